@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "base/error.h"
 #include "features.h"
@@ -93,6 +94,21 @@ void Daemons::kill(Process& process) {
     const uint64_t begin = world_.now + (world_.random.one_in(4) ? world_.random.below(kLateWordNs) : 0);
     for (uint32_t h = 0; h < placement_.hosts; ++h)
         world_.at_daemon(begin + world_.random.below(kWordNs), *daemons_[h], [this, rank, h] { mark_dead(rank, h); });
+}
+
+// Who is killed with the job is nobody's to hear of: all go at once.
+void Daemons::end_job(Process& by) {
+    world_.kill(by);
+    close_all_of(by);
+    if (!std::exchange(is_ending_, true))
+        world_.at(world_.now + world_.random.below(kWordNs), [this] {
+            for (const auto& process : world_.processes()) {
+                if (process->gone()) continue;
+                world_.kill(*process);
+                close_all_of(*process);
+            }
+        });
+    world_.stay();
 }
 
 void Daemons::mark_dead(uint32_t rank, uint32_t host) {

@@ -38,6 +38,10 @@ class Daemons {
     /// The rank dies: its host's kernel closes what it had open, the daemons mark it and ring.
     void kill(Process& process);
 
+    /// The rank ends the job (MPI_Abort and the like): its daemon hears of it, and all others are killed.
+    [[noreturn]] void end_job(Process& by);
+    bool is_ending() const { return is_ending_; }
+
     job::JobSegment& segment(uint32_t host) { return segments_[host]; }
     Process& daemon_of(uint32_t host) { return *daemons_[host]; }
 
@@ -58,6 +62,7 @@ class Daemons {
     std::vector<Process*> daemons_;
     std::vector<std::string> job_variables_, rank_variables_;
     uint32_t arrived_ = 0;
+    bool is_ending_ = false;
 };
 
 Daemons* daemons();

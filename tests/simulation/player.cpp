@@ -58,6 +58,7 @@ bool Player::ok(int code, const char* what, Allowed allowed) {
     mpi_.Error_class(code, &error);
     mpi_.Error_string(code, text, &length);
     if (allowed == Allowed::anything || (allowed == Allowed::death && error == MPI_ERR_PROC_ABORTED)) return false;
+    if (daemons()->is_ending()) world()->stay();
     fail_run("%s: %s", what, text);
 }
 

@@ -69,6 +69,7 @@ class Player {
     void check_window(const Step& step, WindowUse& use, uint32_t epoch, const char* name);
     struct SymmetricUse;
     void begin_symmetric();
+    void good(int code, const char* what);
     void end_symmetric();
     void use_symmetric(const Step& step);
     void act_on_symmetric(SymmetricUse& use);

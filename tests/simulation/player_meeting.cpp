@@ -36,7 +36,7 @@ std::vector<int> Player::meet(const Step& step, int word) {
 /// As a program aborts that can't go on.
 void Player::die() {
     daemons()->kill(process_);
-    for (;;) world()->yield();
+    world()->stay();
 }
 
 }  // namespace starling::simulation

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <deque>
 
+#include "daemon.h"
 #include "memory_model.h"
 #include "player.h"
 
@@ -47,9 +48,16 @@ struct Player::SymmetricUse {
     std::string doing;
 };
 
+// Once somebody has died nothing comes of it any more, and the program ends the job; mostly the library has done so.
+void Player::good(int code, const char* what) {
+    if (code == 0) return;
+    if (done().has(Feature::deaths)) daemons()->end_job(process_);
+    fail_run("%s failed with %d", what, code);
+}
+
 void Player::begin_symmetric() {
     process_.doing = "shmem_init";
-    if (mpi_.shmem_init("shmem_init", 0, nullptr)) fail_run("shmem_init failed");
+    good(mpi_.shmem_init("shmem_init", 0, nullptr), "shmem_init");
     symmetric_ = true;
 }
 
@@ -142,9 +150,9 @@ void Player::use_team(const Step& step, SymmetricUse& use) {
     auto* const dest = static_cast<uint64_t*>(mpi_.shmem_allocate("shmem_calloc", 16, (n * count + 1) * 8, true));
     auto* const source = static_cast<uint64_t*>(mpi_.shmem_allocate("shmem_calloc", 16, (n * count + 1) * 8, true));
     void* team = nullptr;
-    if (mpi_.shmem_team_split("shmem_team_split_strided", team_of_all(), static_cast<int>(start), static_cast<int>(stride),
-                              static_cast<int>(members), 0, &team))
-        fail_run("step %u: no team", step.id);
+    good(mpi_.shmem_team_split("shmem_team_split_strided", team_of_all(), static_cast<int>(start), static_cast<int>(stride),
+                               static_cast<int>(members), 0, &team),
+         "shmem_team_split_strided");
     const uint64_t me = (static_cast<uint64_t>(use.me) - start) / stride;
     const bool is_in =
         static_cast<uint64_t>(use.me) >= start && (static_cast<uint64_t>(use.me) - start) % stride == 0 && me < members;
@@ -193,12 +201,12 @@ void Player::use_team(const Step& step, SymmetricUse& use) {
                 error = mpi_.shmem_scan(call("shmem_uint64_sum_inscan"), team, dest, source, count, Element::uint64, false);
                 expected = [=](uint64_t i) { return sum_of(me + 1, i); };
         }
-        if (error) fail_run("step %u: collective %" PRIu64 " of a team failed with %d", step.id, what, error);
+        good(error, "a collective of a team");
         for (uint64_t i = 0; i < total; ++i)
             if (dest[i] != expected(i))
                 fail_run("step %u: word %" PRIu64 " of collective %" PRIu64 " is %" PRIx64 ", should be %" PRIx64, step.id, i,
                          what, dest[i], expected(i));
-        if (syncs && mpi_.shmem_sync(call("shmem_team_sync"), team, false)) fail_run("shmem_team_sync failed");
+        if (syncs) good(mpi_.shmem_sync(call("shmem_team_sync"), team, false), "shmem_team_sync");
         mpi_.shmem_team_destroy("shmem_team_destroy", team);
     }
     mpi_.shmem_free("shmem_free", source);
@@ -236,12 +244,12 @@ void Player::use_symmetric(const Step& step) {
         char what[40];
         std::snprintf(what, sizeof what, "round %u of step %u", i, step.id);
         for (const auto& [act, data, result] : use.buffers) check_result(model, act, result, false, what);
-        if (mpi_.shmem_sync(barrier, team_of_all(), true)) fail_run("shmem_barrier_all failed");
+        good(mpi_.shmem_sync(barrier, team_of_all(), true), "shmem_barrier_all");
         for (const Act& act : use.acts) model.apply(act);
         for (const auto& [act, data, result] : use.buffers) check_result(model, act, result, true, what);
         check_memory(model, use.memory, what);
         use.buffers.clear();
-        if (mpi_.shmem_sync(barrier, team_of_all(), false)) fail_run("shmem_sync_all failed");
+        good(mpi_.shmem_sync(barrier, team_of_all(), false), "shmem_sync_all");
         process_.doing = use.doing + ", a team";
         if (model.random.one_in(2)) use_team(step, use);
     }

@@ -312,7 +312,7 @@ void Script::write_step(Random& random, uint32_t community) {
     // Of some seeds, so that the others are what they were.
     if ((seed % 8 == 3 || seed % 8 == 4) && random.one_in(8)) return write_window(random, step);
     const uint64_t of = seed % 16;
-    if ((of == 5 || of == 12 || of == 14) && !mortal && random.one_in(8)) return write_symmetric(random, step);
+    if ((of == 5 || of == 12 || of == 14) && random.one_in(8)) return write_symmetric(random, step);
     const uint64_t kind = random.below(100);
     if (kind < 4) {
         step.kind = Kind::compute;

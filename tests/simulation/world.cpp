@@ -182,6 +182,13 @@ void World::compute(uint64_t ns) {
     }
 }
 
+void World::stay() {
+    for (;;) {
+        if (current_->state == Process::State::dead) leave();
+        sleep_until(UINT64_MAX);
+    }
+}
+
 void World::make_runnable(Process& process) {
     process.state = Process::State::runnable;
     // One that falls asleep in its turn and is woken within it is in the list still.

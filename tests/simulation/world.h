@@ -30,6 +30,7 @@ struct Process {
     bool rung = false;             ///< somebody would have woken it, had the clock not been first
     uint64_t lapsed = 0;           ///< the turn that began since it had slept for long and nobody had rung; 0: another
     std::string doing;             ///< for whom it hangs
+    std::string said;              ///< of OpenSHMEM's complaints the last one, once somebody has died
     bool gone() const { return state == State::over || state == State::dead; }
 };
 
@@ -71,6 +72,8 @@ class World {
     /// It computes, and nothing wakes it.
     void compute(uint64_t ns);
 
+    /// It has nothing to do any more, until it is killed.
+    [[noreturn]] void stay();
     /// If it sleeps on its descriptors: one has something.
     void wake_descriptors(Process& process);
     /// Wakes who sleeps on this word; how many.
