@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "job/doorbell.h"
 #include "job/job_segment.h"
 #include "launch/common/event_loop.h"
 #include "launch/process/launcher.h"
@@ -16,8 +17,13 @@ class Root final : public Superior {
     void failed(Job& job, const Failure& failure) override {
         EXPECT_EQ(failure.rank, 1u);
         expect_marked_once(job);
+        job::Doorbell& bell = *reinterpret_cast<job::Doorbell*>(job.segment.region(0));
+        const job::RankState before = job.segment.cell(0).state.exchange(job::RankState::initialized);
+        bell.sleeping.store(job::kOnFutex);
         launcher_.mark_failed(job, {1});  // as the root orders
         expect_marked_once(job);
+        EXPECT_EQ(bell.rings.load(), 1u);
+        job.segment.cell(0).state.store(before);
         told = true;
     }
     void all_gone(Job&) override { launcher_.loop().stop(0); }

@@ -184,7 +184,11 @@ void Launcher::note_failure(Job& job, uint32_t rank, int status) {
     const job::JobHeader& header = job.segment.header();
     // Those who wait for it are told before anything else is done, not when the root says so: it would say nothing else.
     const bool goes_on = header.recovers && cell.aborted.load(std::memory_order_acquire) == 0;
-    if (goes_on) mark_failed(job, {rank});
+    if (goes_on) {
+        mark_and_wake(job, {rank});
+        // Others are rung with the root's order: what they were woken for would take the cores from those who wait for the dead.
+        if (header.hosts > 1) ring_ranks(job);
+    }
     if (output_) output_->read_now();  // its last words come first
     Failure failure{rank, status, exit_code_of(status), cell.aborted.load(std::memory_order_acquire) != 0,
                     what_happened(job, rank, status)};
@@ -204,7 +208,7 @@ void Launcher::note_failure(Job& job, uint32_t rank, int status) {
     superior_->failed(job, failure);
 }
 
-void Launcher::mark_failed(Job& job, const std::vector<uint32_t>& ranks) {
+void Launcher::mark_and_wake(Job& job, const std::vector<uint32_t>& ranks) {
     uint32_t news = 0;
     for (const uint32_t rank : ranks) {
         // One of this host was marked when it was reaped.
@@ -216,7 +220,11 @@ void Launcher::mark_failed(Job& job, const std::vector<uint32_t>& ranks) {
     if (news == 0) return;
     std::atomic<uint32_t>& failures = job.segment.header().failures;
     failures.fetch_add(news, std::memory_order_release);
-    syscall(SYS_futex, &failures, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);  // most of the job's ranks here, at once
+    syscall(SYS_futex, &failures, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);  // most of those who wait here, at once
+}
+
+void Launcher::mark_failed(Job& job, const std::vector<uint32_t>& ranks) {
+    mark_and_wake(job, ranks);
     ring_everyone(&job);
 }
 

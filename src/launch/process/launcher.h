@@ -77,7 +77,7 @@ class Launcher {
     void kill_part(Job& job) { kill_rest(job); }
     void signal_part(const Job& job, int signal);
     /// Of a job that goes on without these ranks: all who look at this segment see it, and are rung. Those of this host are marked as
-    /// soon as they are reaped; of these the order says nothing new.
+    /// soon as they are reaped, and those who wait are woken then.
     void mark_failed(Job& job, const std::vector<uint32_t>& ranks);
     /// The whole job is over, everywhere: processes that have met it see `state`, and nothing of it is kept.
     void release_part(Job& job, job::JobState state);
@@ -174,6 +174,7 @@ class Launcher {
     void fail_for_absent(Job& job, uint32_t absent);
     void end_ranks(Job& job, int failed_rank);
     void kill_rest(Job& job);
+    void mark_and_wake(Job& job, const std::vector<uint32_t>& ranks);
     void release_guard(Rank& rank);
     void forget_unless_left_over(Job& job, Rank& rank);
     void finish(Job& job);
