@@ -3,7 +3,8 @@
  *   mpiexec --enable-recovery -n N death recv|wait|allreduce|lock MILLISECONDS
  *
  * The last process kills itself after so long, while all others wait: for a message of its, as a call or as a request, for all in a
- * reduction, or for a lock that it holds. Each prints how many milliseconds after the death it had its error. bench/deaths runs it many times. */
+ * reduction, or for a lock that it holds. Each prints how many milliseconds after the death it had its error. bench/deaths runs it many
+ * times. */
 #include <mpi.h>
 #include <signal.h>
 #include <stdio.h>

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "job/doorbell.h"
 #include "job/job_segment.h"
 #include "launch/common/event_loop.h"
@@ -52,7 +53,8 @@ job::JobDescription two_here() {
 }
 
 TEST(LauncherDeaths, ThoseWhoWaitAreToldBeforeTheRoot) {
-    char name[] = "launcher";
+    // The guard is renamed there, up to where the environment ends: that is not close behind.
+    static char name[8192] = "launcher";
     char* argv[] = {name, nullptr};
     EventLoop loop;
     LauncherSettings settings;
@@ -61,7 +63,7 @@ TEST(LauncherDeaths, ThoseWhoWaitAreToldBeforeTheRoot) {
     Launcher launcher(loop, settings);
     Root root(launcher);
     launcher.set_superior(&root);
-    ASSERT_TRUE(launcher.prepare());
+    ASSERT_TRUE(launcher.prepare()) << failure_text();
     JobPart part;
     part.description = two_here();
     part.my_host = 0;
