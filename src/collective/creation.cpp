@@ -125,19 +125,6 @@ Task create(Comm& comm, comm::Group& group, Comm*& result) {
     co_return co_await end_creation(steps.agreement, error, make, result);
 }
 
-Task create_group(Comm& comm, comm::Group& group, int tag, Comm*& result) {
-    std::vector<int> ranks;
-    for (const comm::Run& run : group.runs())
-        for (int i = 0; i < run.count; ++i) ranks.push_back(comm.local_group().rank_of(run.at(i)));
-    const int my_rank = group.my_rank();
-    TaggedExchange exchange(comm.channel(comm::Plane::create_group), std::move(ranks), my_rank, tag);
-    Steps steps(exchange);
-    uint64_t context = 0;
-    const int error = co_await draw_context(steps.exchange, context);
-    const std::function<Comm*()> make = [&] { return make_intracomm(context, group.retain(), my_rank, comm.errhandler); };
-    co_return co_await end_creation(steps.agreement, error, make, result);
-}
-
 Task merge(Comm& intercomm, bool high, Comm*& result) {
     Exchange& exchange = exchange_of(intercomm);
     Steps steps(exchange);

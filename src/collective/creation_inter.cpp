@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/error.h"
@@ -197,6 +198,14 @@ Task create_from_group(comm::Group& group, std::string_view name, comm::Errhandl
     const int error = co_await draw_context(v, context);
     const std::function<Comm*()> make = [&] { return make_intracomm(context, group.retain(), v.me, handler); };
     co_return co_await end_creation(v, error, make, result);
+}
+
+// The tag and the communicator make a name that no string of the program's is. So its members are all who take part: one of them who has
+// died is missed by all, one of the communicator's by nobody.
+Task create_group(Comm& comm, comm::Group& group, int tag, Comm*& result) {
+    const uint64_t words[] = {0, comm.context(), static_cast<uint64_t>(tag)};
+    const std::string_view name(reinterpret_cast<const char*>(words), sizeof words);
+    co_return co_await create_from_group(group, name, comm.errhandler, result);
 }
 
 Task create_intercomm_from_groups(comm::Group& local, int local_leader, RemoteLeader remote, std::string_view name,

@@ -29,11 +29,10 @@ namespace starling::comm {
 enum class Plane : uint32_t {
     point_to_point = 0,
     collective = 1,
-    create_group = 2,  ///< MPI_Comm_create_group: tags are the application's
-    leaders = 3,       ///< MPI_Intercomm_create between leaders over the peer communicator
-    from_group = 4,    ///< MPI_Comm_create_from_group: belongs to no communicator
-    partitioned = 5,   ///< partitioned communication: what a sender prepares, under the application's tag
-    partitions = 6,    ///< and its partitions, under tags of the sender's
+    leaders = 3,      ///< MPI_Intercomm_create between leaders over the peer communicator
+    from_group = 4,   ///< MPI_Comm_create_from_group and MPI_Comm_create_group: belongs to no communicator
+    partitioned = 5,  ///< partitioned communication: what a sender prepares, under the application's tag
+    partitions = 6,   ///< and its partitions, under tags of the sender's
 };
 inline constexpr uint64_t kPlaneMask = 15;
 
@@ -129,7 +128,7 @@ struct Comm {
     Group& remote_group() const { return *remote_; }  ///< inter-communicators only
     /// The group that ranks of messages refer to.
     Group& peers() const { return remote_ ? *remote_ : *local_; }
-    /// The channel of plane create_group, leaders, partitioned or partitions (roster: peers()), made at first use
+    /// The channel of plane leaders, partitioned or partitions (roster: peers()), made at first use
     /// and kept as long as the communicator.
     message::Channel& channel(Plane plane);
 
@@ -146,8 +145,8 @@ struct Comm {
 
   private:
     void destroy();
-    static constexpr uint32_t kFirstOther = 2, kOthers = 5;
-    std::unique_ptr<message::Channel> others_[kOthers];  ///< by plane, from create_group on
+    static constexpr uint32_t kFirstOther = 3, kOthers = 4;
+    std::unique_ptr<message::Channel> others_[kOthers];  ///< by plane, from leaders on
 };
 
 /// Makes a communicator in the pool; arguments as of the constructor.

@@ -75,7 +75,6 @@ TEST_F(Comms, ContextsEndWithAnErrorAndNeverRepeat) {
 TEST_F(Comms, PlanesOfOneCommunicator) {
     Comm* comm = make_intracomm(new_context(), run(own, 0, 4), 2, nullptr);
     EXPECT_EQ(comm->collective.context(), comm->context() | 1);
-    EXPECT_EQ(comm->channel(Plane::create_group).context(), comm->context() | 2);
     EXPECT_EQ(&comm->channel(Plane::leaders), &comm->channel(Plane::leaders));
     EXPECT_EQ(comm->channel(Plane::leaders).context(), comm->context() | 3);
     drop(comm);

@@ -1,0 +1,86 @@
+// One rank of a job that goes on without those who die (--enable-recovery) dies at any moment while communicators are made of others and of
+// groups. The others get errors from it alone, and nobody waits for ever, though each hears of it at another moment.
+//   communicator_kills SEED
+#include <signal.h>
+#include <sys/time.h>
+
+#include "check.h"
+
+static int rank, size, doomed;
+static uint64_t state;
+static MPI_Comm side;
+static MPI_Group all, halves[2];
+
+/// After this the calling process has died within so many microseconds.
+static void die_within(int most_us) {
+    const struct itimerval when = {.it_value = {0, 1 + (long)(next_random(&state) % (uint64_t)most_us)}};
+    struct sigaction action = {.sa_handler = SIG_DFL};
+    sigaction(SIGALRM, &action, NULL);
+    setitimer(ITIMER_REAL, &when, NULL);
+}
+
+static int make(int what, MPI_Comm* made) {
+    const int half = rank < size / 2, dims[] = {size}, periods[] = {1};
+    MPI_Request request;
+    int error;
+    *made = MPI_COMM_NULL;
+    switch (what) {
+        case 0:
+            return MPI_Comm_dup(MPI_COMM_WORLD, made);
+        case 1:
+            error = MPI_Comm_idup(MPI_COMM_WORLD, made, &request);
+            return error ? error : MPI_Wait(&request, MPI_STATUS_IGNORE);
+        case 2:
+            return MPI_Comm_split(MPI_COMM_WORLD, rank % 2, -rank, made);
+        case 3:
+            return MPI_Comm_create_group(MPI_COMM_WORLD, all, 7, made);
+        case 4:
+            return MPI_Comm_create_from_group(all, "kills", MPI_INFO_NULL, MPI_ERRORS_RETURN, made);
+        case 5:
+            return MPI_Cart_create(MPI_COMM_WORLD, 1, dims, periods, 0, made);
+        case 6:
+            return MPI_Intercomm_create(side, 0, MPI_COMM_WORLD, half ? size / 2 : 0, 3, made);
+        default:
+            return MPI_Intercomm_create_from_groups(halves[half], 0, halves[!half], 0, "kills", MPI_INFO_NULL,
+                                                    MPI_ERRORS_RETURN, made);
+    }
+}
+
+/// False when somebody has died.
+static int live(int what) {
+    MPI_Comm made;
+    const int code = make(what, &made);
+    if (code) {
+        char text[MPI_MAX_ERROR_STRING];
+        int length;
+        MPI_Error_string(code, text, &length);
+        CHECK(class_of(code) == MPI_ERR_PROC_ABORTED && made == MPI_COMM_NULL, "creation %d: %s", what, text);
+        return 0;
+    }
+    if (made != MPI_COMM_NULL) OK(MPI_Comm_free(&made));
+    return 1;
+}
+
+int main(int argc, char** argv) {
+    OK(MPI_Init(&argc, &argv));
+    OK(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
+    OK(MPI_Comm_size(MPI_COMM_WORLD, &size));
+    CHECK(argc == 2 && size > 2, "usage: mpiexec --enable-recovery -n N communicator_kills SEED");
+    test_seed = strtoull(argv[1], NULL, 10);
+    state = test_seed;
+    doomed = (int)(next_random(&state) % (uint64_t)size);
+    const int half = size / 2;
+    int ranges[2][3] = {{half, size - 1, 1}, {0, half - 1, 1}};
+    OK(MPI_Comm_group(MPI_COMM_WORLD, &all));
+    for (int i = 0; i < 2; ++i) OK(MPI_Group_range_incl(all, 1, &ranges[i], &halves[i]));
+    OK(MPI_Comm_split(MPI_COMM_WORLD, rank < half, 0, &side));
+    OK(MPI_Comm_set_errhandler(side, MPI_ERRORS_RETURN));
+    OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    if (rank == doomed) die_within(30000);
+    int made = 0;
+    while (live(made % 8)) ++made;
+    if (rank == (doomed == 0)) printf("all went on without rank %d\n", doomed);
+    OK(MPI_Finalize());
+    return 0;
+}
