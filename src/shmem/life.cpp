@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstdarg>
 #include <cstdio>
+#include <exception>
+#include <new>
 
 #include "base/config.h"
 #include "base/error.h"
@@ -88,8 +90,23 @@ void make_teams() {
     world().everyone->predefined = world().sharing->predefined = true;
 }
 
+STARLING_STATE std::terminate_handler terminate_before = std::abort;
+
+/// Most functions have no result that could say so, and others may wait for this PE. Nobody catches what they throw, so it comes here.
+void end_of_exception() {
+    std::set_terminate(terminate_before);
+    try {
+        if (const std::exception_ptr thrown = std::current_exception()) std::rethrow_exception(thrown);
+    } catch (const std::bad_alloc&) {
+        complain("out of memory, so the PE ends, and the job with it: leave it more memory, or use less");
+    } catch (...) {}
+    std::terminate();
+}
+
 int begin() {
     const Lock lock;
+    // A simulation has several PEs in one process.
+    if (const auto before = std::set_terminate(end_of_exception); before != end_of_exception) terminate_before = before;
     const link::Process& me = link::self();
     world().me = static_cast<int>(me.rank);
     world().pes = static_cast<int>(me.job->segment().header().size);
@@ -114,6 +131,7 @@ void end() {
     close_entries();
     destroy_teams();
     close_memory();
+    std::set_terminate(terminate_before);
     world().phase = Phase::finalized;
 }
 
