@@ -234,14 +234,17 @@ void enqueue_asked(SendRequest& request) {
 
 namespace {
 
+/// Why a send to one that is gone fails: anew for each, since a request takes the sentence with it.
+int why_gone(const SendRequest& request) { return link::why_dead(*request.peer, request.destination); }
+
 /// Empties a peer's queue. Only eager sends end with that, the others are still among those offered.
-void empty_queue(link::Peer& peer, int error) {
+void empty_queue(link::Peer& peer, bool gone) {
     while (!peer.sends.empty()) {
         SendRequest* request = peer.sends.front();
         peer.sends.pop_front();
         --queued;
         request->queued = false;
-        if (request->stage == Stage::eager) finish(*request, error);
+        if (request->stage == Stage::eager) finish(*request, gone ? why_gone(*request) : MPI_SUCCESS);
     }
 }
 
@@ -263,11 +266,11 @@ void give_up_sends_of_all() {
 
 void fail_sends(const Gone& gone) {
     if (gone.peer)
-        empty_queue(*gone.peer, MPI_ERR_PROC_ABORTED);
+        empty_queue(*gone.peer, true);
     else
-        gone.job.each_peer([](link::Peer& peer) { empty_queue(peer, MPI_ERR_PROC_ABORTED); });
+        gone.job.each_peer([](link::Peer& peer) { empty_queue(peer, true); });
     rendezvous::each([&gone](SendRequest& request) {
-        if (gone.includes(*request.peer)) finish_offered(request, MPI_ERR_PROC_ABORTED);
+        if (gone.includes(*request.peer)) finish_offered(request, why_gone(request));
     });
     give_up_sends_of_all();
 }
@@ -277,7 +280,7 @@ void drop_sends_to_finalized() {
         if (!link::has_finalized(peer)) return;
         peer.controls.clear();
         peer.near.close_pending = false;
-        empty_queue(peer, MPI_SUCCESS);
+        empty_queue(peer, false);
     });
     // A stream is queued but while it waits for room, and then it was dropped from the queue just now.
     rendezvous::each([](SendRequest& request) {
