@@ -9,6 +9,7 @@
 #include "collective/request.h"
 #include "link/peer.h"
 #include "link/transports.h"
+#include "message/receive.h"
 #include "progress/engine.h"
 #include "progress/flags.h"
 #include "progress/idle.h"
@@ -62,7 +63,7 @@ bool EngineSync::look_for_gone() const {
         if (job->dead()) return true;
     for (const link::Process& process : mortals_)
         if (const link::Peer* peer = process.job->peer_if_met(process.rank); peer && peer->dead) return true;
-    return false;
+    return watches_elsewhere_ && message::failed_member(*tells.channel) >= 0;
 }
 
 struct EngineSync::Waiting {
@@ -234,6 +235,7 @@ void NodeOwner::start(EngineSync&& sync, comm::Comm& comm, Exchange& exchange, u
     sync.tells.channel = &comm.collective;
     sync.tells.exchange = &exchange;
     is_part_ = n < exchange.size;
+    if (is_part_) sync.watch_elsewhere();
     std::byte* const area = sync.tells.area;
     node_ = std::make_unique<Node>(area, n, me, std::move(sync), first);
 }

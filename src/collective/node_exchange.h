@@ -72,6 +72,9 @@ class EngineSync {
     std::byte* lent(int participant, uint32_t place) const {
         return outboxes_[static_cast<size_t>(participant)] + (place - 1) % shm::kOutboxBytes;
     }
+    /// The communicator has members on other hosts as well. Where one of those fails the members here may go different ways, each by
+    /// what it knew: who waits for one that lives might wait for ever.
+    void watch_elsewhere() { watches_elsewhere_ = true; }
     /// When all participants are known. `offset`: as NodeLender's.
     void use_area(std::byte* area, int64_t offset, AreaUse use);
     std::byte* area_at(int64_t offset) const;
@@ -131,7 +134,7 @@ class EngineSync {
   private:
     struct Waiting;
     bool wait_long(bool (*condition)(void*), void* argument, const NodeWait& what) const;
-    bool someone_gone() const { return (!other_jobs_.empty() || !mortals_.empty()) && look_for_gone(); }
+    bool someone_gone() const { return (!other_jobs_.empty() || !mortals_.empty() || watches_elsewhere_) && look_for_gone(); }
     bool look_for_gone() const;
     template <class Layout>
     void tell_missing(const NodeWait& what, const Layout& layout, progress::Teller& teller) const;
@@ -139,6 +142,7 @@ class EngineSync {
     int me_;
     std::unique_ptr<List<Awaited, &Awaited::hook>> awaited_;
     bool lends_ = false;
+    bool watches_elsewhere_ = false;
     std::vector<job::Doorbell*> doorbells_;
     std::vector<std::byte*> outboxes_;
     std::vector<link::Process> participants_;

@@ -26,6 +26,7 @@
 #include "message/take_back.h"
 #include "message/tell.h"
 #include "message/verdict.h"
+#include "progress/engine.h"
 #include "progress/ready.h"
 
 namespace starling::message {
@@ -436,6 +437,7 @@ void fail_receives() {
 
 void fail_gone(const Gone& gone) {
     anyone_failed = true;
+    progress::add_poller(give_up_sends_to_finalized);
     fail_sends(gone);
     fail_fetches(gone);
     fail_receives();

@@ -288,6 +288,21 @@ void drop_sends_to_finalized() {
     });
 }
 
+bool give_up_sends_to_finalized() {
+    const size_t before = queued;
+    link::each_pending([](link::Peer& peer) {
+        if (!peer.dead && link::has_finalized(peer)) empty_queue(peer, MPI_SUCCESS);
+    });
+    std::vector<SendRequest*> vain;
+    rendezvous::each([&vain](SendRequest& request) {
+        if (!request.of_all || !link::has_finalized(*request.peer)) return;
+        const Channel* channel = directory.find(request.context);
+        if (channel && failed_member(*channel) >= 0) vain.push_back(&request);
+    });
+    for (SendRequest* request : vain) finish_offered(*request, MPI_SUCCESS);
+    return queued != before || !vain.empty();
+}
+
 void each_open_send(void (*visit)(const SendRequest& request, void* argument), void* argument) {
     // Those offered may be in a queue as well.
     STARLING_STATE static decltype(visit) visitor = nullptr;

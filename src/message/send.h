@@ -19,6 +19,8 @@ bool flush(link::Peer& peer);
 void fail_sends(const Gone& gone);
 /// Gives up sends whose receivers have called MPI_Finalize: nobody will receive them.
 void drop_sends_to_finalized();
+/// Once somebody has failed, members of collective operations may have ended before others who still send to them. True if any was given up.
+bool give_up_sends_to_finalized();
 /// Visits the sends that are not complete.
 void each_open_send(void (*visit)(const SendRequest& request, void* argument), void* argument);
 /// Sends that are not complete, of any kind; MPI_Finalize waits for 0.

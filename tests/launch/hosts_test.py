@@ -279,6 +279,11 @@ class Ending(HostsCase):
         out, _ = process.communicate(timeout=LIMIT)
         self.assertEqual((process.returncode, out), (0, "told\ntold\n"))
 
+    def test_who_is_left_alone_by_the_dead_and_the_ended_waits_for_none(self):
+        program = str(BUILD / "tests" / "mpi" / "recover_alone")
+        code, out, _ = self.over("a:2,b:1", "--timeout", 20, "--enable-recovery", "-n", 3, program)
+        self.assertEqual((code, out), (128 + signal.SIGKILL, "every call has ended\n"))
+
     def test_to_hang_up_ends_all(self):
         process = self.popen(MPIEXEC, "--host", "a:1,b:1", "-n", 2, "sh", "-c", f"echo 1 > {self.directory}/up$STARLING_RANK; exec sleep 60")
         self.files("up0", "up1")

@@ -1,0 +1,29 @@
+// Of a job that goes on when one of its ranks dies, another ends as soon as it hears of that. Whoever stays calls collectives of all for
+// long: each ends with an error, though nobody takes what it still sends.
+#include <signal.h>
+
+#include "check.h"
+
+enum { kCalls = 3000 };
+
+int main(int argc, char** argv) {
+    int rank, value = 0;
+    OK(MPI_Init(&argc, &argv));
+    OK(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
+    OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+    MPI_Comm comm, used, other;
+    OK(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+    OK(MPI_Comm_dup(MPI_COMM_WORLD, &used));
+    for (int i = 0; i < 3; i++) OK(MPI_Barrier(used));
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    if (rank == 2) raise(SIGKILL);
+    EXPECT_INT(class_of(MPI_Recv(&value, 1, MPI_INT, 2, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE)), MPI_ERR_PROC_ABORTED);
+    for (int i = 0; i < kCalls && rank == 0; i++) {
+        EXPECT_INT(class_of(MPI_Barrier(used)), MPI_ERR_PROC_ABORTED);
+        EXPECT_INT(class_of(MPI_Comm_dup(MPI_COMM_WORLD, &other)), MPI_ERR_PROC_ABORTED);
+        EXPECT_INT(class_of(MPI_Bcast(&value, 1, MPI_INT, 0, comm)), MPI_ERR_PROC_ABORTED);
+    }
+    if (rank == 0) puts("every call has ended");
+    OK(MPI_Finalize());
+    return 0;
+}
