@@ -290,14 +290,15 @@ void drop_sends_to_finalized() {
 
 bool give_up_sends_to_finalized() {
     const size_t before = queued;
-    link::each_pending([](link::Peer& peer) {
-        if (!peer.dead && link::has_finalized(peer)) empty_queue(peer, MPI_SUCCESS);
-    });
     std::vector<SendRequest*> vain;
     rendezvous::each([&vain](SendRequest& request) {
-        if (!request.of_all || !link::has_finalized(*request.peer)) return;
-        const Channel* channel = directory.find(request.context);
-        if (channel && failed_member(*channel) >= 0) vain.push_back(&request);
+        if (request.peer->dead || !link::has_finalized(*request.peer)) return;
+        const Channel* channel = request.of_all ? directory.find(request.context) : nullptr;
+        // What is in the queue leaves it below, and nothing else would end it.
+        if (request.queued || (channel && failed_member(*channel) >= 0)) vain.push_back(&request);
+    });
+    link::each_pending([](link::Peer& peer) {
+        if (!peer.dead && link::has_finalized(peer)) empty_queue(peer, false);
     });
     for (SendRequest* request : vain) finish_offered(*request, MPI_SUCCESS);
     return queued != before || !vain.empty();
