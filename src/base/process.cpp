@@ -16,6 +16,8 @@
 #include <cstring>
 #include <initializer_list>
 
+#include "base/state.h"
+
 namespace starling {
 
 namespace {
@@ -47,7 +49,18 @@ const char* field_behind(const char* state, int count) {
     return field;
 }
 
+STARLING_STATE bool apart = false;
+
 }  // namespace
+
+bool knows_pids() { return !apart; }
+
+uint32_t find_pid_namespace() {
+    struct stat status;
+    return stat("/proc/self/ns/pid", &status) == 0 ? static_cast<uint32_t>(status.st_ino) : 0;
+}
+
+void set_launchers_pid_namespace(uint32_t number) { apart = number != 0 && number != find_pid_namespace(); }
 
 bool process_gone(pid_t pid) {
     if (kill(pid, 0) != 0) return errno == ESRCH;
@@ -60,6 +73,8 @@ bool process_gone(pid_t pid) {
     // A process whose first thread has ended is shown as a zombie while the others go on.
     return !threads || threads[0] == '\0' || (threads[0] <= '1' && threads[1] == ' ');
 }
+
+bool neighbour_gone(pid_t pid) { return !apart && process_gone(pid); }
 
 bool find_origin(pid_t pid, ProcessOrigin& out) {
     char text[512];

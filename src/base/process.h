@@ -11,6 +11,16 @@ namespace starling {
 /// for yet. A system call or a few; for slow paths.
 bool process_gone(pid_t pid);
 
+/// Process ids that stand in shared memory are of one PID namespace, the launcher's. A process in another one (a container per rank) can
+/// neither show its own there nor look after others.
+bool knows_pids();
+/// process_gone() for a pid of shared memory; false where it means nothing.
+bool neighbour_gone(pid_t pid);
+/// The PID namespace of this process; 0 if no /proc tells.
+uint32_t find_pid_namespace();
+/// The launcher's; 0: it has not said, and is taken to have this process's.
+void set_launchers_pid_namespace(uint32_t number);
+
 /// Who started a process, and when that was, in ticks since the host booted: together with its number that tells a process from
 /// one that gets the number later. False if it is gone.
 struct ProcessOrigin {

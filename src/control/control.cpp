@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/process.h"
 #include "control/local_socket.h"
 #include "control/start_server.h"
 #include "job/handover.h"
@@ -25,7 +26,7 @@ int connect_launcher(const job::JobHeader& header, bool may_wait) {
 // A launcher of our own may have been killed: then there is nobody to whom its socket belongs, and another takes its place.
 int reach_launcher(job::JobSegment& own, bool may_wait, int& fd) {
     job::JobHeader& header = own.header();
-    const bool ours = header.owner_pid == getpid();
+    const bool ours = knows_pids() && header.owner_pid == getpid();
     if (header.control_socket[0] != '\0') {
         fd = connect_launcher(header, may_wait);
         if (fd >= 0 || !ours || errno != ECONNREFUSED) return MPI_SUCCESS;

@@ -119,10 +119,13 @@ void leave_at_exit() {
 bool was_started_by_rank(const job::JobSegment& segment, const job::RankCell& cell) {
     const job::RankState state = cell.state.load();
     if (state != job::RankState::initialized && state != job::RankState::finalized) return false;
-    const pid_t rank = cell.pid.load();
+    const pid_t apart = cell.apart_pid.load();
+    // From another PID namespace than the rank's it is not to be seen who has started whom; but the rank was there first.
+    if ((apart == 0) != knows_pids() || (apart != 0 && cell.apart_namespace != find_pid_namespace())) return true;
+    const pid_t rank = apart != 0 ? apart : cell.pid.load();
     ProcessOrigin origin;
     for (pid_t pid = getpid(); find_origin(pid, origin) && origin.parent > 0; pid = origin.parent) {
-        if (origin.parent == segment.header().owner_pid) return false;
+        if (knows_pids() && origin.parent == segment.header().owner_pid) return false;
         if (origin.parent != rank) continue;
         const uint64_t started = cell.started.load();
         return find_origin(rank, origin) && (started == 0 || started == origin.start);
@@ -133,6 +136,7 @@ bool was_started_by_rank(const job::JobSegment& segment, const job::RankCell& ce
 int make_world_of_one(uint32_t& rank, job::JobSegment& segment) {
     rank = 0;
     if (const int error = job::JobSegment::create(1, nullptr, 0, segment)) return error;
+    set_launchers_pid_namespace(segment.header().pid_namespace);
     std::snprintf(segment.header().command, sizeof segment.header().command, "%s", program_invocation_short_name);
     return MPI_SUCCESS;
 }
@@ -153,6 +157,7 @@ int join_managed(std::unique_ptr<managers::Manager> found, uint32_t& rank, job::
         segment = job::JobSegment();
         return make_world_of_one(rank, segment);
     }
+    set_launchers_pid_namespace(segment.header().pid_namespace);
     if (config().verbose > 0) {
         std::fprintf(stderr, "starling: rank %u of %u, started by another manager, found by %s as %s on %zu host%s\n", job.rank,
                      job.size, manager.protocol(), job.name.c_str(), job.hosts.size(), job.hosts.size() == 1 ? "" : "s");
@@ -220,6 +225,7 @@ void advance(Question& question, job::JobSegment& segment, uint32_t rank) {
 
 int join_launched(const job::Identity& identity, uint32_t& rank, job::JobSegment& segment) {
     if (const int error = job::JobSegment::open(identity.job, segment)) return error;
+    set_launchers_pid_namespace(segment.header().pid_namespace);
     if (!was_started_by_rank(segment, segment.cell(identity.rank))) return MPI_SUCCESS;
     segment = job::JobSegment();
     return make_world_of_one(rank, segment);

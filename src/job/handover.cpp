@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/process.h"
 #include "base/state.h"
 #include "job/environment.h"
 
@@ -31,12 +32,19 @@ struct Given {
 };
 STARLING_STATE std::vector<Given>* given = nullptr;
 
-/// `keeper`: who has to be there, 0 if that is not known. Where a user namespace has no number for this user, it shows all as the same.
+/// Whether the user namespace has a number of its own for this user.
+bool has_number(uid_t user) {
+    constexpr uid_t kNobody = 65534;  // /proc/sys/kernel/overflowuid
+    return user != kNobody;
+}
+
+/// `keeper`: who has to be there, 0 if that is not known. Where a user namespace has no number for this user, it shows all as the same. Who
+/// is in none of the PID namespaces that are seen from here is shown as 0.
 bool is_ours(int socket, pid_t keeper) {
     ucred peer{};
     socklen_t length = sizeof peer;
     return getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 && (peer.uid == geteuid() || peer.uid == 0) &&
-           (keeper == 0 || peer.pid == keeper);
+           (keeper == 0 || peer.pid == keeper || (peer.pid == 0 && has_number(geteuid())));
 }
 
 /// -1 if nobody listens, or another user.
@@ -147,9 +155,17 @@ size_t receive_with(int socket, void* packet, size_t room, int& descriptor) {
     return static_cast<size_t>(got);
 }
 
+bool launcher_listens(const JobHeader& job) {
+    const std::string_view name(job.control_socket, strnlen(job.control_socket, sizeof job.control_socket));
+    if (name.empty()) return true;
+    const int socket = connect_keeper(name, 0);
+    if (socket >= 0) close(socket);
+    return socket >= 0;
+}
+
 void hand_over_through(const JobHeader& own) { own_job = &own; }
 
-bool is_closed_to_others() { return prctl(PR_GET_DUMPABLE) != 1; }
+bool is_closed_to_others() { return !knows_pids() || prctl(PR_GET_DUMPABLE) != 1; }
 
 bool hand_over(int descriptor, uint64_t inode) {
     if (!own_job) return false;

@@ -40,6 +40,9 @@ bool send_with(int socket, const void* packet, size_t bytes, int descriptor);
 /// Takes one, with its descriptor, which is the caller's to close, or -1. How many bytes it had; 0 if there is none.
 size_t receive_with(int socket, void* packet, size_t room, int& descriptor);
 
+/// Whether somebody keeps memory for that job: its launcher lives. True if it has none yet.
+bool launcher_listens(const JobHeader& job);
+
 /// This process's own job, whose mapping stays.
 void hand_over_through(const JobHeader& own);
 /// Whether others may not look into this process.

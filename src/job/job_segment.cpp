@@ -208,6 +208,7 @@ int JobSegment::create(const JobDescription& description, uint32_t my_host, JobS
     header->version = wire_version();
     std::memcpy(header->release, kThisVersion.release, sizeof header->release);
     header->size = description.size;
+    header->pid_namespace = find_pid_namespace();
     header->id = description.id;
     header->host = this_host();
     header->local_ranks = local_ranks;
@@ -313,8 +314,9 @@ int JobSegment::open(const JobAddress& address, JobSegment& out) {
     path_of(address, path);
     int fd = ::open(path, O_RDWR | O_CLOEXEC);
     int error = errno;
-    const bool refused = fd < 0 && (error == EACCES || error == EPERM);
-    if (refused) fd = fetch_segment(address);
+    // From another PID namespace the owner is not to be seen, or it is another process there.
+    bool asked = fd < 0 && (error == EACCES || error == EPERM || error == ENOENT);
+    if (asked) fd = fetch_segment(address);
     if (fd < 0) {
         if (error == EMFILE || error == ENFILE) {
             return fail(MPI_ERR_OTHER, "no file descriptor left to open the shared memory of job %llx; raise `ulimit -n`",
@@ -330,8 +332,14 @@ int JobSegment::open(const JobAddress& address, JobSegment& out) {
     }
     error = map(fd, address, out);
     close(fd);
+    if (error == MPI_ERR_PROC_ABORTED && !asked && (fd = fetch_segment(address)) >= 0) {
+        asked = true;
+        error = map(fd, address, out);
+        close(fd);
+    }
     ProcessOrigin owner;
-    if (error == MPI_SUCCESS && refused && find_origin(address.owner_pid, owner)) out.owner_started_ = owner.start;
+    if (error == MPI_SUCCESS && asked && knows_pids() && find_origin(address.owner_pid, owner))
+        out.owner_started_ = owner.start;
     return error;
 }
 
@@ -388,6 +396,7 @@ bool JobSegment::owner_alive() const {
     // The owner's descriptor vanishes when it dies, even while it is a zombie, and a process that got the
     // same pid later does not have this very file there: more than kill(pid, 0) could tell, for the same
     // one call.
+    if (!knows_pids()) return launcher_listens(header());
     char path[64];
     path_of(address(), path);
     struct stat status;

@@ -47,7 +47,7 @@ enum class RankState : uint32_t {
 /// One per rank of this host, on a cache line of its own.
 struct alignas(64) RankCell {
     std::atomic<RankState> state;
-    std::atomic<int32_t> pid;          ///< first the launcher's child, then getpid() of the rank itself
+    std::atomic<int32_t> pid;  ///< first the launcher's child, then the rank itself, if its PID namespace is the launcher's
     std::atomic<int32_t> exit_status;  ///< wait status, valid in exited and failed; errno in not_started
     std::atomic<int32_t> abort_code;   ///< MPI_Abort's argument, valid if `aborted`
     std::atomic<uint32_t> aborted;     ///< not 0: this rank has ended the job, as kAborted or kEndedForAll
@@ -63,6 +63,10 @@ struct alignas(64) RankCell {
     std::atomic<JobId> given_up_by_job;
     std::atomic<uint64_t>
         started;  ///< when the rank itself did (ProcessOrigin::start): its pid alone may be another's later; 0: not said
+    /// Of a rank that has a PID namespace of its own: its getpid(), and which namespace. Else 0. `pid` remains the launcher's child, and
+    /// tells whether the rank lives, but nobody can reach its memory by that.
+    std::atomic<int32_t> apart_pid;
+    uint32_t apart_namespace;
 };
 static_assert(sizeof(RankCell) == 64);
 inline constexpr uint32_t kNotBound = ~0u;
@@ -74,10 +78,10 @@ struct alignas(4096) JobHeader {
 
     // These three stay where they are in all versions to come.
     uint64_t magic;
-    uint32_t version;  ///< of the wire (base/version.h): of what is behind the first three, and of all regions
-    char release[28];  ///< of who has made this, with an end
-    uint32_t size;     ///< ranks, on all hosts
-    uint32_t unused;
+    uint32_t version;        ///< of the wire (base/version.h): of what is behind the first three, and of all regions
+    char release[28];        ///< of who has made this, with an end
+    uint32_t size;           ///< ranks, on all hosts
+    uint32_t pid_namespace;  ///< that all pids here are of, the maker's; 0: not known
     JobId id;
     HostId host;             ///< where this segment is
     uint64_t key;            ///< of this host's entry: datagrams and connections to ranks here must show it

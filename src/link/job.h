@@ -112,6 +112,10 @@ bool has_ended(const Process& process);
 /// Whether the process has that number still. Ask right before the kernel copies from or to its memory: the launcher takes the number out
 /// of the job's segment before another process can get it. For processes on this host.
 bool has_pid(const Process& process, pid_t pid);
+/// Whether pids mean the same to that process and to this one: by no other is its memory reached.
+bool shares_pids(const Process& process);
+/// That by which its memory is reached; 0 if it is not.
+pid_t pid_of(const Process& process);
 /// Whether check_liveness() has found it gone, or out of reach, without a normal end.
 bool has_failed(const Process& process);
 

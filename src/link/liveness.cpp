@@ -1,5 +1,6 @@
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/process.h"
 #include "link/forget.h"
 #include "link/manager.h"
 #include "link/remote.h"
@@ -76,7 +77,16 @@ bool has_ended(const Process& process) {
 bool has_pid(const Process& process, pid_t pid) {
     Job& job = *process.job;
     if (const Peer* peer = job.peer_if_met(process.rank); peer && peer->dead) return false;
-    return job.mapped() && job.segment().cell(process.rank).pid.load(std::memory_order_acquire) == pid;
+    return pid != 0 && pid_of(process) == pid;
+}
+
+bool shares_pids(const Process& process) {
+    Job& job = *process.job;
+    return knows_pids() && job.mapped() && job.segment().cell(process.rank).apart_pid.load(std::memory_order_relaxed) == 0;
+}
+
+pid_t pid_of(const Process& process) {
+    return shares_pids(process) ? process.job->segment().cell(process.rank).pid.load(std::memory_order_acquire) : 0;
 }
 
 bool has_failed(const Process& process) {

@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/process.h"
 #include "base/state.h"
 #include "control/control.h"
 #include "control/profile_report.h"
@@ -228,7 +229,9 @@ bool Recorder::done() {
 
 void start_recording(job::JobSegment& own, uint32_t rank) {
     // A program of its own has nobody to tell; the launcher that it may come to need writes no profiles.
-    if (!counting() || recorder || own.header().control_socket[0] == '\0' || own.header().owner_pid == getpid()) return;
+    if (!counting() || recorder || own.header().control_socket[0] == '\0' ||
+        (knows_pids() && own.header().owner_pid == getpid()))
+        return;
     recorder = new Recorder(own, rank);
     listen_to_phases([](PhaseId ended, PhaseId) {
         recorder->write_down(ended);

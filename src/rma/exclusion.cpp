@@ -9,7 +9,10 @@ namespace starling::rma {
 
 namespace {
 
-bool has_died(uint32_t pid) { return pid != 0 && process_gone(static_cast<pid_t>(pid)); }
+/// Who holds something and has no pid that others know: it counts as alive.
+constexpr uint32_t kNoPid = 1u << 31;
+
+bool has_died(uint32_t pid) { return pid != 0 && pid != kNoPid && neighbour_gone(static_cast<pid_t>(pid)); }
 
 /// What others do here takes less than a slice, so who is at it so long has lost its core, or its life.
 constexpr uint32_t kTriesPerLook = 1024;
@@ -27,7 +30,12 @@ void Guard::lock(uint32_t pid) {
 }
 
 Exclusion::Exclusion(Guard& guard, Mark* marks, uint32_t processes, uint32_t me, uint32_t target)
-    : guard_(&guard), marks_(marks), processes_(processes), me_(me), target_(target), pid_(static_cast<uint32_t>(getpid())) {
+    : guard_(&guard),
+      marks_(marks),
+      processes_(processes),
+      me_(me),
+      target_(target),
+      pid_(knows_pids() ? static_cast<uint32_t>(getpid()) : kNoPid) {
     marks_[me_].pid.store(pid_, std::memory_order_relaxed);
     marks_[me_].can_have_barriers.store(can_have_barriers(), std::memory_order_relaxed);
 }

@@ -38,6 +38,7 @@ namespace {
 STARLING_STATE Mutex life;
 STARLING_STATE std::atomic<int> level = MPI_THREAD_SINGLE;  ///< the highest that a user has asked for
 STARLING_STATE pthread_t main_thread;
+STARLING_STATE pid_t process = 0;  ///< that called MPI_Init: a forked child is not the rank
 
 STARLING_STATE int users = 0;      ///< MPI_Init's world, until it ends, and open sessions
 STARLING_STATE bool over = false;  ///< one of them has gone for good
@@ -56,6 +57,18 @@ void allow_threads(int required) {
         allow_threads(Threads::in_turn);
 }
 
+void show_pid(job::RankCell& cell) {
+    process = getpid();
+    if (knows_pids()) {
+        ProcessOrigin origin;
+        if (find_origin(process, origin)) cell.started.store(origin.start);
+        cell.pid.store(process);
+    } else {
+        cell.apart_namespace = find_pid_namespace();
+        cell.apart_pid.store(process);
+    }
+}
+
 int start(int required) {
     read_settings();
     uint32_t rank;
@@ -64,9 +77,7 @@ int start(int required) {
     job::RankCell& cell = segment.cell(rank);
     if (cell.state.load() != job::RankState::started)
         return fail(MPI_ERR_OTHER, "rank %u has called MPI_Init already, in another process that was started as it", rank);
-    ProcessOrigin origin;
-    if (find_origin(getpid(), origin)) cell.started.store(origin.start);
-    cell.pid.store(getpid());
+    show_pid(cell);
     if (config().profile) profile::start_counting();  // before the first peer
     link::Job* job = link::adopt_own_job(std::move(segment), rank);
     profile::start_recording(job->segment(), rank);
@@ -192,7 +203,7 @@ bool is_main_thread() { return pthread_equal(pthread_self(), main_thread) != 0; 
 
 bool is_forked_child() {
     const link::Process& me = link::self();
-    return me.job && me.job->segment().cell(me.rank).pid.load() != getpid();
+    return me.job && process != getpid();
 }
 
 namespace {

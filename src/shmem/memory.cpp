@@ -84,16 +84,18 @@ void map_own(Remote& remote) {
 void map_neighbour(Remote& remote) {
     const shm::SymmetricMemory& shown = shown_by(remote.process);
     job::RankCell& cell = remote.process.job->segment().cell(remote.process.rank);
-    const shm::PagesName name{cell.pid.load(), shown.descriptor, shown.inode};
+    // Of who has a PID namespace of its own the launcher has all memory.
+    const pid_t pid = cell.apart_pid.load() == 0 ? cell.pid.load() : 0;
+    const shm::PagesName name{pid, shown.descriptor, shown.inode};
     // PEs of this job grow together, those of another without this one.
     const uint64_t there = remote.process.job == link::self().job ? world().pages.shown() : shown.limit;
     if (remote.heap.open(name, 0, shown.limit) && remote.heap.show(there)) remote.mapped[0] = remote.heap.data();
     remote.doorbell = &shm::Region(remote.process.job->segment().region(remote.process.rank)).doorbell();
     remote.watching = &shown.watching;
     if (shown.data_bytes != world().data_bytes) return;
-    remote.pid = cell.pid.load();
+    remote.pid = link::pid_of(remote.process);
     remote.data = shown.data;
-    const shm::PagesName variables{remote.pid, shown.data_descriptor, shown.data_inode};
+    const shm::PagesName variables{pid, shown.data_descriptor, shown.data_inode};
     const uint64_t offset = Variables::offset_of(shown.data);
     if (variables.valid() && remote.variables.open(variables, offset + shown.data_bytes))
         remote.mapped[1] = remote.variables.data() + offset;

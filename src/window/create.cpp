@@ -101,7 +101,7 @@ bool make_board(Window& window) {
 /// it is seen to have ended.
 int not_mapped(const link::Process& maker, int rank, const char* what) {
     for (int turns = 0; turns < 100; ++turns) {
-        if (link::has_ended(maker) || process_gone(static_cast<pid_t>(maker.job->segment().cell(maker.rank).pid)))
+        if (link::has_ended(maker) || neighbour_gone(static_cast<pid_t>(maker.job->segment().cell(maker.rank).pid)))
             return fail(MPI_ERR_PROC_ABORTED, "rank %d ended before %s, which it had made, was mapped", rank, what);
         usleep(1000);
     }
@@ -202,7 +202,7 @@ void map(Window& window, Remote& remote, const Claim& claim) {
     }
     if (!target.mapped && window.flavor != MPI_WIN_FLAVOR_DYNAMIC) {
         const link::Process process = window.comm->local_group().at(remote.rank);
-        target.pid = static_cast<pid_t>(process.job->segment().cell(process.rank).pid);
+        target.pid = link::pid_of(process);
         target.address = claim.base;
     }
     if (!target.mapped) return;

@@ -1,10 +1,15 @@
 // Ranks in user namespaces of their own, as rootless containers are, which may look into nobody outside: all of them ("all"), or every second
 // one ("odd"), while the others may look into these. "hidden": all, and nobody may look into them either; not even a root outside may then.
-// Exits with 77 where there are no such namespaces.
+// "pids": each has a PID namespace of its own, so all have the same pid, and look into the host's /proc; "odd_pids": every second one. "proc":
+// with a /proc and a user namespace of their own, as a container has. Exits with 77 where there are no such namespaces.
 #define _GNU_SOURCE  // NOLINT: unshare
 #include <errno.h>
 #include <sched.h>
+#include <signal.h>
+#include <sys/mount.h>
+#include <sys/personality.h>
 #include <sys/prctl.h>
+#include <sys/wait.h>
 
 #include "dynamic.h"
 #include "reached.h"
@@ -14,14 +19,16 @@ static void write_file(const char* path, const char* text) {
     CHECK(file && fputs(text, file) >= 0 && !fclose(file), "%s: %s", path, strerror(errno));
 }
 
+static void skip(const char* what) {
+    printf("skipped: %s: %s\n", what, strerror(errno));
+    exit(77);
+}
+
 /// As `unshare -U -r` does it.
 static void contain_myself(void) {
     char text[64];
     const unsigned user = getuid(), group = getgid();
-    if (unshare(CLONE_NEWUSER) != 0) {
-        printf("skipped: no user namespace can be made: %s\n", strerror(errno));
-        exit(77);
-    }
+    if (unshare(CLONE_NEWUSER) != 0) skip("no user namespace can be made");
     write_file("/proc/self/setgroups", "deny");
     snprintf(text, sizeof text, "0 %u 1", user);
     write_file("/proc/self/uid_map", text);
@@ -29,12 +36,35 @@ static void contain_myself(void) {
     write_file("/proc/self/gid_map", text);
 }
 
+/// As `unshare -p -f`: begins again in a child, the first process of its namespace. All have the same addresses, so that who would read in
+/// the wrong process finds something there.
+static void number_myself(const char* way) {
+    const int own_proc = !strcmp(way, "proc");
+    if (unshare(own_proc ? CLONE_NEWPID | CLONE_NEWNS : CLONE_NEWPID) != 0) skip("no PID namespace can be made");
+    const pid_t child = fork();
+    CHECK(child >= 0, "fork: %s", strerror(errno));
+    if (child > 0) {
+        int status;
+        CHECK(waitpid(child, &status, 0) == child, "waitpid: %s", strerror(errno));
+        exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
+    }
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    CHECK(!own_proc || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0, "mount: %s", strerror(errno));
+    if (own_proc && mount("proc", "/proc", "proc", 0, NULL) != 0) skip("no /proc can be mounted");
+    personality(ADDR_NO_RANDOMIZE);
+    execl("/proc/self/exe", "contained", way, "inside", (char*)NULL);
+    CHECK(0, "execl: %s", strerror(errno));
+}
+
 int main(int argc, char** argv) {
     MPI_Comm parent;
     const char* rank = getenv("STARLING_RANK");
-    CHECK(argc > 1, "all, odd or hidden?");
+    CHECK(argc > 1, "all, odd, hidden, pids, odd_pids or proc?");
     const char* way = argv[1];
-    if (strcmp(way, "odd") || !rank || atoi(rank) % 2) contain_myself();
+    if (argc == 2 && (strncmp(way, "odd", 3) || !rank || atoi(rank) % 2)) {
+        if (!strstr(way, "pids") || geteuid() != 0) contain_myself();
+        if (strstr(way, "pids") || !strcmp(way, "proc")) number_myself(way);
+    }
     if (!strcmp(way, "hidden")) CHECK(prctl(PR_SET_DUMPABLE, 0) == 0, "PR_SET_DUMPABLE");
     OK(MPI_Init(&argc, &argv));
     OK(MPI_Comm_get_parent(&parent));

@@ -81,7 +81,7 @@ bool poll_splits() {
 
 int free_split() {
     for (uint32_t i = 0; i < shm::kSplitSlots; ++i)
-        if (!splits[i].request && (splits[i].last_writer == 0 || process_gone(splits[i].last_writer)))
+        if (!splits[i].request && (splits[i].last_writer == 0 || neighbour_gone(splits[i].last_writer)))
             return static_cast<int>(i);
     return -1;
 }

@@ -28,7 +28,7 @@ int read(const Matched& message) {
         datatype::unpack(*request.type, request.count, request.buffer, 0, there, message.bytes);
         return 0;
     }
-    if (!link::has_pid({&message.peer().job, message.peer().rank}, offer.pid)) return ESRCH;
+    if (!message.is_own() && !link::has_pid({&message.peer().job, message.peer().rank}, offer.pid)) return ESRCH;
     constexpr int kMost = 512;
     iovec list[kMost];
     for (uint64_t at = 0; at < message.bytes;) {
@@ -54,7 +54,9 @@ bool let_go_since(const link::Peer& peer, const Offer& offer) {
 
 bool can(const Matched& message) {
     if (!message.peer().can(transport::kSharesMemory) || !message.offer.address) return false;
-    return message.is_own() || config().single_copy != SingleCopy::off;
+    if (message.is_own()) return true;
+    return config().single_copy != SingleCopy::off &&
+           (link::shares_pids({&message.peer().job, message.peer().rank}) || mapped(message));
 }
 
 bool pays(const Matched&) { return true; }

@@ -81,12 +81,13 @@ class BasicInboxReader {
 
     /// If the oldest cell was claimed by a process that has died before publishing it, skips it. For slow
     /// paths: asks the kernel. Returns whether it skipped one.
-    bool skip_dead(bool (*gone)(pid_t) = process_gone) {
+    bool skip_dead(bool (*gone)(pid_t) = neighbour_gone) {
         using namespace cell_state;
         auto& cell = head_cell();
         uint64_t seen = cell.state.load(std::memory_order_acquire);
         if (phase_of(seen) != kClaimed || lap_of(seen) != lap()) return false;
-        if (!gone(static_cast<pid_t>(pid_of(seen)))) return false;
+        if (pid_of(seen) == 0 || !gone(static_cast<pid_t>(pid_of(seen))))
+            return false;  // 0: of a claimant whose pid nobody knows
         // The claimant may have published just before it died.
         if (!cell.state.compare_exchange_strong(seen, make(lap() + 1, kFree, 0), std::memory_order_acq_rel)) return false;
         tell();

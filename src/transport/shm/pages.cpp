@@ -12,6 +12,7 @@
 #include <cstdio>
 
 #include "base/memory_limit.h"
+#include "base/process.h"
 #include "base/state.h"
 #include "job/handover.h"
 
@@ -118,22 +119,30 @@ bool Pages::make(uint64_t bytes, uint64_t limit, uint64_t alignment) {
     }
     owned_ = true;
     device_ = status.st_dev;
-    name_ = {static_cast<int32_t>(getpid()), descriptor, status.st_ino};
+    name_ = {knows_pids() ? static_cast<int32_t>(getpid()) : 0, descriptor, status.st_ino};
     // Where it can't, neighbours do without.
     kept_ = job::is_closed_to_others() && job::hand_over(descriptor, name_.inode);
     return true;
 }
 
-bool Pages::open(const PagesName& name, uint64_t bytes, uint64_t limit, uint64_t alignment) {
+namespace {
+/// -1 with errno if there is no way.
+int open_of_neighbour(const PagesName& name) {
     char path[48];
     std::snprintf(path, sizeof path, "/proc/%d/fd/%d", name.pid, name.descriptor);
-    int descriptor = ::open(path, O_RDWR | O_CLOEXEC);
-    if (descriptor < 0) {
-        const int error = errno;
-        if (error == EACCES || error == EPERM) descriptor = job::fetch_handed_over(name.pid, name.descriptor, name.inode);
-        errno = error;
-        if (descriptor < 0) return false;
-    }
+    const bool may_look = name.pid != 0 && knows_pids();
+    int descriptor = may_look ? ::open(path, O_RDWR | O_CLOEXEC) : -1;
+    if (descriptor >= 0) return descriptor;
+    const int error = may_look ? errno : EACCES;
+    if (error == EACCES || error == EPERM) descriptor = job::fetch_handed_over(name.pid, name.descriptor, name.inode);
+    errno = error;
+    return descriptor;
+}
+}  // namespace
+
+bool Pages::open(const PagesName& name, uint64_t bytes, uint64_t limit, uint64_t alignment) {
+    const int descriptor = open_of_neighbour(name);
+    if (descriptor < 0) return false;
     struct stat status;
     const bool is_it = fstat(descriptor, &status) == 0 && status.st_ino == name.inode && S_ISREG(status.st_mode) &&
                        static_cast<uint64_t>(status.st_size) >= bytes;

@@ -12,7 +12,7 @@ namespace starling::shm {
 
 /// Where neighbours find pages. Means the same in all processes of a host.
 struct PagesName {
-    int32_t pid = 0;
+    int32_t pid = 0;  ///< 0: its maker's is unknown here, and the launcher has it
     int32_t descriptor = -1;
     uint64_t inode = 0;  ///< tells the file from one that has come into its place
     bool valid() const { return descriptor >= 0; }

@@ -126,7 +126,7 @@ SharedMemory::SharedMemory(const transport::Process& self, transport::Sink& sink
     : Transport(kTraits),
       self_(self),
       sink_(sink),
-      pid_(static_cast<uint32_t>(getpid())),
+      pid_(static_cast<uint32_t>(knows_pids() ? getpid() : self.segment->cell(self.rank).pid.load())),
       address_(self.segment->address()),
       region_(self.segment->region(self.rank)),
       inbox_(region_.inbox()),
@@ -199,7 +199,7 @@ int SharedMemory::free_slot() {
     for (uint32_t i = 0; i < kRingSlots; ++i)
         if (!(taken_ >> i & 1)) return static_cast<int>(i);
     for (uint32_t i = 0; i < kRingSlots; ++i) {
-        if (last_writers_[i] == 0 || !process_gone(last_writers_[i])) continue;
+        if (last_writers_[i] == 0 || !neighbour_gone(last_writers_[i])) continue;
         last_writers_[i] = 0;
         taken_ &= ~(uint64_t{1} << i);
         return static_cast<int>(i);
@@ -247,7 +247,7 @@ void SharedMemory::give_place(transport::Path& path) {
     mine.in = {};
     users_[mine.in_slot_] = nullptr;
     const pid_t pid = mine.closed_ ? mine.to.segment->cell(mine.to.rank).pid.load() : 0;
-    if (pid > 0 && !process_gone(pid))
+    if (pid > 0 && !neighbour_gone(pid))
         last_writers_[mine.in_slot_] = pid;
     else
         taken_ &= ~(uint64_t{1} << mine.in_slot_);
