@@ -129,6 +129,7 @@ const std::string* fuzz_seeds(size_t& count) {
         seed(GoneReport{true, 3, 1}),
         seed(PortTable{{0, true, {5, 6}}, {1, false, {7}}}),
         seed(Order{.kind = OrderKind::table, .job = 7, .bytes = seed(PortTable{{0, true, {5, 6}}, {1, false, {7}}})}),
+        seed(Order{.kind = OrderKind::absent, .job = 7, .rank = 1, .text = "rank 1 has exited"}),
         seed(Order{.kind = OrderKind::host_ports, .job = 7, .round = 1, .bytes = seed(HostPorts{1, true, {8}})}),
         seed(Order{.kind = OrderKind::ports, .job = 7, .rank = 2, .host = 1, .looks = 3, .bytes = std::string(16, '\3')}),
         seed(Order{.kind = OrderKind::ask, .job = 7, .rank = 2, .token = 1, .message = 2, .bytes = "request"}),

@@ -10,7 +10,7 @@ bool known(uint32_t kind) {
     const auto in = [kind](OrderKind first, OrderKind last) {
         return kind >= static_cast<uint32_t>(first) && kind <= static_cast<uint32_t>(last);
     };
-    return in(OrderKind::start, OrderKind::table) || in(OrderKind::started, OrderKind::host_ports) ||
+    return in(OrderKind::start, OrderKind::table) || in(OrderKind::started, OrderKind::absent) ||
            in(OrderKind::want_ports, OrderKind::given_up);
 }
 

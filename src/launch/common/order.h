@@ -47,6 +47,7 @@ enum class OrderKind : uint32_t {
     arrived = 42,       ///< gathered, or alone: all ranks of the job on this host are at the end of MPI_Init
     want_table = 43,    ///< gathered, eager: of the job's ports
     host_ports = 44,    ///< gathered; round; piece: HostPorts
+    absent = 45,        ///< a rank of the job has ended well and never called MPI_Init; text: which, and how
 
     // deputy → deputy
     want_ports = 64,  ///< rank: which one's port matters; answered when it is known
@@ -79,7 +80,7 @@ struct Order {
 };
 
 /// Whether what a deputy says is for the root's Universe, not for its deputy.
-inline bool is_for_root(OrderKind kind) { return kind >= OrderKind::started && kind <= OrderKind::host_ports; }
+inline bool is_for_root(OrderKind kind) { return kind >= OrderKind::started && kind <= OrderKind::absent; }
 
 std::string encode(const Order& order);
 /// Of an encoded order; anything of none.

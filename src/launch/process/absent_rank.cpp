@@ -14,11 +14,18 @@ constexpr std::chrono::milliseconds kFirstLook{1000}, kLastLook{30000};  // twic
 constexpr int kQuietSeconds = 1;
 }  // namespace
 
+std::string Launcher::absence_of(const Job& job, uint32_t rank) const {
+    return name_of(job, rank) + " on " + host_name() + " has exited with code 0 and never called MPI_Init or shmem_init";
+}
+
 void Launcher::note_absent(Job& job, uint32_t rank) {
     const job::JobHeader& header = job.segment.header();
-    // Who waits for whom is seen only where all are.
-    if (header.size == 1 || header.local_ranks != header.size || job.external || std::exchange(job.absent_noted, true)) return;
-    look_for_who_waits(job.id(), rank, kFirstLook);
+    if (header.size == 1 || job.external || std::exchange(job.absent_noted, true)) return;
+    // Who waits for whom is seen from where all are, or by the root.
+    if (header.local_ranks == header.size)
+        look_for_who_waits(job.id(), rank, kFirstLook);
+    else
+        superior_->absent(job, rank, absence_of(job, rank));
 }
 
 void Launcher::look_for_who_waits(job::JobId id, uint32_t absent, std::chrono::milliseconds wait) {
@@ -33,7 +40,7 @@ void Launcher::look_for_who_waits(job::JobId id, uint32_t absent, std::chrono::m
         if (!anybody) return again();
         char name[20];
         std::snprintf(name, sizeof name, "%016llx", static_cast<unsigned long long>(id));
-        explain(loop_, *this, name, kQuietSeconds, [this, id, absent, again](const std::string& text) {
+        explain(loop_, *this, name, kQuietSeconds, {}, [this, id, absent, again](const std::string& text) {
             Job* found = find_job(id);
             if (!found || found->failing || found->running == 0) return;
             if (text.find("which has ended") == std::string::npos) return again();
@@ -46,9 +53,8 @@ void Launcher::fail_for_absent(Job& job, uint32_t absent) {
     const bool goes_on = job.segment.header().recovers != 0;
     Failure failure;
     failure.rank = absent;
-    failure.sentence = name_of(job, absent) + " on " + host_name() +
-                       " has exited with code 0 and never called MPI_Init or shmem_init, but others wait for it; " +
-                       (goes_on ? "the other " : "ending the other ") + std::to_string(job.running) + (goes_on ? " go on" : "");
+    failure.sentence = absence_of(job, absent) + ", but others wait for it; " + (goes_on ? "the other " : "ending the other ") +
+                       std::to_string(job.running) + (goes_on ? " go on" : "");
     if (!goes_on) end_ranks(job, static_cast<int>(absent));
     superior_->failed(job, failure);
 }

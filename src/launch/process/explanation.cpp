@@ -58,11 +58,12 @@ void read_answer(Question& question) {
 
 }  // namespace
 
-void explain(EventLoop& loop, Launcher& launcher, const std::string& job, int quiet,
+void explain(EventLoop& loop, Launcher& launcher, const std::string& job, int quiet, const std::vector<std::string>& hosts,
              std::function<void(const std::string&)> done) {
     const std::string program = starling_program();
     std::vector<std::string> words{program, "why", "--quiet-for", std::to_string(quiet)};
     if (job.empty()) words.insert(words.end(), {"--launcher", std::to_string(getpid())});
+    for (const std::string& host : hosts) words.insert(words.end(), {"--host", host});
     if (!job.empty()) words.push_back(job);
     int ends[2];
     if (program.empty() || pipe2(ends, O_CLOEXEC) != 0) return done({});
@@ -93,7 +94,7 @@ void explain(EventLoop& loop, Launcher& launcher, const std::string& job, int qu
 
 void report_when_hanging(EventLoop& loop, Launcher& launcher, int seconds, std::function<void(const std::string&)> print) {
     loop.after(std::chrono::seconds(seconds), [&loop, &launcher, seconds, print] {
-        explain(loop, launcher, {}, seconds, [&loop, &launcher, seconds, print](const std::string& text) {
+        explain(loop, launcher, {}, seconds, {}, [&loop, &launcher, seconds, print](const std::string& text) {
             if (text.empty()) return report_when_hanging(loop, launcher, seconds, print);
             print("nobody has got any further for " + std::to_string(seconds) + " s (STARLING_HANG_REPORT):\n" + text);
         });

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "launch/common/event_loop.h"
 
@@ -13,8 +14,9 @@ class Launcher;
 
 /// Asks about all jobs whose id begins with `job` (empty: all jobs of this process). `quiet`: says nothing unless nobody has
 /// got any further for so many seconds; 0: says it anyhow. `done` gets the text, of whole lines, empty if there is none; it is
-/// called within half a minute, from the loop, or at once.
-void explain(EventLoop& loop, Launcher& launcher, const std::string& job, int quiet,
+/// called within half a minute, from the loop, or at once. `hosts`: asked too, where this one has no part of the job, and so does not
+/// know that they have.
+void explain(EventLoop& loop, Launcher& launcher, const std::string& job, int quiet, const std::vector<std::string>& hosts,
              std::function<void(const std::string&)> done);
 
 /// Prints the explanation once, when nobody has got any further for so many seconds. Asks no more when it has said it.

@@ -170,6 +170,7 @@ class Launcher {
     std::string what_happened(const Job& job, uint32_t rank, int status) const;
     void note_failure(Job& job, uint32_t rank, int status);
     void note_absent(Job& job, uint32_t rank);
+    std::string absence_of(const Job& job, uint32_t rank) const;
     void look_for_who_waits(job::JobId id, uint32_t absent, std::chrono::milliseconds wait);
     void fail_for_absent(Job& job, uint32_t absent);
     void end_ranks(Job& job, int failed_rank);

@@ -25,6 +25,8 @@ class Superior {
 
     /// The first rank of this host's part has failed; the part is being ended.
     virtual void failed(Job& job, const Failure& failure) = 0;
+    /// A rank of a job on several hosts has ended well, as the sentence says, and never called MPI_Init: others may wait for it.
+    virtual void absent(Job& job, uint32_t rank, const std::string& sentence) = 0;
     /// All ranks of this host are gone, and what they left behind too.
     virtual void all_gone(Job& job) = 0;
 

@@ -195,6 +195,10 @@ void Deputy::failed(Job& job, const Failure& failure) {
     tell({.kind = OrderKind::failed, .job = job.id(), .rank = failure.rank, .bytes = encode(report)});
 }
 
+void Deputy::absent(Job& job, uint32_t rank, const std::string& sentence) {
+    tell({.kind = OrderKind::absent, .job = job.id(), .rank = rank, .text = sentence});
+}
+
 void Deputy::all_gone(Job& job) {
     GoneReport report{have_all_arrived(job), 0, 0};
     locator_.count(job.id(), report.lookups, report.tables);

@@ -36,6 +36,7 @@ class Deputy : public Superior {
     void end_everything();
 
     void failed(Job& job, const Failure& failure) override;
+    void absent(Job& job, uint32_t rank, const std::string& sentence) override;
     void all_gone(Job& job) override;
     bool ask(Job& job, uint32_t rank, control::MessageKind kind, const std::string& payload, Answer answer) override;
 

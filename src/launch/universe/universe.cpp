@@ -270,6 +270,8 @@ void Universe::on_message(uint32_t from, std::string_view payload) {
     switch (order.kind) {
         case OrderKind::failed:
             return on_failed(*job, from, order);
+        case OrderKind::absent:
+            return on_absent(*job, from, order);
         case OrderKind::arrived:
             return on_arrived(*job, HostSet::one(from));
         case OrderKind::output:

@@ -26,7 +26,8 @@ struct Universe::Job {
     uint32_t problem_host = 0;
     bool connected = true;  ///< to its parent: goes down with it
     bool failing = false;
-    uint32_t failures = 0;  ///< ranks that a job which recovers has lost
+    bool absent_noted = false;  ///< a rank has ended without MPI_Init, and it is looked whether others wait for it
+    uint32_t failures = 0;      ///< ranks that a job which recovers has lost
 
     job::JobId id() const { return description.id; }
     /// The tree's number of rank 0's host.
