@@ -10,6 +10,7 @@
 #include <climits>
 
 #include "base/clock.h"
+#include "base/delay.h"
 #include "base/error.h"
 #include "base/state.h"
 
@@ -106,10 +107,17 @@ void unlock() {
         syscall(SYS_futex, &locked, FUTEX_WAKE_PRIVATE, hungry.load() > 0 ? INT_MAX : 1, nullptr, nullptr, 0);
 }
 
+/// Never back: another thread may have had a greater wish fulfilled since this one looked.
+void allow(Threads wish) {
+    Threads now = threads_are.load();
+    while (now < wish && !threads_are.compare_exchange_weak(now, wish)) {}
+}
+
 /// Ends Threads::in_turn: nobody is inside without the lock when this returns.
 void end_turns(Threads wish) {
+    delay_at("before turns are ended");
     lock();
-    threads_are.store(wish);
+    allow(wish);
     // Behind this, who has said that he is inside is seen to, and whoever says so later sees the new rule.
     membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
     for (int turn = 0; inside.load(std::memory_order_acquire); ++turn) {
@@ -131,7 +139,7 @@ void allow_threads(Threads wish) {
     if (now == Threads::in_turn)
         end_turns(wish);
     else
-        threads_are.store(wish);
+        allow(wish);
 }
 
 bool is_inside() { return threads_are.load(std::memory_order_relaxed) != Threads::one && (owned() || marked()); }
