@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "base/live.h"
 #include "base/state.h"
 #include "mpi.h"
 
@@ -96,18 +97,18 @@ bool assign(const Variable& variable, const char* text, Config& to) {
     switch (variable.type) {
         case VariableType::integer:
             if (!parse_number(variable, text, number)) return false;
-            member<int64_t>(to, variable) = number;
+            set_live(member<int64_t>(to, variable), number);
             return true;
         case VariableType::size:
             if (!parse_number(variable, text, number)) return false;
-            member<uint64_t>(to, variable) = static_cast<uint64_t>(number);
+            set_live(member<uint64_t>(to, variable), static_cast<uint64_t>(number));
             return true;
         case VariableType::flag:
             return parse_flag(text, member<bool>(to, variable));
         case VariableType::choice: {
             uint8_t value = 0;
             if (!parse_choice(variable, text, value)) return false;
-            member<uint8_t>(to, variable) = value;
+            set_live(member<uint8_t>(to, variable), value);
             return true;
         }
         case VariableType::text:

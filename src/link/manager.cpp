@@ -6,6 +6,7 @@
 
 #include "base/config.h"
 #include "base/counters.h"
+#include "base/live.h"
 #include "base/state.h"
 #include "link/places.h"
 #include "link/remote.h"
@@ -60,7 +61,7 @@ uint32_t carried_since_change(const Peer& peer) { return std::max(messages_with(
 
 /// Whether connections carry enough to be worth their opening shows when they go.
 void note_earnings(const Peer& closed) {
-    const uint64_t carried = carried_since_change(closed), cost = static_cast<uint64_t>(config().replace_messages);
+    const uint64_t carried = carried_since_change(closed), cost = static_cast<uint64_t>(live(config().replace_messages));
     if (carried < cost * dear)
         dear = std::min(dear * 2, kMostDear);
     else if (carried > 4 * cost * dear)
@@ -96,7 +97,7 @@ void send_offer(Peer& peer, packet::Kind kind) {
 /// A connection is closed for another if that pays for closing and opening: by what the plan expects of both, or by what they have
 /// carried of late.
 bool gives_way(const Peer& user, const Peer& asking) {
-    const auto cost = static_cast<uint64_t>(config().replace_messages);
+    const auto cost = static_cast<uint64_t>(live(config().replace_messages));
     if (user.planned || asking.planned) return asking.planned >= user.planned + cost;
     return carried_since_change(asking) >= cost * dear && user.value < asking.value / 2;
 }

@@ -16,6 +16,7 @@
 
 #include "base/config.h"
 #include "base/error.h"
+#include "base/live.h"
 #include "message/channel.h"
 
 namespace starling::message {
@@ -29,7 +30,7 @@ struct Mark {
     static constexpr uint64_t kMost = kBytes + 1;
 
     /// Whether it goes without asking the receiver first.
-    static bool can_go() { return config().eager_limit >= kMost; }
+    static bool can_go() { return live(config().eager_limit) >= kMost; }
     /// How long it is where `expected` bytes are.
     static constexpr uint64_t length(uint64_t expected) { return expected == kBytes ? kMost : kBytes; }
 

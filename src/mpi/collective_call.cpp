@@ -72,7 +72,7 @@ STARLING_STATE Immortal<RequestPool<PersistentCollective>> persistent_storage;
 constinit auto& persistent = persistent_storage.value;
 
 void tell_tools_of(Event event, const PersistentCollective& request) {
-    if (tools_listen) tell_tools(event, {comm_of(request)->context(), request.number});
+    if (tools_listen()) tell_tools(event, {comm_of(request)->context(), request.number});
 }
 
 void end(progress::Request& r) {

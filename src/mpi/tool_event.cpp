@@ -20,7 +20,7 @@
 
 namespace starling::mpi {
 
-STARLING_STATE bool tools_listen = false;
+STARLING_STATE std::atomic<bool> any_tool_listens{false};
 
 namespace {
 
@@ -238,7 +238,7 @@ int T_event_handle_alloc(int event_index, void*, MPI_Info, MPI_T_event_registrat
     if (!event_registration) return MPI_T_ERR_INVALID;
     Registration* made = registrations.create(*row);
     listening.push_back(made);
-    tools_listen = true;
+    any_tool_listens.store(true, std::memory_order_relaxed);
     *event_registration = to_handle(*made);
     return MPI_SUCCESS;
 }
@@ -275,7 +275,7 @@ int T_event_handle_free(MPI_T_event_registration event_registration, void* user_
     Registration* over = nullptr;
     const int error = with(event_registration, [&](Registration& registration) {
         std::erase(listening, &registration);
-        tools_listen = !listening.empty();
+        any_tool_listens.store(!listening.empty(), std::memory_order_relaxed);
         registration.freed = true;
         registration.at_end = free_cb_function;
         registration.end_data = user_data;

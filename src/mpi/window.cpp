@@ -67,7 +67,7 @@ int make(window::Wanted wanted, MPI_Info info, MPI_Comm comm, MPI_Win* win, void
     take_hints(*made, hints);
     *win = window::to_handle(made);
     if (baseptr) std::memcpy(baseptr, &made->base, sizeof made->base);
-    if (tools_listen)
+    if (tools_listen())
         tell_tools(Event::window_made, {made->comm->context(), static_cast<uint64_t>(made->flavor),
                                         static_cast<uint64_t>(made->bytes), static_cast<uint64_t>(made->size())});
     return MPI_SUCCESS;
@@ -197,7 +197,7 @@ int Win_free(MPI_Win* win) {
     if (error) error = raise_through(handler, comm::HandlerKind::win, {.win = *win}, error);
     handler->release();
     *win = MPI_WIN_NULL;
-    if (tools_listen) tell_tools(Event::window_freed, {number});
+    if (tools_listen()) tell_tools(Event::window_freed, {number});
     return error;
 }
 

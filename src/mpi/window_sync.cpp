@@ -59,9 +59,9 @@ int synchronise_with(MPI_Win win, MPI_Group group, int assertion, F&& body) {
 }
 
 int take_lock(Window& w, Held kind, int rank, int assertion) {
-    const uint64_t begin = tools_listen ? now_ns() : 0;
+    const uint64_t begin = tools_listen() ? now_ns() : 0;
     const int error = window::lock(w, kind, rank, assertion);
-    if (!error && tools_listen && begin)
+    if (!error && tools_listen() && begin)
         tell_tools(Event::window_locked,
                    {w.comm->context(), static_cast<uint64_t>(rank), kind == Held::exclusive, now_ns() - begin});
     return error;

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/config.h"
+#include "base/live.h"
 
 namespace starling::plan {
 
@@ -15,7 +16,7 @@ inline constexpr double kMostCosts = 4;
 
 /// In messages, now; `then`: from the next phase on, as seen there.
 inline double worth_later(double then) {
-    return kHorizon * std::min(kMostCosts * static_cast<double>(config().replace_messages), then);
+    return kHorizon * std::min(kMostCosts * static_cast<double>(live(config().replace_messages)), then);
 }
 
 }  // namespace starling::plan

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/config.h"
+#include "base/live.h"
 #include "base/state.h"
 #include "link/places.h"
 #include "link/transports.h"
@@ -65,8 +66,8 @@ Users users_of(Side side) {
 
 // A direct ring that is closing holds but its memory, of which there is some to spare; a TCP connection holds its place.
 Places places_of(Side side, const Users& users) {
-    const uint32_t rings = std::min<uint32_t>(static_cast<uint32_t>(config().max_direct), shm::kRingSlots);
-    const uint32_t limit = side == kHere ? rings : static_cast<uint32_t>(config().max_connections);
+    const uint32_t rings = std::min<uint32_t>(static_cast<uint32_t>(live(config().max_direct)), shm::kRingSlots);
+    const uint32_t limit = side == kHere ? rings : static_cast<uint32_t>(live(config().max_connections));
     const uint32_t room = side == kHere ? shm::kRingSlots : limit, staying = users.all - users.leaving;
     const uint32_t soon = limit > staying ? limit - staying : 0;
     const uint32_t now = std::min(soon, room > users.all ? room - users.all : 0);
@@ -128,13 +129,13 @@ void Manager::begin(PhaseId ended, PhaseId begun) {
 
 bool Manager::is_wrong(const Exchanged& phase) {
     uint64_t on_demand = 0;
-    const uint32_t thresholds[kSides] = {static_cast<uint32_t>(config().direct_threshold),
-                                         static_cast<uint32_t>(config().connect_messages)};
+    const uint32_t thresholds[kSides] = {static_cast<uint32_t>(live(config().direct_threshold)),
+                                         static_cast<uint32_t>(live(config().connect_messages))};
     for (const Side side : {kHere, kElsewhere})
         if (connector_of(side))
             on_demand += on_demand_[side].phase(
                 phase.traffic[side],
-                {thresholds[side], static_cast<uint32_t>(config().replace_messages), places_of(side, {}).limit});
+                {thresholds[side], static_cast<uint32_t>(live(config().replace_messages)), places_of(side, {}).limit});
     return has_plan_ && doubt_.phase(phase.messages, phase.on_connections, on_demand);
 }
 

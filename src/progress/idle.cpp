@@ -17,6 +17,7 @@
 #include "base/config.h"
 #include "base/counters.h"
 #include "base/delay.h"
+#include "base/live.h"
 #include "base/lock.h"
 #include "base/state.h"
 #include "link/locate.h"
@@ -278,7 +279,7 @@ void Idle::look_around() {
     Waiting::Look seen = look();
     // A neighbour that wants the core gets it by a yield.
     if (may_block && !seen.neighbour && waiting_.should_ask_for_cores(seen.now)) seen.short_of_cores = cores_are_short();
-    const Waiting::Act act = waiting_.next(seen, {may_block, static_cast<uint64_t>(config().spin_us) * 1000});
+    const Waiting::Act act = waiting_.next(seen, {may_block, static_cast<uint64_t>(live(config().spin_us)) * 1000});
     if (waiting_.since() == seen.now) counted_ = seen.now;
     count_until(seen.now);
     tell_if_long(seen.now);

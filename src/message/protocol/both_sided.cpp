@@ -7,6 +7,7 @@
 
 #include "base/config.h"
 #include "base/copy.h"
+#include "base/live.h"
 #include "base/process.h"
 #include "base/state.h"
 #include "datatype/datatype.h"
@@ -104,7 +105,7 @@ bool can(const Matched& message) {
 
 bool pays(const Matched& message) {
     // On a crowded core the sender does not run while we do, and one that fetches from us has no time.
-    return message.bytes >= config().split_limit && !progress::core_is_crowded() && message.peer().open_offers == 0;
+    return message.bytes >= live(config().split_limit) && !progress::core_is_crowded() && message.peer().open_offers == 0;
 }
 
 bool start(const Matched& message) {

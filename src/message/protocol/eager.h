@@ -8,6 +8,7 @@
 #pragma once
 
 #include "base/config.h"
+#include "base/live.h"
 #include "datatype/datatype.h"
 #include "link/peer.h"
 #include "message/finish.h"
@@ -18,7 +19,7 @@ namespace starling::message::eager {
 
 /// Whether a message goes without asking the receiver first.
 inline bool can(const link::Peer& peer, uint64_t bytes) {
-    return bytes <= config().eager_limit && (bytes <= transport::kLeastPayload || bytes <= link::payload_limit(peer));
+    return bytes <= live(config().eager_limit) && (bytes <= transport::kLeastPayload || bytes <= link::payload_limit(peer));
 }
 
 /// Sends the message wherever there is room; false if there is none.

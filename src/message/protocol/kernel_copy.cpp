@@ -5,6 +5,7 @@
 
 #include "base/config.h"
 #include "base/error.h"
+#include "base/live.h"
 #include "datatype/datatype.h"
 #include "message/finish.h"
 #include "message/protocol/pieces.h"
@@ -55,7 +56,7 @@ bool let_go_since(const link::Peer& peer, const Offer& offer) {
 bool can(const Matched& message) {
     if (!message.peer().can(transport::kSharesMemory) || !message.offer.address) return false;
     if (message.is_own()) return true;
-    return config().single_copy != SingleCopy::off &&
+    return live(config().single_copy) != SingleCopy::off &&
            (link::shares_pids({&message.peer().job, message.peer().rank}) || mapped(message));
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/config.h"
+#include "base/live.h"
 #include "datatype/datatype.h"
 #include "message/protocol/incoming.h"
 #include "message/protocol/kernel_copy.h"
@@ -16,7 +17,7 @@ namespace {
 /// busy fetching from us. Then that is faster than the kernel's copy, whose reading takes what the sender has just written
 /// from its cache line by line.
 bool come_without_delay(const link::Peer& peer, const Offer& offer, uint64_t bytes) {
-    const uint64_t limit = offer.reach == CopyPath::Reach::far ? config().stream_limit / 4 : config().stream_limit;
+    const uint64_t limit = offer.reach == CopyPath::Reach::far ? live(config().stream_limit) / 4 : live(config().stream_limit);
     if (limit == 0 || (bytes > limit && offer.reach != CopyPath::Reach::close)) return false;
     if (progress::core_is_crowded() || peer.open_offers > 1) return false;
     return offer.waits || peer.near.region.presence().waiting.load(std::memory_order_relaxed) != 0;

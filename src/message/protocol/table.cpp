@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <iterator>
 
+#include "base/live.h"
 #include "message/protocol/both_sided.h"
 #include "message/protocol/incoming.h"
 #include "message/protocol/kernel_copy.h"
@@ -96,7 +97,7 @@ const Protocol* protocols(size_t& count) {
 void fetch(const Matched& message) {
     // The pid of a process that is gone may be another's by now.
     if (message.peer().dead || message.bytes == 0) return kernel_copy::settle(message, message.peer().dead ? ESRCH : 0);
-    const LongProtocol asked = config().long_protocol;
+    const LongProtocol asked = live(config().long_protocol);
     for (const Protocol& row : kProtocols)
         if (asked != LongProtocol::automatic && row.choice == asked && row.can(message) && row.start(message)) return;
     for (const Protocol& row : kProtocols)

@@ -12,6 +12,7 @@
 #include "base/config.h"
 #include "base/counters.h"
 #include "base/error.h"
+#include "base/live.h"
 #include "mpi.h"
 #include "transport/ip/network.h"
 
@@ -229,14 +230,14 @@ verbs::Port* Remote::port(uint8_t& place) const {
 }
 
 bool Network::earned(uint32_t packets, uint64_t bytes) const {
-    return packets >= static_cast<uint32_t>(config().connect_messages) || bytes >= config().connect_bytes;
+    return packets >= static_cast<uint32_t>(live(config().connect_messages)) || bytes >= live(config().connect_bytes);
 }
 
 // What fits into a datagram costs a system call either way, and more in the kernel over TCP.
 bool Network::speeds_up(uint64_t messages, uint64_t bytes) const { return has_verbs() || bytes > messages * kOneDatagram; }
 
 bool Network::has_place() {
-    return wired_.size() < static_cast<size_t>(config().max_connections) && (has_verbs() || ensure_tcp());
+    return wired_.size() < static_cast<size_t>(live(config().max_connections)) && (has_verbs() || ensure_tcp());
 }
 
 void Network::take_place(transport::Path& path) {

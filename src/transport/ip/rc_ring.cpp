@@ -12,6 +12,7 @@
 #include "base/counter_start.h"
 #include "base/counters.h"
 #include "base/error.h"
+#include "base/live.h"
 #include "transport/ip/rc.h"
 
 namespace starling::ip {
@@ -86,7 +87,7 @@ constexpr uint32_t kLooks = 256;  ///< short frames of connections in line, betw
 
 /// Offers one, in a greeting or by itself, if there is a place and memory for it. False: no place.
 bool Rc::grant_ring(RcConnection& connection, RcRingOffer& offer) {
-    if (connection.ring_in_ || connection.no_ring_ || rings_ >= static_cast<uint32_t>(config().max_direct)) return false;
+    if (connection.ring_in_ || connection.no_ring_ || rings_ >= static_cast<uint32_t>(live(config().max_direct))) return false;
     connection.ring_in_ = RcRing::make(*connection.port_);
     connection.no_ring_ = !connection.ring_in_;
     if (connection.no_ring_) return clear_failure(), false;
@@ -209,8 +210,8 @@ void Rc::ask_back(RcConnection& connection) {
 void Rc::earn_ring(RcConnection& connection) {
     ++connection.short_frames_;
     if (!may_have_ring(connection)) return;
-    if (connection.short_frames_ < static_cast<uint64_t>(config().direct_threshold)) return;
-    if (rings_ < static_cast<uint32_t>(config().max_direct))
+    if (connection.short_frames_ < static_cast<uint64_t>(live(config().direct_threshold))) return;
+    if (rings_ < static_cast<uint32_t>(live(config().max_direct)))
         return static_cast<void>(send_frame(connection, RcFrame::Kind::ring));
     if (++in_line_ < kLooks) return;
     in_line_ = 0;
@@ -230,7 +231,7 @@ void Rc::foresee(RcConnection& connection, uint32_t messages) {
 /// What a plan names needs to earn nothing: a free place, or that of one with less to come. Of several of these, of the one that has carried least.
 void Rc::seek_ring(RcConnection& connection) {
     if (connection.foreseen_ == 0 || !may_have_ring(connection)) return;
-    if (rings_ < static_cast<uint32_t>(config().max_direct))
+    if (rings_ < static_cast<uint32_t>(live(config().max_direct)))
         return static_cast<void>(send_frame(connection, RcFrame::Kind::ring));
     RcConnection* least = nullptr;
     const auto worth = [](const RcConnection& one) { return std::pair(one.foreseen_, one.short_frames_); };

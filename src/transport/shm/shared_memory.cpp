@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/config.h"
 #include "base/error.h"
+#include "base/live.h"
 #include "base/process.h"
 #include "mpi.h"
 
@@ -18,7 +19,7 @@ constexpr int kBatch = 16;  ///< packets of the inbox before others have their t
 constexpr uint64_t kAskAgainNs = 1'000'000;
 
 uint32_t slot_limit() {
-    const auto limit = static_cast<uint32_t>(config().max_direct);
+    const auto limit = static_cast<uint32_t>(live(config().max_direct));
     return limit < kRingSlots ? limit : kRingSlots;
 }
 
@@ -208,7 +209,7 @@ int SharedMemory::free_slot() {
 }
 
 bool SharedMemory::earned(uint32_t packets, uint64_t) const {
-    return packets >= static_cast<uint32_t>(config().direct_threshold);
+    return packets >= static_cast<uint32_t>(live(config().direct_threshold));
 }
 
 void SharedMemory::take_place(transport::Path& path) {
