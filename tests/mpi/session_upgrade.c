@@ -1,13 +1,14 @@
 // A library opens its own session, with threads at once, while the main thread of a program that asked for no such thing is
 // inside MPI: asleep in a receive, or passing message after message.
 #include <pthread.h>
+#include <stdatomic.h>
 #include <unistd.h>
 
 #include "check.h"
 
 #define ROUNDS 300
 
-static volatile int half, done;
+static atomic_int half, done;
 
 static void* library(void* unused) {
     MPI_Session session;

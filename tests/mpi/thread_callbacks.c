@@ -1,6 +1,7 @@
 // Functions of the program's that MPI calls want a mutex of the program's, which other threads hold while they call MPI:
 // as Python's, under which all MPI calls of a Python program that don't wait are made.
 #include <pthread.h>
+#include <stdatomic.h>
 #include <unistd.h>
 
 #include "check.h"
@@ -8,7 +9,7 @@
 #define ROUNDS 500
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static volatile int stop;
+static atomic_int stop;
 static int deleted, copied, queried, freed, cancelled, raised;
 
 static void locked(int* counter) {

@@ -1,6 +1,7 @@
 // What a blocking call uses may be freed by another thread while it waits: communicator, datatype and operation go with their
 // last use.
 #include <pthread.h>
+#include <stdatomic.h>
 #include <unistd.h>
 
 #include "check.h"
@@ -8,7 +9,7 @@
 static MPI_Comm comm;
 static MPI_Datatype type;
 static MPI_Op op;
-static volatile int calls;
+static atomic_int calls;
 
 static void add(void* in, void* inout, int* n, MPI_Datatype* its_type) {
     (void)its_type;

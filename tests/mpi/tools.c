@@ -246,21 +246,46 @@ static void test_counting(void) {
     OK(MPI_T_pvar_session_free(&second.session));
 }
 
+static void ignore(MPI_T_event_instance instance, MPI_T_event_registration registration, MPI_T_cb_safety safety, void* unused) {
+    (void)instance, (void)registration, (void)safety, (void)unused;
+}
+
+// What may be set at any time, and what is listened to.
+static void change(int round) {
+    int index = -1;
+    MPI_T_event_registration made;
+    if (!starling) return;
+    OK(write_number("STARLING_EAGER_LIMIT", round % 2 ? 4096 : 0));
+    OK(write_item("STARLING_SINGLE_COPY", round % 3));
+    OK(MPI_T_event_get_index("plan_started", &index));
+    OK(MPI_T_event_handle_alloc(index, NULL, MPI_INFO_NULL, &made));
+    OK(MPI_T_event_register_callback(made, MPI_T_CB_REQUIRE_NONE, MPI_INFO_NULL, NULL, ignore));
+    OK(MPI_T_event_handle_free(made, NULL, NULL));
+}
+
 // What a tool with a thread of its own does, while the program, which is not multi-threaded, sends.
-static void* read_all(void* unused) {
+static void* read_and_change_all(void* unused) {
     (void)unused;
     for (int i = 0; i < 50; i++) {
         test_all_pvars();
         test_all_cvars();
+        change(i);
     }
     return NULL;
 }
 
 static void test_thread(void) {
     pthread_t thread;
-    CHECK(pthread_create(&thread, NULL, read_all, NULL) == 0, "a thread can be started");
-    exchange(2000);
+    MPI_Request barrier;
+    OK(MPI_Barrier_init(MPI_COMM_WORLD, MPI_INFO_NULL, &barrier));
+    CHECK(pthread_create(&thread, NULL, read_and_change_all, NULL) == 0, "a thread can be started");
+    for (int i = 0; i < 100; i++) {
+        exchange(20);
+        OK(MPI_Start(&barrier));
+        OK(MPI_Wait(&barrier, MPI_STATUS_IGNORE));
+    }
     pthread_join(thread, NULL);
+    OK(MPI_Request_free(&barrier));
 }
 
 static void test_categories(void) {

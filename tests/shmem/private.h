@@ -5,10 +5,12 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#ifndef __SANITIZE_THREAD__
 static void* sleep_on(void* unused) {
     for (;;) pause();
     return unused;
 }
+#endif
 
 /// Before shmem_init. With TEST_THREAD set there is a thread, as a sanitizer's; whether there is one.
 static int keep_variables_private(void) {
