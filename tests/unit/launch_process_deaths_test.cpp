@@ -27,6 +27,7 @@ class Root final : public Superior {
         job.segment.cell(0).state.store(before);
         told = true;
     }
+    void absent(Job&, uint32_t, const std::string&) override { ADD_FAILURE() << "rank 1 was killed"; }
     void all_gone(Job&) override { launcher_.loop().stop(0); }
     bool ask(Job&, uint32_t, control::MessageKind, const std::string&, Answer) override { return false; }
 
