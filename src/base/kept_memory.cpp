@@ -19,6 +19,7 @@ constexpr size_t kBlock = 16 << 10, kBlocks = 8;
 STARLING_STATE std::atomic<void*> blocks[kBlocks];
 STARLING_STATE std::atomic<int> scopes = 0;
 STARLING_STATE std::atomic<bool> left = false;
+STARLING_STATE std::atomic<bool> keeps = false;  ///< a scope has begun at some time
 STARLING_STATE std::new_handler before = nullptr;
 
 /// What `new` calls before it tries again.
@@ -44,12 +45,14 @@ KeptMemory::~KeptMemory() {
 }
 
 void KeptMemory::fill() {
+    keeps.store(true, std::memory_order_relaxed);
     for (auto& block : blocks)
         if (!block.load(std::memory_order_relaxed)) block.store(std::malloc(kBlock), std::memory_order_release);
     if (std::get_new_handler() != give_back_a_block) before = std::set_new_handler(give_back_a_block);
 }
 
 bool KeptMemory::is_short() {
+    if (!keeps.load(std::memory_order_relaxed)) return false;
     for (const auto& block : blocks)
         if (!block.load(std::memory_order_relaxed)) return true;
     return false;

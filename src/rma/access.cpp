@@ -11,6 +11,7 @@
 #include "base/immortal.h"
 #include "base/state.h"
 #include "link/job.h"
+#include "link/remote.h"
 #include "link/transports.h"
 #include "message/serials.h"
 #include "rma/owner.h"
@@ -338,7 +339,8 @@ bool poll_accesses() {
     if (!active) return any;
     for (Target* target = active->front(); target;) {
         Target* next = active->next(target);
-        if (target->peer->dead) {
+        // After a death one process may go on with a window while another has given up and finalizes.
+        if (link::has_finalized(*target->peer)) {
             end_all(*target);
             any = true;
         } else {

@@ -283,6 +283,7 @@ int reach(Window& window, comm::Comm& comm, std::vector<Claim>& claims, bool apa
 int make(comm::Comm& comm, const Wanted& wanted, Window*& made) {
     if (wanted.error) return refuse(comm, wanted);
     listen_for_locks();
+    const Making making;
     Claim mine{};
     mine.context = comm::kNoContext;
     mine.stage = collective::kNoArea;

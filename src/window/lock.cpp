@@ -12,6 +12,7 @@
 #include "base/immortal.h"
 #include "base/state.h"
 #include "link/job.h"
+#include "link/remote.h"
 #include "progress/engine.h"
 #include "progress/teller.h"
 #include "transport/packet.h"
@@ -27,6 +28,7 @@ enum class What : uint32_t {
     grant,
     give_back,
     later,  ///< the window is not made there yet: ask again
+    never,  ///< the window does not exist there: its creation has failed
 };
 
 /// What each ask begins has its number, which the answers repeat.
@@ -47,6 +49,7 @@ struct Early {
 constexpr ptrdiff_t kMostEarly = 8;
 STARLING_STATE Immortal<std::vector<std::unique_ptr<Early>>> early_storage;
 constinit auto& early = early_storage.value;
+STARLING_STATE uint32_t making = 0;  ///< creations of windows under way, one per thread
 
 void tell(const Window& window, link::Peer& peer, What what, uint32_t number) {
     const LockMessage message{window.comm->context(), number, what};
@@ -142,6 +145,9 @@ void take(Window& window, const link::Process& process, const LockMessage& messa
         case What::later:
             if (is_awaited(*from, message.number)) ask_from_afar(window, *from);
             return;
+        case What::never:
+            if (is_awaited(*from, message.number)) from->refused = true;
+            return;
         case What::give_back:
             if (!window.desk.give_back(from->rank, message.number)) return;
             ring_waiters(window, place(window));
@@ -150,8 +156,16 @@ void take(Window& window, const link::Process& process, const LockMessage& messa
     }
 }
 
+void answer(link::Peer& peer, const LockMessage& ask, What what) {
+    const LockMessage message{ask.context, ask.number, what};
+    link::send_control(peer, packet::Kind::window_lock, &message, sizeof message);
+}
+
+/// A process has a window only when all its members have come to the end of its creation. So if none is being created here, the
+/// window's creation has failed here, by a death that the sender did not hear of.
 void keep_early(link::Peer& peer, const LockMessage& message) {
     if (message.what != What::ask_shared && message.what != What::ask_exclusive) return;
+    if (making == 0) return answer(peer, message, What::never);
     const link::Process process{&peer.job, peer.rank};
     std::erase_if(early, [](const auto& e) { return has_died(e->process); });
     const auto same = std::count_if(early.begin(), early.end(), [&](const auto& e) { return e->process == process; });
@@ -159,8 +173,16 @@ void keep_early(link::Peer& peer, const LockMessage& message) {
         early.push_back(std::make_unique<Early>(link::JobHold(process.job), process, message));
         return;
     }
-    const LockMessage answer{message.context, message.number, What::later};
-    link::send_control(peer, packet::Kind::window_lock, &answer, sizeof answer);
+    answer(peer, message, What::later);
+}
+
+/// Refuses the asks for windows that have not come to be.
+void refuse_early() {
+    for (const auto& each : early) {
+        link::Peer* peer = each->process.job->peer_if_met(each->process.rank);
+        if (peer && !peer->dead) answer(*peer, each->message, What::never);
+    }
+    early.clear();
 }
 
 void on_lock_packet(link::Peer& peer, const link::Packet& packet) {
@@ -171,7 +193,11 @@ void on_lock_packet(link::Peer& peer, const link::Packet& packet) {
     keep_early(peer, message);
 }
 
-int gone(const Remote& remote) { return fail(MPI_ERR_PROC_ABORTED, "rank %d of the window has ended", remote.rank); }
+int gone(const Remote& remote) {
+    if (remote.refused)
+        return fail(MPI_ERR_PROC_ABORTED, "rank %d has no such window: its creation failed there when a process died", remote.rank);
+    return fail(MPI_ERR_PROC_ABORTED, "rank %d of the window has ended", remote.rank);
+}
 
 constexpr progress::WaitSite kForAnother{};    // thread of this process, which asks
 constexpr progress::WaitSite kForGivenBack{};  // at the end of a window
@@ -215,11 +241,11 @@ void wait_for_lock(const Window& window, const Remote& target, F condition) {
 int take_from_afar(Window& window, Remote& remote, Held kind) {
     ++counters.locks_waited;
     link::Peer& peer = *remote.target.peer;
-    remote.granted = false;
+    remote.granted = remote.refused = false;
     remote.asks_exclusive = kind == Held::exclusive;
     ++remote.asked;
     ask_from_afar(window, remote);
-    wait_for_lock(window, remote, [&] { return remote.granted || peer.dead; });
+    wait_for_lock(window, remote, [&] { return remote.granted || remote.refused || link::has_finalized(peer); });
     return remote.granted ? MPI_SUCCESS : gone(remote);
 }
 
@@ -340,6 +366,12 @@ void listen_for_locks() {
     if (link::takes_packets(packet::Kind::window_lock)) return;
     link::take_packets(packet::Kind::window_lock, on_lock_packet);
     progress::add_poller(poll_locks);
+}
+
+Making::Making() { ++making; }
+
+Making::~Making() {
+    if (--making == 0) refuse_early();
 }
 
 void take_early_messages(Window& window) {

@@ -23,6 +23,15 @@ void give_all_back(Window& window);
 
 /// Before a window is made: others may have it, and ask for locks, a little earlier.
 void listen_for_locks();
+/// While this exists a window is being created, by one thread: asks for windows that do not exist yet are kept. Those that are left
+/// when no creation is under way any more are refused.
+class Making {
+  public:
+    Making();
+    ~Making();
+    Making(const Making&) = delete;
+    Making& operator=(const Making&) = delete;
+};
 /// When it is made: what was asked for until then is taken up.
 void take_early_messages(Window& window);
 

@@ -82,6 +82,7 @@ struct Remote {
     bool asking = false;   ///< a thread waits for its lock
     // Of its lock, if it is on another host:
     bool asks_exclusive = false, granted = false;
+    bool refused = false;  ///< the target has no such window
     uint32_t asked = kCounterStart;  ///< number of the last ask
     bool in_group = false;           ///< of MPI_Win_start
 };

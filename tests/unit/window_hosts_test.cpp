@@ -36,7 +36,7 @@ struct LockMessage {
     uint32_t number;
     uint32_t what;
 };
-enum : uint32_t { kAskShared = 1, kAskExclusive, kGrant, kGiveBack, kLater };
+enum : uint32_t { kAskShared = 1, kAskExclusive, kGrant, kGiveBack, kLater, kNever };
 
 void say(Node& node, int to, const LockMessage& message, uint32_t bytes = sizeof(LockMessage)) {
     link::send_control(node.peer(to), packet::Kind::window_lock, &message, bytes);
@@ -65,7 +65,7 @@ void lie(Node& node, Window& window, int times) {
         const int to = static_cast<int>(random() % static_cast<unsigned>(node.size - 1));
         const bool elsewhere = random() % 4 == 0;  // of a window that nobody has
         const auto number = kCounterStart + static_cast<uint32_t>(random() % 8);
-        const uint32_t what = std::array<uint32_t, 5>{kGrant, kGiveBack, kLater, 0, 77}[random() % 5];
+        const uint32_t what = std::array<uint32_t, 6>{kGrant, kGiveBack, kLater, kNever, 0, 77}[random() % 6];
         say(node, to, {elsewhere ? random() * 16ull : context, number, elsewhere ? kAskExclusive : what});
         if (random() % 8 == 0) say(node, to, {context, number, what}, random() % sizeof(LockMessage));
         progress::test();
@@ -126,6 +126,27 @@ TEST(WindowOverHosts, WhoAsksBeforeTheWindowIsThereGetsTheLockLater) {
         EXPECT_EQ(window::free(*second), MPI_SUCCESS);
         EXPECT_EQ(window::free(*window), MPI_SUCCESS);
         node.barrier(0);
+    });
+    team.expect_success();
+}
+
+// After a death one process may have the window, and another, where its creation failed, not.
+TEST(WindowOverHosts, ALockAtATargetWithoutTheWindowIsRefused) {
+    Team team(Placement{{0, 0}, {0, 1}});
+    team.start({}, [](Node& node) {
+        Window* const window = make_window(node);
+        ASSERT_NE(window, nullptr);
+        auto& here = const_cast<std::vector<Window*>&>(window::windows());
+        std::vector<Window*> none;
+        if (node.rank == 0) here.swap(none);
+        node.barrier(0);
+        const int expected = node.rank == 1 ? MPI_ERR_PROC_ABORTED : MPI_SUCCESS;
+        EXPECT_EQ(window::lock(*window, Held::exclusive, 0, 0), expected);
+        if (expected == MPI_SUCCESS) window::unlock(*window, 0);
+        node.barrier(1);
+        if (node.rank == 0) here.swap(none);
+        EXPECT_EQ(window::free(*window), MPI_SUCCESS);
+        node.barrier(2);
     });
     team.expect_success();
 }
