@@ -23,6 +23,10 @@
 #include "job/handover.h"
 #include "mpi.h"
 
+/// glibc's clone() by the name that ThreadSanitizer does not intercept: its interceptor takes every child for a fork, and with CLONE_VM would
+/// make the parent's own thread ignore all synchronization from then on.
+extern "C" int __clone(int (*run)(void*), void* stack, int flags, void* argument, ...);
+
 namespace starling::control {
 
 namespace {
@@ -39,9 +43,8 @@ struct Launch {
     volatile int error = 0;
 };
 
-// Both run on the caller's memory while it waits: system calls only. On a stack that AddressSanitizer does
-// not know, hence without its checks.
-[[gnu::no_sanitize_address]] int inner(void* argument) {
+// Both run on the caller's memory while it waits: system calls only. On a stack that the sanitizers do not know, hence without their checks.
+[[gnu::no_sanitize_address, gnu::no_sanitize_thread]] int inner(void* argument) {
     auto& launch = *static_cast<Launch*>(argument);
     setsid();
     const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -57,9 +60,9 @@ struct Launch {
     _exit(127);
 }
 
-[[gnu::no_sanitize_address]] int outer(void* argument) {
+[[gnu::no_sanitize_address, gnu::no_sanitize_thread]] int outer(void* argument) {
     auto& launch = *static_cast<Launch*>(argument);
-    if (clone(inner, launch.inner_stack + kStack, CLONE_VM | CLONE_VFORK, argument) < 0) launch.error = errno;
+    if (__clone(inner, launch.inner_stack + kStack, CLONE_VM | CLONE_VFORK, argument) < 0) launch.error = errno;
     _exit(0);
 }
 
@@ -162,7 +165,7 @@ bool start_detached(const std::string& program, const char* const* arguments, bo
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    const pid_t pid = clone(outer, stack + kStack, CLONE_VM | CLONE_VFORK, &launch);
+    const pid_t pid = __clone(outer, stack + kStack, CLONE_VM | CLONE_VFORK, &launch);
     int error = pid < 0 ? errno : launch.error;
     if (pid > 0) {
         while (waitpid(pid, nullptr, __WCLONE) < 0 && errno == EINTR) {}
