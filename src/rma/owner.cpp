@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "base/sanitizer.h"
 #include "base/state.h"
 #include "link/forget.h"
 #include "link/job.h"
@@ -154,6 +155,7 @@ bool read(Operation operation, const link::Packet& packet, Asked& asked) {
 
 void do_run(Operation operation, const Asked& asked, const Run& run, uint64_t done, std::byte* result) {
     if (run.bytes == 0) return;
+    const AccessForOthers scope;
     std::byte* memory = asked.region->at(run.offset, span_of(run, asked.update.element));
     switch (operation) {
         case Operation::put:

@@ -6,7 +6,10 @@
 
 static long here[16];
 
+/// With a thread that makes progress, a PE answers a faster neighbour's accesses here already: then the counters say nothing of its own calls.
 static void expect_silence(const char* since) {
+    const char* waits = getenv("STARLING_WAIT");
+    if (waits && !strcmp(waits, "thread")) return;
     for (int i = 0; i < kCounters; i++) CHECK(counter(i) == 0, "%s has made %s %ld", since, kCounterNames[i], counter(i));
 }
 
