@@ -83,11 +83,10 @@ Task draw_context(View v, uint64_t& context) {
 }
 
 Task duplicate(Comm& comm, Comm*& result, int error_here) {
-    const std::string text(error_here ? failure_text() : std::string_view());
+    const ErrorHere mine(error_here);
     Steps steps(exchange_of(comm));
     uint64_t context = 0;
-    int error = co_await draw_context(steps.exchange, context);
-    if (error_here) error = fail(error_here, "%s", text.c_str());
+    const int error = mine.or_else(co_await draw_context(steps.exchange, context));
     const std::function<Comm*()> make = [&] {
         Comm* made = comm.is_inter ? make_intercomm(context, comm.local_group().retain(), comm.rank,
                                                     comm.remote_group().retain(), comm.local_first, comm.errhandler)
@@ -98,38 +97,38 @@ Task duplicate(Comm& comm, Comm*& result, int error_here) {
     co_return co_await end_creation(steps.agreement, error, make, result);
 }
 
-Task split(Comm& comm, int color, int key, Comm*& result) {
+Task split(Comm& comm, int color, int key, Comm*& result, int error_here) {
+    const ErrorHere mine(error_here);
     Exchange& exchange = exchange_of(comm);
     Steps steps(exchange);
     std::vector<Claim> claims;
-    int error = co_await exchange_claims(steps.exchange, color, key, claims);
-    for (size_t i = 0; i < claims.size() && !error; ++i)
-        if (claims[i].color == kWrongColor)
-            error = fail(MPI_ERR_ARG, "another process has called with arguments that are wrong");
+    const int error = mine.or_else(co_await exchange_claims(steps.exchange, color, key, claims));
     const std::function<Comm*()> make = [&] {
         return color == MPI_UNDEFINED ? nullptr : make_selected(comm, exchange, claims, color);
     };
     co_return co_await end_creation(steps.agreement, error, make, result);
 }
 
-Task create(Comm& comm, comm::Group& group, Comm*& result) {
+Task create(Comm& comm, comm::Group& group, Comm*& result, int error_here) {
     const int my_rank = group.my_rank();
     const bool member = my_rank != MPI_UNDEFINED;
-    if (comm.is_inter) co_return co_await split(comm, member ? 0 : MPI_UNDEFINED, member ? my_rank : 0, result);
+    if (comm.is_inter) co_return co_await split(comm, member ? 0 : MPI_UNDEFINED, member ? my_rank : 0, result, error_here);
+    const ErrorHere mine(error_here);
     Steps steps(exchange_of(comm));
     uint64_t context = 0;
-    const int error = co_await draw_context(steps.exchange, context);
+    const int error = mine.or_else(co_await draw_context(steps.exchange, context));
     const std::function<Comm*()> make = [&] {
         return member ? make_intracomm(context, group.retain(), my_rank, comm.errhandler) : nullptr;
     };
     co_return co_await end_creation(steps.agreement, error, make, result);
 }
 
-Task merge(Comm& intercomm, bool high, Comm*& result) {
+Task merge(Comm& intercomm, bool high, Comm*& result, int error_here) {
+    const ErrorHere mine(error_here);
     Exchange& exchange = exchange_of(intercomm);
     Steps steps(exchange);
     std::vector<Claim> claims;
-    const int error = co_await exchange_claims(steps.exchange, high, 0, claims);
+    const int error = mine.or_else(co_await exchange_claims(steps.exchange, high, 0, claims));
     const std::function<Comm*()> make = [&] {
         const bool their_high = claims[static_cast<size_t>(exchange.remote_base)].color != 0;
         const bool mine_first = high == their_high ? intercomm.local_first : !high;

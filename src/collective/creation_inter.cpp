@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/state.h"
+#include "collective/agree.h"
 #include "collective/buffers.h"
 #include "collective/channel_exchange.h"
 #include "collective/collective.h"
@@ -33,17 +34,19 @@ struct Envelope {
     uint32_t local_first = 0;  ///< for the own group: whether it comes first in the common numbering
 };
 
-// Leaders: swaps envelopes and groups over their link. Afterwards `envelope` and `bytes` are for the own
-// group.
-Task talk_to_leader(LeaderLink link, const comm::Group& local, Envelope& envelope, std::string& bytes) {
+// Leaders: swaps envelopes and groups over their link, or the error that one group has. Afterwards `envelope` and `bytes` are for the
+// own group.
+Task talk_to_leader(LeaderLink link, const comm::Group& local, int error_here, Envelope& envelope, std::string& bytes) {
     TaggedExchange exchange(*link.channel, {link.channel->my_rank(), link.remote_leader}, 0, link.tag);
     View v = View::all(exchange);
     const link::Process me = link::self();
     const std::string mine = encode(local);
-    const Envelope hello{comm::new_context(), me.job->address().id, me.rank, static_cast<uint32_t>(mine.size())};
+    const Envelope hello{comm::new_context(), me.job->address().id, me.rank, static_cast<uint32_t>(mine.size()), error_here};
     Envelope theirs;
     co_await v.send_receive(&hello, sizeof hello, byte_type(), 1, &theirs, sizeof theirs, byte_type(), 1);
     if (v.error) co_return v.error;
+    if (theirs.error) co_return fail(theirs.error, "a process of the other group has called with arguments that are wrong");
+    if (error_here) co_return error_here;
     bytes.resize(theirs.bytes);
     co_await v.send_receive(mine.data(), static_cast<int64_t>(mine.size()), byte_type(), 1, bytes.data(),
                             static_cast<int64_t>(bytes.size()), byte_type(), 1);
@@ -73,7 +76,8 @@ Task hear_of_others(const View (&steps)[2], int local_leader, int leader_error, 
     envelope.error = leader_error;
     if (const int error = co_await bcast(v, &envelope, sizeof envelope, byte_type(), local_leader)) co_return error;
     if (leader_error) co_return leader_error;
-    if (envelope.error) co_return fail(envelope.error, "rank %d could not reach the other group's leader", local_leader);
+    if (envelope.error)
+        co_return fail(envelope.error, "rank %d and the other group's leader have not come together", local_leader);
     if (const int error = comm::check_context(envelope.context)) co_return error;
     bytes.resize(envelope.bytes);
     co_return co_await bcast(steps[1], bytes.data(), envelope.bytes, byte_type(), local_leader);
@@ -85,22 +89,26 @@ int check_remote(const comm::Group& local, const comm::Group* remote) {
     return fail(MPI_ERR_COMM, "the two groups of an inter-communicator share a process");
 }
 
-// Everyone in `local`: the leader has (or is about to get) the other side's group, the rest hears of it here. Then the members agree
-// on whether each could make its part, and the leaders on whether both groups could.
+// Everyone in `local`. The members agree first that all have called rightly: a wrong one need not know who leads, and no step with a
+// root comes before. Then the leader gets the other side's group, and the rest hears of it. Then the members agree on whether each could
+// make its part, and the leaders on whether both groups could.
 Task meet(Exchange& local_exchange, comm::Group& local, int local_leader, LeaderLink link, comm::Errhandler* handler,
-          Comm*& result) {
+          Comm*& result, int error_here) {
     // Under tags of their own: what may go by two ways is told apart by it, not by its turn.
+    const View start = View::all(local_exchange);
     const View hear[] = {View::all(local_exchange), View::all(local_exchange)};
     const View agreement = View::all(local_exchange), end = View::all(local_exchange);
-    for (int own = 0; own < 3; ++own) local_exchange.last_was_own();
+    for (int own = 0; own < 4; ++own) local_exchange.last_was_own();
     const bool leads = agreement.me == local_leader;
     Envelope envelope;
     std::string bytes;
-    int leader_error = MPI_SUCCESS;
-    if (leads) {
-        leader_error = link.error;
-        if (!leader_error) leader_error = co_await talk_to_leader(link, local, envelope, bytes);
+    if (const int wrong = co_await agree(start, error_here, "communicator")) {
+        const ErrorHere ours(wrong);
+        if (leads && link.channel) co_await talk_to_leader(link, local, wrong, envelope, bytes);
+        co_return ours.or_else(MPI_SUCCESS);
     }
+    int leader_error = MPI_SUCCESS;
+    if (leads) leader_error = co_await talk_to_leader(link, local, MPI_SUCCESS, envelope, bytes);
     int error = co_await hear_of_others(hear, local_leader, leader_error, envelope, bytes);
     comm::Group* const remote = error ? nullptr : comm::decode_group(bytes);
     if (!error) error = check_remote(local, remote);
@@ -186,42 +194,43 @@ comm::Group* leaders_of(const link::Process& a, const link::Process& b) {
 
 }  // namespace
 
-Task create_intercomm(Comm& local, int local_leader, LeaderLink link, Comm*& result) {
-    co_return co_await meet(exchange_of(local), local.local_group(), local_leader, link, local.errhandler, result);
+Task create_intercomm(Comm& local, int local_leader, LeaderLink link, Comm*& result, int error_here) {
+    co_return co_await meet(exchange_of(local), local.local_group(), local_leader, link, local.errhandler, result, error_here);
 }
 
-Task create_from_group(comm::Group& group, std::string_view name, comm::Errhandler* handler, Comm*& result) {
+Task create_from_group(comm::Group& group, std::string_view name, comm::Errhandler* handler, Comm*& result, int error_here) {
+    const ErrorHere mine(error_here);
     GroupChannelUse use(group, name);
     TaggedExchange exchange = exchange_of_group(group, use.channel(), kIntraTag);
     const View v = View::all(exchange);
     uint64_t context = 0;
-    const int error = co_await draw_context(v, context);
+    const int error = mine.or_else(co_await draw_context(v, context));
     const std::function<Comm*()> make = [&] { return make_intracomm(context, group.retain(), v.me, handler); };
     co_return co_await end_creation(v, error, make, result);
 }
 
 // The tag and the communicator make a name that no string of the program's is. So its members are all who take part: one of them who has
 // died is missed by all, one of the communicator's by nobody.
-Task create_group(Comm& comm, comm::Group& group, int tag, Comm*& result) {
+Task create_group(Comm& comm, comm::Group& group, int tag, Comm*& result, int error_here) {
     const uint64_t words[] = {0, comm.context(), static_cast<uint64_t>(tag)};
     const std::string_view name(reinterpret_cast<const char*>(words), sizeof words);
-    co_return co_await create_from_group(group, name, comm.errhandler, result);
+    co_return co_await create_from_group(group, name, comm.errhandler, result, error_here);
 }
 
 Task create_intercomm_from_groups(comm::Group& local, int local_leader, RemoteLeader remote, std::string_view name,
-                                  comm::Errhandler* handler, Comm*& result) {
+                                  comm::Errhandler* handler, Comm*& result, int error_here) {
     GroupChannelUse use(local, name);
     TaggedExchange exchange = exchange_of_group(local, use.channel(), kInterTag);
-    LeaderLink link{.error = remote.error};
+    LeaderLink link;
     std::optional<GroupChannelUse> between_leaders;
-    if (local.my_rank() == local_leader && !remote.error) {
+    if (local.my_rank() == local_leader && remote.group) {
         comm::Group* leaders = leaders_of(link::self(), remote.group->at(remote.rank));
         link.channel = &between_leaders.emplace(*leaders, name).channel();
         link.remote_leader = 1 - leaders->my_rank();
         link.tag = kLeaderTag;
         leaders->release();
     }
-    co_return co_await meet(exchange, local, local_leader, link, handler, result);
+    co_return co_await meet(exchange, local, local_leader, link, handler, result, error_here);
 }
 
 }  // namespace starling::collective

@@ -23,23 +23,33 @@ using comm::Comm;
 
 namespace {
 
+int check_place(const MPI_Comm* newcomm) {
+    return newcomm ? MPI_SUCCESS : fail(MPI_ERR_ARG, "argument newcomm is a null pointer");
+}
+
+int not_a_group(const char* which) { return fail(MPI_ERR_GROUP, "the %s is null or not valid; was it freed?", which); }
+
+int take_info(MPI_Info info, comm::Info& object) {
+    return comm::read_info(info, object) ? MPI_SUCCESS : fail(MPI_ERR_INFO, "the info object is not valid; was it freed?");
+}
+
 // A duplication under way. Attributes are copied when it starts (MPI 5.0 section 7.4.2): that is what
 // MPI_Comm_idup has to look like, and callbacks see the same for both.
 struct Duplication {
     comm::AttributeSet attributes;
-    int copy_error = MPI_SUCCESS;
-    std::string copy_text;
+    int error = MPI_SUCCESS;  ///< of an argument, or of a callback that copies
+    std::string text;
     MPI_Comm from = MPI_COMM_NULL;
     comm::Hints hints;
     Comm* made = nullptr;
-    MPI_Comm* newcomm = nullptr;
+    MPI_Comm* newcomm = nullptr;  ///< null only with an error
 };
 
 Task run_duplication(Comm& comm, Duplication& state) {
     const KeptMemory kept;
-    *state.newcomm = MPI_COMM_NULL;
-    if (state.copy_error) fail(state.copy_error, "%s", state.copy_text.c_str());
-    if (const int error = co_await collective::duplicate(comm, state.made, state.copy_error)) {
+    if (state.newcomm) *state.newcomm = MPI_COMM_NULL;
+    if (state.error) fail(state.error, "%s", state.text.c_str());
+    if (const int error = co_await collective::duplicate(comm, state.made, state.error)) {
         state.attributes.clear(comm::AttributeHolder(state.from));  // callbacks get to know that copies go
         co_return error;
     }
@@ -65,19 +75,19 @@ constinit auto& duplication_pool = duplication_pool_storage.value;
 constexpr progress::RequestClass kDuplicationClass{
     .dispose = [](progress::Request& request) { duplication_pool.destroy(static_cast<DuplicationRequest&>(request)); }};
 
-// Starts a duplication: arguments are checked, attributes copied.
+// Starts a duplication: arguments are checked, attributes copied. What is wrong with them the others get to know of in its course.
 int prepare(MPI_Comm handle, MPI_Info info, MPI_Comm* newcomm, Comm*& comm, Duplication& state) {
     comm = comm::from_handle(handle);
     if (!comm) return bad_comm(handle);
-    if (!newcomm) return null_argument(comm, "newcomm");
     comm::Info object;
-    if (!comm::read_info(info, object)) return bad_handle(comm, MPI_ERR_INFO, "info object");
-    read_hints(object, state.hints);
+    state.error = check_place(newcomm);
+    if (!state.error) state.error = take_info(info, object);
+    if (!state.error) read_hints(object, state.hints);
     state.newcomm = newcomm;
     state.from = handle;
     const comm::Kept kept(comm);
-    state.copy_error = comm->attributes.copy_to(comm::AttributeHolder(handle), state.attributes);
-    if (state.copy_error) state.copy_text = failure_text();
+    if (!state.error) state.error = comm->attributes.copy_to(comm::AttributeHolder(handle), state.attributes);
+    if (state.error) state.text = failure_text();
     return MPI_SUCCESS;
 }
 
@@ -108,19 +118,8 @@ int start_duplication(MPI_Comm handle, MPI_Info info, MPI_Comm* newcomm, MPI_Req
 // Gives the application what a creation task made.
 int finish(Comm* comm, int error, Comm* made, MPI_Comm* newcomm) {
     if (made) collective::run(collective::open_cast(*made));
-    *newcomm = comm::to_handle(made);
+    if (newcomm) *newcomm = comm::to_handle(made);
     return error ? raise(comm, error) : MPI_SUCCESS;
-}
-
-// A process whose arguments are `wrong` takes part, so that the others don't wait for it.
-int split(Comm& comm, int wrong, int color, int key, Comm*& made) {
-    const std::string why(failure_text());
-    const int error = collective::run(collective::split(comm, wrong ? collective::kWrongColor : color, key, made));
-    return wrong ? fail(wrong, "%s", why.c_str()) : error;
-}
-
-int check_place(const MPI_Comm* newcomm) {
-    return newcomm ? MPI_SUCCESS : fail(MPI_ERR_ARG, "argument newcomm is a null pointer");
 }
 
 int check_subset(const comm::Group& group, const Comm& comm) {
@@ -179,14 +178,13 @@ class FromGroup {
             error = MPI_ERR_ERRHANDLER;
         else if (!newcomm)
             error = fail(MPI_ERR_ARG, "there is no place for the new communicator: a null pointer");
-        else if (!stringtag)
-            error = fail(MPI_ERR_ARG, "argument stringtag is a null pointer");
-        else if (strnlen(stringtag, MPI_MAX_STRINGTAG_LEN) >= MPI_MAX_STRINGTAG_LEN)
-            error = fail(MPI_ERR_ARG, "the string tag is longer than %d characters", MPI_MAX_STRINGTAG_LEN - 1);
-        else if (!comm::read_info(info, object))
-            error = fail(MPI_ERR_INFO, "the info object is not valid; was it freed?");
         else
-            read_hints(object, hints_);
+            error = take_info(info, object);
+        if (!error) read_hints(object, hints_);
+        if (!stringtag)
+            lacks_name = error = fail(MPI_ERR_ARG, "argument stringtag is a null pointer");
+        else if (strnlen(stringtag, MPI_MAX_STRINGTAG_LEN) >= MPI_MAX_STRINGTAG_LEN)
+            lacks_name = error = fail(MPI_ERR_ARG, "the string tag is longer than %d characters", MPI_MAX_STRINGTAG_LEN - 1);
     }
 
     /// Gives out what was made and the code to return. Errors are the given handler's (MPI 5.0 sections 7.4.2 and 7.6.2), which
@@ -205,14 +203,13 @@ class FromGroup {
     comm::Errhandler* const handler;
     Comm* made = nullptr;
     int error = MPI_SUCCESS;
+    int lacks_name = MPI_SUCCESS;  ///< an error with which this process can't even take part, to tell the others of it
 
   private:
     MPI_Comm* const newcomm_;
     comm::Hints hints_;
     const comm::Kept<comm::Errhandler> kept_;
 };
-
-int not_a_group(const char* which) { return fail(MPI_ERR_GROUP, "the %s is null or not valid; was it freed?", which); }
 
 }  // namespace
 
@@ -233,13 +230,13 @@ int Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm* newcomm) {
     Comm* c = comm::from_handle(comm);
     if (!c) return bad_comm(comm);
     comm::Group* g = comm::from_handle(group);
-    if (!g) return bad_handle(c, MPI_ERR_GROUP, "group");
-    if (!newcomm) return null_argument(c, "newcomm");
-    if (const int error = check_subset(*g, *c)) return raise(c, error);
+    int wrong = check_place(newcomm);
+    if (!wrong) wrong = g ? check_subset(*g, *c) : not_a_group("group");
+    if (!g) g = &c->local_group();
     const comm::Kept kept(c);
     const comm::Kept kept_group(g);
     Comm* made = nullptr;
-    const int error = collective::run(collective::create(*c, *g, made));
+    const int error = collective::run(collective::create(*c, *g, made, wrong));
     return finish(c, error, made, newcomm);
 }
 
@@ -250,15 +247,16 @@ int Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm* newcomm
     if (c->is_inter) return wrong_kind_of_comm(c);
     comm::Group* g = comm::from_handle(group);
     if (!g) return bad_handle(c, MPI_ERR_GROUP, "group");
-    if (!newcomm) return null_argument(c, "newcomm");
     if (!valid_tag(tag)) return bad_tag(c, tag);
     if (const int error = check_subset(*g, *c)) return raise(c, error);
+    // The others can be told of what is wrong beyond group and tag, by which they know the call.
+    const int wrong = check_place(newcomm);
     const comm::Kept kept(c);
     const comm::Kept kept_group(g);
     Comm* made = nullptr;
     // Processes outside may call, and have nothing to do.
     const bool member = g->my_rank() != MPI_UNDEFINED;
-    const int error = member ? collective::run(collective::create_group(*c, *g, tag, made)) : MPI_SUCCESS;
+    const int error = member ? collective::run(collective::create_group(*c, *g, tag, made, wrong)) : wrong;
     return finish(c, error, made, newcomm);
 }
 
@@ -270,8 +268,8 @@ int Comm_split(MPI_Comm comm, int color, int key, MPI_Comm* newcomm) {
     if (!wrong && color < 0 && color != MPI_UNDEFINED) wrong = fail(MPI_ERR_ARG, "color %d is negative", color);
     const comm::Kept kept(c);
     Comm* made = nullptr;
-    const int error = split(*c, wrong, color, key, made);
-    return newcomm ? finish(c, error, made, newcomm) : raise(c, error);
+    const int error = collective::run(collective::split(*c, color, key, made, wrong));
+    return finish(c, error, made, newcomm);
 }
 
 int Comm_split_type(MPI_Comm comm, int split_type, int key, MPI_Info info, MPI_Comm* newcomm) {
@@ -280,14 +278,14 @@ int Comm_split_type(MPI_Comm comm, int split_type, int key, MPI_Info info, MPI_C
     if (!c) return bad_comm(comm);
     comm::Info object;
     int wrong = check_place(newcomm);
-    if (!wrong && !comm::read_info(info, object)) wrong = fail(MPI_ERR_INFO, "the info object is not valid; was it freed?");
+    if (!wrong) wrong = take_info(info, object);
     const int color = color_of_type(split_type, object, c->local_group());
     if (!wrong && color == -1) wrong = fail(MPI_ERR_ARG, "%d is no split type", split_type);
     const comm::Kept kept(c);
     Comm* made = nullptr;
-    const int error = split(*c, wrong, color, key, made);
+    const int error = collective::run(collective::split(*c, color, key, made, wrong));
     if (made) read_hints(object, made->hints);
-    return newcomm ? finish(c, error, made, newcomm) : raise(c, error);
+    return finish(c, error, made, newcomm);
 }
 
 int Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm peer_comm, int remote_leader, int tag,
@@ -296,26 +294,27 @@ int Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm peer_comm, 
     Comm* local = comm::from_handle(local_comm);
     if (!local) return bad_comm(local_comm);
     if (local->is_inter) return wrong_kind_of_comm(local);
-    if (local_leader < 0 || local_leader >= local->size) return bad_rank(local, local_leader);
-    if (!newintercomm) return null_argument(local, "newintercomm");
+    int wrong = MPI_SUCCESS;
+    if (local_leader < 0 || local_leader >= local->size)
+        wrong = fail(MPI_ERR_RANK, "local leader %d is no rank of a communicator of %d", local_leader, local->size);
+    else if (!newintercomm)
+        wrong = fail(MPI_ERR_ARG, "argument newintercomm is a null pointer");
     collective::LeaderLink link{.remote_leader = remote_leader, .tag = tag};
     Comm* peer = local->rank == local_leader ? comm::from_handle(peer_comm) : nullptr;
     if (local->rank == local_leader) {
-        // A leader with wrong arguments tells its group, which would wait for it in vain.
         if (!peer)
-            link.error = fail(MPI_ERR_COMM, "the peer communicator is null or not valid");
+            wrong = fail(MPI_ERR_COMM, "the peer communicator is null or not valid");
         else if (remote_leader < 0 || remote_leader >= peer->peer_count)
-            link.error =
-                fail(MPI_ERR_RANK, "there is no rank %d in a peer communicator of %d", remote_leader, peer->peer_count);
+            wrong = fail(MPI_ERR_RANK, "there is no rank %d in a peer communicator of %d", remote_leader, peer->peer_count);
         else if (!valid_tag(tag))
-            link.error = fail(MPI_ERR_TAG, "tag %d is negative", tag);
+            wrong = fail(MPI_ERR_TAG, "tag %d is negative", tag);
         else
             link.channel = &peer->channel(comm::Plane::leaders);
     }
     const comm::Kept kept(local);
     const comm::Kept kept_peer(peer);
     Comm* made = nullptr;
-    const int error = collective::run(collective::create_intercomm(*local, local_leader, link, made));
+    const int error = collective::run(collective::create_intercomm(*local, local_leader, link, made, wrong));
     return finish(local, error, made, newintercomm);
 }
 
@@ -324,10 +323,10 @@ int Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm* newintracomm) {
     Comm* c = comm::from_handle(intercomm);
     if (!c) return bad_comm(intercomm);
     if (!c->is_inter) return wrong_kind_of_comm(c);
-    if (!newintracomm) return null_argument(c, "newintracomm");
+    const int wrong = newintracomm ? MPI_SUCCESS : fail(MPI_ERR_ARG, "argument newintracomm is a null pointer");
     const comm::Kept kept(c);
     Comm* made = nullptr;
-    const int error = collective::run(collective::merge(*c, high != 0, made));
+    const int error = collective::run(collective::merge(*c, high != 0, made, wrong));
     return finish(c, error, made, newintracomm);
 }
 
@@ -335,15 +334,16 @@ int Comm_create_from_group(MPI_Group group, const char* stringtag, MPI_Info info
                            MPI_Comm* newcomm) {
     MakingLock lock;
     FromGroup call(stringtag, info, errhandler, newcomm);
-    if (call.error) return call.finish();
+    if (call.lacks_name) return call.finish();
     comm::Group* g = comm::from_handle(group);
+    const bool member = g && g->my_rank() != MPI_UNDEFINED;
     if (!g)
         call.error = not_a_group("group");
-    else if (g->size() > 0 && g->my_rank() == MPI_UNDEFINED)
+    else if (g->size() > 0 && !member)
         call.error = fail(MPI_ERR_GROUP, "this process is not in the group");
-    if (call.error || g->size() == 0) return call.finish();
+    if (!member) return call.finish();
     const comm::Kept kept(g);
-    call.error = collective::run(collective::create_from_group(*g, stringtag, call.handler, call.made));
+    call.error = collective::run(collective::create_from_group(*g, stringtag, call.handler, call.made, call.error));
     return call.finish();
 }
 
@@ -351,27 +351,28 @@ int Intercomm_create_from_groups(MPI_Group local_group, int local_leader, MPI_Gr
                                  const char* stringtag, MPI_Info info, MPI_Errhandler errhandler, MPI_Comm* newintercomm) {
     MakingLock lock;
     FromGroup call(stringtag, info, errhandler, newintercomm);
-    if (call.error) return call.finish();
+    if (call.lacks_name) return call.finish();
     comm::Group* local = comm::from_handle(local_group);
-    if (!local || local->my_rank() == MPI_UNDEFINED)
+    if (!local || local->my_rank() == MPI_UNDEFINED) {
         call.error = not_a_group("local group");
-    else if (local_leader < 0 || local_leader >= local->size())
+        return call.finish();
+    }
+    if (local_leader < 0 || local_leader >= local->size())
         call.error = fail(MPI_ERR_RANK, "local leader %d is no rank of a group of %d", local_leader, local->size());
-    if (call.error) return call.finish();
-    comm::Group* remote = comm::from_handle(remote_group);
-    // A leader with wrong arguments tells its group, which would wait for it in vain.
-    int leader_error = MPI_SUCCESS;
+    collective::RemoteLeader leader{nullptr, remote_leader};
     if (local->my_rank() == local_leader) {
+        comm::Group* remote = comm::from_handle(remote_group);
         if (!remote)
-            leader_error = not_a_group("remote group");
+            call.error = not_a_group("remote group");
         else if (remote_leader < 0 || remote_leader >= remote->size())
-            leader_error = fail(MPI_ERR_RANK, "remote leader %d is no rank of a group of %d", remote_leader, remote->size());
+            call.error = fail(MPI_ERR_RANK, "remote leader %d is no rank of a group of %d", remote_leader, remote->size());
+        else
+            leader.group = remote;
     }
     const comm::Kept kept(local);
-    const comm::Kept kept_remote(remote);
-    const collective::RemoteLeader leader{remote, remote_leader, leader_error};
+    const comm::Kept kept_remote(leader.group);
     call.error = collective::run(
-        collective::create_intercomm_from_groups(*local, local_leader, leader, stringtag, call.handler, call.made));
+        collective::create_intercomm_from_groups(*local, local_leader, leader, stringtag, call.handler, call.made, call.error));
     return call.finish();
 }
 

@@ -1,6 +1,8 @@
 // Cartesian topologies.
 #include <algorithm>
+#include <numeric>
 #include <span>
+#include <vector>
 
 #include "base/error.h"
 #include "collective/creation.h"
@@ -30,6 +32,13 @@ int count_nodes(int ndims, const int dims[], int size, int& nodes) {
     return MPI_SUCCESS;
 }
 
+/// The group of the first `count` members.
+comm::Group* first_of(const comm::Group& group, int count) {
+    std::vector<int> ranks(static_cast<size_t>(count));
+    std::iota(ranks.begin(), ranks.end(), 0);
+    return include(group, ranks);
+}
+
 int bad_dimension(Comm* comm, int dimension, const CartTopology& cart) {
     return raise(comm, fail(MPI_ERR_DIMS, "there is no dimension %d in a grid of %d", dimension, cart.dimensions()));
 }
@@ -47,14 +56,15 @@ Comm* topology_base(MPI_Comm handle, int& error) {
     return nullptr;
 }
 
-int make_with_topology(Comm& base, int nodes, std::shared_ptr<const comm::Topology> topology, MPI_Comm* newcomm) {
+int make_with_topology(Comm& base, int nodes, std::shared_ptr<const comm::Topology> topology, MPI_Comm* newcomm, int error) {
     const comm::Kept kept(&base);
     Comm* made = nullptr;
-    const int color = base.rank < nodes ? 0 : MPI_UNDEFINED;
-    const int error = nodes == base.size ? collective::run(collective::duplicate(base, made))
-                                         : collective::run(collective::split(base, color, base.rank, made));
+    // The steps are the same for any number of nodes: a member with an error may not know it.
+    comm::Group* members = error ? base.local_group().retain() : first_of(base.local_group(), nodes);
+    error = collective::run(collective::create(base, *members, made, error));
+    members->release();
     if (made) made->topology = std::move(topology);
-    *newcomm = comm::to_handle(made);
+    if (newcomm) *newcomm = comm::to_handle(made);
     return error ? raise(&base, error) : MPI_SUCCESS;
 }
 
@@ -85,15 +95,16 @@ int Cart_create(MPI_Comm comm_old, int ndims, const int dims[], const int period
     int error = MPI_SUCCESS, nodes = 0;
     Comm* base = topology_base(comm_old, error);
     if (!base) return error;
-    if (!comm_cart || (ndims > 0 && !periods)) return null_argument(base, comm_cart ? "periods" : "comm_cart");
-    error = count_nodes(ndims, dims, base->size, nodes);
-    if (error) return raise(base, error);
+    if (!comm_cart || (ndims > 0 && !periods))
+        error = fail(MPI_ERR_ARG, "argument %s is a null pointer", comm_cart ? "periods" : "comm_cart");
+    else
+        error = count_nodes(ndims, dims, base->size, nodes);
     auto cart = std::make_shared<CartTopology>();
-    for (int i = 0; i < ndims; ++i) {
+    for (int i = 0; i < ndims && !error; ++i) {
         cart->dims.push_back(dims[i]);
         cart->periodic.push_back(periods[i] != 0);
     }
-    return make_with_topology(*base, nodes, std::move(cart), comm_cart);
+    return make_with_topology(*base, nodes, std::move(cart), comm_cart, error);
 }
 
 int Cartdim_get(MPI_Comm comm, int* ndims) {
@@ -168,13 +179,14 @@ int Cart_sub(MPI_Comm comm, const int remain_dims[], MPI_Comm* newcomm) {
     int error = MPI_SUCCESS;
     const auto* cart = find_topology<CartTopology>(comm, c, error);
     if (!cart) return error;
-    if (!newcomm || (cart->dimensions() > 0 && !remain_dims)) return null_argument(c, newcomm ? "remain_dims" : "newcomm");
+    if (!newcomm || (cart->dimensions() > 0 && !remain_dims))
+        error = fail(MPI_ERR_ARG, "argument %s is a null pointer", newcomm ? "remain_dims" : "newcomm");
     std::vector<int> coords(cart->dims.size());
     cart->coordinates(c->rank, coords.data());
     // The dimensions that go tell the subgrids apart; those that stay number the processes in each.
     auto sub = std::make_shared<CartTopology>();
     int color = 0, key = 0;
-    for (size_t i = 0; i < coords.size(); ++i) {
+    for (size_t i = 0; i < coords.size() && !error; ++i) {
         int& place = remain_dims[i] ? key : color;
         place = place * cart->dims[i] + coords[i];
         if (!remain_dims[i]) continue;
@@ -183,9 +195,9 @@ int Cart_sub(MPI_Comm comm, const int remain_dims[], MPI_Comm* newcomm) {
     }
     const comm::Kept kept(c);
     Comm* made = nullptr;
-    error = collective::run(collective::split(*c, color, key, made));
+    error = collective::run(collective::split(*c, color, key, made, error));
     if (made) made->topology = std::move(sub);
-    *newcomm = comm::to_handle(made);
+    if (newcomm) *newcomm = comm::to_handle(made);
     return error ? raise(c, error) : MPI_SUCCESS;
 }
 

@@ -12,8 +12,10 @@ namespace starling::mpi {
 comm::Comm* topology_base(MPI_Comm handle, int& error);
 
 /// Makes a communicator of the first `nodes` ranks of `base` with this topology and gives it to the
-/// application; MPI_COMM_NULL to the others.
-int make_with_topology(comm::Comm& base, int nodes, std::shared_ptr<const comm::Topology> topology, MPI_Comm* newcomm);
+/// application; MPI_COMM_NULL to the others. A member whose arguments are wrong calls with that `error` and its failure_text():
+/// then all get one. Raises what fails.
+int make_with_topology(comm::Comm& base, int nodes, std::shared_ptr<const comm::Topology> topology, MPI_Comm* newcomm,
+                       int error = MPI_SUCCESS);
 
 /// Raises MPI_ERR_TOPOLOGY: the communicator has not the topology that the function wants.
 [[gnu::cold]] int bad_topology(comm::Comm* comm);

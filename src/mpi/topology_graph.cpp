@@ -40,13 +40,14 @@ int Graph_create(MPI_Comm comm_old, int nnodes, const int indx[], const int edge
     int error = MPI_SUCCESS;
     Comm* base = topology_base(comm_old, error);
     if (!base) return error;
-    if (!comm_graph) return null_argument(base, "comm_graph");
-    error = check_graph(nnodes, indx, edges, base->size);
-    if (error) return raise(base, error);
+    error =
+        comm_graph ? check_graph(nnodes, indx, edges, base->size) : fail(MPI_ERR_ARG, "argument comm_graph is a null pointer");
     auto graph = std::make_shared<GraphTopology>();
-    graph->index.assign(indx, indx + nnodes);
-    graph->edges.assign(edges, edges + (nnodes > 0 ? indx[nnodes - 1] : 0));
-    return make_with_topology(*base, nnodes, std::move(graph), comm_graph);
+    if (!error) {
+        graph->index.assign(indx, indx + nnodes);
+        graph->edges.assign(edges, edges + (nnodes > 0 ? indx[nnodes - 1] : 0));
+    }
+    return make_with_topology(*base, nnodes, std::move(graph), comm_graph, error);
 }
 
 int Graphdims_get(MPI_Comm comm, int* nnodes, int* nedges) {
