@@ -97,6 +97,22 @@ HandoverRequest request_of(Handover what, uint64_t inode) {
     return request;
 }
 
+/// Keeps the first descriptor that came with a message. The kernel has opened the others here as well, whoever sent them: they are closed.
+void take_descriptors(msghdr& message, int& descriptor) {
+    for (cmsghdr* part = CMSG_FIRSTHDR(&message); part; part = CMSG_NXTHDR(&message, part)) {
+        if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) continue;
+        const size_t count = (part->cmsg_len - CMSG_LEN(0)) / sizeof descriptor;
+        for (size_t i = 0; i < count; ++i) {
+            int each;
+            std::memcpy(&each, CMSG_DATA(part) + i * sizeof each, sizeof each);
+            if (descriptor < 0)
+                descriptor = each;
+            else
+                close(each);
+        }
+    }
+}
+
 bool give(int descriptor, uint64_t inode) {
     int nothing;
     const bool done = ask_own_keeper(request_of(Handover::give, inode), descriptor, nothing);
@@ -147,11 +163,9 @@ size_t receive_with(int socket, void* packet, size_t room, int& descriptor) {
     message.msg_controllen = sizeof control;
     ssize_t got;
     do { got = recvmsg(socket, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT); } while (got < 0 && errno == EINTR);
-    if (got <= 0) return 0;
-    const cmsghdr* rights = CMSG_FIRSTHDR(&message);
-    if (rights && rights->cmsg_level == SOL_SOCKET && rights->cmsg_type == SCM_RIGHTS &&
-        rights->cmsg_len == CMSG_LEN(sizeof descriptor))
-        std::memcpy(&descriptor, CMSG_DATA(rights), sizeof descriptor);
+    if (got < 0) return 0;
+    take_descriptors(message, descriptor);
+    if (got == 0 && descriptor >= 0) close(std::exchange(descriptor, -1));
     return static_cast<size_t>(got);
 }
 

@@ -37,7 +37,8 @@ socklen_t keeper_address(std::string_view control_socket, sockaddr_un& address);
 
 /// A packet with a descriptor (-1: without). False with errno.
 bool send_with(int socket, const void* packet, size_t bytes, int descriptor);
-/// Takes one, with its descriptor, which is the caller's to close, or -1. How many bytes it had; 0 if there is none.
+/// Takes one, with its first descriptor, which is the caller's to close, or -1; further ones are closed. How many bytes it had; 0 if there
+/// is none.
 size_t receive_with(int socket, void* packet, size_t room, int& descriptor);
 
 /// Whether somebody keeps memory for that job: its launcher lives. True if it has none yet.
