@@ -46,6 +46,11 @@ def host_list(hosts, ranks):
     return ",".join(f"lab{host}:{share}" for host, share in zip(numbers, shares) if share > 0)
 
 
+def handed_on():
+    """Options for what says where a test's processes stop (src/base/delay.h): a host's login has a poor environment, as with ssh."""
+    return ["-x", "TEST_DELAYS"] if "TEST_DELAYS" in os.environ else []
+
+
 class Job:
     """A running mpiexec. `words` are its arguments after the agent and the hosts."""
 
@@ -57,6 +62,7 @@ class Job:
         command = [build.mpiexec, "--launcher-agent", agent]
         if hosts is not None:
             command += ["--host", host_list(hosts, ranks), "-n", ranks]
+        command += handed_on()
         self.files = tempfile.TemporaryFile(), tempfile.TemporaryFile()
         self.started = time.monotonic()
         self.process = subprocess.Popen(lab.entering(on, command + list(words)), stdin=stdin, stdout=self.files[0],
