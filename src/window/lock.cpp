@@ -51,9 +51,12 @@ STARLING_STATE Immortal<std::vector<std::unique_ptr<Early>>> early_storage;
 constinit auto& early = early_storage.value;
 STARLING_STATE uint32_t making = 0;  ///< creations of windows under way, one per thread
 
-void tell(const Window& window, link::Peer& peer, What what, uint32_t number) {
-    const LockMessage message{window.comm->context(), number, what};
+void send(link::Peer& peer, const LockMessage& message) {
     link::send_control(peer, packet::Kind::window_lock, &message, sizeof message);
+}
+
+void tell(const Window& window, link::Peer& peer, What what, uint32_t number) {
+    send(peer, {window.comm->context(), number, what});
 }
 
 void ask_from_afar(const Window& window, const Remote& remote) {
@@ -156,10 +159,7 @@ void take(Window& window, const link::Process& process, const LockMessage& messa
     }
 }
 
-void answer(link::Peer& peer, const LockMessage& ask, What what) {
-    const LockMessage message{ask.context, ask.number, what};
-    link::send_control(peer, packet::Kind::window_lock, &message, sizeof message);
-}
+void answer(link::Peer& peer, const LockMessage& ask, What what) { send(peer, {ask.context, ask.number, what}); }
 
 /// A process has a window only when all its members have come to the end of its creation. So if none is being created here, the
 /// window's creation has failed here, by a death that the sender did not hear of.
@@ -195,7 +195,8 @@ void on_lock_packet(link::Peer& peer, const link::Packet& packet) {
 
 int gone(const Remote& remote) {
     if (remote.refused)
-        return fail(MPI_ERR_PROC_ABORTED, "rank %d has no such window: its creation failed there when a process died", remote.rank);
+        return fail(MPI_ERR_PROC_ABORTED, "rank %d has no such window: its creation failed there when a process died",
+                    remote.rank);
     return fail(MPI_ERR_PROC_ABORTED, "rank %d of the window has ended", remote.rank);
 }
 
