@@ -248,16 +248,17 @@ void empty_queue(link::Peer& peer, bool gone) {
     }
 }
 
-}  // namespace
-
-namespace {
+/// Of a collective operation that has lost a member.
+bool lacks_a_member(const SendRequest& request) {
+    const Channel* channel = request.of_all ? directory.find(request.context) : nullptr;
+    return channel && failed_member(*channel) >= 0;
+}
 
 /// Those of collective operations that lost a member: their receivers may never ask for them.
 void give_up_sends_of_all() {
     std::vector<SendRequest*> vain;
     rendezvous::each([&vain](SendRequest& request) {
-        const Channel* channel = request.of_all ? directory.find(request.context) : nullptr;
-        if (channel && failed_member(*channel) >= 0) vain.push_back(&request);
+        if (lacks_a_member(request)) vain.push_back(&request);
     });
     for (SendRequest* request : vain) give_up(*request);
 }
@@ -275,33 +276,39 @@ void fail_sends(const Gone& gone) {
     give_up_sends_of_all();
 }
 
+namespace {
+
+/// Ends the sends to peers that are `over`: those in their queues, and those offered that are `in_vain`. True if there were any.
+template <auto over, auto in_vain>
+bool end_sends() {
+    const size_t before = queued;
+    std::vector<SendRequest*> offered;
+    // Those in a queue leave it below.
+    rendezvous::each([&offered](SendRequest& request) {
+        if (over(*request.peer) && in_vain(request)) offered.push_back(&request);
+    });
+    link::each_pending([](link::Peer& peer) {
+        if (over(peer)) empty_queue(peer, false);
+    });
+    for (SendRequest* request : offered) finish_offered(*request, MPI_SUCCESS);
+    return queued != before || !offered.empty();
+}
+
+}  // namespace
+
 void drop_sends_to_finalized() {
     link::each_pending([](link::Peer& peer) {
         if (!link::has_finalized(peer)) return;
         peer.controls.clear();
         peer.near.close_pending = false;
-        empty_queue(peer, false);
     });
-    // A stream is queued but while it waits for room, and then it was dropped from the queue just now.
-    rendezvous::each([](SendRequest& request) {
-        if (link::has_finalized(*request.peer)) finish_offered(request, MPI_SUCCESS);
-    });
+    end_sends<link::has_finalized, [](const SendRequest&) { return true; }>();
 }
 
 bool give_up_sends_to_finalized() {
-    const size_t before = queued;
-    std::vector<SendRequest*> vain;
-    rendezvous::each([&vain](SendRequest& request) {
-        if (request.peer->dead || !link::has_finalized(*request.peer)) return;
-        const Channel* channel = request.of_all ? directory.find(request.context) : nullptr;
-        // What is in the queue leaves it below, and nothing else would end it.
-        if (request.queued || (channel && failed_member(*channel) >= 0)) vain.push_back(&request);
-    });
-    link::each_pending([](link::Peer& peer) {
-        if (!peer.dead && link::has_finalized(peer)) empty_queue(peer, false);
-    });
-    for (SendRequest* request : vain) finish_offered(*request, MPI_SUCCESS);
-    return queued != before || !vain.empty();
+    // What is in a queue nothing else would end.
+    return end_sends<[](const link::Peer& peer) { return !peer.dead && link::has_finalized(peer); },
+                     [](const SendRequest& request) { return request.queued || lacks_a_member(request); }>();
 }
 
 void each_open_send(void (*visit)(const SendRequest& request, void* argument), void* argument) {
