@@ -105,7 +105,7 @@ void OutputTagger::open_sink(Sink& sink) {
     struct stat status {};
     sink.fd = sink.target;
     if (fstat(sink.target, &status) != 0) return;
-    sink.file = S_ISREG(status.st_mode) || leads_nowhere(sink.target);
+    sink.never_blocks = S_ISREG(status.st_mode) || leads_nowhere(sink.target);
     sink.fd = description_of_our_own(sink.target, status);
     sink.pipe_bytes = 0;
     if (!S_ISFIFO(status.st_mode) || sink.fd == sink.target) return;
@@ -237,7 +237,7 @@ void OutputTagger::write_out(Sink& sink, bool may_block) {
     int patience = may_block ? kLastWait : 0;
     while (sink.written < sink.pending.size()) {
         pollfd ready{sink.fd, POLLOUT, 0};
-        if (!sink.file && poll(&ready, 1, patience) == 0) break;
+        if (!sink.never_blocks && poll(&ready, 1, patience) == 0) break;
         if (write_piece(sink)) continue;
         // A terminal that seems to be ready and takes nothing.
         if (patience <= 0) break;
@@ -272,7 +272,7 @@ size_t OutputTagger::piece(const Sink& sink) {
 // False if nothing was taken.
 bool OutputTagger::write_piece(Sink& sink) {
     std::string_view front = std::string_view(sink.pending).substr(sink.written);
-    if (!sink.file) {
+    if (!sink.never_blocks) {
         // Whole lines, in one piece each: others may write to the same place.
         front = front.substr(0, piece(sink));
         if (const size_t lines = front.rfind('\n') + 1; lines > 0) front = front.substr(0, lines);

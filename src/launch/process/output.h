@@ -72,10 +72,10 @@ class OutputTagger {
   private:
     struct Sink {
         int target;
-        job::JobId job;         ///< 0: this process's descriptor `target`
-        int fd = -1;            ///< that descriptor, or another of the same file that does not block
-        bool file = false;      ///< always ready, and nobody's lines get between the parts of one write
-        size_t pipe_bytes = 0;  ///< so much a pipe holds that does not block; 0: it is none
+        job::JobId job;             ///< 0: this process's descriptor `target`
+        int fd = -1;                ///< that descriptor, or another of the same file that does not block
+        bool never_blocks = false;  ///< a file or /dev/null: nobody's lines get between the parts of one write
+        size_t pipe_bytes = 0;      ///< so much a pipe holds that does not block; 0: it is none
         std::string pending;
         size_t written = 0;    ///< so much of it
         size_t in_flight = 0;  ///< handed to forward, not acknowledged
