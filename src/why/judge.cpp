@@ -48,6 +48,12 @@ class Judge {
         return std::move(found_);
     }
 
+    bool is_ended_awaited() const {
+        const std::map<size_t, std::vector<size_t>> waiters = waiters_by_cause();
+        return std::any_of(waiters.begin(), waiters.end(),
+                           [this](const auto& each) { return ranks_[each.first].doing == Doing::exited; });
+    }
+
   private:
     bool waits(size_t i) const { return ranks_[i].doing == Doing::waiting && !needs_[i].empty(); }
     std::string named(size_t i) const { return name_of(ranks_[i].who, home_); }
@@ -260,12 +266,18 @@ class Judge {
         return causes;
     }
 
-    void find_causes() {
+    /// Who waits, by whom that is for.
+    std::map<size_t, std::vector<size_t>> waiters_by_cause() const {
         std::map<size_t, std::vector<size_t>> waiters;
         for (size_t i = 0; i < ranks_.size(); ++i) {
             if (!waits(i)) continue;
             for (size_t cause : causes_of(i)) waiters[cause].push_back(i);
         }
+        return waiters;
+    }
+
+    void find_causes() {
+        const std::map<size_t, std::vector<size_t>> waiters = waiters_by_cause();
         for (const auto& [cause, who] : waiters) {
             const Doing doing = ranks_[cause].doing;
             if (doing == Doing::waiting) continue;  // it says itself what it waits for
@@ -315,5 +327,7 @@ class Judge {
 }  // namespace
 
 std::vector<std::string> findings(const std::vector<Rank>& ranks, uint64_t home) { return Judge(ranks, home).all(); }
+
+bool is_ended_awaited(const std::vector<Rank>& ranks) { return Judge(ranks, 0).is_ended_awaited(); }
 
 }  // namespace starling::why

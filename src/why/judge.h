@@ -13,6 +13,9 @@ namespace starling::why {
 /// the job whose ranks are named by their numbers alone. A function of its arguments.
 std::vector<std::string> findings(const std::vector<Rank>& ranks, uint64_t home);
 
+/// Whether somebody waits, in the end, for a process that has ended well.
+bool is_ended_awaited(const std::vector<Rank>& ranks);
+
 /// One sentence about one process, with what nearly matches what it waits for.
 std::string sentence(const Rank& rank, uint64_t home);
 

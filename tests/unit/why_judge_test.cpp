@@ -155,6 +155,20 @@ TEST(Judge, WhomAllWaitForInTheEnd) {
     EXPECT_EQ(findings(ranks, kJob), Lines{"rank 0 and rank 1 wait, in the end, for rank 2, which has called MPI_Finalize"});
 }
 
+TEST(Judge, OneThatHasEndedWellIsAwaited) {
+    std::vector<Rank> ranks = ring(3);
+    EXPECT_FALSE(is_ended_awaited(ranks));
+    for (const Doing other : {Doing::computing, Doing::starting, Doing::finalized, Doing::failed, Doing::gone}) {
+        ranks[2].doing = other;
+        EXPECT_FALSE(is_ended_awaited(ranks)) << name(other);
+    }
+    ranks[2].doing = Doing::exited;
+    EXPECT_TRUE(is_ended_awaited(ranks));
+    ranks[0] = computing(0);  // which may still free the one that waits for it
+    ranks[1] = waiting(1, Builder(3).wait("MPI_Recv").waits_for(Kind::receive, 0));
+    EXPECT_FALSE(is_ended_awaited(ranks));
+}
+
 TEST(Judge, WhoHasNotComeToACollective) {
     std::vector<Rank> ranks;
     for (uint32_t i = 0; i < 3; ++i) ranks.push_back(waiting(i, Builder(4).wait("MPI_Barrier").collective(5, true)));

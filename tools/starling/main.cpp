@@ -63,6 +63,8 @@ int main(int argc, char** argv) {
     why_command->add_flag("--here", why.here, "This host alone; other hosts of the job are asked through the agent");
     why_command->add_option("--host", why.hosts, "These hosts too, separated by commas, through the agent")->delimiter(',');
     why_command->add_option("--quiet-for", why.quiet, "Say nothing unless nobody has got any further for so many seconds");
+    why_command->add_flag("--ended-awaited", why.ended_awaited,
+                          "Say nothing unless somebody waits for a process that has ended");
     why_command->add_flag("--raw", why.raw, "For starling itself, on another host")->group("");
     why_command->add_flag("--json", why.json, "The same as one JSON object");
     why_command->callback([&] { result = starling::run_why(why); });

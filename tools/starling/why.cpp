@@ -123,6 +123,9 @@ int run_why(const WhyOptions& options) {
     const std::string trouble = options.here ? std::string() : ask_other_hosts(options, jobs);
     std::erase_if(jobs, [](const JobReport& job) { return job.ranks.empty(); });
     if (options.quiet > 0 && !all_quiet(jobs, options.quiet)) return 0;
+    if (options.ended_awaited &&
+        std::none_of(jobs.begin(), jobs.end(), [](const JobReport& job) { return why::is_ended_awaited(job.ranks); }))
+        return 0;
     for (JobReport& job : jobs) sort_ranks(job);
     if (options.json)
         print_json(jobs);

@@ -14,9 +14,10 @@ struct WhyOptions {
     std::vector<std::string> hosts;  ///< these hosts too
     bool stacks = false;
     bool json = false;
-    bool raw = false;  ///< for the same program on another host
-    int launcher = 0;  ///< only the jobs of this process
-    double quiet = 0;  ///< nothing is said unless nobody has done anything for so many seconds
+    bool raw = false;            ///< for the same program on another host
+    int launcher = 0;            ///< only the jobs of this process
+    double quiet = 0;            ///< nothing is said unless nobody has done anything for so many seconds
+    bool ended_awaited = false;  ///< nothing is said unless somebody waits for a process that has ended
 };
 
 /// Looks and reports; gives the exit code: 1 if there is no such job.

@@ -58,10 +58,11 @@ void read_answer(Question& question) {
 
 }  // namespace
 
-void explain(EventLoop& loop, Launcher& launcher, const std::string& job, int quiet, const std::vector<std::string>& hosts,
-             std::function<void(const std::string&)> done) {
+void explain(EventLoop& loop, Launcher& launcher, const std::string& job, ExplainWhen when,
+             const std::vector<std::string>& hosts, std::function<void(const std::string&)> done) {
     const std::string program = starling_program();
-    std::vector<std::string> words{program, "why", "--quiet-for", std::to_string(quiet)};
+    std::vector<std::string> words{program, "why", "--quiet-for", std::to_string(when.quiet)};
+    if (when.ended_awaited) words.emplace_back("--ended-awaited");
     if (job.empty()) words.insert(words.end(), {"--launcher", std::to_string(getpid())});
     for (const std::string& host : hosts) words.insert(words.end(), {"--host", host});
     if (!job.empty()) words.push_back(job);
@@ -94,7 +95,7 @@ void explain(EventLoop& loop, Launcher& launcher, const std::string& job, int qu
 
 void report_when_hanging(EventLoop& loop, Launcher& launcher, int seconds, std::function<void(const std::string&)> print) {
     loop.after(std::chrono::seconds(seconds), [&loop, &launcher, seconds, print] {
-        explain(loop, launcher, {}, seconds, {}, [&loop, &launcher, seconds, print](const std::string& text) {
+        explain(loop, launcher, {}, {.quiet = seconds}, {}, [&loop, &launcher, seconds, print](const std::string& text) {
             if (text.empty()) return report_when_hanging(loop, launcher, seconds, print);
             print("nobody has got any further for " + std::to_string(seconds) + " s (STARLING_HANG_REPORT):\n" + text);
         });

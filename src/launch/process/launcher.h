@@ -21,6 +21,7 @@
 #include "launch/common/process_start.h"
 #include "launch/process/binding.h"
 #include "launch/process/core_use.h"
+#include "launch/process/ended_look.h"
 #include "launch/process/guard.h"
 #include "launch/process/job.h"
 #include "launch/process/superior.h"
@@ -171,7 +172,7 @@ class Launcher {
     void note_failure(Job& job, uint32_t rank, int status);
     void note_absent(Job& job, uint32_t rank);
     std::string absence_of(const Job& job, uint32_t rank) const;
-    void look_for_who_waits(job::JobId id, uint32_t absent, std::chrono::milliseconds wait);
+    Look worth_a_look(job::JobId id);
     void fail_for_absent(Job& job, uint32_t absent);
     void end_ranks(Job& job, int failed_rank);
     void kill_rest(Job& job);

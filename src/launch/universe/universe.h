@@ -146,7 +146,7 @@ class Universe {
     void on_failed(Job& job, uint32_t host, const Order& order);
     std::vector<std::string> other_hosts(const Job& job) const;
     void on_absent(Job& job, uint32_t host, const Order& order);
-    void look_for_who_waits(uint32_t host, const Order& absent, std::chrono::milliseconds wait);
+    void fail_for_absent(uint32_t host, const Order& absent);
     void fail(Job& job, int failed_rank, int exit_code);
     bool is_connected(const Job& child) const;
     void go_on_without(Job& job, const RankRuns& ranks, int exit_code);

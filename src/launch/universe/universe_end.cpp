@@ -166,13 +166,14 @@ void Universe::time_out(Patron& patron, int seconds) {
     if (!first) return show_stacks(patron);
     char id[20] = "";  // on this host alone: all of this process's jobs
     if (tree_) std::snprintf(id, sizeof id, "%016llx", static_cast<unsigned long long>(first->id()));
-    explain(loop_, launcher_, id, 0, other_hosts(*first), [this, alive = alive_, patron_is = &patron](const std::string& text) {
-        // The jobs may have ended meanwhile, and the patron with them.
-        if (!*alive || std::none_of(jobs_.begin(), jobs_.end(), [=](const Job& job) { return job.patron == patron_is; }))
-            return;
-        if (!text.empty()) patron_is->say("what each process waits for:\n" + text.substr(0, text.size() - 1));
-        show_stacks(*patron_is);
-    });
+    explain(
+        loop_, launcher_, id, {}, other_hosts(*first), [this, alive = alive_, patron_is = &patron](const std::string& text) {
+            // The jobs may have ended meanwhile, and the patron with them.
+            if (!*alive || std::none_of(jobs_.begin(), jobs_.end(), [=](const Job& job) { return job.patron == patron_is; }))
+                return;
+            if (!text.empty()) patron_is->say("what each process waits for:\n" + text.substr(0, text.size() - 1));
+            show_stacks(*patron_is);
+        });
 }
 
 void Universe::show_stacks(Patron& patron) {
