@@ -448,6 +448,21 @@ class Spawning(HostsCase):
         self.assertIn("port 'port-of-a'", out)
 
 
+class NameTaken(HostsCase):
+    def test_by_another_user(self):
+        if os.geteuid() != 0:
+            self.skipTest("needs root")
+        code = ("import os,socket,sys,time\nos.setgid(65534); os.setuid(65534)\ns = socket.socket(socket.AF_UNIX)\n"
+                "s.bind('\\0' + sys.argv[1]); s.listen(); print('up', flush=True); time.sleep(60)")
+        holder = self.popen(sys.executable, "-c", code, f"starling-0-names-{self.environment['STARLING_UNIVERSE']}.hosts")
+        self.assertEqual(holder.stdout.readline(), "up\n")
+        code, _, err = self.run_command(STARLING, "daemon", "start", "--host", "a")
+        self.assertEqual(code, 1)
+        self.assertRegex(err, "another user, .*holds the abstract socket name .*set XDG_RUNTIME_DIR .*or STARLING_UNIVERSE")
+        self.assertNotIn("run already", err)
+        holder.kill()
+
+
 class Standing(HostsCase):
     def setUp(self):
         super().setUp()

@@ -1,13 +1,23 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sched.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cstring>
 
+#include <cerrno>
 #include <csignal>
+#include <cstddef>
+#include <cstdio>
 #include <cstdlib>
+#include <iterator>
 #include <string>
 
 #include "base/error.h"
@@ -221,6 +231,42 @@ TEST(Segment, WithoutDescriptorsSaysWhatToDo) {
     setrlimit(RLIMIT_NOFILE, &before);
     EXPECT_EQ(result, MPI_ERR_OTHER);
     EXPECT_NE(failure_text().find("ulimit -n"), std::string_view::npos);
+}
+
+/// In a process of its own, where a filter refuses memfd_create; ends with 1 and the reason as text.
+[[noreturn]] void create_behind_filter() {
+    sock_filter rules[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+                           BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_memfd_create, 0, 1),
+                           BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+    const sock_fprog filter{static_cast<unsigned short>(std::size(rules)), rules};
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) != 0) _exit(2);
+    JobSegment segment;
+    const int result = JobSegment::create(1, nullptr, 0, segment);
+    fprintf(stderr, "%.*s\n", static_cast<int>(failure_text().size()), failure_text().data());
+    _exit(result == MPI_ERR_OTHER ? 1 : 0);
+}
+
+TEST(Segment, AFilterThatRefusesMemoryIsNoLackOfIt) {
+    EXPECT_EXIT(create_behind_filter(), testing::ExitedWithCode(1), "memfd_create is refused .*seccomp");
+}
+
+/// In a process of its own, whose /proc is an empty folder; ends with 1 and the reason as text.
+[[noreturn]] void open_without_proc(const JobAddress& address) {
+    JobSegment segment;
+    if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+        mount("none", "/proc", "tmpfs", 0, nullptr) != 0)
+        _exit(2);
+    const int result = JobSegment::open(address, segment);
+    fprintf(stderr, "%.*s\n", static_cast<int>(failure_text().size()), failure_text().data());
+    _exit(result == MPI_ERR_OTHER ? 1 : 0);
+}
+
+TEST(Segment, WithoutProcItIsNoJobThatIsGone) {
+    if (geteuid() != 0) GTEST_SKIP() << "needs root, to hide /proc";
+    JobSegment segment;
+    ASSERT_EQ(JobSegment::create(1, nullptr, 0, segment), MPI_SUCCESS);
+    const JobAddress address = segment.address();
+    EXPECT_EXIT(open_without_proc(address), testing::ExitedWithCode(1), "there is no /proc here.*mount it");
 }
 
 TEST(Doorbell, RingsOnlySleepers) {
