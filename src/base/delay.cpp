@@ -9,18 +9,19 @@
 
 #include "base/clock.h"
 #include "base/state.h"
+#include "base/stop_share.h"
 
 namespace starling {
 
 namespace {
 
-constexpr uint64_t kLeast = 100'000, kMost = 5'000'000;  // ns
-/// One visit in so many stops; of the process's time one part in so many.
-constexpr uint64_t kVisits = 8, kPart = 5;
+constexpr uint64_t kLeast = 100'000, kMost = StopShare::kLongest;  // ns
+constexpr uint64_t kVisits = 8;                                    ///< one in so many stops
 
 STARLING_STATE std::atomic<uint64_t> seed{0};  ///< 0: nobody has looked; kNone: there is none
 constexpr uint64_t kNone = 1;
-STARLING_STATE std::atomic<uint64_t> began{0}, stopped{0}, visits{0};
+STARLING_STATE std::atomic<uint64_t> began{0}, visits{0};
+STARLING_STATE StopShare share;
 
 uint64_t mix(uint64_t z) {
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -53,10 +54,11 @@ void delay_at(const char* place) {
     const uint64_t drawn = mix(own ^ hash_of(place) ^ (visits.fetch_add(1, std::memory_order_relaxed) << 32));
     if (drawn % kVisits != 0) return;
     const uint64_t ns = kLeast + drawn / kVisits % (kMost - kLeast);
-    if (stopped.load(std::memory_order_relaxed) > (now_ns() - began.load(std::memory_order_relaxed)) / kPart + kMost) return;
-    stopped.fetch_add(ns, std::memory_order_relaxed);
+    const uint64_t before = now_ns();
+    if (!share.begin(ns, began.load(std::memory_order_relaxed), before)) return;
     timespec rest{static_cast<time_t>(ns / 1'000'000'000), static_cast<long>(ns % 1'000'000'000)};
     while (nanosleep(&rest, &rest) != 0) {}
+    share.end(ns, now_ns() - before);
 }
 
 }  // namespace starling
