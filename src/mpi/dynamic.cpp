@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "base/error.h"
+#include "collective/agree.h"
 #include "dynamic/dynamic.h"
 #include "mpi/check.h"
 
@@ -47,10 +48,15 @@ int make_intercomm(MPI_Comm handle, int root, MPI_Comm* out, const char* name, W
     comm::Comm* comm = comm::from_handle(handle);
     if (!comm) return bad_comm(handle);
     if (comm->is_inter) return wrong_kind_of_comm(comm);
-    if (!valid_root(*comm, root)) return bad_root(comm, root);
-    if (!out) return null_argument(comm, name);
-    *out = MPI_COMM_NULL;
+    int wrong = MPI_SUCCESS;
+    if (!valid_root(*comm, root))
+        wrong = fail(MPI_ERR_ROOT, "root %d is no rank of a communicator of %d", root, comm->size);
+    else if (!out)
+        wrong = fail(MPI_ERR_ARG, "argument %s is a null pointer", name);
+    if (out) *out = MPI_COMM_NULL;
     const comm::Kept kept(comm);
+    // Before the root speaks: a member that is wrong may not know which one that is.
+    if (const int error = collective::agree(*comm, wrong, "inter-communicator")) return raise(comm, error);
     comm::Comm* made = nullptr;
     if (const int error = work(*comm, made)) return raise(comm, error);
     *out = comm::to_handle(made);

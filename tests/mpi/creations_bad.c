@@ -25,6 +25,20 @@ static void topologies(int bad) {
     OK(MPI_Comm_free(&grid));
 }
 
+/// Nothing is started and nobody is waited for.
+static void with_others(int bad) {
+    char port[MPI_MAX_PORT_NAME], program[] = "true";
+    OK(MPI_Open_port(MPI_INFO_NULL, port));
+    EXPECT_ERROR(MPI_Comm_spawn(program, MPI_ARGV_NULL, 1, MPI_INFO_NULL, bad ? size : 0, home, &made, MPI_ERRCODES_IGNORE),
+                 MPI_ERR_ROOT);
+    EXPECT_ERROR(MPI_Comm_spawn(program, MPI_ARGV_NULL, 1, MPI_INFO_NULL, 0, home, bad ? NULL : &made, MPI_ERRCODES_IGNORE),
+                 MPI_ERR_ARG);
+    EXPECT_ERROR(MPI_Comm_accept(port, MPI_INFO_NULL, bad ? -1 : 0, home, &made), MPI_ERR_ROOT);
+    EXPECT_ERROR(MPI_Comm_connect(port, MPI_INFO_NULL, 0, home, bad ? NULL : &made), MPI_ERR_ARG);
+    CHECK(made == MPI_COMM_NULL);
+    OK(MPI_Close_port(port));
+}
+
 static MPI_Info freed_info(void) {
     MPI_Info info;
     OK(MPI_Info_create(&info));
@@ -116,6 +130,7 @@ int main(int argc, char** argv) {
         made = MPI_COMM_NULL;
         topologies(rank == culprit);
         from_one(rank == culprit);
+        with_others(rank == culprit);
         if (size < 2) continue;
         of_two(culprit);
         of_two_groups(culprit);
