@@ -67,7 +67,7 @@ DELAYED = ^(mpi\.|shmem|launch_hosts_Windows|lab\.(Windows|Shmem|programs))
 test-delays:
 	@tools/install-packages build test
 	@cmake --preset delays -B $(BUILD)-delays >/dev/null
-	@ninja -C $(BUILD)-delays -j $(JOBS) tests/all mpiexec starlingd
+	@ninja -C $(BUILD)-delays -j $(JOBS) tests/all mpiexec starlingd starling
 	@for seed in $(DELAYS); do echo "TEST_DELAYS=$$seed"; \
 	    TEST_DELAYS=$$seed ctest --test-dir $(BUILD)-delays -R '$(DELAYED)' --output-on-failure -j $(JOBS) || exit 1; done
 
