@@ -12,7 +12,7 @@ add_custom_command(OUTPUT ${generated}/stamp
     DEPENDS ${generator} COMMENT "Generating the Fortran interfaces" VERBATIM)
 file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/fortran/*.cpp ${PROJECT_SOURCE_DIR}/src/fortran/native/*.cpp
     ${PROJECT_SOURCE_DIR}/src/fortran/sections/*.cpp)
-add_library(mpifort_abi SHARED ${sources} ${PROJECT_SOURCE_DIR}/src/compat/later.cpp ${PROJECT_SOURCE_DIR}/src/compat/neighbours.cpp
+add_library(mpifort_abi SHARED ${sources} ${PROJECT_SOURCE_DIR}/src/compat/deferred_handles.cpp ${PROJECT_SOURCE_DIR}/src/compat/degree.cpp
     ${generated}/entries.cpp ${generated}/sections.cpp ${generated}/stamp)
 starling_source_settings(mpifort_abi)
 target_include_directories(mpifort_abi PRIVATE ${generated})

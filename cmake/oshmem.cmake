@@ -15,7 +15,7 @@ add_custom_command(OUTPUT ${STARLING_GENERATED}/oshmem.stamp
     DEPENDS ${generator} ${chapters} COMMENT "Generating OpenSHMEM's entry points" VERBATIM)
 add_custom_target(oshmem_entries DEPENDS ${STARLING_GENERATED}/oshmem.stamp)
 
-add_library(oshmem SHARED ${entries} ${PROJECT_SOURCE_DIR}/src/oshmem/extensions.cpp ${PROJECT_SOURCE_DIR}/src/oshmem/forks.cpp)
+add_library(oshmem SHARED ${entries} ${PROJECT_SOURCE_DIR}/src/oshmem/extensions.cpp ${PROJECT_SOURCE_DIR}/src/oshmem/fork_handlers.cpp)
 starling_source_settings(oshmem)
 add_dependencies(oshmem oshmem_entries)
 set(exports ${PROJECT_SOURCE_DIR}/cmake/oshmem-exports.map)

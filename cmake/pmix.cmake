@@ -1,7 +1,7 @@
 # The PMIx plugin: built where OpenPMIx's headers are, loaded by the library where PMIx has started the process.
 pkg_check_modules(pmix IMPORTED_TARGET pmix)
 if(pmix_FOUND)
-    add_library(starling_pmix MODULE ${PROJECT_SOURCE_DIR}/src/pmix/plugin.cpp)
+    add_library(starling_pmix MODULE ${PROJECT_SOURCE_DIR}/src/plugins/pmix/plugin.cpp)
     starling_source_settings(starling_pmix)
     target_link_libraries(starling_pmix PRIVATE PkgConfig::pmix)
     install(TARGETS starling_pmix LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})

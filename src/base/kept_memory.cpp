@@ -5,7 +5,7 @@
 #include <exception>
 #include <new>
 
-#include "base/calling.h"
+#include "base/current_function.h"
 #include "base/error.h"
 #include "base/state.h"
 

@@ -7,7 +7,7 @@
 namespace starling {
 
 /// While one lives, `new` gets of what is kept back what the system refuses. That is enough to take the call to its end, where all
-/// members hear of it (collective/agree.h). If it is not, and std::bad_alloc leaves the scope, the process has to end. May be nested. Needs
+/// members hear of it (collective/agreement.h). If it is not, and std::bad_alloc leaves the scope, the process has to end. May be nested. Needs
 /// the library's lock.
 class KeptMemory {
   public:
@@ -24,7 +24,7 @@ class KeptMemory {
     static bool is_open();
     /// Whether an exception has left such a scope since the last one began.
     static bool was_left();
-    /// Ends the process with a sentence on `calling` (base/calling.h): memory ran out where others wait for it.
+    /// Ends the process with a sentence on `calling` (base/current_function.h): memory ran out where others wait for it.
     [[noreturn, gnu::cold]] static void end();
 
   private:

@@ -6,7 +6,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "base/calling.h"
+#include "base/current_function.h"
 
 namespace starling {
 

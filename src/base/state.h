@@ -4,7 +4,7 @@
 // in one process and one thread (a simulation) exchanges the contents when it switches from one to the next.
 //
 // For that nothing else of the library may change: no variable without the mark, no local static with a guard, no
-// constructor that runs at load. tests/rooms/state_test.py holds it. What a thread has to itself (base/calling.h, base/error.cpp)
+// constructor that runs at load. tests/rooms/state_test.py holds it. What a thread has to itself (base/current_function.h, base/error.cpp)
 // is not part of it, nor is what lies on the heap: the state points there, so it comes and goes with the state.
 #pragma once
 
@@ -16,7 +16,7 @@
 /// not in a template, whose variables GCC puts elsewhere.
 ///     STARLING_STATE uint32_t asleep = 0;
 /// The type of a pointer to a function needs a name (GCC 12 takes the declaration for a function's).
-/// The type is made at compile time, and its destructor does nothing: at namespace scope base/immortal.h, in a function Lazy.
+/// The type is made at compile time, and its destructor does nothing: at namespace scope base/no_destroy.h, in a function Lazy.
 #define STARLING_STATE [[gnu::section("starling_state")]] constinit
 
 namespace starling {

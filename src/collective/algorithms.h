@@ -13,11 +13,11 @@
 // - Two levels: on views that are a whole side of an exchange with hosts().
 #pragma once
 
-#include "collective/blocks.h"
-#include "collective/buffers.h"
+#include "collective/core/blocks.h"
+#include "collective/core/buffers.h"
+#include "collective/core/task.h"
+#include "collective/core/view.h"
 #include "collective/select.h"
-#include "collective/task.h"
-#include "collective/view.h"
 
 namespace starling::collective {
 

@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "base/error.h"
-#include "base/kept_failure.h"
-#include "collective/channel_cast.h"
+#include "base/saved_failure.h"
+#include "collective/multicast_channel.h"
 #include "message/point_to_point.h"
-#include "progress/flags.h"
+#include "progress/flag_wait.h"
 
 namespace starling::collective {
 

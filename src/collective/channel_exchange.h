@@ -3,9 +3,9 @@
 
 #include <vector>
 
-#include "collective/exchange.h"
-#include "collective/node_exchange.h"
-#include "collective/task.h"
+#include "collective/core/exchange.h"
+#include "collective/core/task.h"
+#include "collective/shm/stage_owner.h"
 #include "comm/comm.h"
 #include "message/channel.h"
 

@@ -1,8 +1,8 @@
 #include "collective/collective.h"
 
+#include "collective/algorithm_choice.h"
 #include "collective/algorithms.h"
-#include "collective/cast.h"
-#include "collective/choice.h"
+#include "collective/core/multicast_sender.h"
 
 namespace starling::collective {
 

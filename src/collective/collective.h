@@ -1,5 +1,5 @@
 // The collective operations as callers use them: the algorithm is chosen by the selection table. Start the
-// result with run() or start() (request.h) or await it in another task.
+// result with run() or start() (collective_request.h) or await it in another task.
 //
 // Arguments mean what they mean in MPI (5.0 chapter 6), MPI_IN_PLACE included; roots and blocks are by rank
 // of the view. They are not checked here. Buffers, arrays and referenced objects must last until the task
@@ -7,10 +7,10 @@
 // call.
 #pragma once
 
-#include "collective/blocks.h"
-#include "collective/buffers.h"
-#include "collective/task.h"
-#include "collective/view.h"
+#include "collective/core/blocks.h"
+#include "collective/core/buffers.h"
+#include "collective/core/task.h"
+#include "collective/core/view.h"
 
 namespace starling::collective {
 

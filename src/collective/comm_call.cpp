@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/calling.h"
+#include "base/current_function.h"
 #include "base/delay.h"
 #include "collective/collective.h"
+#include "collective/collective_request.h"
 #include "collective/comm_call_known.h"
-#include "collective/node_operations.h"
-#include "collective/request.h"
+#include "collective/shm/operations.h"
 #include "profile/collectives.h"
 
 namespace starling::collective {

@@ -3,12 +3,12 @@
 // All members of the communicator make the same calls in the same order.
 #pragma once
 
-#include "collective/buffers.h"
+#include "collective/algorithm_choice.h"
 #include "collective/channel_exchange.h"
-#include "collective/choice.h"
-#include "collective/label.h"
-#include "collective/node_driver.h"
-#include "collective/view.h"
+#include "collective/core/buffers.h"
+#include "collective/core/operation_label.h"
+#include "collective/core/view.h"
+#include "collective/shm/driver.h"
 
 namespace starling::collective {
 

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "collective/comm_call.h"
-#include "collective/turns.h"
+#include "collective/shm/operation_queue.h"
 #include "profile/collectives.h"
 
 namespace starling::collective {

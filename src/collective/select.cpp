@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/state.h"
 #include "collective/algorithms.h"
-#include "collective/node_area.h"
+#include "collective/shm/layout.h"
 #include "mpi.h"
 
 namespace starling::collective {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "base/immortal.h"
 #include "base/lock.h"
+#include "base/no_destroy.h"
 #include "base/state.h"
 
 namespace starling::comm {

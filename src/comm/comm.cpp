@@ -3,13 +3,13 @@
 #include <new>
 
 #include "base/error.h"
-#include "base/immortal.h"
 #include "base/kept_memory.h"
+#include "base/no_destroy.h"
 #include "base/pool.h"
 #include "base/state.h"
-#include "comm/tell.h"
-#include "message/retired.h"
-#include "progress/teller.h"
+#include "comm/wait_report.h"
+#include "message/closed_contexts.h"
+#include "progress/wait_report.h"
 
 namespace starling::comm {
 

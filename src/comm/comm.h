@@ -1,5 +1,5 @@
 // Communicators: a context, who is in it, and all that hangs on it (MPI 5.0 chapter 7). Making new ones
-// from old ones takes messages and is in collective/creation.h; here are the objects and purely local work.
+// from old ones takes messages and is in collective/communicator/creation.h; here are the objects and purely local work.
 #pragma once
 
 #include <atomic>
@@ -13,8 +13,8 @@
 #include "comm/errhandler.h"
 #include "comm/group.h"
 #include "comm/info.h"
-#include "comm/kept.h"
 #include "comm/neighborhood.h"
+#include "comm/reference_guard.h"
 #include "link/job.h"
 #include "message/channel.h"
 #include "mpi.h"

@@ -1,8 +1,8 @@
 #include "comm/errhandler.h"
 
 #include "base/handle.h"
-#include "base/immortal.h"
 #include "base/mutex.h"
+#include "base/no_destroy.h"
 #include "base/pool.h"
 #include "base/state.h"
 

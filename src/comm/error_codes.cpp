@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "base/error.h"
-#include "base/immortal.h"
 #include "base/mutex.h"
+#include "base/no_destroy.h"
 #include "base/state.h"
 
 namespace starling::comm {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <functional>
 
-#include "base/immortal.h"
+#include "base/no_destroy.h"
 #include "base/pool.h"
 #include "base/state.h"
 

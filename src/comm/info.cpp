@@ -7,7 +7,7 @@
 #include <cstdlib>
 
 #include "base/handle.h"
-#include "base/immortal.h"
+#include "base/no_destroy.h"
 #include "base/pool.h"
 #include "base/state.h"
 

@@ -5,7 +5,7 @@
 #include <iterator>
 
 #include "base/handle.h"
-#include "base/immortal.h"
+#include "base/no_destroy.h"
 #include "base/pool.h"
 #include "base/state.h"
 #include "comm/comm.h"

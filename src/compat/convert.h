@@ -9,7 +9,7 @@
 #include <memory>
 #include <type_traits>
 
-#include "base/foreign.h"
+#include "base/shim_hooks.h"
 
 #include COMPAT_ABI
 

@@ -5,9 +5,9 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "compat/beyond.h"
 #include "compat/convert.h"
-#include "compat/found.h"
+#include "compat/nonstandard.h"
+#include "compat/symbols.h"
 
 namespace starling::compat {
 

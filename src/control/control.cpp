@@ -11,7 +11,7 @@
 #include "base/process.h"
 #include "control/local_socket.h"
 #include "control/start_server.h"
-#include "job/handover.h"
+#include "job/descriptor_passing.h"
 #include "mpi.h"
 
 namespace starling::control {

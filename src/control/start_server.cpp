@@ -19,8 +19,8 @@
 #include <vector>
 
 #include "base/error.h"
+#include "job/descriptor_passing.h"
 #include "job/environment.h"
-#include "job/handover.h"
 #include "mpi.h"
 
 /// glibc's clone() by the name that ThreadSanitizer does not intercept: its interceptor takes every child for a fork, and with CLONE_VM would

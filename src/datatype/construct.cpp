@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "base/error.h"
-#include "base/immortal.h"
+#include "base/no_destroy.h"
 #include "base/pool.h"
 #include "base/state.h"
 #include "datatype/array_types.h"

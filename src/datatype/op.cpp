@@ -3,10 +3,10 @@
 #include <climits>
 
 #include "base/error.h"
-#include "base/foreign.h"
-#include "base/immortal.h"
 #include "base/lock.h"
+#include "base/no_destroy.h"
 #include "base/pool.h"
+#include "base/shim_hooks.h"
 #include "base/state.h"
 #include "datatype/kernels.h"
 #include "datatype/recipe.h"

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "compat/convert.h"
-#include "fortran/places.h"
+#include "fortran/sentinels.h"
 
 namespace starling::compat {
 

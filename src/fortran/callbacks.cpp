@@ -5,9 +5,9 @@
 #include <unordered_set>
 
 #include "compat/callers.h"
-#include "compat/later.h"
+#include "compat/deferred_handles.h"
 #include "fortran/arguments.h"
-#include "fortran/boxes.h"
+#include "fortran/attribute_storage.h"
 #include "fortran/entry.h"
 
 namespace starling::compat {

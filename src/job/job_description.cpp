@@ -11,7 +11,7 @@
 #include "base/random.h"
 #include "base/state.h"
 #include "base/wire.h"
-#include "job/host_apart.h"
+#include "job/virtual_host.h"
 
 namespace starling::job {
 

@@ -18,7 +18,7 @@
 #include "base/error.h"
 #include "base/process.h"
 #include "base/version.h"
-#include "job/handover.h"
+#include "job/descriptor_passing.h"
 #include "mpi.h"
 
 namespace starling::job {
@@ -157,7 +157,7 @@ JobSegment& JobSegment::operator=(JobSegment&& other) noexcept {
 
 // The lifetime of a segment: every process of the job, its daemon and whoever has met the job map its memory, each for itself, and write
 // through their own mappings alone. It goes when the last mapping and descriptor do, so nobody's write finds other memory there. A process
-// ends its own when none of its objects points there: link/forget.h says who does.
+// ends its own when none of its objects points there: link/job_reclaim.h says who does.
 JobSegment::~JobSegment() {
     if (base_) munmap(base_, bytes_);
     if (fd_ >= 0) close(fd_);

@@ -166,7 +166,7 @@ class JobSegment {
 
     /// Maps the segment of another process, checks magic, version and id. Returns MPI_ERR_PROC_ABORTED with
     /// failure_text() if its owner is gone or it is not that job. Keeps no descriptor open. Where the kernel refuses it the launcher is asked
-    /// (job/handover.h).
+    /// (job/descriptor_passing.h).
     static int open(const JobAddress& address, JobSegment& out);
 
     /// The same with its descriptor at hand, which is fd() from then on, or closed.

@@ -6,10 +6,10 @@
 #include "base/counters.h"
 #include "base/error.h"
 #include "base/kept_memory.h"
-#include "base/room.h"
+#include "base/reserve.h"
 #include "base/state.h"
-#include "job/handover.h"
-#include "link/locate.h"
+#include "job/descriptor_passing.h"
+#include "link/address_lookup.h"
 #include "link/peer.h"
 #include "link/transports.h"
 

@@ -14,7 +14,7 @@ namespace starling::link {
 
 struct Peer;
 
-/// One job, interned: equal addresses give the same object, as long as anybody holds it or it lives (link/forget.h has
+/// One job, interned: equal addresses give the same object, as long as anybody holds it or it lives (link/job_reclaim.h has
 /// the rules). The segment of another job is mapped at the first message to it.
 class Job {
   public:
@@ -91,7 +91,7 @@ Job* job_with_id(job::JobId id);
 /// Jobs, those met first mostly first; nullptr past the end.
 Job* job_at(size_t index);
 size_t job_count();
-/// Destroys the job with its peers and its mapping; another takes its index. For link/forget.h.
+/// Destroys the job with its peers and its mapping; another takes its index. For link/job_reclaim.h.
 void forget_job(Job& job);
 
 /// Takes over the already mapped segment of this process's own job (once, in MPI_Init).

@@ -8,8 +8,8 @@
 #include "base/counters.h"
 #include "base/live.h"
 #include "base/state.h"
-#include "link/places.h"
-#include "link/remote.h"
+#include "link/connection_quota.h"
+#include "link/remote_peer.h"
 #include "link/transports.h"
 #include "profile/record.h"
 

@@ -4,12 +4,12 @@
 #include <vector>
 
 #include "base/counters.h"
-#include "base/immortal.h"
+#include "base/no_destroy.h"
 #include "base/state.h"
-#include "link/locate.h"
+#include "link/address_lookup.h"
 #include "link/manager.h"
 #include "link/peer.h"
-#include "link/remote.h"
+#include "link/remote_peer.h"
 #include "link/transports.h"
 
 namespace starling::link {

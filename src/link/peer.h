@@ -73,7 +73,7 @@ struct Peer {
     uint64_t valued_at = 0;                         ///< packets that this process had sent to anybody
     uint32_t backoff = 0;                           ///< windows to wait after a refusal
     bool gains = true;     ///< such messages as go to it are faster on a connection (plan/phase_traffic)
-    uint32_t planned = 0;  ///< its priority in the phase that is going on; 0: it is in no plan (link/places.h)
+    uint32_t planned = 0;  ///< its priority in the phase that is going on; 0: it is in no plan (link/connection_quota.h)
 
     profile::Traffic* const traffic;  ///< to them in this phase; null: nothing is counted
 

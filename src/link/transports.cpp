@@ -7,10 +7,10 @@
 #include "base/error.h"
 #include "base/lock.h"
 #include "base/state.h"
-#include "link/locate.h"
+#include "link/address_lookup.h"
 #include "link/manager.h"
-#include "link/remote.h"
-#include "transport/ip/network.h"
+#include "link/remote_peer.h"
+#include "transport/network/network.h"
 
 namespace starling::link {
 

@@ -1,11 +1,11 @@
 #include "message/channel.h"
 
 #include "base/error.h"
-#include "base/immortal.h"
 #include "base/kept_memory.h"
+#include "base/no_destroy.h"
 #include "base/state.h"
 #include "link/peer.h"
-#include "message/directory.h"
+#include "message/context_table.h"
 #include "message/match.h"
 #include "message/receive.h"
 

@@ -1,6 +1,6 @@
 #include "message/match.h"
 
-#include "base/immortal.h"
+#include "base/no_destroy.h"
 #include "base/state.h"
 
 namespace starling::message {

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <memory>
 
-#include "base/immortal.h"
 #include "base/list.h"
+#include "base/no_destroy.h"
 #include "base/pool.h"
 #include "message/protocol/packets.h"
 #include "message/request.h"

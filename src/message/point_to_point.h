@@ -57,8 +57,8 @@ bool sender_gone(Channel& channel, int source);
 /// Cancels a posted receive; true if it was still unmatched (it is then done, outcome.cancelled).
 bool cancel_receive(ReceiveRequest& request);
 
-/// MPI_Cancel of a send that is not done. A synchronous one to a process on this host is cancelled unless it was matched (verdict.h); to
-/// another host it goes on until its receiver has answered whether it was (take_back.h). Any other, and what was matched, completes at
+/// MPI_Cancel of a send that is not done. A synchronous one to a process on this host is cancelled unless it was matched (match_or_cancel.h); to
+/// another host it goes on until its receiver has answered whether it was (remote_cancel.h). Any other, and what was matched, completes at
 /// once, as if it had been buffered. Its data is copied, and goes on without the request; a receiver that reads the sender's memory finds
 /// out afterwards that this may be used again, and asks for the copy (Offer::let_go). True if the request is done by that;
 /// std::bad_alloc if there is no memory for the copy, and then nothing has happened.

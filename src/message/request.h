@@ -60,7 +60,7 @@ struct SendRequest : Request {
     bool synchronous = false;  ///< not complete before it is matched; set before start_send(), or never
     bool cancelling = false;   ///< the receiver is to be asked for it, or has been
     bool withdrawn = false;    ///< was cancelled before its envelope went, which goes for its number alone
-    bool has_verdict = false;  ///< a word in this process's region says whether it was matched (verdict.h)
+    bool has_verdict = false;  ///< a word in this process's region says whether it was matched (match_or_cancel.h)
     bool of_all =
         false;  ///< nobody waits for it any more when a member of the channel has failed; set before start_send(), or never
 

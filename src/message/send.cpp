@@ -8,9 +8,9 @@
 #include "base/error.h"
 #include "base/state.h"
 #include "datatype/datatype.h"
-#include "link/remote.h"
-#include "message/directory.h"
-#include "message/finish.h"
+#include "link/remote_peer.h"
+#include "message/completion.h"
+#include "message/context_table.h"
 #include "message/point_to_point.h"
 #include "message/protocol/eager.h"
 #include "message/protocol/pieces.h"
@@ -18,7 +18,7 @@
 #include "message/protocol/rendezvous.h"
 #include "message/protocol/stream.h"
 #include "message/receive.h"
-#include "message/take_back.h"
+#include "message/remote_cancel.h"
 #include "profile/traffic.h"
 
 namespace starling::message {

@@ -9,10 +9,10 @@
 
 #include "base/counter_start.h"
 #include "multicast/datagram.h"
-#include "multicast/desk.h"
+#include "multicast/group_states.h"
 #include "multicast/incoming.h"
-#include "multicast/life.h"
 #include "multicast/outgoing.h"
+#include "multicast/receive_queue.h"
 #include "multicast/tree.h"
 
 namespace starling::multicast {
@@ -142,7 +142,7 @@ class Group {
     void tell_missing(uint32_t sender, const Missing& missing, uint16_t who, uint64_t now);
     void ask_below(uint32_t sender, const Relay& relay, const Head& head);
 
-    // group_life.cpp
+    // group_lifecycle.cpp
     void act(uint8_t actions, uint64_t now);
     uint32_t leader() const { return tree_.first(); }
     void on_ping(uint32_t test, uint64_t now);

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "multicast/datagram.h"
-#include "multicast/desk.h"
+#include "multicast/receive_queue.h"
 
 namespace starling::multicast {
 

@@ -5,8 +5,8 @@
 #include <span>
 
 #include "link/job.h"
-#include "multicast/desk.h"
 #include "multicast/membership.h"
+#include "multicast/receive_queue.h"
 
 namespace starling::multicast {
 

@@ -10,7 +10,7 @@
 #include "base/counters.h"
 #include "base/error.h"
 #include "base/state.h"
-#include "link/remote.h"
+#include "link/remote_peer.h"
 #include "link/transports.h"
 
 namespace starling::multicast {

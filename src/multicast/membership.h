@@ -8,7 +8,7 @@
 
 #include "link/peer.h"
 #include "multicast/group.h"
-#include "multicast/name.h"
+#include "multicast/group_address.h"
 
 namespace starling::multicast {
 

@@ -5,7 +5,7 @@
 #include "shmemx.h"
 #pragma GCC visibility pop
 
-#include "shmem/core.h"
+#include "shmem/runtime_abi.h"
 
 using namespace starling::shmem;
 

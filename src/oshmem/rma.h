@@ -1,7 +1,7 @@
 // Puts and gets (OpenSHMEM 1.5 section 9.5) and what orders them (9.10). T: the element.
 #pragma once
 
-#include "oshmem/near.h"
+#include "oshmem/mapped_heap.h"
 
 namespace starling::oshmem {
 

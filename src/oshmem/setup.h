@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "oshmem/near.h"
+#include "oshmem/mapped_heap.h"
 
 namespace starling::oshmem {
 

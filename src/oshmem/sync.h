@@ -1,7 +1,7 @@
 // Point-to-point synchronization (OpenSHMEM 1.5 section 9.9): waits for and tests of own memory that others write.
 #pragma once
 
-#include "oshmem/near.h"
+#include "oshmem/mapped_heap.h"
 
 namespace starling::oshmem {
 

@@ -5,7 +5,7 @@
 
 #include "base/state.h"
 #include "link/job.h"
-#include "plan/finder.h"
+#include "plan/phase_detector.h"
 #include "profile/collectives.h"
 #include "profile/phase.h"
 #include "profile/traffic.h"

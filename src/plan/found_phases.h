@@ -1,4 +1,4 @@
-// Phases that Starling finds itself (plan/finder.h), where somebody wants to know of phases and the program marks none: they are begun as if
+// Phases that Starling finds itself (plan/phase_detector.h), where somebody wants to know of phases and the program marks none: they are begun as if
 // it had, with names "found 1", "found 2", … What goes on before anything is found, or is like nothing before, is the phase
 // without a name.
 //

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
-#include "link/remote.h"
+#include "link/remote_peer.h"
 #include "profile/traffic.h"
 
 namespace starling::plan {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "link/peer.h"
-#include "plan/partner.h"
+#include "plan/peer_traffic.h"
 
 namespace starling::plan {
 

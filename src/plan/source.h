@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "plan/partner.h"
+#include "plan/peer_traffic.h"
 #include "profile/phase.h"
 
 namespace starling::plan {

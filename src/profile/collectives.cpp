@@ -9,7 +9,7 @@
 #include <iterator>
 #include <unordered_map>
 
-#include "base/calling.h"
+#include "base/current_function.h"
 #include "base/lock.h"
 #include "base/state.h"
 #include "base/ticks.h"

@@ -18,10 +18,10 @@
 #include "base/state.h"
 #include "link/peer.h"
 #include "link/transports.h"
-#include "progress/demand.h"
-#include "progress/idle.h"
-#include "progress/neighbours.h"
-#include "progress/ready.h"
+#include "progress/blocking_wait.h"
+#include "progress/core_sharing.h"
+#include "progress/coroutine_queue.h"
+#include "progress/cpu_pressure.h"
 
 namespace starling::progress {
 

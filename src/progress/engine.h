@@ -3,7 +3,7 @@
 #pragma once
 
 #include "progress/request.h"
-#include "progress/teller.h"
+#include "progress/wait_report.h"
 
 namespace starling::progress {
 
@@ -46,7 +46,7 @@ void wait_until(F condition, const WaitSite& site = kSomewhere) {
     wait_until([](void* f) { return static_cast<bool>((*static_cast<F*>(f))()); }, &condition, site);
 }
 
-/// Whether a coroutine or a thread waits for words that others write (progress/flags.h).
+/// Whether a coroutine or a thread waits for words that others write (progress/flag_wait.h).
 bool flags_are_awaited();
 /// Waits for `request` by looking at these alone, for as long as most take. True if it is done.
 bool wait_for_flags_first(const Request& request);

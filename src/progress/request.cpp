@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "base/state.h"
-#include "progress/ready.h"
+#include "progress/coroutine_queue.h"
 
 namespace starling::progress {
 

@@ -30,7 +30,7 @@ struct RequestClass {
     bool (*cancel)(Request& request) = nullptr;                    ///< MPI_Cancel
     int (*query)(Request& request, MPI_Status& status) = nullptr;  ///< generalized: fills the status when done
     int (*end)(Request& request) = nullptr;  ///< generalized: calls the program's free function; dispose() then doesn't
-    /// Tells what it waits for (progress/teller.h).
+    /// Tells what it waits for (progress/wait_report.h).
     void (*tell)(const Request& request, Teller& teller) = nullptr;
     void (*completed)(Request& request) = nullptr;  ///< called by complete(), for parts of a larger operation
 };

@@ -2,7 +2,7 @@
 
 #include "base/delay.h"
 #include "link/job.h"
-#include "transport/shm/exchanged.h"
+#include "transport/shm/shared_heap.h"
 
 namespace starling::rma {
 

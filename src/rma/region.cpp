@@ -3,12 +3,12 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "base/immortal.h"
+#include "base/no_destroy.h"
 #include "base/random.h"
 #include "base/state.h"
 #include "mpi.h"
-#include "rma/owner.h"
 #include "rma/packets.h"
+#include "rma/target_side.h"
 
 namespace starling::rma {
 

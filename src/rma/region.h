@@ -23,7 +23,7 @@ struct RegionKey {
 
 struct DeviceRegion;
 
-/// Keeps updates apart (rma/exclusion.h).
+/// Keeps updates apart (rma/update_lock.h).
 class Exclusion;
 
 struct Region {

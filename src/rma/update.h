@@ -8,7 +8,7 @@
 #include "datatype/datatype.h"
 #include "datatype/kernels.h"
 #include "datatype/op.h"
-#include "rma/exclusion.h"
+#include "rma/update_lock.h"
 
 namespace starling::rma {
 

@@ -11,12 +11,12 @@
 #include "base/mutex.h"
 #include "base/process.h"
 #include "base/state.h"
+#include "bootstrap/identity.h"
 #include "comm/comm.h"
 #include "dynamic/dynamic.h"
-#include "identity/identity.h"
-#include "link/locate.h"
+#include "link/address_lookup.h"
 #include "link/peer.h"
-#include "link/remote.h"
+#include "link/remote_peer.h"
 #include "link/transports.h"
 #include "message/receive.h"
 #include "message/send.h"
@@ -26,7 +26,7 @@
 #include "profile/record.h"
 #include "profile/traffic.h"
 #include "progress/engine.h"
-#include "rma/owner.h"
+#include "rma/target_side.h"
 
 namespace starling::runtime {
 

@@ -3,13 +3,13 @@
 #include <cstring>
 #include <vector>
 
-#include "base/immortal.h"
+#include "base/no_destroy.h"
 #include "base/pool.h"
 #include "base/state.h"
 #include "datatype/construct.h"
 #include "progress/engine.h"
-#include "shmem/call.h"
 #include "shmem/elements.h"
+#include "shmem/entry.h"
 #include "shmem/team.h"
 
 namespace starling::shmem {

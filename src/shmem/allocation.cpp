@@ -7,9 +7,9 @@
 #include "base/config.h"
 #include "base/error.h"
 #include "shmem/access.h"
-#include "shmem/call.h"
 #include "shmem/collective.h"
-#include "shmem/world.h"
+#include "shmem/entry.h"
+#include "shmem/pe_table.h"
 
 namespace starling::shmem {
 

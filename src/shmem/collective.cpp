@@ -6,14 +6,14 @@
 
 #include "base/config.h"
 #include "base/error.h"
+#include "collective/collective_request.h"
 #include "collective/comm_call.h"
-#include "collective/creation.h"
-#include "collective/request.h"
+#include "collective/communicator/creation.h"
 #include "profile/collectives.h"
 #include "shmem/access.h"
-#include "shmem/call.h"
 #include "shmem/collective.h"
 #include "shmem/elements.h"
+#include "shmem/entry.h"
 
 namespace starling::shmem {
 

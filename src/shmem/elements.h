@@ -4,7 +4,7 @@
 #include "datatype/datatype.h"
 #include "datatype/op.h"
 #include "mpi.h"
-#include "shmem/core.h"
+#include "shmem/runtime_abi.h"
 
 namespace starling::shmem {
 

@@ -4,9 +4,9 @@
 #include "base/state.h"
 #include "comm/comm.h"
 #include "progress/engine.h"
-#include "progress/teller.h"
+#include "progress/wait_report.h"
 #include "shmem/access.h"
-#include "shmem/call.h"
+#include "shmem/entry.h"
 
 namespace starling::shmem {
 

@@ -14,10 +14,10 @@
 #include "mpi.h"
 #include "progress/engine.h"
 #include "rma/region.h"
-#include "shmem/call.h"
+#include "shmem/entry.h"
+#include "shmem/pe_table.h"
 #include "shmem/settings.h"
-#include "shmem/variables.h"
-#include "shmem/world.h"
+#include "shmem/static_variables.h"
 #include "transport/shm/region.h"
 
 namespace starling::shmem {

@@ -6,11 +6,11 @@
 
 #include "base/error.h"
 #include "base/hash.h"
-#include "base/immortal.h"
+#include "base/no_destroy.h"
 #include "base/state.h"
 #include "shmem/access.h"
-#include "shmem/call.h"
 #include "shmem/collective.h"
+#include "shmem/entry.h"
 
 namespace starling::shmem {
 

@@ -7,8 +7,8 @@
 
 #include "base/pool.h"
 #include "comm/comm.h"
-#include "shmem/core.h"
-#include "shmem/world.h"
+#include "shmem/pe_table.h"
+#include "shmem/runtime_abi.h"
 
 namespace starling::shmem {
 

@@ -1,10 +1,10 @@
 // Waiting for symmetric memory that others change.
 #include "comm/comm.h"
-#include "progress/flags.h"
-#include "progress/idle.h"
-#include "progress/teller.h"
+#include "progress/blocking_wait.h"
+#include "progress/flag_wait.h"
+#include "progress/wait_report.h"
 #include "shmem/access.h"
-#include "shmem/call.h"
+#include "shmem/entry.h"
 #include "transport/shm/region.h"
 
 namespace starling::shmem {

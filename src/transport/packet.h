@@ -27,9 +27,9 @@ enum class Kind : uint8_t {
     window_lock,      ///< asks for, grants or gives back a lock of a window; payload: LockMessage (window/lock.cpp)
     rail_gone,        ///< between hosts: an interface of the sender is down; payload: its IPv4 address, network byte order
     multicast,        ///< between members of a group; payload: Note (multicast/datagram.h), behind it perhaps a datagram
-    wire_gone,        ///< between hosts: an RC queue of the sender's is gone; payload: QueuePair (transport/ip/rc.h)
-    ports,            ///< between hosts: how the sender is reached by verbs; payload: addresses (transport/ip/port_addresses.h)
-    cancel,           ///< asks for a message's envelope back, or answers; payload: Cancel (message/take_back.cpp)
+    wire_gone,  ///< between hosts: an RC queue of the sender's is gone; payload: QueuePair (transport/network/rdma/rc_connection.h)
+    ports,   ///< between hosts: how the sender is reached by verbs; payload: addresses (transport/network/datagram/gid_pairs.h)
+    cancel,  ///< asks for a message's envelope back, or answers; payload: Cancel (message/remote_cancel.cpp)
 };
 inline constexpr size_t kKinds = static_cast<size_t>(Kind::cancel) + 1;  ///< 0 is none
 constexpr bool is_for_messages(Kind kind) { return kind <= Kind::piece; }

@@ -3,12 +3,12 @@
 #include <cstring>
 
 #include "base/error.h"
-#include "base/immortal.h"
+#include "base/no_destroy.h"
 #include "base/pool.h"
 #include "base/state.h"
 #include "progress/engine.h"
 #include "window/epoch.h"
-#include "window/near.h"
+#include "window/mapped_access.h"
 
 namespace starling::window {
 

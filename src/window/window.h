@@ -19,8 +19,8 @@
 #include "message/request.h"
 #include "rma/access.h"
 #include "transport/shm/pages.h"
-#include "window/board.h"
-#include "window/desk.h"
+#include "window/lock_table.h"
+#include "window/remote_lock_server.h"
 
 namespace starling::window {
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The library's symbols are those of the tables and no others: exports.py LIBRARY FUNCTIONS.TSV EXTENSIONS.TSV DOOR OUTSIDE
 
-DOOR declares what liboshmem calls (src/shmem/core.h), OUTSIDE what the Fortran interfaces do (src/base/outside.h)."""
+DOOR declares what liboshmem calls (src/shmem/runtime_abi.h), OUTSIDE what the Fortran interfaces do (src/base/fortran_hooks.h)."""
 
 import csv
 import pathlib
@@ -20,7 +20,7 @@ for table in tables:
         names += [row["name"] for row in csv.DictReader(file, delimiter="\t")]
 names += [f.name for f in abi.conversions()]
 wanted = {name: "W" for name in names} | {"P" + name: "T" for name in names}
-wanted["starling_set_foreign"] = "T"  # for shims (src/base/foreign.h)
+wanted["starling_set_foreign"] = "T"  # for shims (src/base/shim_hooks.h)
 wanted |= {name: "T" for name in re.findall(r"\b(starling_shmem_\w+)\(", pathlib.Path(door).read_text())}
 wanted["starling_shmem_near"] = "D"
 wanted |= {name: "T" for name in re.findall(r"\b(starling_\w+)\(", pathlib.Path(outside).read_text())}

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "base/error.h"
-#include "rma/owner.h"
 #include "rma/region.h"
+#include "rma/target_side.h"
 #include "rma/update.h"
 
 using namespace starling;

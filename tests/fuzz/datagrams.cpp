@@ -8,7 +8,7 @@
 #include <memory>
 #include <string>
 
-#include "transport/ip/session.h"
+#include "transport/network/session/session.h"
 
 using namespace starling;
 using namespace starling::ip;

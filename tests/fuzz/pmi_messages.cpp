@@ -4,11 +4,11 @@
 #include <string>
 #include <string_view>
 
-#include "managers/host_join.h"
-#include "managers/host_record.h"
-#include "managers/pmi_wire.h"
-#include "managers/pmix_hosts.h"
-#include "managers/process_mapping.h"
+#include "bootstrap/host_join.h"
+#include "bootstrap/host_record.h"
+#include "bootstrap/pmi_wire.h"
+#include "bootstrap/pmix_hosts.h"
+#include "bootstrap/process_mapping.h"
 
 using namespace starling::job;
 using namespace starling::managers;

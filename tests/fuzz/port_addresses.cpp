@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "transport/ip/port_addresses.h"
+#include "transport/network/datagram/gid_pairs.h"
 
 using namespace starling;
 using namespace starling::ip;

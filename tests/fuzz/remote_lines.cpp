@@ -4,10 +4,10 @@
 #include <iterator>
 #include <string>
 
-#include "starling/top_remote.h"
-#include "starling/top_show.h"
-#include "starling/why_remote.h"
-#include "why/judge.h"
+#include "hang/judge.h"
+#include "starling/top/remote.h"
+#include "starling/top/show.h"
+#include "starling/why/remote.h"
 
 using namespace starling;
 

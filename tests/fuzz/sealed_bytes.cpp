@@ -7,8 +7,8 @@
 #include <memory>
 #include <string>
 
-#include "transport/ip/seal.h"
-#include "transport/ip/tcp_records.h"
+#include "transport/network/crypto/sealed_datagram.h"
+#include "transport/network/tcp/records.h"
 
 using namespace starling::ip;
 

@@ -9,12 +9,12 @@
 #include <iterator>
 #include <string>
 
-#include "base/account.h"
-#include "job/sight.h"
+#include "base/wait_report_page.h"
+#include "hang/judge.h"
+#include "hang/report.h"
+#include "job/segment_view.h"
 #include "mpi.h"
 #include "transport/shm/region.h"
-#include "why/judge.h"
-#include "why/report.h"
 
 using namespace starling;
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "transport/ip/tcp_frames.h"
-#include "transport/ip/tcp_hello.h"
+#include "transport/network/tcp/frames.h"
+#include "transport/network/tcp/handshake.h"
 
 using namespace starling::ip;
 

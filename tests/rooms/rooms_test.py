@@ -72,7 +72,7 @@ def misnamed(tests, sources):
 
 
 def named_functions(sources, functions):
-    """Where src/ writes the name of an MPI function, which generated entries alone know (base/calling.h)."""
+    """Where src/ writes the name of an MPI function, which generated entries alone know (base/current_function.h)."""
     names = {line.split("\t")[0] for line in functions.read_text().splitlines()[1:]}
     return [f"{file.relative_to(sources).as_posix()}:{number} writes {literal}"
             for file in sorted([*sources.rglob("*.h"), *sources.rglob("*.cpp")])

@@ -75,7 +75,7 @@ class TheCheck(unittest.TestCase):
         source = Path(__file__).resolve().parents[2] / "src"
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / "a.cpp"
-            file.write_text('#include "base/state.h"\n#include "base/immortal.h"\n#include <vector>\n' + text)
+            file.write_text('#include "base/state.h"\n#include "base/no_destroy.h"\n#include <vector>\n' + text)
             subprocess.run([os.environ.get("CXX") or "c++", "-std=c++20", "-O2", "-fPIC", "-I", source, "-c", file, "-o", f"{file}.o"],
                            check=True)
             return [fault.removeprefix(f"{folder}/") for fault in faults([f"{file}.o"])]

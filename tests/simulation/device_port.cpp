@@ -297,7 +297,7 @@ void SimulatedPort::link_changed(bool up) {
     tell(event);
 }
 
-// Bytes as the plugin has them (src/verbs): the numbers are those of unit_verbs_memory_test.
+// Bytes as the plugin has them (src/plugins/verbs): the numbers are those of unit_plugins_verbs_memory_test.
 verbs::PortCounters SimulatedPort::counters() const {
     constexpr uint64_t kBuffer = 64, kSends = 64, kPort = 43'008, kCompletion = 64, kPlaces = 64, kPlace = 16 + 256;
     constexpr uint64_t kLeastCompletions = 1'408, kWithoutConnections = 384;

@@ -10,7 +10,7 @@ namespace starling::simulation {
 
 namespace {
 
-// As the plugin asks for it (src/verbs/connection.cpp).
+// As the plugin asks for it (src/plugins/verbs/connection.cpp).
 constexpr uint64_t kRepeatNs = 268'000'000, kNotReadyNs = 640'000;
 constexpr uint32_t kMostTries = 7;
 

@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-#include "shmem/core.h"
+#include "shmem/runtime_abi.h"
 
 namespace starling::simulation {
 

@@ -34,7 +34,7 @@
 #include "base/counters.h"
 #include "base/error.h"
 #include "player.h"
-#include "transport/ip/cipher.h"
+#include "transport/network/crypto/cipher.h"
 #include "transport/shm/region.h"
 
 namespace starling::simulation {

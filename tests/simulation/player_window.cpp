@@ -165,7 +165,7 @@ void Player::check_window(const Step& step, WindowUse& use, uint32_t epoch, cons
     ok(mpi_.Barrier(use.comm), "MPI_Barrier");
 }
 
-// Where no mark can go (message/mark.h), members hear from each other that something has failed, and not what.
+// Where no mark can go (message/error_marker.h), members hear from each other that something has failed, and not what.
 Player::Allowed Player::for_all_of_window() const {
     const bool has_marks =
         std::find(script_.settings.begin(), script_.settings.end(),

@@ -160,7 +160,7 @@ SIMULATED ssize_t getrandom(void* out, size_t bytes, unsigned flags) {
 SIMULATED void _exit(int code) {
     if (Process* const me = caller()) {
         const auto says = [me](const char* what) { return me->said.find(what) != std::string::npos; };
-        // "a member failed": where an eager limit of a few bytes lets no mark go that would say more (message/mark.h).
+        // "a member failed": where an eager limit of a few bytes lets no mark go that would say more (message/error_marker.h).
         const bool knows_why = says(" has died") || says(" has failed") || says(" has ended") || says(" is gone") ||
                                says(" ended before ") || says(" a member failed");
         if (code == 1 && knows_why) daemons()->end_job(*me);

@@ -19,7 +19,7 @@ World* the_world = nullptr;
 constexpr uint64_t kMostSwitches = 30'000'000;
 constexpr uint64_t kLongestLookNs = 100'000;
 constexpr uint64_t kYieldNs = 500;
-/// The library looks around by itself that often, however it sleeps (progress/idle.cpp).
+/// The library looks around by itself that often, however it sleeps (progress/blocking_wait.cpp).
 constexpr uint64_t kLapseNs = 99'000'000;
 
 }  // namespace

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "base/counts.h"
-#include "collective/blocks.h"
-#include "collective/buffers.h"
+#include "collective/core/blocks.h"
+#include "collective/core/buffers.h"
 #include "datatype/construct.h"
 #include "datatype/datatype.h"
 #include "datatype/op.h"

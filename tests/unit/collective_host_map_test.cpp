@@ -3,7 +3,7 @@
 
 #include <random>
 
-#include "collective/host_map.h"
+#include "collective/core/host_map.h"
 
 namespace {
 

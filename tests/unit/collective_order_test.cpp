@@ -7,14 +7,14 @@
 
 #include "base/error.h"
 #include "collective/algorithms.h"
-#include "collective/buffers.h"
 #include "collective/collective.h"
-#include "collective/frame_pool.h"
+#include "collective/core/buffers.h"
+#include "collective/core/frame_pool.h"
 #include "collective/select.h"
 #include "collective_data.h"
 #include "collective_simulation.h"
 #include "datatype/op.h"
-#include "progress/ready.h"
+#include "progress/coroutine_queue.h"
 #include "progress/request.h"
 
 namespace {

@@ -16,13 +16,13 @@
 #include <vector>
 
 #include "base/error.h"
-#include "collective/cast.h"
-#include "collective/exchange.h"
-#include "collective/request.h"
-#include "collective/view.h"
+#include "collective/collective_request.h"
+#include "collective/core/exchange.h"
+#include "collective/core/multicast_sender.h"
+#include "collective/core/view.h"
 #include "datatype/datatype.h"
-#include "message/mark.h"
-#include "progress/ready.h"
+#include "message/error_marker.h"
+#include "progress/coroutine_queue.h"
 
 namespace simulation {
 

@@ -10,7 +10,7 @@
 #include "collective_data.h"
 #include "collective_simulation.h"
 #include "datatype/datatype.h"
-#include "progress/ready.h"
+#include "progress/coroutine_queue.h"
 #include "progress/request.h"
 
 namespace {

@@ -1,5 +1,5 @@
 // Packets with descriptors: whoever sends more than the one that is asked for leaves no others open here.
-#include "job/handover.h"
+#include "job/descriptor_passing.h"
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>

@@ -7,7 +7,7 @@
 
 #include "launch/client/options.h"
 #include "launch/client/plan_file.h"
-#include "plan/given.h"
+#include "plan/file_plan.h"
 
 namespace starling::launch {
 namespace {

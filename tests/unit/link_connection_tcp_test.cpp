@@ -1,5 +1,5 @@
 // The connection's machine with TCP under it, tried in every order of events: two ends, a base path that delivers in
-// order, and sockets that connect, fail, break and close whenever they like. As transport/ip/network and tcp carry it
+// order, and sockets that connect, fail, break and close whenever they like. As transport/network/network and tcp carry it
 // out: only an end that was told a token connects, the hello shows it, and of two offers that cross the lower end's counts.
 #include <gtest/gtest.h>
 

@@ -3,7 +3,7 @@
 
 #include <atomic>
 
-#include "link/remote.h"
+#include "link/remote_peer.h"
 #include "message/point_to_point.h"
 #include "message_traffic.h"
 

@@ -1,7 +1,7 @@
 // Messages between processes of several hosts that have InfiniBand: connections by RC, and long messages that the receiver's device reads
 // (message/protocol/rdma_read.h), with devices that break.
 #include "base/counters.h"
-#include "link/remote.h"
+#include "link/remote_peer.h"
 #include "message/point_to_point.h"
 #include "message_traffic.h"
 #include "transport/verbs/plugin.h"

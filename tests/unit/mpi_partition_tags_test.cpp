@@ -5,7 +5,7 @@
 #include <new>
 #include <random>
 
-#include "mpi/partition_tags.h"
+#include "mpi/pt2pt/partition_tags.h"
 
 namespace {
 

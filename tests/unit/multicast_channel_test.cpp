@@ -5,7 +5,7 @@
 
 #include <numeric>
 
-#include "link/remote.h"
+#include "link/remote_peer.h"
 #include "link/transports.h"
 #include "message/point_to_point.h"
 #include "message_team.h"

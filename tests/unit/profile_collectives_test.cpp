@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/calling.h"
+#include "base/current_function.h"
 #include "profile/collectives.h"
 #include "profile/phase.h"
 #include "profile/traffic.h"

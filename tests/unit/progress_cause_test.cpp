@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "progress/teller.h"
+#include "progress/wait_report.h"
 
 namespace starling::progress {
 namespace {

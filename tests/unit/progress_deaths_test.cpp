@@ -11,7 +11,7 @@
 #include "job/doorbell.h"
 #include "message/send.h"
 #include "message_team.h"
-#include "progress/idle.h"
+#include "progress/blocking_wait.h"
 
 namespace starling::message::test {
 namespace {

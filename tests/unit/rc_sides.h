@@ -1,4 +1,4 @@
-// Two processes that are one, each with a port of a fabric in memory, and an RC connection (transport/ip/rc.h) between them.
+// Two processes that are one, each with a port of a fabric in memory, and an RC connection (transport/network/rdma/rc_connection.h) between them.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -10,8 +10,8 @@
 
 #include "base/error.h"
 #include "mpi.h"
-#include "transport/ip/datagram.h"
-#include "transport/ip/rc.h"
+#include "transport/network/rdma/rc_connection.h"
+#include "transport/network/wire/datagram.h"
 #include "verbs_queues.h"
 
 namespace starling::ip {

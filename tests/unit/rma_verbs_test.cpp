@@ -1,11 +1,11 @@
-// Accesses of another host's memory where both have InfiniBand: puts and gets by the device (rma/device.cpp), updates by the owner, with
+// Accesses of another host's memory where both have InfiniBand: puts and gets by the device (rma/rdma_access.cpp), updates by the owner, with
 // connections that break in between.
 #include <array>
 #include <random>
 
 #include "message_team.h"
 #include "rma/access.h"
-#include "rma/owner.h"
+#include "rma/target_side.h"
 #include "transport/verbs/plugin.h"
 #include "verbs_processes.h"
 

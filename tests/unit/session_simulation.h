@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "transport/ip/session.h"
+#include "transport/network/session/session.h"
 
 namespace starling::ip {
 

@@ -1,5 +1,5 @@
 // What every transport has to do (transport/transport.h): two ends, which for the loop-back are one. A new transport adds a World, and says so
-// in a test of its own, which includes this (transport_contract_test.cpp, verbs_contract_test.cpp).
+// in a test of its own, which includes this (transport_contract_test.cpp, plugins_verbs_contract_test.cpp).
 #pragma once
 
 #include <arpa/inet.h>
@@ -24,7 +24,7 @@
 #include "job/job_description.h"
 #include "job/job_segment.h"
 #include "mpi.h"
-#include "transport/ip/network.h"
+#include "transport/network/network.h"
 #include "transport/transport.h"
 
 namespace starling::transport {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "fake/fabric.h"
-#include "verbs/plugin.h"
+#include "plugins/verbs/plugin.h"
 
 namespace starling::verbs {
 

@@ -8,7 +8,7 @@
 #include "comm/errhandler.h"
 #include "comm/group.h"
 #include "message_team.h"
-#include "rma/owner.h"
+#include "rma/target_side.h"
 #include "window/epoch.h"
 #include "window/operation.h"
 #include "window/window.h"

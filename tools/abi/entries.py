@@ -1,6 +1,6 @@
 """Writes the library's entry points.
 
-A function MPI_X is built if a header src/mpi/*.h declares it in namespace starling::mpi, on a line that starts
+A function MPI_X is built if a header src/mpi/*/*.h declares it in namespace starling::mpi, on a line that starts
 with its return type and `X(`, and a file of src/mpi defines it; MPI_X_c is built with it, by implicit
 conversion to the large-count parameters, unless X_c is declared on its own. Every other function of the
 standard becomes an entry that reports MPI_ERR_UNSUPPORTED_OPERATION. MPIX_X is declared as X, too.
@@ -36,7 +36,7 @@ OPENING = """\
 #include "mpi-ext.h"
 #pragma GCC visibility pop
 
-#include "mpi/entry.h"
+#include "mpi/common/entry.h"
 """
 
 
@@ -46,12 +46,12 @@ class Built:
     def __init__(self, directory, known):
         self.header = {}  # function, without MPI_ -> header that declares it
         defined = set()
-        for path in sorted(directory.glob("*.h")):
+        for path in sorted(directory.rglob("*.h")):
             text = path.read_text()
             for match in DECLARATION.finditer(text):
-                self.header.setdefault(match.group(1), path.name)
+                self.header.setdefault(match.group(1), path.relative_to(directory).as_posix())
             defined.update(m.group(1) for m in DEFINITION.finditer(text))
-        for path in sorted(directory.glob("*.cpp")):
+        for path in sorted(directory.rglob("*.cpp")):
             defined.update(m.group(1) for m in DEFINITION.finditer(path.read_text()))
         for name, path in sorted(self.header.items()):
             if name[0].isupper() and name not in known:

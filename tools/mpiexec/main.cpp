@@ -9,11 +9,11 @@
 #include "base/version.h"
 #include "launch/client/allocation.h"
 #include "launch/client/client.h"
+#include "launch/client/launch_method.h"
 #include "launch/client/option_help.h"
 #include "launch/client/options.h"
 #include "launch/client/run_job.h"
 #include "launch/client/settings.h"
-#include "launch/client/way.h"
 
 namespace {
 

@@ -16,7 +16,7 @@
 #include <sstream>
 
 #include "base/config.h"
-#include "job/sight.h"
+#include "job/segment_view.h"
 #include "launch/common/hosts.h"
 #include "launch/common/text.h"
 

@@ -5,13 +5,13 @@
 #include <vector>
 
 #include "base/version.h"
-#include "doctor.h"
 #include "help.h"
 #include "info.h"
 #include "launch/client/daemon_command.h"
 #include "profile/command.h"
-#include "top.h"
-#include "why.h"
+#include "starling/doctor/doctor.h"
+#include "starling/top/top.h"
+#include "starling/why/why.h"
 
 int main(int argc, char** argv) {
     CLI::App app("Starling, an MPI runtime for jobs that grow and shrink while they run", "starling");

@@ -20,13 +20,13 @@
 #include "base/error.h"
 #include "control/start_server.h"
 #include "job/environment.h"
-#include "job/host_apart.h"
+#include "job/virtual_host.h"
 #include "launch/daemon/host_job.h"
 #include "launch/daemon/name_daemon.h"
 #include "launch/daemon/node_daemon.h"
 #include "launch/daemon/standing.h"
 #include "launch/tree/node.h"
-#include "launch/universe/local_patron.h"
+#include "launch/universe/local_client.h"
 
 namespace {
 

@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "compat/beyond.h"
+#include "compat/nonstandard.h"
 #include "library.h"
 #include "numbers.h"
 

@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "compat/beyond.h"
+#include "compat/nonstandard.h"
 #include "library.h"
 #include "numbers.h"
 

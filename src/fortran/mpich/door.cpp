@@ -1,6 +1,6 @@
 #include "fortran/sections/door.h"
 
-#include "compat/found.h"
+#include "compat/symbols.h"
 
 namespace starling::fortran {
 

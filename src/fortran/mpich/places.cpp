@@ -1,4 +1,4 @@
-#include "fortran/places.h"
+#include "fortran/sentinels.h"
 
 #include <algorithm>
 

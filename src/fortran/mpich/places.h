@@ -1,4 +1,4 @@
-// MPICH's common blocks, and variables of its module mpi_f08. Included by fortran/places.h.
+// MPICH's common blocks, and variables of its module mpi_f08. Included by fortran/sentinels.h.
 #pragma once
 
 #include <cstdint>

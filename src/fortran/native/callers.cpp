@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "compat/later.h"
+#include "compat/deferred_handles.h"
 
 namespace starling::compat {
 

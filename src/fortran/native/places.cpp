@@ -1,4 +1,4 @@
-#include "fortran/places.h"
+#include "fortran/sentinels.h"
 
 FortranPlaces mpi_abi_places_;
 FortranTexts mpi_abi_texts_;

@@ -1,4 +1,4 @@
-#include "fortran/places.h"
+#include "fortran/sentinels.h"
 
 int mpi_fortran_bottom_;
 int mpi_fortran_in_place_;

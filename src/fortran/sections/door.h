@@ -1,7 +1,7 @@
-// The library's functions that are none of MPI's (base/outside.h): linked, or found by a shim.
+// The library's functions that are none of MPI's (base/fortran_hooks.h): linked, or found by a shim.
 #pragma once
 
-#include "base/outside.h"
+#include "base/fortran_hooks.h"
 
 namespace starling::fortran {
 

@@ -17,9 +17,9 @@
 
 #include "base/config.h"
 #include "control/local_socket.h"
-#include "control/meeting.h"
+#include "control/well_known_socket.h"
 #include "launch/common/client_protocol.h"
-#include "launch/common/insistence.h"
+#include "launch/common/repeated_signal.h"
 #include "launch/common/signals.h"
 #include "launch/process/input.h"
 #include "launch/process/output.h"

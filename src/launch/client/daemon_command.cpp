@@ -12,8 +12,8 @@
 
 #include "control/control_protocol.h"
 #include "control/local_socket.h"
-#include "control/meeting.h"
 #include "control/start_server.h"
+#include "control/well_known_socket.h"
 #include "launch/common/client_protocol.h"
 #include "launch/common/hosts.h"
 #include "launch/universe/name_client.h"

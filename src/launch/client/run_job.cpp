@@ -10,11 +10,11 @@
 #include <optional>
 
 #include "base/error.h"
-#include "launch/common/insistence.h"
+#include "launch/common/repeated_signal.h"
 #include "launch/process/input.h"
 #include "launch/process/output.h"
 #include "launch/process/process_environment.h"
-#include "launch/universe/local_patron.h"
+#include "launch/universe/local_client.h"
 
 namespace starling::launch {
 

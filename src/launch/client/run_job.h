@@ -3,9 +3,9 @@
 
 #include <string>
 
+#include "launch/client/launch_method.h"
 #include "launch/client/options.h"
 #include "launch/client/profile_file.h"
-#include "launch/client/way.h"
 
 namespace starling::launch {
 

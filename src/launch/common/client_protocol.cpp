@@ -1,6 +1,6 @@
 #include "launch/common/client_protocol.h"
 
-#include "control/meeting.h"
+#include "control/well_known_socket.h"
 #include "launch/common/order.h"
 #include "launch/common/plan.h"
 

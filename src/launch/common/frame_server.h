@@ -9,7 +9,7 @@
 #include <unordered_map>
 
 #include "control/control_protocol.h"
-#include "control/meeting.h"
+#include "control/well_known_socket.h"
 #include "launch/common/event_loop.h"
 
 namespace starling::launch {

@@ -10,8 +10,8 @@
 #include "base/config.h"
 #include "base/error.h"
 #include "base/wire.h"
+#include "job/interface_filter.h"
 #include "job/job_segment.h"
-#include "job/rail_choice.h"
 #include "launch/common/hosts.h"
 #include "mpi.h"
 

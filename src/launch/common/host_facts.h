@@ -19,7 +19,7 @@ struct HostFacts {
 HostFacts own_identity();
 
 /// All of it. Addresses are those of the interfaces that are up, without loopback unless there is nothing else;
-/// STARLING_IP_INTERFACES chooses among them as it does for the host's processes (job/rail_choice.h). There is room for few, so
+/// STARLING_IP_INTERFACES chooses among them as it does for the host's processes (job/interface_filter.h). There is room for few, so
 /// those come first that lie in a network of one of `others` (network byte order), then those that have a carrier.
 HostFacts own_facts(const std::vector<uint32_t>& others = {});
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "launch/common/frame_server.h"
-#include "launch/universe/deputy.h"
+#include "launch/universe/host_agent.h"
 
 namespace starling::launch {
 

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "bootstrap/host_join.h"
 #include "launch/common/event_loop.h"
 #include "launch/common/frame_server.h"
-#include "launch/universe/local_patron.h"
-#include "managers/host_join.h"
+#include "launch/universe/local_client.h"
 
 namespace starling::launch {
 

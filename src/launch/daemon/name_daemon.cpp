@@ -2,7 +2,7 @@
 
 #include <unistd.h>
 
-#include "control/meeting.h"
+#include "control/well_known_socket.h"
 #include "mpi.h"
 
 namespace starling::launch {

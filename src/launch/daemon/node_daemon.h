@@ -4,7 +4,7 @@
 #include "launch/daemon/client_relay.h"
 #include "launch/process/launcher.h"
 #include "launch/tree/tree.h"
-#include "launch/universe/deputy.h"
+#include "launch/universe/host_agent.h"
 
 namespace starling::launch {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "launch/process/other_library.h"
+#include "launch/process/foreign_mpi_check.h"
 
 namespace starling::launch {
 

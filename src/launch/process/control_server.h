@@ -6,8 +6,8 @@
 
 #include "control/control_protocol.h"
 #include "launch/common/frame_server.h"
+#include "launch/process/descriptor_broker.h"
 #include "launch/process/job.h"
-#include "launch/process/keeper.h"
 
 namespace starling::launch {
 

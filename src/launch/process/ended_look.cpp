@@ -5,7 +5,7 @@
 #include <memory>
 #include <utility>
 
-#include "launch/process/explanation.h"
+#include "launch/process/hang_report.h"
 
 namespace starling::launch {
 

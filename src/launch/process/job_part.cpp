@@ -12,7 +12,7 @@
 #include "launch/process/input.h"
 #include "launch/process/launcher.h"
 #include "launch/process/output.h"
-#include "launch/process/stacks.h"
+#include "launch/process/stack_traces.h"
 #include "mpi.h"
 
 namespace starling::launch {

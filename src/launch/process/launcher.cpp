@@ -18,7 +18,7 @@
 #include "job/environment.h"
 #include "launch/common/signals.h"
 #include "launch/process/control_server.h"
-#include "launch/process/explanation.h"
+#include "launch/process/hang_report.h"
 #include "launch/process/input.h"
 #include "launch/process/output.h"
 #include "mpi.h"

@@ -20,11 +20,11 @@
 #include "launch/common/event_loop.h"
 #include "launch/common/process_start.h"
 #include "launch/process/binding.h"
-#include "launch/process/core_use.h"
+#include "launch/process/controller.h"
+#include "launch/process/core_load.h"
 #include "launch/process/ended_look.h"
-#include "launch/process/guard.h"
 #include "launch/process/job.h"
-#include "launch/process/superior.h"
+#include "launch/process/orphan_reaper.h"
 
 namespace starling::launch {
 

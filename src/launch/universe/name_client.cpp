@@ -10,8 +10,8 @@
 
 #include "base/config.h"
 #include "control/local_socket.h"
-#include "control/meeting.h"
 #include "control/start_server.h"
+#include "control/well_known_socket.h"
 #include "mpi.h"
 
 namespace starling::launch {

@@ -16,9 +16,9 @@
 #include "launch/common/order.h"
 #include "launch/process/launcher.h"
 #include "launch/tree/tree.h"
-#include "launch/universe/deputy.h"
+#include "launch/universe/host_agent.h"
+#include "launch/universe/job_client.h"
 #include "launch/universe/name_client.h"
-#include "launch/universe/patron.h"
 #include "launch/universe/placement.h"
 
 namespace starling::launch {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "launch/process/explanation.h"
+#include "launch/process/hang_report.h"
 #include "launch/universe/universe_job.h"
 #include "mpi.h"
 

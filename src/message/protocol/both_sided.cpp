@@ -13,8 +13,8 @@
 #include "datatype/datatype.h"
 #include "message/protocol/kernel_copy.h"
 #include "message/protocol/rendezvous.h"
+#include "progress/blocking_wait.h"
 #include "progress/engine.h"
-#include "progress/idle.h"
 #include "transport/shm/kernel_copy.h"
 
 namespace starling::message::both_sided {

@@ -1,5 +1,5 @@
 // Both-sided copy: the receiver reads chunks from the front, the sender writes chunks from the back, until they meet. Which chunk
-// is whose is claimed in the receiver's memory (transport/shm/split.h).
+// is whose is claimed in the receiver's memory (transport/shm/cooperative_copy.h).
 //
 //   when    as kernel_copy.h, if the receive's buffer is one block too and the sender another process. Chosen from
 //           STARLING_SPLIT_LIMIT on, unless the core is crowded or long messages go the other way too, when each side is busy

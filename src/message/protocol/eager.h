@@ -11,8 +11,8 @@
 #include "base/live.h"
 #include "datatype/datatype.h"
 #include "link/peer.h"
-#include "message/finish.h"
-#include "message/mark.h"
+#include "message/completion.h"
+#include "message/error_marker.h"
 #include "transport/packet.h"
 
 namespace starling::message::eager {

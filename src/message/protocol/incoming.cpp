@@ -2,12 +2,12 @@
 
 #include "base/counter_start.h"
 #include "base/error.h"
-#include "base/immortal.h"
+#include "base/no_destroy.h"
 #include "base/state.h"
 #include "datatype/datatype.h"
-#include "message/finish.h"
+#include "message/completion.h"
 #include "message/protocol/rdma_write.h"
-#include "message/serials.h"
+#include "message/request_ids.h"
 #include "transport/stream.h"
 
 namespace starling::message::incoming {

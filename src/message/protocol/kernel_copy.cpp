@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/live.h"
 #include "datatype/datatype.h"
-#include "message/finish.h"
+#include "message/completion.h"
 #include "message/protocol/pieces.h"
 #include "transport/shm/kernel_copy.h"
 

@@ -6,7 +6,7 @@
 //   starts  and ends within the match
 //   packet  none of its own; the answer is `fetched`
 //   fails   where the kernel forbids it or can't reach the memory, and where the sender's program has taken its buffer back
-//           meanwhile (let_go.h): then it is pieces. If the sender has ended, the receive fails
+//           meanwhile (cancel_send.cpp): then it is pieces. If the sender has ended, the receive fails
 #pragma once
 
 #include "message/protocol/protocol.h"

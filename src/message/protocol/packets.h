@@ -26,7 +26,7 @@ struct Offer {
     uint8_t waits = 0;                              ///< 1: the sender does nothing else until the message is gone
     uint8_t ahead = 0;                              ///< 1: the first pieces follow at once, on the same ring
     uint8_t lent : 1 = 0;                           ///< 1: the receiver's device may read the data
-    uint8_t has_verdict : 1 = 0;  ///< 1: a word of the sender says whether it was cancelled (message/verdict.h)
+    uint8_t has_verdict : 1 = 0;  ///< 1: a word of the sender says whether it was cancelled (message/match_or_cancel.h)
 
     void set_region(const transport::Region& region) {
         address = region.word[0];

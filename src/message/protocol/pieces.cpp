@@ -7,7 +7,7 @@
 #include "datatype/datatype.h"
 #include "message/protocol/incoming.h"
 #include "message/protocol/kernel_copy.h"
-#include "progress/idle.h"
+#include "progress/blocking_wait.h"
 
 namespace starling::message::pieces {
 

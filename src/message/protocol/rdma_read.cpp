@@ -4,7 +4,7 @@
 #include "base/list.h"
 #include "base/state.h"
 #include "datatype/datatype.h"
-#include "message/finish.h"
+#include "message/completion.h"
 #include "message/protocol/stream.h"
 #include "transport/transport.h"
 

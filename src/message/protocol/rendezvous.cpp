@@ -5,17 +5,17 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/immortal.h"
+#include "base/no_destroy.h"
 #include "base/state.h"
 #include "datatype/datatype.h"
-#include "message/finish.h"
+#include "message/completion.h"
+#include "message/match_or_cancel.h"
 #include "message/protocol/pieces.h"
 #include "message/protocol/rdma_read.h"
 #include "message/protocol/rdma_write.h"
 #include "message/protocol/stream.h"
+#include "message/request_ids.h"
 #include "message/send.h"
-#include "message/serials.h"
-#include "message/verdict.h"
 
 namespace starling::message::rendezvous {
 

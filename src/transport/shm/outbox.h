@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "transport/shm/rotation.h"
+#include "transport/shm/rotating_allocator.h"
 
 namespace starling::shm {
 

@@ -14,7 +14,7 @@
 #include "base/memory_limit.h"
 #include "base/process.h"
 #include "base/state.h"
-#include "job/handover.h"
+#include "job/descriptor_passing.h"
 
 namespace starling::shm {
 

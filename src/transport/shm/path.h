@@ -59,7 +59,7 @@ class Path final : public transport::Path {
     bool idle() const override { return true; }  // it lies in the other's memory from the first
     void close() override;
 
-    /// Where memory of theirs is that lies in what they have for exchange (exchanged.h); null if it does not, or can't be mapped.
+    /// Where memory of theirs is that lies in what they have for exchange (shared_heap.h); null if it does not, or can't be mapped.
     std::byte* exchanged(uint64_t address, uint64_t bytes) {
         const ExchangedMemory& shown = region.exchanged();
         if (shown.ready.load(std::memory_order_acquire) == 0) [[likely]]

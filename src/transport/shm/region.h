@@ -1,15 +1,15 @@
 // What lies in a rank's region of the job segment.
 #pragma once
 
-#include "base/account.h"
 #include "base/counters.h"
+#include "base/wait_report_page.h"
 #include "job/doorbell.h"
 #include "job/job_segment.h"
+#include "transport/shm/cooperative_copy.h"
 #include "transport/shm/inbox.h"
+#include "transport/shm/match_or_cancel.h"
 #include "transport/shm/outbox.h"
 #include "transport/shm/ring.h"
-#include "transport/shm/split.h"
-#include "transport/shm/verdicts.h"
 
 namespace starling::shm {
 
@@ -33,7 +33,7 @@ struct alignas(64) SymmetricMemory {
     std::atomic<uint32_t> watching;  ///< threads of the rank that wait for memory of theirs to change: who changes it rings
 };
 
-/// Where neighbours find the memory that a rank has for exchange (transport/shm/exchanged.h); all but `ready` is written once, before
+/// Where neighbours find the memory that a rank has for exchange (transport/shm/shared_heap.h); all but `ready` is written once, before
 /// that is set.
 struct alignas(64) ExchangedMemory {
     std::atomic<uint32_t> ready;  ///< 0: there is none yet
@@ -84,7 +84,7 @@ class Region {
     Ring& ring(uint32_t slot) const { return *reinterpret_cast<Ring*>(base_ + kRingsOffset + slot * kRingStride); }
     /// Where this rank's outgoing payloads lie; kOutboxBytes.
     std::byte* outbox() const { return base_ + kOutboxOffset; }
-    /// Memory that this rank hands out to communicators it leads (collective/node_area).
+    /// Memory that this rank hands out to communicators it leads (collective/shm/layout).
     std::byte* collective() const { return base_ + kCollectiveOffset; }
 
   private:

@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "transport/shm/lending.h"
+#include "transport/shm/outbox_readers.h"
 #include "transport/shm/path.h"
 #include "transport/shm/region.h"
 #include "transport/transport.h"

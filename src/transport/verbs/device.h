@@ -1,4 +1,4 @@
-// An InfiniBand or RoCE port, as the library sees it. The plugin (src/verbs) makes it of libibverbs and librdmacm, and is loaded only
+// An InfiniBand or RoCE port, as the library sees it. The plugin (src/plugins/verbs) makes it of libibverbs and librdmacm, and is loaded only
 // where there is a device (transport/verbs/ports.h); libmpi links neither of them. Each side has a C++ library of its own, so what
 // crosses is plain: no exceptions, nothing of the standard library, objects ended by close() and never deleted here.
 //

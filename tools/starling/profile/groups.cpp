@@ -4,7 +4,7 @@
 #include <map>
 #include <utility>
 
-#include "plan/horizon.h"
+#include "plan/future_value.h"
 
 namespace starling::analysis {
 

@@ -28,7 +28,7 @@ struct Group {
 /// In the order in which they began.
 std::vector<Group> groups_of(const Run& run);
 
-/// Sets Group::worth: what a connection would carry in the group's first occurrence, and what it is worth later (plan/horizon.h).
+/// Sets Group::worth: what a connection would carry in the group's first occurrence, and what it is worth later (plan/future_value.h).
 /// Ordered as the pairs are.
 void add_worth(const Run& run, std::vector<Group>& groups);
 

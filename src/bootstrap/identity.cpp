@@ -1,0 +1,284 @@
+#include "bootstrap/identity.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <unordered_map>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/config.h"
+#include "base/error.h"
+#include "base/process.h"
+#include "base/state.h"
+#include "bootstrap/host_join.h"
+#include "bootstrap/host_record.h"
+#include "bootstrap/isolated_rank.h"
+#include "bootstrap/manager.h"
+#include "job/doorbell.h"
+#include "job/environment.h"
+#include "mpi.h"
+
+namespace starling::identity {
+
+namespace {
+
+constexpr const char* kPortKey = "port";
+
+// A manager may say that it knows nothing of a rank that is only late: it is asked again, after pauses that
+// grow.
+constexpr uint64_t kFirstPauseNs = 1'000'000, kLongestPauseNs = 100'000'000;
+
+/// Where a rank listens, as a question to the manager.
+struct Question {
+    enum State : uint32_t { idle, asked, too_early };
+    std::atomic<uint32_t> state = idle;  ///< set to too_early by whatever thread the manager answers on
+    uint64_t next = 0, pause = kFirstPauseNs;
+};
+
+/// The manager that started this process and what it is asked for. Made when there is one, never freed:
+/// PMIx's thread may still look at it when the process ends, and a manager ends the job when its descriptor closes, which
+/// must not be before this process has said why it could not join.
+struct Management {
+    std::unique_ptr<managers::Manager> manager;
+    job::JobSegment* segment = nullptr;  ///< where answers are written, once a port was published
+    uint32_t rank = 0;
+    std::unordered_map<uint32_t, Question> questions;  ///< by rank
+    bool left = false, aborted = false;
+    pid_t owner = 0;  ///< a forked child is not the rank
+};
+STARLING_STATE Management* management = nullptr;
+
+bool in_environment(const char* name) {
+    const char* value = std::getenv(name);
+    return value && *value;
+}
+
+bool pmix_is_there() { return in_environment("PMIX_NAMESPACE") && in_environment("PMIX_RANK"); }
+
+int no_pmix() {
+    return fail(MPI_ERR_OTHER,
+                "this program was started by a PMIx process manager but can't speak to it (%s); install "
+                "OpenPMIx and "
+                "build Starling with it, or set STARLING_PMI=none to run every process on its own",
+                std::string(failure_text()).c_str());
+}
+
+// The manager to be believed, null if there is none.
+int find_manager(std::unique_ptr<managers::Manager>& out) {
+    const Pmi wish = config().pmi;
+    if (wish == Pmi::none) return MPI_SUCCESS;
+    const bool pmi = in_environment("PMI_FD") && wish != Pmi::pmix;
+    if ((wish == Pmi::automatic || wish == Pmi::pmix) && pmix_is_there()) {
+        out = managers::make_pmix_manager();
+        if (!out && !pmi) return no_pmix();
+    }
+    // Slurm names the job and does both alike; Hydra does not, and its PMI-2 lacks commands that its PMI-1
+    // has.
+    const bool two = wish == Pmi::pmi2 || (wish != Pmi::pmi1 && in_environment("PMI_JOBID"));
+    if (!out && pmi) out = managers::make_pmi_manager(two ? 2 : 1, wish == Pmi::pmi1 || wish == Pmi::pmi2);
+    if (!out && in_environment("PMI_PORT") && wish != Pmi::pmix) {
+        return fail(MPI_ERR_OTHER,
+                    "the process manager wants to be spoken to at PMI_PORT=%s, which Starling does not do; start "
+                    "without the manager's -pmi-port, or set STARLING_PMI=none to run every process on its own",
+                    std::getenv("PMI_PORT"));
+    }
+    return MPI_SUCCESS;
+}
+
+// Hydra's proxies stop reading what ranks print when they hear of an abort: the reason would be lost with it.
+void abort_by_manager(int code, const char* text) {
+    management->aborted = true;
+    let_output_be_read();
+    management->manager->abort(code, text);
+}
+
+// A program that used sessions only has finalized when it closed the last, but might have opened another.
+// One that never finalizes looks to most managers like any that ends with code 0: nobody else would tell
+// why its job ends.
+void leave_at_exit() {
+    if (!management->segment || management->aborted) return;
+    const job::RankState state = management->segment->cell(management->rank).state.load();
+    if (state == job::RankState::finalized) leave_manager();
+    if (state != job::RankState::initialized || management->owner != getpid()) return;
+    char text[64];
+    std::snprintf(text, sizeof text, "rank %u exits without calling MPI_Finalize", management->rank);
+    std::fprintf(stderr, "starling: %s\n", text);
+    flush_output();
+    abort_by_manager(1, text);
+    _exit(1);  // not 0, whatever the program meant: some managers look at nothing else
+}
+
+// Who has inherited a rank's environment is not that rank while the rank lives: it is a program of its own that the rank has started, by
+// whatever detours (a worker of Python's multiprocessing, a solver). But what the launcher has started beside it, by a shell that is
+// no rank, was meant to be the rank itself.
+bool was_started_by_rank(const job::JobSegment& segment, const job::RankCell& cell) {
+    const job::RankState state = cell.state.load();
+    if (state != job::RankState::initialized && state != job::RankState::finalized) return false;
+    const pid_t apart = cell.apart_pid.load();
+    // From another PID namespace than the rank's it is not to be seen who has started whom; but the rank was there first.
+    if ((apart == 0) != knows_pids() || (apart != 0 && cell.apart_namespace != find_pid_namespace())) return true;
+    const pid_t rank = apart != 0 ? apart : cell.pid.load();
+    ProcessOrigin origin;
+    for (pid_t pid = getpid(); find_origin(pid, origin) && origin.parent > 0; pid = origin.parent) {
+        if (knows_pids() && origin.parent == segment.header().owner_pid) return false;
+        if (origin.parent != rank) continue;
+        const uint64_t started = cell.started.load();
+        return find_origin(rank, origin) && (started == 0 || started == origin.start);
+    }
+    return rank != getpid() && !process_gone(rank);  // who was in between has ended
+}
+
+int make_world_of_one(uint32_t& rank, job::JobSegment& segment) {
+    rank = 0;
+    if (const int error = job::JobSegment::create(1, nullptr, 0, segment)) return error;
+    set_launchers_pid_namespace(segment.header().pid_namespace);
+    std::snprintf(segment.header().command, sizeof segment.header().command, "%s", program_invocation_short_name);
+    return MPI_SUCCESS;
+}
+
+int join_managed(std::unique_ptr<managers::Manager> found, uint32_t& rank, job::JobSegment& segment) {
+    management = new Management;
+    management->manager = std::move(found);
+    management->owner = getpid();
+    managers::Manager& manager = *management->manager;
+    managers::ManagedJob job;
+    if (const int error = manager.start(job)) return error;
+    management->rank = rank = job.rank;
+    bool taken;
+    if (const int error = managers::join_host(job, id_of(job, manager.protocol()), segment, taken)) {
+        // A program that a rank has started is not that rank: its failing is no reason to end the job.
+        if (taken) delete std::exchange(management, nullptr);
+        if (!taken || !was_started_by_rank(segment, segment.cell(rank))) return error;
+        segment = job::JobSegment();
+        return make_world_of_one(rank, segment);
+    }
+    set_launchers_pid_namespace(segment.header().pid_namespace);
+    if (config().verbose > 0) {
+        std::fprintf(stderr, "starling: rank %u of %u, started by another manager, found by %s as %s on %zu host%s\n", job.rank,
+                     job.size, manager.protocol(), job.name.c_str(), job.hosts.size(), job.hosts.size() == 1 ? "" : "s");
+    }
+    std::atexit(leave_at_exit);
+    return MPI_SUCCESS;
+}
+
+// Two processes of this host may write the same at the same time.
+void store_record(job::JobSegment& segment, uint32_t rank, const managers::HostRecord& record) {
+    job::HostEntry& entry = segment.host(segment.host_of(rank));
+    const std::atomic_ref<uint32_t> addresses(entry.addresses);
+    if (addresses.load(std::memory_order_acquire) == 0) {
+        entry.id = record.host.id;
+        entry.key = record.host.key;
+        std::memcpy(entry.name, record.host.name, sizeof entry.name);
+        std::memcpy(entry.ipv4, record.host.ipv4, sizeof entry.ipv4);
+        addresses.store(record.host.addresses, std::memory_order_release);
+    }
+    uint32_t none = 0;
+    const job::PortWord word{record.port, job::PortWord::running};
+    segment.port(rank).compare_exchange_strong(none, word.word(), std::memory_order_release);
+}
+
+// Nobody is there who could be written to: that must not look for ever like one who is late.
+void mark_failed(job::JobSegment& segment, uint32_t rank) {
+    uint32_t none = 0;
+    const job::PortWord word{0, job::PortWord::failed};
+    segment.port(rank).compare_exchange_strong(none, word.word(), std::memory_order_release);
+}
+
+// On PMIx's thread, or on the caller's.
+void on_found(void* context, uint32_t rank, managers::Outcome outcome, std::string_view value) {
+    job::JobSegment& segment = *management->segment;
+    managers::HostRecord record;
+    if (outcome == managers::Outcome::too_early) {
+        static_cast<Question*>(context)->state.store(Question::too_early, std::memory_order_release);
+    } else if (outcome == managers::Outcome::found && decode(value, record)) {
+        store_record(segment, rank, record);
+    } else {
+        mark_failed(segment, rank);
+    }
+    ring(*reinterpret_cast<job::Doorbell*>(segment.region(management->rank)));
+}
+
+void advance(Question& question, job::JobSegment& segment, uint32_t rank) {
+    switch (question.state.load(std::memory_order_acquire)) {
+        case Question::asked:
+            return;
+        case Question::too_early:
+            question.state.store(Question::idle, std::memory_order_relaxed);
+            question.next = now_ns() + question.pause;
+            question.pause = std::min(2 * question.pause, kLongestPauseNs);
+            return;
+        default:
+            break;
+    }
+    if (question.next != 0 && now_ns() < question.next) return;
+    bool asked = false;
+    question.state.store(Question::asked, std::memory_order_relaxed);
+    if (management->manager->look_up(rank, kPortKey, on_found, &question, asked) != MPI_SUCCESS)
+        return mark_failed(segment, rank);
+    if (!asked) question.state.store(Question::idle, std::memory_order_relaxed);
+}
+
+int join_launched(const job::Identity& identity, uint32_t& rank, job::JobSegment& segment) {
+    if (const int error = job::JobSegment::open(identity.job, segment)) return error;
+    set_launchers_pid_namespace(segment.header().pid_namespace);
+    if (!was_started_by_rank(segment, segment.cell(identity.rank))) return MPI_SUCCESS;
+    segment = job::JobSegment();
+    return make_world_of_one(rank, segment);
+}
+
+}  // namespace
+
+int join_job(uint32_t& rank, job::JobSegment& segment) {
+    job::Identity identity;
+    if (const int error = job::read_identity(identity)) return error;
+    rank = identity.rank;
+    if (identity.launched) return join_launched(identity, rank, segment);
+    std::unique_ptr<managers::Manager> manager;
+    if (const int error = find_manager(manager)) return error;
+    if (manager) return join_managed(std::move(manager), rank, segment);
+    if (config().pmi != Pmi::none && config().singleton != Singleton::allow)
+        if (const int error = refuse_loneliness()) return error;
+    return make_world_of_one(rank, segment);
+}
+
+int publish_port(job::JobSegment& segment) {
+    if (!management) return MPI_SUCCESS;
+    management->segment = &segment;
+    if (segment.header().hosts < 2) return MPI_SUCCESS;
+    const uint32_t rank = management->rank;
+    const managers::HostRecord record{segment.host(segment.header().my_host),
+                                      job::PortWord::of(segment.port(rank).load()).port};
+    if (record.host.addresses == 0 || record.port == 0) {
+        return fail(MPI_ERR_OTHER, "rank %u has no network address that other hosts could use; bring an interface up", rank);
+    }
+    if (const int error = management->manager->put(kPortKey, encode(record))) return error;
+    return management->manager->publish();
+}
+
+bool is_managed() { return management != nullptr; }
+
+bool locate_through_manager(job::JobSegment& segment, uint32_t rank) {
+    const std::atomic<uint32_t>& word = segment.port(rank);
+    if (word.load(std::memory_order_acquire) == 0) advance(management->questions[rank], segment, rank);
+    return word.load(std::memory_order_acquire) != 0;
+}
+
+void leave_manager() {
+    if (!management || management->owner != getpid() || std::exchange(management->left, true)) return;
+    // Nobody can do anything about a manager that has gone by now.
+    management->manager->leave();
+}
+
+void abort_through_manager(int code) {
+    if (!management) return;
+    char text[64];
+    std::snprintf(text, sizeof text, "MPI_Abort by rank %u with code %d", management->rank, code);
+    abort_by_manager(code, text);
+}
+
+}  // namespace starling::identity

@@ -1,0 +1,75 @@
+#include "bootstrap/isolated_rank.h"
+
+#include <cstdlib>
+#include <cstring>
+
+#include "base/error.h"
+#include "mpi.h"
+
+namespace starling::identity {
+
+namespace {
+
+/// What a manager leaves in the environment of the processes that it starts together. Only what it sets in these: an
+/// allocation's variables (SLURM_NTASKS in a batch script, PBS_NP) are those of programs of their own as well.
+struct Sign {
+    const char* manager;
+    const char* size;     ///< how many there are; null: the manager does not say
+    const char* rank;     ///< which of them this is, from 0
+    const char* besides;  ///< must be there too; null: nothing
+    const char* remedy;
+};
+
+constexpr const char* kSlurmRemedy =
+    "start it with srun --mpi=pmix or --mpi=pmi2, or with Starling's mpiexec in the allocation";
+constexpr const char* kOwnRemedy = "start it with Starling's mpiexec";
+constexpr const char* kPmiRemedy = "unset STARLING_PMI if it is set, or start it with Starling's mpiexec";
+
+// In this order: srun's are inherited by what a step starts by other means, and then theirs say more.
+constexpr Sign kSigns[] = {
+    {"Open MPI's mpirun", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", nullptr, kPmiRemedy},
+    {"MVAPICH's launcher", "MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_RANK", nullptr, kOwnRemedy},
+    {"mpirun_rsh", "MPIRUN_NPROCS", "MPIRUN_RANK", nullptr, kOwnRemedy},
+    {"jsrun", "JSM_NAMESPACE_SIZE", "JSM_NAMESPACE_RANK", nullptr, kOwnRemedy},
+    {"flux run", "FLUX_JOB_SIZE", "FLUX_TASK_RANK", nullptr, kPmiRemedy},
+    {"a PMI process manager", "PMI_SIZE", "PMI_RANK", nullptr, kPmiRemedy},
+    {"srun", "SLURM_STEP_NUM_TASKS", "SLURM_PROCID", "SLURM_STEP_ID", kSlurmRemedy},
+    {"PALS", nullptr, "PALS_RANKID", nullptr, kOwnRemedy},
+    {"aprun", nullptr, "ALPS_APP_PE", nullptr, kOwnRemedy},
+    {"a PMIx process manager", nullptr, "PMIX_RANK", "PMIX_NAMESPACE", kPmiRemedy},
+};
+
+const char* value_of(const char* name) {
+    const char* value = name ? std::getenv(name) : nullptr;
+    return value && *value ? value : nullptr;
+}
+
+// Slurm numbers what is no step of srun, such as an interactive shell, from the top.
+bool is_step_of_its_own(const Sign& sign) {
+    constexpr unsigned long kFirstSpecialStep = 0xfffffff0;
+    return std::strcmp(sign.manager, "srun") == 0 && std::strtoul(value_of(sign.besides), nullptr, 10) >= kFirstSpecialStep;
+}
+
+bool shows_others(const Sign& sign) {
+    const char* rank = value_of(sign.rank);
+    if (!rank || (sign.besides && !value_of(sign.besides)) || is_step_of_its_own(sign)) return false;
+    if (std::atoi(rank) > 0) return true;
+    const char* size = value_of(sign.size);
+    return size && std::atoi(size) > 1;
+}
+
+}  // namespace
+
+int refuse_loneliness() {
+    for (const Sign& sign : kSigns) {
+        if (!shows_others(sign)) continue;
+        const char* size = value_of(sign.size);
+        return fail(MPI_ERR_OTHER,
+                    "%s has started %s processes, of which this is number %s (%s), but it does not tell Starling how they find "
+                    "each other, and each would be alone; %s, or set STARLING_SINGLETON=allow if that is meant",
+                    sign.manager, size ? size : "several", value_of(sign.rank), sign.rank, sign.remedy);
+    }
+    return MPI_SUCCESS;
+}
+
+}  // namespace starling::identity

@@ -1,0 +1,111 @@
+// PMIx, through the plugin that lies beside the library.
+#include <dlfcn.h>
+
+#include <charconv>
+#include <climits>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+#include "base/error.h"
+#include "bootstrap/manager.h"
+#include "bootstrap/pmix_hosts.h"
+#include "bootstrap/pmix_plugin.h"
+#include "mpi.h"
+
+namespace starling::managers {
+
+namespace {
+
+class PmixManager final : public Manager {
+  public:
+    explicit PmixManager(const PmixPlugin& plugin) : plugin_(plugin) {}
+
+    const char* protocol() const override { return "PMIx"; }
+    int start(ManagedJob& out) override;
+    int put(std::string_view key, std::string_view value) override;
+    int publish() override { return result(plugin_.commit(problem_, sizeof problem_)); }
+    int look_up(uint32_t rank, std::string_view key, Found found, void* context, bool& asked) override;
+    int leave() override { return result(plugin_.leave(problem_, sizeof problem_)); }
+    void abort(int code, std::string_view text) override { plugin_.abort(code, std::string(text).c_str()); }
+
+  private:
+    int result(int code) const {
+        return code == 0 ? MPI_SUCCESS : fail(MPI_ERR_OTHER, "the PMIx process manager: %s", problem_);
+    }
+
+    const PmixPlugin& plugin_;
+    char problem_[512] = "";
+};
+
+// Of one look-up, handed through PMIx's thread.
+struct LookUp {
+    Found found;
+    void* context;
+};
+
+void on_found(void* context, uint32_t rank, const char* value, bool later) {
+    auto* request = static_cast<LookUp*>(context);
+    const Outcome outcome = value ? Outcome::found : later ? Outcome::too_early : Outcome::nothing;
+    request->found(request->context, rank, outcome, value ? value : "");
+    delete request;
+}
+
+int PmixManager::start(ManagedJob& out) {
+    PmixJob job{};
+    if (const int error = result(plugin_.start(&job, problem_, sizeof problem_))) return error;
+    out.name = job.name;
+    out.rank = job.rank;
+    out.size = job.size;
+    out.appnum = job.appnum;
+    out.universe_size = job.universe_size;
+    const std::string hosts = job.hosts ? job.hosts : "";
+    std::free(job.hosts);
+    if (parse_pmix_hosts(hosts, out.size, out.placements, out.hosts)) return MPI_SUCCESS;
+    return fail(MPI_ERR_OTHER,
+                "the PMIx process manager does not say where all %u ranks are ('%.100s'); start the program with "
+                "Starling's mpiexec",
+                out.size, hosts.c_str());
+}
+
+int PmixManager::put(std::string_view key, std::string_view value) {
+    return result(plugin_.put(std::string(key).c_str(), std::string(value).c_str(), problem_, sizeof problem_));
+}
+
+int PmixManager::look_up(uint32_t rank, std::string_view key, Found found, void* context, bool& asked) {
+    asked = true;
+    auto* request = new LookUp{found, context};
+    const int code = plugin_.get(rank, std::string(key).c_str(), on_found, request, problem_, sizeof problem_);
+    if (code != 0) delete request;
+    return result(code);
+}
+
+// Beside the object that this code is in.
+std::string plugin_path() {
+    Dl_info info;
+    char self[PATH_MAX];
+    if (!dladdr(reinterpret_cast<void*>(&make_pmix_manager), &info) || !info.dli_fname || !realpath(info.dli_fname, self))
+        return kPmixPluginFile;
+    std::string path(self);
+    return path.substr(0, path.rfind('/') + 1) + kPmixPluginFile;
+}
+
+}  // namespace
+
+std::unique_ptr<Manager> make_pmix_manager() {
+    const std::string path = plugin_path();
+    // Never unloaded: PMIx's thread may run until the process ends.
+    void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (!library) {
+        fail(MPI_ERR_OTHER, "%s", dlerror());
+        return nullptr;
+    }
+    const auto* plugin = static_cast<const PmixPlugin*>(dlsym(library, kPmixPluginSymbol));
+    if (!plugin || plugin->version != kPmixPluginVersion) {
+        fail(MPI_ERR_OTHER, "%s is of another version of Starling", path.c_str());
+        return nullptr;
+    }
+    return std::make_unique<PmixManager>(*plugin);
+}
+
+}  // namespace starling::managers

@@ -1,0 +1,76 @@
+// Algorithms whose last step goes from one leader of a host to all others at once (leader_broadcast.h).
+#include <algorithm>
+
+#include "collective/algorithms.h"
+#include "collective/algorithms/leader_broadcast.h"
+
+namespace starling::collective {
+
+namespace {
+
+/// The way up: a tree in which each has so many children that a few hosts reach the top in one step, since there each process then
+/// runs once, and many don't all stand in line there. Rank r's parent is (r - 1) / kWide.
+constexpr int kWide = 32;
+
+struct WayUp {
+    int parent, first, last;  ///< children: [first, last)
+    explicit WayUp(const View& v)
+        : parent((v.me - 1) / kWide), first(std::min(v.n, v.me * kWide + 1)), last(std::min(v.n, v.me * kWide + 1 + kWide)) {}
+};
+
+/// receive = the operands of all, at rank 0; receive holds my own operand before. In any order.
+Task reduce_up(View v, void* receive, int64_t count, const Datatype& type, const Op& op) {
+    const WayUp way(v);
+    const int children = way.last - way.first;
+    {
+        Temporary operands(type, count * children);
+        Group group(v, 0, children);
+        for (int i = 0; i < children; ++i) group.receive(element(operands.data(), i * count, type), count, type, way.first + i);
+        co_await group;
+        for (int i = 0; i < children && v.error == MPI_SUCCESS; ++i)
+            v.note(datatype::apply(op, element(operands.data(), i * count, type), receive, count, type));
+    }
+    if (v.me != 0) co_await v.send(receive, count, type, way.parent);
+    co_return v.error;
+}
+
+}  // namespace
+
+Task barrier_multicast(View v) {
+    const WayUp way(v);
+    Group arrivals(v, 0, way.last - way.first);
+    for (int child = way.first; child < way.last; ++child) arrivals.receive(nullptr, 0, byte_type(), child);
+    co_await arrivals;
+    if (v.me != 0) co_await v.send(nullptr, 0, byte_type(), way.parent);
+    std::byte token{};  // who has an error sends nothing, which needs nobody who waits for it
+    co_return co_await spread(v, &token, 1, byte_type(), 0);
+}
+
+Task bcast_multicast(View v, void* buffer, int64_t count, const Datatype& type, int root) {
+    return spread(v, buffer, count, type, root);
+}
+
+Task allreduce_multicast(View v, const void* send, void* receive, int64_t count, const Datatype& type, const Op& op) {
+    if (op.commutative) {
+        if (send != MPI_IN_PLACE) datatype::copy(type, count, send, receive);
+        v.note(co_await reduce_up(v, receive, count, type, op));
+    } else {
+        const void* input = v.me == 0 ? send : input_of(send, receive);
+        v.note(co_await reduce_binomial(v, input, receive, count, type, op, 0));
+    }
+    co_return co_await spread(v, receive, count, type, 0);
+}
+
+Task allgather_multicast(View v, Blocks blocks) {
+    const int64_t count = blocks.count(0);
+    const Datatype& type = blocks.type(0);
+    if (v.me == 0) {
+        Group arrivals(v, 0, v.n - 1);
+        for (int i = 1; i < v.n; ++i) arrivals.receive(blocks.at(i), count, type, i);
+        co_await arrivals;
+    }
+    if (v.me != 0) co_await v.send(blocks.at(v.me), count, type, 0);
+    co_return co_await spread(v, blocks.at(0), count * v.n, type, 0);
+}
+
+}  // namespace starling::collective

@@ -1,0 +1,45 @@
+#include "collective/collective_request.h"
+
+#include <utility>
+
+#include "collective/shm/stage_owner.h"
+#include "message/wait_report.h"
+#include "progress/engine.h"
+
+namespace starling::collective {
+
+void start(Task task, CollectiveRequest& request) {
+    request.task = std::move(task);
+    const Task::Handle handle = request.task.handle();
+    if (!handle) {
+        request.outcome.error = request.task.result();
+        if (request.outcome.error != MPI_SUCCESS) [[unlikely]]
+            progress::keep_failure(request);
+        request.complete();
+        return;
+    }
+    handle.promise().request = &request;
+    handle.resume();
+}
+
+int run(Task task, const Label& label) {
+    if (!task.handle()) return task.result();
+    CollectiveRequest request;
+    start(std::move(task), request);
+    if (request.done) return progress::error_of(request);
+    request.label = label;
+    progress::wait(request, {label.function, progress::Expected::soon, [](const void* r, progress::Teller& teller) {
+                                 tell(static_cast<const CollectiveRequest*>(static_cast<const progress::Request*>(r))->label,
+                                      teller);
+                             }});
+    return progress::error_of(request);
+}
+
+void tell(const Label& label, progress::Teller& teller) {
+    if (!label.channel) return;
+    if (label.number) teller.in_collective(label.channel->context(), label.number);
+    message::tell_collective(*label.channel, label.tag, teller);
+    if (label.stage && label.stage->node()) label.stage->node()->sync().tell_awaited(teller);
+}
+
+}  // namespace starling::collective

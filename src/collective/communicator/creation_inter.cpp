@@ -1,0 +1,236 @@
+// Inter-communicators from two groups, and communicators from nothing but groups.
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/state.h"
+#include "collective/agreement.h"
+#include "collective/channel_exchange.h"
+#include "collective/collective.h"
+#include "collective/communicator/creation.h"
+#include "collective/core/buffers.h"
+#include "message/receive.h"
+
+namespace starling::collective {
+
+using comm::Comm;
+
+namespace {
+
+// What the leaders tell each other, and then each its own group: an envelope of fixed size, and the bytes
+// of the remote group behind it.
+struct Envelope {
+    uint64_t context = 0;
+    uint64_t job = 0;  ///< with `rank`: the leader who speaks
+    uint32_t rank = 0;
+    uint32_t bytes = 0;
+    int32_t error = MPI_SUCCESS;
+    uint32_t local_first = 0;  ///< for the own group: whether it comes first in the common numbering
+};
+
+// Leaders: swaps envelopes and groups over their link, or the error that one group has. Afterwards `envelope` and `bytes` are for the
+// own group.
+Task talk_to_leader(LeaderLink link, const comm::Group& local, int error_here, Envelope& envelope, std::string& bytes) {
+    TaggedExchange exchange(*link.channel, {link.channel->my_rank(), link.remote_leader}, 0, link.tag);
+    View v = View::all(exchange);
+    const link::Process me = link::self();
+    const std::string mine = encode(local);
+    const Envelope hello{comm::new_context(), me.job->address().id, me.rank, static_cast<uint32_t>(mine.size()), error_here};
+    Envelope theirs;
+    co_await v.send_receive(&hello, sizeof hello, byte_type(), 1, &theirs, sizeof theirs, byte_type(), 1);
+    if (v.error) co_return v.error;
+    if (theirs.error) co_return fail(theirs.error, "a process of the other group has called with arguments that are wrong");
+    if (error_here) co_return error_here;
+    bytes.resize(theirs.bytes);
+    co_await v.send_receive(mine.data(), static_cast<int64_t>(mine.size()), byte_type(), 1, bytes.data(),
+                            static_cast<int64_t>(bytes.size()), byte_type(), 1);
+    if (v.error) co_return v.error;
+    // The leader with the lower identity is first, and its context id counts.
+    const bool first = hello.job != theirs.job ? hello.job < theirs.job : hello.rank < theirs.rank;
+    envelope.context = first ? hello.context : theirs.context;
+    envelope.local_first = first;
+    envelope.bytes = theirs.bytes;
+    co_return MPI_SUCCESS;
+}
+
+/// What the root's link and the members of its group come to: the error that a word of the other leader's says, or ours.
+Task swap_verdicts(LeaderLink link, int error, int& verdict) {
+    TaggedExchange exchange(*link.channel, {link.channel->my_rank(), link.remote_leader}, 0, link.tag);
+    View v = View::all(exchange);
+    const int32_t mine = error;
+    int32_t theirs = MPI_SUCCESS;
+    co_await v.send_receive(&mine, sizeof mine, byte_type(), 1, &theirs, sizeof theirs, byte_type(), 1);
+    verdict = v.error == MPI_SUCCESS ? theirs : MPI_ERR_PROC_ABORTED;
+    co_return MPI_SUCCESS;
+}
+
+/// What the leader of a group and then its members learn of the other group.
+Task hear_of_others(const View (&steps)[2], int local_leader, int leader_error, Envelope& envelope, std::string& bytes) {
+    View v = steps[0];
+    envelope.error = leader_error;
+    if (const int error = co_await bcast(v, &envelope, sizeof envelope, byte_type(), local_leader)) co_return error;
+    if (leader_error) co_return leader_error;
+    if (envelope.error)
+        co_return fail(envelope.error, "rank %d and the other group's leader have not come together", local_leader);
+    if (const int error = comm::check_context(envelope.context)) co_return error;
+    bytes.resize(envelope.bytes);
+    co_return co_await bcast(steps[1], bytes.data(), envelope.bytes, byte_type(), local_leader);
+}
+
+int check_remote(const comm::Group& local, const comm::Group* remote) {
+    if (!remote) return fail(MPI_ERR_INTERN, "what the leader of the other group told is garbled");
+    if (remote->size() > 0 && disjoint(local, *remote)) return MPI_SUCCESS;
+    return fail(MPI_ERR_COMM, "the two groups of an inter-communicator share a process");
+}
+
+// Everyone in `local`. The members agree first that all have called rightly: a wrong one need not know who leads, and no step with a
+// root comes before. Then the leader gets the other side's group, and the rest hears of it. Then the members agree on whether each could
+// make its part, and the leaders on whether both groups could.
+Task meet(Exchange& local_exchange, comm::Group& local, int local_leader, LeaderLink link, comm::Errhandler* handler,
+          Comm*& result, int error_here) {
+    // Under tags of their own: what may go by two ways is told apart by it, not by its turn.
+    const View start = View::all(local_exchange);
+    const View hear[] = {View::all(local_exchange), View::all(local_exchange)};
+    const View agreement = View::all(local_exchange), end = View::all(local_exchange);
+    for (int own = 0; own < 4; ++own) local_exchange.last_was_own();
+    const bool leads = agreement.me == local_leader;
+    Envelope envelope;
+    std::string bytes;
+    if (const int wrong = co_await agree(start, error_here, "communicator")) {
+        const ErrorHere ours(wrong);
+        if (leads && link.channel) co_await talk_to_leader(link, local, wrong, envelope, bytes);
+        co_return ours.or_else(MPI_SUCCESS);
+    }
+    int leader_error = MPI_SUCCESS;
+    if (leads) leader_error = co_await talk_to_leader(link, local, MPI_SUCCESS, envelope, bytes);
+    int error = co_await hear_of_others(hear, local_leader, leader_error, envelope, bytes);
+    comm::Group* const remote = error ? nullptr : comm::decode_group(bytes);
+    if (!error) error = check_remote(local, remote);
+    const std::function<Comm*()> make = [&] {
+        return make_intercomm(envelope.context, local.retain(), agreement.me, remote->retain(), envelope.local_first != 0,
+                              handler);
+    };
+    Comm* made = nullptr;
+    error = co_await end_creation(agreement, error, make, made);
+    if (remote) remote->release();
+    int verdict = MPI_SUCCESS;
+    if (leads && !leader_error) co_await swap_verdicts(link, error, verdict);
+    const int lost = co_await bcast(end, &verdict, sizeof verdict, byte_type(), local_leader);
+    if (!error) error = lost;
+    if (!error && verdict)
+        error = fail(verdict, "a process of the other group has failed to make its part of the communicator");
+    if (!error) result = made;
+    if (error && made) made->release();
+    co_return error;
+}
+
+// A channel of a group that has no communicator yet.
+struct GroupChannel {
+    comm::Group* group = nullptr;
+    std::unique_ptr<message::Channel> channel;
+    int users = 0;
+};
+using GroupChannels = std::map<uint64_t, GroupChannel>;
+STARLING_STATE Lazy<GroupChannels> group_channels_made;
+GroupChannels& group_channels() { return group_channels_made.get(); }
+
+// Keeps the channel while a creation uses it. A message of a second creation of the same name may come before the first one
+// is over here: it waits for the next channel.
+class GroupChannelUse {
+  public:
+    GroupChannelUse(comm::Group& group, std::string_view name);
+    ~GroupChannelUse();
+    GroupChannelUse(const GroupChannelUse&) = delete;
+    GroupChannelUse& operator=(const GroupChannelUse&) = delete;
+    message::Channel& channel() { return *entry_->second.channel; }
+
+  private:
+    GroupChannels::iterator entry_;
+};
+
+GroupChannelUse::GroupChannelUse(comm::Group& group, std::string_view name) {
+    const uint64_t hash = hash_on(hash_on(kEmptyHash, name), fingerprint(group));
+    const uint64_t context = (hash & ~comm::kPlaneMask) | static_cast<uint64_t>(comm::Plane::from_group);
+    entry_ = group_channels().try_emplace(context).first;
+    GroupChannel& entry = entry_->second;
+    ++entry.users;
+    if (entry.channel) return;
+    entry.group = group.retain();
+    entry.channel = std::make_unique<message::Channel>(context, group, group.my_rank());
+}
+
+GroupChannelUse::~GroupChannelUse() {
+    GroupChannel& entry = entry_->second;
+    if (--entry.users > 0) return;
+    message::orphan_messages(*entry.channel);
+    entry.channel.reset();
+    entry.group->release();
+    group_channels().erase(entry_);
+}
+
+TaggedExchange exchange_of_group(comm::Group& group, message::Channel& channel, int tag) {
+    std::vector<int> ranks(static_cast<size_t>(group.size()));
+    for (size_t i = 0; i < ranks.size(); ++i) ranks[i] = static_cast<int>(i);
+    return TaggedExchange(channel, std::move(ranks), group.my_rank(), tag, true);
+}
+
+// Tags on such channels.
+constexpr int kIntraTag = 0, kInterTag = 1, kLeaderTag = 2;
+
+// The two leaders as a group that both build alike: lower identity first.
+comm::Group* leaders_of(const link::Process& a, const link::Process& b) {
+    const auto id = [](const link::Process& p) { return std::pair(p.job->address().id, p.rank); };
+    comm::GroupBuilder builder;
+    builder.add(id(a) < id(b) ? a : b);
+    builder.add(id(a) < id(b) ? b : a);
+    return builder.build();
+}
+
+}  // namespace
+
+Task create_intercomm(Comm& local, int local_leader, LeaderLink link, Comm*& result, int error_here) {
+    co_return co_await meet(exchange_of(local), local.local_group(), local_leader, link, local.errhandler, result, error_here);
+}
+
+Task create_from_group(comm::Group& group, std::string_view name, comm::Errhandler* handler, Comm*& result, int error_here) {
+    const ErrorHere mine(error_here);
+    GroupChannelUse use(group, name);
+    TaggedExchange exchange = exchange_of_group(group, use.channel(), kIntraTag);
+    const View v = View::all(exchange);
+    uint64_t context = 0;
+    const int error = mine.or_else(co_await draw_context(v, context));
+    const std::function<Comm*()> make = [&] { return make_intracomm(context, group.retain(), v.me, handler); };
+    co_return co_await end_creation(v, error, make, result);
+}
+
+// The tag and the communicator make a name that no string of the program's is. So its members are all who take part: one of them who has
+// died is missed by all, one of the communicator's by nobody.
+Task create_group(Comm& comm, comm::Group& group, int tag, Comm*& result, int error_here) {
+    const uint64_t words[] = {0, comm.context(), static_cast<uint64_t>(tag)};
+    const std::string_view name(reinterpret_cast<const char*>(words), sizeof words);
+    co_return co_await create_from_group(group, name, comm.errhandler, result, error_here);
+}
+
+Task create_intercomm_from_groups(comm::Group& local, int local_leader, RemoteLeader remote, std::string_view name,
+                                  comm::Errhandler* handler, Comm*& result, int error_here) {
+    GroupChannelUse use(local, name);
+    TaggedExchange exchange = exchange_of_group(local, use.channel(), kInterTag);
+    LeaderLink link;
+    std::optional<GroupChannelUse> between_leaders;
+    if (local.my_rank() == local_leader && remote.group) {
+        comm::Group* leaders = leaders_of(link::self(), remote.group->at(remote.rank));
+        link.channel = &between_leaders.emplace(*leaders, name).channel();
+        link.remote_leader = 1 - leaders->my_rank();
+        link.tag = kLeaderTag;
+        leaders->release();
+    }
+    co_return co_await meet(exchange, local, local_leader, link, handler, result, error_here);
+}
+
+}  // namespace starling::collective

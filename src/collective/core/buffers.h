@@ -1,0 +1,117 @@
+// Memory that algorithms work in: temporaries, packed copies, accumulators of reductions.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "collective/core/blocks.h"
+#include "datatype/datatype.h"
+#include "datatype/op.h"
+
+namespace starling::collective {
+
+using datatype::Op;
+
+inline const Datatype& byte_type() { return datatype::predefined(MPI_BYTE); }
+
+/// Room for `count` elements of a type, with its true extent; data() is used like an MPI buffer. Gaps are
+/// not initialised. Throws std::bad_alloc.
+class Temporary {
+  public:
+    Temporary() = default;
+    Temporary(const Datatype& type, int64_t count)
+        : memory_(new std::byte[datatype::span(type, count)]), data_(memory_.get() - datatype::span_offset(type, count)) {}
+    /// Room for so many bytes.
+    explicit Temporary(uint64_t bytes) : memory_(new std::byte[bytes]), data_(memory_.get()) {}
+
+    std::byte* data() const { return data_; }
+
+  private:
+    std::unique_ptr<std::byte[]> memory_;
+    std::byte* data_ = nullptr;
+};
+
+/// The packed form of a buffer as plain bytes: the buffer itself where it is one block, else a copy.
+class PackedBuffer {
+  public:
+    PackedBuffer(void* buffer, int64_t count, const Datatype& type)
+        : buffer_(buffer), count_(count), type_(type), bytes_(datatype::packed_size(type, count)) {
+        if (datatype::is_block(type, count)) {
+            data_ = static_cast<std::byte*>(datatype::block_address(type, buffer));
+        } else {
+            copy_ = Temporary(bytes_);
+            data_ = copy_.data();
+        }
+    }
+    std::byte* data() const { return data_; }
+    uint64_t bytes() const { return bytes_; }
+    /// Brings the buffer's data here.
+    void load() {
+        if (copy_.data()) datatype::pack(type_, count_, buffer_, 0, data_, bytes_);
+    }
+    /// Puts what is here into the buffer.
+    void store() {
+        if (copy_.data()) datatype::unpack(type_, count_, buffer_, 0, data_, bytes_);
+    }
+
+  private:
+    void* buffer_;
+    int64_t count_;
+    const Datatype& type_;
+    uint64_t bytes_;
+    Temporary copy_;
+    std::byte* data_;
+};
+
+/// The value that a reduction builds up and a second buffer that operands arrive in. The two swap roles
+/// where the operation's order demands it, so look at value() afresh after every step.
+class Accumulator {
+  public:
+    Accumulator(void* value, void* operand, int64_t count, const Datatype& type, const Op& op)
+        : value_(value), operand_(operand), count_(count), type_(type), op_(op) {}
+
+    void* value() const { return value_; }
+    void* operand() const { return operand_; }
+    /// value = operand ∘ value: the operand comes from lower ranks.
+    int add_left() { return datatype::apply(op_, operand_, value_, count_, type_); }
+    /// value = value ∘ operand: the operand comes from higher ranks.
+    int add_right() {
+        if (op_.commutative) return add_left();
+        std::swap(value_, operand_);
+        return datatype::apply(op_, operand_, value_, count_, type_);
+    }
+    /// Copies the value to `target` if it isn't there.
+    void store(void* target) const {
+        if (value_ != target) datatype::copy(type_, count_, value_, target);
+    }
+
+  private:
+    void* value_;
+    void* operand_;
+    int64_t count_;
+    const Datatype& type_;
+    const Op& op_;
+};
+
+/// Where a rank's input is: MPI_IN_PLACE means the receive buffer.
+inline const void* input_of(const void* send, const void* receive) { return send == MPI_IN_PLACE ? receive : send; }
+
+/// The part [offset, offset + count) of a vector of `total` elements that belongs to piece `index` of
+/// `pieces`.
+struct Piece {
+    int64_t offset, count;
+};
+inline Piece piece_of(int64_t total, int pieces, int index) {
+    const int64_t each = total / pieces, rest = total % pieces;
+    return {index * each + (index < rest ? index : rest), each + (index < rest ? 1 : 0)};
+}
+/// The largest power of two that is not above n.
+inline int floor_power_of_two(int n) {
+    int power = 1;
+    while (power <= n / 2) power *= 2;
+    return power;
+}
+
+}  // namespace starling::collective

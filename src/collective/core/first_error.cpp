@@ -1,0 +1,49 @@
+#include "collective/core/first_error.h"
+
+#include <cstdio>
+#include <new>
+#include <string_view>
+
+#include "base/counter_start.h"
+#include "base/error.h"
+#include "base/state.h"
+
+namespace starling::collective {
+
+namespace {
+
+/// The last sentences. A view is copied and nobody counts its copies, so they are overwritten in time: after so many further errors
+/// the class is told alone.
+constexpr uint32_t kSentences = 256;
+struct Sentences {
+    struct {
+        bool used = false;
+        uint32_t number;
+        char text[1024];  ///< as it comes from the system: untouched until it is written
+    } at[kSentences];
+};
+STARLING_STATE Sentences* sentences = nullptr;  ///< made at the first error
+STARLING_STATE uint32_t next_number = kCounterStart;
+
+}  // namespace
+
+void FirstError::keep(int error) {
+    error_ = error;
+    number_ = next_number++;
+    if (!sentences) sentences = new (std::nothrow) Sentences;
+    if (!sentences) return;  // the class has to do
+    auto& place = sentences->at[number_ % kSentences];
+    const std::string_view text = failure_text();
+    place.used = true;
+    place.number = number_;
+    std::snprintf(place.text, sizeof place.text, "%.*s", static_cast<int>(text.size()), text.data());
+}
+
+void FirstError::tell() const {
+    clear_failure();
+    if (!sentences) return;
+    const auto& place = sentences->at[number_ % kSentences];
+    if (place.used && place.number == number_ && place.text[0]) fail(error_, "%s", place.text);
+}
+
+}  // namespace starling::collective

@@ -1,0 +1,34 @@
+// The processes that talk for their hosts in collectives of two levels.
+#pragma once
+
+#include <vector>
+
+#include "collective/core/host_map.h"
+#include "collective/core/view.h"
+
+namespace starling::collective {
+
+/// One process per host: the root where the root is, else the host's leader.
+struct Tops {
+    std::vector<int> list;
+    int root_host, place;  ///< place: of my host's top among the participants on my host
+    bool is_top;
+
+    Tops(const View& v, const HostMap& hosts, int root)
+        : list(hosts.leaders), root_host(hosts.host_of(v.participant(root))), place(0) {
+        list[static_cast<size_t>(root_host)] = v.participant(root);
+        if (hosts.my_host == root_host) place = hosts.place_of(v.participant(root));
+        is_top = hosts.my_place == place;
+    }
+};
+
+/// The view of one process per host, told of what went wrong on mine; `list` must outlive it.
+inline View between(const View& v, const std::vector<int>& list, const HostMap& hosts, int error = MPI_SUCCESS) {
+    View view = v.of(list, hosts.my_host);
+    view.network = true;
+    if (&list == &hosts.leaders) view.cast = v.exchange->cast(v.tag);
+    view.note(error);
+    return view;
+}
+
+}  // namespace starling::collective

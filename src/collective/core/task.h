@@ -1,0 +1,103 @@
+// The coroutine type of collective operations: lazily started, returns an MPI error class.
+#pragma once
+
+#include <coroutine>
+#include <cstddef>
+#include <utility>
+
+#include "base/error.h"
+#include "base/kept_memory.h"
+#include "collective/core/frame_pool.h"
+#include "progress/request.h"
+
+namespace starling::collective {
+
+/// One running collective algorithm, or a stage of one. A task does nothing until it is awaited by another
+/// task (`int error = co_await stage(...)`, control passes over without growing the stack) or given to start()
+/// or run() of collective/collective_request.h. Owns its frame. Parameters of a task that are references must outlive
+/// it. Runs under the library's lock only. What is over already is a task, too: a result without a frame.
+class [[nodiscard]] Task {
+  public:
+    struct promise_type;
+    using Handle = std::coroutine_handle<promise_type>;
+
+    struct FinalAwaiter {
+        bool await_ready() const noexcept { return false; }
+        std::coroutine_handle<> await_suspend(Handle handle) const noexcept {
+            promise_type& promise = handle.promise();
+            if (promise.continuation) return promise.continuation;
+            if (promise.request) {
+                promise.request->outcome.error = promise.result;
+                if (promise.result != MPI_SUCCESS) [[unlikely]]
+                    progress::keep_failure(*promise.request);
+                promise.request->complete();
+            }
+            return std::noop_coroutine();
+        }
+        void await_resume() const noexcept {}
+    };
+
+    struct promise_type {
+        int result = MPI_SUCCESS;
+        std::coroutine_handle<> continuation;  ///< the awaiting task, if any
+        progress::Request* request = nullptr;  ///< completed when a started task ends
+
+        static void* operator new(std::size_t bytes) { return allocate_frame(bytes); }
+        static void operator delete(void* frame, std::size_t bytes) noexcept { release_frame(frame, bytes); }
+
+        Task get_return_object() { return Task(Handle::from_promise(*this)); }
+        std::suspend_always initial_suspend() const noexcept { return {}; }
+        FinalAwaiter final_suspend() const noexcept { return {}; }
+        void return_value(int error) { result = error; }
+        // Only std::bad_alloc can get here. Algorithms allocate while none of their operations is under
+        // way.
+        void unhandled_exception() noexcept {
+            if (KeptMemory::is_open()) KeptMemory::end();
+            result = fail(MPI_ERR_NO_MEM, "a collective operation found no memory");
+        }
+    };
+
+    Task() = default;
+    /// What is over, with its result.
+    static Task over(int error) {
+        Task task;
+        task.result_ = error;
+        return task;
+    }
+    Task(Task&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)), result_(other.result_) {}
+    Task& operator=(Task&& other) noexcept {
+        if (this != &other) {
+            if (handle_) handle_.destroy();
+            handle_ = std::exchange(other.handle_, nullptr);
+            result_ = other.result_;
+        }
+        return *this;
+    }
+    ~Task() {
+        if (handle_) handle_.destroy();
+    }
+
+    /// The frame, for whoever starts the task; none if it is over already.
+    Handle handle() const { return handle_; }
+    /// The result of what is over already.
+    int result() const { return result_; }
+
+    struct Awaiter {
+        Handle handle;
+        int result;
+        bool await_ready() const noexcept { return !handle; }
+        std::coroutine_handle<> await_suspend(std::coroutine_handle<> awaiting) const noexcept {
+            handle.promise().continuation = awaiting;
+            return handle;
+        }
+        int await_resume() const noexcept { return handle ? handle.promise().result : result; }
+    };
+    Awaiter operator co_await() const noexcept { return Awaiter{handle_, result_}; }
+
+  private:
+    explicit Task(Handle handle) : handle_(handle) {}
+    Handle handle_;
+    int result_ = MPI_SUCCESS;
+};
+
+}  // namespace starling::collective

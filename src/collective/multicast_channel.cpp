@@ -1,0 +1,64 @@
+#include "collective/multicast_channel.h"
+
+#include "base/config.h"
+#include "base/hash.h"
+
+namespace starling::collective {
+
+namespace {
+
+/// Collective calls after which a communicator is taken to be worth a group: those that come and go with few calls cost nothing then.
+constexpr int kWorthAfter = 4;
+
+Multicast scheme_of(const comm::Comm& comm) {
+    const Multicast all = config().multicast;
+    return all == Multicast::off || comm.hints.multicast == Multicast::automatic ? all : comm.hints.multicast;
+}
+
+/// Context ids are unique in a process, not among disjoint communicators that came out of one split, nor for the sides of an
+/// inter-communicator; with the first member they are.
+uint64_t context_of(const comm::Comm& comm, const link::Process& first) {
+    return hash_on(hash_on(hash_on(kEmptyHash, comm.context()), first.job->address().id), first.rank);
+}
+
+}  // namespace
+
+int ChannelCast::first_call(const comm::Comm& comm) {
+    if (config().encryption) return kNever;  // a group's seal does not tell its members from each other
+    switch (scheme_of(comm)) {
+        case Multicast::off:
+            return kNever;
+        case Multicast::automatic:
+            return kWorthAfter;
+        default:
+            return 0;
+    }
+}
+
+ChannelCast::ChannelCast(const comm::Comm& comm, const std::vector<int>& leaders, int mine) {
+    if (mine < 0) return;
+    std::vector<link::Process> members;
+    members.reserve(leaders.size());
+    for (const int leader : leaders) members.push_back(comm.collective.roster().at(leader));
+    channel_ = multicast::open(members, static_cast<uint32_t>(mine), context_of(comm, members.front()), scheme_of(comm));
+}
+
+ChannelCast::~ChannelCast() {
+    if (channel_) multicast::close(*channel_);
+}
+
+bool ChannelCast::start_send(multicast::Send& send, uint64_t call, const void* data, uint64_t bytes) {
+    return channel_ && multicast::start_send(*channel_, send, call, data, bytes);
+}
+
+void ChannelCast::start_receive(multicast::Receive& receive, int sender, uint64_t call, void* memory, uint64_t bytes) {
+    if (channel_) multicast::start_receive(*channel_, receive, static_cast<uint32_t>(sender), call, memory, bytes);
+}
+
+bool ChannelCast::withdraw(multicast::Receive& receive) { return !channel_ || multicast::withdraw(receive); }
+
+void ChannelCast::refuse(multicast::Receive& receive) {
+    if (channel_) multicast::refuse(receive);
+}
+
+}  // namespace starling::collective

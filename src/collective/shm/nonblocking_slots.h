@@ -1,0 +1,150 @@
+// Lanes of a node stage: small operations that are under way at a time.
+//
+// Lane operations have numbers of their own, drawn in the order of the calls, which all members make alike. Each number has a
+// lane, used again kLanes numbers later, when everyone has finished what was there. So an operation writes as soon as it is
+// called and is over as soon as the others have called it, in whatever order; one look finds many that are over, and who has
+// the core once finishes all that the others have written meanwhile.
+#pragma once
+
+#include <cstdint>
+
+#include "collective/shm/operation_queue.h"
+#include "collective/shm/operation_step.h"
+
+namespace starling::collective {
+
+template <class Stage>
+class NodeLanes;
+
+/// One operation in its lane, as protocols see it.
+template <class Stage>
+class LaneStep : public NodeStep<LaneStep<Stage>, LaneLayout> {
+    using Step = NodeStep<LaneStep, LaneLayout>;
+
+  public:
+    LaneStep(NodeLanes<Stage>& lanes, const Stage& stage, const LaneLayout& layout, uint32_t number)
+        : Step(layout, stage.participants(), stage.me(), stage.few(), number), lanes_(lanes) {}
+    auto& sync() const { return lanes_.stage().sync(); }
+    bool looks_at_once() const { return lanes_.line_.none(); }
+    void read_nothing() {
+        if (lanes_.has_finished(Step::sequence_)) sync().store(Step::layout_.done(Step::me_), lanes_.finished());
+    }
+    void finish() {
+        if (!lanes_.has_finished(Step::sequence_)) return;
+        sync().publish(Step::layout_.done(Step::me_), lanes_.finished());
+        if (sync().load(Step::layout_.done_waiters()) != 0) [[unlikely]]
+            sync().wake_all();
+    }
+    /// Those before it may yet be under way.
+    void note_meeting() {}
+
+  private:
+    friend NodeLanes<Stage>;
+    NodeLanes<Stage>& lanes_;
+};
+
+template <class Stage>
+class NodeLanes {
+  public:
+    NodeLanes(Stage& stage, std::byte* base, uint32_t first)
+        : stage_(stage),
+          layout_(base, stage.participants()),
+          first_(first),
+          drawn_(first),
+          finished_(first),
+          finished_by_all_(first) {}
+
+    Stage& stage() const { return stage_; }
+    const LaneLayout& layout() const { return layout_; }
+    /// Whether a lane holds an operation: the same for all participants.
+    template <class Operation>
+    bool holds(const Operation& operation) const {
+        if constexpr (requires { operation.room_bytes(); })
+            return operation.room_bytes() <= LaneLayout::payload(stage_.participants());
+        else
+            return false;
+    }
+    /// The number of the next operation: drawn where all draw it in the same order. It is to be driven, whenever.
+    uint32_t draw() {
+        if (++drawn_ % kRenewEvery == 0) [[unlikely]]
+            renew_all();
+        return drawn_;
+    }
+
+    /// Takes an operation that a lane holds to its end, awaited.
+    template <class Operation>
+    Task drive(uint32_t number, Operation operation) {
+        using Step = LaneStep<Stage>;
+        Step step(*this, stage_, layout_, number);
+        if (stage_.broken()) co_return stage_.gone();
+        if (!is_free(number)) {
+            const NodeWait what{NodeWait::Who::readers, number - LaneLayout::kLanes, 0, stage_.participants()};
+            const int error = co_await until_free(
+                layout_, stage_.sync(), [this, number] { return is_free(number); }, what);
+            if (error != MPI_SUCCESS) co_return stage_.gone();
+        }
+        Step::find_room(operation, step);
+        // Of those that wait for others the first looks: what is behind it comes later as a rule, and a line that is looked at
+        // before it is written has to be taken from here again.
+        Turn in_line;
+        if (!operation.put(step)) {
+            in_line.take(line_);
+            co_await in_line;
+            const auto ready = [&] { return operation.here(step); };
+            auto others = stage_.sync().until(ready, operation.waits_for(step), layout_);
+            const bool here = co_await others;
+            if (!here) co_return stage_.gone();
+        }
+        int error = operation.take(step);
+        Step::has_next(operation, error);
+        co_return error;
+    }
+
+    /// For the stage, which leaves.
+    void leave(uint32_t never) {
+        if (drawn_ != first_) stage_.sync().publish(layout_.done(stage_.me()), drawn_ + never);
+    }
+
+  private:
+    friend LaneStep<Stage>;
+
+    /// I have finished an operation. Whether there is so much more to say than I have said that it is worth it: nobody need wait
+    /// for a lane until most of them are in use.
+    bool has_finished(uint32_t number) {
+        const auto bit = [](uint32_t of) { return uint64_t{1} << of % LaneLayout::kLanes; };
+        ahead_ |= bit(number);
+        const uint32_t before = finished_ / kTellEvery;
+        while (ahead_ & bit(finished_ + 1)) ahead_ &= ~bit(++finished_);
+        return finished_ / kTellEvery != before && !stage_.broken();
+    }
+    uint32_t finished() const { return finished_; }
+    [[gnu::cold, gnu::noinline]] void renew_all() {
+        finished_by_all_ = finished_by_all(layout_, stage_.sync(), stage_.participants(), stage_.me(), finished_);
+        for (uint32_t lane = 0; lane < LaneLayout::kLanes; ++lane)
+            renew(layout_.slot(stage_.me(), lane), stage_.sync(), drawn_, finished_by_all_);
+    }
+
+    bool is_free(uint32_t number) {
+        const uint32_t most = finished_by_all_ + LaneLayout::kLanes;
+        if (Stage::reached(most, number)) return true;
+        // Of those that wait the first looks for all.
+        if (number != most + 1) return false;
+        finished_by_all_ = finished_by_all(layout_, stage_.sync(), stage_.participants(), stage_.me(), finished_);
+        return finished_by_all_ + LaneLayout::kLanes != most;
+    }
+
+    /// Operations that are told to be finished at a time.
+    static constexpr uint32_t kTellEvery = LaneLayout::kLanes / 4;
+
+    Stage& stage_;
+    LaneLayout layout_;
+    const uint32_t first_;  ///< where numbers begin
+    uint32_t drawn_;
+    uint32_t finished_;   ///< all up to this one I have
+    uint64_t ahead_ = 0;  ///< and these of the next, a bit for each lane
+    static_assert(LaneLayout::kLanes == 64);
+    uint32_t finished_by_all_;
+    Turns line_;  ///< who waits for others
+};
+
+}  // namespace starling::collective

@@ -1,0 +1,277 @@
+#include "collective/shm/operations.h"
+
+#include "collective/shm/local_reduction.h"
+#include "collective/shm/pipelined.h"
+#include "collective/shm/protocols.h"
+#include "progress/blocking_wait.h"
+
+namespace starling::collective::node {
+
+namespace {
+
+constexpr uint64_t kFoldedByAll = 16 * 1024;
+/// A piece of a broadcast among few: they read one while the root writes the next.
+constexpr uint64_t kBcastPiece = 16 * 1024;
+
+bool fits_slot(const Node& node, uint64_t bytes) { return bytes <= NodeLayout::slot_payload(node.participants()); }
+
+/// No data: one half of a barrier.
+struct Nothing {
+    static uint32_t bytes() { return 0; }
+    static uint32_t room_bytes() { return 0; }
+    static void write(EngineSync&, std::byte*) {}
+    static int read(auto) { return MPI_SUCCESS; }
+};
+
+struct Broadcast {
+    void* buffer;
+    int64_t count;
+    const Datatype& type;
+    uint32_t bytes() const { return bytes_of(type, count); }
+    uint32_t room_bytes() const { return bytes(); }
+    void write(EngineSync& sync, std::byte* payload) const { pack(sync, type, count, buffer, payload); }
+    int read(const std::byte* payload) const {
+        unpack(type, count, buffer, payload);
+        return MPI_SUCCESS;
+    }
+};
+
+struct BroadcastPieces {
+    void* buffer;
+    int64_t count;
+    const Datatype& type;
+    uint64_t most, total = datatype::packed_size(type, count), from = 0;
+
+    uint32_t bytes() const { return static_cast<uint32_t>(std::min(total - from, most)); }
+    // On a crowded core readers had better come once, when all is there.
+    bool more() const {
+        return from + bytes() < total && from / most % (NodeLayout::kRingBuffers / 2) != 0 && progress::core_is_crowded();
+    }
+    void write(EngineSync& sync, std::byte* room) const {
+        datatype::pack(sync.copies, type, count, buffer, from, room, bytes(), sync.into_room);
+    }
+    int read(const std::byte* room) const {
+        datatype::unpack(type, count, buffer, from, room, bytes());
+        return MPI_SUCCESS;
+    }
+    bool next(int error) {
+        from += most;
+        return error == MPI_SUCCESS && from < total;
+    }
+};
+
+/// Operands of a reduction that fit into slots.
+struct Operands {
+    const void* input;
+    void* receive;
+    int64_t count;
+    const Datatype& type;
+    const Op& op;
+    Range range;  ///< whose operands are reduced
+    uint32_t size = bytes_of(type, count);
+
+    uint32_t bytes() const { return size; }
+    uint32_t bytes(int) const { return size; }
+    uint32_t room_bytes() const { return size; }
+    void write(EngineSync& sync, std::byte* payload) const { pack(sync, type, count, input, payload); }
+    int read(auto slot) const { return fold(slot, range, receive, count, type, op); }
+};
+
+/// The last to come reduces for all. The low side's reduction lies first, the high side's behind, on lines of its own.
+struct Sums {
+    const void* input;
+    void* receive;
+    int64_t count;
+    const Datatype& type;
+    const Op& op;
+    Summands summands;
+
+    uint32_t bytes() const { return bytes_of(type, count); }
+    uint32_t room_bytes() const { return bytes(); }
+    size_t place(int group) const {
+        return static_cast<size_t>(group) * ((bytes() + sizeof(NodeLayout::Line) - 1) & ~(sizeof(NodeLayout::Line) - 1));
+    }
+    void write(EngineSync& sync, std::byte* payload) const { pack(sync, type, count, input, payload); }
+    int combine(EngineSync& sync, auto slot, std::byte* result) const {
+        int error = MPI_SUCCESS;
+        for (int i = 0; i < summands.groups && error == MPI_SUCCESS; ++i)
+            error = fold_packed(sync, slot, summands.group[i], result + place(i), count, type, op);
+        return error;
+    }
+    int read(const std::byte* result) const {
+        unpack(type, count, receive, result + place(summands.wanted));
+        return MPI_SUCCESS;
+    }
+};
+
+struct Gathered {
+    const void* send;
+    int64_t count;
+    const Datatype& type;
+    Blocks receive;
+    Range range;
+    int me;
+    uint32_t block;
+
+    uint32_t bytes() const { return block; }
+    uint32_t room_bytes() const { return block; }
+    void write(EngineSync& sync, std::byte* payload) const {
+        if (send != MPI_IN_PLACE) pack(sync, type, count, send, payload);
+    }
+    int read(auto slot) const {
+        for (int i = range.first; i < range.last; ++i) {
+            const int rank = i - range.first;
+            if (send != MPI_IN_PLACE || i != me) unpack(receive.type(rank), receive.count(rank), receive.at(rank), slot(i));
+        }
+        return MPI_SUCCESS;
+    }
+};
+
+struct Scattered {
+    Blocks send;
+    void* receive;
+    int64_t count;
+    const Datatype& type;
+    Range range;
+    int me;
+    bool is_root;
+    uint32_t block;
+
+    uint32_t bytes() const { return block; }
+    uint64_t room_bytes() const { return static_cast<uint64_t>(range.last - range.first) * block; }
+    void write(EngineSync& sync, std::byte* payload) const {
+        for (int i = 0; i < range.last - range.first; ++i, payload += block)
+            pack(sync, send.type(i), send.count(i), send.at(i), payload);
+    }
+    int read(const std::byte* payload) const {
+        unpack(type, count, receive, payload + static_cast<size_t>(me - range.first) * block);
+        return MPI_SUCCESS;
+    }
+    /// The root's own block goes no such way.
+    bool next(int& error) const {
+        const int mine = me - range.first;
+        if (is_root && range.has(me) && receive != MPI_IN_PLACE && error == MPI_SUCCESS)
+            error = datatype::copy(send.type(mine), send.count(mine), send.at(mine), type, count, receive);
+        return false;
+    }
+};
+
+struct Gathers {
+    Gathering gathering;
+    uint32_t bytes(int participant) const { return static_cast<uint32_t>(gathering.bytes(participant)); }
+    uint64_t room_bytes() const { return gathering.longest(); }
+    void write(EngineSync& sync, std::byte* payload) const { gathering.write(sync, 0, gathering.mine, payload); }
+    int read(auto slot) const {
+        gathering.read(slot, 0, gathering.theirs);
+        return MPI_SUCCESS;
+    }
+};
+
+struct Exchanged {
+    Blocks send, receive;
+    int me, n;
+    uint32_t block = static_cast<uint32_t>(receive.bytes(0));
+
+    uint32_t bytes(int) const { return block; }
+    uint64_t room_bytes() const { return static_cast<uint64_t>(n) * block; }
+    void write(EngineSync& sync, std::byte* payload) const {
+        for (int i = 0; i < n; ++i, payload += block) pack(sync, send.type(i), send.count(i), send.at(i), payload);
+    }
+    int read(auto slot) const {
+        for (int i = 0; i < n; ++i)
+            unpack(receive.type(i), receive.count(i), receive.at(i), slot(i) + static_cast<size_t>(me) * block);
+        return MPI_SUCCESS;
+    }
+};
+
+}  // namespace
+
+Task barrier(const NodeDriver& on) { return on(protocol::Barrier{}); }
+
+Task arrive(const NodeDriver& on) {
+    return on(protocol::ToRoot<Nothing>{{}, kind_of(Kind::barrier), 0, 0, on.node().participants()});
+}
+
+Task release(const NodeDriver& on) {
+    return on(protocol::FromRoot<Nothing>{{}, kind_of(Kind::barrier), 0, on.node().me() != 0});
+}
+
+Task give_up(const NodeDriver& on, int root) { return on(protocol::FromRoot<Nothing>{{}, Node::kFailed, root, false}); }
+
+Task skip(const NodeDriver& on) { return on(protocol::Skip{}); }
+
+bool fits_room(int participants, uint64_t bytes) { return bytes <= NodeLayout::wide_payload(participants); }
+
+bool goes_in_pieces(const Datatype& type) { return type.size <= kMostElement; }
+
+Task bcast(const NodeDriver& on, int root, bool reads, void* buffer, int64_t count, const Datatype& type, bool in_one) {
+    const uint32_t kind = kind_of(Kind::bcast, root);
+    if (datatype::packed_size(type, count) <= NodeLayout::kRingPayload)
+        return on(protocol::FromRoot<Broadcast>{{buffer, count, type}, kind, root, reads});
+    const bool large = in_one || !on.node().few();
+    const uint64_t most = large ? NodeLayout::wide_payload(on.node().participants()) : kBcastPiece;
+    return on(protocol::FromRoot<BroadcastPieces, true>{{buffer, count, type, most}, kind, root, reads});
+}
+
+Task reduce(const NodeDriver& on, int root, Range range, const void* input, void* receive, int64_t count, const Datatype& type,
+            const Op& op) {
+    const uint32_t kind = kind_of(Kind::reduce, root);
+    if (!fits_slot(on.node(), datatype::packed_size(type, count)))
+        return reduce_wide(on, kind, Summands(on.node().participants()), input,
+                           Share{receive, 0, on.node().me() == root ? count : 0}, count, type, op);
+    return on(protocol::ToRoot<Operands>{{input, receive, count, type, op, range}, kind, root, range.first, range.last});
+}
+
+Task allreduce(const NodeDriver& on, const Exchange& exchange, const void* input, void* receive, int64_t count,
+               const Datatype& type, const Op& op) {
+    const uint32_t kind = kind_of(Kind::allreduce);
+    const uint64_t total = datatype::packed_size(type, count);
+    const bool few = on.node().few(), fits = fits_slot(on.node(), total);
+    // Up to here it is faster for all to do all the work than to meet once more.
+    const bool at_once = few && !exchange.inter() && total * static_cast<uint64_t>(exchange.size) <= kFoldedByAll;
+    const Summands summands(exchange);
+    if (!fits && !at_once) return reduce_wide(on, kind, summands, input, Share{receive, 0, count}, count, type, op);
+    if (!few) return on(protocol::Combine<Sums>{{input, receive, count, type, op, summands}, kind});
+    const Operands operands{input, receive, count, type, op, summands.theirs()};
+    if (fits) return on(protocol::ToAll<Operands>{operands, kind});
+    return on(protocol::ToAll<Operands, true>{operands, kind});
+}
+
+Task reduce_scatter(const NodeDriver& on, const Exchange& exchange, const void* input, void* receive, const Shares& shares,
+                    const Datatype& type, const Op& op) {
+    const int rank = exchange.rank - exchange.local_base;
+    const int64_t first = shares.total(rank);
+    return reduce_wide(on, kind_of(Kind::reduce_scatter), Summands(exchange), input,
+                       Share{receive, first, first + shares[rank]}, shares.total(exchange.local_size), type, op);
+}
+
+Task gather(const NodeDriver& on, int root, Range range, const void* send, int64_t count, const Datatype& type,
+            const Blocks& receive) {
+    const int me = on.node().me();
+    const auto block = static_cast<uint32_t>(me == root ? receive.bytes(0) : datatype::packed_size(type, count));
+    return on(protocol::ToRoot<Gathered>{
+        {send, count, type, receive, range, me, block}, kind_of(Kind::gather, root), root, range.first, range.last});
+}
+
+Task scatter(const NodeDriver& on, int root, Range range, const Blocks& send, void* receive, int64_t count,
+             const Datatype& type) {
+    const int me = on.node().me();
+    const auto block = static_cast<uint32_t>(me == root ? send.bytes(0) : datatype::packed_size(type, count));
+    return on(protocol::FromRoot<Scattered>{
+        {send, receive, count, type, range, me, me == root, block}, kind_of(Kind::scatter, root), root, range.has(me)});
+}
+
+Task allgather(const NodeDriver& on, const Exchange& exchange, const void* send, int64_t count, const Datatype& type,
+               const Blocks& receive) {
+    const Gathering gathering(exchange, send, count, type, receive);
+    if (!fits_slot(on.node(), gathering.longest())) return allgather_wide(on, gathering);
+    return on(protocol::ToAll<Gathers>{{gathering}, kind_of(Kind::allgather)});
+}
+
+Task alltoall(const NodeDriver& on, const Blocks& send, const Blocks& receive) {
+    const auto n = static_cast<uint64_t>(on.node().participants());
+    if (!fits_slot(on.node(), receive.bytes(0) * n)) return alltoall_wide(on, send, receive);
+    return on(protocol::ToAll<Exchanged>{{send, receive, on.node().me(), on.node().participants()}, kind_of(Kind::alltoall)});
+}
+
+}  // namespace starling::collective::node

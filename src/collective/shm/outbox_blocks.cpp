@@ -1,0 +1,44 @@
+#include "collective/shm/outbox_blocks.h"
+
+#include <algorithm>
+
+#include "link/peer.h"
+#include "link/transports.h"
+
+namespace starling::collective {
+
+bool is_gone(const link::Process& process) {
+    if (process.job->dead()) return true;
+    if (!process.job->segment().header().recovers) return false;
+    const link::Peer* peer = process.job->peer_if_met(process.rank);
+    return peer && peer->dead;
+}
+
+NodeLender::NodeLender(const NodeLayout& layout, std::vector<link::Process> participants, int64_t offset, AreaUse use,
+                       bool leads)
+    : layout_(layout), participants_(std::move(participants)), offset_(offset), use_(use), leads_(leads) {
+    for (const link::Process& process : participants_) holds_.emplace_back(process.job);
+}
+
+NodeLender::~NodeLender() {
+    if (offset_ == kNoArea) return;
+    layout_.detached().fetch_add(1);
+    if (leads_) retire_area(offset_, static_cast<int>(participants_.size()), use_);
+}
+
+std::byte* NodeLender::lend(uint32_t bytes, uint64_t number, uint32_t finished, uint32_t& place) {
+    pass(number, finished);
+    uint32_t offset = 0;
+    std::byte* room = link::shared_memory().lending().lend(*this, bytes, number, offset);
+    place = room ? offset + 1 : NodeLayout::kNowhere;
+    return room;
+}
+
+void NodeLender::look() {
+    uint64_t least = ~uint64_t{0};
+    for (size_t i = 0; i < participants_.size(); ++i)
+        if (!is_gone(participants_[i])) least = std::min(least, whole(layout_.done(static_cast<int>(i)).load()));
+    set_back(least);
+}
+
+}  // namespace starling::collective

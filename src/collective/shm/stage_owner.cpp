@@ -1,0 +1,261 @@
+#include "collective/shm/stage_owner.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/counter_start.h"
+#include "collective/algorithms.h"
+#include "collective/channel_exchange.h"
+#include "collective/collective_request.h"
+#include "link/peer.h"
+#include "link/transports.h"
+#include "message/receive.h"
+#include "progress/blocking_wait.h"
+#include "progress/engine.h"
+#include "progress/flag_wait.h"
+#include "transport/shm/region.h"
+
+namespace starling::collective {
+
+namespace {
+
+/// Participants up to which rooms come from outboxes.
+constexpr int kMostLend = 4;
+
+}  // namespace
+
+bool EngineSync::add_participant(const link::Process& process) {
+    if (process.job->dead() || process.job->map() != MPI_SUCCESS) return false;
+    participants_.push_back(process);
+    const shm::Region region(process.job->segment().region(process.rank));
+    doorbells_.push_back(&region.doorbell());
+    outboxes_.push_back(region.outbox());
+    if (process.job != link::self().job && std::find(other_jobs_.begin(), other_jobs_.end(), process.job) == other_jobs_.end())
+        other_jobs_.push_back(process.job);
+    if (process.job->segment().header().recovers) mortals_.push_back(process);
+    return true;
+}
+
+EngineSync EngineSync::same() const {
+    EngineSync other(me_);
+    other.doorbells_ = doorbells_;
+    other.outboxes_ = outboxes_;
+    other.participants_ = participants_;
+    other.other_jobs_ = other_jobs_;
+    other.mortals_ = mortals_;
+    return other;
+}
+
+std::byte* EngineSync::area_at(int64_t offset) const {
+    const link::Process& leader = participants_[0];
+    return shm::Region(leader.job->segment().region(leader.rank)).collective() + offset;
+}
+
+void EngineSync::use_area(std::byte* area, int64_t offset, AreaUse use) {
+    const int n = participants();
+    tells.area = area;
+    lends_ = n <= kMostLend && use != AreaUse::meetings;
+    lender = std::make_unique<NodeLender>(NodeLayout(area, n), participants_, offset, use, me_ == 0);
+}
+
+bool EngineSync::look_for_gone() const {
+    for (const link::Job* job : other_jobs_)
+        if (job->dead()) return true;
+    for (const link::Process& process : mortals_)
+        if (const link::Peer* peer = process.job->peer_if_met(process.rank); peer && peer->dead) return true;
+    return watches_elsewhere_ && message::failed_member(*tells.channel) >= 0;
+}
+
+struct EngineSync::Waiting {
+    const EngineSync& sync;
+    bool (*condition)(void*);
+    void* argument;
+    const NodeWait& what;
+    bool here = false;
+
+    bool operator()() { return (here = condition(argument)) || sync.someone_gone(); }
+};
+
+template <class Layout>
+void EngineSync::tell_missing(const NodeWait& what, const Layout& layout, progress::Teller& teller) const {
+    const auto n = static_cast<int>(participants_.size());
+    const auto missing = [&](int i) {
+        if (i == me_ || i >= n) return;
+        Account::Operation member{};
+        member.kind = Account::Kind::member;
+        member.flags = Account::kOfCollective;
+        member.rank = i;
+        member.context = tells.channel->context();
+        member.peer = participants_[static_cast<size_t>(i)].rank;
+        member.peer_job = participants_[static_cast<size_t>(i)].job->address().id;
+        teller.waits_for(member, nullptr);
+    };
+    if (what.who == NodeWait::Who::root) missing(what.first);
+    if (what.who == NodeWait::Who::everyone) teller.for_everyone();
+    const bool writers = what.who == NodeWait::Who::writers;
+    if (!writers && what.who != NodeWait::Who::readers) return;
+    for (int i = what.first; i < what.last; ++i) {
+        const int who = what.participant(i);
+        const uint32_t there = writers ? layout.slot(who, what.sequence).sequence.load() : layout.done(who).load();
+        if (!Node::reached(there, what.sequence)) missing(who);
+    }
+}
+template void EngineSync::tell_missing(const NodeWait&, const NodeLayout&, progress::Teller&) const;
+template void EngineSync::tell_missing(const NodeWait&, const LaneLayout&, progress::Teller&) const;
+
+bool EngineSync::wait_long(bool (*condition)(void*), void* argument, const NodeWait& what) const {
+    Waiting ready{*this, condition, argument, what};
+    const progress::WaitSite site{
+        nullptr, progress::Expected::soon, [](const void* a, progress::Teller& teller) {
+            const auto& waiting = *static_cast<const Waiting*>(a);
+            waiting.sync.tell_call(teller);
+            waiting.sync.tell_missing(
+                waiting.what, NodeLayout(waiting.sync.tells.area, static_cast<int>(waiting.sync.participants_.size())), teller);
+        }};
+    for (int i = 0; i < progress::kCrowdedYields && progress::core_is_crowded(); ++i) {
+        if (!progress::yield_core()) break;
+        if (ready()) return ready.here;
+        progress::poll();
+    }
+    if (!ready()) progress::wait_for_flags(ready, site);
+    return ready.here;
+}
+
+namespace {
+
+/// What a member knows when all have told each other whether they can reach the leader's area.
+struct Reach {
+    int64_t offset;  ///< of the area; negative: there is none
+    int mine = 1;    ///< whether I have heard of it and can reach all
+    int of_all = 0;  ///< whether I know that all can
+};
+
+/// Errors stay in `reach`.
+Task ask_all(View v, Reach& reach) {
+    v.note(co_await bcast_binomial(v, &reach.offset, 1, datatype::predefined(MPI_INT64_T), 0));
+    if (v.error != MPI_SUCCESS || reach.offset < 0) reach.mine = 0;
+    int least = reach.mine;
+    v.note(co_await allreduce_recursive_doubling(v, MPI_IN_PLACE, &least, 1, datatype::predefined(MPI_INT),
+                                                 datatype::predefined(MPI_MIN)));
+    reach.of_all = v.error == MPI_SUCCESS && least;
+    co_return MPI_SUCCESS;
+}
+
+/// Whether the area is used: the same for all members. Where one of them dies while they ask, some may know that all can reach it and
+/// others may not, but then all have heard where it is; so the first who says it there says it for all.
+bool decide(const NodeLayout& area, const Reach& reach) {
+    enum : uint32_t { undecided, used, unused };
+    if (!reach.mine) return false;
+    uint32_t verdict = undecided;
+    if (area.verdict().compare_exchange_strong(verdict, reach.of_all ? used : unused)) return reach.of_all;
+    return verdict == used;
+}
+
+// Where one member sees another host, every member does.
+bool all_here(const message::Roster& members, int n) {
+    for (int i = 0; i < n; ++i) {
+        const link::Process& process = members.at(i);
+        if (process.job->map() != MPI_SUCCESS || !process.job->segment().is_local(process.rank)) return false;
+    }
+    return true;
+}
+
+}  // namespace
+
+NodeOwner::~NodeOwner() {
+    if (!node_) return;
+    node_->leave();
+    link::shared_memory().lending().end_loans(std::move(node_->sync().lender));
+}
+
+void NodeOwner::wait_for_turns() {
+    const progress::WaitSite site{nullptr, progress::Expected::soon, [](const void* a, progress::Teller& teller) {
+                                      const EngineSync& sync = static_cast<const NodeOwner*>(a)->node_->sync();
+                                      sync.tell_call(teller);
+                                      sync.tell_awaited(teller);
+                                  }};
+    progress::wait_until([](void* a) { return static_cast<NodeOwner*>(a)->turns_.none(); }, this, site);
+}
+
+Task NodeOwner::make(comm::Comm& comm, Exchange& exchange) {
+    if (tried_) return Task::over(MPI_SUCCESS);
+    tried_ = true;
+    std::vector<int> members;
+    int me = exchange.rank;
+    if (const HostMap* hosts = exchange.inter() ? nullptr : exchange.hosts()) {
+        members = hosts->mine;
+        me = hosts->my_place;
+    } else if (exchange.size <= NodeLayout::kMost && all_here(comm.collective.roster(), exchange.size)) {
+        members.resize(static_cast<size_t>(exchange.size));
+        std::iota(members.begin(), members.end(), 0);
+    } else {
+        return Task::over(MPI_SUCCESS);
+    }
+    // Drawn by all members alike, though on some hosts there may be nothing to agree on.
+    const View all = View::all(exchange);
+    exchange.last_was_own();
+    const auto n = static_cast<int>(members.size());
+    if (n == 1 || n > NodeLayout::kMost) return Task::over(MPI_SUCCESS);
+    return make_of(comm, exchange, std::move(members), me, all);
+}
+
+Task NodeOwner::make_of(comm::Comm& comm, Exchange& exchange, std::vector<int> members, int me, View all) {
+    const auto n = static_cast<int>(members.size());
+    const bool of_plan = &exchange != &exchange_of(comm);
+    const bool is_world = &comm == comm::world() && !of_plan;
+    const message::Roster& roster = comm.collective.roster();
+    EngineSync sync(me);
+    Reach reach{kWorldArea};
+    for (int i = 0; i < n && reach.mine; ++i) reach.mine = sync.add_participant(roster.at(members[static_cast<size_t>(i)]));
+    const AreaUse use = of_plan ? AreaUse::plan : AreaUse::communicator;
+    const bool leads = !is_world && me == 0;
+    if (!is_world) {
+        reach.offset = leads ? allocate_area(n, use) : 0;
+        const int64_t allocated = reach.offset;
+        co_await ask_all(all.of(members, me), reach);
+        const link::Process leader = roster.at(members[0]);
+        const shm::Region region(leader.job->segment().region(leader.rank));
+        const NodeLayout area(region.collective() + reach.offset, n);
+        if (!decide(area, reach)) {
+            // Nobody uses it; it is there until all have looked.
+            if (leads ? allocated >= 0 : reach.mine) area.detached().fetch_add(1);
+            if (leads && allocated >= 0) retire_area(allocated, n, use);
+            co_return MPI_SUCCESS;
+        }
+    }
+    std::byte* const area = sync.area_at(reach.offset);
+    // The world's area lasts as long as the process.
+    sync.use_area(area, is_world ? kNoArea : reach.offset, use);
+    start(std::move(sync), comm, exchange, is_world ? 0 : kCounterStart);
+    co_return MPI_SUCCESS;
+}
+
+void NodeOwner::start(EngineSync&& sync, comm::Comm& comm, Exchange& exchange, uint32_t first) {
+    const int n = sync.participants(), me = sync.me();
+    sync.tells.channel = &comm.collective;
+    sync.tells.exchange = &exchange;
+    is_part_ = n < exchange.size;
+    if (is_part_) sync.watch_elsewhere();
+    std::byte* const area = sync.tells.area;
+    node_ = std::make_unique<Node>(area, n, me, std::move(sync), first);
+}
+
+int64_t NodeOwner::allocate_next() const {
+    const Node* first = node_of_all();
+    return first && first->me() == 0 ? allocate_area(first->participants(), AreaUse::meetings) : kNoArea;
+}
+
+void NodeOwner::meet_as(const NodeOwner& first, comm::Comm& comm, Exchange& exchange, int64_t offset) {
+    tried_ = true;
+    EngineSync sync = first.node_->sync().same();
+    sync.use_area(sync.area_at(offset), offset, AreaUse::meetings);
+    start(std::move(sync), comm, exchange, kCounterStart);
+}
+
+void NodeOwner::give_up_next(int64_t offset) const {
+    const Node& first = *node_;
+    NodeLayout(first.sync().area_at(offset), first.participants()).detached().fetch_add(1);
+    if (first.me() == 0) retire_area(offset, first.participants(), AreaUse::meetings);
+}
+
+}  // namespace starling::collective

@@ -1,0 +1,208 @@
+// The node stage of a communicator.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <variant>
+#include <vector>
+
+#include "base/copy.h"
+#include "base/list.h"
+#include "collective/core/exchange.h"
+#include "collective/core/operation_label.h"
+#include "collective/core/view.h"
+#include "collective/shm/outbox_blocks.h"
+#include "collective/shm/stage.h"
+#include "comm/comm.h"
+#include "job/doorbell.h"
+#include "progress/blocking_wait.h"
+#include "progress/flag_wait.h"
+#include "transport/shm/outbox.h"
+
+namespace starling::collective {
+
+/// How processes of one machine see each other's words: through the engine, which keeps other communication
+/// going and notices jobs that are gone.
+class EngineSync {
+    /// An operation that is awaited.
+    struct Awaited {
+        ListHook hook;
+        const NodeWait what;
+        const std::variant<NodeLayout, LaneLayout> layout;
+    };
+
+  public:
+    explicit EngineSync(int me) : me_(me), awaited_(std::make_unique<List<Awaited, &Awaited::hook>>()) {}
+    /// Another one of the same participants.
+    EngineSync same() const;
+
+    /// Adds the next participant; false if its job is gone.
+    bool add_participant(const link::Process& process);
+
+    CopyPath copies;                                   ///< into what all read
+    CopyPath::Into into_room = CopyPath::Into::again;  ///< the room that was given last
+    std::unique_ptr<NodeLender> lender;
+
+    /// What an operation that waits is part of, for those who look from outside.
+    struct Tells {
+        message::Channel* channel = nullptr;
+        const Exchange* exchange = nullptr;
+        std::byte* area = nullptr;
+    } tells;
+    /// Tells which call waits: the last one.
+    void tell_call(progress::Teller& teller) const { teller.in_collective(tells.channel->context(), tells.exchange->calls()); }
+    /// Tells whom the operation that is awaited now, of several the first, waits for.
+    void tell_awaited(progress::Teller& teller) const {
+        if (const Awaited* first = awaited_->front())
+            std::visit([&](const auto& layout) { tell_missing(first->what, layout, teller); }, first->layout);
+    }
+
+    uint32_t load(const std::atomic<uint32_t>& word) const { return word.load(); }
+    void store(std::atomic<uint32_t>& word, uint32_t value) const { word.store(value, std::memory_order_release); }
+    void publish(std::atomic<uint32_t>& word, uint32_t value) const { word.store(value); }
+    void fence() const { std::atomic_thread_fence(std::memory_order_seq_cst); }
+    uint32_t add(std::atomic<uint32_t>& word, uint32_t value) const { return word.fetch_add(value); }
+
+    void pass(uint64_t number, uint32_t finished) { lender->pass(number, finished); }
+    std::byte* lend(uint32_t bytes, uint64_t number, uint32_t finished, uint32_t& place) {
+        std::byte* room = lends_ ? lender->lend(bytes, number, finished, place) : nullptr;
+        into_room = room ? CopyPath::Into::rotation : CopyPath::Into::again;
+        return room;
+    }
+    std::byte* lent(int participant, uint32_t place) const {
+        return outboxes_[static_cast<size_t>(participant)] + (place - 1) % shm::kOutboxBytes;
+    }
+    /// The communicator has members on other hosts as well. Where one of those fails the members here may go different ways, each by
+    /// what it knew: who waits for one that lives might wait for ever.
+    void watch_elsewhere() { watches_elsewhere_ = true; }
+    /// When all participants are known. `offset`: as NodeLender's.
+    void use_area(std::byte* area, int64_t offset, AreaUse use);
+    std::byte* area_at(int64_t offset) const;
+    int participants() const { return static_cast<int>(participants_.size()); }
+    int me() const { return me_; }
+
+    void wake(int participant) const {
+        job::Doorbell* doorbell = doorbells_[static_cast<size_t>(participant)];
+        if (doorbell->sleeping.load() != 0) [[unlikely]]
+            job::ring(*doorbell);
+    }
+    void wake_all() const {
+        for (int i = 0; i < static_cast<int>(doorbells_.size()); ++i)
+            if (i != me_) wake(i);
+    }
+
+    template <class Condition>
+    bool wait(Condition condition, const NodeWait& what) const {
+        for (int i = progress::core_is_crowded() ? progress::kFlagSpins - 1 : 0; i < progress::kFlagSpins; ++i) {
+            if (condition()) return true;
+            __builtin_ia32_pause();
+        }
+        return wait_long([](void* c) { return (*static_cast<Condition*>(c))(); }, &condition, what);
+    }
+
+    /// Awaits a condition: `const bool here = co_await until`.
+    template <class Condition>
+    class Until {
+      public:
+        Until(EngineSync& sync, const Condition& condition, const NodeWait& what, const auto& layout)
+            : sync_(sync), condition_(condition), awaited_{{}, what, layout} {}
+        Until(const Until&) = delete;
+        bool await_ready() { return here_ = condition_(); }
+        void await_suspend(std::coroutine_handle<> waiter) {
+            flag_.waiter = waiter;
+            sync_.awaited_->push_back(&awaited_);
+            progress::await_flags(flag_);
+        }
+        bool await_resume() {
+            awaited_.hook.unlink();
+            return here_;
+        }
+
+      private:
+        bool look() { return (here_ = condition_()) || sync_.someone_gone(); }
+        EngineSync& sync_;
+        const Condition& condition_;
+        Awaited awaited_;
+        bool here_ = false;
+        progress::FlagWait flag_{{}, [](void* until) { return static_cast<Until*>(until)->look(); }, this};
+    };
+    template <class Condition, class Layout>
+    Until<Condition> until(const Condition& condition, const NodeWait& what, const Layout& layout) {
+        return Until<Condition>(*this, condition, what, layout);
+    }
+
+  private:
+    struct Waiting;
+    bool wait_long(bool (*condition)(void*), void* argument, const NodeWait& what) const;
+    bool someone_gone() const { return (!other_jobs_.empty() || !mortals_.empty() || watches_elsewhere_) && look_for_gone(); }
+    bool look_for_gone() const;
+    template <class Layout>
+    void tell_missing(const NodeWait& what, const Layout& layout, progress::Teller& teller) const;
+
+    int me_;
+    std::unique_ptr<List<Awaited, &Awaited::hook>> awaited_;
+    bool lends_ = false;
+    bool watches_elsewhere_ = false;
+    std::vector<job::Doorbell*> doorbells_;
+    std::vector<std::byte*> outboxes_;
+    std::vector<link::Process> participants_;
+    std::vector<const link::Job*> other_jobs_;
+    std::vector<link::Process> mortals_;  ///< participants whose jobs go on without them
+};
+
+using Node = NodeStage<EngineSync>;
+
+/// Holds a communicator's node stage: of all its members if they share a host, else of those on this host. It is made
+/// at the second collective call (for the world at the first), which the members agree on by messages.
+class NodeOwner {
+  public:
+    NodeOwner() = default;
+    NodeOwner(const NodeOwner&) = delete;
+    ~NodeOwner();
+
+    /// The stage; null where there is none, and before.
+    Node* node() const { return node_.get(); }
+    /// The same if it is of all members: an operation may be its.
+    Node* node_of_all() const { return is_part_ ? nullptr : node_.get(); }
+    /// The same if it is of those on this host, of several.
+    Node* node_of_host() const { return is_part_ ? node_.get() : nullptr; }
+    /// Who uses the stage beside the program, or will.
+    Turns& turns() { return turns_; }
+    /// Blocks until nobody does.
+    void wait_for_turns();
+    /// Those who have called while it was not known yet whether there is a stage.
+    Turns& callers() { return callers_; }
+    /// Whether node() says already what it will say to a call that is made now: to be asked by each, once. Where not, the call
+    /// takes its place among the callers and awaits, in its turn, what make() gave to the first.
+    bool is_known(const comm::Comm& comm) {
+        if (tried_ && callers_.none()) [[likely]]
+            return true;
+        return !tried_ && &comm != comm::world() && ++calls_ < 2;
+    }
+    /// What a caller has to await: of the first, over if there is nothing to agree on; of the others, over. All members call this
+    /// at the same call. `exchange`: the communicator's, or that of one of its plans, which the stage then serves alone.
+    Task make(comm::Comm& comm, Exchange& exchange);
+
+    /// An area for a stage of another communicator's with the same members, on which they will do no more than meet: where its leader
+    /// has it, and has to tell the others; kNoArea: none, or this is not the leader.
+    int64_t allocate_next() const;
+    /// That communicator's stage, from its first call on. All members call this, or none.
+    void meet_as(const NodeOwner& first, comm::Comm& comm, Exchange& exchange, int64_t offset);
+    /// Instead: it won't be made. All members call this.
+    void give_up_next(int64_t offset) const;
+
+    /// Of a neighbourhood, by place among those that I receive from: the place of what I get among those that it sends to. None
+    /// before they have told each other.
+    std::optional<std::vector<int>> places;
+
+  private:
+    Task make_of(comm::Comm& comm, Exchange& exchange, std::vector<int> members, int me, View all);
+    void start(EngineSync&& sync, comm::Comm& comm, Exchange& exchange, uint32_t first);
+
+    std::unique_ptr<Node> node_;
+    Turns turns_, callers_;
+    int calls_ = 0;
+    bool tried_ = false, is_part_ = false;
+};
+
+}  // namespace starling::collective

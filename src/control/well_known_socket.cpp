@@ -1,0 +1,234 @@
+#include "control/well_known_socket.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cctype>
+#include <cerrno>
+#include <cinttypes>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+#include "base/hash.h"
+#include "control/local_socket.h"
+
+namespace starling::control {
+
+namespace {
+
+constexpr int kPlaceMs = 1000;   ///< for a place in the queue of our own listener
+constexpr int kStrangeMs = 100;  ///< the same where it may be somebody else's
+constexpr int kFolderMs = 2000;  ///< for others of ours who are about to listen
+constexpr size_t kPlainName = 60;
+
+/// A directory that is this user's and nobody else's, as it says itself. -1 if it is none.
+int open_own_directory(int at, const char* path) {
+    const int fd = openat(at, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    struct stat status;
+    if (fd >= 0 && fstat(fd, &status) == 0 && status.st_uid == geteuid() && (status.st_mode & 077) == 0) return fd;
+    if (fd >= 0) ::close(fd);
+    return -1;
+}
+
+int open_runtime_directory() {
+    const char* told = std::getenv("XDG_RUNTIME_DIR");
+    if (told && told[0] == '/') {
+        if (const int fd = open_own_directory(AT_FDCWD, told); fd >= 0) return fd;
+    }
+    return open_own_directory(AT_FDCWD, ("/run/user/" + std::to_string(geteuid())).c_str());
+}
+
+/// The folder of our socket files. -1 if there is none; `possible` tells whether there may be.
+int open_folder(bool make, bool& possible) {
+    const int above = open_runtime_directory();
+    possible = above >= 0;
+    if (!possible) return -1;
+    if (make) mkdirat(above, "starling", 0700);
+    const int folder = open_own_directory(above, "starling");
+    ::close(above);
+    return folder;
+}
+
+/// The path through the descriptor is short, however long that of the directory is.
+bool address_in(int folder, const std::string& name, sockaddr_un& address) {
+    address = {};
+    address.sun_family = AF_UNIX;
+    const int length = std::snprintf(address.sun_path, sizeof address.sun_path, "/proc/self/fd/%d/%s", folder, name.c_str());
+    return length > 0 && static_cast<size_t>(length) < sizeof address.sun_path;
+}
+
+int connect_file(int folder, const std::string& name, int wait_ms) {
+    sockaddr_un address;
+    if (!address_in(folder, name, address)) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    return connect_within(address, sizeof address, wait_ms);
+}
+
+bool lock(int folder) {
+    for (int waited = 0; flock(folder, LOCK_EX | LOCK_NB) != 0; ++waited) {
+        if (errno != EWOULDBLOCK || waited >= kFolderMs) return false;
+        usleep(1000);
+    }
+    return true;
+}
+
+/// Whether anybody listens at the file; it is removed if it is a socket of one that has died.
+bool answers(int folder, const std::string& name) {
+    const int fd = connect_file(folder, name, 0);
+    if (fd >= 0) ::close(fd);
+    if (fd >= 0 || errno == EAGAIN) return true;
+    if (errno == ECONNREFUSED) unlinkat(folder, name.c_str(), 0);
+    return false;
+}
+
+/// Those who were killed leave theirs.
+void remove_dead(int folder) {
+    DIR* entries = fdopendir(openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (!entries) return;
+    while (const dirent* entry = readdir(entries))
+        if (entry->d_type == DT_SOCK) answers(folder, entry->d_name);
+    closedir(entries);
+}
+
+int connect_abstract(const Meeting& meeting, int which) {
+    const int fd = connect_local(meeting.abstract(which), kStrangeMs / meeting.names());
+    if (fd < 0 || is_own_peer(fd, meeting.anywhere)) return fd;
+    ::close(fd);
+    errno = EPERM;
+    return -1;
+}
+
+bool same_namespace(pid_t process, const char* kind) {
+    char path[64], own[64], its[64];
+    std::snprintf(path, sizeof path, "/proc/self/ns/%s", kind);
+    const ssize_t own_length = readlink(path, own, sizeof own);
+    std::snprintf(path, sizeof path, "/proc/%d/ns/%s", process, kind);
+    const ssize_t its_length = readlink(path, its, sizeof its);
+    return own_length > 0 && own_length == its_length && std::memcmp(own, its, static_cast<size_t>(own_length)) == 0;
+}
+
+}  // namespace
+
+bool is_own_peer(int fd, bool anywhere) {
+    ucred peer{};
+    socklen_t length = sizeof peer;
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0 || length != sizeof peer || peer.uid != geteuid())
+        return false;
+    return anywhere || (peer.pid > 0 && same_namespace(peer.pid, "pid") && same_namespace(peer.pid, "user"));
+}
+
+int connect_at(const Meeting& meeting) {
+    bool possible;
+    const int folder = open_folder(false, possible);
+    if (folder >= 0) {
+        const int fd = connect_file(folder, meeting.name, kPlaceMs);
+        const int error = errno;
+        ::close(folder);
+        if (fd >= 0) return fd;
+        if (error == EAGAIN || error == EMFILE || error == ENFILE) {
+            errno = error;
+            return -1;
+        }
+    }
+    bool strange = false;
+    for (int which = 0; which < meeting.names(); ++which) {
+        const int fd = connect_abstract(meeting, which);
+        if (fd >= 0) return fd;
+        if (errno == EMFILE || errno == ENFILE) return -1;
+        strange = strange || errno == EPERM || errno == EAGAIN;
+    }
+    // Where one of ours can listen at the file all the same, it only has to be started.
+    errno = strange && meeting.spares == 0 && !possible ? EPERM : ECONNREFUSED;
+    return -1;
+}
+
+bool Doors::open(const Meeting& meeting) {
+    bool possible;
+    folder_ = open_folder(true, possible);
+    if (folder_ >= 0 && !open_file(meeting.name) && errno == EADDRINUSE) {
+        close();
+        errno = EADDRINUSE;
+        return false;
+    }
+    if (open_abstract(meeting) || (file_ >= 0 && errno != EADDRINUSE)) return true;
+    const int error = errno;
+    close();
+    errno = error;
+    return false;
+}
+
+bool Doors::open_file(const std::string& name) {
+    sockaddr_un address;
+    if (!address_in(folder_, name, address) || !lock(folder_)) return false;
+    int error = 0;
+    if (answers(folder_, name)) {
+        error = EADDRINUSE;
+    } else {
+        remove_dead(folder_);
+        file_ = listen_on(address, sizeof address);
+        if (file_ < 0) error = errno;
+    }
+    flock(folder_, LOCK_UN);
+    if (file_ >= 0) name_ = name;
+    errno = error;
+    return file_ >= 0;
+}
+
+// Whoever finds another of ours, after it has a name itself, gives way: so there are never two, whatever names other users held when
+// either looked.
+bool Doors::open_abstract(const Meeting& meeting) {
+    int error = EPERM, mine = -1;
+    for (int which = 0; which < meeting.names() && mine < 0; ++which) {
+        abstract_ = listen_local(meeting.abstract(which));
+        if (abstract_ >= 0) mine = which;
+        if (abstract_ < 0 && errno != EADDRINUSE) error = errno;
+    }
+    for (int which = 0; which < meeting.names(); ++which) {
+        const int other = which == mine ? -1 : connect_abstract(meeting, which);
+        if (other < 0) continue;
+        ::close(other);
+        errno = EADDRINUSE;
+        return false;
+    }
+    errno = error;
+    return abstract_ >= 0;
+}
+
+void Doors::close() {
+    if (file_ >= 0 && lock(folder_)) {
+        unlinkat(folder_, name_.c_str(), 0);
+        flock(folder_, LOCK_UN);
+    }
+    for (int* fd : {&file_, &abstract_, &folder_})
+        if (*fd >= 0) ::close(std::exchange(*fd, -1));
+}
+
+std::string daemon_socket_name() {
+    std::string name = "starling-" + std::to_string(geteuid()) + "-names";
+    const char* universe = std::getenv("STARLING_UNIVERSE");
+    if (!universe || !*universe) return name;
+    name.push_back('-');
+    const char* c = universe;
+    bool plain = true;
+    for (; *c && name.size() < kPlainName; ++c) {
+        const bool usual = std::isalnum(static_cast<unsigned char>(*c)) != 0 || *c == '_';
+        plain = plain && usual;
+        name.push_back(usual ? *c : '_');
+    }
+    if (plain && !*c) return name;
+    // So that no two words make one name.
+    char rest[20];
+    std::snprintf(rest, sizeof rest, "-%016" PRIx64, hash_on(kEmptyHash, universe));
+    return name + rest;
+}
+
+}  // namespace starling::control

@@ -1,0 +1,333 @@
+#include "hang/judge.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <tuple>
+
+#include "hang/text.h"
+
+namespace starling::why {
+
+namespace {
+
+using Kind = Account::Kind;
+
+constexpr size_t kMostFindings = 8, kMostNamed = 8;
+/// A wait that is younger may be over as soon as what is on its way has arrived.
+constexpr double kSettled = 0.2;
+
+bool has_ended(Doing doing) { return doing == Doing::gone || doing >= Doing::finalized; }
+
+/// What one waiting thread needs: all of these processes, or one of them, to do something.
+struct Need {
+    std::vector<size_t> ranks;  ///< places in the report
+    bool any = false;
+    bool unknown = false;  ///< it also waits for somebody that the report knows nothing of
+};
+
+class Judge {
+  public:
+    Judge(const std::vector<Rank>& ranks, uint64_t home) : ranks_(ranks), home_(home) {
+        for (size_t i = 0; i < ranks.size(); ++i) places_[ranks[i].who] = i;
+        note_collectives();
+        for (const Rank& rank : ranks) needs_.push_back(needs_of(rank));
+        find_stuck();
+    }
+
+    std::vector<std::string> all() {
+        find_disagreements();
+        find_cycles();
+        find_causes();
+        if (found_.size() > kMostFindings) {
+            const size_t more = found_.size() - kMostFindings;
+            found_.resize(kMostFindings);
+            found_.push_back(text("and %zu more findings of this kind", more));
+        }
+        return std::move(found_);
+    }
+
+    bool is_ended_awaited() const {
+        const std::map<size_t, std::vector<size_t>> waiters = waiters_by_cause();
+        return std::any_of(waiters.begin(), waiters.end(),
+                           [this](const auto& each) { return ranks_[each.first].doing == Doing::exited; });
+    }
+
+  private:
+    bool waits(size_t i) const { return ranks_[i].doing == Doing::waiting && !needs_[i].empty(); }
+    std::string named(size_t i) const { return name_of(ranks_[i].who, home_); }
+
+    std::string named(const std::vector<size_t>& places) const {
+        std::vector<std::string> names;
+        for (size_t i : places) {
+            if (names.size() == kMostNamed && places.size() > kMostNamed + 1) {
+                names.push_back(text("%zu more", places.size() - kMostNamed));
+                break;
+            }
+            names.push_back(named(i));
+        }
+        return listed(names);
+    }
+
+    // ---- who is in which collective operation
+
+    template <class Visit>
+    static void each_collective(const Rank& rank, Visit visit) {
+        if (rank.doing != Doing::waiting || !rank.told) return;
+        for (const Wait& wait : rank.told->waits)
+            if (wait.collective && wait.communicator >= 0)
+                visit(wait, rank.told->communicators[static_cast<size_t>(wait.communicator)]);
+    }
+
+    void note_collectives() {
+        for (size_t i = 0; i < ranks_.size(); ++i) {
+            each_collective(ranks_[i], [&](const Wait& wait, const Communicator& communicator) {
+                // Communicators that came out of one split share the id: their members tell them apart.
+                auto& members = inside_[{communicator.context, first_member(communicator)}];
+                members[ranks_[i].who] = wait.number;
+            });
+        }
+    }
+
+    static Process first_member(const Communicator& communicator) {
+        return communicator.runs.empty() || communicator.inter ? Process{}
+                                                               : Process{communicator.runs[0].job, communicator.runs[0].first};
+    }
+
+    // ---- who waits for whom
+
+    void add(Need& need, const Process& process) const {
+        const auto found = places_.find(process);
+        if (found == places_.end())
+            need.unknown = true;
+        else if (std::find(need.ranks.begin(), need.ranks.end(), found->second) == need.ranks.end())
+            need.ranks.push_back(found->second);
+    }
+
+    void add_members(Need& need, const Rank& rank, const Communicator& communicator) const {
+        if (communicator.runs.empty()) need.unknown = true;
+        communicator.each_member([&](const Process& member) {
+            if (member != rank.who) add(need, member);
+        });
+    }
+
+    void add_missing(Need& need, const Rank& rank, const Wait& wait, const Communicator& communicator) const {
+        const auto inside = inside_.find({communicator.context, first_member(communicator)});
+        if (communicator.runs.empty() || communicator.inter || inside == inside_.end()) {
+            need.unknown = true;
+            return;
+        }
+        communicator.each_member([&](const Process& member) {
+            if (member == rank.who) return;
+            const auto there = inside->second.find(member);
+            // Numbers wrap; who is further has been here.
+            if (there == inside->second.end() || static_cast<int32_t>(there->second - wait.number) < 0) add(need, member);
+        });
+    }
+
+    std::vector<Need> needs_of(const Rank& rank) const {
+        std::vector<Need> needs;
+        if (rank.doing != Doing::waiting || !rank.told) return needs;
+        for (const Wait& wait : rank.told->waits) {
+            Need need;
+            need.any = wait.any;
+            if (wait.seconds < kSettled) {
+                needs.emplace_back().unknown = true;
+                continue;
+            }
+            need.unknown = wait.waited.total > wait.waited.list.size() && wait.any;
+            for (const Operation& operation : wait.waited.list) {
+                if (!operation.from_anyone) {
+                    add(need, operation.peer);
+                } else if (operation.communicator >= 0) {
+                    // From anyone: one of them is enough, so among others it says nothing for sure.
+                    if (wait.waited.total == 1) {
+                        need.any = true;
+                        add_members(need, rank, rank.told->communicators[static_cast<size_t>(operation.communicator)]);
+                    } else {
+                        need.unknown = true;
+                    }
+                }
+            }
+            if (wait.everyone && wait.waited.list.empty() && wait.communicator >= 0)
+                add_missing(need, rank, wait, rank.told->communicators[static_cast<size_t>(wait.communicator)]);
+            if (need.ranks.empty()) need.unknown = true;
+            needs.push_back(need);
+        }
+        if (rank.told->more_waits > 0) needs.emplace_back().unknown = true;
+        return needs;
+    }
+
+    // ---- who can't go on
+
+    bool may_end(const Need& need) const {
+        if (need.unknown && (need.any || need.ranks.empty())) return true;
+        const auto can = [this](size_t i) { return can_go_on_[i]; };
+        return need.any ? std::any_of(need.ranks.begin(), need.ranks.end(), can)
+                        : std::all_of(need.ranks.begin(), need.ranks.end(), can);
+    }
+
+    // Whoever does not wait can go on, or could if it lived; whoever waits can if what it needs comes from those who can.
+    void find_stuck() {
+        for (size_t i = 0; i < ranks_.size(); ++i) can_go_on_.push_back(!waits(i) && !has_ended(ranks_[i].doing));
+        for (bool changed = true; changed;) {
+            changed = false;
+            for (size_t i = 0; i < ranks_.size(); ++i) {
+                if (can_go_on_[i] || !waits(i)) continue;
+                if (!std::any_of(needs_[i].begin(), needs_[i].end(), [this](const Need& need) { return may_end(need); }))
+                    continue;
+                can_go_on_[i] = changed = true;
+            }
+        }
+    }
+
+    bool is_stuck(size_t i) const { return waits(i) && !can_go_on_[i]; }
+
+    /// Somebody that a stuck process waits for and that is stuck as well.
+    std::optional<size_t> next_stuck(size_t i) const {
+        for (const Need& need : needs_[i])
+            for (size_t other : need.ranks)
+                if (is_stuck(other)) return other;
+        return {};
+    }
+
+    void find_cycles() {
+        std::set<size_t> seen;
+        for (size_t start = 0; start < ranks_.size(); ++start) {
+            if (!is_stuck(start) || seen.count(start)) continue;
+            std::vector<size_t> way;
+            std::optional<size_t> at = start;
+            while (at && seen.insert(*at).second) {
+                way.push_back(*at);
+                at = next_stuck(*at);
+            }
+            const auto first = at ? std::find(way.begin(), way.end(), *at) : way.end();
+            if (first == way.end()) continue;  // it leads into one that is known, or to one that has ended
+            way.erase(way.begin(), first);
+            tell_cycle(way);
+        }
+    }
+
+    void tell_cycle(const std::vector<size_t>& cycle) {
+        if (cycle.size() == 1) {
+            found_.push_back("deadlock: " + named(cycle[0]) + " waits for itself");
+            return;
+        }
+        std::string all = "deadlock: " + named(cycle[0]);
+        for (size_t i = 1; i < cycle.size(); ++i) {
+            if (i == kMostNamed && cycle.size() > kMostNamed + 1) {
+                all += text(" …, %zu more …", cycle.size() - kMostNamed - 1);
+                i = cycle.size() - 1;
+            }
+            all += (i == 1 ? " waits for " : ", which waits for ") + named(cycle[i]);
+        }
+        found_.push_back(all + ", which waits for " + named(cycle[0]));
+    }
+
+    // ---- members in different collective operations
+
+    void find_disagreements() {
+        using Place = std::tuple<uint64_t, Process, uint32_t>;  // communicator and number of the operation
+        std::map<Place, std::map<std::string, std::vector<size_t>>> calls;
+        std::map<Place, std::string> names;
+        for (size_t i = 0; i < ranks_.size(); ++i) {
+            each_collective(ranks_[i], [&](const Wait& wait, const Communicator& communicator) {
+                const Place place{communicator.context, first_member(communicator), wait.number};
+                calls[place][wait.call].push_back(i);
+                names[place] = communicator.name.empty() ? text("a communicator of %u", communicator.size) : communicator.name;
+            });
+        }
+        for (const auto& [place, by_call] : calls) {
+            if (by_call.size() < 2) continue;
+            std::vector<std::string> parts;
+            for (const auto& [call, members] : by_call)
+                parts.push_back(named(members) + (members.size() == 1 ? " is in " : " are in ") + call);
+            found_.push_back(
+                "different collectives on " + names[place] + ": " + listed(parts) +
+                text("; all members must make the same calls in the same order (this is call %u)", std::get<2>(place)));
+        }
+    }
+
+    // ---- whom the others wait for in the end
+
+    std::set<size_t> causes_of(size_t start) const {
+        std::set<size_t> seen{start}, causes;
+        for (std::vector<size_t> open{start}; !open.empty();) {
+            const size_t i = open.back();
+            open.pop_back();
+            if (!waits(i)) causes.insert(i);
+            for (const Need& need : needs_[i]) {
+                if (need.any && need.ranks.size() > 1) continue;  // any of many: none of them in particular
+                for (size_t other : need.ranks)
+                    if (seen.insert(other).second) open.push_back(other);
+            }
+        }
+        return causes;
+    }
+
+    /// Who waits, by whom that is for.
+    std::map<size_t, std::vector<size_t>> waiters_by_cause() const {
+        std::map<size_t, std::vector<size_t>> waiters;
+        for (size_t i = 0; i < ranks_.size(); ++i) {
+            if (!waits(i)) continue;
+            for (size_t cause : causes_of(i)) waiters[cause].push_back(i);
+        }
+        return waiters;
+    }
+
+    void find_causes() {
+        const std::map<size_t, std::vector<size_t>> waiters = waiters_by_cause();
+        for (const auto& [cause, who] : waiters) {
+            const Doing doing = ranks_[cause].doing;
+            if (doing == Doing::waiting) continue;  // it says itself what it waits for
+            found_.push_back(named(who) + (who.size() == 1 ? " waits" : " wait") + ", in the end, for " + named(cause) +
+                             ", which " + why(doing));
+        }
+        for (size_t i = 0; i < ranks_.size(); ++i) {
+            const Doing doing = ranks_[i].doing;
+            if ((doing == Doing::gone || doing == Doing::failed || doing == Doing::stopped) && !waiters.count(i))
+                found_.push_back(named(i) + (doing == Doing::stopped ? " is stopped"
+                                             : doing == Doing::gone  ? " is gone"
+                                                                     : " has failed"));
+        }
+    }
+
+    static const char* why(Doing doing) {
+        switch (doing) {
+            case Doing::starting:
+                return "has not called MPI_Init yet";
+            case Doing::computing:
+                return "computes";
+            case Doing::testing:
+                return "tests in a loop for something else";
+            case Doing::stopped:
+                return "is stopped";
+            case Doing::gone:
+                return "is gone";
+            case Doing::finalized:
+                return "has called MPI_Finalize";
+            case Doing::failed:
+                return "has failed";
+            default:
+                return "has ended";
+        }
+    }
+
+    const std::vector<Rank>& ranks_;
+    const uint64_t home_;
+    std::map<Process, size_t> places_;
+    std::map<std::pair<uint64_t, Process>, std::map<Process, uint32_t>>
+        inside_;  ///< by communicator: who is in which operation
+    std::vector<std::vector<Need>> needs_;
+    std::vector<bool> can_go_on_;
+    std::vector<std::string> found_;
+};
+
+}  // namespace
+
+std::vector<std::string> findings(const std::vector<Rank>& ranks, uint64_t home) { return Judge(ranks, home).all(); }
+
+bool is_ended_awaited(const std::vector<Rank>& ranks) { return Judge(ranks, 0).is_ended_awaited(); }
+
+}  // namespace starling::why

@@ -1,0 +1,215 @@
+#include <algorithm>
+
+#include "hang/judge.h"
+#include "hang/text.h"
+
+namespace starling::why {
+
+namespace {
+
+using Kind = Account::Kind;
+
+constexpr size_t kMostNamed = 4;
+
+std::string bytes_text(uint64_t bytes) {
+    if (bytes < 10000) return text("%llu bytes", static_cast<unsigned long long>(bytes));
+    if (bytes < 10000 * 1024) return text("%llu KB", static_cast<unsigned long long>(bytes >> 10));
+    return text("%llu MB", static_cast<unsigned long long>(bytes >> 20));
+}
+
+std::string communicator_name(const Told& told, int index, uint64_t context) {
+    if (index < 0)
+        return text("a communicator that it does not have (context %llx)", static_cast<unsigned long long>(context >> 4));
+    const Communicator& communicator = told.communicators[static_cast<size_t>(index)];
+    if (!communicator.name.empty()) return communicator.name;
+    return text("an unnamed communicator of %u (context %llx)", communicator.size,
+                static_cast<unsigned long long>(communicator.context >> 4));
+}
+
+std::string communicator_of(const Told& told, const Operation& operation) {
+    return communicator_name(told, operation.communicator, operation.context);
+}
+
+/// The other side, with its number in the communicator where that is another one.
+std::string other_side(const Operation& operation, uint64_t home) {
+    if (operation.from_anyone) return "any rank";
+    std::string name = name_of(operation.peer, home);
+    if (operation.rank != static_cast<int>(operation.peer.rank) && !operation.of_collective)
+        name += text(" (rank %d there)", operation.rank);
+    return name;
+}
+
+std::string tag_text(const Operation& operation) {
+    if (operation.of_collective) return "its part";
+    return operation.any_tag ? "any tag" : text("tag %d", operation.tag);
+}
+
+/// What one operation waits for, behind "waits".
+std::string wanted(const Operation& operation, uint64_t home) {
+    const std::string other = other_side(operation, home), tag = tag_text(operation);
+    switch (operation.kind) {
+        case Kind::receive:
+            return text("for %s, %s (up to %s)", other.c_str(), tag.c_str(), bytes_text(operation.bytes).c_str());
+        case Kind::probe:
+            return text("for a message of %s, %s", other.c_str(), tag.c_str());
+        case Kind::send:
+            return text(operation.not_sent ? "for room at %s, %s (%s)" : "for %s to receive %s (%s)", other.c_str(),
+                        tag.c_str(), bytes_text(operation.bytes).c_str());
+        case Kind::arriving:
+            return text("for the rest of a message of %s, %s (%s of %s have come)", other.c_str(), tag.c_str(),
+                        bytes_text(operation.moved).c_str(), bytes_text(operation.bytes).c_str());
+        case Kind::member:
+            return text("for %s to come to it", other.c_str());
+        case Kind::access:
+            return text("for %s to answer what it does to its memory", other.c_str());
+        case Kind::memory:
+            return text("for its memory to be changed by %s", other.c_str());
+        case Kind::lock:
+            return operation.from_anyone ? "for a lock that another has" : text("for a lock that %s has", other.c_str());
+        case Kind::message:
+            break;
+    }
+    return "for nothing that is known";
+}
+
+bool same_side(const Operation& wanted, const Operation& message) { return wanted.from_anyone || wanted.peer == message.peer; }
+
+/// A message that is here for what is wanted, but for the tag or the communicator; empty if it is none.
+std::string near_miss(const Told& told, const Operation& wanted, const Operation& message, uint64_t home) {
+    if (message.of_collective || !same_side(wanted, message)) return {};
+    const bool same_communicator = wanted.context == message.context;
+    const bool same_tag = wanted.any_tag || wanted.tag == message.tag;
+    if (same_communicator == same_tag) return {};  // or both differ: nothing that it was meant for
+    std::string what = name_of(message.peer, home) + " has sent it " + text("tag %d", message.tag);
+    if (!same_communicator) what += " on " + communicator_of(told, message);
+    return what + " (" + bytes_text(message.bytes) + ")";
+}
+
+void add_new(std::vector<std::string>& to, const std::string& what) {
+    if (!what.empty() && std::find(to.begin(), to.end(), what) == to.end()) to.push_back(what);
+}
+
+std::vector<std::string> near_misses(const Told& told, const Wait& wait, uint64_t home) {
+    std::vector<std::string> found;
+    for (const Operation& operation : wait.waited.list) {
+        if (operation.of_collective || (operation.kind != Kind::receive && operation.kind != Kind::probe)) continue;
+        for (const Operation& message : told.messages.list) add_new(found, near_miss(told, operation, message, home));
+    }
+    return found;
+}
+
+/// Messages that have come, or are posted for, behind a wait that they have nothing to do with: what a program forgot.
+std::string rest(const Told& told, size_t named) {
+    std::vector<std::string> parts;
+    const auto count = [&](uint32_t number, const char* one, const char* many) {
+        if (number > 0) parts.push_back(text("%u %s", number, number == 1 ? one : many));
+    };
+    count(told.posted.total, "more receive posted", "more receives posted");
+    count(told.sends.total, "more send open", "more sends open");
+    count(told.messages.total - std::min<uint32_t>(told.messages.total, static_cast<uint32_t>(named)),
+          "more message that no receive has taken", "more messages that no receive has taken");
+    return listed(parts);
+}
+
+std::string shown(const Operations& operations, bool any, uint64_t home) {
+    std::vector<std::string> parts;
+    for (const Operation& operation : operations.list) {
+        if (parts.size() == kMostNamed) break;
+        parts.push_back(wanted(operation, home));
+    }
+    if (parts.empty()) return {};
+    const uint32_t more = operations.total - static_cast<uint32_t>(parts.size());
+    std::string all = listed(parts, any ? " or " : " and ");
+    if (more > 0) all += text(", and %u more", more);
+    return " " + all;
+}
+
+bool goes_by_messages(const Operation& operation) { return operation.kind < Kind::access; }
+
+std::string wait_text(const Told& told, const Wait& wait, uint64_t home) {
+    std::string line = "waits in " + wait.call;
+    if (wait.collective) {
+        line += " on " + communicator_name(told, wait.communicator, 0) + text(", collective %u there,", wait.number);
+        line += wait.everyone && wait.waited.list.empty() ? " for all to come to it" : shown(wait.waited, wait.any, home);
+    } else if (!wait.waited.list.empty()) {
+        const Operation& first = wait.waited.list.front();
+        const bool alike = std::all_of(wait.waited.list.begin(), wait.waited.list.end(),
+                                       [&](const Operation& other) { return other.context == first.context; });
+        if (goes_by_messages(first)) line += " on " + (alike ? communicator_of(told, first) : "several communicators");
+        line += shown(wait.waited, wait.any, home);
+    }
+    return line + ", for " + duration(wait.seconds);
+}
+
+std::string waiting_text(const Rank& rank, uint64_t home) {
+    const Told& told = *rank.told;
+    std::string all;
+    size_t named = 0;
+    for (const Wait& wait : told.waits) {
+        all += (all.empty() ? "" : "; another thread ") + wait_text(told, wait, home);
+        const std::vector<std::string> near = near_misses(told, wait, home);
+        named += near.size();
+        for (const std::string& what : near) all += "; " + what;
+    }
+    if (told.more_waits > 0) all += text("; %u more threads wait", told.more_waits);
+    if (const std::string more = rest(told, named); !more.empty()) all += "; " + more;
+    return all;
+}
+
+std::string computing_text(const Rank& rank) {
+    constexpr double kHardlyAny = 0.02;
+    std::string line = rank.cores < kHardlyAny ? "is outside the library and sleeps, or gets no processor time"
+                                               : text("computes (%.0f %% of a core)", rank.cores * 100);
+    if (rank.since_wait >= 0)
+        line += ": it last waited in the library " + duration(rank.since_wait) + " ago";
+    else if (rank.since_start >= 0)
+        line += ": it has not waited long in the library since it was started " + duration(rank.since_start) + " ago";
+    return line;
+}
+
+std::string state_text(const Rank& rank, uint64_t home) {
+    const char* host = rank.host.c_str();
+    switch (rank.doing) {
+        case Doing::starting:
+            return "has not called MPI_Init yet";
+        case Doing::computing:
+            return computing_text(rank);
+        case Doing::testing:
+            return "tests in a loop for what has not come (MPI_Test, MPI_Iprobe and the like)";
+        case Doing::stopped:
+            return text("is stopped, by a signal or a debugger; `kill -CONT %d` on %s lets it go on", rank.pid, host) +
+                   (rank.told && !rank.told->waits.empty() ? "; it " + waiting_text(rank, home) : "");
+        case Doing::gone:
+            return text("is gone: there is no process %d on %s any more", rank.pid, host);
+        case Doing::finalized:
+            return "has called MPI_Finalize";
+        case Doing::exited:
+            return "has ended";
+        case Doing::failed:
+            return "has failed";
+        case Doing::not_started:
+            return "could not be started";
+        case Doing::waiting:
+            break;
+    }
+    if (rank.garbled) return "waits; what it tells of that is not to be read";
+    return rank.told && !rank.told->waits.empty() ? waiting_text(rank, home) : "waits in the library, not for long yet";
+}
+
+}  // namespace
+
+std::string name_of(const Process& process, uint64_t home) {
+    if (process.job == home) return text("rank %u", process.rank);
+    return text("rank %u of job %016llx", process.rank, static_cast<unsigned long long>(process.job));
+}
+
+std::string duration(double seconds) {
+    if (seconds < 100) return text("%.1f s", seconds);
+    const auto whole = static_cast<unsigned long long>(seconds);
+    if (whole < 3600) return text("%llu:%02llu min", whole / 60, whole % 60);
+    return text("%llu:%02llu h", whole / 3600, whole / 60 % 60);
+}
+
+std::string sentence(const Rank& rank, uint64_t home) { return name_of(rank.who, home) + " " + state_text(rank, home); }
+
+}  // namespace starling::why

@@ -1,0 +1,229 @@
+#include "job/descriptor_passing.h"
+
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "base/process.h"
+#include "base/state.h"
+#include "job/environment.h"
+
+namespace starling::job {
+
+namespace {
+
+constexpr int kWaitMs = 5000;
+
+STARLING_STATE const JobHeader* own_job = nullptr;
+
+/// What this process has handed over, or will when there is a launcher.
+struct Given {
+    int descriptor;
+    uint64_t inode;
+};
+STARLING_STATE std::vector<Given>* given = nullptr;
+
+/// Whether the user namespace has a number of its own for this user.
+bool has_number(uid_t user) {
+    constexpr uid_t kNobody = 65534;  // /proc/sys/kernel/overflowuid
+    return user != kNobody;
+}
+
+/// `keeper`: who has to be there, 0 if that is not known. Where a user namespace has no number for this user, it shows all as the same. Who
+/// is in none of the PID namespaces that are seen from here is shown as 0.
+bool is_ours(int socket, pid_t keeper) {
+    ucred peer{};
+    socklen_t length = sizeof peer;
+    return getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 && (peer.uid == geteuid() || peer.uid == 0) &&
+           (keeper == 0 || peer.pid == keeper || (peer.pid == 0 && has_number(geteuid())));
+}
+
+/// -1 if nobody listens, or another user.
+int connect_keeper(std::string_view name, pid_t keeper) {
+    if (name.empty()) return -1;
+    sockaddr_un address;
+    const socklen_t length = keeper_address(name, address);
+    const int socket = ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (socket < 0) return -1;
+    int waited = 0;
+    while (connect(socket, reinterpret_cast<const sockaddr*>(&address), length) != 0) {
+        if ((errno != EAGAIN && errno != EINTR) || waited++ >= kWaitMs) {
+            close(socket);
+            return -1;
+        }
+        usleep(1000);
+    }
+    if (is_ours(socket, keeper)) return socket;
+    close(socket);
+    return -1;
+}
+
+/// Whether it was done. `answered`: the descriptor that came with the answer, which is closed if it was not done.
+bool ask_keeper(int socket, const HandoverRequest& request, int descriptor, int& answered) {
+    answered = -1;
+    if (socket < 0) return false;
+    HandoverAnswer answer = 0;
+    pollfd readable{socket, POLLIN, 0};
+    const bool done = send_with(socket, &request, sizeof request, descriptor) && poll(&readable, 1, kWaitMs) == 1 &&
+                      receive_with(socket, &answer, sizeof answer, answered) == sizeof answer && answer != 0;
+    close(socket);
+    if (!done && answered >= 0) close(std::exchange(answered, -1));
+    return done;
+}
+
+/// The same by the own job's launcher and in its name.
+bool ask_own_keeper(HandoverRequest request, int descriptor, int& answered) {
+    answered = -1;
+    if (!own_job) return false;
+    const std::string_view name(own_job->control_socket, strnlen(own_job->control_socket, sizeof own_job->control_socket));
+    request.job = own_job->id;
+    std::copy(std::begin(own_job->secret), std::end(own_job->secret), request.secret);
+    return ask_keeper(connect_keeper(name, 0), request, descriptor, answered);
+}
+
+HandoverRequest request_of(Handover what, uint64_t inode) {
+    HandoverRequest request{};
+    request.what = what;
+    request.inode = inode;
+    return request;
+}
+
+/// Keeps the first descriptor that came with a message. The kernel has opened the others here as well, whoever sent them: they are closed.
+void take_descriptors(msghdr& message, int& descriptor) {
+    for (cmsghdr* part = CMSG_FIRSTHDR(&message); part; part = CMSG_NXTHDR(&message, part)) {
+        if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) continue;
+        const size_t count = (part->cmsg_len - CMSG_LEN(0)) / sizeof descriptor;
+        for (size_t i = 0; i < count; ++i) {
+            int each;
+            std::memcpy(&each, CMSG_DATA(part) + i * sizeof each, sizeof each);
+            if (descriptor < 0)
+                descriptor = each;
+            else
+                close(each);
+        }
+    }
+}
+
+bool give(int descriptor, uint64_t inode) {
+    int nothing;
+    const bool done = ask_own_keeper(request_of(Handover::give, inode), descriptor, nothing);
+    if (nothing >= 0) close(nothing);
+    return done;
+}
+
+}  // namespace
+
+socklen_t keeper_address(std::string_view control_socket, sockaddr_un& address) {
+    constexpr std::string_view kKeeper = "-memory";
+    address = {};
+    address.sun_family = AF_UNIX;
+    const size_t length = std::min(control_socket.size(), sizeof address.sun_path - 1 - kKeeper.size());
+    control_socket.copy(address.sun_path + 1, length);
+    kKeeper.copy(address.sun_path + 1 + length, kKeeper.size());
+    return static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + length + kKeeper.size());
+}
+
+bool send_with(int socket, const void* packet, size_t bytes, int descriptor) {
+    iovec part{const_cast<void*>(packet), bytes};
+    alignas(cmsghdr) char control[CMSG_SPACE(sizeof descriptor)] = {};
+    msghdr message{};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    if (descriptor >= 0) {
+        message.msg_control = control;
+        message.msg_controllen = sizeof control;
+        cmsghdr* rights = CMSG_FIRSTHDR(&message);
+        rights->cmsg_level = SOL_SOCKET;
+        rights->cmsg_type = SCM_RIGHTS;
+        rights->cmsg_len = CMSG_LEN(sizeof descriptor);
+        std::memcpy(CMSG_DATA(rights), &descriptor, sizeof descriptor);
+    }
+    ssize_t sent;
+    do { sent = sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT); } while (sent < 0 && errno == EINTR);
+    return sent == static_cast<ssize_t>(bytes);
+}
+
+size_t receive_with(int socket, void* packet, size_t room, int& descriptor) {
+    descriptor = -1;
+    iovec part{packet, room};
+    alignas(cmsghdr) char control[CMSG_SPACE(sizeof descriptor)] = {};
+    msghdr message{};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    message.msg_control = control;
+    message.msg_controllen = sizeof control;
+    ssize_t got;
+    do { got = recvmsg(socket, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT); } while (got < 0 && errno == EINTR);
+    if (got < 0) return 0;
+    take_descriptors(message, descriptor);
+    if (got == 0 && descriptor >= 0) close(std::exchange(descriptor, -1));
+    return static_cast<size_t>(got);
+}
+
+bool launcher_listens(const JobHeader& job) {
+    const std::string_view name(job.control_socket, strnlen(job.control_socket, sizeof job.control_socket));
+    if (name.empty()) return true;
+    const int socket = connect_keeper(name, 0);
+    if (socket >= 0) close(socket);
+    return socket >= 0;
+}
+
+void hand_over_through(const JobHeader& own) { own_job = &own; }
+
+bool is_closed_to_others() { return !knows_pids() || prctl(PR_GET_DUMPABLE) != 1; }
+
+bool hand_over(int descriptor, uint64_t inode) {
+    if (!own_job) return false;
+    if (own_job->control_socket[0] != '\0' && !give(descriptor, inode)) return false;
+    if (!given) given = new std::vector<Given>;
+    given->push_back({descriptor, inode});
+    return true;
+}
+
+void hand_over_again() {
+    if (!given) return;
+    for (const Given& each : *given) give(each.descriptor, each.inode);
+}
+
+void take_back(uint64_t inode) {
+    if (given) std::erase_if(*given, [inode](const Given& each) { return each.inode == inode; });
+    int nothing;
+    ask_own_keeper(request_of(Handover::take_back, inode), -1, nothing);
+    if (nothing >= 0) close(nothing);
+}
+
+int fetch_handed_over(int32_t pid, int32_t descriptor, uint64_t inode) {
+    HandoverRequest request = request_of(Handover::fetch, inode);
+    request.pid = pid;
+    request.descriptor = descriptor;
+    int found;
+    ask_own_keeper(request, -1, found);
+    return found;
+}
+
+int fetch_segment(const JobAddress& address) {
+    HandoverRequest request = request_of(Handover::segment, 0);
+    request.wanted = address.id;
+    request.pid = address.owner_pid;
+    request.descriptor = address.owner_fd;
+    int found;
+    if (own_job) {
+        ask_own_keeper(request, -1, found);
+        return found;
+    }
+    const char* launcher = std::getenv(kLauncherVariable);
+    request.job = address.id;
+    ask_keeper(connect_keeper(launcher ? launcher : "", address.owner_pid), request, -1, found);
+    return found;
+}
+
+}  // namespace starling::job

@@ -1,0 +1,49 @@
+#include "launch/client/launch_method.h"
+
+#include <algorithm>
+
+namespace starling::launch {
+
+std::vector<HostSlots> hosts_of(const std::vector<Program>& programs) {
+    std::vector<HostSlots> all;
+    HostNames names;
+    for (const Program& program : programs) {
+        for (const HostSlots& host : program.hosts) {
+            const uint32_t known = names.find(host.name);
+            if (known == HostNames::kNone) {
+                names.add(host.name, static_cast<uint32_t>(all.size()));
+                all.push_back(host);
+            } else {
+                all[known].slots = std::max(all[known].slots, host.slots);
+            }
+        }
+    }
+    return all;
+}
+
+Choice choose_way(const Options& options, bool standing, const std::string& refusal) {
+    const std::vector<HostSlots> hosts = hosts_of(options.programs);
+    const auto elsewhere =
+        std::find_if(hosts.begin(), hosts.end(), [](const HostSlots& host) { return !is_this_machine(host.name); });
+    const bool all_here = elsewhere == hosts.end();
+    Choice choice;
+    if (options.way == Way::direct && !all_here) {
+        choice.problem = "'--via direct' starts processes on this machine (" + host_name() + ") only, and host '" +
+                         elsewhere->name + "' is another; leave one of the two out";
+    } else if (options.way == Way::direct || (options.way == Way::automatic && all_here && !hosts.empty())) {
+        choice.why = "started by mpiexec itself: all processes are on this machine";
+    } else if (standing && options.way != Way::agent) {
+        choice.way = Way::standing;
+    } else if (options.way == Way::standing) {
+        choice.problem = refusal;
+    } else if (options.way == Way::agent || !all_here) {
+        choice.way = Way::agent;
+        choice.why = "starting daemons on " + std::to_string(hosts.size()) + " hosts through the agent" +
+                     (refusal.empty() ? "" : ": " + refusal);
+    } else {
+        choice.why = "started by mpiexec itself, on this machine" + (refusal.empty() ? "" : ": " + refusal);
+    }
+    return choice;
+}
+
+}  // namespace starling::launch

@@ -1,0 +1,146 @@
+#include "launch/process/descriptor_broker.h"
+
+#include <fcntl.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <string_view>
+#include <utility>
+
+#include "control/local_socket.h"
+#include "launch/process/launcher.h"
+
+namespace starling::launch {
+
+namespace {
+/// More would use up the launcher's descriptors.
+constexpr size_t kMostKept = 4096, kMostAskers = 256;
+
+/// Memory of this user's that a process on this host has open, and nothing else: -1. `name`: what its maker called it.
+int open_memory(const job::HandoverRequest& request, std::string_view name) {
+    char path[64], target[64];
+    std::snprintf(path, sizeof path, "/proc/%d/fd/%d", request.pid, request.descriptor);
+    const ssize_t length = readlink(path, target, sizeof target);
+    if (length <= 0 || !std::string_view(target, static_cast<size_t>(length)).starts_with(name)) return -1;
+    const int descriptor = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    struct stat status;
+    if (descriptor < 0) return -1;
+    if (fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == geteuid() &&
+        fcntl(descriptor, F_GET_SEALS) >= 0 && (request.inode == 0 || request.inode == status.st_ino))
+        return descriptor;
+    close(descriptor);
+    return -1;
+}
+}  // namespace
+
+Keeper::~Keeper() {
+    for (const int asker : askers_) {
+        launcher_.loop().forget(asker);
+        close(asker);
+    }
+    for (const auto& [inode, kept] : kept_) close(kept.descriptor);
+    if (socket_ < 0) return;
+    launcher_.loop().forget(socket_);
+    close(socket_);
+}
+
+bool Keeper::start(const std::string& control_socket) {
+    sockaddr_un address;
+    const socklen_t length = job::keeper_address(control_socket, address);
+    socket_ = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    return socket_ >= 0 && bind(socket_, reinterpret_cast<const sockaddr*>(&address), length) == 0 &&
+           listen(socket_, 1024) == 0 && launcher_.loop().watch(socket_, EPOLLIN, [this](uint32_t) { accept(); });
+}
+
+void Keeper::accept() {
+    const int asker = accept4(socket_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (asker < 0) return;
+    if (askers_.size() >= kMostAskers || !control::is_trusted_peer(asker) ||
+        !launcher_.loop().watch(asker, EPOLLIN, [this, asker](uint32_t) { serve(asker); })) {
+        close(asker);
+        return;
+    }
+    askers_.insert(asker);
+}
+
+/// One packet, one answer, and the end. Strangers, of this user too, get none.
+void Keeper::serve(int socket) {
+    job::HandoverRequest request{};
+    int descriptor = -1, found = -1;
+    if (job::receive_with(socket, &request, sizeof request, descriptor) == sizeof request && is_entitled(request)) {
+        drop_of_ended_jobs();
+        const job::HandoverAnswer done = answer(request, descriptor, found);
+        job::send_with(socket, &done, sizeof done, found);
+    }
+    for (const int each : {descriptor, found})
+        if (each >= 0) close(each);
+    launcher_.loop().forget(socket);
+    askers_.erase(socket);
+    close(socket);
+}
+
+/// `descriptor`, which came along, is -1 when it is kept; `found` is what goes back.
+bool Keeper::answer(const job::HandoverRequest& request, int& descriptor, int& found) {
+    const auto kept = kept_.find(request.inode);
+    switch (request.what) {
+        case job::Handover::give:
+            if (!keep(request, descriptor)) return false;
+            descriptor = -1;
+            return true;
+        case job::Handover::fetch:
+            found = kept != kept_.end()  ? fcntl(kept->second.descriptor, F_DUPFD_CLOEXEC, 0)
+                    : request.inode != 0 ? open_memory(request, "/memfd:starling-window")
+                                         : -1;
+            return found >= 0;
+        case job::Handover::take_back:
+            if (kept == kept_.end() || kept->second.job != request.job) return false;
+            drop(kept);
+            return true;
+        case job::Handover::segment:
+            found = find_segment(request);
+            return found >= 0;
+    }
+    return false;
+}
+
+int Keeper::find_segment(const job::HandoverRequest& request) const {
+    const Job* job = launcher_.find_job(request.wanted);
+    if (job && job->segment.fd() >= 0) return fcntl(job->segment.fd(), F_DUPFD_CLOEXEC, 0);
+    return open_memory(request, "/memfd:starling-job");
+}
+
+/// Who begins has no segment yet, and so no secret: it knows its job's id, which is drawn at random and stands in its environment.
+/// Those that other managers have started find ids in names of sockets, so there it would prove nothing.
+bool Keeper::is_entitled(const job::HandoverRequest& request) const {
+    const Job* job = launcher_.find_job(request.job);
+    if (!job) return false;
+    if (request.what == job::Handover::segment && request.wanted == request.job && !job->external) return true;
+    const uint64_t* secret = job->segment.header().secret;
+    return ((request.secret[0] ^ secret[0]) | (request.secret[1] ^ secret[1])) == 0;
+}
+
+bool Keeper::keep(const job::HandoverRequest& request, int descriptor) {
+    struct stat status;
+    if (descriptor < 0 || kept_.size() >= kMostKept || fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode) ||
+        status.st_ino != request.inode)
+        return false;
+    return kept_.insert({request.inode, {request.job, descriptor}}).second;
+}
+
+void Keeper::drop(std::unordered_map<uint64_t, Kept>::iterator kept) {
+    close(kept->second.descriptor);
+    kept_.erase(kept);
+}
+
+void Keeper::drop_of_ended_jobs() {
+    for (auto kept = kept_.begin(); kept != kept_.end();) {
+        const auto next = std::next(kept);
+        if (!launcher_.find_job(kept->second.job)) drop(kept);
+        kept = next;
+    }
+}
+
+}  // namespace starling::launch

@@ -1,0 +1,121 @@
+#include "launch/process/foreign_mpi_check.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <string_view>
+#include <vector>
+
+#include "launch/process/elf_file.h"
+
+namespace starling::launch {
+
+namespace {
+
+/// The names that MPI libraries have for the loader, whatever number follows a whole one. What no shim stands in for has no interface.
+struct Name {
+    std::string_view begin;
+    const char* mpi;
+    const char* binary_interface;
+};
+constexpr Name kNames[] = {
+    {"libmpi.so.12", "MPICH, Intel MPI or MVAPICH", "mpich"},
+    {"libmpifort.so.12", "MPICH, Intel MPI or MVAPICH", "mpich"},
+    {"libmpicxx.so.12", "MPICH, Intel MPI or MVAPICH", "mpich"},
+    {"libmpich.so.12", "MPICH", "mpich"},
+    {"libmpichfort.so.12", "MPICH", "mpich"},
+    {"libmpichcxx.so.12", "MPICH", "mpich"},
+    {"libmpich", "MPICH of before 3.1", ""},
+    {"libfmpich", "MPICH of before 3.1", ""},
+    {"libmpi_cray.so.", "Cray MPICH", ""},
+    {"libmpi_gnu_", "Cray MPICH", ""},
+    {"libmpi.so.40", "Open MPI", "openmpi"},
+    {"libmpi_mpifh.so.40", "Open MPI", "openmpi"},
+    {"libmpi_usempi_ignore_tkr.so.40", "Open MPI", "openmpi"},
+    {"libmpi_usempif08.so.40", "Open MPI", "openmpi"},
+    {"libmpi_cxx.so.40", "Open MPI", "openmpi"},
+    {"libmpi.so.", "an MPI that is neither MPICH of 3.1 to 5 nor Open MPI 4 or 5", ""},
+    {"libmpi_mpifh.so.", "Open MPI of another series than 4 and 5", ""},
+    {"libmpi_usempi", "Open MPI of another series than 4 and 5", ""},
+    {"libmpi_cxx.so.", "Open MPI of another series than 4 and 5", ""},
+    {"libmpi_ibm", "IBM Spectrum MPI", ""},
+    {"libpcmpi.so", "Platform MPI", ""},
+    {"libmpi_mt.so.", "Intel MPI of before 5", ""},
+};
+constexpr std::string_view kOwn = "libmpi_abi.so.";
+
+constexpr int kMostProcesses = 64;  // looked at behind a wrapper
+
+// libmpi.so.120 is not libmpi.so.12, but libmpi.so.12.1 is.
+bool is_called(std::string_view file, std::string_view begin) {
+    if (!file.starts_with(begin)) return false;
+    const std::string_view rest = file.substr(begin.size());
+    return rest.empty() || rest[0] == '.' || begin.back() < '0' || begin.back() > '9';
+}
+
+std::string text_of(const std::string& path) {
+    const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return {};
+    std::string text;
+    char buffer[16 * 1024];
+    for (ssize_t got; (got = read(fd, buffer, sizeof buffer)) > 0;) text.append(buffer, static_cast<size_t>(got));
+    close(fd);
+    return text;
+}
+
+// Who has Starling's library as well knows what it does.
+OtherLibrary first_other(const std::vector<std::string>& libraries) {
+    OtherLibrary other;
+    for (const std::string& library : libraries) {
+        if (library.starts_with(kOwn)) return {};
+        const MpiLibrary mpi = mpi_library(library);
+        if (other.name.empty() && *mpi.mpi) other = {mpi.mpi + (" (" + library + ")"), mpi.binary_interface};
+    }
+    return other;
+}
+
+std::vector<std::string> mapped_files(pid_t pid) {
+    const std::string text = text_of("/proc/" + std::to_string(pid) + "/maps");
+    std::vector<std::string> names;
+    for (size_t at = 0; at < text.size();) {
+        const size_t end = std::min(text.find('\n', at), text.size());
+        const std::string_view line(text.data() + at, end - at);
+        const size_t slash = line.rfind('/');
+        if (slash != std::string_view::npos && (names.empty() || names.back() != line.substr(slash + 1)))
+            names.emplace_back(line.substr(slash + 1));
+        at = end + 1;
+    }
+    return names;
+}
+
+void add_children(std::vector<pid_t>& processes, size_t of) {
+    const std::string pid = std::to_string(processes[of]);
+    const std::string text = text_of("/proc/" + pid + "/task/" + pid + "/children");
+    int child = 0, used = 0;
+    for (const char* at = text.c_str(); std::sscanf(at, "%d%n", &child, &used) == 1; at += used)
+        if (processes.size() < kMostProcesses) processes.push_back(child);
+}
+
+}  // namespace
+
+MpiLibrary mpi_library(std::string_view file) {
+    if (file.starts_with(kOwn)) return {"Starling", "standard"};
+    for (const Name& name : kNames)
+        if (is_called(file, name.begin)) return {name.mpi, name.binary_interface};
+    return {};
+}
+
+OtherLibrary other_library_of(const std::string& path) { return first_other(ElfFile(path).needed()); }
+
+std::string other_library_in(pid_t pid) {
+    std::vector<pid_t> processes{pid};
+    for (size_t i = 0; i < processes.size(); ++i) {
+        if (OtherLibrary other = first_other(mapped_files(processes[i])); !other.name.empty()) return other.name;
+        add_children(processes, i);
+    }
+    return {};
+}
+
+}  // namespace starling::launch

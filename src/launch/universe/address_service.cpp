@@ -1,0 +1,302 @@
+#include "launch/universe/address_service.h"
+
+#include <algorithm>
+
+#include "job/doorbell.h"
+#include "launch/process/launcher.h"
+#include "mpi.h"
+
+namespace starling::launch {
+
+namespace {
+
+using job::PortWord;
+using job::RankState;
+
+constexpr std::chrono::milliseconds kFirstPause{1}, kLongestPause{20};
+/// After this a lookup that is not answered, because its rank is late, holds up no others.
+constexpr std::chrono::milliseconds kSlowAnswer{10};
+/// How long ranks here that are late hold up what this host has to say of the others.
+constexpr std::chrono::milliseconds kLatePatience{200};
+
+// What this host knows of one of its ranks.
+PortWord word_of(const job::JobSegment& segment, uint32_t rank) {
+    PortWord word = PortWord::of(segment.port(rank).load(std::memory_order_acquire));
+    switch (segment.cell(rank).state.load(std::memory_order_acquire)) {
+        case RankState::started:
+        case RankState::initialized:
+            word.state = word.port != 0 ? PortWord::running : PortWord::unknown;
+            break;
+        case RankState::finalized:
+        case RankState::exited:
+            word.state = PortWord::finalized;
+            break;
+        case RankState::failed:
+        case RankState::not_started:
+            word.state = PortWord::failed;
+            break;
+    }
+    return word;
+}
+
+bool is_known(const job::JobSegment& segment, uint32_t rank) {
+    return PortWord::of(segment.port(rank).load(std::memory_order_acquire)).state != PortWord::unknown;
+}
+
+// Knowledge only grows: a port may have been learned from a datagram meanwhile, and who has ended does not come back.
+void learn(std::atomic<uint32_t>& entry, PortWord news) {
+    uint32_t known = entry.load(std::memory_order_relaxed);
+    uint32_t merged = 0;
+    do {
+        const PortWord before = PortWord::of(known);
+        const PortWord after{news.port != 0 ? news.port : before.port, std::max(before.state, news.state)};
+        merged = after.word();
+    } while (merged != known && !entry.compare_exchange_weak(known, merged, std::memory_order_release));
+}
+
+// What hosts have told of their ranks, by entry of the host table; null: nothing.
+void learn(const job::JobSegment& segment, const std::vector<const HostPorts*>& by_host) {
+    for (uint64_t i = 0; i < segment.header().runs; ++i) {
+        const job::Placement& run = segment.run(i);
+        const HostPorts* ports = by_host[run.host];
+        if (!ports) continue;
+        for (uint32_t j = 0; j < run.count && run.local + j < ports->words.size(); ++j)
+            learn(segment.port(run.first + j * run.stride), PortWord::of(ports->words[run.local + j]));
+    }
+}
+
+}  // namespace
+
+Locator::Locator(Launcher& launcher, uint32_t self, Ways ways) : launcher_(launcher), self_(self), ways_(std::move(ways)) {}
+
+Locator::~Locator() {
+    if (timer_ != 0) launcher_.loop().cancel(timer_);
+    if (more_timer_ != 0) launcher_.loop().cancel(more_timer_);
+}
+
+void Locator::reply(job::JobId job, uint32_t rank, const Superior::Answer& answer, uint32_t looks) const {
+    control::JobReply reply;
+    reply.looks = looks;
+    const Job* about = launcher_.find_job(job);
+    launcher_.find_segment(job, reply.job);
+    if (!about || about->segment.header().state.load(std::memory_order_acquire) == job::JobState::failed) {
+        reply.error_class = MPI_ERR_PROC_ABORTED;
+        reply.text = "that job has ended";
+    } else if (PortWord::of(about->segment.port(rank).load(std::memory_order_acquire)).state == PortWord::failed) {
+        reply.error_class = MPI_ERR_PROC_ABORTED;
+        reply.text = "that rank has died";
+    }
+    answer(encode(reply));
+}
+
+void Locator::locate(Job& job, uint32_t rank, Superior::Answer answer) {
+    const uint32_t host = job.segment.host_of(rank);
+    const bool asks_nobody = host >= job.tree_hosts.size() || job.tree_hosts[host] == self_;
+    if (asks_nobody || job.segment.header().state.load(std::memory_order_acquire) != job::JobState::running) {
+        reply(job.id(), rank, answer);
+        return;
+    }
+    std::vector<Superior::Answer>& answers = asked_[{job.id(), rank}];
+    answers.push_back(std::move(answer));
+    if (answers.size() > 1) return;
+    // Who knows the port wants to hear how that rank is: only its own host can tell.
+    if (PortWord::of(job.segment.port(rank).load(std::memory_order_acquire)).port != 0) return send_question(job, rank);
+    PortSearch& search = searches_.try_emplace(job.id(), job.segment.header().hosts).first->second;
+    search.want(host, rank);
+    advance(job, search);
+}
+
+void Locator::send_question(const Job& job, uint32_t rank) const {
+    ways_.send(job.tree_hosts[job.segment.host_of(rank)], {.kind = OrderKind::want_ports, .job = job.id(), .rank = rank});
+}
+
+void Locator::advance(const Job& job, PortSearch& search) {
+    const PortSearch::Step step = search.next();
+    for (const uint32_t rank : step.lookups) send_question(job, rank);
+    if (step.table) {
+        HostSet all = HostSet::of(job.tree_hosts);
+        all.add(self_);
+        ways_.gather({.kind = OrderKind::want_table, .job = job.id()}, {}, all);
+    }
+    if (more_timer_ == 0 && search.held_back()) more_timer_ = launcher_.loop().after(kSlowAnswer, [this] { let_more(); });
+}
+
+void Locator::let_more() {
+    more_timer_ = 0;
+    for (auto& [id, search] : searches_) {
+        const Job* job = launcher_.find_job(id);
+        if (!job || !search.held_back()) continue;
+        search.let_more();
+        advance(*job, search);
+    }
+}
+
+void Locator::collect(const Job& job, const Order& order) {
+    Collection collection{job.id(), order.round, {}, EventLoop::Clock::now() + kLatePatience};
+    Reader set(order.bytes);
+    if (!HostSet::decode(set, collection.contributors) || answer_collection(collection)) return;
+    collections_.push_back(std::move(collection));
+    look_again_soon();
+}
+
+// False if it is to be tried again.
+bool Locator::answer_collection(const Collection& collection) const {
+    const Job* job = launcher_.find_job(collection.job);
+    if (!job) return true;
+    HostPorts ports{job->segment.header().my_host, true, {}};
+    for (uint32_t i = 0; i < job->segment.header().local_ranks; ++i) {
+        const PortWord word = word_of(job->segment, job->segment.local_rank(i));
+        ports.complete = ports.complete && word.state != PortWord::unknown;
+        ports.words.push_back(word.word());
+    }
+    if (!ports.complete && EventLoop::Clock::now() < collection.until) return false;
+    ways_.gather({.kind = OrderKind::host_ports, .job = collection.job, .round = collection.round}, encode(ports),
+                 collection.contributors);
+    return true;
+}
+
+void Locator::on_table(Job& job, const Order& order) {
+    PortTable table;
+    if (!decode(order.bytes, table)) return;
+    std::vector<const HostPorts*> by_host(job.segment.header().hosts, nullptr);
+    for (const HostPorts& ports : table) {
+        if (ports.host < by_host.size()) by_host[ports.host] = &ports;
+    }
+    learn(job.segment, by_host);
+    const auto search = searches_.find(job.id());
+    if (search == searches_.end()) return;
+    search->second.table_came();
+    settle(job.id(), search->second.settle([&](uint32_t rank) { return is_known(job.segment, rank); }));
+    advance(job, search->second);
+}
+
+void Locator::count(job::JobId job, uint32_t& lookups, uint32_t& tables) const {
+    const auto search = searches_.find(job);
+    if (search == searches_.end()) return;
+    lookups = search->second.lookups();
+    tables = search->second.tables();
+}
+
+void Locator::on_question(uint32_t from, const Order& order) {
+    const Question question{from, order.job, order.rank};
+    if (answer_question(question)) return;
+    open_.push_back(question);
+    look_again_soon();
+}
+
+// A rank stores its port, and reads its notices, without telling anyone; a look now and then is cheaper than a word from
+// each of them.
+void Locator::look_again_soon() {
+    if (timer_ != 0) return;
+    pause_ = kFirstPause;
+    timer_ = launcher_.loop().after(pause_, [this] { look_again(); });
+}
+
+void Locator::look_again() {
+    timer_ = 0;
+    std::erase_if(open_, [this](const Question& question) { return answer_question(question); });
+    std::erase_if(notices_, [this](const Order& notice) { return leave_notice(notice); });
+    std::erase_if(collections_, [this](const Collection& collection) { return answer_collection(collection); });
+    pause_ = std::min(pause_ * 2, kLongestPause);
+    if (!open_.empty() || !notices_.empty() || !collections_.empty())
+        timer_ = launcher_.loop().after(pause_, [this] { look_again(); });
+}
+
+bool Locator::answer_question(const Question& question) {
+    Order answer{.kind = OrderKind::ports, .job = question.job, .rank = question.rank, .host = job::kNoHost};
+    Job* job = launcher_.find_job(question.job);
+    // A job that is not here (any more) has an answer too: none.
+    if (job && question.rank < job->segment.header().size && job->segment.is_local(question.rank)) {
+        const PortWord wanted = word_of(job->segment, question.rank);
+        if (wanted.state == PortWord::unknown) return false;
+        Writer words;
+        for (uint32_t i = 0; i < job->segment.header().local_ranks; ++i)
+            words.number(word_of(job->segment, job->segment.local_rank(i)).word());
+        answer.host = job->segment.header().my_host;
+        answer.looks = job->segment.cell(question.rank).looks.load(std::memory_order_relaxed);
+        answer.bytes = words.take();
+    }
+    ways_.send(question.from, answer);
+    return true;
+}
+
+void Locator::on_answer(const Order& order) {
+    Job* job = launcher_.find_job(order.job);
+    if (job && order.host < job->segment.header().hosts) {
+        HostPorts ports;
+        Reader words(order.bytes);
+        ports.words.resize(order.bytes.size() / sizeof(uint32_t));
+        for (uint32_t& word : ports.words) word = words.number<uint32_t>();
+        std::vector<const HostPorts*> by_host(job->segment.header().hosts, nullptr);
+        by_host[order.host] = &ports;
+        learn(job->segment, by_host);
+    }
+    settle(order.job, order.rank, static_cast<uint32_t>(order.looks));
+    const auto search = searches_.find(order.job);
+    if (!job || search == searches_.end() || order.rank >= job->segment.header().size) return;
+    const uint32_t host = job->segment.host_of(order.rank);
+    search->second.answered(host, order.rank);
+    settle(order.job, search->second.settle(host, [&](uint32_t rank) { return is_known(job->segment, rank); }));
+    advance(*job, search->second);
+}
+
+void Locator::settle(job::JobId job, uint32_t rank, uint32_t looks) {
+    const auto found = asked_.find({job, rank});
+    if (found == asked_.end()) return;
+    const std::vector<Superior::Answer> answers = std::move(found->second);
+    asked_.erase(found);
+    for (const Superior::Answer& answer : answers) reply(job, rank, answer, looks);
+}
+
+void Locator::settle(job::JobId job, const std::vector<uint32_t>& ranks) {
+    for (const uint32_t rank : ranks) settle(job, rank);
+}
+
+void Locator::tell_given_up(const Job& by, uint32_t by_rank, const Job& job, uint32_t rank) {
+    const uint32_t host = job.segment.host_of(rank);
+    if (host >= job.tree_hosts.size() || job.tree_hosts[host] == self_) return;
+    ways_.send(job.tree_hosts[host],
+               {.kind = OrderKind::given_up, .job = job.id(), .rank = rank, .by_job = by.id(), .by_rank = by_rank});
+}
+
+void Locator::on_given_up(const Order& order) {
+    if (leave_notice(order)) return;
+    notices_.push_back(order);
+    look_again_soon();
+}
+
+// False if the rank has one that it has not read.
+bool Locator::leave_notice(const Order& notice) {
+    Job* job = launcher_.find_job(notice.job);
+    if (!job || notice.rank >= job->segment.header().size || !job->segment.is_local(notice.rank)) return true;
+    job::RankCell& cell = job->segment.cell(notice.rank);
+    if (cell.state.load(std::memory_order_acquire) != RankState::initialized) return true;
+    if (cell.given_up_by_rank.load(std::memory_order_acquire) != 0) return false;
+    cell.given_up_by_job.store(notice.by_job, std::memory_order_relaxed);
+    cell.given_up_by_rank.store(static_cast<uint32_t>(notice.by_rank) + 1, std::memory_order_release);
+    job::ring(*reinterpret_cast<job::Doorbell*>(job->segment.region(notice.rank)));
+    return true;
+}
+
+void Locator::forget(job::JobId job) {
+    const auto search = searches_.find(job);
+    if (search != searches_.end()) search->second.forget_all();
+    if (search != searches_.end() && !launcher_.find_job(job)) searches_.erase(search);
+    while (true) {
+        const auto next = asked_.lower_bound({job, 0});
+        if (next == asked_.end() || next->first.first != job) return;
+        settle(job, next->first.second);
+    }
+}
+
+void Locator::forget(job::JobId job, const std::vector<uint32_t>& ranks) {
+    const auto search = searches_.find(job);
+    const Job* about = launcher_.find_job(job);
+    for (const uint32_t rank : ranks) {
+        if (about && search != searches_.end()) search->second.forget(about->segment.host_of(rank), rank);
+        settle(job, rank);
+    }
+    if (about && search != searches_.end()) advance(*about, search->second);
+}
+
+}  // namespace starling::launch

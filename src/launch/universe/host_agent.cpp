@@ -1,0 +1,310 @@
+#include "launch/universe/host_agent.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "launch/process/output.h"
+#include "mpi.h"
+
+namespace starling::launch {
+
+using control::MessageKind;
+using job::JobState;
+
+namespace {
+constexpr uint32_t kRoot = 0;
+}
+
+Deputy::Deputy(Launcher& launcher, uint32_t self, Send send, Gather gather)
+    : launcher_(launcher),
+      self_(self),
+      send_(std::move(send)),
+      gather_(std::move(gather)),
+      locator_(launcher, self,
+               {[this](uint32_t to, const Order& order) { send_(to, encode(order), false); },
+                [this](const Order& topic, std::string_view piece, const HostSet& contributors) {
+                    gather_(topic, piece, contributors, false);
+                }}) {
+    launcher_.set_superior(this);
+    launcher_.output().forward = [this](job::JobId job, int target, std::string lines) {
+        const auto descriptor = static_cast<uint64_t>(target);
+        tell({.kind = OrderKind::output, .job = job, .descriptor = descriptor, .bytes = std::move(lines)}, true);
+    };
+    launcher_.on_input_taken = [this](job::JobId job) { tell({.kind = OrderKind::taken, .job = job}); };
+}
+
+Deputy::~Deputy() {
+    launcher_.set_superior(nullptr);
+    launcher_.on_input_taken = nullptr;
+}
+
+void Deputy::tell(const Order& order, bool bulk) { send_(kRoot, encode(order), bulk); }
+
+void Deputy::on_order(uint32_t from, std::string_view payload) {
+    Order order;
+    if (!decode(payload, order)) {
+        launcher_.say("a message from host %u of the universe is garbled; use one version of Starling everywhere", from);
+        return;
+    }
+    switch (order.kind) {
+        case OrderKind::start:
+            return start(order);
+        case OrderKind::stub:
+            return make_stub(order);
+        case OrderKind::answer:
+            return on_answer(order);
+        case OrderKind::want_ports:
+            return locator_.on_question(from, order);
+        case OrderKind::ports:
+            return locator_.on_answer(order);
+        case OrderKind::given_up:
+            return locator_.on_given_up(order);
+        default:
+            // Of a job that is gone by now: what was ordered is so already.
+            if (Job* job = launcher_.find_job(order.job)) on_job_order(*job, order);
+    }
+}
+
+void Deputy::on_job_order(Job& job, Order& order) {
+    switch (order.kind) {
+        case OrderKind::take_back: {
+            const job::JobId id = job.id();
+            launcher_.take_back_part(job);
+            locator_.forget(id);
+            break;
+        }
+        case OrderKind::fail:
+            launcher_.end_part(job, static_cast<int>(order.failed_rank));
+            locator_.forget(job.id());
+            break;
+        case OrderKind::over: {
+            const job::JobId id = job.id();
+            launcher_.release_part(job, static_cast<JobState>(order.state));
+            locator_.forget(id);
+            break;
+        }
+        case OrderKind::kill:
+            launcher_.kill_part(job);
+            break;
+        case OrderKind::ranks_failed:
+            ranks_failed(job, order);
+            break;
+        case OrderKind::signal:
+            launcher_.signal_part(job, static_cast<int>(order.signal));
+            break;
+        case OrderKind::all_arrived:
+            all_arrived(job);
+            break;
+        case OrderKind::ring:
+            launcher_.ring_ranks(job);
+            break;
+        case OrderKind::gather_ports:
+            locator_.collect(job, order);
+            break;
+        case OrderKind::table:
+            locator_.on_table(job, order);
+            break;
+        case OrderKind::input:
+            launcher_.feed_input(job, std::move(order.bytes));
+            break;
+        case OrderKind::written:
+            launcher_.output().acknowledge(job.id(), static_cast<int>(order.descriptor), order.count);
+            break;
+        case OrderKind::stacks:
+            launcher_.show_stacks(job, [this, id = job.id()] { tell({.kind = OrderKind::stacks_shown, .job = id}, true); });
+            break;
+        default:
+            break;
+    }
+}
+
+void Deputy::start(const Order& order) {
+    StartOrder start;
+    StartReport report;
+    StartOutcome outcome;
+    if (!decode(order.bytes, start)) {
+        outcome.error_class = MPI_ERR_OTHER;
+        outcome.text = "the order to start a job is garbled; use one version of Starling on all hosts";
+    } else {
+        const auto& hosts = start.part.tree_hosts;
+        const auto mine = std::find(hosts.begin(), hosts.end(), self_);
+        start.part.my_host = static_cast<uint32_t>(mine - hosts.begin());
+        outcome = launcher_.start_part(start.spec, start.part);
+    }
+    report.error_class = outcome.error_class;
+    report.failed_program = static_cast<uint32_t>(outcome.failed_program);
+    report.failed_index = outcome.failed_index;
+    report.text = std::move(outcome.text);
+    const HostSet all = HostSet::of(start.part.tree_hosts);
+    gather_({.kind = OrderKind::started, .job = order.job}, encode(report), all, false);
+}
+
+void Deputy::make_stub(const Order& order) {
+    StubOrder stub;
+    if (!decode(order.bytes, stub) || launcher_.find_job(stub.description.id)) return;
+    Job* job = launcher_.make_stub(stub.description, stub.tree_hosts, stub.number);
+    if (!job) {
+        launcher_.say("%s", std::string(failure_text()).c_str());
+    } else if (stub.all_arrived) {
+        all_arrived(*job);
+    }
+}
+
+void Deputy::all_arrived(Job& job) {
+    job::JobHeader& header = job.segment.header();
+    header.all_arrived.store(1, std::memory_order_release);
+    // Who sees a stub counts as if all were here.
+    if (header.local_ranks == 0) header.arrived.store(header.size, std::memory_order_release);
+}
+
+void Deputy::ranks_failed(Job& job, const Order& order) {
+    RankRuns runs;
+    if (!decode(order.bytes, runs)) return;
+    const uint32_t size = job.segment.header().size;
+    std::vector<uint32_t> ranks;
+    for (const job::Placement& run : runs) {
+        for (uint64_t i = 0, rank = run.first; i < run.count && rank < size; ++i, rank += run.stride)
+            ranks.push_back(static_cast<uint32_t>(rank));
+    }
+    launcher_.mark_failed(job, ranks);
+    locator_.forget(job.id(), ranks);
+}
+
+bool Deputy::have_all_arrived(const Job& job) {
+    const job::JobHeader& header = job.segment.header();
+    return header.local_ranks > 0 && header.blob_size > 0 &&
+           header.arrived.load(std::memory_order_acquire) >= header.local_ranks;
+}
+
+// `at_once`: what is told next must not overtake it.
+void Deputy::tell_arrival(Job& job, bool at_once) {
+    if (!have_all_arrived(job) || (job.arrival_told && !at_once)) return;
+    job.arrival_told = true;
+    const Order arrived{.kind = OrderKind::arrived, .job = job.id()};
+    if (at_once) {
+        tell(arrived);
+    } else {
+        gather_(arrived, {}, HostSet::of(job.tree_hosts), false);
+    }
+}
+
+void Deputy::failed(Job& job, const Failure& failure) {
+    // The last to arrive says so, but may be seen to have died before its word is read: then it had arrived all the same.
+    tell_arrival(job, true);
+    const FailureReport report{failure.rank, failure.status, failure.exit_code, failure.aborted, failure.sentence};
+    tell({.kind = OrderKind::failed, .job = job.id(), .rank = failure.rank, .bytes = encode(report)});
+}
+
+void Deputy::absent(Job& job, uint32_t rank, const std::string& sentence) {
+    tell({.kind = OrderKind::absent, .job = job.id(), .rank = rank, .text = sentence});
+}
+
+void Deputy::all_gone(Job& job) {
+    GoneReport report{have_all_arrived(job), 0, 0};
+    locator_.count(job.id(), report.lookups, report.tables);
+    gather_({.kind = OrderKind::gone, .job = job.id()}, encode(report), HostSet::of(job.tree_hosts), true);
+}
+
+bool Deputy::ask(Job& job, uint32_t rank, MessageKind kind, const std::string& payload, Answer answer) {
+    switch (kind) {
+        case MessageKind::spawn:
+            // The child's segment is where this host has it, which only we know.
+            ask_root(job, rank, kind, payload, [this, answer = std::move(answer)](const std::string& bytes) {
+                control::SpawnReply reply;
+                if (decode(bytes, reply) && reply.error_class == MPI_SUCCESS) {
+                    if (!launcher_.find_segment(reply.job.id, reply.job)) {
+                        reply.error_class = MPI_ERR_SPAWN;
+                        reply.text = "this host has no memory for what it must know of the children";
+                    }
+                }
+                answer(encode(reply));
+            });
+            return true;
+        case MessageKind::publish:
+        case MessageKind::unpublish:
+        case MessageKind::lookup:
+        case MessageKind::disconnect:
+        case MessageKind::profile:
+        case MessageKind::plan:
+        case MessageKind::forsake:
+            ask_root(job, rank, kind, payload, std::move(answer));
+            return true;
+        case MessageKind::resolve:
+        case MessageKind::locate:
+        case MessageKind::arrived:
+        case MessageKind::given_up:
+            return find(job, rank, kind, payload, std::move(answer));
+        default:
+            return false;
+    }
+}
+
+void Deputy::ask_root(Job& job, uint32_t rank, MessageKind kind, const std::string& payload, Answer answer) {
+    const uint64_t token = ++last_token_;
+    asked_[token] = std::move(answer);
+    const auto message = static_cast<uint64_t>(kind);
+    // What is long and urgent to nobody: as output, and so before the word that the job's ranks are gone.
+    const bool bulk = kind == MessageKind::profile;
+    tell({.kind = OrderKind::ask, .job = job.id(), .rank = rank, .token = token, .message = message, .bytes = payload}, bulk);
+}
+
+bool Deputy::find(Job& job, uint32_t rank, MessageKind kind, const std::string& payload, Answer answer) {
+    control::JobQuery query;
+    if (!decode(payload, query)) return false;
+    control::JobReply reply;
+    if (kind == MessageKind::arrived) {
+        tell_arrival(job);
+        answer(encode(reply));
+        return true;
+    }
+    if (kind == MessageKind::given_up) {
+        const Job* about = launcher_.find_job(query.job);
+        if (about && query.rank < about->segment.header().size) locator_.tell_given_up(job, rank, *about, query.rank);
+        answer(encode(reply));
+        return true;
+    }
+    if (kind == MessageKind::locate) {
+        Job* about = launcher_.find_job(query.job);
+        if (about && query.rank < about->segment.header().size) {
+            locator_.locate(*about, query.rank, std::move(answer));
+            return true;
+        }
+        reply.error_class = MPI_ERR_PROC_ABORTED;
+        reply.text = "that job is not known on this host, or gone";
+        answer(encode(reply));
+        return true;
+    }
+    if (launcher_.find_segment(query.job, reply.job)) {
+        answer(encode(reply));
+        return true;
+    }
+    std::vector<Answer>& waiting = being_resolved_[query.job];
+    waiting.push_back(std::move(answer));
+    if (waiting.size() > 1) return true;
+    ask_root(job, rank, kind, payload, [this, id = query.job](const std::string& bytes) {
+        control::JobReply reply;
+        if (!decode(bytes, reply)) reply.error_class = MPI_ERR_OTHER;
+        if (launcher_.find_segment(id, reply.job)) reply.error_class = MPI_SUCCESS;
+        for (const Answer& answer : std::exchange(being_resolved_[id], {})) answer(encode(reply));
+        being_resolved_.erase(id);
+    });
+    return true;
+}
+
+void Deputy::on_answer(Order& order) {
+    const auto found = asked_.find(order.token);
+    if (found == asked_.end()) return;
+    const Answer answer = std::move(found->second);
+    asked_.erase(found);
+    answer(order.bytes);
+}
+
+void Deputy::end_everything() {
+    while (!launcher_.jobs().empty()) {
+        Job& job = launcher_.jobs().front();
+        launcher_.kill_part(job);
+        launcher_.take_back_part(job);
+    }
+}
+
+}  // namespace starling::launch

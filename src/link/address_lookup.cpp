@@ -1,0 +1,156 @@
+#include "link/address_lookup.h"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <memory>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/lock.h"
+#include "base/no_destroy.h"
+#include "base/state.h"
+#include "control/control.h"
+#include "link/peer.h"
+#include "link/remote_peer.h"
+
+namespace starling::link {
+
+STARLING_STATE decltype(other_locate) other_locate = nullptr;
+
+namespace {
+
+/// How long the daemon may take to find a job, before a call gives up on it.
+constexpr uint64_t kResolveNs = 30'000'000'000;
+/// Questions under way at a time; an answer about one rank tells of all on its host, so the rest is often answered by then.
+constexpr size_t kMost = 32;
+constexpr uint32_t kWholeJob = ~0u;  ///< as rank: the question is where the job is
+
+struct Question {
+    job::JobId job;
+    uint32_t rank;
+    uint32_t word = 0;  ///< of the address table when it was asked
+    bool sent = false;
+    control::ControlCall call;
+    uint32_t looks = 0;  ///< of the rank, as answered
+};
+STARLING_STATE Immortal<std::vector<std::unique_ptr<Question>>> questions_storage;  ///< oldest first
+constinit auto& questions = questions_storage.value;
+
+int ask(Question& question) {
+    const Process& me = self();
+    const bool whole = question.rank == kWholeJob;
+    const control::JobQuery query{question.job, whole ? 0 : question.rank};
+    question.sent = true;
+    return control::ControlCall::start(me.job->segment(), me.rank,
+                                       whole ? control::MessageKind::resolve : control::MessageKind::locate, encode(query),
+                                       question.call);
+}
+
+int read_reply(const control::ControlCall& call, control::JobReply& reply) {
+    if (!decode(call.reply(), reply)) return fail(MPI_ERR_INTERN, "the daemon's answer to a question about a job is garbled");
+    if (reply.error_class) return fail(reply.error_class, "%s", reply.text.c_str());
+    return MPI_SUCCESS;
+}
+
+bool is_open(job::JobId job, uint32_t rank) {
+    return std::any_of(questions.begin(), questions.end(), [&](const auto& q) { return q->job == job && q->rank == rank; });
+}
+
+void put(job::JobId job, uint32_t rank) {
+    if (is_open(job, rank)) return;
+    const uint32_t word = rank == kWholeJob ? 0 : job_with_id(job)->segment().port(rank).load();
+    questions.push_back(std::make_unique<Question>(Question{job, rank, word, false, {}, 0}));
+}
+
+/// An answer to someone else's question may have told this too.
+bool answered_already(const Question& question) {
+    Job* job = job_with_id(question.job);
+    if (question.rank == kWholeJob) return job && job->mapped();
+    return !job || job->dead() || job->segment().port(question.rank).load() != question.word;
+}
+
+/// Whether the question is over, and with which error. What could not be learnt is asked again by whoever still wants to
+/// know it.
+bool advance(Question& question, int& error) {
+    if (answered_already(question)) return true;
+    if (other_locate && question.rank != kWholeJob && question.job == self().job->address().id)
+        return other_locate(self().job->segment(), question.rank);
+    bool done = false;
+    if ((!question.sent && ask(question)) || question.call.poll(done)) {
+        error = MPI_ERR_OTHER;  // the own daemon's trouble says nothing of the peer
+        return true;
+    }
+    if (!done) return false;
+    control::JobReply reply;
+    error = read_reply(question.call, reply);
+    question.looks = reply.looks;
+    if (!error && question.rank == kWholeJob) error = find_job(reply.job)->map();
+    return true;
+}
+
+void tell(const Question& question, int error) {
+    if (question.rank == kWholeJob) return;  // its processes send again, and are then known or not
+    Job* job = job_with_id(question.job);    // it may be forgotten by now
+    if (Peer* peer = job ? job->peer_if_met(question.rank) : nullptr) on_located(*peer, error, question.looks);
+}
+
+}  // namespace
+
+int resolve(job::JobAddress& address) {
+    Question question{address.id, kWholeJob, 0, false, {}, 0};
+    if (const int error = ask(question)) return error;
+    const uint64_t end = now_ns() + kResolveNs;
+    bool done = false;
+    while (!done) {
+        if (const int error = question.call.poll(done)) return error;
+        if (done) break;
+        if (now_ns() > end)
+            return fail(MPI_ERR_PROC_ABORTED, "no host of this universe has answered for job %llx within %d seconds",
+                        static_cast<unsigned long long>(address.id), static_cast<int>(kResolveNs / 1'000'000'000));
+        pollfd wait{question.call.descriptor(), POLLIN, 0};
+        const Outside outside;  // other threads go on meanwhile
+        ::poll(&wait, 1, 100);
+    }
+    control::JobReply reply;
+    if (const int error = read_reply(question.call, reply)) return error;
+    address = reply.job;
+    return MPI_SUCCESS;
+}
+
+void resolve_later(job::JobId id) { put(id, kWholeJob); }
+
+void locate(Job& job, uint32_t rank) { put(job.address().id, rank); }
+
+bool poll_answers() {
+    bool any = false;
+    for (size_t i = 0; i < questions.size() && i < kMost;) {
+        int error = MPI_SUCCESS;
+        if (!advance(*questions[i], error)) {
+            ++i;
+            continue;
+        }
+        // Taken out first: what the answer leads to may ask anew.
+        const std::unique_ptr<Question> answered = std::move(questions[i]);
+        questions.erase(questions.begin() + static_cast<std::ptrdiff_t>(i));
+        tell(*answered, error);
+        any = true;
+    }
+    return any;
+}
+
+void tell_given_up(const Job& job, uint32_t rank) {
+    if (other_locate) return;  // there is no daemon
+    const Process& me = self();
+    const control::JobQuery query{job.address().id, rank};
+    control::ControlCall call;
+    control::ControlCall::start(me.job->segment(), me.rank, control::MessageKind::given_up, encode(query), call);
+}
+
+bool anything_asked() { return !questions.empty(); }
+
+bool must_look_for_answers() { return other_locate && !questions.empty(); }
+
+}  // namespace starling::link

@@ -1,0 +1,140 @@
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/process.h"
+#include "link/job_reclaim.h"
+#include "link/manager.h"
+#include "link/remote_peer.h"
+#include "link/transports.h"
+
+namespace starling::link {
+
+namespace {
+
+/// How long a peer on another host may owe an acknowledgement before the daemon is asked after it.
+constexpr uint64_t kPatienceNs = 300'000'000;
+
+/// Of a process that has met hundreds of jobs a wait would do nothing else; deaths of the others are noticed by the clock.
+constexpr size_t kJobsPerLook = 64;
+
+// A job that ended normally may have sent last words: everything in our memory is delivered before the job
+// is reported, and a dead sender's half-written cell must not hide what lies behind it. No more than lies
+// there and in the sockets now, 64 cells and 128 lines per ring, taken 16 at a poll: others may send without end.
+void drain() {
+    for (int i = 0; i < 8; ++i) {
+        recover();
+        poll();
+        poll_transports(transport::Transport::Look::now);
+    }
+}
+
+// Of a job that goes on without those of its ranks that have failed. They get peer objects even if they were never
+// met: whoever waits for one must find it dead.
+bool note_failed_ranks(Job& job) {
+    const job::JobHeader& header = job.segment().header();
+    if (!header.recovers || !job.count_failures(header.failures.load(std::memory_order_acquire))) return false;
+    drain();
+    for (uint32_t rank = 0; rank < header.size; ++rank) {
+        if (job::PortWord::of(job.segment().port(rank).load()).state != job::PortWord::failed) continue;
+        Peer* peer = job.peer(rank);
+        if (!peer || peer->dead) continue;
+        fail(MPI_ERR_PROC_ABORTED, "rank %u has failed", rank);
+        fail_peer(*peer);
+    }
+    return true;
+}
+
+// Of those that this process can't have heard giving it up, since nothing reaches it from them.
+bool note_who_gave_us_up() {
+    job::RankCell& cell = self().job->segment().cell(self().rank);
+    const uint32_t rank = cell.given_up_by_rank.load(std::memory_order_acquire);
+    if (rank == 0) return false;
+    Job* job = job_with_id(cell.given_up_by_job.load(std::memory_order_relaxed));
+    cell.given_up_by_rank.store(0, std::memory_order_release);
+    if (!job || !job->mapped() || job->dead() || rank > job->segment().header().size) return false;
+    drain();
+    Peer* peer = job->peer(rank - 1);
+    if (!peer || peer->dead || peer->can(transport::kSharesMemory)) return false;
+    fail(MPI_ERR_PROC_ABORTED,
+         "rank %u on host %s has given this process up, since what it sends is not acknowledged: let UDP datagrams through the "
+         "firewalls of both hosts, or choose other networks with STARLING_IP_INTERFACES",
+         peer->rank, host_name(*peer));
+    fail_peer(*peer);
+    return true;
+}
+
+}  // namespace
+
+bool has_ended(const Process& process) {
+    Job& job = *process.job;
+    if (job.dead()) return true;
+    if (const Peer* peer = job.peer_if_met(process.rank); peer && peer->dead) return true;
+    if (!job.mapped()) return false;
+    if (&job != self().job && !job::job_alive(job.segment())) return true;
+    return job.segment().header().recovers &&
+           job::PortWord::of(job.segment().port(process.rank).load()).state == job::PortWord::failed;
+}
+
+bool has_pid(const Process& process, pid_t pid) {
+    Job& job = *process.job;
+    if (const Peer* peer = job.peer_if_met(process.rank); peer && peer->dead) return false;
+    return pid != 0 && pid_of(process) == pid;
+}
+
+bool shares_pids(const Process& process) {
+    Job& job = *process.job;
+    return knows_pids() && job.mapped() && job.segment().cell(process.rank).apart_pid.load(std::memory_order_relaxed) == 0;
+}
+
+pid_t pid_of(const Process& process) {
+    return shares_pids(process) ? process.job->segment().cell(process.rank).pid.load(std::memory_order_acquire) : 0;
+}
+
+bool has_failed(const Process& process) {
+    Job& job = *process.job;
+    if (job.dead()) return job.segment().header().state.load(std::memory_order_acquire) != job::JobState::ended;
+    const Peer* peer = job.peer_if_met(process.rank);
+    return peer && peer->dead;
+}
+
+// A few loads, since waits ask before each sleep and between polls: who has failed is written before the bell is rung, and a bell that
+// rings while its owner is awake wakes nobody.
+bool deaths_are_news() {
+    if (wait_descriptor() >= 0 && self().job->segment().cell(self().rank).given_up_by_rank.load(std::memory_order_relaxed) != 0)
+        return true;
+    for (size_t i = 0; i < kJobsPerLook; ++i) {
+        Job* const job = job_at(i);
+        if (!job) break;
+        if (job->dead() || !job->mapped()) continue;
+        const job::JobHeader& header = job->segment().header();
+        if (header.recovers && job->failures_are_new(header.failures.load(std::memory_order_acquire))) return true;
+        if (job != self().job && header.state.load(std::memory_order_acquire) != job::JobState::running) return true;
+    }
+    return false;
+}
+
+bool check_liveness() {
+    bool any = false;
+    shared_memory().lending().rest(now_ns());
+    if (wait_descriptor() >= 0) {
+        self().job->segment().cell(self().rank).looks.fetch_add(1, std::memory_order_relaxed);
+        any = note_who_gave_us_up();
+    }
+    ask_after_silent_peers(kPatienceNs);
+    for (; recover(); any = true) poll();
+    for (size_t i = 0; Job* job = job_at(i); ++i) {
+        if (job->dead() || !job->mapped()) continue;
+        any |= note_failed_ranks(*job);
+        if (job == self().job) continue;
+        if (job::job_alive(job->segment())) continue;
+        drain();
+        job->mark_dead();
+        job->each_peer([](Peer& peer) { on_peer_dead(peer); });
+        upcalls.job_failed(*job);
+        tell_of_failures();
+        any = true;
+    }
+    forget_gone_jobs();
+    return any;
+}
+
+}  // namespace starling::link

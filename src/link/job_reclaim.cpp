@@ -1,0 +1,48 @@
+#include "link/job_reclaim.h"
+
+#include <algorithm>
+
+#include "base/state.h"
+#include "link/peer.h"
+#include "link/transports.h"
+
+namespace starling::link {
+
+namespace {
+
+constexpr size_t kFirstLook = 16;
+STARLING_STATE size_t look_at = kFirstLook;  ///< jobs
+STARLING_STATE bool exposed = false;
+
+Standing standing_of(const Job& job) {
+    return {.own = &job == self().job,
+            .held = job.held(),
+            .exposed = exposed,
+            .mapped = job.mapped(),
+            .dead = job.dead(),
+            .owed = job.dead() && !job.held() && upcalls.owes(job)};
+}
+
+}  // namespace
+
+void keep_met_jobs() { exposed = true; }
+
+void forget_gone_jobs() {
+    for (size_t i = 0; Job* job = job_at(i);) {
+        if (!may_be_forgotten(standing_of(*job))) {
+            ++i;
+            continue;
+        }
+        job->each_peer([](Peer& peer) { upcalls.forget_peer(peer); });
+        forget_in_transports(*job);
+        forget_job(*job);
+    }
+}
+
+void make_room_for_jobs() {
+    if (job_count() < look_at) return;
+    check_liveness();
+    look_at = std::max(kFirstLook, 2 * job_count());
+}
+
+}  // namespace starling::link

@@ -1,0 +1,116 @@
+#include "link/remote_peer.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/no_destroy.h"
+#include "base/state.h"
+#include "link/address_lookup.h"
+#include "link/manager.h"
+#include "link/transports.h"
+
+namespace starling::link {
+
+namespace {
+
+/// How often the daemon is asked about the same peer.
+constexpr uint64_t kAskAgainNs = 500'000'000;
+/// In MPI_Finalize, where a peer that is silent has most likely ended.
+constexpr uint64_t kFinalPatienceNs = 10'000'000;
+
+STARLING_STATE Immortal<std::vector<Peer*>> remotes_storage;  ///< alive, as far as we know
+constinit auto& remotes = remotes_storage.value;
+
+bool is_here(const Peer& peer) { return peer.job.segment().is_local(peer.rank); }
+
+job::PortWord word_of(const Peer& peer) {
+    return job::PortWord::of(peer.job.segment().port(peer.rank).load(std::memory_order_acquire));
+}
+
+}  // namespace
+
+const char* host_name(const Peer& peer) {
+    const job::JobSegment& segment = peer.job.segment();
+    return segment.host(segment.host_of(peer.rank)).name;
+}
+
+void ask_after(Peer& peer) { remotes.push_back(&peer); }
+
+void stop_asking_after(Peer& peer) { std::erase(remotes, &peer); }
+
+void fail_peer(Peer& peer) {
+    if (peer.dead) return;
+    peer.why_dead = strndup(failure_text().data(), failure_text().size());
+    on_peer_dead(peer);
+    upcalls.peer_failed(peer);
+    tell_of_failures();
+}
+
+int why_dead(const Peer& peer, int rank) {
+    if (peer.job.dead()) return fail(MPI_ERR_PROC_ABORTED, "rank %d has ended: its job is gone", rank);
+    if (peer.why_dead && *peer.why_dead) return fail(MPI_ERR_PROC_ABORTED, "%s", peer.why_dead);
+    return fail(MPI_ERR_PROC_ABORTED, "rank %d has failed, or can't be reached any more", rank);
+}
+
+void on_located(Peer& peer, int error, uint32_t looks) {
+    if (peer.dead) return;
+    const job::PortWord word = word_of(peer);
+    if (word.state == job::PortWord::failed || error == MPI_ERR_PROC_ABORTED) {
+        const std::string why(failure_text());
+        poll_transports(transport::Transport::Look::now);  // what it has sent before
+        if (peer.dead) return;
+        if (error)
+            fail(error, "%s", why.c_str());
+        else
+            fail(MPI_ERR_PROC_ABORTED, "rank %u on host %s has failed", peer.rank, host_name(peer));
+        return fail_peer(peer);
+    }
+    if (error) return;  // asked again, if it stays silent
+    // It lives, and computes perhaps; or it has finalized, and may come back as long as it runs.
+    const bool has_looked = looks != 0 && peer.looks != 0 && looks != peer.looks;
+    peer.looks = looks;
+    peer.base->vouch(has_looked);
+}
+
+void ask_after_silent_peers(uint64_t patience_ns) {
+    const uint64_t now = now_ns();
+    for (Peer* peer : remotes) {
+        const uint64_t since = peer->base->silent_since();
+        if (since == 0 || now - since <= patience_ns || now - peer->asked_at < std::min(patience_ns, kAskAgainNs)) continue;
+        peer->asked_at = now;
+        locate(peer->job, peer->rank);
+    }
+}
+
+bool has_finalized(const Peer& peer) {
+    if (peer.dead) return true;
+    if (is_here(peer)) return peer.job.segment().cell(peer.rank).state.load() >= job::RankState::finalized;
+    return word_of(peer).state >= job::PortWord::finalized;
+}
+
+bool all_acknowledged() {
+    bool all = true;
+    for (const Peer* peer : remotes) all = all && (peer->base->idle() || has_finalized(*peer));
+    if (!all) ask_after_silent_peers(kFinalPatienceNs);
+    return all;
+}
+
+void say_farewell() {
+    for (Peer* peer : remotes)
+        if (!has_finalized(*peer)) send_control(*peer, packet::Kind::farewell, nullptr, 0);
+    flush_transports();
+}
+
+void on_farewell(Peer& peer, const Packet&) {
+    if (is_here(peer)) return;
+    job::PortWord word = word_of(peer);
+    if (word.state >= job::PortWord::finalized) return;
+    word.state = job::PortWord::finalized;
+    peer.job.segment().port(peer.rank).store(word.word());
+}
+
+}  // namespace starling::link

@@ -1,0 +1,138 @@
+// MPI_Cancel of a send: a synchronous one is taken back, and any from this process itself; others are let go.
+#include <algorithm>
+#include <atomic>
+#include <memory>
+
+#include "base/counters.h"
+#include "datatype/datatype.h"
+#include "link/peer.h"
+#include "message/completion.h"
+#include "message/context_table.h"
+#include "message/match.h"
+#include "message/match_or_cancel.h"
+#include "message/point_to_point.h"
+#include "message/protocol/rdma_read.h"
+#include "message/protocol/rendezvous.h"
+#include "message/remote_cancel.h"
+#include "message/send.h"
+#include "progress/engine.h"
+
+namespace starling::message {
+
+namespace {
+
+constexpr int kLooks = 1000;  // for a message to ourselves: behind others that wait for room
+
+/// A send that nobody waits for, with a copy of its data.
+struct LetGo : SendRequest {
+    std::unique_ptr<std::byte[]> data;
+};
+constexpr RequestClass kLetGo{.dispose = [](Request& request) { delete static_cast<LetGo*>(&request); }};
+
+/// With room for so many bytes of data.
+std::unique_ptr<LetGo> stand_in(const SendRequest& request, uint64_t bytes) {
+    auto copy = std::make_unique<LetGo>();
+    static_cast<SendRequest&>(*copy) = request;
+    copy->data = std::make_unique_for_overwrite<std::byte[]>(bytes + 1);
+    copy->buffer = copy->data.get();
+    copy->count = static_cast<int64_t>(bytes);
+    copy->type = &datatype::predefined(MPI_BYTE);
+    copy->retained = false;
+    copy->of_all = false;
+    copy->magic = 0;
+    copy->waiter = {};
+    copy->open_in_group = nullptr;
+    copy->operations = &kLetGo;
+    copy->communicator = nullptr;
+    copy->persistent = false;
+    copy->orphaned = true;
+    return copy;
+}
+
+/// In queue and list the copy goes on, and the request is free to be finished.
+void replace(SendRequest& request, SendRequest& by) {
+    std::replace(request.peer->sends.begin(), request.peer->sends.end(), &request, &by);
+    if (request.stage != SendRequest::Stage::eager) rendezvous::replace(request.serial, by);
+}
+
+std::atomic<uint32_t>& shared_count() {
+    const link::Process& me = link::self();
+    return shm::Region(me.job->segment().region(me.rank)).presence().let_go;
+}
+
+bool is_to_self(const SendRequest& request) {
+    const link::Process& me = link::self();
+    return &request.peer->job == me.job && request.peer->rank == me.rank;
+}
+
+/// Where an offer to this process itself lies that nobody has received or probed; null where there is none.
+Unexpected* kept_here(const SendRequest& request) {
+    Channel* channel = directory.find(request.context);
+    if (!channel || request.stage != SendRequest::Stage::offered || request.moved > 0) return nullptr;
+    auto& kept = channel->queues().arrival;
+    for (Unexpected* message = kept.front(); message; message = kept.next(message))
+        if (message->rendezvous && message->peer == request.peer && message->offer.serial == request.serial) return message;
+    return nullptr;
+}
+
+bool is_settled(const SendRequest& request) { return request.done || request.was_asked_for() || kept_here(request); }
+
+bool take_back(SendRequest& request) {
+    if (!is_to_self(request)) return false;
+    Unexpected* const message = kept_here(request);
+    if (!message) return false;
+    MatchQueues::take(*message);
+    unexpected_pool.destroy(message);
+    request.outcome.cancelled = true;
+    rendezvous::finish(request, MPI_SUCCESS);
+    return true;
+}
+
+/// Its envelope has not gone: it goes without the message, so that those behind it have their turn.
+bool withdraw_envelope(SendRequest& request) {
+    std::unique_ptr<LetGo> copy = stand_in(request, 0);
+    copy->withdrawn = true;
+    replace(request, *copy.release());
+    request.outcome.cancelled = true;
+    finish(request, MPI_SUCCESS);
+    return true;
+}
+
+/// A synchronous send to another process, not asked for. True if it is done.
+bool cancel_synchronous(SendRequest& request) {
+    if (request.stage == SendRequest::Stage::envelope && request.peer->can(transport::kSharesMemory))
+        return withdraw_envelope(request);
+    if (!request.has_verdict) return ask_back(request), false;
+    if (!cancel_verdict(request)) return let_go_at_once(request), true;  // it was matched
+    tell_receiver(request);
+    request.outcome.cancelled = true;
+    rendezvous::finish(request, MPI_SUCCESS);
+    return true;
+}
+
+}  // namespace
+
+void let_go_at_once(SendRequest& request) {
+    if (request.stage != SendRequest::Stage::eager) rdma_read::take_back(request, true);
+    std::unique_ptr<LetGo> copy = stand_in(request, request.bytes);
+    datatype::pack(*request.type, request.count, request.buffer, 0, copy->data.get(), request.bytes);
+    replace(request, *copy.release());
+    // Before the program may write to the buffer, and seen by who reads it after that.
+    ++counters.let_go;
+    shared_count().fetch_add(1, std::memory_order_seq_cst);
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    finish(request, MPI_SUCCESS);
+}
+
+bool let_go(SendRequest& request) {
+    // What we have sent ourselves arrives, unless it was taken by MPI_Mprobe and waits there.
+    for (int looks = 0; is_to_self(request) && !is_settled(request) && looks < kLooks; ++looks) progress::poll();
+    if (request.done || request.was_asked_for()) return false;
+    if (request.synchronous && !is_to_self(request)) return cancel_synchronous(request);
+    if (!take_back(request)) let_go_at_once(request);
+    return true;
+}
+
+uint32_t sends_let_go() { return shared_count().load(std::memory_order_relaxed); }
+
+}  // namespace starling::message

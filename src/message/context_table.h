@@ -1,0 +1,46 @@
+// Which channel a context id means in this process.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "base/no_destroy.h"
+#include "message/channel.h"
+
+namespace starling::message {
+
+class Directory {
+  public:
+    void insert(Channel& channel);
+    /// Constant time on average, however many there are: gives how many slots it looked at.
+    size_t remove(Channel& channel);
+    /// nullptr while no channel of this process has the context id.
+    Channel* find(uint64_t context) {
+        if (last_ && last_->context() == context) [[likely]]
+            return last_;
+        return look_up(context);
+    }
+    /// Visits all channels; the visitor must not make or destroy any.
+    template <class F>
+    void each(F&& visit) {
+        for (Channel* channel : slots_)
+            if (channel) visit(*channel);
+    }
+
+  private:
+    size_t hash(uint64_t context) const { return (context * 0x9e3779b97f4a7c15u >> 32) & (slots_.size() - 1); }
+    Channel* look_up(uint64_t context);
+    void put(Channel& channel);
+    void grow();
+    size_t next(size_t i) const { return (i + 1) & (slots_.size() - 1); }
+
+    std::vector<Channel*> slots_;  ///< a power of two, at most half full
+    size_t count_ = 0;
+    Channel* last_ = nullptr;
+};
+
+extern Immortal<Directory> directory_storage;
+inline constinit auto& directory = directory_storage.value;
+
+}  // namespace starling::message

@@ -1,0 +1,77 @@
+#include "message/remote_cancel.h"
+
+#include <cstring>
+
+#include "link/peer.h"
+#include "message/protocol/rendezvous.h"
+#include "message/receive.h"
+
+namespace starling::message {
+
+namespace {
+
+enum class What : uint32_t { ask, withdrawn, was_taken, has_not_come, drop };
+
+/// Payload of a packet `cancel`. The number of the message tells it from others that have had its serial.
+struct Cancel {
+    uint64_t context;
+    uint32_t sequence;
+    uint32_t serial;  ///< the sender's name for its request
+    What what;
+    uint32_t unused = 0;
+};
+static_assert(sizeof(Cancel) == 24 && sizeof(Cancel) <= link::Control::kMost);
+
+void tell(link::Peer& peer, const Cancel& cancel) { link::send_control(peer, packet::Kind::cancel, &cancel, sizeof cancel); }
+
+What answer_to(const link::Peer& peer, const Cancel& asked) {
+    switch (withdraw(peer, asked.context, asked.sequence)) {
+        case Withdrawn::yes:
+            return What::withdrawn;
+        case Withdrawn::has_not_come:
+            return What::has_not_come;
+        case Withdrawn::was_taken:
+            break;
+    }
+    return What::was_taken;
+}
+
+void on_answer(link::Peer& peer, const Cancel& answer) {
+    SendRequest* const request = rendezvous::find(peer, answer.serial);
+    if (!request || !request->cancelling || request->sequence != answer.sequence) return;
+    if (answer.what == What::has_not_come) return ask_receiver(*request);  // a packet of another way was faster
+    request->cancelling = false;
+    if (answer.what != What::withdrawn) return;
+    request->outcome.cancelled = true;
+    rendezvous::finish(*request, MPI_SUCCESS);
+}
+
+void on_cancel(link::Peer& peer, const link::Packet& packet) {
+    Cancel cancel;
+    if (packet.header.bytes != sizeof cancel) return;
+    std::memcpy(&cancel, packet.payload, sizeof cancel);
+    if (cancel.what == What::drop) return static_cast<void>(withdraw(peer, cancel.context, cancel.sequence));
+    if (cancel.what != What::ask) return on_answer(peer, cancel);
+    cancel.what = answer_to(peer, cancel);
+    tell(peer, cancel);
+}
+
+}  // namespace
+
+void ask_back(SendRequest& request) {
+    if (request.cancelling) return;
+    request.cancelling = true;
+    if (request.stage == SendRequest::Stage::offered) ask_receiver(request);
+}
+
+void tell_receiver(const SendRequest& request) {
+    tell(*request.peer, {request.context, request.sequence, request.serial, What::drop});
+}
+
+void ask_receiver(const SendRequest& request) {
+    tell(*request.peer, {request.context, request.sequence, request.serial, What::ask});
+}
+
+void listen_for_cancels() { link::take_packets(packet::Kind::cancel, on_cancel); }
+
+}  // namespace starling::message

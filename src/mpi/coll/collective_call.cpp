@@ -1,0 +1,316 @@
+#include "mpi/coll/collective_call.h"
+
+#include <utility>
+
+#include "base/counters.h"
+#include "base/error.h"
+#include "base/fortran_hooks.h"
+#include "base/no_destroy.h"
+#include "base/state.h"
+#include "mpi/completion/request_handle.h"
+#include "mpi/pt2pt/message_check.h"
+#include "mpi/tool/tool_events.h"
+
+namespace starling::mpi {
+
+namespace {
+
+/// A non-blocking collective behind a handle. What it refers to stays, whatever the application frees
+/// meanwhile.
+struct PendingCollective : collective::CollectiveRequest {
+    const Datatype* types[2] = {nullptr, nullptr};
+    const Op* op = nullptr;
+    std::vector<const Datatype*> block_types[2];
+    std::vector<std::unique_ptr<int64_t[]>> arrays;  ///< copies of counts and displacements
+    Loan loan{};                                     ///< memory that it owns, if `release` is set
+
+    ~PendingCollective() {
+        if (loan.release) loan.release(loan.state);
+        for (const Datatype* type : types)
+            if (type) datatype::release(*type);
+        for (const auto& side : block_types)
+            for (const Datatype* type : side) datatype::release(*type);
+        if (op) datatype::release(*op);
+    }
+};
+
+void tell_pending(const progress::Request& request, progress::Teller& teller) {
+    const collective::Label& label = static_cast<const PendingCollective&>(request).label;
+    teller.of(label.function);
+    collective::tell(label, teller);
+}
+
+STARLING_STATE Immortal<RequestPool<PendingCollective>> pending_storage;
+constinit auto& pending = pending_storage.value;
+constinit const progress::RequestClass kPending{
+    .dispose = [](progress::Request& request) { pending.destroy(static_cast<PendingCollective&>(request)); },
+    .tell = tell_pending};
+
+/// The end of one that owns a loan.
+void give_back(progress::Request& r) {
+    auto& request = static_cast<PendingCollective&>(r);
+    request.loan.finish(request.loan.state);
+    if (request.orphaned) request.operations->dispose(request);
+}
+constinit const progress::RequestClass kPendingWithLoan{
+    .dispose = kPending.dispose, .tell = tell_pending, .completed = give_back};
+
+/// A persistent one. Members need not start those that a communicator has in the same order, so each has what lets it go without
+/// the others: messages with a tag of its own, and memory of its own where they share some.
+struct PersistentCollective : PendingCollective {
+    struct Own {
+        explicit Own(comm::Comm& comm) : exchange(comm) {}
+        collective::PlanExchange exchange;
+        collective::NodeOwner stage;
+    };
+    std::unique_ptr<Own> own;
+    std::unique_ptr<PlannedCall> plan;
+    uint64_t number = 0;  ///< by which tools know it
+};
+
+STARLING_STATE Immortal<RequestPool<PersistentCollective>> persistent_storage;
+constinit auto& persistent = persistent_storage.value;
+
+void tell_tools_of(Event event, const PersistentCollective& request) {
+    if (tools_listen()) tell_tools(event, {comm_of(request)->context(), request.number});
+}
+
+void end(progress::Request& r) {
+    auto& request = static_cast<PersistentCollective&>(r);
+    --counters.plans;
+    tell_tools_of(Event::plan_freed, request);
+    persistent.destroy(request);
+}
+
+int start_again(progress::Request& r) {
+    auto& request = static_cast<PersistentCollective&>(r);
+    request.outcome = {};
+    request.done = false;
+    if (request.loan.begin) request.loan.begin(request.loan.state);
+    collective::CommCall to(*comm_of(request), request.own->exchange, request.own->stage);
+    Task task = request.plan->begin(to);
+    request.label = to.label(request.label.function);
+    ++counters.plans_started;
+    collective::start(std::move(task), request);
+    tell_tools_of(Event::plan_started, request);
+    return MPI_SUCCESS;
+}
+
+constinit const progress::RequestClass kPersistent{.dispose = end, .start = start_again, .tell = tell_pending};
+constinit const progress::RequestClass kPersistentWithLoan{
+    .dispose = end, .start = start_again, .tell = tell_pending, .completed = give_back};
+
+bool lend(progress::Request* request, const Loan& loan) {
+    if (!request || (request->operations != &kPending && request->operations != &kPersistent)) return false;
+    static_cast<PendingCollective&>(*request).loan = loan;
+    if (request->operations == &kPersistent) {
+        request->operations = &kPersistentWithLoan;
+    } else {
+        request->operations = &kPendingWithLoan;
+        if (request->done) loan.finish(loan.state);
+    }
+    return true;
+}
+
+}  // namespace
+
+extern "C" [[gnu::visibility("default")]] bool starling_lend(MPI_Request request, const Loan* loan) {
+    const Lock lock;
+    return lend(request_from_handle(request), *loan);
+}
+
+CollectiveCall::CollectiveCall(MPI_Comm handle, bool blocking) : comm_(comm::from_handle(handle)), blocking_(blocking) {
+    if (!comm_) [[unlikely]] {
+        error_ = bad_comm(handle);
+    } else if (threads_at_once()) [[unlikely]] {
+        comm_->retain();
+        keeps_ = true;
+    }
+}
+
+void CollectiveCall::let_go() {
+    for (int i = 0; i < type_count_; ++i) datatype::release(*types_[i]);
+    for (const auto& side : block_types_)
+        for (const Datatype* type : side)
+            if (type) datatype::release(*type);
+    if (op_) datatype::release(*op_);
+    comm_->release();
+}
+
+void CollectiveCall::request(const MPI_Request* request) {
+    if (ok() && !request) [[unlikely]]
+        error_ = null_argument(comm_, "request");
+}
+
+void CollectiveCall::fail_with(int error_class, const char* sentence) {
+    if (ok()) error_ = raise(comm_, fail(error_class, "%s", sentence));
+}
+
+void CollectiveCall::intra_only() {
+    if (ok() && comm_->is_inter) [[unlikely]]
+        error_ = wrong_kind_of_comm(comm_);
+}
+
+void CollectiveCall::root(int root) {
+    if (ok() && !valid_root(*comm_, root)) [[unlikely]]
+        error_ = bad_root(comm_, root);
+}
+
+const comm::Neighborhood* CollectiveCall::neighborhood() {
+    const comm::Neighborhood* found = nullptr;
+    if (ok())
+        if (const int error = comm::neighborhood_of(*comm_, found)) error_ = raise(comm_, error);
+    return found;
+}
+
+void CollectiveCall::not_in_place(const void* buffer) {
+    if (buffer == MPI_IN_PLACE) [[unlikely]]
+        fail_with(MPI_ERR_BUFFER, "MPI_IN_PLACE is not allowed for this buffer");
+}
+
+bool CollectiveCall::in_place(const void* buffer) {
+    if (buffer != MPI_IN_PLACE) return false;
+    if (ok() && comm_->is_inter) [[unlikely]]
+        fail_with(MPI_ERR_BUFFER, "MPI_IN_PLACE is not allowed with an inter-communicator");
+    return true;
+}
+
+const Datatype* CollectiveCall::type(MPI_Datatype handle) {
+    const Datatype* type = datatype::from_handle(handle);
+    if (!ok()) return nullptr;
+    if (!type || !type->committed) [[unlikely]] {
+        error_ = bad_type(comm_, handle);
+        return nullptr;
+    }
+    if (keeps_) [[unlikely]]
+        datatype::retain(*type);
+    types_[type_count_++] = type;
+    return type;
+}
+
+const Datatype* CollectiveCall::data(const void* buffer, MPI_Count count, MPI_Datatype handle) {
+    const Datatype* found = type(handle);
+    if (!found) return nullptr;
+    error_ = check_data(comm_, found, handle, buffer, count);
+    return ok() ? found : nullptr;
+}
+
+void CollectiveCall::buffer(const void* buffer, MPI_Count count, MPI_Datatype handle, const Datatype* type) {
+    if (ok()) error_ = check_data(comm_, type, handle, buffer, count);
+}
+
+void CollectiveCall::counts(Counts counts, int n) {
+    if (ok() && !counts) [[unlikely]]
+        error_ = null_argument(comm_, "counts");
+    for (int i = 0; i < n && ok(); ++i)
+        if (counts[i] < 0) [[unlikely]]
+            error_ = bad_count(comm_, counts[i]);
+}
+
+const Op* CollectiveCall::op(MPI_Op handle, const Datatype* type) {
+    if (!ok()) return nullptr;
+    op_ = datatype::from_handle(handle);
+    if (op_ && keeps_) [[unlikely]]
+        datatype::retain(*op_);
+    if (!op_) [[unlikely]]
+        error_ = bad_handle(comm_, MPI_ERR_OP, "operation");
+    else if (!datatype::op_valid_for(*op_, *type)) [[unlikely]]
+        fail_with(MPI_ERR_OP, "the operation is not defined for this datatype");
+    return ok() ? op_ : nullptr;
+}
+
+const Datatype* CollectiveCall::blocks(int n, const void* buffer, Counts counts, Counts displacements, MPI_Datatype handle) {
+    const Datatype* found = type(handle);
+    if (!found) return nullptr;
+    if (n > 0 && (!counts || !displacements)) [[unlikely]] {
+        error_ = null_argument(comm_, counts ? "displacements" : "counts");
+        return nullptr;
+    }
+    for (int i = 0; i < n && ok(); ++i) {
+        // Data may be anywhere from MPI_BOTTOM on.
+        const auto offset = static_cast<uint64_t>(displacements[i]) * static_cast<uint64_t>(found->extent);
+        const auto* address = reinterpret_cast<const void*>(reinterpret_cast<uintptr_t>(buffer) + offset);
+        error_ = check_data(comm_, found, handle, address, counts[i]);
+    }
+    return ok() ? found : nullptr;
+}
+
+const Datatype* const* CollectiveCall::typed_blocks(int n, const void* buffer, Counts counts, Counts displacements,
+                                                    const MPI_Datatype handles[], int side) {
+    if (!ok()) return nullptr;
+    if (n > 0 && (!counts || !displacements || !handles)) [[unlikely]] {
+        error_ = null_argument(comm_, !counts ? "counts" : !displacements ? "displacements" : "types");
+        return nullptr;
+    }
+    std::vector<const Datatype*>& types = block_types_[side];
+    types.resize(static_cast<size_t>(n));
+    for (int i = 0; i < n; ++i) {
+        const Datatype* type = datatype::from_handle(handles[i]);
+        // The type of a block of nothing may be anything.
+        if (counts[i] == 0 && !type) type = &datatype::predefined(MPI_BYTE);
+        // Displacements are bytes, so data may be anywhere from MPI_BOTTOM on.
+        const auto address = reinterpret_cast<uintptr_t>(buffer) + static_cast<uintptr_t>(displacements[i]);
+        error_ = check_data(comm_, type, handles[i], reinterpret_cast<const void*>(address), counts[i]);
+        if (!ok()) return nullptr;
+        if (keeps_) datatype::retain(*type);
+        types[static_cast<size_t>(i)] = type;
+    }
+    return types.data();
+}
+
+Counts CollectiveCall::copy(Counts array, int n) {
+    auto& copied = arrays_.emplace_back(std::make_unique<int64_t[]>(static_cast<size_t>(n)));
+    for (int i = 0; i < n; ++i) copied[static_cast<size_t>(i)] = array[i];
+    return Counts(copied.get());
+}
+
+int CollectiveCall::run(Task task) {
+    if (!ok()) [[unlikely]]
+        return error_;
+    const int error = task.handle() ? collective::run(std::move(task), to_->label(calling)) : task.result();
+    return error == MPI_SUCCESS ? MPI_SUCCESS : raise(comm_, error);
+}
+
+template <class Pending>
+void CollectiveCall::hand_over(Pending& request) {
+    for (int i = 0; i < type_count_; ++i) datatype::retain(*(request.types[i] = types_[i]));
+    for (int side = 0; side < 2; ++side) {
+        // Moved, for the task reads them where they lie; with the references that this call holds, if it does.
+        if (!keeps_)
+            for (const Datatype* type : block_types_[side]) datatype::retain(*type);
+        request.block_types[side] = std::move(block_types_[side]);
+    }
+    if (op_) datatype::retain(*(request.op = op_));
+    request.arrays = std::move(arrays_);
+}
+
+int CollectiveCall::start(Task task, MPI_Request* request) {
+    if (!ok()) [[unlikely]]
+        return error_;
+    PendingCollective* made = pending.create(comm_, kPending);
+    hand_over(*made);
+    made->label = to_->label(calling);
+    collective::start(std::move(task), *made);
+    *request = request_to_handle(made);
+    return MPI_SUCCESS;
+}
+
+int CollectiveCall::prepare(Task, MPI_Info info, MPI_Request* request) {
+    if (ok() && info != MPI_INFO_NULL && !comm::from_handle(info)) error_ = bad_handle(comm_, MPI_ERR_INFO, "info object");
+    if (!ok()) return error_;
+    auto own = std::make_unique<PersistentCollective::Own>(*comm_);
+    PersistentCollective* made = persistent.create(comm_, kPersistent);
+    made->persistent = true;
+    made->active = false;
+    made->plan = std::move(plan_);
+    made->own = std::move(own);
+    made->label.function = calling;
+    made->number = ++counters.plans_made;
+    ++counters.plans;
+    hand_over(*made);
+    *request = request_to_handle(made);
+    tell_tools_of(Event::plan_made, *made);
+    return MPI_SUCCESS;
+}
+
+}  // namespace starling::mpi

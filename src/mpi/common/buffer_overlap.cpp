@@ -1,0 +1,30 @@
+#include "mpi/common/buffer_overlap.h"
+
+namespace starling::mpi {
+
+namespace {
+
+// Uniform blocks without gaps are one piece.
+bool one_piece(const collective::Blocks& blocks) { return blocks.uniform() && blocks.type(0).contiguous; }
+
+Data all(const collective::Blocks& blocks, int n) { return {blocks.at(0), blocks.count(0) * n, blocks.type(0)}; }
+
+}  // namespace
+
+bool overlap(const Data& piece, const collective::Blocks& blocks, int n) {
+    if (n == 0) return false;
+    if (one_piece(blocks)) return overlap(piece, all(blocks, n));
+    for (int i = 0; i < n; ++i)
+        if (overlap(piece, block(blocks, i))) return true;
+    return false;
+}
+
+bool overlap(const collective::Blocks& a, const collective::Blocks& b, int n) {
+    if (n == 0) return false;
+    if (one_piece(a) && one_piece(b)) return overlap(all(a, n), all(b, n));
+    for (int i = 0; i < n; ++i)
+        if (overlap(block(a, i), block(b, i))) return true;
+    return false;
+}
+
+}  // namespace starling::mpi

@@ -1,0 +1,36 @@
+// Memory that a call both sends and receives, which no argument but MPI_IN_PLACE may ask for (MPI 5.0 sections 2.3 and 6.1). Types
+// may interleave over one base and displacements lead anywhere, so only bytes that certainly are shared count: a call that is
+// legal is never refused, and members that make the same mistake come to the same verdict.
+#pragma once
+
+#include <cstdint>
+
+#include "collective/core/blocks.h"
+
+namespace starling::mpi {
+
+struct Data {
+    const void* buffer;
+    int64_t count;
+    const datatype::Datatype& type;
+};
+
+/// Whether the two certainly share a byte: blocks of bytes that meet, or the same elements.
+inline bool overlap(const Data& a, const Data& b) {
+    const uint64_t of_a = datatype::packed_size(a.type, a.count), of_b = datatype::packed_size(b.type, b.count);
+    if (of_a == 0 || of_b == 0) return false;
+    if (!datatype::is_block(a.type, a.count) || !datatype::is_block(b.type, b.count))
+        return a.buffer == b.buffer && &a.type == &b.type;
+    const auto from_a = reinterpret_cast<uintptr_t>(datatype::block_address(a.type, a.buffer)),
+               from_b = reinterpret_cast<uintptr_t>(datatype::block_address(b.type, b.buffer));
+    return from_a < from_b + of_b && from_b < from_a + of_a;
+}
+
+inline Data block(const collective::Blocks& blocks, int i) { return {blocks.at(i), blocks.count(i), blocks.type(i)}; }
+
+/// Whether one piece shares memory with any of `n` blocks.
+bool overlap(const Data& piece, const collective::Blocks& blocks, int n);
+/// Whether a block of the one side shares memory with that of the same number on the other.
+bool overlap(const collective::Blocks& a, const collective::Blocks& b, int n);
+
+}  // namespace starling::mpi

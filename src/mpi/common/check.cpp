@@ -1,0 +1,180 @@
+#include "mpi/common/check.h"
+
+#include <cstdio>
+#include <string>
+
+#include "base/error.h"
+#include "base/shim_hooks.h"
+#include "comm/error_codes.h"
+#include "datatype/datatype.h"
+#include "message/receive.h"
+#include "mpi/rma/window_check.h"
+
+namespace starling::mpi {
+
+namespace {
+
+constexpr int kAbortCode = 1;
+
+// "rank 2 of job-command" as far as it is known.
+std::string who() {
+    const link::Process& me = link::self();
+    if (!me.job || !me.job->mapped()) return "this process";
+    return "rank " + std::to_string(me.rank) + " of " + me.job->segment().header().command;
+}
+
+std::string sentence(int error) {
+    const std::string_view text = failure_text();
+    return std::string(text.empty() ? comm::text_of(error) : text);
+}
+
+[[noreturn]] void die(int error) {
+    const int error_class = comm::class_of(error);
+    const std::string line =
+        who() + ": " + (calling ? calling : "MPI") + ": " + sentence(error) + " (" + comm::class_name(error_class) + ")\n";
+    std::fputs(line.c_str(), stderr);
+    std::fflush(stderr);
+    runtime::abort(kAbortCode);
+}
+
+void call_foreign(const comm::Errhandler& handler, ErrorSubject& subject, int& error) {
+    switch (handler.kind) {
+        case comm::HandlerKind::win:
+            return foreign->win_error(handler.win_function, subject.win, &error);
+        case comm::HandlerKind::file:
+            return foreign->file_error(handler.file_function, subject.file, &error);
+        case comm::HandlerKind::session:
+            return foreign->session_error(handler.session_function, subject.session, &error);
+        default:
+            return foreign->comm_error(handler.comm_function, subject.comm, &error);
+    }
+}
+
+// The program's function runs outside the library.
+void call_function(const comm::Errhandler& handler, ErrorSubject& subject, int& error) {
+    const Outside outside;
+    if (foreign) return call_foreign(handler, subject, error);
+    switch (handler.kind) {
+        case comm::HandlerKind::win:
+            return handler.win_function(&subject.win, &error);
+        case comm::HandlerKind::file:
+            return handler.file_function(&subject.file, &error);
+        case comm::HandlerKind::session:
+            return handler.session_function(&subject.session, &error);
+        default:
+            return handler.comm_function(&subject.comm, &error);
+    }
+}
+
+// Whose handler hears of errors that are tied to no object: MPI_COMM_SELF's (MPI 5.0 section 9.3); MPI_COMM_WORLD's if
+// nobody has set that, as in programs from before MPI 4, where it was the one.
+comm::Comm* for_no_object() {
+    comm::Comm* self = comm::self();
+    comm::Comm* world = comm::world();
+    return world && self && !self->errhandler_was_set ? world : self;
+}
+
+bool is_of_files(const std::string_view name) { return name.find("MPI_File_") != name.npos || name.ends_with("_datarep"); }
+
+}  // namespace
+
+int raise_through(comm::Errhandler* const& place, comm::HandlerKind, ErrorSubject subject, int error) {
+    // Held: the handler may free itself, or raise errors of its own, and other threads may set another.
+    comm::Errhandler* handler = comm::retain_from(place);
+    switch (handler->action) {
+        case comm::HandlerAction::fatal:
+        case comm::HandlerAction::abort:
+            die(error);
+        case comm::HandlerAction::give_back:
+            break;
+        case comm::HandlerAction::call: {
+            int code = error;
+            call_function(*handler, subject, code);
+            break;
+        }
+    }
+    handler->release();
+    clear_failure();
+    return error;
+}
+
+int raise(comm::Comm* comm, int error) {
+    if (error == MPI_SUCCESS) return error;
+    // While a collective operation went on with marks, its first error's sentence may have got lost.
+    if (comm && failure_text().empty() && comm::class_of(error) == MPI_ERR_PROC_ABORTED)
+        message::why_member_failed(comm->collective);
+    // What goes wrong with a request of a window is told to the window (MPI 5.0 section 9.3), whose communicator nobody else has.
+    if (window::Window* const window = comm ? window::window_of(comm->context()) : nullptr) return raise(*window, error);
+    if (!comm) comm = for_no_object();
+    ErrorSubject subject{.comm = comm::to_handle(comm)};
+    comm::Errhandler* const fatal = comm::errors_are_fatal();
+    return raise_through(comm ? comm->errhandler : fatal, comm::HandlerKind::comm, subject, error);
+}
+
+int unsupported(const char* name) {
+    calling = name;
+    const int error =
+        fail(MPI_ERR_UNSUPPORTED_OPERATION, "not built into Starling yet; `starling info --missing` lists what is not");
+    // There are no files, so the handler is that of MPI_FILE_NULL, which gives errors back by default (MPI 5.0 section 14.7).
+    if (is_of_files(name)) return raise_through(comm::file_handler, comm::HandlerKind::file, {.file = MPI_FILE_NULL}, error);
+    return raise(nullptr, error);
+}
+
+int out_of_memory() {
+    if (KeptMemory::was_left()) KeptMemory::end();
+    return raise(nullptr, fail(MPI_ERR_NO_MEM, "out of memory"));
+}
+
+int not_running() {
+    const char* text = phase == Phase::finalized ? "called after MPI_Finalize" : "called before MPI_Init";
+    return raise(nullptr, fail(MPI_ERR_OTHER, "%s", text));
+}
+
+int bad_comm(MPI_Comm handle) {
+    if (phase != Phase::running) return not_running();
+    const char* what =
+        handle == MPI_COMM_NULL ? "the communicator is MPI_COMM_NULL" : "the communicator is not valid; was it freed?";
+    return raise(nullptr, fail(MPI_ERR_COMM, "%s", what));
+}
+
+int bad_handle(comm::Comm* comm, int error_class, const char* what) {
+    return raise(comm, fail(error_class, "the %s is null or not valid; was it freed?", what));
+}
+
+int bad_rank(comm::Comm* comm, int rank) {
+    const char* group = comm->is_inter ? "remote group" : "communicator";
+    return raise(comm, fail(MPI_ERR_RANK, "there is no rank %d in a %s of %d", rank, group, comm->peer_count));
+}
+
+int bad_root(comm::Comm* comm, int root) {
+    const char* group = comm->is_inter ? "remote group" : "communicator";
+    return raise(comm, fail(MPI_ERR_ROOT, "root %d is no rank of a %s of %d", root, group, comm->peer_count));
+}
+
+int bad_tag(comm::Comm* comm, int tag) { return raise(comm, fail(MPI_ERR_TAG, "tag %d is negative", tag)); }
+
+int bad_count(comm::Comm* comm, MPI_Count count) {
+    return raise(comm, fail(MPI_ERR_COUNT, "count %lld is negative or too large", static_cast<long long>(count)));
+}
+
+int bad_type(comm::Comm* comm, MPI_Datatype type) {
+    const char* what = "the datatype is not valid; was it freed?";
+    if (type == MPI_DATATYPE_NULL)
+        what = "the datatype is MPI_DATATYPE_NULL";
+    else if (const auto* object = datatype::from_handle(type); object && !object->committed)
+        what = "the datatype is not committed";
+    return raise(comm, fail(MPI_ERR_TYPE, "%s", what));
+}
+
+int bad_buffer(comm::Comm* comm) { return raise(comm, fail(MPI_ERR_BUFFER, "the buffer is null, but there is data to move")); }
+
+int null_argument(comm::Comm* comm, const char* name) {
+    return raise(comm, fail(MPI_ERR_ARG, "argument %s is a null pointer", name));
+}
+
+int wrong_kind_of_comm(comm::Comm* comm) {
+    const char* what = comm->is_inter ? "an inter-communicator is not allowed here" : "an inter-communicator is needed here";
+    return raise(comm, fail(MPI_ERR_COMM, "%s", what));
+}
+
+}  // namespace starling::mpi

@@ -1,0 +1,79 @@
+#include "mpi/environment/init.h"
+
+#include "base/error.h"
+#include "base/mutex.h"
+#include "base/state.h"
+#include "mpi/common/check.h"
+
+namespace starling::mpi {
+
+namespace {
+
+// MPI_Init happens once, whatever sessions there are beside it.
+STARLING_STATE Mutex beginning;
+STARLING_STATE std::atomic<bool> world_started = false, world_ended = false;
+
+int begin_world(int required) {
+    const MutexGuard guard(beginning);
+    if (world_started) return fail(MPI_ERR_OTHER, "MPI was initialized already");
+    if (const int error = runtime::acquire(required)) return error;
+    world_started = true;
+    return MPI_SUCCESS;
+}
+
+}  // namespace
+
+int Init_thread(int*, char***, int required, int* provided) {
+    if (required < MPI_THREAD_SINGLE || required > MPI_THREAD_MULTIPLE)
+        return raise(nullptr, fail(MPI_ERR_ARG, "%d is no thread level", required));
+    if (const int error = begin_world(required)) return raise(nullptr, error);
+    if (provided) *provided = runtime::thread_level();
+    return MPI_SUCCESS;
+}
+
+int Init(int* argc, char*** argv) { return Init_thread(argc, argv, MPI_THREAD_SINGLE, nullptr); }
+
+int Finalize() {
+    if (phase != Phase::running || !world_started || world_ended) return not_running();
+    if (!runtime::is_forked_child()) {
+        Lock lock;
+        const comm::Kept kept(comm::self());
+        kept->attributes.clear(comm::AttributeHolder(MPI_COMM_SELF));
+    }
+    runtime::release(true);
+    world_ended = true;
+    return MPI_SUCCESS;
+}
+
+int Initialized(int* flag) {
+    if (!flag) return null_argument(nullptr, "flag");
+    *flag = world_started;
+    return MPI_SUCCESS;
+}
+
+int Finalized(int* flag) {
+    if (!flag) return null_argument(nullptr, "flag");
+    *flag = world_ended;
+    return MPI_SUCCESS;
+}
+
+int Query_thread(int* provided) {
+    if (phase != Phase::running) return not_running();
+    if (!provided) return null_argument(nullptr, "provided");
+    *provided = runtime::thread_level();
+    return MPI_SUCCESS;
+}
+
+int Is_thread_main(int* flag) {
+    if (phase != Phase::running) return not_running();
+    if (!flag) return null_argument(nullptr, "flag");
+    *flag = runtime::is_main_thread();
+    return MPI_SUCCESS;
+}
+
+int Abort(MPI_Comm, int errorcode) {
+    // The standard asks to end the group of the communicator at least; a job can't go on without part of it.
+    runtime::abort(errorcode);
+}
+
+}  // namespace starling::mpi

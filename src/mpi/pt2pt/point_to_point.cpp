@@ -1,0 +1,185 @@
+#include "mpi/pt2pt/point_to_point.h"
+
+#include <memory>
+
+#include "base/no_destroy.h"
+#include "base/state.h"
+#include "message/point_to_point.h"
+#include "message/status.h"
+#include "message/wait_report.h"
+#include "mpi/pt2pt/message_check.h"
+#include "mpi/pt2pt/message_handles.h"
+#include "progress/engine.h"
+
+namespace starling::mpi {
+
+using message::Mode;
+using message::ReceiveRequest;
+using message::SendRequest;
+
+STARLING_STATE Immortal<RequestPool<SendRequest>> send_pool_storage;
+STARLING_STATE Immortal<RequestPool<ReceiveRequest>> receive_pool_storage;
+constinit const progress::RequestClass kSend{
+    .dispose = [](progress::Request& r) { send_pool.destroy(static_cast<SendRequest&>(r)); },
+    .cancel = [](progress::Request& r) { return message::let_go(static_cast<SendRequest&>(r)); },
+    .tell = [](const progress::Request& r,
+               progress::Teller& to) { message::tell_send(static_cast<const SendRequest&>(r), to); }};
+constinit const progress::RequestClass kReceive{
+    .dispose = [](progress::Request& r) { receive_pool.destroy(static_cast<ReceiveRequest&>(r)); },
+    .cancel = [](progress::Request& r) { return message::cancel_receive(static_cast<ReceiveRequest&>(r)); },
+    .tell = [](const progress::Request& r,
+               progress::Teller& to) { message::tell_receive(static_cast<const ReceiveRequest&>(r), to); }};
+constinit const progress::WaitSite kRecvSite{.tell = message::tell_receive};
+
+namespace {
+
+/// Ends a blocking call whose operation is not over yet, where other threads may free its communicator meanwhile.
+[[gnu::noinline]] int wait_for(progress::Request& request, comm::Comm* comm, MPI_Status* status,
+                               const progress::WaitSite& site) {
+    const comm::Kept kept(comm);
+    progress::wait(request, site);
+    message::fill_status(status, request.outcome);
+    return raise(comm, progress::error_of(request));
+}
+
+// What the generated entries of other functions do: a request that was not made is the null request.
+[[gnu::cold]] int no_request(MPI_Request* out, int error) {
+    if (out) *out = MPI_REQUEST_NULL;
+    return failed(error);
+}
+
+[[gnu::always_inline]] inline int send_now(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
+                                           MPI_Comm handle, Mode mode) {
+    Lock lock;
+    comm::Comm* comm = comm::from_handle(handle);
+    if (const int error = check_send(comm, handle, dest, tag)) [[unlikely]]
+        return error;
+    const datatype::Datatype* type = datatype::from_handle(datatype);
+    if (const int error = check_data(comm, type, datatype, buf, count)) [[unlikely]]
+        return error;
+    if (dest == MPI_PROC_NULL) return MPI_SUCCESS;
+    message::Unsent unsent;
+    if (message::send_at_once(comm->point_to_point, buf, count, *type, dest, tag, mode, unsent)) [[likely]]
+        return MPI_SUCCESS;
+    SendRequest request;
+    request.waits = true;
+    message::start_unsent(request, comm->point_to_point, buf, count, *type, dest, tag, unsent);
+    if (!request.done) {
+        const progress::WaitSite site{.tell = message::tell_send};
+        if (threads_at_once()) [[unlikely]]
+            return wait_for(request, comm, nullptr, site);
+        progress::wait(request, site);
+    }
+    if (request.outcome.error) [[unlikely]]
+        return raise(comm, progress::error_of(request));
+    return MPI_SUCCESS;
+}
+
+[[gnu::always_inline]] inline int send_later(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
+                                             MPI_Comm handle, Mode mode, MPI_Request* out) {
+    Lock lock;
+    comm::Comm* comm = comm::from_handle(handle);
+    if (const int error = check_send(comm, handle, dest, tag)) [[unlikely]]
+        return no_request(out, error);
+    const datatype::Datatype* type = datatype::from_handle(datatype);
+    if (const int error = check_data(comm, type, datatype, buf, count)) [[unlikely]]
+        return no_request(out, error);
+    if (!out) [[unlikely]]
+        return null_argument(comm, "request");
+    // Most sends are over when they are started; they need no handle of their own.
+    message::Unsent unsent;
+    if (dest == MPI_PROC_NULL || message::send_at_once(comm->point_to_point, buf, count, *type, dest, tag, mode, unsent)) {
+        *out = completed_request();
+        return MPI_SUCCESS;
+    }
+    SendRequest* request = send_pool.create(comm, kSend);
+    request->synchronous = mode == Mode::synchronous;
+    message::start_unsent(*request, comm->point_to_point, buf, count, *type, dest, tag, unsent);
+    *out = request_to_handle(request);
+    return MPI_SUCCESS;
+}
+
+/// MPI_Irecv from MPI_PROC_NULL: done at once.
+[[gnu::cold]] int receive_from_nobody(comm::Comm& comm, void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Request* out) {
+    if (const int error = check_side(&comm, MPI_PROC_NULL, datatype, buf, count)) return no_request(out, error);
+    if (!out) return null_argument(&comm, "request");
+    ReceiveRequest* request = receive_pool.create(&comm, kReceive);
+    request->outcome = message::proc_null_outcome();
+    request->done = true;
+    *out = request_to_handle(request);
+    return MPI_SUCCESS;
+}
+
+}  // namespace
+
+int Send(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) noexcept try {
+    return send_now(buf, count, datatype, dest, tag, comm, Mode::standard);
+} catch (const std::bad_alloc&) { return out_of_memory(); }
+
+int Ssend(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
+    return send_now(buf, count, datatype, dest, tag, comm, Mode::synchronous);
+}
+
+int Rsend(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
+    return send_now(buf, count, datatype, dest, tag, comm, Mode::standard);
+}
+
+int Isend(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
+          MPI_Request* request) noexcept try {
+    return send_later(buf, count, datatype, dest, tag, comm, Mode::standard, request);
+} catch (const std::bad_alloc&) { return out_of_memory(); }
+
+int Issend(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
+    return send_later(buf, count, datatype, dest, tag, comm, Mode::synchronous, request);
+}
+
+int Irsend(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
+    return send_later(buf, count, datatype, dest, tag, comm, Mode::standard, request);
+}
+
+int Recv(void* buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm handle, MPI_Status* status) noexcept
+    try {
+    Lock lock;
+    comm::Comm* comm = comm::from_handle(handle);
+    if (const int error = check_receive(comm, handle, source, tag)) [[unlikely]]
+        return error;
+    if (source == MPI_PROC_NULL) {
+        message::fill_status(status, message::proc_null_outcome());
+        return check_side(comm, source, datatype, buf, count);
+    }
+    const datatype::Datatype* type = datatype::from_handle(datatype);
+    if (const int error = check_data(comm, type, datatype, buf, count)) [[unlikely]]
+        return error;
+    ReceiveRequest request;
+    message::start_receive(request, comm->point_to_point, buf, count, *type, source, tag);
+    if (!request.done) {
+        if (threads_at_once()) [[unlikely]]
+            return wait_for(request, comm, status, kRecvSite);
+        progress::wait(request, kRecvSite);
+    }
+    message::fill_status(status, request.outcome);
+    if (request.outcome.error) [[unlikely]]
+        return raise(comm, progress::error_of(request));
+    return MPI_SUCCESS;
+} catch (const std::bad_alloc&) { return out_of_memory(); }
+
+int Irecv(void* buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm handle, MPI_Request* out) noexcept
+    try {
+    Lock lock;
+    comm::Comm* comm = comm::from_handle(handle);
+    if (const int error = check_receive(comm, handle, source, tag)) [[unlikely]]
+        return no_request(out, error);
+    if (source == MPI_PROC_NULL) [[unlikely]]
+        return receive_from_nobody(*comm, buf, count, datatype, out);
+    const datatype::Datatype* type = datatype::from_handle(datatype);
+    if (const int error = check_data(comm, type, datatype, buf, count)) [[unlikely]]
+        return no_request(out, error);
+    if (!out) [[unlikely]]
+        return null_argument(comm, "request");
+    ReceiveRequest* request = receive_pool.create(comm, kReceive);
+    message::start_receive(*request, comm->point_to_point, buf, count, *type, source, tag);
+    *out = request_to_handle(request);
+    return MPI_SUCCESS;
+} catch (const std::bad_alloc&) { return out_of_memory(); }
+
+}  // namespace starling::mpi

@@ -1,0 +1,358 @@
+// Events: the table of mpi/tool/events.def as tools see it, who listens to them, and their one source, the clock.
+#include <algorithm>
+#include <array>
+#include <climits>
+#include <cstring>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/counters.h"
+#include "base/no_destroy.h"
+#include "base/pool.h"
+#include "base/state.h"
+#include "comm/info.h"
+#include "mpi/common/check.h"
+#include "mpi/tool/tool.h"
+#include "mpi/tool/tool_common.h"
+#include "mpi/tool/tool_events.h"
+
+namespace starling::mpi {
+
+STARLING_STATE std::atomic<bool> any_tool_listens{false};
+
+namespace {
+
+constexpr int kClock = 0, kSources = 1;
+constexpr size_t kMostElements = 4;
+
+struct Row {
+    const char* name;
+    CounterGroup group;
+    const char* doc;
+    std::array<const char*, kMostElements> elements;
+    size_t count() const {
+        return static_cast<size_t>(std::find(elements.begin(), elements.end(), nullptr) - elements.begin());
+    }
+};
+
+constexpr Row kRows[] = {
+#define EVENT(name, group, doc, ...) {#name, CounterGroup::group, doc, {__VA_ARGS__}},
+#include "mpi/tool/events.def"
+#undef EVENT
+};
+
+const Row* row_at(int index) { return index >= 0 && static_cast<size_t>(index) < std::size(kRows) ? kRows + index : nullptr; }
+
+/// One event that is being told.
+struct Instance {
+    static constexpr uint32_t kMagic = 0x6576696e;
+    uint32_t magic = kMagic;
+    const Row& row;
+    uint64_t when;
+    std::array<uint64_t, kMostElements> elements{};
+};
+
+constexpr MPI_T_cb_safety kSafeties[] = {MPI_T_CB_REQUIRE_NONE, MPI_T_CB_REQUIRE_MPI_RESTRICTED, MPI_T_CB_REQUIRE_THREAD_SAFE,
+                                         MPI_T_CB_REQUIRE_ASYNC_SIGNAL_SAFE};
+
+/// What a tool has registered for an event. Its callbacks run without the tool interface's mutex, so it may be freed meanwhile; the
+/// last of them to return ends it then.
+struct Registration {
+    static constexpr uint32_t kMagic = 0x65767265;
+    uint32_t magic = 0;
+    uint32_t pool_index = 0;
+    const Row& row;
+    struct Callback {
+        MPI_T_event_cb_function* function = nullptr;
+        void* user_data = nullptr;
+    };
+    std::array<Callback, std::size(kSafeties)> callbacks{};
+    int running = 0;
+    bool freed = false;
+    MPI_T_event_free_cb_function* at_end = nullptr;
+    void* end_data = nullptr;
+
+    explicit Registration(const Row& its) : row(its) {}
+    /// What is called where nothing is required: the one that asks for least.
+    const Callback* callback() const {
+        const auto found = std::find_if(callbacks.begin(), callbacks.end(), [](const Callback& c) { return c.function; });
+        return found == callbacks.end() ? nullptr : &*found;
+    }
+};
+
+STARLING_STATE Immortal<Pool<Registration>> registrations_storage;
+constinit auto& registrations = registrations_storage.value;
+STARLING_STATE Immortal<std::vector<Registration*>> listening_storage;
+constinit auto& listening = listening_storage.value;
+
+MPI_T_event_registration to_handle(Registration& registration) {
+    return reinterpret_cast<MPI_T_event_registration>(&registration);
+}
+
+Registration* from_handle(MPI_T_event_registration handle) {
+    auto* object = reinterpret_cast<Registration*>(handle);
+    return object && object->magic == Registration::kMagic && !object->freed ? object : nullptr;
+}
+
+const Instance* from_handle(MPI_T_event_instance handle) {
+    const auto* object = reinterpret_cast<const Instance*>(handle);
+    return object && object->magic == Instance::kMagic ? object : nullptr;
+}
+
+/// Its place among the callbacks; -1: it is none.
+int place_of(MPI_T_cb_safety safety) {
+    const auto* const found = std::find(std::begin(kSafeties), std::end(kSafeties), safety);
+    return found == std::end(kSafeties) ? -1 : static_cast<int>(found - kSafeties);
+}
+
+/// Takes it out of use; what the tool wants called then, outside of the mutex.
+void end(Registration& registration) {
+    const MPI_T_event_registration handle = to_handle(registration);
+    MPI_T_event_free_cb_function* const function = registration.at_end;
+    void* const data = registration.end_data;
+    if (function) {
+        const Outside outside;
+        function(handle, MPI_T_CB_REQUIRE_NONE, data);
+    }
+    const ToolScope scope;
+    registrations.destroy(&registration);
+}
+
+void call(const Instance& instance, Registration& registration) {
+    Registration::Callback callback;
+    {
+        const ToolScope scope;
+        if (const auto* registered = registration.callback()) callback = *registered;
+    }
+    // The standard's handle is not to what is constant; nothing is ever written through it.
+    const auto handle = reinterpret_cast<MPI_T_event_instance>(const_cast<Instance*>(&instance));
+    if (!callback.function) return;
+    const Outside outside;
+    callback.function(handle, to_handle(registration), MPI_T_CB_REQUIRE_NONE, callback.user_data);
+}
+
+/// The answer for a registration: `body` gives an error class.
+template <class F>
+int with(MPI_T_event_registration handle, F&& body) {
+    const ToolScope scope;
+    if (!scope) return MPI_T_ERR_NOT_INITIALIZED;
+    Registration* registration = from_handle(handle);
+    return registration ? body(*registration) : MPI_T_ERR_INVALID_HANDLE;
+}
+
+template <class F>
+int with(MPI_T_event_instance handle, F&& body) {
+    const ToolScope scope;
+    if (!scope) return MPI_T_ERR_NOT_INITIALIZED;
+    const Instance* instance = from_handle(handle);
+    return instance ? body(*instance) : MPI_T_ERR_INVALID_HANDLE;
+}
+
+/// Hints that are none of ours are ignored, as everywhere.
+int give_no_hints(MPI_Info* info) {
+    if (!info) return MPI_T_ERR_INVALID;
+    *info = comm::to_handle(comm::make_info());
+    return MPI_SUCCESS;
+}
+
+}  // namespace
+
+int event_count() { return static_cast<int>(std::size(kRows)); }
+
+CounterGroup event_group(int index) { return kRows[index].group; }
+
+void tell_tools(Event event, std::initializer_list<uint64_t> elements) {
+    std::vector<Registration*> told;
+    Instance instance{.row = kRows[static_cast<int>(event)], .when = now_ns()};
+    std::copy(elements.begin(), elements.end(), instance.elements.begin());
+    {
+        const ToolScope scope;
+        if (!scope) return;
+        std::copy_if(listening.begin(), listening.end(), std::back_inserter(told),
+                     [&](const Registration* r) { return &r->row == &instance.row; });
+        for (Registration* registration : told) ++registration->running;
+    }
+    // The tool's functions run outside the library.
+    for (Registration* registration : told) {
+        call(instance, *registration);
+        bool over = false;
+        {
+            const ToolScope scope;
+            over = --registration->running == 0 && registration->freed;
+        }
+        if (over) end(*registration);
+    }
+    instance.magic = 0;
+}
+
+int T_event_get_num(int* num_events) {
+    const ToolScope scope;
+    if (!scope) return MPI_T_ERR_NOT_INITIALIZED;
+    if (!num_events) return MPI_T_ERR_INVALID;
+    *num_events = event_count();
+    return MPI_SUCCESS;
+}
+
+int T_event_get_info(int event_index, char* name, int* name_len, int* verbosity, MPI_Datatype array_of_datatypes[],
+                     MPI_Aint array_of_displacements[], int* num_elements, MPI_T_enum* enumtype, MPI_Info* info, char* desc,
+                     int* desc_len, int* bind) {
+    const ToolScope scope;
+    if (!scope) return MPI_T_ERR_NOT_INITIALIZED;
+    const Row* row = row_at(event_index);
+    if (!row) return MPI_T_ERR_INVALID_INDEX;
+    const auto count = static_cast<int>(row->count());
+    for (int i = 0; num_elements && i < std::min(count, *num_elements); ++i) {
+        if (array_of_datatypes) array_of_datatypes[i] = MPI_UINT64_T;
+        if (array_of_displacements) array_of_displacements[i] = i * static_cast<MPI_Aint>(sizeof(uint64_t));
+    }
+    give(num_elements, count);
+    std::string text = std::string(row->doc) + " (";
+    for (int i = 0; i < count; ++i) text += (i ? std::string(", ") : "") + row->elements[static_cast<size_t>(i)];
+    give_string(row->name, name, name_len);
+    give_string((text + ")").c_str(), desc, desc_len);
+    give(verbosity, static_cast<int>(MPI_T_VERBOSITY_USER_DETAIL));
+    give(enumtype, MPI_T_ENUM_NULL);
+    give(bind, static_cast<int>(MPI_T_BIND_NO_OBJECT));
+    return info ? give_no_hints(info) : MPI_SUCCESS;
+}
+
+int T_event_get_index(const char* name, int* event_index) {
+    const ToolScope scope;
+    if (!scope) return MPI_T_ERR_NOT_INITIALIZED;
+    if (!name || !event_index) return MPI_T_ERR_INVALID;
+    for (int i = 0; i < event_count(); ++i) {
+        if (std::strcmp(kRows[i].name, name) != 0) continue;
+        *event_index = i;
+        return MPI_SUCCESS;
+    }
+    return MPI_T_ERR_INVALID_NAME;
+}
+
+int T_event_handle_alloc(int event_index, void*, MPI_Info, MPI_T_event_registration* event_registration) {
+    const ToolScope scope;
+    if (!scope) return MPI_T_ERR_NOT_INITIALIZED;
+    const Row* row = row_at(event_index);
+    if (!row) return MPI_T_ERR_INVALID_INDEX;
+    if (!event_registration) return MPI_T_ERR_INVALID;
+    Registration* made = registrations.create(*row);
+    listening.push_back(made);
+    any_tool_listens.store(true, std::memory_order_relaxed);
+    *event_registration = to_handle(*made);
+    return MPI_SUCCESS;
+}
+
+int T_event_handle_set_info(MPI_T_event_registration event_registration, MPI_Info) {
+    return with(event_registration, [](Registration&) { return MPI_SUCCESS; });
+}
+
+int T_event_handle_get_info(MPI_T_event_registration event_registration, MPI_Info* info_used) {
+    return with(event_registration, [=](Registration&) { return give_no_hints(info_used); });
+}
+
+int T_event_register_callback(MPI_T_event_registration event_registration, MPI_T_cb_safety cb_safety, MPI_Info, void* user_data,
+                              MPI_T_event_cb_function event_cb_function) {
+    return with(event_registration, [=](Registration& registration) {
+        const int place = place_of(cb_safety);
+        if (place < 0) return MPI_T_ERR_INVALID;
+        registration.callbacks[static_cast<size_t>(place)] = {event_cb_function, user_data};
+        return MPI_SUCCESS;
+    });
+}
+
+int T_event_callback_set_info(MPI_T_event_registration event_registration, MPI_T_cb_safety cb_safety, MPI_Info) {
+    return with(event_registration, [=](Registration&) { return place_of(cb_safety) < 0 ? MPI_T_ERR_INVALID : MPI_SUCCESS; });
+}
+
+int T_event_callback_get_info(MPI_T_event_registration event_registration, MPI_T_cb_safety cb_safety, MPI_Info* info_used) {
+    return with(event_registration,
+                [=](Registration&) { return place_of(cb_safety) < 0 ? MPI_T_ERR_INVALID : give_no_hints(info_used); });
+}
+
+int T_event_handle_free(MPI_T_event_registration event_registration, void* user_data,
+                        MPI_T_event_free_cb_function free_cb_function) {
+    Registration* over = nullptr;
+    const int error = with(event_registration, [&](Registration& registration) {
+        std::erase(listening, &registration);
+        any_tool_listens.store(!listening.empty(), std::memory_order_relaxed);
+        registration.freed = true;
+        registration.at_end = free_cb_function;
+        registration.end_data = user_data;
+        if (registration.running == 0) over = &registration;
+        return MPI_SUCCESS;
+    });
+    if (over) end(*over);
+    return error;
+}
+
+// Every event is told when it happens, so none is ever dropped.
+int T_event_set_dropped_handler(MPI_T_event_registration event_registration, MPI_T_event_dropped_cb_function) {
+    return with(event_registration, [](Registration&) { return MPI_SUCCESS; });
+}
+
+int T_event_read(MPI_T_event_instance event_instance, int element_index, void* buffer) {
+    return with(event_instance, [=](const Instance& instance) {
+        if (!buffer) return MPI_T_ERR_INVALID;
+        if (element_index < 0 || static_cast<size_t>(element_index) >= instance.row.count()) return MPI_T_ERR_INVALID_INDEX;
+        std::memcpy(buffer, &instance.elements[static_cast<size_t>(element_index)], sizeof(uint64_t));
+        return MPI_SUCCESS;
+    });
+}
+
+int T_event_copy(MPI_T_event_instance event_instance, void* buffer) {
+    return with(event_instance, [=](const Instance& instance) {
+        if (!buffer) return MPI_T_ERR_INVALID;
+        std::memcpy(buffer, instance.elements.data(), instance.row.count() * sizeof(uint64_t));
+        return MPI_SUCCESS;
+    });
+}
+
+int T_event_get_timestamp(MPI_T_event_instance event_instance, MPI_Count* event_timestamp) {
+    return with(event_instance, [=](const Instance& instance) {
+        if (!event_timestamp) return MPI_T_ERR_INVALID;
+        *event_timestamp = static_cast<MPI_Count>(instance.when);
+        return MPI_SUCCESS;
+    });
+}
+
+int T_event_get_source(MPI_T_event_instance event_instance, int* source_index) {
+    return with(event_instance, [=](const Instance&) {
+        if (!source_index) return MPI_T_ERR_INVALID;
+        *source_index = kClock;
+        return MPI_SUCCESS;
+    });
+}
+
+int T_source_get_num(int* num_sources) {
+    const ToolScope scope;
+    if (!scope) return MPI_T_ERR_NOT_INITIALIZED;
+    if (!num_sources) return MPI_T_ERR_INVALID;
+    *num_sources = kSources;
+    return MPI_SUCCESS;
+}
+
+int T_source_get_info(int source_index, char* name, int* name_len, char* desc, int* desc_len, MPI_T_source_order* ordering,
+                      MPI_Count* ticks_per_second, MPI_Count* max_ticks, MPI_Info* info) {
+    const ToolScope scope;
+    if (!scope) return MPI_T_ERR_NOT_INITIALIZED;
+    if (source_index != kClock) return MPI_T_ERR_INVALID_INDEX;
+    give_string("clock", name, name_len);
+    give_string("the host's monotonic clock, as in MPI_Wtime", desc, desc_len);
+    give(ordering, MPI_T_SOURCE_ORDERED);
+    give(ticks_per_second, MPI_Count{1'000'000'000});
+    give(max_ticks, MPI_Count{LLONG_MAX});
+    if (info) *info = comm::to_handle(comm::make_info());
+    return MPI_SUCCESS;
+}
+
+int T_source_get_timestamp(int source_index, MPI_Count* timestamp) {
+    const ToolScope scope;
+    if (!scope) return MPI_T_ERR_NOT_INITIALIZED;
+    if (source_index != kClock) return MPI_T_ERR_INVALID_INDEX;
+    if (!timestamp) return MPI_T_ERR_INVALID;
+    *timestamp = static_cast<MPI_Count>(now_ns());
+    return MPI_SUCCESS;
+}
+
+}  // namespace starling::mpi

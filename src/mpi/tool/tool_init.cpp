@@ -1,0 +1,49 @@
+// Begin and end of the tool interface, and what its other parts share.
+#include <cstdio>
+#include <cstring>
+
+#include "base/state.h"
+#include "mpi/tool/tool.h"
+#include "mpi/tool/tool_common.h"
+#include "runtime/runtime.h"
+
+namespace starling::mpi {
+
+namespace {
+
+STARLING_STATE pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+STARLING_STATE int initialized = 0;  ///< calls of MPI_T_init_thread that MPI_T_finalize has not answered yet
+
+}  // namespace
+
+ToolScope::ToolScope() {
+    pthread_mutex_lock(&mutex);
+    usable_ = initialized > 0;
+}
+
+ToolScope::~ToolScope() { pthread_mutex_unlock(&mutex); }
+
+int T_init_thread(int required, int* provided) {
+    if (required < MPI_THREAD_SINGLE || required > MPI_THREAD_MULTIPLE) return MPI_T_ERR_INVALID;
+    const ToolScope scope;
+    // Before a tool looks at or changes a variable, it has the value that the environment gives it.
+    runtime::read_settings();
+    ++initialized;
+    give(provided, MPI_THREAD_MULTIPLE);
+    return MPI_SUCCESS;
+}
+
+int T_finalize() {
+    const ToolScope scope;
+    if (!scope) return MPI_T_ERR_NOT_INITIALIZED;
+    --initialized;
+    return MPI_SUCCESS;
+}
+
+void give_string(const char* text, char* buffer, int* length) {
+    if (!length) return;
+    if (buffer && *length > 0) std::snprintf(buffer, static_cast<size_t>(*length), "%s", text);
+    *length = static_cast<int>(std::strlen(text)) + 1;
+}
+
+}  // namespace starling::mpi

@@ -1,0 +1,237 @@
+// Distributed graph topologies: each process gets to know its own edges only.
+#include <algorithm>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "collective/channel_exchange.h"
+#include "collective/collective.h"
+#include "collective/collective_request.h"
+#include "comm/info.h"
+#include "mpi/topology/topology.h"
+#include "mpi/topology/topology_common.h"
+
+namespace starling::mpi {
+
+using collective::Task;
+using comm::Comm;
+using comm::DistGraphTopology;
+using Edges = std::vector<DistGraphTopology::Edge>;
+
+namespace {
+
+struct FullEdge {
+    int32_t source, destination, weight;
+};
+
+/// Each one's edges, in order, for those whom they concern: linear in the edges and the processes.
+class Delivery {
+  public:
+    Delivery(const std::vector<FullEdge>& edges, int processes)
+        : counts_(static_cast<size_t>(processes)), offsets_(counts_.size()) {
+        each_target(edges, [this](size_t target, const FullEdge&) { counts_[target] += kBytes; });
+        std::exclusive_scan(counts_.begin(), counts_.end(), offsets_.begin(), int64_t{0});
+        edges_.resize(static_cast<size_t>(offsets_.back() + counts_.back()) / sizeof(FullEdge));
+        std::vector<int64_t> next = offsets_;
+        each_target(edges, [&](size_t target, const FullEdge& edge) {
+            edges_[static_cast<size_t>(std::exchange(next[target], next[target] + kBytes)) / sizeof(FullEdge)] = edge;
+        });
+    }
+    /// What others have sent here, in the order of their ranks.
+    Task operator()(Comm& comm, std::vector<FullEdge>& got) {
+        collective::View v = collective::View::all(collective::exchange_of(comm));
+        const auto& type = collective::byte_type();
+        std::vector<int64_t> counts(counts_.size()), offsets(counts_.size());
+        v.note(co_await collective::alltoall(v, false, collective::Blocks(counts_.data(), sizeof(int64_t), type),
+                                             collective::Blocks(counts.data(), sizeof(int64_t), type)));
+        if (v.error) co_return v.error;
+        std::exclusive_scan(counts.begin(), counts.end(), offsets.begin(), int64_t{0});
+        got.resize(static_cast<size_t>(offsets.back() + counts.back()) / sizeof(FullEdge));
+        const collective::Blocks out(edges_.data(), Counts(counts_.data()), Counts(offsets_.data()), type);
+        const collective::Blocks in(got.data(), Counts(counts.data()), Counts(offsets.data()), type);
+        co_return co_await collective::alltoall(v, false, out, in);
+    }
+
+  private:
+    static constexpr int64_t kBytes = sizeof(FullEdge);
+    template <class F>
+    static void each_target(const std::vector<FullEdge>& edges, F visit) {
+        for (const FullEdge& edge : edges) {
+            visit(static_cast<size_t>(edge.source), edge);
+            if (edge.destination != edge.source) visit(static_cast<size_t>(edge.destination), edge);
+        }
+    }
+
+    std::vector<int64_t> counts_, offsets_;  ///< bytes, by target
+    std::vector<FullEdge> edges_;
+};
+
+/// What all learn: the class of an error that one of them has found in its arguments, and whether all have edges.
+Task ask_everyone(Comm& comm, DistGraphTopology& graph, int mine, int& worst) {
+    collective::View v = collective::View::all(collective::exchange_of(comm));
+    const int32_t told = mine ? -mine : !graph.sources.empty() || !graph.destinations.empty();
+    int32_t least = 0;
+    v.note(
+        co_await collective::allreduce(v, &told, &least, 1, datatype::predefined(MPI_INT32_T), datatype::predefined(MPI_MIN)));
+    worst = least < 0 ? -least : MPI_SUCCESS;
+    graph.everyone_has_edges = least > 0;
+    co_return v.error;
+}
+
+/// Makes the communicator, unless the arguments were bad here (`error`) or elsewhere: then nobody does, and nobody waits for it.
+int make(Comm& base, const std::shared_ptr<DistGraphTopology>& graph, int error, MPI_Comm* made) {
+    const comm::Kept kept(&base);
+    const std::string why(failure_text());
+    int worst = MPI_SUCCESS;
+    const int lost = collective::run(ask_everyone(base, *graph, error, worst));
+    if (error) return raise(&base, fail(error, "%s", why.c_str()));
+    if (lost) return raise(&base, lost);
+    if (worst) return raise(&base, fail(worst, "another process has called with arguments that are wrong"));
+    return make_with_topology(base, base.size, graph, made);
+}
+
+int check_ranks(int64_t count, const int ranks[], int size, const char* name) {
+    if (count < 0) return fail(MPI_ERR_ARG, "the number of %s, %lld, is negative", name, static_cast<long long>(count));
+    if (count > 0 && !ranks) return fail(MPI_ERR_ARG, "argument %s is a null pointer", name);
+    for (int64_t i = 0; i < count; ++i)
+        if (ranks[i] < 0 || ranks[i] >= size)
+            return fail(MPI_ERR_RANK, "%s names rank %d in a communicator of %d", name, ranks[i], size);
+    return MPI_SUCCESS;
+}
+
+int check_weights(int64_t count, const int weights[], const char* name) {
+    if (weights == MPI_UNWEIGHTED) return MPI_SUCCESS;
+    if (count > 0 && (!weights || weights == MPI_WEIGHTS_EMPTY))
+        return fail(MPI_ERR_ARG, "argument %s has no weights for %lld edges", name, static_cast<long long>(count));
+    for (int64_t i = 0; i < count; ++i)
+        if (weights[i] < 0) return fail(MPI_ERR_ARG, "weight %d in %s is negative", weights[i], name);
+    return MPI_SUCCESS;
+}
+
+Edges read_edges(int count, const int ranks[], const int weights[]) {
+    Edges edges;
+    for (int i = 0; i < count; ++i) edges.push_back({ranks[i], weights == MPI_UNWEIGHTED ? 1 : weights[i]});
+    return edges;
+}
+
+int check_made(const MPI_Comm* made) {
+    return made ? MPI_SUCCESS : fail(MPI_ERR_ARG, "argument comm_dist_graph is a null pointer");
+}
+
+int add_degrees(int n, const int degrees[], int64_t& total) {
+    if (n > 0 && !degrees) return fail(MPI_ERR_ARG, "argument degrees is a null pointer");
+    for (int i = 0; i < n; ++i) {
+        if (degrees[i] < 0) return fail(MPI_ERR_ARG, "degree %d is negative", degrees[i]);
+        total += degrees[i];
+    }
+    return MPI_SUCCESS;
+}
+
+std::vector<FullEdge> read_full_edges(int n, int64_t total, const int sources[], const int degrees[], const int destinations[],
+                                      const int weights[]) {
+    std::vector<FullEdge> edges;
+    edges.reserve(static_cast<size_t>(total));
+    for (int64_t i = 0, at = 0; i < n; ++i)
+        for (int k = 0; k < degrees[i]; ++k, ++at)
+            edges.push_back({sources[i], destinations[at], weights == MPI_UNWEIGHTED ? 1 : weights[at]});
+    return edges;
+}
+
+int check_info(MPI_Info info) {
+    if (info == MPI_INFO_NULL || comm::from_handle(info)) return MPI_SUCCESS;
+    return fail(MPI_ERR_INFO, "the info object is not valid; was it freed?");
+}
+
+void write_edges(int max, const Edges& edges, int ranks[], int weights[], bool weighted) {
+    const int count = std::min(max, static_cast<int>(edges.size()));
+    for (int i = 0; i < count; ++i) {
+        ranks[i] = edges[static_cast<size_t>(i)].rank;
+        if (weighted && weights && weights != MPI_UNWEIGHTED) weights[i] = edges[static_cast<size_t>(i)].weight;
+    }
+}
+
+}  // namespace
+
+int Dist_graph_create_adjacent(MPI_Comm comm_old, int indegree, const int sources[], const int sourceweights[], int outdegree,
+                               const int destinations[], const int destweights[], MPI_Info info, int,
+                               MPI_Comm* comm_dist_graph) {
+    MakingLock lock;
+    int error = MPI_SUCCESS;
+    Comm* base = topology_base(comm_old, error);
+    if (!base) return error;
+    error = check_made(comm_dist_graph);
+    if (!error) error = check_ranks(indegree, sources, base->size, "sources");
+    if (!error) error = check_ranks(outdegree, destinations, base->size, "destinations");
+    if (!error) error = check_weights(indegree, sourceweights, "sourceweights");
+    if (!error) error = check_weights(outdegree, destweights, "destweights");
+    if (!error) error = check_info(info);
+    auto graph = std::make_shared<DistGraphTopology>();
+    graph->weighted = sourceweights != MPI_UNWEIGHTED;
+    if (!error) {
+        graph->sources = read_edges(indegree, sources, sourceweights);
+        graph->destinations = read_edges(outdegree, destinations, destweights);
+    }
+    return make(*base, graph, error, comm_dist_graph);
+}
+
+int Dist_graph_create(MPI_Comm comm_old, int n, const int sources[], const int degrees[], const int destinations[],
+                      const int weights[], MPI_Info info, int, MPI_Comm* comm_dist_graph) {
+    MakingLock lock;
+    int error = MPI_SUCCESS;
+    Comm* base = topology_base(comm_old, error);
+    if (!base) return error;
+    error = check_made(comm_dist_graph);
+    if (!error) error = check_ranks(n, sources, base->size, "sources");
+    int64_t total = 0;
+    if (!error) error = add_degrees(n, degrees, total);
+    if (!error) error = check_ranks(total, destinations, base->size, "destinations");
+    if (!error) error = check_weights(total, weights, "weights");
+    if (!error) error = check_info(info);
+    const comm::Kept kept(base);
+    const std::string why(failure_text());
+    std::vector<FullEdge> got;
+    // With bad arguments there are no edges of this process, but it takes part: the others wait for it.
+    Delivery deliver(error ? std::vector<FullEdge>() : read_full_edges(n, total, sources, degrees, destinations, weights),
+                     base->size);
+    const int lost = collective::run(deliver(*base, got));
+    if (error)
+        fail(error, "%s", why.c_str());
+    else if (lost)
+        return raise(base, lost);
+    auto graph = std::make_shared<DistGraphTopology>();
+    graph->weighted = weights != MPI_UNWEIGHTED;
+    for (const FullEdge& edge : got) {
+        if (edge.source == base->rank) graph->destinations.push_back({edge.destination, edge.weight});
+        if (edge.destination == base->rank) graph->sources.push_back({edge.source, edge.weight});
+    }
+    return make(*base, graph, error, comm_dist_graph);
+}
+
+int Dist_graph_neighbors_count(MPI_Comm comm, int* indegree, int* outdegree, int* weighted) {
+    Comm* c = nullptr;
+    int error = MPI_SUCCESS;
+    const auto* graph = find_topology<DistGraphTopology>(comm, c, error);
+    if (!graph) return error;
+    if (!indegree || !outdegree || !weighted) return null_argument(c, "indegree, outdegree or weighted");
+    *indegree = static_cast<int>(graph->sources.size());
+    *outdegree = static_cast<int>(graph->destinations.size());
+    *weighted = graph->weighted;
+    return MPI_SUCCESS;
+}
+
+int Dist_graph_neighbors(MPI_Comm comm, int maxindegree, int sources[], int sourceweights[], int maxoutdegree,
+                         int destinations[], int destweights[]) {
+    Comm* c = nullptr;
+    int error = MPI_SUCCESS;
+    const auto* graph = find_topology<DistGraphTopology>(comm, c, error);
+    if (!graph) return error;
+    if ((maxindegree > 0 && !sources) || (maxoutdegree > 0 && !destinations))
+        return null_argument(c, "sources or destinations");
+    write_edges(maxindegree, graph->sources, sources, sourceweights, graph->weighted);
+    write_edges(maxoutdegree, graph->destinations, destinations, destweights, graph->weighted);
+    return MPI_SUCCESS;
+}
+
+}  // namespace starling::mpi

@@ -1,0 +1,111 @@
+// Graph topologies, known whole to every process.
+#include <algorithm>
+
+#include "base/error.h"
+#include "mpi/topology/topology.h"
+#include "mpi/topology/topology_common.h"
+
+namespace starling::mpi {
+
+using comm::Comm;
+using comm::GraphTopology;
+
+namespace {
+
+int check_graph(int nodes, const int index[], const int edges[], int size) {
+    if (nodes < 0) return fail(MPI_ERR_ARG, "the number of nodes, %d, is negative", nodes);
+    if (nodes > size) return fail(MPI_ERR_TOPOLOGY, "a graph of %d nodes needs more than %d processes", nodes, size);
+    if (nodes > 0 && !index) return fail(MPI_ERR_ARG, "argument index is a null pointer");
+    int end = 0;
+    for (int i = 0; i < nodes; ++i) {
+        if (index[i] < end) return fail(MPI_ERR_ARG, "index %d is below the one before it", i);
+        end = index[i];
+    }
+    if (end > 0 && !edges) return fail(MPI_ERR_ARG, "argument edges is a null pointer");
+    for (int i = 0; i < end; ++i)
+        if (edges[i] < 0 || edges[i] >= nodes)
+            return fail(MPI_ERR_ARG, "edge %d leads to %d, which is no node of %d", i, edges[i], nodes);
+    return MPI_SUCCESS;
+}
+
+void copy_up_to(int max, const std::vector<int>& values, int* out) {
+    const auto count = std::min<size_t>(static_cast<size_t>(std::max(max, 0)), values.size());
+    std::copy_n(values.begin(), count, out);
+}
+
+}  // namespace
+
+int Graph_create(MPI_Comm comm_old, int nnodes, const int indx[], const int edges[], int, MPI_Comm* comm_graph) {
+    MakingLock lock;
+    int error = MPI_SUCCESS;
+    Comm* base = topology_base(comm_old, error);
+    if (!base) return error;
+    error =
+        comm_graph ? check_graph(nnodes, indx, edges, base->size) : fail(MPI_ERR_ARG, "argument comm_graph is a null pointer");
+    auto graph = std::make_shared<GraphTopology>();
+    if (!error) {
+        graph->index.assign(indx, indx + nnodes);
+        graph->edges.assign(edges, edges + (nnodes > 0 ? indx[nnodes - 1] : 0));
+    }
+    return make_with_topology(*base, nnodes, std::move(graph), comm_graph, error);
+}
+
+int Graphdims_get(MPI_Comm comm, int* nnodes, int* nedges) {
+    Comm* c = nullptr;
+    int error = MPI_SUCCESS;
+    const auto* graph = find_topology<GraphTopology>(comm, c, error);
+    if (!graph) return error;
+    if (!nnodes || !nedges) return null_argument(c, nnodes ? "nedges" : "nnodes");
+    *nnodes = static_cast<int>(graph->index.size());
+    *nedges = static_cast<int>(graph->edges.size());
+    return MPI_SUCCESS;
+}
+
+int Graph_get(MPI_Comm comm, int maxindex, int maxedges, int indx[], int edges[]) {
+    Comm* c = nullptr;
+    int error = MPI_SUCCESS;
+    const auto* graph = find_topology<GraphTopology>(comm, c, error);
+    if (!graph) return error;
+    if ((maxindex > 0 && !indx) || (maxedges > 0 && !edges)) return null_argument(c, "index or edges");
+    copy_up_to(maxindex, graph->index, indx);
+    copy_up_to(maxedges, graph->edges, edges);
+    return MPI_SUCCESS;
+}
+
+int Graph_neighbors_count(MPI_Comm comm, int rank, int* nneighbors) {
+    Comm* c = nullptr;
+    int error = MPI_SUCCESS;
+    const auto* graph = find_topology<GraphTopology>(comm, c, error);
+    if (!graph) return error;
+    if (rank < 0 || rank >= c->size) return bad_rank(c, rank);
+    if (!nneighbors) return null_argument(c, "nneighbors");
+    *nneighbors = static_cast<int>(graph->neighbors(rank).size());
+    return MPI_SUCCESS;
+}
+
+int Graph_neighbors(MPI_Comm comm, int rank, int maxneighbors, int neighbors[]) {
+    Comm* c = nullptr;
+    int error = MPI_SUCCESS;
+    const auto* graph = find_topology<GraphTopology>(comm, c, error);
+    if (!graph) return error;
+    if (rank < 0 || rank >= c->size) return bad_rank(c, rank);
+    if (maxneighbors > 0 && !neighbors) return null_argument(c, "neighbors");
+    const auto all = graph->neighbors(rank);
+    const auto count = std::min<size_t>(static_cast<size_t>(std::max(maxneighbors, 0)), all.size());
+    std::copy_n(all.begin(), count, neighbors);
+    return MPI_SUCCESS;
+}
+
+int Graph_map(MPI_Comm comm, int nnodes, const int indx[], const int edges[], int* newrank) {
+    Lock lock;
+    int error = MPI_SUCCESS;
+    Comm* base = topology_base(comm, error);
+    if (!base) return error;
+    if (!newrank) return null_argument(base, "newrank");
+    error = check_graph(nnodes, indx, edges, base->size);
+    if (error) return raise(base, error);
+    *newrank = base->rank < nnodes ? base->rank : MPI_UNDEFINED;
+    return MPI_SUCCESS;
+}
+
+}  // namespace starling::mpi

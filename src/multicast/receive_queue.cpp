@@ -1,0 +1,153 @@
+#include "multicast/receive_queue.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/error.h"
+#include "multicast/datagram.h"
+
+namespace starling::multicast {
+
+Arrival::Arrival(const Label& its_label, uint64_t its_bytes, uint32_t its_piece, std::shared_ptr<uint64_t> kept)
+    : label(its_label),
+      bytes(its_bytes),
+      piece(its_piece),
+      fragments_(fragments_of(its_bytes, its_piece)),
+      total_(std::move(kept)) {}
+
+void Arrival::charge(uint64_t count) {
+    *total_ += count - charged_;
+    charged_ = count;
+}
+
+void Arrival::want_nothing() {
+    receive_ = nullptr;
+    taken_back_ = true;
+    kept_ = {};
+    charge(0);
+}
+
+void Arrival::put(uint64_t at, const std::byte* data, uint64_t count) {
+    if (receive_) {
+        if (count > 0 && at < receive_->bytes) std::memcpy(receive_->memory + at, data, std::min(count, receive_->bytes - at));
+    } else if (!taken_back_) {
+        if (kept_.size() < at + count) kept_.resize(at + count);
+        if (count > 0) std::memcpy(kept_.data() + at, data, count);
+        charge(kLeast + kept_.size());
+    }
+}
+
+void Arrival::take(uint64_t fragment, const std::byte* data, uint32_t count) {
+    put(fragment * piece, data, count);
+    if (got_.size() <= fragment) got_.resize(fragment + 1);
+    got_[fragment] = true;
+    ++have_;
+    while (first_missing_ < got_.size() && got_[first_missing_]) ++first_missing_;
+}
+
+std::shared_ptr<Arrival> Desk::arrive(const Label& label, uint64_t bytes, uint32_t piece,
+                                      const std::shared_ptr<uint64_t>& kept) {
+    const auto there = arrivals_.find(label);
+    if (there != arrivals_.end()) return there->second;  // its sender has begun a new stream
+    const auto made = std::make_shared<Arrival>(label, bytes, piece, kept);
+    arrivals_.emplace(label, made);
+    if (const auto posted = posted_.find(label); posted != posted_.end()) {
+        Receive& receive = *posted->second;
+        posted_.erase(posted);
+        give(*made, receive);
+    } else if (refused_.erase(label) > 0 || closed_.contains(label.context)) {
+        made->want_nothing();
+    }
+    return made;
+}
+
+void Desk::give(Arrival& arrival, Receive& receive) {
+    arrival.receive_ = &receive;
+    const uint64_t count = std::min<uint64_t>(arrival.kept_.size(), receive.bytes);
+    if (count > 0) std::memcpy(receive.memory, arrival.kept_.data(), count);
+    arrival.kept_ = {};
+    arrival.charge(0);
+}
+
+void Desk::came(Arrival& arrival) {
+    if (!arrival.complete() || (!arrival.receive_ && !arrival.taken_back_)) return;
+    finish(arrival);
+}
+
+void Desk::finish(Arrival& arrival) {
+    Receive* const receive = arrival.receive_;
+    const uint64_t bytes = arrival.bytes;
+    const auto keep = arrivals_.extract(arrival.label);  // the arrival stays until the end of the function
+    if (!receive) return;
+    arrival.want_nothing();
+    receive->outcome.bytes = bytes;
+    if (bytes > receive->bytes) {
+        receive->outcome.error =
+            starling::fail(MPI_ERR_TRUNCATE, "a message of %llu bytes to the group, for which there are %llu",
+                           static_cast<unsigned long long>(bytes), static_cast<unsigned long long>(receive->bytes));
+        progress::keep_failure(*receive);
+    }
+    receive->complete();
+}
+
+void Desk::post(Receive& receive, const Label& label) {
+    const auto there = arrivals_.find(label);
+    if (there == arrivals_.end()) {
+        posted_.emplace(label, &receive);
+        return;
+    }
+    give(*there->second, receive);
+    came(*there->second);
+}
+
+bool Desk::withdraw(Receive& receive, const Label& label) {
+    if (receive.done) return false;
+    if (posted_.erase(label) > 0) return true;
+    const auto there = arrivals_.find(label);
+    if (there == arrivals_.end() || there->second->receive_ != &receive) return false;
+    there->second->want_nothing();
+    return true;
+}
+
+void Desk::refuse(Receive& receive, const Label& label) {
+    const bool expected = posted_.contains(label);
+    if (withdraw(receive, label) && expected) refused_.insert(label);
+}
+
+void Desk::forget(uint64_t context) {
+    if (closed_.insert(context).second) closed_order_.push_back(context);
+    if (closed_order_.size() > kMostClosed) {
+        closed_.erase(closed_order_.front());
+        closed_order_.pop_front();
+    }
+    std::erase_if(refused_, [context](const Label& label) { return label.context == context; });
+    for (auto at = arrivals_.begin(); at != arrivals_.end();) {
+        const bool of_it = at->first.context == context;
+        if (of_it) at->second->want_nothing();
+        at = of_it ? arrivals_.erase(at) : std::next(at);
+    }
+}
+
+void Desk::fail(uint64_t job, uint32_t rank) {
+    std::vector<Receive*> lost;
+    for (auto at = posted_.begin(); at != posted_.end();) {
+        const bool of_it = at->first.job == job && at->first.rank == rank;
+        if (of_it) lost.push_back(at->second);
+        at = of_it ? posted_.erase(at) : std::next(at);
+    }
+    for (auto at = arrivals_.begin(); at != arrivals_.end();) {
+        Arrival& arrival = *at->second;
+        const bool of_it = at->first.job == job && at->first.rank == rank && !arrival.complete();
+        if (of_it && arrival.receive_) lost.push_back(arrival.receive_);
+        if (of_it) arrival.want_nothing();
+        at = of_it ? arrivals_.erase(at) : std::next(at);
+    }
+    std::erase_if(refused_, [&](const Label& label) { return label.job == job && label.rank == rank; });
+    for (Receive* receive : lost) {
+        receive->outcome.error = starling::fail(MPI_ERR_PROC_ABORTED, "rank %u has failed while it sent to a group", rank);
+        progress::keep_failure(*receive);
+        receive->complete();
+    }
+}
+
+}  // namespace starling::multicast

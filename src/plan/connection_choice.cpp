@@ -1,0 +1,23 @@
+#include "plan/connection_choice.h"
+
+namespace starling::plan {
+
+std::vector<size_t> whom_to_ask(std::span<const Standing> wanted, Places places) {
+    std::vector<size_t> ask;
+    uint32_t served = 0;
+    for (size_t i = 0; i < wanted.size() && served < places.limit; ++i) {
+        if (wanted[i] == Standing::barred) continue;
+        ++served;
+        if (wanted[i] == Standing::held) continue;
+        if (places.free > 0)
+            --places.free;
+        else if (places.leaving > 0) {
+            --places.leaving;
+            continue;
+        }
+        ask.push_back(i);
+    }
+    return ask;
+}
+
+}  // namespace starling::plan

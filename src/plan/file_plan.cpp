@@ -1,0 +1,94 @@
+#include "plan/file_plan.h"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "base/config.h"
+#include "base/error.h"
+#include "link/job.h"
+
+namespace starling::plan {
+
+GivenPhases::GivenPhases(uint64_t job, const control::PlanReply& plan) {
+    for (const control::PlannedPhase& phase : plan.phases) {
+        Partners partners;
+        for (const control::PlannedPeer& peer : phase.peers) partners.push_back({job, peer.rank, peer.priority});
+        by_name_[phase.name].push_back(entries_.size());
+        entries_.push_back({phase.name, phase.from, phase.to, std::move(partners)});
+    }
+    for (auto& [name, indexes] : by_name_)
+        std::stable_sort(indexes.begin(), indexes.end(),
+                         [this](size_t a, size_t b) { return entries_[a].from > entries_[b].from; });
+}
+
+const GivenPhases::Entry* GivenPhases::entry(const std::string& phase, uint64_t occurrence) const {
+    const auto known = by_name_.find(phase);
+    if (known == by_name_.end()) return nullptr;
+    const auto& indexes = known->second;
+    const auto at = std::lower_bound(indexes.begin(), indexes.end(), occurrence,
+                                     [this](size_t i, uint64_t wanted) { return entries_[i].from > wanted; });
+    return at != indexes.end() && entries_[*at].to >= occurrence ? &entries_[*at] : nullptr;
+}
+
+const Partners* GivenPhases::find(const std::string& phase, uint64_t occurrence) const {
+    const Entry* const found = entry(phase, occurrence);
+    return found ? &found->partners : nullptr;
+}
+
+const Partners* GivenPhases::after(const std::string& phase, uint64_t occurrence) const {
+    const Entry* next = entry(phase, occurrence);
+    const Entry* const end = entries_.data() + entries_.size();
+    while (next && next != end && next->name == phase) ++next;
+    return next && next != end ? &next->partners : nullptr;
+}
+
+namespace {
+
+/// What the plan says of a variable holds where the user has said nothing.
+void set_limit(const char* name, uint64_t limit) {
+    const Variable* const variable = find_variable(name);
+    if (limit == control::PlanLimits::kNone || !variable || source_of(*variable) != VariableSource::built_in) return;
+    if (set_variable(name, std::to_string(limit).c_str()) && config().verbose > 0)
+        std::fprintf(stderr, "starling: the plan: %.*s\n", static_cast<int>(failure_text().size()), failure_text().data());
+    clear_failure();
+}
+
+}  // namespace
+
+// Who has no launcher has no plan; none is started for that.
+void Given::ask() {
+    const link::Process& me = link::self();
+    const bool has_launcher = me.job->segment().header().control_socket[0] != '\0';
+    const bool asked = has_launcher && control::ControlCall::start(me.job->segment(), me.rank, control::MessageKind::plan, {},
+                                                                   call_) == MPI_SUCCESS;
+    clear_failure();
+    state_ = asked ? State::asked : State::over;
+}
+
+bool Given::poll() {
+    bool done = false;
+    const bool failed = call_.poll(done) != MPI_SUCCESS;
+    if (!failed && !done) return false;
+    state_ = State::over;
+    control::PlanReply plan;
+    const bool usable = !failed && decode(call_.reply(), plan);
+    call_ = {};
+    clear_failure();
+    if (!usable) return false;
+    phases_ = GivenPhases(link::self().job->address().id, plan);
+    set_limit("STARLING_MAX_DIRECT", plan.limits.max_direct);
+    set_limit("STARLING_MAX_CONNECTIONS", plan.limits.max_connections);
+    set_limit("STARLING_EAGER_LIMIT", plan.limits.eager_limit);
+    return !plan.phases.empty();
+}
+
+const Partners* Given::partners(profile::PhaseId phase, uint64_t occurrence) {
+    if (state_ == State::not_asked) ask();
+    return phases_.find(profile::phase(phase).name, occurrence);
+}
+
+const Partners* Given::partners_after(profile::PhaseId phase, uint64_t occurrence) {
+    return phases_.after(profile::phase(phase).name, occurrence);
+}
+
+}  // namespace starling::plan

@@ -1,0 +1,61 @@
+// Address handles, one for each port that datagrams went to: some 200 bytes of the device and of the kernel.
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <unordered_map>
+
+#include "plugins/verbs/core.h"
+
+namespace starling::verbs {
+
+class Addresses {
+  public:
+    explicit Addresses(Core& core) : core_(core) {}
+    ~Addresses() { drop(); }
+
+    /// Null: the port can't be reached now, with core.problem. To make one, the kernel asks the network for a hardware address, which may
+    /// take it a second; so where that failed it is not asked again for a while. `work`: position of what is sent to it.
+    ibv_ah* find(const uint8_t* gid, uint16_t lid, uint32_t work);
+    /// All that has been sent up to here has ended.
+    void ended(uint32_t work) { ended_ = work + 1; }
+    void drop();
+    size_t size() const { return handles_.size(); }
+
+  private:
+    static constexpr size_t kMost = 4096;
+    static constexpr uint32_t kMostUnderWay =
+        1u << 24;  ///< far more than a queue holds; what is older has ended, however long ago
+    static constexpr uint64_t kAgain = 2'000'000'000;  ///< ns after a failure
+
+    struct Key {
+        std::array<uint8_t, 16> gid;
+        uint16_t lid;
+        bool operator==(const Key&) const = default;
+    };
+    struct Hash {
+        size_t operator()(const Key& key) const {
+            uint64_t halves[2];
+            std::memcpy(halves, key.gid.data(), sizeof halves);
+            return (halves[0] ^ halves[1] * 0x9e3779b97f4a7c15) + key.lid;
+        }
+    };
+    struct Handle {
+        ibv_ah* handle = nullptr;
+        uint32_t last_work = 0;
+        uint64_t failed = 0;  ///< when, ns
+    };
+    bool make(const Key& key, Handle& handle);
+    void make_room();
+
+    Core& core_;
+    std::unordered_map<Key, Handle, Hash> handles_;
+    Key last_key_ = {};
+    Handle* last_ = nullptr;  ///< of last_key_
+    uint32_t ended_ = 0;
+};
+
+}  // namespace starling::verbs

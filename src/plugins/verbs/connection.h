@@ -1,0 +1,64 @@
+// A reliable queue pair (RC): frames, and memory moved by the device.
+#pragma once
+
+#include "plugins/verbs/core.h"
+
+namespace starling::verbs {
+
+class Connection final : public Queue {
+  public:
+    /// Null with core.problem.
+    static Connection* make(Core& core, void* user);
+    ~Connection();
+    /// The device's queue ends now. What has come from it before is still in the completion queue.
+    void end_pair();
+
+    QueueAddress address() const override { return own_; }
+    bool connect(const QueueAddress& peer) override;
+    Status send(const iovec* parts, int count) override;
+    Status write(const Transfer& what) override;
+    Status write_with_note(const Transfer& what, uint32_t word) override;
+    Status read(const Transfer& what) override;
+    Status fetch_add(const Transfer& what, uint64_t operand) override;
+    Status compare_swap(const Transfer& what, uint64_t compare, uint64_t operand) override;
+    void close(bool linger) override;
+
+    /// Work of ours has ended.
+    void ended(const ibv_wc& completion);
+    void received(const ibv_wc& completion, uint32_t buffer);
+    /// Tells it once.
+    [[gnu::cold]] void broke(const char* why);
+    /// The device is gone, and with it what was under way.
+    [[gnu::cold]] void lost();
+    /// Who was told busy may try again.
+    void tell_room();
+    /// What the chain holds goes to the device. False: it took not all, and this connection is broken; of the last the caller tells.
+    bool post_chain(bool last_fails_itself);
+    uint32_t number() const { return own_.queue; }
+    bool closed() const { return closed_; }
+
+  private:
+    Connection(Core& core, void* user) : core_(core), user_(user) {}
+    bool start();
+    bool change(ibv_qp_attr& attributes, int mask, const char* state);
+    bool ready(Status& status);
+    ibv_send_wr transfer(const Transfer& what, ibv_wr_opcode opcode) const;
+    Status post(ibv_send_wr& work, const ibv_sge& place, const Sent& sent, bool more);
+    void linger();
+    void forget();
+    void tell(const Event& event) {
+        if (!closed_) core_.tell(event);
+    }
+
+    Core& core_;
+    void* user_ = nullptr;
+    ibv_qp* pair_ = nullptr;
+    QueueAddress own_;
+    uint8_t peer_gid_[16] = {};
+    SendQueue sends_;
+    uint64_t memory_ = 0;  ///< of the queue, as counted
+    bool reserved_ = false, connected_ = false, broken_ = false, closed_ = false, finished_ = false;
+    bool told_busy_ = false;
+};
+
+}  // namespace starling::verbs

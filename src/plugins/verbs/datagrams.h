@@ -1,0 +1,45 @@
+// The datagram queue pair (UD): one for all others, and for all multicast groups.
+#pragma once
+
+#include "plugins/verbs/addresses.h"
+#include "plugins/verbs/core.h"
+
+namespace starling::verbs {
+
+/// All our datagrams show it, and those of multicast groups: what librdmacm gives groups. It keeps strange programs out, no more; who may
+/// speak to a process is the session's matter.
+inline constexpr uint32_t kQueueKey = 0x01234567;
+inline constexpr uint32_t kToGroup = 0xffffff;  ///< the queue number of all members
+
+class Datagrams {
+  public:
+    explicit Datagrams(Core& core) : core_(core), addresses_(core) {}
+    ~Datagrams() { drop(); }
+
+    bool make();
+    void drop();
+    ibv_qp* pair() const { return pair_; }
+    const Address& address() const { return own_; }
+
+    Status send(const Address& to, const iovec* parts, int count);
+    void ended(const ibv_wc& completion);
+    void received(const ibv_wc& completion, uint32_t buffer);
+    void tell_room();
+    size_t addresses() const { return addresses_.size(); }
+    bool broken() const { return broken_; }
+    void broke(const char* why);
+
+  private:
+    bool create();
+    Status post(ibv_send_wr& work, const ibv_sge& place, const Sent& sent);
+
+    Core& core_;
+    Addresses addresses_;
+    ibv_qp* pair_ = nullptr;
+    Address own_;
+    SendQueue sends_;
+    uint64_t memory_ = 0;  ///< of the queue, as counted
+    bool broken_ = false, told_busy_ = false;
+};
+
+}  // namespace starling::verbs

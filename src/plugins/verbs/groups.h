@@ -1,0 +1,68 @@
+// Multicast groups: librdmacm tells the network (a subnet manager's group, or IGMP), and the datagram queue is attached to them.
+#pragma once
+
+#include <rdma/rdma_cma.h>
+
+#include <vector>
+
+#include "plugins/verbs/datagrams.h"
+
+namespace starling::verbs {
+
+class Groups;
+
+class GroupMembership final : public Membership {
+  public:
+    GroupMembership(Groups& groups, const uint8_t* gid);
+    ~GroupMembership();
+    State state() override { return state_; }
+    Status send(const iovec* parts, int count) override;
+    void leave() override;
+
+    void start();
+    void joined(const rdma_ud_param& group);
+    [[gnu::cold]] void failed(const char* why);
+    void attach();
+    void detach();
+    void stop();
+
+  private:
+    Groups& groups_;
+    State state_ = State::joining;
+    rdma_cm_id* id_ = nullptr;
+    sockaddr_storage address_ = {};  ///< of the group
+    uint8_t wanted_[16] = {};
+    ibv_gid gid_ = {};
+    uint16_t lid_ = 0;
+    uint32_t key_ = 0;
+    bool in_group_ = false, attached_ = false;
+};
+
+class Groups {
+  public:
+    Groups(Core& core, Datagrams& datagrams) : core(core), datagrams(datagrams) {}
+    ~Groups() { drop(); }
+
+    /// An epoll descriptor that shall know of our events.
+    void wait_descriptor(int descriptor) { wait_ = descriptor; }
+    Membership* join(const uint8_t* gid);
+    void look();
+    /// The datagram queue ends.
+    void leave_queue();
+    /// The port or its datagram queue is another.
+    void join_again();
+    void drop();
+    void forget(GroupMembership* member);
+
+    Core& core;
+    Datagrams& datagrams;
+    rdma_event_channel* channel = nullptr;
+
+  private:
+    bool make_channel();
+
+    std::vector<GroupMembership*> members_;
+    int wait_ = -1;
+};
+
+}  // namespace starling::verbs

@@ -1,0 +1,30 @@
+#include "plugins/verbs/plugin.h"
+
+#include <infiniband/verbs.h>
+
+#include <cstdio>
+#include <exception>
+
+#include "plugins/verbs/device_list.h"
+#include "plugins/verbs/port.h"
+
+namespace {
+
+using namespace starling::verbs;
+
+int list(PortFacts* out, int most, const Options* options) { return list_ports(out, most, *options); }
+
+Port* open(const PortFacts* which, const Options* options, char* problem, size_t problem_size) {
+    // Before anything is registered: a child of fork() must not take pages from the device. New kernels need nothing for it.
+    ibv_fork_init();
+    try {
+        return VerbsPort::open(*which, *options, problem, problem_size);
+    } catch (const std::exception& fault) {
+        std::snprintf(problem, problem_size, "%s", fault.what());
+        return nullptr;
+    }
+}
+
+}  // namespace
+
+extern "C" constexpr Plugin starling_verbs_plugin = {kPluginVersion, list, open};

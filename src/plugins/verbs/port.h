@@ -1,0 +1,76 @@
+// An open port: what comes out of its completion queue, and where it goes.
+#pragma once
+
+#include <vector>
+
+#include "plugins/verbs/core.h"
+#include "plugins/verbs/datagrams.h"
+#include "plugins/verbs/groups.h"
+
+namespace starling::verbs {
+
+class VerbsPort final : public Port {
+  public:
+    /// Null, with a sentence.
+    static VerbsPort* open(const PortFacts& which, const Options& options, char* problem, size_t size);
+
+    const PortFacts& facts() const override { return core_.facts; }
+    Address address() const override { return datagrams_.address(); }
+    uint32_t datagram_limit() const override { return core_.facts.mtu; }
+    uint32_t frame_limit() const override { return core_.frame_bytes; }
+    Status send(const Address& to, const iovec* parts, int count) override { return datagrams_.send(to, parts, count); }
+    Queue* make_queue(void* user) override;
+    Membership* join(const uint8_t* group_gid) override;
+    bool enroll(void* memory, uint64_t bytes, bool remote, Memory& out) override;
+    void dismiss(Memory& memory) override;
+    int poll(Event* events, int most) override;
+    void give_back(const Event& event) override;
+    int wait_fd() const override { return wait_; }
+    bool arm() override;
+    PortCounters counters() const override;
+    const char* problem() const override { return core_.problem.text(); }
+    void close() override { delete this; }
+
+    /// Ends it, and takes from the completion queue what is its.
+    void end_connection(Connection* connection);
+
+  private:
+    VerbsPort();
+    ~VerbsPort();
+    bool start(const PortFacts& which, const Options& options);
+    bool watch(int descriptor);
+
+    int take(int most);
+    void take_all() {
+        while (take(kTogether) == kTogether) {}
+    }
+    void take_one(const ibv_wc& completion);
+    void after_taking();
+    bool drain_channel();
+
+    void look_around();
+    void happened(const ibv_async_event& event);
+    void address_may_have_changed();
+    void went_down(const char* why);
+    void came_up();
+    void lost_device();
+
+    static constexpr int kTogether = 16;
+    static constexpr uint64_t kLookEvery = 4'000'000;  ///< ns between two looks at what the device tells besides
+    /// Whether the device is there still: a driver that can't take it from us (Soft-RoCE) tells nothing, and waits until we let it go.
+    static constexpr uint64_t kFindEvery = 250'000'000;
+    static constexpr uint64_t kAgain = 1'000'000'000;
+
+    Core core_;
+    Datagrams datagrams_;
+    Groups groups_;
+    int wait_ = -1;
+    bool down_ = false;
+    bool armed_ = false;  ///< the device will write to the channel
+    bool fired_ = false;  ///< it has, or is about to, though what it tells of was taken
+    uint64_t looked_ = 0;
+    uint64_t found_ = 0;
+    uint64_t again_ = 0;  ///< when to try again what failed as the port came up; 0: nothing did
+};
+
+}  // namespace starling::verbs

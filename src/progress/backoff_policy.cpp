@@ -1,0 +1,104 @@
+#include "progress/backoff_policy.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace starling::progress {
+
+namespace {
+
+constexpr uint64_t kLateYieldNs = 1000;  ///< an undisturbed sched_yield takes a third of this
+constexpr int kCrowdedAfter = 2;         ///< late yields in a row of eight
+
+}  // namespace
+
+void CoreWatch::see(uint32_t cpu, bool neighbour, uint64_t now) {
+    neighbour_ = neighbour;
+    suspected_ = suspects_neighbour(now);
+    if (now - vain_at_ > kVainNs) vain_ = 0;
+    if (!neighbour) shared_ = 0;
+    if (contest_->cpu == cpu) return;
+    Contest* const known = std::find_if(contests_, std::end(contests_), [cpu](const Contest& c) { return c.cpu == cpu; });
+    // A core that we have not been on for longest is forgotten.
+    contest_ = known != std::end(contests_) ? known : &contests_[next_forgotten_++ % kCoresKnown];
+    if (known == std::end(contests_)) *contest_ = {.cpu = cpu};
+}
+
+void CoreWatch::lost(uint64_t ns, uint64_t now) {
+    if (ns < kSliceNs || now < begun_) return;
+    Contest& here = *contest_;
+    // Soon: before as much time has passed in peace as the last contest took.
+    const bool again = here.length > 0 && now < here.until + here.length + ns;
+    const bool twice = here.last_loss != 0 && now < here.last_loss + kBetweenLossesNs + ns;
+    here.last_loss = now;
+    if (!again && !twice) return;
+    here.length = again ? std::min(here.length * 2, kLongestContestNs) : kFirstContestNs;
+    here.until = now + here.length;
+}
+
+void CoreWatch::yielded(uint64_t ns, uint64_t now) {
+    lateness_ = lateness_ << 1 | (ns > kLateYieldNs ? 1 : 0);
+    crowded_ = __builtin_popcount(lateness_ & 0xff) >= kCrowdedAfter;
+    shared_ = ns > kLateYieldNs ? shared_ + 1 : 0;
+    vain_ = ns > kLateYieldNs || !suspects_neighbour(now) ? 0 : vain_ + 1;
+    vain_at_ = now;
+    lost(ns, now);
+}
+
+bool CoreWatch::should_move(uint64_t now) {
+    if (shared_ < kTurnsBeforeMove || now < rest_until_) return false;
+    shared_ = 0;
+    return true;
+}
+
+void CoreWatch::moved(bool free_core, uint64_t now) {
+    const bool again = rest_ > 0 && now < rest_until_ + 2 * rest_;
+    rest_ = again && !free_core ? std::min(rest_ * 2, kLongestRestNs) : kFirstRestNs;
+    rest_until_ = now + rest_;
+}
+
+Waiting::Act Waiting::next(const Look& look, const Terms& terms) {
+    if (announced_) return Act::sleep;
+    const bool stayed = core_.is_on(look.cpu);
+    if (should_ask_for_cores(look.now) || since_ == 0) asked_ = look.now;
+    if (since_ == 0) since_ = look.now;
+    if (look.short_of_cores) core_.suspect_neighbour(look.now);
+    const bool neighbour = look.neighbour || core_.suspects_neighbour(look.now);
+    core_.see(look.cpu, neighbour, look.now);
+    // Of a core that we were taken from, or brought to, nobody knows which of the two kept us waiting.
+    if (looked_ != 0 && look.now > looked_ && stayed) core_.lost(look.now - looked_, look.now);
+    looked_ = look.now;
+    if (look.contested) core_.told_of_strangers(look.now);
+    const bool contested = core_.contested(look.now);
+    // Beside strangers as well: on another core they share with us alone.
+    if (look.neighbour && core_.should_move(look.now)) return Act::move;
+    if (terms.may_sleep) {
+        uint64_t patience = terms.spin_ns;
+        if (contested) patience = std::min(patience, look.neighbour ? 0 : kContestedSpinNs);
+        if (!look.neighbour && core_.suspects_neighbour(look.now) && core_.yields_are_vain()) patience = 0;
+        if (later_ || look.now - since_ >= patience) {
+            if (contested && look.neighbour) core_.gave_turn();
+            announced_ = true;
+            return Act::announce;
+        }
+    }
+    // Who may not sleep has no other way to let a neighbour run.
+    return neighbour && !(contested && terms.may_sleep) ? Act::yield : Act::spin;
+}
+
+void Waiting::moved(bool free_core, uint64_t ended) {
+    core_.moved(free_core, ended);
+    looked_ = ended;
+}
+
+void Waiting::yielded(uint64_t began, uint64_t ended) {
+    core_.yielded(ended - began, ended);
+    looked_ = ended;
+}
+
+void Waiting::slept(uint64_t ended) {
+    announced_ = false;
+    looked_ = ended;
+}
+
+}  // namespace starling::progress

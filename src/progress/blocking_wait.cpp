@@ -1,0 +1,324 @@
+#include "progress/blocking_wait.h"
+
+#include <immintrin.h>
+#include <linux/futex.h>
+#include <poll.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <ctime>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/config.h"
+#include "base/counters.h"
+#include "base/current_function.h"
+#include "base/delay.h"
+#include "base/live.h"
+#include "base/lock.h"
+#include "base/state.h"
+#include "link/address_lookup.h"
+#include "link/peer.h"
+#include "link/transports.h"
+#include "profile/call_site.h"
+#include "profile/record.h"
+#include "progress/core_sharing.h"
+#include "progress/cpu_pressure.h"
+#include "progress/engine.h"
+
+namespace starling::progress {
+
+namespace {
+
+constexpr uint32_t kPollsAlone = 800;      ///< about 40 µs: longer than most partners need
+constexpr uint32_t kLooksPerPoll = 4;      ///< at the rings alone, while nothing is there
+constexpr uint32_t kPollsOfSockets = 100;  ///< the same time, where each poll asks the kernel
+constexpr uint64_t kLivenessNs = 20'000'000;
+constexpr uint64_t kLongestSleepNs = 100'000'000;
+/// With something to send that found no room: a receiver that makes room does not ring.
+constexpr uint64_t kRetryNs = 200'000;
+/// With a question to a process manager that does not ring when it is answered.
+constexpr uint64_t kAnswersNs = 1'000'000;
+/// Where what is waited for may come without a ring.
+constexpr uint64_t kUnrungNs = 1'000'000;
+/// Of a progress thread that leaves the sockets to the application, until it looks whether that still waits.
+constexpr uint64_t kAsideNs = 1'000'000;
+
+STARLING_STATE job::Doorbell* doorbell = nullptr;
+STARLING_STATE bool may_block = true;
+/// With peers on other hosts one thread sleeps on the sockets, any other on the futex; this socket wakes the former.
+STARLING_STATE int wake_socket = -1;
+STARLING_STATE bool sleeping_on_sockets = false;
+/// The last sleep ended by what came on a socket, and nobody rang: that is no sign of a death.
+STARLING_STATE bool woken_by_data = false;
+/// Threads of the program that have gone to sleep over their wait.
+STARLING_STATE uint32_t asleep = 0;
+STARLING_STATE CoreWatch core;
+STARLING_STATE uint64_t next_liveness = 0;
+
+/// How peers must ring: bits of Doorbell::sleeping.
+uint32_t ways_to_wake() {
+    if (link::wait_descriptor() < 0) return job::kOnFutex;
+    if (wake_socket < 0 && (wake_socket = job::open_wake_socket(*doorbell)) < 0) return job::kOnFutex;
+    return threads_at_once() ? job::kOnFutex | job::kOnSocket : job::kOnSocket;
+}
+
+timespec time_of(uint64_t ns) { return {static_cast<time_t>(ns / 1'000'000'000), static_cast<long>(ns % 1'000'000'000)}; }
+
+/// The kernel lets nobody wait for two words at once (Linux before 5.16, or a filter of system calls).
+STARLING_STATE bool one_word_at_most = false;
+
+futex_waitv word_to_sleep_on(const std::atomic<uint32_t>& word, uint32_t value) {
+    return {value, reinterpret_cast<uint64_t>(&word), FUTEX_32, 0};
+}
+
+/// A thread of the program's in a job that goes on without its dead sleeps on the word that counts them, too: so one call of the
+/// launcher's wakes all of these on the host.
+bool should_sleep_on_two_words(Sleeper sleeper) {
+    return sleeper == Sleeper::application && link::self().job->segment().header().recovers && !one_word_at_most;
+}
+
+/// True if it was rung, or somebody has died.
+bool sleep_on_two_words(uint32_t rings, const timespec& until) {
+    link::Job& job = *link::self().job;
+    futex_waitv words[] = {word_to_sleep_on(doorbell->rings, rings),
+                           word_to_sleep_on(job.segment().header().failures, job.failures_counted())};
+    step_out();
+    const long woken = syscall(SYS_futex_waitv, words, 2, 0, &until, CLOCK_MONOTONIC);
+    const int error = woken < 0 ? errno : 0;
+    step_in();
+    if (error != 0 && error != EAGAIN && error != ETIMEDOUT && error != EINTR) one_word_at_most = true;
+    return woken >= 0;
+}
+
+/// True if it was rung.
+bool sleep_on_futex(uint32_t rings, uint64_t limit_ns, Sleeper sleeper) {
+    const uint32_t who = sleeper == Sleeper::application ? FUTEX_BITSET_MATCH_ANY : job::kLibraryThreads;
+    const timespec until = time_of(now_ns() + limit_ns);
+    if (should_sleep_on_two_words(sleeper)) return sleep_on_two_words(rings, until);
+    step_out();
+    const long woken = syscall(SYS_futex, &doorbell->rings, FUTEX_WAIT_BITSET, rings, &until, nullptr, who);
+    step_in();
+    return woken == 0;
+}
+
+/// True if it was rung or a socket has something.
+bool sleep_on_sockets(uint64_t limit_ns) {
+    const uint64_t now = now_ns(), deadline = link::next_deadline();
+    const timespec limit = time_of(deadline <= now ? 0 : std::min(limit_ns, deadline - now));
+    pollfd sockets[] = {{wake_socket, POLLIN, 0}, {link::wait_descriptor(), POLLIN, 0}};
+    if (!link::arm()) return true;
+    sleeping_on_sockets = true;
+    step_out();
+    const int ready = ppoll(sockets, 2, &limit, nullptr);
+    step_in();
+    sleeping_on_sockets = false;
+    link::disarm();
+    if (sockets[0].revents) job::drain_wake_socket(wake_socket);
+    if (sockets[1].revents) link::woken();
+    woken_by_data = sockets[1].revents && !sockets[0].revents;
+    return ready > 0;
+}
+
+/// Between two polls: what comes on a ring ends it at once. Where only other hosts can send, polls alone find it.
+void pause_between_polls() {
+    _mm_pause();
+    if (core.crowded() || (!link::has_rings() && link::wait_descriptor() >= 0)) return;
+    for (uint32_t i = 1; i < kLooksPerPoll && !link::rings_hold_something(); ++i) _mm_pause();
+}
+
+/// Gives up the lock. Returns when it ended, ns.
+uint64_t yield_now() {
+    ++counters.yields;
+    step_out();
+    sched_yield();
+    step_in();
+    return now_ns();
+}
+
+Waiting::Look look() {
+    const uint64_t now = now_ns();
+    const uint32_t cpu = own_core();
+    const Company company = look_for_company(cpu, core.is_on(cpu) && core.sure_of_strangers(now));
+    // Other threads of this process may be on this core, and have no place of their own in the table.
+    return {now, company.neighbour || program_threads_at_once(), cpu, company.contested};
+}
+
+}  // namespace
+
+bool core_is_crowded() { return core.crowded(); }
+
+void set_doorbell(job::Doorbell& own, bool blocking) {
+    doorbell = &own;
+    may_block = blocking;
+    core.begin(now_ns());
+}
+
+void wake_own_threads() {
+    if (asleep > 0) job::ring(*doorbell);
+}
+
+uint32_t announce_sleep(Sleeper sleeper) {
+    const uint32_t rings = doorbell->rings.load(std::memory_order_acquire);
+    const uint32_t in_wait = sleeper == Sleeper::application ? job::kInWait : 0;
+    doorbell->sleeping.store(ways_to_wake() | in_wait, std::memory_order_seq_cst);
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    return rings;
+}
+
+void withdraw_sleep() {
+    if (asleep == 0) doorbell->sleeping.store(0, std::memory_order_relaxed);
+}
+
+uint64_t sleep_until_rung(uint32_t rings, uint64_t limit_ns, Sleeper sleeper) {
+    if (link::deaths_are_news()) [[unlikely]] {
+        withdraw_sleep();
+        return now_ns();
+    }
+    delay_at("between the announcement of a sleep and the sleep");
+    const bool application = sleeper == Sleeper::application;
+    const uint64_t before = now_ns();
+    ++counters.sleeps;
+    if (application) counters.sleeping = ++asleep;
+    // Of several threads one may compute.
+    if (application && !program_threads_at_once()) mark_self_asleep();
+    if (sleeper == Sleeper::server) ways_to_wake();  // makes what the engine's end wakes it by
+    const bool on_sockets = sleeper != Sleeper::aside && wake_socket >= 0 && !sleeping_on_sockets;
+    if (on_sockets ? sleep_on_sockets(limit_ns) : sleep_on_futex(rings, limit_ns, sleeper)) ++counters.wakes_by_ring;
+    if (application) mark_self_awake();
+    const uint64_t after = now_ns();
+    if (application) {
+        counters.sleeping = --asleep;
+        counters.slept += after - before;
+    }
+    // Another thread has to watch the sockets now.
+    if (on_sockets) wake_own_threads();
+    withdraw_sleep();
+    return after;
+}
+
+bool yield_core(bool whoever) {
+    const Waiting::Look seen = look();
+    uint64_t now = seen.now;
+    core.see(seen.cpu, seen.neighbour, now);
+    if (seen.contested) core.told_of_strangers(now);
+    const bool yields = seen.neighbour && (whoever || !may_block || !core.contested(now));
+    if (yields) {
+        const uint64_t began = now;
+        now = yield_now();
+        core.yielded(now - began, now);
+    }
+    look_at_liveness_now_and_then(now);
+    return yields;
+}
+
+void look_at_liveness() {
+    profile::hand_on();
+    if (link::check_liveness() && threads_at_once()) wake_own_threads();
+}
+
+void look_at_liveness_now_and_then(uint64_t now) {
+    if (now <= next_liveness && !link::deaths_are_news()) return;
+    next_liveness = now + kLivenessNs;
+    look_at_liveness();
+}
+
+uint64_t longest_sleep_aside() { return wake_socket >= 0 ? kAsideNs : kLongestSleepNs; }
+
+bool aside_is_too_long() { return wake_socket < 0 && longest_sleep() < kLongestSleepNs; }
+
+uint64_t longest_sleep() {
+    if (link::anything_waits_for_room_here()) return kRetryNs;
+    return link::must_look_for_answers() ? kAnswersNs : kLongestSleepNs;
+}
+
+Idle::Idle(const WaitSite& site, const void* argument)
+    : waiting_(core, site.expected == Expected::later), site_(site), argument_(argument) {}
+
+void Idle::withdraw() {
+    if (waiting_.announced()) withdraw_sleep();
+}
+
+void Idle::count_until(uint64_t now) {
+    if (began_ == 0) began_ = counted_;
+    counters.waited += now - counted_;
+    if (now > counted_ && config().profile) [[unlikely]]
+        count_cause(now - counted_);
+    counters.last_waited = counted_ = now;
+}
+
+void Idle::tell_if_long(uint64_t now) {
+    if (now - began_ < kTellAfterNs) return;
+    told_ = true;
+    tell_wait(this, site_, argument_, began_, now);
+}
+
+// What is waited for is asked once: who waits for several things waits for the first of them that is missing. So is where in the
+// program that is.
+void Idle::count_cause(uint64_t ns) {
+    if (cause_ == kNoCause) cause_ = static_cast<uint8_t>(cause_of(site_, argument_));
+    const bool has_place = profile::add_wait(static_cast<profile::Cause>(cause_), ns) || called_from_;
+    if (!has_place) return;
+    if (!called_from_) called_from_ = profile::call_site();
+    profile::place_waits(called_from_, calling);
+}
+
+// Who is not rung for looks by itself; where others want the core after an eighth of what it has waited already, since the looks of
+// hundreds alone would fill it.
+uint64_t Idle::time_to_sleep(uint64_t now) const {
+    if (site_.expected != Expected::unrung) return longest_sleep();
+    if (!core.crowded() && !core.suspects_neighbour(now)) return std::min(kUnrungNs, longest_sleep());
+    const uint64_t waited = began_ == 0 ? 0 : now - began_;
+    return std::min(std::max(kUnrungNs, waited / 8), longest_sleep());
+}
+
+void Idle::look_around() {
+    Waiting::Look seen = look();
+    // A neighbour that wants the core gets it by a yield.
+    if (may_block && !seen.neighbour && waiting_.should_ask_for_cores(seen.now)) seen.short_of_cores = cores_are_short();
+    const Waiting::Act act = waiting_.next(seen, {may_block, static_cast<uint64_t>(live(config().spin_us)) * 1000});
+    if (waiting_.since() == seen.now) counted_ = seen.now;
+    count_until(seen.now);
+    tell_if_long(seen.now);
+    switch (act) {
+        case Waiting::Act::spin:
+            look_at_liveness_now_and_then(seen.now);
+            return pause_between_polls();
+        case Waiting::Act::yield: {
+            const uint64_t ended = yield_now();
+            waiting_.yielded(seen.now, ended);
+            count_until(ended);
+            tell_if_long(ended);
+            return look_at_liveness_now_and_then(ended);
+        }
+        case Waiting::Act::move: {
+            const bool moved = move_to_free_core();
+            if (moved) ++counters.moves;
+            return waiting_.moved(moved, now_ns());
+        }
+        case Waiting::Act::announce:
+            rings_ = announce_sleep(Sleeper::application);
+            return;
+        case Waiting::Act::sleep: {
+            const uint64_t ended = sleep_until_rung(rings_, time_to_sleep(seen.now), Sleeper::application);
+            waiting_.slept(ended);
+            count_until(ended);  // and what has ended the sleep may end the wait: there is nothing to tell before the next look
+            return std::exchange(woken_by_data, false) ? look_at_liveness_now_and_then(ended) : look_at_liveness();
+        }
+    }
+}
+
+void Idle::step() {
+    // Not between announcing and sleeping: who completes our operation then would see nobody to wake.
+    if (threads_at_once() && !waiting_.announced()) hand_over_lock();
+    const bool dear = link::wait_descriptor() >= 0;
+    if (waiting_.is_time_to_look(dear ? kPollsOfSockets : kPollsAlone, dear))
+        look_around();
+    else
+        pause_between_polls();
+}
+
+}  // namespace starling::progress

@@ -1,0 +1,136 @@
+#include "progress/core_sharing.h"
+
+#include <sched.h>
+
+#include <atomic>
+
+#include "base/state.h"
+#include "job/places.h"
+#include "link/job.h"
+#include "transport/shm/region.h"
+
+namespace starling::progress {
+
+namespace {
+
+using job::Place;
+
+STARLING_STATE std::atomic<uint32_t>* own = nullptr;
+STARLING_STATE uint32_t own_index = 0;  ///< among the ranks of this host
+
+void write_down(uint32_t word) {
+    if (own && own->load(std::memory_order_relaxed) != word) own->store(word, std::memory_order_relaxed);
+}
+
+uint32_t here() {
+    const int cpu = sched_getcpu();
+    return cpu < 0 ? Place::kNowhere : Place::on(static_cast<uint32_t>(cpu));
+}
+
+/// Visits the words of everyone that we know on this host but ourselves, until `visit(word, before)` is true; `before`: it
+/// comes before us, by job and rank. Whether it was.
+template <class F>
+bool any_other(F&& visit) {
+    const link::Job* const mine = link::self().job;
+    const job::JobId my_id = mine->address().id;
+    for (size_t i = 0; link::Job* job = link::job_at(i); ++i) {
+        if (!job->mapped() || job->dead()) continue;
+        const job::JobSegment& segment = job->segment();
+        const job::JobId id = job->address().id;
+        for (uint32_t index = 0; index < segment.header().local_ranks; ++index) {
+            if (job == mine && index == own_index) continue;
+            const bool before = id != my_id ? id < my_id : index < own_index;
+            if (visit(segment.place(index).load(std::memory_order_relaxed), before)) return true;
+        }
+    }
+    return false;
+}
+
+/// Runs this thread on the core; what it may use stays as it was.
+bool go_to(uint32_t cpu, const cpu_set_t& usable) {
+    cpu_set_t only;
+    CPU_ZERO(&only);
+    CPU_SET(cpu, &only);
+    if (sched_setaffinity(0, sizeof only, &only) != 0) return false;
+    sched_setaffinity(0, sizeof usable, &usable);
+    return true;
+}
+
+}  // namespace
+
+void take_place() {
+    const link::Process& me = link::self();
+    job::JobSegment& segment = me.job->segment();
+    own_index = segment.local_index(me.rank);
+    own = &segment.place(own_index);
+    job::Doorbell& doorbell = shm::Region(segment.region(me.rank)).doorbell();
+    doorbell.place_distance = reinterpret_cast<char*>(own) - reinterpret_cast<char*>(&doorbell);
+    // Where the launcher has put this process, which may have been moved since. Its core is free, as far as is known.
+    const uint32_t planned = own->load();
+    cpu_set_t usable;
+    if (planned != Place::kNowhere && planned != here() && sched_getaffinity(0, sizeof usable, &usable) == 0 &&
+        CPU_ISSET(planned - 1, &usable))
+        go_to(planned - 1, usable);
+    write_down(here());
+}
+
+void leave_place() { write_down(Place::kNowhere); }
+
+uint32_t own_core() { return here(); }
+
+Company look_for_company(uint32_t cpu, bool contested) {
+    write_down(contested ? cpu | Place::kContested : cpu);
+    Company company{};
+    if (!own || cpu == Place::kNowhere) return company;
+    // One that knows of strangers is looked for, and any other remembered.
+    company.contested = any_other([&](uint32_t other, bool) {
+        if (Place::where(other) == cpu) company.neighbour = true;
+        return other == (cpu | Place::kContested);
+    });
+    return company;
+}
+
+bool move_to_free_core() {
+    const uint32_t word = here();
+    cpu_set_t usable;
+    const auto shares = [word](uint32_t other, bool before) { return before && Place::where(other) == word; };
+    if (!any_other(shares)) return false;
+    if (sched_getaffinity(0, sizeof usable, &usable) != 0) return false;
+    // Those asleep may be woken at any time: where more of them are at home than here, moving gains nothing for long.
+    cpu_set_t free = usable;
+    uint16_t at_home[CPU_SETSIZE] = {};
+    any_other([&](uint32_t other, bool) {
+        const uint32_t cpu = (other & Place::kCpu) - 1;
+        if (other == Place::kNowhere || cpu >= CPU_SETSIZE) return false;
+        ++at_home[cpu];
+        if (!(other & Place::kAsleep)) CPU_CLR(cpu, &free);
+        return false;
+    });
+    const uint32_t here_at_home = word - 1 < CPU_SETSIZE ? at_home[word - 1] : 0;
+    for (uint32_t i = 0; i < CPU_SETSIZE; ++i) {
+        const uint32_t cpu = (word + i) % CPU_SETSIZE;  // the one after ours first
+        if (!CPU_ISSET(cpu, &free) || at_home[cpu] > here_at_home) continue;
+        // Said before it is done, and looked again: two that go for the same core see each other, and neither does.
+        own->store(Place::on(cpu));
+        std::atomic_thread_fence(std::memory_order_seq_cst);
+        const bool wanted = any_other([cpu](uint32_t other, bool) { return Place::is_awake_on(other, cpu); });
+        const bool moved = !wanted && go_to(cpu, usable);
+        write_down(here());
+        return moved;
+    }
+    return false;
+}
+
+void mark_self_asleep() {
+    if (own) own->fetch_or(Place::kAsleep, std::memory_order_relaxed);
+}
+
+void mark_self_awake() {
+    if (!own) return;
+    const uint32_t word = here();
+    // On the same core what we knew of it still holds, until the next look.
+    const uint32_t said = own->load(std::memory_order_relaxed);
+    write_down((said & Place::kCpu) == word ? word | (said & Place::kContested) : word);
+}
+
+}  // namespace starling::progress

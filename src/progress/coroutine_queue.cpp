@@ -1,0 +1,33 @@
+#include "progress/coroutine_queue.h"
+
+#include <vector>
+
+#include "base/no_destroy.h"
+#include "base/state.h"
+
+namespace starling::progress {
+
+namespace {
+// Taken from the front one by one, for what is resumed may schedule more, and may call a function of the program's: other
+// threads poll meanwhile, and run what is behind it. Cleared at the end, so that its capacity is reused.
+STARLING_STATE Immortal<std::vector<std::coroutine_handle<>>> queue_storage;
+constinit auto& queue = queue_storage.value;
+STARLING_STATE std::size_t taken = 0;
+}  // namespace
+
+void schedule(std::coroutine_handle<> handle) { queue.push_back(handle); }
+
+bool run_ready() {
+    if (queue.empty()) return false;
+    bool any = false;
+    while (taken < queue.size()) {
+        const std::coroutine_handle<> next = queue[taken++];
+        next.resume();
+        any = true;
+    }
+    queue.clear();
+    taken = 0;
+    return any;
+}
+
+}  // namespace starling::progress

@@ -1,0 +1,278 @@
+#include "rma/target_side.h"
+
+#include <algorithm>
+#include <cstring>
+#include <deque>
+#include <span>
+#include <vector>
+
+#include "base/sanitizer.h"
+#include "base/state.h"
+#include "link/job.h"
+#include "link/job_reclaim.h"
+#include "link/transports.h"
+#include "progress/engine.h"
+#include "rma/access.h"
+#include "rma/packets.h"
+#include "rma/region.h"
+#include "rma/update.h"
+
+namespace starling::rma {
+
+namespace {
+
+/// What an access comes to, until all of it is sent.
+struct Answer {
+    link::Peer* peer;
+    Operation operation;
+    packet::Access header;
+    std::span<const std::byte> data;  ///< in the region, or in `kept`
+    std::vector<std::byte> kept;
+    uint64_t sent = 0;
+};
+
+STARLING_STATE std::deque<Answer>* answers = nullptr;
+STARLING_STATE bool taking = false;
+
+/// A packet for a region that is awaited. The peer's job is held, so that it is there when the region is.
+struct Early {
+    explicit Early(link::Peer& its_peer) : peer(&its_peer), hold(&its_peer.job) {}
+    link::Peer* peer;
+    link::JobHold hold;
+    uint32_t region = 0;
+    alignas(packet::Header) std::byte header[sizeof(packet::Header)];
+    std::vector<std::byte> payload;
+};
+STARLING_STATE std::deque<Early>* early = nullptr;
+
+/// Sends a packet of it; false if there is no room now.
+bool send_some(Answer& answer) {
+    const uint64_t left = answer.data.size() - answer.sent;
+    const auto bytes = static_cast<uint32_t>(std::min<uint64_t>({left, link::payload_limit(*answer.peer), kMostCarried}));
+    link::Slot slot;
+    if (!link::reserve(*answer.peer, bytes, slot)) return false;
+    slot.header->kind = packet::Kind::access;
+    const Operation operation = bytes < left ? Operation::some_data : answer.operation;
+    slot.header->operation = static_cast<uint8_t>(operation);
+    slot.header->access = answer.header;
+    slot.header->access.offset += answer.sent;
+    if (bytes) std::memcpy(slot.payload, answer.data.data() + answer.sent, bytes);
+    link::commit(*answer.peer, slot, bytes);
+    answer.sent += bytes;
+    return true;
+}
+
+bool send_all(Answer& answer) {
+    const transport::Batch together(answer.data.size() > kMostCarried ? link::network() : nullptr);
+    do {
+        if (!send_some(answer)) return false;
+    } while (answer.sent < answer.data.size());
+    return true;
+}
+
+void reply(Answer&& answer) {
+    if (!answers) answers = new std::deque<Answer>;
+    if (answers->empty() && send_all(answer)) return;
+    // The region may be gone, or have changed, when there is room.
+    if (answer.kept.empty()) answer.kept.assign(answer.data.begin(), answer.data.end());
+    answers->push_back(std::move(answer));
+    answers->back().data = answers->back().kept;
+}
+
+/// So many of one peer are kept for one region: an origin has no more under way.
+constexpr ptrdiff_t kMostEarly = kMostUnanswered;
+
+/// If the region that it is for is still to come.
+bool keep_early(link::Peer& peer, const link::Packet& packet) {
+    AccessPacket asked;
+    if (packet.header.bytes < sizeof asked) return false;
+    std::memcpy(&asked, packet.payload, sizeof asked);
+    if (!is_awaited(asked.region)) return false;
+    if (!early) early = new std::deque<Early>;
+    const auto same = [&](const Early& e) { return e.peer == &peer && e.region == asked.region; };
+    if (std::count_if(early->begin(), early->end(), same) >= kMostEarly) return false;
+    Early& kept = early->emplace_back(peer);
+    kept.region = asked.region;
+    std::memcpy(kept.header, &packet.header, sizeof kept.header);
+    kept.payload.assign(packet.payload, packet.payload + packet.header.bytes);
+    return true;
+}
+
+/// What one packet asks for, checked and in order.
+struct Asked {
+    AccessPacket packet;
+    Run runs[kMostRuns];
+    const std::byte* data;
+    uint64_t data_bytes;
+    Region* region;
+    Update update;
+};
+
+bool read_update(Operation operation, Asked& asked) {
+    const AccessPacket& packet = asked.packet;
+    if (packet.element - 0x200u >= 0x100u || packet.op - 0x20u >= 0x20u) return false;
+    const Datatype& element = datatype::predefined_types[packet.element - 0x200u];
+    const Op& op = datatype::predefined_ops[packet.op - 0x20u];
+    if (element.magic != Datatype::kMagic || element.size == 0) return false;
+    asked.update = {&element, &op};
+    if (operation == Operation::compare_swap)
+        return packet.runs == 1 && packet.bytes == element.size && asked.data_bytes == 2 * uint64_t{packet.bytes};
+    if (op.magic != Op::kMagic || !datatype::op_valid_for_window(op, element)) return false;
+    return asked.data_bytes == (op.operation == datatype::Operation::no_op ? 0 : packet.bytes);
+}
+
+/// Bytes of memory that a run of data is in.
+uint64_t span_of(const Run& run, const Datatype* element) {
+    if (!element || run.bytes == 0) return run.bytes;
+    return memory_of(*element, static_cast<int64_t>(run.bytes / static_cast<uint64_t>(element->size)));
+}
+
+/// False if anything of it is not as it has to be, and nothing is done then.
+bool read(Operation operation, const link::Packet& packet, Asked& asked) {
+    const uint64_t bytes = packet.header.bytes;
+    if (operation < Operation::put || operation > Operation::compare_swap || bytes < sizeof asked.packet) return false;
+    std::memcpy(&asked.packet, packet.payload, sizeof asked.packet);
+    const uint32_t count = asked.packet.runs;
+    if (count > kMostRuns || asked.packet.bytes > kMostBytes || bytes - sizeof asked.packet < count * sizeof(Run)) return false;
+    std::memcpy(asked.runs, packet.payload + sizeof asked.packet, count * sizeof(Run));
+    const uint64_t before = sizeof asked.packet + count * sizeof(Run);
+    asked.data = packet.payload + before;
+    asked.data_bytes = bytes - before;
+    asked.region = find_region(asked.packet.region, asked.packet.secret);
+    if (!asked.region) return false;
+    const bool plain = operation == Operation::put || operation == Operation::get;
+    if (!plain && !read_update(operation, asked)) return false;
+    if (plain && asked.data_bytes != (operation == Operation::put ? asked.packet.bytes : 0)) return false;
+    uint64_t sum = 0;
+    for (const Run& run : std::span(asked.runs, count)) {
+        if (run.bytes > asked.packet.bytes - sum) return false;
+        if (!plain && run.bytes % static_cast<uint64_t>(asked.update.element->size) != 0) return false;
+        if (!asked.region->at(run.offset, span_of(run, asked.update.element))) return false;
+        sum += run.bytes;
+    }
+    return sum == asked.packet.bytes;
+}
+
+void do_run(Operation operation, const Asked& asked, const Run& run, uint64_t done, std::byte* result) {
+    if (run.bytes == 0) return;
+    const AccessForOthers scope;
+    std::byte* memory = asked.region->at(run.offset, span_of(run, asked.update.element));
+    switch (operation) {
+        case Operation::put:
+            std::memcpy(memory, asked.data + done, run.bytes);
+            return;
+        case Operation::get:
+            std::memcpy(result + done, memory, run.bytes);
+            return;
+        case Operation::compare_swap:
+            compare_and_swap(*asked.update.element, memory, asked.data, asked.data + run.bytes, result,
+                             asked.region->exclusion);
+            return;
+        default: {
+            const auto count = static_cast<int64_t>(run.bytes / static_cast<uint64_t>(asked.update.element->size));
+            update(asked.update, memory, asked.data_bytes ? asked.data + done : nullptr, result ? result + done : nullptr,
+                   count, asked.region->exclusion);
+            return;
+        }
+    }
+}
+
+}  // namespace
+
+void listen() { link::take_packets(packet::Kind::access, on_access_packet); }
+
+void take_accesses() {
+    if (taking) return;
+    taking = true;
+    link::keep_met_jobs();
+    listen();
+    progress::add_poller(poll_accesses);
+}
+
+void carry_out_early(uint32_t region) {
+    if (!early) return;
+    // Taken out first: to carry one out may bring others.
+    std::deque<Early> all = std::move(*early);
+    early->clear();
+    for (Early& one : all) {
+        if (one.region != region)
+            early->push_back(std::move(one));
+        else if (!one.peer->dead)
+            carry_out(*one.peer, {*reinterpret_cast<packet::Header*>(one.header), one.payload.data()});
+    }
+}
+
+Operation do_access(const link::Packet& packet, std::vector<std::byte>& result) {
+    const auto operation = static_cast<Operation>(packet.header.operation);
+    Asked asked{};
+    if (!read(operation, packet, asked)) return Operation::refused;
+    const bool gives =
+        operation == Operation::get || operation == Operation::fetch_update || operation == Operation::compare_swap;
+    if (gives) result.resize(asked.packet.bytes);
+    uint64_t done = 0;
+    for (const Run& run : std::span(asked.runs, asked.packet.runs)) {
+        do_run(operation, asked, run, done, gives ? result.data() : nullptr);
+        done += run.bytes;
+    }
+    return gives ? Operation::data : Operation::done;
+}
+
+namespace {
+
+/// What a get asks for, if that is one block: it is sent from where it lies.
+std::span<const std::byte> one_block(const link::Packet& packet) {
+    Asked asked{};
+    if (static_cast<Operation>(packet.header.operation) != Operation::get || !read(Operation::get, packet, asked)) return {};
+    if (asked.packet.runs != 1) return {};
+    return {asked.region->at(asked.runs[0].offset, asked.runs[0].bytes), asked.runs[0].bytes};
+}
+
+/// The memory as the asker's device reaches it; refused where it can't.
+void lend_region(link::Peer& peer, const link::Packet& packet) {
+    Answer answer{&peer, Operation::refused, packet.header.access, {}, {}};
+    AccessPacket asked;
+    if (packet.header.bytes >= sizeof asked) {
+        std::memcpy(&asked, packet.payload, sizeof asked);
+        Region* const region = find_region(asked.region, asked.secret);
+        DeviceRegion lent;
+        if (region && lend(*region, *peer.base, lent)) {
+            answer.operation = Operation::region;
+            answer.kept.resize(sizeof lent);
+            std::memcpy(answer.kept.data(), &lent, sizeof lent);
+            answer.data = answer.kept;
+        }
+    }
+    reply(std::move(answer));
+}
+
+}  // namespace
+
+void carry_out(link::Peer& peer, const link::Packet& packet) {
+    if (keep_early(peer, packet)) return;
+    // Who exposes nothing keeps no word of peers, which may be forgotten.
+    if (!taking) return;
+    if (static_cast<Operation>(packet.header.operation) == Operation::ask_region) return lend_region(peer, packet);
+    Answer answer{&peer, Operation::refused, packet.header.access, {}, {}};
+    answer.data = one_block(packet);
+    answer.operation = answer.data.empty() ? do_access(packet, answer.kept) : Operation::data;
+    if (answer.data.empty()) answer.data = answer.kept;
+    if (answer.operation == Operation::done) {
+        AccessPacket asked;
+        std::memcpy(&asked, packet.payload, sizeof asked);
+        if (asked.settled_packets == 0) return;
+        answer.header.offset = Settled{asked.settled_packets, asked.settled_bytes}.word();
+    }
+    reply(std::move(answer));
+}
+
+bool poll_answers() {
+    if (!answers) return false;
+    bool any = false;
+    while (!answers->empty() && (answers->front().peer->dead || send_all(answers->front()))) {
+        answers->pop_front();
+        any = true;
+    }
+    return any;
+}
+
+}  // namespace starling::rma

@@ -1,0 +1,88 @@
+#include "rma/update_lock.h"
+
+#include <unistd.h>
+
+#include "base/barrier.h"
+#include "base/process.h"
+
+namespace starling::rma {
+
+namespace {
+
+/// Who holds something and has no pid that others know: it counts as alive.
+constexpr uint32_t kNoPid = 1u << 31;
+
+bool has_died(uint32_t pid) { return pid != 0 && pid != kNoPid && neighbour_gone(static_cast<pid_t>(pid)); }
+
+/// What others do here takes less than a slice, so who is at it so long has lost its core, or its life.
+constexpr uint32_t kTriesPerLook = 1024;
+
+}  // namespace
+
+void Guard::lock(uint32_t pid) {
+    for (uint32_t tries = 1; !try_guard(holder, pid); ++tries) {
+        __builtin_ia32_pause();
+        if (tries % kTriesPerLook != 0) continue;
+        uint32_t found = holder.load();
+        if (has_died(found) && holder.compare_exchange_strong(found, pid)) return;
+        usleep(50);
+    }
+}
+
+Exclusion::Exclusion(Guard& guard, Mark* marks, uint32_t processes, uint32_t me, uint32_t target)
+    : guard_(&guard),
+      marks_(marks),
+      processes_(processes),
+      me_(me),
+      target_(target),
+      pid_(knows_pids() ? static_cast<uint32_t>(getpid()) : kNoPid) {
+    marks_[me_].pid.store(pid_, std::memory_order_relaxed);
+    marks_[me_].can_have_barriers.store(can_have_barriers(), std::memory_order_relaxed);
+}
+
+bool Exclusion::begin_one_carefully() const {
+    count_single();
+    return set_mark(marks_[me_].target, guard_->holder, target_);
+}
+
+bool Exclusion::begin_one_quickly() const {
+    if (hears_ && set_mark_quickly(marks_[me_].target, guard_->mode, target_)) [[likely]]
+        return true;
+    clear_mark(marks_[me_].target);
+    count_single();
+    // Who ends the mode for one element ends it for all others.
+    return guard_->mode.load(std::memory_order_relaxed) == Mode::quick && begin_one();
+}
+
+void Exclusion::count_single() const {
+    if (++singles_ % kPatience != 0) return;
+    clear_mark(marks_[me_].target);  // nobody waits for what follows
+    if (!hears_ && (hears_barriers() || has_one_thread() || singles_ >= kPatienceWithThreads)) hears_ = hear_barriers();
+    if (hears_) begin_quick();
+}
+
+void Exclusion::begin_quick() const {
+    if (guard_->mode.load(std::memory_order_relaxed) == Mode::quick) return;
+    for (uint32_t who = 0; who < processes_; ++who)
+        if (marks_[who].can_have_barriers.load(std::memory_order_relaxed) == 0) return;
+    if (!try_guard(guard_->holder, pid_)) return;
+    end_quick(guard_->mode, barrier_everywhere);
+    guard_->mode.store(Mode::quick, std::memory_order_release);
+    guard_->unlock();
+}
+
+void Exclusion::begin_all_slowly(bool has_guard) const {
+    if (!has_guard) guard_->lock(pid_);
+    end_quick(guard_->mode, barrier_everywhere);
+    for (uint32_t who = 0; who < processes_; ++who) {
+        Mark& mark = marks_[who];
+        for (uint32_t tries = 1; is_marked(mark.target, target_); ++tries) {
+            __builtin_ia32_pause();
+            if (tries % kTriesPerLook != 0) continue;
+            if (has_died(mark.pid.load(std::memory_order_relaxed))) clear_mark(mark.target);
+            usleep(50);
+        }
+    }
+}
+
+}  // namespace starling::rma

@@ -1,0 +1,57 @@
+// Which peers have a socket of their own: those with the most traffic, as long as it lasts.
+#include <sys/epoll.h>
+
+#include <algorithm>
+
+#include "transport/network/datagram/endpoint_state.h"
+
+namespace starling::ip {
+
+namespace {
+constexpr uint32_t kHot = 64;    ///< datagrams of late that earn a lane
+constexpr uint32_t kHotter = 4;  ///< how many times more than its holder one must send to take a lane over
+}  // namespace
+
+// Half of what was counted in each span of time before.
+uint32_t Endpoint::State::heat_of(const Member& member) const {
+    return member.heat >> std::min<uint64_t>(span - member.heated_at, 31);
+}
+
+int Endpoint::State::lane_for(Member& member, const Destination& where) {
+    member.heat = heat_of(member) + 1;
+    member.heated_at = span;
+    if (member.lane != Destination::kNoLane) [[likely]]
+        return lanes[member.lane].where.same_place(where) ? member.lane : Destination::kNoLane;
+    return member.heat % kHot == 0 ? seek_lane(member, where) : Destination::kNoLane;
+}
+
+int Endpoint::State::seek_lane(Member& member, const Destination& where) {
+    // One after the other is opened, when all before are taken.
+    Lane* coldest = lanes;
+    for (Lane& lane : lanes) {
+        if (!lane.user || heat_of(*lane.user) < heat_of(*coldest->user)) coldest = &lane;
+        if (!lane.user) break;
+    }
+    if (coldest->user && heat_of(*coldest->user) * kHotter > member.heat) return Destination::kNoLane;
+    const int index = static_cast<int>(coldest - lanes);
+    const int fd = udp.point_lane(index, where);
+    if (fd < 0) return Destination::kNoLane;
+    if (!coldest->open) {
+        epoll_event readable{};
+        readable.events = EPOLLIN;
+        readable.data.u64 = Udp::bit_of(index);
+        if (epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &readable) != 0) return Destination::kNoLane;
+    }
+    if (coldest->user) coldest->user->lane = Destination::kNoLane;
+    *coldest = {&member, where, true};
+    ++totals.lanes;
+    return member.lane = index;
+}
+
+void Endpoint::State::leave_lane(Member& member) {
+    if (member.lane == Destination::kNoLane) return;
+    lanes[member.lane].user = nullptr;
+    member.lane = Destination::kNoLane;
+}
+
+}  // namespace starling::ip

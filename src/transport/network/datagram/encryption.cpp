@@ -1,0 +1,103 @@
+// Datagrams of a job that encrypts: sealed last before they are sent, opened before anything in them is believed.
+#include <cstring>
+
+#include "base/error.h"
+#include "mpi.h"
+#include "transport/network/datagram/endpoint_state.h"
+
+namespace starling::ip {
+
+namespace {
+constexpr size_t kPlace = (kMostDatagram + 63) / 64 * 64;
+/// One more than may wait to be sent: they lie in their places until they have been.
+constexpr uint32_t kPlaces = Udp::kBatch + 1;
+}  // namespace
+
+int Endpoint::State::open_sealing() {
+    if (!upcalls.secret) return fail(MPI_ERR_INTERN, "nobody tells the secrets of other jobs");
+    auto made = std::make_unique<Sealing>();
+    if (const int error = Cipher::load(made->cipher)) return error;
+    made->places = std::make_unique_for_overwrite<std::byte[]>(kPlaces * kPlace);
+    made->secret = identity.secret;
+    seal_bytes = kSealBytes;
+    sealing = std::move(made);
+    return MPI_SUCCESS;
+}
+
+/// A new lock with that process; null if its job's secret is not known (yet), or it has none.
+std::unique_ptr<DatagramLock> Endpoint::State::make_lock(const Name& peer) {
+    const job::NetworkSecret* const theirs = upcalls.secret(upcalls.context, peer.job, peer.rank);
+    if (!theirs || !*theirs) return nullptr;
+    const SealKey pair = pair_key(*sealing->cipher, self, sealing->secret, peer, *theirs);
+    return std::make_unique<DatagramLock>(*sealing->cipher, pair, self, peer);
+}
+
+/// The lock with a process that link knows, made if there is none.
+DatagramLock* Endpoint::State::lock_with(const Name& peer) {
+    const auto found = sealing->locks.find(peer);
+    if (found != sealing->locks.end()) return found->second.get();
+    std::unique_ptr<DatagramLock> made = make_lock(peer);
+    return made ? sealing->locks.emplace(peer, std::move(made)).first->second.get() : nullptr;
+}
+
+void Endpoint::State::forget_locks(job::JobId job) {
+    std::erase_if(sealing->locks,
+                  [&](const auto& entry) { return entry.first.job == job && members.find(entry.first) == members.end(); });
+}
+
+/// Puts the parts together and seals them; what `sealed` names stays until the datagram has been sent.
+void Endpoint::State::seal(const Member& member, const iovec* parts, int count, iovec (&sealed)[2]) {
+    std::byte* const place = sealing->places.get() + sealing->next * kPlace;
+    sealing->next = (sealing->next + 1) % kPlaces;
+    size_t bytes = 0;
+    for (int i = 0; i < count; ++i) {
+        std::memcpy(place + bytes, parts[i].iov_base, parts[i].iov_len);
+        bytes += parts[i].iov_len;
+    }
+    member.lock->seal(place, static_cast<uint32_t>(bytes));
+    sealed[0] = {place, kClearHead};
+    sealed[1] = {place + kClearHead, bytes + kSealBytes - kClearHead};
+}
+
+/// Makes a plain datagram of a sealed one; false if there is nothing more to be done with it but what `kept` says: it is to be kept, since its
+/// sender's job is not known yet.
+bool Endpoint::State::unseal(Arrival& arrival, bool& kept) {
+    kept = false;
+    if (!may_be_sealed(arrival.data, arrival.bytes, identity.key, identity.rank)) {
+        ++totals.strangers;
+        return false;
+    }
+    const Name from = sender_of(arrival.data);
+    const auto known = sealing->locks.find(from);
+    // Not kept before it has opened something: anybody can say to be anybody.
+    std::unique_ptr<DatagramLock> fresh;
+    if (known == sealing->locks.end()) {
+        fresh = make_lock(from);
+        kept = !fresh;
+        if (kept) return false;
+    }
+    DatagramLock& lock = fresh ? *fresh : *known->second;
+    switch (lock.open(arrival.data, arrival.bytes, arrival.is_new)) {
+        case DatagramLock::Opened::stranger:
+            ++totals.strangers;
+            return false;
+        case DatagramLock::Opened::stale:
+            ++totals.stale;
+            return false;
+        case DatagramLock::Opened::yes:
+            break;
+    }
+    arrival.bytes -= kSealBytes;
+    arrival.opened = true;
+    if (fresh) sealing->locks.emplace(from, std::move(fresh));
+    return true;
+}
+
+const Cipher* Endpoint::cipher() const { return state_->sealing ? state_->sealing->cipher.get() : nullptr; }
+
+SealKey Endpoint::pair_with(const Session& session) const {
+    const DatagramLock* const lock = static_cast<const Member&>(session).lock;
+    return lock ? lock->pair() : SealKey();
+}
+
+}  // namespace starling::ip

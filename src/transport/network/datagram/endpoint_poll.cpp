@@ -1,0 +1,202 @@
+// One poll: what has come, the answers to it, and what time demands.
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "base/counters.h"
+#include "transport/network/datagram/endpoint_state.h"
+
+namespace starling::ip {
+
+namespace {
+constexpr int kRounds = 1 + Udp::kLanes;  ///< batches of datagrams in one poll
+constexpr uint64_t kRailsInterval = 100 * kMillisecond;
+constexpr size_t kMostHeld = 16;
+constexpr uint64_t kHoldTime = 1000 * kMillisecond;
+}  // namespace
+
+/// Also when a poll ends by std::bad_alloc.
+struct Endpoint::State::Polling {
+    State& state;
+    explicit Polling(State& polled) : state(polled) { state.polling = true; }
+    Polling(const Polling&) = delete;
+    Polling& operator=(const Polling&) = delete;
+    ~Polling() { state.polling = false; }
+};
+
+bool Endpoint::State::poll(uint64_t time) {
+    forgive(time);
+    now = time;
+    const Polling mark(*this);
+    const uint64_t before = counters.packets_received;
+    if (!held.empty()) [[unlikely]]
+        take_held(time);
+    const bool by_ports = verbs && poll_verbs(time);
+    for (int round = 0; round < kRounds && !by_ports; ++round) {
+        // What could not be delivered for want of memory lies where it was, with all behind it.
+        if (arrived == 0) arrived = udp.receive();
+        for (; taken < arrived; ++taken) {
+            Arrival& arrival = udp.arrivals()[taken];
+            if (!take(arrival, time)) hold(arrival, time);
+            ++totals.datagrams_received;
+            totals.bytes_received += arrival.bytes;
+        }
+        const int count = arrived;
+        if (verbs && count > 0) [[unlikely]]
+            sockets_brought(time);
+        arrived = taken = 0;
+        if (count < Udp::kReceiveBatch && !udp.expects()) break;
+    }
+    room_made = false;
+    if (!touched.empty()) answer_all(time);
+    if (earliest <= time) run_timers(time);
+    if (rails_at <= time) {
+        publish();
+        follow_rails(time);
+        if (verbs) verbs->ports->refresh(time);
+    }
+    return room_made || counters.packets_received != before || (verbs && std::exchange(verbs->to_group, false));
+}
+
+// A process that was stopped, or has computed, has heard nobody meanwhile, and that is nobody's fault. What is forgiven is the
+// time, not the silence before it: a peer that is gone is noticed by a process that polls now and then as well.
+void Endpoint::State::forgive(uint64_t time) {
+    const uint64_t usual = timeout / 16;
+    const uint64_t away = time > now ? time - now : 0;
+    if (away <= usual) [[likely]]
+        return;
+    for (Session* session = active.front(); session; session = active.next(session)) session->forgive(away - usual, time);
+}
+
+// What the sender has said must not be lost if it ends before link has found out who it is: nobody would repeat it.
+void Endpoint::State::hold(const Arrival& arrival, uint64_t time) {
+    ++totals.unknown;
+    if (held.size() == kMostHeld) return;
+    auto* copy = static_cast<std::byte*>(std::aligned_alloc(64, (arrival.bytes + 63) / 64 * 64));
+    if (!copy) return;
+    std::memcpy(copy, arrival.data, arrival.bytes);
+    Held one{arrival, time, std::unique_ptr<std::byte, Held::Free>(copy)};
+    one.arrival.data = copy;
+    held.push_back(std::move(one));
+}
+
+void Endpoint::State::take_held(uint64_t time) {
+    for (size_t i = 0; i < held.size();) {
+        if (!take(held[i].arrival, time) && time - held[i].since < kHoldTime)
+            ++i;
+        else
+            held.erase(held.begin() + static_cast<std::ptrdiff_t>(i));
+    }
+}
+
+bool Endpoint::State::take(Arrival& arrival, uint64_t time) {
+    bool kept = false;
+    if (sealing && !arrival.opened && !unseal(arrival, kept)) [[unlikely]]
+        return !kept;
+    Datagram datagram;
+    if (!decode(arrival.data, arrival.bytes, datagram) || datagram.header.key != identity.key ||
+        datagram.header.target_rank != identity.rank) {
+        ++totals.strangers;
+        return true;
+    }
+    Member* const member = member_for(datagram);
+    if (!member) return false;
+    if (member->key() == 0 && datagram.introduction.key != 0) member->set_key(datagram.introduction.key);
+    int path = path_of(*member, arrival);
+    if (path < 0 && !arrival.by_verbs) {
+        learn(*member, arrival);
+        path = path_of(*member, arrival);
+    }
+    if (path >= 0 && member->path(path).route.rail < rails.count())
+        rails[member->path(path).route.rail].bytes_received += arrival.bytes;
+    last = member;
+    if (touched.empty() || touched.back() != member) touched.push_back(member);
+    member->receive(datagram, path, nullptr, time);
+    return true;
+}
+
+// The session with the sender. Whether there is to be one with a process not known, or with the successor of one
+// that was given up, is for link to say.
+Member* Endpoint::State::member_for(const Datagram& datagram) {
+    const DatagramHeader& header = datagram.header;
+    const Name name{header.job, header.rank};
+    if (last && last->peer == name && !last->dead()) [[likely]]
+        return last;
+    const auto found = members.find(name);
+    if (found != members.end() && (!found->second->dead() || !found->second->is_successor(header))) return found->second.get();
+    return static_cast<Member*>(upcalls.unknown(upcalls.context, header.job, header.rank, datagram.introduction.key));
+}
+
+bool Endpoint::State::answer_all(uint64_t time) {
+    for (size_t i = 0; i < touched.size(); ++i) {
+        Member& member = *touched[i];
+        room_made |= member.take_room_made();
+        serve(member, time);
+    }
+    touched.clear();
+    return room_made;
+}
+
+void Endpoint::State::run_timers(uint64_t time) {
+    // A timer may end in an upcall that closes this session and others, so the list is not held meanwhile.
+    for (Session* session = active.front(); session; session = active.next(session))
+        if (session->deadline() <= time) touched.push_back(static_cast<Member*>(session));
+    for (size_t i = 0; i < touched.size(); ++i) touched[i]->on_timer(time);
+    touched.clear();
+    earliest = UINT64_MAX;
+    for (Session *session = active.front(), *next; session; session = next) {
+        next = active.next(session);
+        const uint64_t at = session->deadline();
+        if (at == UINT64_MAX) session->active_hook.unlink();
+        earliest = std::min(earliest, at);
+    }
+}
+
+// Whoever looks at this process from outside sees its numbers as they were a tenth of a second ago.
+void Endpoint::State::publish() {
+    starling::Counters& shown = starling::counters;
+    const Counters all = sum();
+    shown.datagrams_sent = all.datagrams_sent;
+    shown.datagrams_received = all.datagrams_received;
+    shown.acks_alone = all.acks_alone;
+    shown.repeated = all.repeated;
+    shown.timeouts = all.timeouts;
+    shown.duplicates = all.duplicates;
+    shown.out_of_order = all.out_of_order;
+    shown.strangers = all.strangers;
+    shown.send_busy = all.busy;
+    if (verbs) publish_verbs();
+}
+
+void Endpoint::State::follow_rails(uint64_t time) {
+    rails_at = time + kRailsInterval;
+    ++span;
+    if (!rails.refresh()) return;
+    udp.tell_interfaces(rails.count() > 1);
+    open_doors();
+    for (auto& [name, member] : members) {
+        if (member->dead()) continue;
+        // Who waits for a peer says nothing, and the peer would go on to speak to where nobody is.
+        find_paths(*member);
+        member->announce(time);
+        serve(*member, time);
+    }
+}
+
+bool Endpoint::receive_frame(Session& session, Carrier& carrier, const std::byte* frame, size_t bytes, uint64_t now) {
+    Datagram datagram;
+    const Identity& me = state_->identity;
+    if (!decode(frame, bytes, datagram) || datagram.header.key != me.key || datagram.header.target_rank != me.rank ||
+        datagram.header.job != session.peer.job || datagram.header.rank != session.peer.rank) {
+        ++state_->totals.strangers;
+        return false;
+    }
+    auto& member = static_cast<Member&>(session);
+    if (member.key() == 0 && datagram.introduction.key != 0) member.set_key(datagram.introduction.key);
+    member.receive(datagram, -1, &carrier, now);
+    state_->room_made |= member.take_room_made();
+    if (!member.dead()) state_->serve(member, now);
+    return true;
+}
+
+}  // namespace starling::ip

@@ -1,0 +1,213 @@
+// Datagrams by InfiniBand and RoCE: ports beside the rails. What they bring is taken like what sockets do; sessions prefer them, and UDP
+// stays for what has no port, and for when those are gone.
+#include <algorithm>
+#include <cstring>
+
+#include "base/clock.h"
+#include "base/counters.h"
+#include "transport/network/datagram/endpoint_state.h"
+
+namespace starling::ip {
+
+namespace {
+/// A look at sockets that have nothing costs a call of the system, several times what all else of a poll does. So where ports were the last to
+/// bring anything the kernel is asked after all of them so often only; but sockets that have brought something are busy for a while.
+constexpr uint64_t kSocketsInterval = 50 * kMicrosecond, kSocketsBusy = 1 * kMillisecond;
+constexpr int kRounds = 4;  ///< batches of datagrams in one poll
+}  // namespace
+
+void Endpoint::State::adopt(std::unique_ptr<verbs::Ports> ports) {
+    verbs = std::make_unique<Verbs>();
+    verbs->ports = std::move(ports);
+    verbs->version = verbs->ports->version();
+    verbs->ports->watch(epoll, kPorts);
+    // Peers that are known already may have told theirs.
+    if (!members.empty()) follow_ports(now_ns());
+}
+
+void Endpoint::State::send_by_verbs(Member& member, const Route& route, uint32_t number, const iovec* parts, int count) {
+    verbs::Port* const port = verbs->ports->port(route.rail - Route::kVerbs);
+    verbs::Status status = verbs::Status::broken;
+    if (port && member.ports && route.port < member.ports->count)
+        status = port->send(member.ports->at[route.port], parts, count);
+    switch (status) {
+        case verbs::Status::done:
+            ++verbs->sent;
+            return;
+        case verbs::Status::too_long:
+            return member.refused(number, Sent::too_long, polling ? now : now_ns());
+        case verbs::Status::broken:
+            return member.refused(number, Sent::gone, polling ? now : now_ns());
+        case verbs::Status::busy:
+        case verbs::Status::no_memory:
+            break;
+    }
+    ++verbs->busy;
+    if (!member.waits_for_port) {
+        // Without memory for that, time wakes it.
+        try {
+            verbs->waiting.push_back(&member);
+            member.waits_for_port = true;
+        } catch (const std::bad_alloc&) {}
+    }
+    member.refused(number, Sent::busy, polling ? now : now_ns());
+}
+
+bool Endpoint::State::poll_verbs(uint64_t time) {
+    Verbs& mine = *verbs;
+    for (int round = 0; round < kRounds && take_what_came(time); ++round) {}
+    if (mine.ports->version() != mine.version) follow_ports(time);
+    if (mine.ports->take_room()) wake_those_who_wait(time);
+    if (mine.ports->take_brought()) mine.sockets_last = false;
+    if (udp.expects() || arrived != 0 || mine.sockets_last || time - mine.sockets_at < kSocketsBusy) return false;
+    if (time - mine.looked_at < kSocketsInterval) return true;
+    mine.looked_at = time;
+    (void)what_came();
+    return !udp.expects();
+}
+
+void Endpoint::State::sockets_brought(uint64_t time) {
+    verbs->sockets_last = true;
+    verbs->sockets_at = time;
+}
+
+bool Endpoint::State::take_what_came(uint64_t time) {
+    Verbs& mine = *verbs;
+    // What could not be delivered for want of memory lies where it was, with all behind it.
+    if (mine.came == 0) mine.came = mine.ports->poll();
+    for (; mine.taken < mine.came; ++mine.taken) {
+        const verbs::Came& one = mine.ports->came(mine.taken);
+        if (!mine.taking) {
+            mine.arrival = {one.event.data, one.event.bytes, one.event.source_queue, 0, one.place, true};
+            mine.taking = true;
+        }
+        if (upcalls.to_group && upcalls.to_group(upcalls.context, one.event.data, one.event.bytes)) [[unlikely]]
+            mine.to_group = true;
+        else if (!take(mine.arrival, time))
+            hold(mine.arrival, time);
+        mine.taking = false;
+        mine.ports->give_back(one);
+    }
+    mine.received += static_cast<uint64_t>(mine.came);
+    const bool any = mine.came > 0;
+    mine.came = mine.taken = 0;
+    return any;
+}
+
+// A port has come or gone, or has another address.
+void Endpoint::State::follow_ports(uint64_t time) {
+    verbs->version = verbs->ports->version();
+    for (auto& [name, member] : members) {
+        if (member->dead()) continue;
+        if (member->ports) find_paths(*member);
+        serve(*member, time);
+    }
+}
+
+void Endpoint::State::wake_those_who_wait(uint64_t time) {
+    std::vector<Member*> woken;
+    woken.swap(verbs->waiting);
+    for (Member* const member : woken) {
+        member->waits_for_port = false;
+        if (member->dead()) continue;
+        member->unblock();
+        serve(*member, time);
+    }
+}
+
+void Endpoint::State::tell_ports(Member& member, uint64_t time) {
+    if (member.dead() || (member.idle() && !member.ports)) return;
+    std::byte addresses[PortAddresses::kMostBytes];
+    uint32_t bytes = 0;
+    for (uint16_t i = 0; i < verbs::Ports::kMost; ++i) {
+        if (!verbs->ports->usable(i)) continue;
+        const verbs::Address address = verbs->ports->port(i)->address();
+        std::memcpy(addresses + bytes, &address, sizeof address);
+        bytes += static_cast<uint32_t>(sizeof address);
+    }
+    if (bytes > 0 || member.told != 0) {
+        packet::Header* const header = member.reserve(bytes);
+        if (!header) return;  // no room: with what goes there next
+        header->kind = packet::Kind::ports;
+        header->operation = 0;
+        header->access = {};
+        std::memcpy(reinterpret_cast<std::byte*>(header + 1), addresses, bytes);
+        member.commit(bytes, time);
+    }
+    member.told = verbs->version;
+}
+
+void Endpoint::State::take_ports(Member& member, const std::byte* payload, uint32_t bytes) {
+    PortAddresses told;
+    if (!PortAddresses::decode(payload, bytes, told)) {
+        ++totals.strangers;
+        return;
+    }
+    if (!member.ports) member.ports = std::make_unique<PortAddresses>();
+    *member.ports = told;
+    find_paths(member);
+}
+
+int Endpoint::State::verbs_routes(const Member& member, Route* routes, uint32_t* datagrams, int most) const {
+    if (!verbs || verbs->ports->count() == 0) return 0;
+    verbs::Address ours[verbs::Ports::kMost];
+    uint32_t longest[verbs::Ports::kMost] = {};
+    for (uint16_t i = 0; i < verbs::Ports::kMost; ++i) {
+        if (!verbs->ports->usable(i) || verbs->ports->port(i)->datagram_limit() < kLeastVerbsDatagram) continue;
+        ours[i] = verbs->ports->port(i)->address();
+        longest[i] = verbs->ports->port(i)->datagram_limit();
+    }
+    PortPair pairs[kMaxAddresses];
+    const int count = pair_ports(ours, verbs::Ports::kMost, *member.ports, pairs, most);
+    int made = 0;
+    for (int i = 0; i < count; ++i) {
+        const verbs::Address& theirs = member.ports->at[pairs[i].theirs];
+        datagrams[made] = std::min(longest[pairs[i].ours], 1u << theirs.mtu_log);
+        if (datagrams[made] < kLeastVerbsDatagram) continue;
+        routes[made++] = {theirs.queue, pairs[i].theirs, static_cast<uint16_t>(Route::kVerbs + pairs[i].ours)};
+    }
+    return made;
+}
+
+void Endpoint::State::publish_verbs() {
+    starling::Counters& shown = starling::counters;
+    const verbs::PortCounters all = verbs->ports->counters();
+    shown.verbs_ports = verbs->ports->count();
+    shown.verbs_datagrams_sent = verbs->sent;
+    shown.verbs_datagrams_received = verbs->received;
+    shown.verbs_busy = verbs->busy;
+    shown.verbs_registered = all.registered_bytes;
+    shown.verbs_buffers = all.queue_bytes;
+    shown.verbs_queues = all.queues;
+    shown.verbs_queue_memory = all.queue_memory;
+    shown.verbs_handles = all.address_handles;
+    shown.verbs_transfers = all.transfers;
+}
+
+void Endpoint::adopt(std::unique_ptr<verbs::Ports> ports) { state_->adopt(std::move(ports)); }
+
+verbs::Ports* Endpoint::ports() const { return state_->verbs ? state_->verbs->ports.get() : nullptr; }
+
+int Endpoint::verbs_place(const Session& session) const {
+    const int path = session.prefers() ? session.preferred_path() : -1;
+    return path < 0 ? -1 : session.path(path).route.rail - Route::kVerbs;
+}
+
+int Endpoint::likely_verbs_place(const Session& session) const {
+    if (const int known = verbs_place(session); known >= 0) return known;
+    for (int p = 0; p < kMaxAddresses; ++p)
+        if (const Path& path = session.path(p); path.present && path.route.by_verbs()) return path.route.rail - Route::kVerbs;
+    return -1;
+}
+
+bool Endpoint::arm() { return !state_->verbs || state_->verbs->ports->arm(); }
+
+void Endpoint::look_everywhere() {
+    if (state_->verbs) state_->verbs->looked_at = 0;
+}
+
+void Endpoint::ports_brought() {
+    if (state_->verbs) state_->verbs->sockets_last = false;
+}
+
+}  // namespace starling::ip

@@ -1,0 +1,96 @@
+// Groups by InfiniBand and RoCE: a port's datagram queue is a member of the same addresses. Who is told last that a port can't be used for a
+// group is the sender, by a member that hears nothing (Group::unheard); the next rail is another port, or UDP.
+#include <cstring>
+
+#include "base/counters.h"
+#include "transport/network/multicast/udp_groups.h"
+
+namespace starling::ip {
+
+// The group's IPv4 address, as a GID.
+void GroupSockets::enter_ports(uint32_t address, Address& by) {
+    uint8_t gid[16] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+    std::memcpy(gid + 12, &address, sizeof address);
+    for (uint16_t i = 0; ports_ && i < verbs::Ports::kMost; ++i) {
+        if (by.by_port[i] || !ports_->usable(i)) continue;
+        verbs::Port& port = *ports_->port(i);
+        if (port.datagram_limit() >= kDatagram) by.by_port[i] = port.join(gid);
+    }
+}
+
+void GroupSockets::leave_ports(Address& by) {
+    for (verbs::Membership*& one : by.by_port) {
+        if (one) one->leave();
+        one = nullptr;
+    }
+}
+
+// One has come, gone, or has another address. What failed is tried again; what joined, the port itself joins again.
+void GroupSockets::follow_ports() {
+    ports_seen_ = ports_->version();
+    for (auto& [address, by] : addresses_) {
+        for (verbs::Membership*& one : by.by_port) {
+            if (!one || one->state() != verbs::Membership::State::failed) continue;
+            one->leave();
+            one = nullptr;
+        }
+        enter_ports(address, by);
+    }
+}
+
+void GroupSockets::closing(uint16_t place) {
+    for (auto& [address, by] : addresses_) {
+        if (by.by_port[place]) by.by_port[place]->leave();
+        by.by_port[place] = nullptr;
+    }
+}
+
+verbs::Membership* GroupSockets::ready(const Address& by, uint16_t place) const {
+    verbs::Membership* const one = by.by_port[place];
+    return one && ports_->usable(place) && one->state() == verbs::Membership::State::ready ? one : nullptr;
+}
+
+uint32_t GroupSockets::ready_ports(const GroupMember& member) const {
+    uint32_t count = 0;
+    if (!ports_) return 0;
+    const Address& by = addresses_.at(member.address_);
+    for (uint16_t i = 0; i < verbs::Ports::kMost; ++i) count += ready(by, i) != nullptr;
+    return count;
+}
+
+/// Null: it is a socket's turn.
+verbs::Membership* GroupSockets::port_for(const GroupMember& member) const {
+    const uint32_t count = ready_ports(member);
+    if (count == 0) [[likely]]
+        return nullptr;
+    uint32_t skip = member.tries_ % (count + rails_.usable());
+    if (skip >= count) return nullptr;
+    const Address& by = addresses_.at(member.address_);
+    for (uint16_t i = 0; i < verbs::Ports::kMost; ++i)
+        if (verbs::Membership* const one = ready(by, i); one && skip-- == 0) return one;
+    return nullptr;
+}
+
+verbs::Status GroupSockets::send_by_port(const GroupMember& member, verbs::Membership& port, const iovec* parts, int count) {
+    std::byte datagram[kDatagram];
+    const iovec whole{datagram, member.seal(datagram, parts, count)};
+    const verbs::Status status = port.send(&whole, 1);
+    if (status != verbs::Status::done) return status;
+    ++counters.datagrams_group_sent;
+    ++counters.datagrams_group_verbs;
+    return status;
+}
+
+bool GroupSockets::take_from_port(const std::byte* data, size_t bytes) {
+    uint64_t key = 0;
+    if (bytes <= sizeof key) return false;
+    std::memcpy(&key, data, sizeof key);
+    if (!members_.contains(key)) return false;
+    std::byte datagram[kDatagram];
+    if (bytes > sizeof datagram) return false;
+    std::memcpy(datagram, data, bytes);
+    take(datagram, bytes);
+    return true;
+}
+
+}  // namespace starling::ip

@@ -1,0 +1,344 @@
+#include "transport/network/network.h"
+
+#include <algorithm>
+
+#include "base/clock.h"
+#include "base/config.h"
+#include "base/counters.h"
+#include "base/error.h"
+#include "base/reserve.h"
+#include "mpi.h"
+#include "transport/verbs/plugin.h"
+
+namespace starling::ip {
+
+namespace {
+
+/// Polls that may pass without a look at the sockets: while others bring packets, and while nothing comes at all but what came
+/// last came by others.
+constexpr uint32_t kSkipBusy = 16, kSkipQuiet = 4;
+/// And without a look at datagrams or connections while the others bring everything, as they have for so long, ns.
+constexpr uint32_t kSkipOther = 8;
+constexpr uint64_t kBusyNs = 1'000'000;
+constexpr uint64_t kDevicesInterval = 1'000'000'000;
+
+/// So many packets may lie here since a window is full, and for so long, ns, until who sends on has to poll. Not at once: some go together.
+constexpr uint32_t kMostHeldBack = 64;
+constexpr uint64_t kHoldBackNs = 1'000'000;
+
+job::PortWord word_of(const transport::Process& process) {
+    return job::PortWord::of(process.segment->port(process.rank).load(std::memory_order_acquire));
+}
+
+const job::HostEntry& host_of(const transport::Process& process) {
+    return process.segment->host(process.segment->host_of(process.rank));
+}
+
+/// Who fills in a host's entry writes `addresses` last.
+uint32_t addresses_of(const job::HostEntry& host) { return __atomic_load_n(&host.addresses, __ATOMIC_ACQUIRE); }
+
+bool is_known(const transport::Process& process) { return word_of(process).port != 0 && addresses_of(host_of(process)) != 0; }
+
+}  // namespace
+
+bool Network::Bringer::busy(uint64_t now) const { return now - last < kBusyNs; }
+
+bool Network::Bringer::due(uint64_t now, const Bringer& other, uint64_t deadline) {
+    return busy(now) || !other.busy(now) || ++passed >= kSkipOther || deadline <= now;
+}
+
+bool Network::Bringer::looked(uint64_t now, bool any) {
+    passed = 0;
+    if (any) last = now;
+    return any;
+}
+
+// Paths.
+
+Remote::Remote(Network& by, const transport::Process& to, void* user) : transport::Path(by, to, user) {}
+
+Network& Remote::network() const { return static_cast<Network&>(by); }
+
+bool Remote::reserve(uint32_t bytes, transport::Slot& slot) {
+    if (!session_ || bytes > kTraits.payload) return false;
+    Endpoint& endpoint = *network().endpoint_;
+    // Not before it can leave: a send that is complete must not lie here while the program computes or blocks elsewhere.
+    if (port_ == 0 && !endpoint.reachable(*session_)) [[unlikely]]
+        return false;
+    // Who does nothing but send would not poll, and so never hear that there is room for what lies here.
+    if (network().must_poll_) [[unlikely]]
+        return false;
+    slot.path = this;
+    return endpoint.reserve(*session_, bytes, slot.payload, slot.header);
+}
+
+void Remote::commit(transport::Slot&, uint32_t bytes) {
+    if (!network().endpoint_->commit(*session_, bytes)) [[unlikely]]
+        network().note_held_back();
+    const bool by_wire = goes_by_wire();
+    if (by_wire && wire_->rc) {
+        counters.messages_rc += 1;
+        counters.bytes_rc += bytes;
+        return;
+    }
+    if (!by_wire && session_->prefers()) [[unlikely]] {
+        counters.messages_verbs += 1;
+        counters.bytes_verbs += bytes;
+        return;
+    }
+    (by_wire ? counters.messages_tcp : counters.messages_udp) += 1;
+    (by_wire ? counters.bytes_tcp : counters.bytes_udp) += bytes;
+}
+
+void Network::note_held_back() {
+    const uint64_t now = now_ns();
+    if (held_back_++ == 0) held_back_at_ = now;
+    must_poll_ = held_back_ >= kMostHeldBack || now - held_back_at_ >= kHoldBackNs;
+}
+
+bool Remote::idle() const { return !session_ || network().endpoint_->idle(*session_); }
+
+uint32_t Remote::piece_limit() const {
+    return session_ ? std::min(network().endpoint_->payload_limit(*session_), kTraits.payload) : kTraits.payload;
+}
+
+void Remote::close() {
+    if (!session_) return;
+    detach_wire();
+    network().endpoint_->close(*session_);
+    session_ = nullptr;
+    std::erase(network().unplaced_, this);
+}
+
+uint64_t Remote::silent_since() const {
+    if (!session_) return 0;
+    return port_ == 0 ? 1 : network().endpoint_->stalled_since(*session_);
+}
+
+void Remote::vouch(bool looks) {
+    if (!session_) return;
+    network().place(*this);
+    Endpoint& endpoint = *network().endpoint_;
+    if (endpoint.stalled_since(*session_) != 0) endpoint.vouch(*session_, looks);
+}
+
+// The network.
+
+int Network::open(const transport::Process& self, transport::Sink& sink, Network*& out) {
+    std::unique_ptr<Network> made(new Network(self, sink));
+    const job::NetworkSecret& secret = self.segment->header().network_secret;
+    if (config().encryption && !secret)
+        return fail(
+            MPI_ERR_OTHER,
+            "STARLING_ENCRYPTION=on is set here, but not where this job was started: set it for mpiexec, or for `starling "
+            "daemon start`; jobs that another manager starts on several hosts can't encrypt");
+    const Identity identity{self.job(), self.rank, self.segment->header().key, secret};
+    std::unique_ptr<verbs::Ports> ports;
+    if (const int error = verbs::Ports::open(ports)) return error;
+    if (const int error = Endpoint::open(identity, made->upcalls(), made->endpoint_)) return error;
+    if (config().verbs != Verbs::off && !ports && !verbs::has_device()) made->devices_at_ = now_ns() + kDevicesInterval;
+    if (ports) made->adopt(std::move(ports));
+    out = made.release();
+    out->announce(false);
+    return MPI_SUCCESS;
+}
+
+void Network::adopt(std::unique_ptr<verbs::Ports> ports) {
+    ports->listen(*this);
+    endpoint_->adopt(std::move(ports));
+}
+
+// On a host that has no device one may come.
+void Network::look_for_devices(uint64_t now) {
+    devices_at_ = now + kDevicesInterval;
+    if (!verbs::has_device()) return;
+    devices_at_ = UINT64_MAX;
+    std::unique_ptr<verbs::Ports> ports;
+    if (verbs::Ports::open(ports) != MPI_SUCCESS) clear_failure();
+    if (ports) adopt(std::move(ports));
+}
+
+Upcalls Network::upcalls() {
+    Upcalls all;
+    all.context = this;
+    all.deliver = [](void* user, const packet::Header& header, const std::byte* payload) {
+        const auto& path = *static_cast<Remote*>(user);
+        path.network().sink_.deliver(path.user, {header, payload});
+    };
+    all.unknown = [](void* context, job::JobId job, uint32_t rank, uint64_t key) {
+        return static_cast<Network*>(context)->meet(job, rank, key);
+    };
+    all.secret = [](void* context, job::JobId job, uint32_t rank) -> const job::NetworkSecret* {
+        const job::JobSegment* const segment = static_cast<Network*>(context)->sink_.find_segment(job);
+        return segment && rank < segment->header().size ? &segment->header().network_secret : nullptr;
+    };
+    all.to_group = [](void* context, const std::byte* data, uint32_t bytes) {
+        const auto& groups = static_cast<Network*>(context)->groups_;
+        return groups && groups->take_from_port(data, bytes);
+    };
+    all.unreachable = [](void* user) {
+        auto& path = *static_cast<Remote*>(user);
+        path.network().lose(path);
+    };
+    return all;
+}
+
+void Network::announce(bool finalized) {
+    const job::PortWord word{endpoint_->port(), finalized ? job::PortWord::finalized : job::PortWord::running};
+    self_.segment->port(self_.rank).store(word.word());
+}
+
+int Network::attach(const transport::Process& to, void* user, transport::Path*& out) {
+    make_room(unplaced_);
+    if (!is_known(to)) sink_.locate(user);
+    auto path = std::make_unique<Remote>(*this, to, user);
+    path->session_ = endpoint_->add(to.job(), to.rank, 0, path.get());
+    if (!path->session_ && self_.segment->header().network_secret && !to.segment->header().network_secret)
+        return fail(MPI_ERR_OTHER, "rank %u on host %s is of a job without STARLING_ENCRYPTION, and this one has it", to.rank,
+                    host_of(to).name);
+    if (!path->session_)
+        return fail(MPI_ERR_OTHER, "no memory for a session with rank %u on host %s", to.rank, host_of(to).name);
+    if (!place(*path)) unplaced_.push_back(path.get());
+    out = path.release();
+    return MPI_SUCCESS;
+}
+
+void Network::detach(transport::Path& path) {
+    auto& mine = static_cast<Remote&>(path);
+    if (mine.wire_) give_place(mine);
+    mine.close();
+    delete &mine;
+}
+
+/// Tells the session where the process is, if that is known (anew).
+bool Network::place(Remote& path) {
+    const job::HostEntry& host = host_of(path.to);
+    const job::PortWord word = word_of(path.to);
+    if (!is_known(path.to)) return false;
+    if (path.port_ == word.port) return true;
+    path.port_ = word.port;
+    endpoint_->set_key(*path.session_, host.key);
+    endpoint_->set_addresses(*path.session_, host.ipv4, std::min(addresses_of(host), job::HostEntry::kMost), word.port);
+    return true;
+}
+
+bool Network::place_paths() {
+    return std::erase_if(unplaced_, [this](Remote* path) { return place(*path); }) > 0;
+}
+
+// The endpoint holds the datagram, and asks again at every poll, if nobody knows the sender's job yet.
+Session* Network::meet(job::JobId job, uint32_t rank, uint64_t key) {
+    bool later = false;
+    transport::Path* const met = sink_.meet({{job, 0, 0, 0}, rank}, later);
+    if (!met || &met->by != this) return nullptr;
+    Session* const session = static_cast<Remote*>(met)->session_;
+    if (session && key != 0) endpoint_->set_key(*session, key);
+    return session;
+}
+
+void Network::lose(Remote& path) {
+    const Failure failure = endpoint_->failure(*path.session_);
+    const uint16_t port = path.port_;
+    const uint32_t rank = path.to.rank;
+    const char* const host = host_of(path.to).name;
+    path.close();
+    switch (failure) {
+        case Failure::deaf:
+            fail(MPI_ERR_PROC_ABORTED,
+                 "rank %u on host %s lives and waits, but nothing sent to its UDP port %u has been acknowledged for %d s: "
+                 "let UDP datagrams through the firewalls of both hosts, or choose other networks with "
+                 "STARLING_IP_INTERFACES",
+                 rank, host, port, static_cast<int>(config().ip_timeout));
+            break;
+        case Failure::successor:
+            fail(MPI_ERR_PROC_ABORTED, "rank %u on host %s has ended: another process is in its place", rank, host);
+            break;
+        default:
+            fail(MPI_ERR_PROC_ABORTED,
+                 "rank %u on host %s can't be reached any more: nothing has come from it for %d s (STARLING_IP_TIMEOUT)", rank,
+                 host, static_cast<int>(config().ip_timeout));
+    }
+    sink_.failed(path.user);
+}
+
+int Network::join(const transport::GroupName& name, transport::Audience& audience, std::unique_ptr<transport::Group>& out) {
+    if (!groups_) {
+        auto made = std::make_unique<GroupSockets>(endpoint_->wait_fd(), Endpoint::kGroups, endpoint_->ports());
+        if (const int error = made->open()) return error;
+        groups_ = std::move(made);
+    }
+    return groups_->join(name, audience, out);
+}
+
+// Most are of Ethernet's size, and members whose own differ have to agree on nothing: what is too long for a cable is not sent.
+uint32_t Network::group_payload() const { return GroupSockets::kPayload; }
+
+bool Network::poll(Look look) {
+    held_back_ = 0;
+    must_poll_ = false;
+    bool any = look_around(look);
+    // Another thread sleeps, and what was to wake it we may have taken.
+    for (int tries = 0; asleep_ > 0 && tries < static_cast<int>(kSkipBusy) && !endpoint_->arm(); ++tries)
+        any |= poll_datagrams(now_ns());
+    return any;
+}
+
+bool Network::arm() {
+    if (endpoint_->arm()) {
+        ++asleep_;
+        return true;
+    }
+    // The next poll leaves no datagrams out.
+    skipped_ = kSkipBusy;
+    by_datagram_.passed = kSkipOther;
+    return false;
+}
+
+bool Network::look_around(Look look) {
+    const uint64_t now = now_ns();
+    const bool by_ring = rc_ && rc_->rings() > 0 && poll_rings(now);
+    return look_at_descriptors(look, now) || by_ring;
+}
+
+bool Network::look_at_descriptors(Look look, uint64_t now) {
+    if (look == Look::now) {
+        endpoint_->look_everywhere();
+        bool any = poll_wires(now);
+        any |= groups_ && groups_->poll(now);
+        return poll_datagrams(now) || any;
+    }
+    if (woken_) return poll_what_came(now);
+    const bool busy = look == Look::busy;
+    if (++skipped_ < (busy ? kSkipBusy : skip_quiet_)) return false;
+    skipped_ = 0;
+    bool any = false;
+    if (by_wire_.due(now, by_datagram_, wires_deadline())) any |= by_wire_.looked(now, poll_wires(now));
+    if (by_datagram_.due(now, by_wire_, endpoint_->next_deadline())) any |= by_datagram_.looked(now, poll_datagrams(now));
+    if (groups_ && by_group_.due(now, by_datagram_, UINT64_MAX)) any |= by_group_.looked(now, groups_->poll(now));
+    if (any)
+        skip_quiet_ = 1;
+    else if (busy)
+        skip_quiet_ = kSkipQuiet;
+    if (!unplaced_.empty()) [[unlikely]]
+        any |= place_paths();
+    return any;
+}
+
+// Who slept looks at all that woke it, once: it may sleep again soon, and what it had passed over would wake it again.
+bool Network::poll_what_came(uint64_t now) {
+    woken_ = false;
+    skipped_ = 0;
+    skip_quiet_ = 1;
+    const uint32_t came = endpoint_->what_came();
+    bool any = false;
+    if (came & Endpoint::kWires || wires_deadline() <= now) any |= by_wire_.looked(now, poll_wires(now));
+    if (came & Endpoint::kOwn || endpoint_->next_deadline() <= now) any |= by_datagram_.looked(now, poll_datagrams(now));
+    if (came & Endpoint::kGroups) any |= by_group_.looked(now, groups_->poll(now));
+    if (!unplaced_.empty()) [[unlikely]]
+        any |= place_paths();
+    return any;
+}
+
+uint64_t Network::next_deadline() const { return std::min(endpoint_->next_deadline(), wires_deadline()); }
+
+}  // namespace starling::ip

@@ -1,0 +1,208 @@
+// Transport ip: this process on the network of a universe of several hosts. A path is a session (session.h), which keeps what is
+// sent until the other side has it; its packets go as datagrams (endpoint.h), or over the connection that the path has earned:
+// a queue of an InfiniBand or RoCE device where both have one (transport/network/rdma/rc_connection.h), else TCP (tcp.h). Streams go over connections alone.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "transport/network/datagram/endpoint.h"
+#include "transport/network/multicast/udp_groups.h"
+#include "transport/network/rdma/rc_connection.h"
+#include "transport/network/tcp/tcp.h"
+#include "transport/transport.h"
+#include "transport/verbs/ports.h"
+
+namespace starling::ip {
+
+inline constexpr transport::Traits kTraits{
+    .name = "ip",
+    .reaches = "processes on other hosts: UDP, and TCP where it is earned",
+    .can = transport::kConnections | transport::kStreams | transport::kRails | transport::kGroups,
+    .latency_ns = 20'000,
+    .payload = 16 * 1024,
+};
+
+/// Of a message, with an Ethernet's MTU.
+inline constexpr uint64_t kOneDatagram = 1400;
+
+class Network;
+
+/// A path's connection, from the first word of it to the last.
+struct Wire {
+    Connection* connection = nullptr;  ///< null until it is known of which kind it is
+    bool rc = false;
+    bool opened_once = false;
+    bool attached = false;  ///< the session sends through it
+    bool carries = false;   ///< it has opened, and we have not said that we will send nothing more
+    // What it has told in the middle of something, to be acted upon after it.
+    bool opened = false, ended = false, broken = false, doubted = false, trusted = false, queued = false;
+};
+
+/// The path to a process on another host.
+class Remote final : public transport::Path {
+  public:
+    Remote(Network& by, const transport::Process& to, void* user);
+
+    uint32_t payload_limit() const override { return kTraits.payload; }
+    bool reserve(uint32_t bytes, transport::Slot& slot) override;
+    void commit(transport::Slot& slot, uint32_t bytes) override;
+    bool idle() const override;
+    void close() override;
+    uint64_t silent_since() const override;
+    void vouch(bool looks) override;
+    bool carry(OutStream& stream) override;
+    void end(OutStream& stream, bool confirmed) override;
+    uint32_t piece_limit() const override;
+    void take(const transport::Packet& packet) override;
+    void foresee(uint32_t messages) override;
+    void* lend(const void* memory, uint64_t bytes, bool stays, transport::Region& region) override;
+    bool expect(void* memory, uint64_t bytes, uint32_t word, transport::Arrival& arrival, transport::Region& region) override;
+    bool lends() const override { return rc() && rc()->serves(); }
+    bool reaches(const transport::Region& region) const override;
+
+  private:
+    friend class Network;
+    RcConnection* rc() const { return wire_ && wire_->rc ? static_cast<RcConnection*>(wire_->connection) : nullptr; }
+    Network& network() const;
+    verbs::Port* port(uint8_t& place) const;
+    bool goes_by_wire() const { return wire_ && wire_->attached && !wire_->connection->doubted(); }
+    void attach_wire();
+    void detach_wire();
+    void tell(const char* what) const;
+
+    Session* session_ = nullptr;  ///< null once it is closed
+    uint16_t port_ = 0;           ///< UDP, as the session was told; 0: not known yet
+    std::unique_ptr<Wire> wire_;  ///< while it has a place for a connection
+    uint32_t foreseen_ = 0;       ///< messages
+    uint64_t rc_from_ = 0;        ///< ns; an RC connection did not open, or broke: not before this
+    uint64_t rc_pause_ = 0;       ///< how long that was last
+    uint64_t better_from_ = 0;    ///< ns; TCP is not given up for RC before this
+    uint64_t better_pause_ = 0;   ///< how long that was last
+};
+
+class Network final : public transport::Transport, public transport::Connector, private verbs::QueueListener {
+  public:
+    /// Opens a socket and puts its port into the process's word of the address table. Constant time; talks to no one. It lives
+    /// until the process ends.
+    static int open(const transport::Process& self, transport::Sink& sink, Network*& out);
+
+    bool reaches(const transport::Process& process) const override { return !process.segment->is_local(process.rank); }
+    int attach(const transport::Process& to, void* user, transport::Path*& out) override;
+    void detach(transport::Path& path) override;
+    void forget(job::JobId job) override { endpoint_->forget(job); }
+    void announce(bool finalized) override;
+    bool poll(Look look) override;
+    int wait_fd() const override { return endpoint_->wait_fd(); }
+    void woken() override { woken_ = true; }
+    bool arm() override;
+    void disarm() override { --asleep_; }
+    uint64_t next_deadline() const override;
+    void begin_batch() override { endpoint_->begin_batch(); }
+    void end_batch() override { endpoint_->end_batch(); }
+    void flush() override { endpoint_->flush_acks(); }
+    void hasten() override { endpoint_->hasten(); }
+    transport::Connector* connector() override { return this; }
+    void take_back(void* loan, bool at_once) override { rc_->take_back(*static_cast<Loan*>(loan), at_once); }
+    void call_off(transport::Arrival& arrival, bool at_once) override {
+        if (arrival.place) rc_->call_off(arrival, at_once);
+    }
+    int write(transport::Path& to, const transport::Region& region, const void* from, uint64_t bytes, uint32_t word,
+              transport::Told told, transport::Completion& done) override;
+    int put(transport::Path& to, const transport::Region& region, uint64_t offset, const void* from, uint64_t bytes,
+            transport::Completion& done) override;
+    int get(transport::Path& of, const transport::Region& region, uint64_t offset, void* into, uint64_t bytes,
+            transport::Completion& done) override;
+    int update(transport::Path& of, const transport::Region& region, uint64_t offset, transport::Update how, uint64_t operand,
+               uint64_t compare, uint64_t* before, transport::Completion& done) override;
+    int join(const transport::GroupName& name, transport::Audience& audience, std::unique_ptr<transport::Group>& out) override;
+    uint32_t group_payload() const override;
+
+    bool earned(uint32_t packets, uint64_t bytes) const override;
+    bool speeds_up(uint64_t messages, uint64_t bytes) const override;
+    bool has_place() override;
+    void take_place(transport::Path& path) override;
+    uint32_t describe(transport::Path& path, packet::Kind kind, std::byte* offer) override;
+    bool is_offer(const std::byte*) const override { return true; }  // Connections::use() looks
+    void use(transport::Path& path, packet::Kind kind, const std::byte* offer) override;
+    void finish(transport::Path& path) override;
+    void give_place(transport::Path& path) override;
+    void failed_there(transport::Path& path) override;
+    void each_user(void (*visit)(void* user, void* argument), void* argument) override;
+
+  private:
+    friend class Remote;
+    /// One of two ways that packets come by.
+    struct Bringer {
+        uint64_t last = 0;    ///< ns, when it brought something
+        uint32_t passed = 0;  ///< polls that left it out
+
+        bool busy(uint64_t now) const;
+        bool due(uint64_t now, const Bringer& other, uint64_t deadline);
+        bool looked(uint64_t now, bool any);
+    };
+
+    Network(const transport::Process& self, transport::Sink& sink) : Transport(kTraits), self_(self), sink_(sink) {}
+    Upcalls upcalls();
+    Session* meet(job::JobId job, uint32_t rank, uint64_t key);
+    void lose(Remote& path);
+    bool place(Remote& path);
+    bool place_paths();
+    void note_held_back();
+    void adopt(std::unique_ptr<verbs::Ports> ports);
+    void look_for_devices(uint64_t now);
+    bool look_around(Look look);
+    bool look_at_descriptors(Look look, uint64_t now);
+    bool poll_what_came(uint64_t now);
+
+    // network_connections.cpp
+    ConnectionUpcalls wire_upcalls();
+    bool ensure_tcp();
+    bool connect_by(Remote& path, bool rc);
+    void drop_connection(Remote& path);
+    void avoid_rc(Remote& path);
+    void failed_to(Remote& path, const char* what);
+    void note(Remote& path, bool Wire::*what);
+    bool has_verbs() const;
+    bool settle_wires(uint64_t now);
+    void look_for_better(uint64_t now);
+    bool poll_datagrams(uint64_t now);
+    bool poll_rings(uint64_t now);
+    void happened(uint16_t place, verbs::Port& port, const verbs::Event& event) override;
+    void closing(uint16_t place, verbs::Port& port) override;
+    void follow_rails();
+    void tell_of_lost_rails(const uint32_t* now, size_t count);
+    void follow_doubt(Remote& path);
+    void act_on_news();
+    void count_pieces();
+    bool poll_wires(uint64_t now);
+    uint64_t wires_deadline() const;
+
+    const transport::Process self_;
+    transport::Sink& sink_;
+    Endpoint* endpoint_ = nullptr;
+    std::vector<Remote*> unplaced_;  ///< paths to processes whose port is not known
+    uint32_t skipped_ = 0, skip_quiet_ = 1;
+    uint32_t held_back_ = 0;     ///< packets since the last poll that no way had room for,
+    uint64_t held_back_at_ = 0;  ///< ns, and the first of them
+    bool must_poll_ = false;     ///< whoever sends
+    bool woken_ = false;
+    int asleep_ = 0;  ///< threads that sleep on wait_fd()
+    Bringer by_wire_, by_datagram_, by_group_;
+    std::unique_ptr<GroupSockets> groups_;  ///< from the first join on
+
+    std::unique_ptr<Tcp> tcp_;     ///< from the first connection on
+    std::unique_ptr<Rc> rc_;       ///< likewise
+    bool rc_came_ = false;         ///< in this poll something has come by one
+    std::vector<Remote*> wired_;   ///< paths with a wire
+    std::vector<Remote*> told_;    ///< of these, those with news
+    std::vector<uint32_t> rails_;  ///< addresses of ours, as of the last look
+    uint32_t rails_seen_ = 0;      ///< rails_version()
+    uint64_t last_traffic_ = 0;
+    uint64_t devices_at_ = UINT64_MAX;  ///< ns; when to look whether there is a device by now
+    uint64_t better_at_ = 0;            ///< ns; when to look whether TCP need not be any more
+    StreamTotals counted_by_tcp_, counted_by_rc_;
+};
+
+}  // namespace starling::ip

@@ -1,0 +1,489 @@
+// The network's connections: what link/connection decides is carried out here, by RC or TCP. A process without any has no TCP socket.
+// Which of the two is decided by who asks: RC where both processes are known to have verbs, and TCP for a while after that failed.
+#include <ifaddrs.h>
+#include <netinet/in.h>
+#include <sys/epoll.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+
+#include "base/clock.h"
+#include "base/config.h"
+#include "base/counters.h"
+#include "base/error.h"
+#include "base/live.h"
+#include "mpi.h"
+#include "transport/network/network.h"
+
+namespace starling::ip {
+
+static_assert(sizeof(ConnectionOffer) <= transport::Connector::kOffer);
+
+namespace {
+Remote& path_of(Connection& connection) { return *static_cast<Remote*>(connection.user); }
+Remote& remote(transport::Path& path) { return static_cast<Remote&>(path); }
+
+constexpr uint64_t kBetterInterval = 10'000'000;                                 ///< ns
+constexpr uint64_t kFirstPause = 1'000'000'000, kLongestPause = 60'000'000'000;  ///< ns, without RC
+}  // namespace
+
+void Remote::tell(const char* what) const {
+    if (config().verbose < 2) return;
+    std::fprintf(stderr, "starling: rank %u: connection with rank %u on host %s %s%s%.*s\n", network().self_.rank, to.rank,
+                 to.segment->host(to.segment->host_of(to.rank)).name, what, failure_text().empty() ? "" : ": ",
+                 static_cast<int>(failure_text().size()), failure_text().data());
+}
+
+void Remote::attach_wire() { wire_->attached = session_ && network().endpoint_->attach(*session_, *wire_->connection); }
+
+void Remote::detach_wire() {
+    if (!wire_) return;
+    if (wire_->attached && session_) network().endpoint_->detach(*session_, *wire_->connection);
+    wire_->attached = false;
+}
+
+bool Remote::carry(OutStream& stream) {
+    const auto goes_on = [&stream] {
+        const auto* const connection = static_cast<const Connection*>(stream.connection);
+        return connection && connection->serves();
+    };
+    if (goes_on()) return true;
+    if (stream.connection || !goes_by_wire() || wire_->connection->finished()) return false;
+    wire_->connection->by.add_stream(*wire_->connection, stream);
+    return goes_on();
+}
+
+void Remote::end(OutStream& stream, bool confirmed) {
+    if (stream.connection) static_cast<Connection*>(stream.connection)->by.remove_stream(stream, confirmed);
+}
+
+// The process has told that an interface of its, or a queue, is down.
+void Remote::take(const transport::Packet& packet) {
+    if (!wire_ || !wire_->connection) return;
+    if (packet.header.kind == packet::Kind::rail_gone && packet.header.bytes == sizeof(uint32_t)) {
+        uint32_t address = 0;
+        std::memcpy(&address, packet.payload, sizeof address);
+        wire_->connection->by.lose_remote(*wire_->connection, address);
+    }
+    if (packet.header.kind == packet::Kind::wire_gone && wire_->rc && packet.header.bytes == sizeof(QueuePair)) {
+        QueuePair pair;
+        std::memcpy(&pair, packet.payload, sizeof pair);
+        network().rc_->lose_remote_queue(*wire_->connection, pair);
+    }
+}
+
+void Remote::foresee(uint32_t messages) {
+    foreseen_ = messages;
+    if (rc()) network().rc_->foresee(*rc(), messages);
+}
+
+// Memory: what an RC connection's device reaches.
+
+void* Remote::lend(const void* memory, uint64_t bytes, bool stays, transport::Region& region) {
+    return rc() && rc()->serves() ? Rc::lend(*rc(), memory, bytes, stays, region) : nullptr;
+}
+
+bool Remote::expect(void* memory, uint64_t bytes, uint32_t word, transport::Arrival& arrival, transport::Region& region) {
+    return rc() && rc()->serves() && Rc::expect(*rc(), memory, bytes, word, arrival, region);
+}
+
+bool Remote::reaches(const transport::Region& region) const { return rc() && rc()->reaches(region); }
+
+int Network::put(transport::Path& to, const transport::Region& region, uint64_t offset, const void* from, uint64_t bytes,
+                 transport::Completion& done) {
+    if (!to.reaches(region)) return unsupported("put");
+    return rc_->write(*remote(to).rc(), region, offset, from, bytes, done);
+}
+
+int Network::get(transport::Path& of, const transport::Region& region, uint64_t offset, void* into, uint64_t bytes,
+                 transport::Completion& done) {
+    if (!of.reaches(region)) return unsupported("get");
+    return rc_->read(*remote(of).rc(), region, offset, into, bytes, done);
+}
+
+int Network::update(transport::Path& of, const transport::Region& region, uint64_t offset, transport::Update how,
+                    uint64_t operand, uint64_t compare, uint64_t* before, transport::Completion& done) {
+    if (!of.reaches(region)) return unsupported("update");
+    return rc_->update(*remote(of).rc(), region, offset, how, operand, compare, before, done);
+}
+
+int Network::write(transport::Path& to, const transport::Region& region, const void* from, uint64_t bytes, uint32_t word,
+                   transport::Told told, transport::Completion& done) {
+    if (!to.reaches(region)) return unsupported("write");
+    return rc_->write_expected(*remote(to).rc(), region, from, bytes, word, told, done);
+}
+
+// What connections tell.
+
+void Network::note(Remote& path, bool Wire::*what) {
+    Wire& wire = *path.wire_;
+    wire.*what = true;
+    if (wire.queued) return;
+    wire.queued = true;
+    told_.push_back(&path);
+}
+
+ConnectionUpcalls Network::wire_upcalls() {
+    ConnectionUpcalls all;
+    all.opened = [](Connection& c) { path_of(c).network().note(path_of(c), &Wire::opened); };
+    all.ended = [](Connection& c) { path_of(c).network().note(path_of(c), &Wire::ended); };
+    all.failed = all.broken = [](Connection& c) {
+        path_of(c).tell(c.state() == Connection::State::idle ? "failed" : "broke");
+        path_of(c).network().note(path_of(c), &Wire::broken);
+    };
+    all.ask = [](Connection& c) {
+        if (const Remote& path = path_of(c); path.session_) path.network().endpoint_->ask(*path.session_);
+    };
+    all.doubted = [](Connection& c) { path_of(c).network().note(path_of(c), &Wire::doubted); };
+    all.trusted = [](Connection& c) { path_of(c).network().note(path_of(c), &Wire::trusted); };
+    all.frame = [](Connection& c, const std::byte* frame, size_t bytes) {
+        Remote& path = path_of(c);
+        Network& network = path.network();
+        return path.session_ && network.endpoint_->receive_frame(*path.session_, c, frame, bytes, network.last_traffic_);
+    };
+    all.room = [](Connection& c) {
+        const Remote& path = path_of(c);
+        if (path.wire_->attached && path.session_) path.network().endpoint_->writable(*path.session_, c);
+    };
+    all.rerouted = [](Connection& c) {
+        Remote& path = path_of(c);
+        if (!path.wire_->attached) return;
+        path.detach_wire();
+        path.attach_wire();
+    };
+    all.target = [](Connection& c, const Piece& piece, uint64_t done, uint64_t bytes) {
+        return path_of(c).network().sink_.target(path_of(c).user, piece, done, bytes);
+    };
+    all.unpack = [](Connection& c, const Piece& piece, uint64_t done, const std::byte* data, uint64_t bytes) {
+        path_of(c).network().sink_.unpack(path_of(c).user, piece, done, data, bytes);
+    };
+    all.piece = [](Connection& c, const Piece& piece) { path_of(c).network().sink_.piece(path_of(c).user, piece); };
+    all.stranded = [](OutStream& stream) { stream.source().stranded(stream); };
+    return all;
+}
+
+// To the other side of a cable that is pulled here nothing has happened: it would send into it until it finds out by
+// silence. The word goes over whatever is left, if need be as a datagram.
+void Network::tell_of_lost_rails(const uint32_t* now, size_t count) {
+    for (const uint32_t address : rails_) {
+        if (std::find(now, now + count, address) != now + count) continue;
+        for (Remote* path : wired_)
+            if (path->wire_->attached) sink_.send(path->user, packet::Kind::rail_gone, &address, sizeof address);
+    }
+    rails_.assign(now, now + count);
+}
+
+// The endpoint knows which interfaces are to be used; of these, the networks they are in.
+void Network::follow_rails() {
+    if (rails_seen_ == endpoint_->rails_version()) return;
+    uint32_t addresses[16];
+    const size_t count = std::min(endpoint_->addresses(addresses, std::size(addresses)), std::size(addresses));
+    rails_seen_ = endpoint_->rails_version();
+    std::vector<TcpRail> rails;
+    for (size_t i = 0; i < count; ++i) rails.push_back({addresses[i], 0});
+    ifaddrs* list = nullptr;
+    if (getifaddrs(&list) != 0) list = nullptr;
+    for (const ifaddrs* one = list; one; one = one->ifa_next) {
+        if (!one->ifa_addr || !one->ifa_netmask || one->ifa_addr->sa_family != AF_INET) continue;
+        const uint32_t address = reinterpret_cast<const sockaddr_in*>(one->ifa_addr)->sin_addr.s_addr;
+        for (TcpRail& rail : rails)
+            if (rail.address == address) rail.netmask = reinterpret_cast<const sockaddr_in*>(one->ifa_netmask)->sin_addr.s_addr;
+    }
+    freeifaddrs(list);
+    tcp_->set_rails(rails);
+    tell_of_lost_rails(addresses, count);
+}
+
+/// False with failure_text() if there is no descriptor to be had.
+bool Network::ensure_tcp() {
+    if (tcp_) return true;
+    TcpOptions options;
+    options.self = {self_.job(), self_.rank};
+    options.key = self_.segment->header().key;
+    options.cipher = endpoint_->cipher();
+    options.sockets_per_rail = static_cast<uint32_t>(config().ip_sockets);
+    options.piece_bytes = config().ip_piece;
+    options.on_rails_alone = config().ip_interfaces && *config().ip_interfaces;
+    std::unique_ptr<Tcp> made;
+    if (Tcp::create(options, wire_upcalls(), made) != MPI_SUCCESS) return false;
+    epoll_event event{EPOLLIN, {.u64 = Endpoint::kWires}};
+    if (epoll_ctl(endpoint_->wait_fd(), EPOLL_CTL_ADD, made->wait_fd(), &event) != 0) return false;
+    tcp_ = std::move(made);
+    rails_seen_ = endpoint_->rails_version() - 1;
+    follow_rails();
+    return true;
+}
+
+// What link decides.
+
+/// Nothing seals what a device reads and writes.
+bool Network::has_verbs() const { return endpoint_->ports() && !endpoint_->cipher() && endpoint_->ports()->count() > 0; }
+
+/// By which the process is reached, as both have told; null: by none. An RC connection finds out by itself whether it is.
+verbs::Port* Remote::port(uint8_t& place) const {
+    if (!session_ || !network().has_verbs()) return nullptr;
+    const int known = network().endpoint_->likely_verbs_place(*session_);
+    if (known < 0) return nullptr;
+    place = static_cast<uint8_t>(known);
+    return network().endpoint_->ports()->port(place);
+}
+
+bool Network::earned(uint32_t packets, uint64_t bytes) const {
+    return packets >= static_cast<uint32_t>(live(config().connect_messages)) || bytes >= live(config().connect_bytes);
+}
+
+// What fits into a datagram costs a system call either way, and more in the kernel over TCP.
+bool Network::speeds_up(uint64_t messages, uint64_t bytes) const { return has_verbs() || bytes > messages * kOneDatagram; }
+
+bool Network::has_place() {
+    return wired_.size() < static_cast<size_t>(live(config().max_connections)) && (has_verbs() || ensure_tcp());
+}
+
+void Network::take_place(transport::Path& path) {
+    remote(path).wire_ = std::make_unique<Wire>();
+    wired_.push_back(&remote(path));
+}
+
+/// Chooses the kind of a wire's connection. False with failure_text(): there is none of that kind to be had.
+bool Network::connect_by(Remote& path, bool rc) {
+    Wire& wire = *path.wire_;
+    const ProcessId peer{path.to.job(), path.to.rank};
+    if (rc) {
+        uint8_t place = 0;
+        verbs::Port* port = path.port(place);
+        // The other side has found out already.
+        for (uint8_t i = 0; !port && has_verbs() && i < verbs::Ports::kMost; ++i)
+            if (endpoint_->ports()->usable(i)) port = endpoint_->ports()->port(place = i);
+        if (!port || port->counters().queues >= port->facts().most_queues)
+            return fail(MPI_ERR_OTHER, port ? "%s has no queue left" : "the peer is not reached by verbs",
+                        port ? port->facts().device : "") == MPI_SUCCESS;
+        if (!rc_)
+            rc_ =
+                std::make_unique<Rc>(wire_upcalls(), [](Connection& c, packet::Kind kind, const void* payload, uint32_t bytes) {
+                    path_of(c).network().sink_.send(path_of(c).user, kind, payload, bytes);
+                });
+        wire.connection = &rc_->add(peer, &path, path.session_, place, *port);
+        rc_->foresee(static_cast<RcConnection&>(*wire.connection), path.foreseen_);
+    } else {
+        if (!ensure_tcp()) return false;
+        const uint64_t key = path.to.segment->host(path.to.segment->host_of(path.to.rank)).key;
+        wire.connection = &tcp_->add(peer, key, &path, path.session_, endpoint_->pair_with(*path.session_));
+    }
+    wire.rc = rc;
+    return true;
+}
+
+void Network::drop_connection(Remote& path) {
+    Wire& wire = *path.wire_;
+    if (wire.connection) wire.connection->by.drop(*wire.connection);  // strands its streams
+    wire.connection = nullptr;
+    wire.broken = false;
+}
+
+/// RC does not open to this process, or breaks: TCP, for a while that grows.
+void Network::avoid_rc(Remote& path) {
+    path.rc_pause_ = std::clamp(2 * path.rc_pause_, kFirstPause, kLongestPause);
+    path.rc_from_ = now_ns() + path.rc_pause_;
+}
+
+uint32_t Network::describe(transport::Path& path, packet::Kind kind, std::byte* payload) {
+    Remote& to = remote(path);
+    Wire& wire = *to.wire_;
+    if (!wire.connection && kind == packet::Kind::accept) return 0;  // it failed, and the refusal follows
+    uint32_t bytes = 0;
+    const auto described = [&] { return wire.connection->by.describe(*wire.connection, kind, payload, bytes) == MPI_SUCCESS; };
+    uint8_t place = 0;
+    if (wire.connection || (to.port(place) && to.rc_from_ <= now_ns() && connect_by(to, true))) {
+        if (described()) return bytes;
+        if (!wire.rc) return failed_to(to, "not offered"), bytes;
+        avoid_rc(to);
+        drop_connection(to);
+    }
+    clear_failure();
+    if (!connect_by(to, false) || !described()) failed_to(to, "not offered");
+    return bytes;
+}
+
+/// It can't be opened.
+void Network::failed_to(Remote& path, const char* what) {
+    path.tell(what);
+    note(path, &Wire::broken);
+}
+
+// Where both have asked, each by another kind, it is TCP: that can be done by both.
+void Network::use(transport::Path& path, packet::Kind kind, const std::byte* payload) {
+    Remote& to = remote(path);
+    Wire& wire = *to.wire_;
+    if (kind == packet::Kind::open) {
+        const bool rc = Rc::is_offer(payload);
+        if (wire.connection && rc && !wire.rc) return;
+        if (wire.connection && wire.rc && !rc) drop_connection(to);
+        if (!wire.connection && !connect_by(to, rc)) return failed_to(to, "not opened");
+    }
+    if (!wire.connection || wire.connection->by.use(*wire.connection, kind, payload) == MPI_SUCCESS) return;
+    failed_to(to, "not opened");
+}
+
+void Network::finish(transport::Path& path) {
+    remote(path).detach_wire();
+    remote(path).wire_->carries = false;
+    Connection& connection = *remote(path).wire_->connection;
+    connection.by.finish(connection);
+}
+
+void Network::give_place(transport::Path& path) {
+    Remote& to = remote(path);
+    to.detach_wire();
+    drop_connection(to);
+    std::erase(wired_, &to);
+    std::erase(told_, &to);
+    to.wire_.reset();
+}
+
+// One without a place would have none for TCP either, and asks in its turn when it has.
+void Network::failed_there(transport::Path& path) {
+    Remote& to = remote(path);
+    if (to.wire_ && to.wire_->rc && !to.wire_->opened_once) avoid_rc(to);
+}
+
+void Network::each_user(void (*visit)(void* user, void* argument), void* argument) {
+    for (const Remote* path : wired_) visit(path->user, argument);
+}
+
+// What a connection in doubt has taken of the session goes again as datagrams; one that is trusted again carries all.
+void Network::follow_doubt(Remote& path) {
+    Wire& wire = *path.wire_;
+    wire.doubted = wire.trusted = false;
+    if (!wire.connection) return;
+    const bool carries = wire.carries && !wire.connection->doubted();
+    if (carries == wire.attached) return;
+    if (carries)
+        path.attach_wire();
+    else
+        path.detach_wire();
+    clear_failure();
+    path.tell(carries ? "is used again" : "stalls: datagrams go on");
+}
+
+void Network::act_on_news() {
+    while (!told_.empty()) {
+        Remote& path = *told_.back();
+        told_.pop_back();
+        Wire& wire = *path.wire_;
+        wire.queued = false;
+        if (wire.opened) {
+            wire.opened = false;
+            wire.carries = wire.opened_once = true;
+            if (wire.rc) path.better_pause_ = path.better_from_ = 0;
+            path.attach_wire();
+            sink_.connection(path.user, transport::News::ready);
+            clear_failure();
+            if (path.wire_) path.tell(path.wire_->rc ? "opened by RC" : "opened");
+        }
+        if (path.wire_ && (path.wire_->doubted || path.wire_->trusted)) follow_doubt(path);
+        if (path.wire_ && (path.wire_->ended || path.wire_->broken)) {
+            const bool broken = path.wire_->broken;
+            if (path.wire_->rc && !broken) path.rc_pause_ = 0;
+            path.wire_->ended = path.wire_->broken = false;
+            if (path.wire_->rc && broken) avoid_rc(path);
+            sink_.connection(path.user, broken ? transport::News::broken : transport::News::ended);
+        }
+    }
+}
+
+/// Pieces do not pass the session, where packets are counted.
+void Network::count_pieces() {
+    const auto count = [](const Connections& of, StreamTotals& before, Count& messages, Count& bytes) {
+        const StreamTotals so_far = of.pieces_sent();
+        messages += so_far.pieces - before.pieces;
+        bytes += so_far.bytes - before.bytes;
+        before = so_far;
+    };
+    if (tcp_) count(*tcp_, counted_by_tcp_, counters.messages_tcp, counters.bytes_tcp);
+    if (rc_) count(*rc_, counted_by_rc_, counters.messages_rc, counters.bytes_rc);
+}
+
+bool Network::poll_wires(uint64_t now) {
+    if (!tcp_) return settle_wires(now);
+    follow_rails();
+    const uint64_t before = last_traffic_;
+    last_traffic_ = now;
+    bool any = false;
+    {
+        // What is answered goes out together, and one acknowledgement is for all that has come: behind a datagram that is still on its way each frame would ask for one.
+        const transport::Batch batch(this);
+        any = tcp_->poll(now);
+    }
+    if (!any) last_traffic_ = before;
+    return settle_wires(now) || any;
+}
+
+/// Verbs may be known of, or work again, only after TCP was opened.
+void Network::look_for_better(uint64_t now) {
+    if (now < better_at_) return;
+    better_at_ = now + kBetterInterval;
+    std::vector<Remote*> found;
+    uint8_t place = 0;
+    for (Remote* path : wired_) {
+        if (!path->wire_->carries || path->wire_->rc || path->rc_from_ > now || path->better_from_ > now || !path->port(place))
+            continue;
+        // If it is TCP again, the peer knows why it is not RC.
+        path->better_pause_ = std::clamp(2 * path->better_pause_, kBetterInterval, kLongestPause);
+        path->better_from_ = now + path->better_pause_;
+        found.push_back(path);
+    }
+    for (Remote* path : found) sink_.connection(path->user, transport::News::surpassed);
+}
+
+/// What they have told, and what had to wait until nothing is in the middle of anything.
+bool Network::settle_wires(uint64_t now) {
+    if (tcp_ && has_verbs()) look_for_better(now);
+    const bool any = rc_ && rc_->poll();
+    if (tcp_ || rc_) count_pieces();
+    if (!told_.empty()) [[unlikely]]
+        act_on_news();
+    return any;
+}
+
+// What comes by ports the endpoint takes, and has frames told in between.
+bool Network::poll_datagrams(uint64_t now) {
+    if (devices_at_ <= now) [[unlikely]]
+        look_for_devices(now);
+    if (!rc_) [[likely]]
+        return endpoint_->poll(now);
+    last_traffic_ = now;
+    rc_came_ = false;
+    const bool any = endpoint_->poll(now);
+    return (rc_came_ || rc_->due() ? settle_wires(now) : false) || any || rc_came_;
+}
+
+// In memory, without a call of the system.
+bool Network::poll_rings(uint64_t now) {
+    last_traffic_ = now;
+    if (!rc_->poll_rings()) return false;
+    by_datagram_.last = now;
+    endpoint_->ports_brought();
+    settle_wires(now);
+    return true;
+}
+
+void Network::happened(uint16_t, verbs::Port& port, const verbs::Event& event) {
+    rc_came_ = true;
+    if (!rc_ || event.kind == verbs::Event::Kind::up) return;
+    if (event.kind == verbs::Event::Kind::down) return rc_->lose_port(port, false);
+    rc_->happened(event);
+}
+
+void Network::closing(uint16_t place, verbs::Port& port) {
+    rc_came_ = true;
+    if (groups_) groups_->closing(place);
+    if (rc_) rc_->lose_port(port, true);
+}
+
+uint64_t Network::wires_deadline() const {
+    if (!told_.empty() || (rc_ && rc_->due())) return 0;
+    return tcp_ ? tcp_->next_deadline() : UINT64_MAX;
+}
+
+}  // namespace starling::ip

@@ -1,0 +1,250 @@
+// The lives of RC connections.
+#include "transport/network/rdma/rc_connection.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/counter_start.h"
+#include "base/error.h"
+#include "mpi.h"
+
+namespace starling::ip {
+
+namespace {
+
+verbs::QueueAddress address_of(const RcOffer& offer) {
+    verbs::QueueAddress address;
+    std::memcpy(address.gid, offer.gid_front, sizeof offer.gid_front);
+    std::memcpy(address.gid + sizeof offer.gid_front, offer.gid_back, sizeof offer.gid_back);
+    address.queue = offer.queue;
+    address.first = offer.first;
+    address.lid = offer.lid;
+    address.mtu_log = offer.mtu_log;
+    address.reads = static_cast<uint8_t>(offer.reads);
+    return address;
+}
+
+RcOffer offer_of(const verbs::QueueAddress& address) {
+    RcOffer offer;
+    std::memcpy(offer.gid_front, address.gid, sizeof offer.gid_front);
+    std::memcpy(offer.gid_back, address.gid + sizeof offer.gid_front, sizeof offer.gid_back);
+    offer.queue = address.queue & 0xffffff;
+    offer.first = address.first & 0xffffff;
+    offer.lid = address.lid;
+    offer.mtu_log = address.mtu_log;
+    offer.reads = address.reads;
+    offer.version = kRcVersion;
+    return offer;
+}
+
+RcOffer read_offer(const std::byte* payload) {
+    RcOffer offer;
+    std::memcpy(&offer, payload, sizeof offer);
+    return offer;
+}
+
+}  // namespace
+
+RcConnection::RcConnection(Rc& by, RcPort& port) : Connection(by), port_(&port), frame_limit_(port.port().frame_limit()) {}
+
+Rc::~Rc() {
+    for (auto* list : {&connections_, &leaving_})
+        for (auto& connection : *list) {
+            for (auto* streams : {&connection->working_, &connection->waiting_})
+                while (OutStream* stream = streams->pop_front()) stream->connection = nullptr;
+            release(*connection);
+        }
+    while (RcArrival* const one = lost_.front()) call_off(*one->told, false);
+}
+
+// The high bit, so that a later version of either kind is not taken for the other.
+bool Rc::is_offer(const std::byte* offer) { return read_offer(offer).version & 0x80; }
+
+RcConnection& Rc::add(const ProcessId& peer, void* user, Session* session, uint8_t place, verbs::Port& port) {
+    RcConnection& connection = *connections_.emplace_back(std::make_unique<RcConnection>(*this, memory_of(place, port)));
+    connection.peer = peer;
+    connection.user = user;
+    connection.session = session;
+    return connection;
+}
+
+int Rc::make_queue(RcConnection& connection) {
+    if (connection.queue_) return MPI_SUCCESS;
+    if (connection.port_->forgotten()) return fail(MPI_ERR_OTHER, "the port is gone");
+    connection.queue_ = connection.port().make_queue(&connection);
+    if (connection.queue_) return MPI_SUCCESS;
+    return fail(MPI_ERR_OTHER, "no queue on %s: %s", connection.port().facts().device, connection.port().problem());
+}
+
+int Rc::connect(RcConnection& connection, const verbs::QueueAddress& theirs, uint8_t place) {
+    connection.theirs_ = theirs;
+    connection.their_place_ = place;
+    connection.state_ = Connection::State::dialling;
+    if (connection.queue_->connect(theirs)) return MPI_SUCCESS;
+    return fail(MPI_ERR_OTHER, "%s does not connect to the peer's queue: %s", connection.port().facts().device,
+                connection.port().problem());
+}
+
+int Rc::describe(Connection& one, packet::Kind kind, std::byte* payload, uint32_t& bytes) {
+    RcConnection& connection = of(one);
+    const bool asks = kind == packet::Kind::open;
+    bytes = 0;
+    if (asks)
+        if (const int error = make_queue(connection)) return error;
+    if (!connection.queue_) return MPI_SUCCESS;  // it failed, and the refusal follows
+    RcOffer offer = offer_of(connection.queue_->address());
+    offer.place = connection.port_->place();
+    if (!asks) offer.answers = connection.theirs_.queue;
+    if (connection.state_ == Connection::State::idle) connection.state_ = Connection::State::waiting;
+    std::memcpy(payload, &offer, bytes = sizeof offer);
+    return MPI_SUCCESS;
+}
+
+int Rc::use(Connection& one, packet::Kind kind, const std::byte* payload) {
+    RcConnection& connection = of(one);
+    const RcOffer offer = read_offer(payload);
+    if (offer.version != kRcVersion)
+        return fail(MPI_ERR_OTHER, "the peer offers version %u of the connection protocol and this process has version %u",
+                    offer.version & 0x7f, kRcVersion & 0x7f);
+    if (offer.queue == 0) return fail(MPI_ERR_OTHER, "the peer's offer of a connection names no queue");
+    const verbs::QueueAddress theirs = address_of(offer);
+    const auto place = static_cast<uint8_t>(offer.place);
+    const bool waits = connection.state_ == Connection::State::waiting;
+    if (kind == packet::Kind::open) {
+        if (!waits && connection.state_ != Connection::State::idle) return MPI_SUCCESS;
+        connection.crossed_ = waits;
+        if (const int error = make_queue(connection)) return error;
+        if (const int error = connect(connection, theirs, place)) return error;
+        if (!waits) return MPI_SUCCESS;  // our accept says so
+        std::byte accept[sizeof offer];
+        uint32_t bytes = 0;
+        (void)describe(connection, packet::Kind::accept, accept, bytes);
+        tell_(connection, packet::Kind::accept, accept, bytes);
+        return MPI_SUCCESS;
+    }
+    // One that answers an earlier queue of ours comes late, and there is another for this one.
+    if (!connection.queue_ || offer.answers != connection.queue_->address().queue) return MPI_SUCCESS;
+    if (waits) {
+        if (const int error = connect(connection, theirs, place)) return error;
+    } else if (!connection.crossed_ || !(theirs.queue == connection.theirs_.queue)) {
+        return MPI_SUCCESS;
+    }
+    greet(connection);
+    return MPI_SUCCESS;
+}
+
+void Rc::greet(RcConnection& connection) {
+    if (connection.greets_ || !connection.queue_) return;
+    connection.greets_ = true;
+    connection.owes_hello_ = send_frame(connection, RcFrame::Kind::hello) == verbs::Status::busy;
+}
+
+void Rc::on_hello(RcConnection& connection) {
+    if (connection.state_ != Connection::State::dialling) return;
+    greet(connection);
+    connection.state_ = Connection::State::open;
+    ++counters_.opened;
+    seek_ring(connection);
+    upcalls_.opened(connection);
+}
+
+void Rc::tell_gone(RcConnection& connection) {
+    if (!connection.queue_ || connection.theirs_.queue == 0) return;
+    const QueuePair pair{connection.queue_->address().queue, connection.theirs_.queue};
+    tell_(connection, packet::Kind::wire_gone, &pair, sizeof pair);
+}
+
+void Rc::release(RcConnection& connection) {
+    if (connection.queue_) connection.queue_->close(false);
+    connection.queue_ = nullptr;
+    end_all(connection);
+    lose_arrivals(connection);
+    drop_ring_in(connection);
+    if (connection.ring_out_) old_rings_.push_back(std::move(connection.ring_out_));
+    connection.room_wanted_ = connection.owes_finish_ = connection.owes_hello_ = connection.owes_left_ = false;
+    connection.frames_in_ = connection.frames_out_ = kCounterStart;
+}
+
+void Rc::broke(RcConnection& connection, const std::string& why) {
+    if (connection.state_ == Connection::State::dropped) {
+        // It had but its last word to say.
+        release(connection);
+        const auto place = std::find_if(leaving_.begin(), leaving_.end(), [&](auto& one) { return one.get() == &connection; });
+        if (place == leaving_.end()) return;
+        forgotten_.push_back(std::move(*place));
+        leaving_.erase(place);
+        return;
+    }
+    if (!connection.queue_) return;
+    const bool was_open = connection.state_ == Connection::State::open;
+    tell_gone(connection);
+    release(connection);
+    connection.state_ = Connection::State::idle;
+    ++(was_open ? counters_.broken : counters_.failed);
+    fail(MPI_ERR_OTHER, "%s", why.c_str());
+    strand(connection);
+    (was_open ? upcalls_.broken : upcalls_.failed)(connection);
+}
+
+void Rc::drop(Connection& one) {
+    RcConnection& connection = of(one);
+    if (connection.state_ == Connection::State::dropped) return;
+    connection.state_ = Connection::State::dropped;
+    std::erase(to_pump_, &connection);
+    strand(connection);
+    const auto place =
+        std::find_if(connections_.begin(), connections_.end(), [&](auto& entry) { return entry.get() == &connection; });
+    // A queue that lingers still takes what comes.
+    if ((connection.ring_in_ || !connection.expected_.empty()) && !connection.heard_finish_) {
+        tell_gone(connection);
+        connection.owes_finish_ = connection.finish_sent_ = false;
+    }
+    lose_arrivals(connection);
+    auto& next = connection.owes_finish_ ? leaving_ : forgotten_;
+    if (!connection.owes_finish_ && connection.finish_sent_ && connection.queue_) {
+        connection.queue_->close(true);
+        connection.queue_ = nullptr;
+    }
+    if (!connection.owes_finish_) release(connection);
+    next.push_back(std::move(*place));
+    connections_.erase(place);
+}
+
+void Rc::lose_remote_queue(Connection& one, const QueuePair& pair) {
+    RcConnection& connection = of(one);
+    if (!connection.queue_ || connection.theirs_.queue != pair.of_sender) return;
+    if (connection.queue_->address().queue != pair.of_receiver) return;
+    connection.theirs_.queue = 0;  // which needs not be told
+    broke(connection, "the other side's queue is in error, or its port is down");
+}
+
+void Rc::lose_port(verbs::Port& port, bool closed) {
+    std::vector<RcConnection*> lost;
+    for (auto* list : {&connections_, &leaving_})
+        for (auto& connection : *list)
+            if (&connection->port() == &port && connection->queue_) lost.push_back(connection.get());
+    for (RcConnection* connection : lost) broke(*connection, std::string(port.facts().device) + " is down");
+    if (!closed) return;
+    const auto place = std::find_if(ports_.begin(), ports_.end(), [&](auto& one) { return &one->port() == &port; });
+    if (place == ports_.end()) return;
+    gone_.push_back(std::move(*place));
+    ports_.erase(place);
+    gone_.back()->forget_memory();
+}
+
+bool Rc::poll() {
+    forgotten_.clear();
+    old_rings_.clear();
+    bool any = tell_ended();
+    any |= tell_lost();
+    if (to_pump_.empty()) return any;
+    const std::vector<RcConnection*> due = std::move(to_pump_);
+    to_pump_.clear();
+    for (RcConnection* connection : due) {
+        connection->to_pump_ = false;
+        if (connection->state_ == Connection::State::open) pump(*connection);
+    }
+    return true;
+}
+
+}  // namespace starling::ip

@@ -1,0 +1,267 @@
+// What goes over open RC connections: frames and pieces, all as frames of the queue.
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+#include "transport/network/rdma/rc_connection.h"
+#include "transport/network/wire/datagram.h"
+
+namespace starling::ip {
+
+namespace {
+constexpr uint64_t kPumpBytes = 1u << 20;  ///< in one go, then others have their turn
+constexpr PathId kPath = 1;                ///< a stream knows one connection at a time
+}  // namespace
+
+Sent RcConnection::send(const iovec* parts, int count) { return static_cast<Rc&>(by).send(*this, parts, count); }
+
+Sent Rc::send(RcConnection& connection, const iovec* parts, int count) {
+    if (connection.state_ != Connection::State::open || connection.finished_ || !connection.queue_) return Sent::gone;
+    const bool by_ring = send_by_ring(connection, parts, count);
+    switch (by_ring ? verbs::Status::done : post(connection, parts, count)) {
+        case verbs::Status::done:
+            ++counters_.frames_sent;
+            return Sent::done;
+        case verbs::Status::busy:
+        case verbs::Status::no_memory:
+            connection.room_wanted_ = true;
+            return Sent::busy;
+        default:
+            return Sent::gone;  // an event tells of it
+    }
+}
+
+verbs::Status Rc::post(RcConnection& connection, const iovec* parts, int count) {
+    const verbs::Status status = connection.queue_->send(parts, count);
+    if (status == verbs::Status::done) ++connection.frames_out_;
+    return status;
+}
+
+verbs::Status Rc::send_frame(RcConnection& connection, RcFrame::Kind kind, uint32_t word) {
+    RcFrame frame;
+    frame.kind = kind;
+    frame.bytes = word;
+    RcRingOffer ring;
+    const bool may_grant = kind == RcFrame::Kind::hello || kind == RcFrame::Kind::ring;
+    const bool granted = may_grant && grant_ring(connection, ring);
+    if (kind == RcFrame::Kind::ring && !granted) return verbs::Status::done;
+    const iovec parts[] = {{&frame, sizeof frame}, {&ring, sizeof ring}};
+    const verbs::Status status = post(connection, parts, granted ? 2 : 1);
+    if (granted && status != verbs::Status::done) drop_ring_in(connection);
+    return status;
+}
+
+void Rc::finish(Connection& one) {
+    RcConnection& connection = of(one);
+    if (connection.state_ != Connection::State::open || connection.finished_) return;
+    connection.finished_ = true;
+    strand(connection);
+    say_finish(connection);
+}
+
+/// Not before the peer's memory is done with, which it may take away once it has heard that, and ours.
+void Rc::say_finish(RcConnection& connection) {
+    try {
+        connection.owes_finish_ = !connection.issuing_.empty() || !connection.issued_.empty() || !settle_ring(connection);
+    } catch (const std::bad_alloc&) { return broke(connection, "out of memory"); }
+    if (connection.owes_finish_) return;
+    const verbs::Status status = send_frame(connection, RcFrame::Kind::finish);
+    connection.owes_finish_ = status == verbs::Status::busy;
+    connection.finish_sent_ = status == verbs::Status::done;
+}
+
+void Rc::happened(const verbs::Event& event) {
+    using Kind = verbs::Event::Kind;
+    if (event.kind == Kind::done) return on_done(event);
+    RcConnection& connection = *static_cast<RcConnection*>(event.user);
+    switch (event.kind) {
+        case Kind::frame:
+            return on_frame(connection, event.data, event.bytes);
+        case Kind::note:
+            return on_note(connection, event.word);
+        case Kind::room:
+            return on_room(connection);
+        case Kind::broken:
+            return broke(connection, std::string(connection.port().facts().device) + ": " + connection.port().problem());
+        default:
+            return;
+    }
+}
+
+// What a frame has brought is gone once the event is over. So where there is no memory for it the queue is given up, and its other end
+// sends again, another way, what was not acknowledged.
+void Rc::on_frame(RcConnection& connection, const std::byte* data, uint32_t bytes) {
+    if (!connection.queue_ || connection.state_ == Connection::State::dropped) return;
+    // What was written before it.
+    (void)take_ring(connection);
+    if (!connection.queue_ || connection.state_ == Connection::State::dropped) return;
+    ++connection.frames_in_;
+    try {
+        if (!take_frame(connection, data, bytes)) return refuse(connection);
+        if (bytes <= RcRing::kMost && connection.state_ == Connection::State::open) earn_ring(connection);
+    } catch (const std::bad_alloc&) { broke(connection, "out of memory"); }
+}
+
+void Rc::on_note(RcConnection& connection, uint32_t word) {
+    if (!connection.queue_ || connection.state_ != Connection::State::open) return;
+    if (word == RcRing::kWord)
+        (void)take_ring(connection);
+    else if (!on_word(connection, word))
+        refuse(connection);
+}
+
+void Rc::refuse(RcConnection& connection) {
+    ++counters_.malformed;
+    broke(connection, "what came over a connection makes no sense");
+}
+
+/// False: no process of this version sends that.
+bool Rc::take_frame(RcConnection& connection, const std::byte* data, uint32_t bytes) {
+    RcFrame frame;
+    if (bytes < sizeof frame) return false;
+    std::memcpy(&frame, data, sizeof frame);
+    const bool open = connection.state_ == Connection::State::open;
+    if (frame.magic == DatagramHeader::kMagic) {
+        if (!open) return false;
+        ++counters_.frames_received;
+        return upcalls_.frame(connection, data, bytes) || connection.state_ == Connection::State::dropped;
+    }
+    if (frame.magic != RcFrame::kMagic || frame.version != kRcVersion) return false;
+    switch (frame.kind) {
+        case RcFrame::Kind::hello:
+            on_hello(connection);
+            return bytes == sizeof frame || connection.state_ != Connection::State::open ||
+                   on_ring_offer(connection, data, bytes);
+        case RcFrame::Kind::piece:
+            return open && take_piece(connection, data, bytes);
+        case RcFrame::Kind::written:
+            return open && on_word(connection, frame.bytes);
+        case RcFrame::Kind::ring:
+            return open && on_ring_offer(connection, data, bytes);
+        case RcFrame::Kind::consumed:
+            return open && (!connection.ring_out_ || connection.ring_out_->left || connection.ring_out_->credit(frame.bytes));
+        case RcFrame::Kind::ring_back:
+            return open && on_ring_back(connection);
+        case RcFrame::Kind::ring_left:
+            on_ring_left(connection);
+            return open;
+        case RcFrame::Kind::finish:
+            connection.heard_finish_ = true;
+            if (open) upcalls_.ended(connection);
+            return open;
+    }
+    return false;
+}
+
+bool Rc::take_piece(RcConnection& connection, const std::byte* data, uint32_t bytes) {
+    RcPiece head;
+    if (bytes < sizeof head) return false;
+    std::memcpy(&head, data, sizeof head);
+    if (head.frame.bytes != bytes - sizeof head) return false;
+    const Piece piece{head.serial, head.generation, head.offset, head.frame.bytes};
+    if (std::byte* const into = upcalls_.target(connection, piece, 0, piece.bytes))
+        std::memcpy(into, data + sizeof head, piece.bytes);
+    else
+        upcalls_.unpack(connection, piece, 0, data + sizeof head, piece.bytes);
+    ++counters_.pieces_received;
+    counters_.piece_bytes_received += piece.bytes;
+    upcalls_.piece(connection, piece);
+    return true;
+}
+
+void Rc::on_room(RcConnection& connection) {
+    if (!connection.queue_) return;
+    if (connection.owes_hello_) connection.owes_hello_ = send_frame(connection, RcFrame::Kind::hello) == verbs::Status::busy;
+    if (connection.owes_hello_) return;
+    if (connection.owes_left_) connection.owes_left_ = send_frame(connection, RcFrame::Kind::ring_left) == verbs::Status::busy;
+    if (connection.owes_left_) return;
+    if (connection.owes_finish_) {
+        issue_all(connection);
+        say_finish(connection);
+        if (connection.owes_finish_ || !connection.queue_ || connection.state_ != Connection::State::dropped) return;
+        connection.queue_->close(true);
+        connection.queue_ = nullptr;
+        return broke(connection, "");  // it is over
+    }
+    if (connection.state_ != Connection::State::open) return;
+    give_room(connection);
+    issue_all(connection);
+    pump(connection);
+}
+
+/// The session's frames go before everything else. False: there is no more room.
+bool Rc::give_room(RcConnection& connection) {
+    if (!connection.room_wanted_) return true;
+    connection.room_wanted_ = false;
+    upcalls_.room(connection);
+    return !connection.room_wanted_;
+}
+
+void Rc::pump(RcConnection& connection) {
+    uint64_t budget = kPumpBytes;
+    while (connection.state_ == Connection::State::open && !connection.finished_) {
+        if (!give_room(connection)) return;
+        OutStream* const stream = connection.working_.front();
+        if (!stream) return;
+        if (budget < connection.frame_limit_) {
+            if (!connection.to_pump_) to_pump_.push_back(&connection);
+            connection.to_pump_ = true;
+            return;
+        }
+        if (!send_piece(connection, *stream)) return;
+        budget -= connection.frame_limit_;
+    }
+}
+
+/// False if there is no room: an event says when.
+bool Rc::send_piece(RcConnection& connection, OutStream& stream) {
+    const OutStream::Source& source = stream.source();
+    const StreamRange range = stream.peek(connection.frame_limit_ - sizeof(RcPiece));
+    const std::byte* data = source.memory + range.begin;
+    if (!source.memory) {
+        if (packed_bytes_ < connection.frame_limit_) {
+            packed_ = std::make_unique_for_overwrite<std::byte[]>(connection.frame_limit_);
+            packed_bytes_ = connection.frame_limit_;
+        }
+        source.pack(source.user, range.begin, packed_.get(), range.bytes());
+        data = packed_.get();
+    }
+    RcPiece head;
+    head.frame.kind = RcFrame::Kind::piece;
+    head.frame.bytes = static_cast<uint32_t>(range.bytes());
+    head.serial = source.serial;
+    head.generation = source.generation;
+    head.offset = range.begin;
+    const iovec parts[] = {{&head, sizeof head}, {const_cast<std::byte*>(data), range.bytes()}};
+    if (post(connection, parts, 2) != verbs::Status::done) return false;
+    (void)stream.take(kPath, range.bytes());
+    ++counters_.pieces_sent;
+    counters_.piece_bytes_sent += range.bytes();
+    if (stream.has_work()) return true;
+    StreamList::remove(&stream);
+    connection.waiting_.push_back(&stream);
+    return true;
+}
+
+void Rc::add_stream(Connection& one, OutStream& stream) {
+    RcConnection& connection = of(one);
+    stream.connection = &one;
+    if (connection.state_ != Connection::State::open || connection.finished_) {
+        connection.waiting_.push_back(&stream);
+        return upcalls_.stranded(stream);
+    }
+    (stream.has_work() ? connection.working_ : connection.waiting_).push_back(&stream);
+    pump(connection);
+}
+
+// What the queue has taken it has copied.
+void Rc::remove_stream(OutStream& stream, bool) {
+    stream.hook.unlink();
+    stream.connection = nullptr;
+}
+
+void Rc::strand(RcConnection& connection) {
+    ip::strand(connection.working_, connection.waiting_, connection.state_ != Connection::State::open, upcalls_);
+}
+
+}  // namespace starling::ip

@@ -1,0 +1,259 @@
+// Reads, writes and updates of a peer's memory by the device, over open RC connections. What is short goes by way of a slot that the port
+// knows, or inline; for what is long the port is told of the memory itself.
+#include <algorithm>
+#include <cstring>
+
+#include "base/error.h"
+#include "mpi.h"
+#include "transport/network/rdma/rc_connection.h"
+
+namespace starling::ip {
+
+namespace {
+constexpr uint64_t kPart = 4u << 20;   ///< of one operation; frames of the same queue go between two parts
+constexpr uint32_t kMostUnderWay = 4;  ///< of one operation
+}  // namespace
+
+RcPort& Rc::memory_of(uint8_t place, verbs::Port& port) {
+    for (auto& one : ports_)
+        if (&one->port() == &port) return *one;
+    return *ports_.emplace_back(std::make_unique<RcPort>(place, port));
+}
+
+Loan* Rc::lend(RcConnection& to, const void* memory, uint64_t bytes, bool stays, transport::Region& region) {
+    Loan* const loan = to.memory().lend(memory, bytes, stays, region);
+    if (loan) loan->to = to.user;
+    return loan;
+}
+
+void Rc::take_back(Loan& loan, bool at_once) {
+    const void* const to = loan.to;
+    const RcPort* const port = loan.port;
+    RcPort::take_back(loan, at_once);
+    if (!at_once || !port) return;
+    const auto reads = [&](const auto& one) { return one->user == to && one->port_ == port && one->queue_; };
+    const auto found = std::find_if(connections_.begin(), connections_.end(), reads);
+    if (found == connections_.end()) return;
+    broke(**found, "memory that was lent to the other side was taken back");
+    clear_failure();
+}
+
+/// Null with failure_text().
+RcOperation* Rc::begin(RcConnection& connection, RcOperation::Kind kind, const transport::Region& region, uint64_t offset,
+                       uint64_t bytes, transport::Completion& done) {
+    if (!connection.reaches(region)) {
+        fail(MPI_ERR_OTHER, "no connection reaches the region");
+        return nullptr;
+    }
+    RcOperation& one = take_operation(connection, kind);
+    one.completion = &done;
+    one.remote = RcPort::key_of(region);
+    one.address = region.word[0] + offset;
+    one.bytes = bytes;
+    done.done = false;
+    done.error = MPI_SUCCESS;
+    return &one;
+}
+
+RcOperation& Rc::take_operation(RcConnection& connection, RcOperation::Kind kind) {
+    if (free_operations_.empty()) {
+        operations_.push_back(std::make_unique<RcOperation>());
+        operations_.back()->index = static_cast<uint32_t>(operations_.size() - 1);
+        free_operations_.push_back(operations_.back().get());
+    }
+    RcOperation& one = *free_operations_.back();
+    free_operations_.pop_back();
+    const uint32_t generation = one.generation + 1, index = one.index;
+    one = RcOperation{};
+    one.generation = generation;
+    one.index = index;
+    one.kind = kind;
+    one.connection = &connection;
+    return one;
+}
+
+void Rc::give_operation(RcOperation& operation) {
+    operation.connection = nullptr;
+    free_operations_.push_back(&operation);
+}
+
+/// False with failure_text().
+bool Rc::place_data(RcOperation& operation, void* memory) {
+    RcPort& port = operation.connection->memory();
+    const bool writes = operation.kind == RcOperation::Kind::write;
+    operation.memory = static_cast<std::byte*>(memory);
+    if (writes && operation.bytes <= port.port().facts().inline_bytes) return true;
+    if (operation.bytes <= RcPort::kSlot) {
+        if (std::byte* const slot = port.take_slot()) {
+            if (writes)
+                std::memcpy(slot, memory, operation.bytes);
+            else
+                operation.copy_to = memory;
+            operation.slot = operation.memory = slot;
+            operation.local = port.slot_key();
+            return true;
+        }
+    }
+    operation.registration = port.registrations().use(memory, operation.bytes);
+    if (!operation.registration) {
+        fail(MPI_ERR_OTHER, "%s does not take the memory: %s", port.port().facts().device, port.port().problem());
+        return false;
+    }
+    operation.local = operation.registration->memory.local;
+    return true;
+}
+
+int Rc::set_out(RcOperation* operation, void* memory) {
+    if (!operation) return MPI_ERR_OTHER;
+    if (!place_data(*operation, memory)) return give_operation(*operation), MPI_ERR_OTHER;
+    RcConnection& connection = *operation->connection;
+    connection.issuing_.push_back(operation);
+    if (operation->bytes == 0) return end(*operation), MPI_SUCCESS;
+    // Behind others: the event that they wait for goes on with it.
+    if (connection.issuing_.front() == operation) issue_all(connection);
+    return MPI_SUCCESS;
+}
+
+int Rc::read(RcConnection& of, const transport::Region& region, uint64_t offset, void* into, uint64_t bytes,
+             transport::Completion& done) {
+    return set_out(begin(of, RcOperation::Kind::read, region, offset, bytes, done), into);
+}
+
+int Rc::write(RcConnection& to, const transport::Region& region, uint64_t offset, const void* from, uint64_t bytes,
+              transport::Completion& done) {
+    return set_out(begin(to, RcOperation::Kind::write, region, offset, bytes, done), const_cast<void*>(from));
+}
+
+int Rc::write_expected(RcConnection& to, const transport::Region& region, const void* from, uint64_t bytes, uint32_t word,
+                       transport::Told told, transport::Completion& done) {
+    RcOperation* const one = begin(to, RcOperation::Kind::write, region, 0, bytes, done);
+    if (one) {
+        one->tells = true;
+        one->owes_frame = told == transport::Told::behind;
+        one->word = word;
+    }
+    return set_out(one, const_cast<void*>(from));
+}
+
+int Rc::update(RcConnection& of, const transport::Region& region, uint64_t offset, transport::Update how, uint64_t operand,
+               uint64_t compare, uint64_t* before, transport::Completion& done) {
+    if (how == transport::Update::exchange)
+        return fail(MPI_ERR_UNSUPPORTED_OPERATION, "devices don't exchange words of memory, they add and compare");
+    const bool adds = how == transport::Update::add;
+    RcOperation* const one =
+        begin(of, adds ? RcOperation::Kind::add : RcOperation::Kind::compare_swap, region, offset, sizeof(uint64_t), done);
+    if (one) {
+        one->operand = operand;
+        one->compare = compare;
+    }
+    return set_out(one, before);
+}
+
+/// One part, or the word behind the last: the device is told of these two at once. False: not now, or never.
+bool Rc::issue(RcOperation& operation) {
+    RcConnection& connection = *operation.connection;
+    if (operation.issued == operation.bytes) {
+        if (send_frame(connection, RcFrame::Kind::written, operation.word) != verbs::Status::done) return false;
+        operation.owes_frame = false;
+        return true;
+    }
+    if (operation.under_way >= kMostUnderWay) return false;
+    verbs::Queue::Transfer what;
+    what.token = operation.token();
+    what.memory = operation.memory + operation.issued;
+    what.local = operation.local;
+    what.bytes = static_cast<uint32_t>(std::min(kPart, operation.bytes - operation.issued));
+    what.address = operation.address + operation.issued;
+    what.remote = operation.remote;
+    const bool last = operation.issued + what.bytes == operation.bytes;
+    what.more = last && operation.owes_frame;
+    verbs::Queue& queue = *connection.queue_;
+    verbs::Status status = verbs::Status::broken;
+    switch (operation.kind) {
+        case RcOperation::Kind::read:
+            status = queue.read(what);
+            break;
+        case RcOperation::Kind::write:
+            status = last && operation.tells && !operation.owes_frame ? queue.write_with_note(what, operation.word)
+                                                                      : queue.write(what);
+            break;
+        case RcOperation::Kind::add:
+            status = queue.fetch_add(what, operation.operand);
+            break;
+        case RcOperation::Kind::compare_swap:
+            status = queue.compare_swap(what, operation.compare, operation.operand);
+            break;
+    }
+    if (status != verbs::Status::done) return false;
+    operation.issued += what.bytes;
+    ++operation.under_way;
+    return true;
+}
+
+/// As far as there is room: an event tells when there is more.
+void Rc::issue_all(RcConnection& connection) {
+    if (!connection.queue_) return;
+    while (RcOperation* const first = connection.issuing_.front()) {
+        while (!first->all_issued())
+            if (!issue(*first)) return;
+        RcConnection::Operations::remove(first);
+        connection.issued_.push_back(first);
+    }
+}
+
+void Rc::on_done(const verbs::Event& event) {
+    const auto index = static_cast<uint32_t>(event.token);
+    if (index >= operations_.size()) return;
+    RcOperation& one = *operations_[index];
+    // It has ended with its connection, and the place may be another's by now.
+    if (!one.connection || one.generation != static_cast<uint32_t>(event.token >> 32)) return;
+    RcConnection& connection = *one.connection;
+    --one.under_way;
+    one.failed |= event.status != verbs::Status::done;
+    if (one.failed) {
+        one.issued = one.bytes;
+        one.owes_frame = false;
+    }
+    if (one.under_way == 0 && one.all_issued()) end(one);
+    issue_all(connection);
+    if (connection.owes_finish_) on_room(connection);
+}
+
+/// The device does not touch its memory any more.
+void Rc::end(RcOperation& operation) {
+    RcPort& port = operation.connection->memory();
+    if (operation.copy_to && !operation.failed) std::memcpy(operation.copy_to, operation.slot, operation.bytes);
+    if (operation.slot) port.give_slot(operation.slot);
+    if (operation.registration) port.registrations().done(*operation.registration);
+    RcConnection::Operations::remove(&operation);
+    give_operation(operation);
+    if (!operation.completion) return;
+    transport::Completion& done = *operation.completion;
+    done.error = operation.failed ? MPI_ERR_OTHER : MPI_SUCCESS;
+    done.next = nullptr;
+    *last_ended_ = &done;
+    last_ended_ = &done.next;
+}
+
+/// The queue is closed.
+void Rc::end_all(RcConnection& connection) {
+    for (auto* list : {&connection.issuing_, &connection.issued_})
+        while (RcOperation* const one = list->front()) {
+            one->failed = true;
+            end(*one);
+        }
+}
+
+/// Whoever is told may begin others.
+bool Rc::tell_ended() {
+    bool any = false;
+    while (transport::Completion* const first = ended_) {
+        ended_ = first->next;
+        if (!ended_) last_ended_ = &ended_;
+        first->done = any = true;
+        if (first->then) first->then(*first);
+    }
+    return any;
+}
+
+}  // namespace starling::ip

@@ -1,0 +1,251 @@
+#include "transport/network/rdma/rdma_ring.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <new>
+#include <utility>
+
+#include "base/config.h"
+#include "base/counter_start.h"
+#include "base/counters.h"
+#include "base/error.h"
+#include "base/live.h"
+#include "transport/network/rdma/rc_connection.h"
+
+namespace starling::ip {
+
+std::unique_ptr<RcRing> RcRing::make(RcPort& port) {
+    void* const pages = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (pages == MAP_FAILED) return nullptr;
+    std::unique_ptr<RcRing> made(new RcRing(port, static_cast<std::byte*>(pages)));
+    made->registration_ = port.registrations().hold(pages, kBytes);
+    return made->registration_ ? std::move(made) : nullptr;
+}
+
+RcRing::~RcRing() {
+    if (registration_ && !port_.forgotten()) port_.registrations().done(*registration_);
+    munmap(memory_, kBytes);
+}
+
+RcRingOffer RcRing::offer(bool noted) const {
+    return {reinterpret_cast<uint64_t>(memory_), registration_->memory.remote, noted};
+}
+
+RcRing::Frame RcRing::front() const {
+    const std::byte* const end = slot_end(taken_) - sizeof(RcSlotEnd);
+    auto* const trailer = reinterpret_cast<RcSlotEnd*>(const_cast<std::byte*>(end));
+    if (std::atomic_ref(trailer->stamp).load(std::memory_order_acquire) != lap(taken_)) return {};
+    const uint32_t bytes = std::min(trailer->bytes, kMost);
+    return {end - (bytes + 7) / 8 * 8, trailer};
+}
+
+void RcRing::point(const RcRingOffer& offer) {
+    there_ = offer;
+    written_ = credited_ = kCounterStart;
+    left = false;
+}
+
+verbs::Status RcRing::send(verbs::Queue& queue, uint32_t inline_bytes, const iovec* parts, int count, uint64_t bytes,
+                           uint32_t after, uint32_t consumed) {
+    if (bytes > kMost) return verbs::Status::too_long;
+    if (written_ - credited_ == kSlots) return verbs::Status::busy;
+    const auto length = static_cast<uint32_t>((bytes + 7) / 8 * 8 + sizeof(RcSlotEnd));
+    std::byte* const from = slot_end(written_) - length;
+    std::byte* to = from;
+    for (int i = 0; i < count; to += parts[i++].iov_len)
+        if (parts[i].iov_len) std::memcpy(to, parts[i].iov_base, parts[i].iov_len);
+    const RcSlotEnd end{after, consumed, static_cast<uint32_t>(bytes), lap(written_)};
+    std::memcpy(from + length - sizeof end, &end, sizeof end);
+    verbs::Queue::Transfer what;
+    what.memory = from;
+    what.local = length <= inline_bytes ? 0 : registration_->memory.local;
+    what.bytes = length;
+    what.address = there_.address + static_cast<uint64_t>(from - memory_);
+    what.remote = there_.key;
+    what.quiet = true;
+    const verbs::Status status = there_.noted ? queue.write_with_note(what, kWord) : queue.write(what);
+    if (status != verbs::Status::done) return status;
+    ++written_;
+    lent |= what.local != 0;
+    return status;
+}
+
+bool RcRing::credit(uint32_t consumed) {
+    if (written_ - consumed > written_ - credited_) return false;
+    credited_ = consumed;
+    return true;
+}
+
+// What connections do with them.
+
+namespace {
+constexpr uint32_t kLooks = 256;  ///< short frames of connections in line, between two looks whether a ring is worth its place
+}
+
+/// Offers one, in a greeting or by itself, if there is a place and memory for it. False: no place.
+bool Rc::grant_ring(RcConnection& connection, RcRingOffer& offer) {
+    if (connection.ring_in_ || connection.no_ring_ || rings_ >= static_cast<uint32_t>(live(config().max_direct))) return false;
+    connection.ring_in_ = RcRing::make(*connection.port_);
+    connection.no_ring_ = !connection.ring_in_;
+    if (connection.no_ring_) return clear_failure(), false;
+    starling::counters.verbs_rings = ++rings_;
+    offer = connection.ring_in_->offer(config().wait != Wait::poll);
+    return true;
+}
+
+// A frame that is being taken may lie in it.
+void Rc::drop_ring_in(RcConnection& connection) {
+    if (!connection.ring_in_) return;
+    starling::counters.verbs_rings = --rings_;
+    old_rings_.push_back(std::move(connection.ring_in_));
+}
+
+/// The owner offers one. False: it makes no sense.
+bool Rc::on_ring_offer(RcConnection& connection, const std::byte* data, uint32_t bytes) {
+    RcRingOffer offer;
+    if (bytes != sizeof(RcFrame) + sizeof offer) return false;
+    std::memcpy(&offer, data + sizeof(RcFrame), sizeof offer);
+    if (connection.ring_out_ && !connection.ring_out_->left) return false;
+    // What went to the last one has been written: its owner has heard of its end before he offered this.
+    if (!connection.ring_out_) connection.ring_out_ = RcRing::make(*connection.port_);
+    if (connection.ring_out_) return connection.ring_out_->point(offer), true;
+    clear_failure();
+    return on_ring_back(connection);
+}
+
+/// The owner wants it back, or has offered it in vain. The answer comes behind all that was written.
+bool Rc::on_ring_back(RcConnection& connection) {
+    if (connection.ring_out_) connection.ring_out_->left = true;
+    connection.owes_left_ = send_frame(connection, RcFrame::Kind::ring_left) == verbs::Status::busy;
+    return true;
+}
+
+/// All that was written has come.
+void Rc::on_ring_left(RcConnection& connection) {
+    connection.no_ring_ = connection.ring_in_ && !connection.ring_in_->leaving;
+    drop_ring_in(connection);
+    pass_on_place();
+}
+
+/// Before the last word: a queue that lingers tells nothing, and were the mirror gone by then, it would break and the word not be heard. So
+/// a write of nothing, behind all others, tells when the device is done with it. False: not yet; what is heard of the queue goes on.
+bool Rc::settle_ring(RcConnection& connection) {
+    RcRing* const ring = connection.ring_out_.get();
+    if (!ring || !ring->lent) return true;
+    RcOperation& mark = take_operation(connection, RcOperation::Kind::write);
+    verbs::Queue::Transfer what;
+    what.token = mark.token();
+    if (connection.queue_->write(what) != verbs::Status::done) return give_operation(mark), false;
+    ++mark.under_way;
+    connection.issued_.push_back(&mark);
+    return ring->lent = false;
+}
+
+bool Rc::send_by_ring(RcConnection& connection, const iovec* parts, int count) {
+    RcRing* const ring = connection.ring_out_.get();
+    if (!ring || ring->left || connection.owes_left_) return false;
+    RcRing* const back = connection.ring_in_.get();
+    const uint32_t taken = back ? back->taken() : 0;
+    uint64_t bytes = 0;
+    for (int i = 0; i < count; ++i) bytes += parts[i].iov_len;
+    const uint32_t inline_bytes = connection.port().facts().inline_bytes;
+    if (ring->send(*connection.queue_, inline_bytes, parts, count, bytes, connection.frames_out_, taken) != verbs::Status::done)
+        return false;
+    if (back) back->told = taken;
+    ++counters_.frames_by_ring;
+    starling::counters.messages_rc_ring += 1;
+    starling::counters.bytes_rc_ring += bytes;
+    return true;
+}
+
+/// What lies in the connection's ring and has its turn. Whether anything did.
+bool Rc::take_ring(RcConnection& connection) {
+    bool any = false;
+    for (uint32_t i = 0; connection.ring_in_ && i < RcRing::kSlots; ++i, any = true) {
+        RcRing* const ring = connection.ring_in_.get();
+        const RcRing::Frame frame = ring->front();
+        if (!frame.end || static_cast<int32_t>(frame.end->after - connection.frames_in_) > 0) break;
+        if (connection.state_ != Connection::State::open) break;
+        ++connection.short_frames_;
+        const uint32_t consumed = frame.end->consumed;
+        try {
+            const bool sane = frame.end->bytes <= RcRing::kMost &&
+                              (!connection.ring_out_ || connection.ring_out_->left || connection.ring_out_->credit(consumed));
+            if (!sane || !take_frame(connection, frame.data, frame.end->bytes)) refuse(connection);
+        } catch (const std::bad_alloc&) { broke(connection, "out of memory"); }
+        if (connection.ring_in_.get() == ring) ring->pop();
+    }
+    RcRing* const ring = connection.ring_in_.get();
+    if (ring && connection.queue_ && ring->taken() - ring->told >= RcRing::kSlots / 2 &&
+        send_frame(connection, RcFrame::Kind::consumed, ring->taken()) == verbs::Status::done)
+        ring->told = ring->taken();
+    return any;
+}
+
+bool Rc::poll_rings() {
+    if (rings_ == 0) return false;
+    bool any = false;
+    for (size_t i = 0; i < connections_.size(); ++i)
+        if (connections_[i]->ring_in_) any |= take_ring(*connections_[i]);
+    return any;
+}
+
+bool Rc::may_have_ring(const RcConnection& one) const {
+    return one.state_ == Connection::State::open && !one.ring_in_ && !one.finished_ && !one.no_ring_;
+}
+
+bool Rc::may_give_ring(const RcConnection& one) const {
+    return one.state_ == Connection::State::open && one.ring_in_ && !one.ring_in_->leaving && !one.finished_;
+}
+
+void Rc::ask_back(RcConnection& connection) {
+    connection.ring_in_->leaving = send_frame(connection, RcFrame::Kind::ring_back) == verbs::Status::done;
+    if (connection.ring_in_->leaving) ++starling::counters.verbs_rings_moved;
+}
+
+/// A short frame has come by its queue. It may have earned a ring, if need be in the place of one that carries less.
+void Rc::earn_ring(RcConnection& connection) {
+    ++connection.short_frames_;
+    if (!may_have_ring(connection)) return;
+    if (connection.short_frames_ < static_cast<uint64_t>(live(config().direct_threshold))) return;
+    if (rings_ < static_cast<uint32_t>(live(config().max_direct)))
+        return static_cast<void>(send_frame(connection, RcFrame::Kind::ring));
+    if (++in_line_ < kLooks) return;
+    in_line_ = 0;
+    RcConnection* least = nullptr;
+    for (auto& one : connections_)
+        if (one->ring_in_ && one->foreseen_ <= connection.foreseen_ && (!least || one->short_frames_ < least->short_frames_))
+            least = one.get();
+    if (least && may_give_ring(*least) && 2 * least->short_frames_ < connection.short_frames_) ask_back(*least);
+    for (auto& one : connections_) one->short_frames_ /= 2;
+}
+
+void Rc::foresee(RcConnection& connection, uint32_t messages) {
+    connection.foreseen_ = messages;
+    seek_ring(connection);
+}
+
+/// What a plan names needs to earn nothing: a free place, or that of one with less to come. Of several of these, of the one that has carried least.
+void Rc::seek_ring(RcConnection& connection) {
+    if (connection.foreseen_ == 0 || !may_have_ring(connection)) return;
+    if (rings_ < static_cast<uint32_t>(live(config().max_direct)))
+        return static_cast<void>(send_frame(connection, RcFrame::Kind::ring));
+    RcConnection* least = nullptr;
+    const auto worth = [](const RcConnection& one) { return std::pair(one.foreseen_, one.short_frames_); };
+    for (auto& one : connections_)
+        if (may_give_ring(*one) && (!least || worth(*one) < worth(*least))) least = one.get();
+    if (least && least->foreseen_ < connection.foreseen_) ask_back(*least);
+}
+
+/// A ring that was asked back has gone. Whom a plan names, the first of those without, has its place; else who earns it.
+void Rc::pass_on_place() {
+    RcConnection* most = nullptr;
+    for (auto& one : connections_)
+        if (one->foreseen_ > 0 && may_have_ring(*one) && (!most || one->foreseen_ > most->foreseen_)) most = one.get();
+    if (most) seek_ring(*most);
+}
+
+}  // namespace starling::ip

@@ -1,0 +1,323 @@
+// What a datagram does to a session: whose it is, what it acknowledges, what it brings.
+#include <algorithm>
+#include <cstring>
+
+#include "transport/network/session/session.h"
+
+namespace starling::ip {
+
+namespace {
+
+constexpr uint64_t kReorder = 3;            ///< datagrams that may overtake one before it counts as lost (RFC 5681's three)
+constexpr uint32_t kOwedMost = 32;          ///< datagrams that go unacknowledged at most
+constexpr uint64_t kOwedBytes = 64 * 1024;  ///< bytes over carriers, likewise
+constexpr uint8_t kSizeLosses = 12;         ///< long datagrams lost in a row, while short ones arrive: the path is narrower
+
+uint32_t cost_of(const Flown& flown) { return flown.length + kDatagramCost; }
+
+}  // namespace
+
+bool Session::receive(const Datagram& datagram, int path, Carrier* carrier, uint64_t now) {
+    if (dead_ || !right_incarnation(datagram, now)) {
+        ++outside_.counters.stale;
+        return false;
+    }
+    const DatagramHeader& header = datagram.header;
+    heard_at_ = now;
+    if (!carrier) last_path_ = static_cast<int8_t>(path);
+    bool hears_us = false;
+    if (header.target_epoch == epoch_) {
+        heard_us_ = true;
+        hears_us = take_acks(datagram, now);
+    }
+    if (header.number != 0) {
+        note_echo(header.number, datagram.stream_bytes == 0, now);
+        ++owed_.count;
+        want_ack(header.flags & datagram_flag::kAckNow || owed_.count >= kOwedMost ? now : now + (1 + header.hold) * kAckDelay);
+    }
+    if (hears_us)
+        deaf_since_ = 0;
+    else if (waiting() && deaf_since_ == 0)
+        deaf_since_ = now;
+    if (datagram.stream_bytes == 0) return true;
+    const bool taken = take_stream(datagram, carrier, now);
+    // An answer that went from within a delivery has acknowledged what was delivered by then, not what came behind it.
+    if (owed_.ack_at == 0 && in_.expected() > owed_.told)
+        want_ack(now + (carrier && carrier->by_device() ? kDeviceAckDelay : (1 + header.hold) * kAckDelay));
+    return taken;
+}
+
+// An answer names one datagram. A path that a probe came by is not tried again for long, so that is named whatever comes behind it; and
+// of two that come together each has an answer.
+void Session::note_echo(uint32_t number, bool probe, uint64_t now) {
+    const bool kept = owed_.echo != 0 && echo_probe_;
+    if (kept && !probe) return;
+    if (kept) flush_ack(now);
+    owed_.echo = number;
+    echo_probe_ = probe;
+    echo_at_ = now;
+}
+
+bool Session::take_stream(const Datagram& datagram, Carrier* carrier, uint64_t now) {
+    const DatagramHeader& header = datagram.header;
+    if (carrier) {
+        owed_.bytes += datagram.stream_bytes;
+        const bool much =
+            owed_.bytes >= (carrier->by_device() ? std::max(kOwedBytes, outside_.window / uint64_t{4}) : kOwedBytes);
+        const uint64_t delay = carrier->by_device() ? kDeviceAckDelay : std::max(kCarrierAckDelay, header.hold * kAckDelay);
+        want_ack(much || header.flags & datagram_flag::kAckNow ? now : now + delay);
+    }
+    switch (in_.accept(header.offset, datagram.stream, datagram.stream_bytes, *this)) {
+        case Reassembly::Result::in_order:
+            if (in_.has_holes()) want_ack(now);
+            if (!waiting()) deaf_since_ = 0;
+            return true;
+        case Reassembly::Result::early:
+            ++outside_.counters.out_of_order;
+            want_ack(now);
+            return true;
+        case Reassembly::Result::duplicate:
+            ++outside_.counters.duplicates;
+            owed_.twice = true;
+            want_ack(now);
+            // It repeats what we have: our acknowledgements do not arrive, this one or all.
+            if (deaf_since_ == 0) deaf_since_ = now;
+            return true;
+        case Reassembly::Result::beyond:
+            want_ack(now);
+            return true;
+        case Reassembly::Result::broken:
+            ++outside_.counters.malformed;
+            fail(Failure::broken);
+            return false;
+        case Reassembly::Result::stopped:
+            return true;
+    }
+    return true;
+}
+
+// A stream is named by its epoch, and one that begins anew takes a later one. So a datagram for, or from, a process
+// that is no more is told from the others; docs/network.md has the cases.
+bool Session::right_incarnation(const Datagram& datagram, uint64_t now) {
+    const DatagramHeader& header = datagram.header;
+    if (header.target_epoch != 0 && header.target_epoch != epoch_) {
+        // It speaks to an earlier stream of ours: say which one is there now. Only to what wants an answer, lest two such
+        // answers go back and forth.
+        if (header.target_epoch < epoch_ && (header.number != 0 || datagram.stream_bytes > 0)) want_ack(now);
+        return false;
+    }
+    if (header.epoch == peer_epoch_) return true;
+    if (header.epoch <= std::max(peer_epoch_, past_epoch_)) return false;
+    if (peer_epoch_ != 0) {
+        // Another process than the one that we sent to: what is on the way to that one is void.
+        fail(Failure::successor);
+        return false;
+    }
+    peer_epoch_ = header.epoch;
+    return true;
+}
+
+bool Session::release_to(uint64_t offset) {
+    if (offset <= buffer_.begin()) return false;
+    if (!lost_.empty()) lost_.remove({0, offset});
+    if (!sacked_.empty()) sacked_.remove({0, offset});
+    buffer_.release(offset);
+    return true;
+}
+
+bool Session::take_acks(const Datagram& datagram, uint64_t now) {
+    const DatagramHeader& header = datagram.header;
+    if (header.ack > next_) {
+        ++outside_.counters.malformed;
+        return false;
+    }
+    bool advanced = release_to(header.ack);
+    bool news = advanced;
+    for (int i = 0; i < header.ranges; ++i) {
+        const Range range{header.ack + datagram.ranges[i].start,
+                          header.ack + datagram.ranges[i].start + datagram.ranges[i].length};
+        if (range.end > next_) break;
+        if (range.start < buffer_.begin() || sacked_.covers(range)) continue;
+        sacked_.add(range);
+        news = true;
+    }
+    // An answer from within a delivery acknowledges what was delivered by then. What is known to lie behind it goes the same way:
+    // nothing of it is under way any more, so were the acknowledgement of the rest lost, nobody would ask for it.
+    if (!sacked_.empty() && sacked_.front().start <= buffer_.begin()) advanced |= release_to(sacked_.front().end);
+    if (header.flags & datagram_flag::kTwice) [[unlikely]]
+        lost_at_ = lost_before_;
+    limit_ = std::max(limit_, header.ack + uint64_t{header.window} * kWindowUnit);
+    // How far the answer speaks of single datagrams: beyond, one that is missing may only be left out of it.
+    told_end_ = header.flags & datagram_flag::kMoreRanges && header.ranges > 0
+                    ? header.ack + datagram.ranges[header.ranges - 1].start + datagram.ranges[header.ranges - 1].length
+                    : UINT64_MAX;
+    if (news) mark_arrived(repeats_ > 0 || !sacked_.empty());
+    if (advanced) carried_since_ = now;
+    const bool echoed = take_echo(header, now);
+    if (!flight_.empty()) find_losses(now);
+    flight_.trim();
+    for (Path& path : paths_)
+        if (path.backoff == 0 || path.in_flight == 0) path.quiet = false;
+    if (advanced && room_refused_) {
+        room_refused_ = false;
+        room_made_ = true;
+    }
+    if (buffer_.kept() == 0) waiting_since_ = 0;
+    return news || echoed;
+}
+
+// Takes what arrived out of the flight. Without repeats and holes the records are in the stream's order, and the first
+// that has not arrived ends the search.
+void Session::mark_arrived(bool everything) {
+    for (uint32_t n = flight_.first(); n != flight_.next(); ++n) {
+        Flown& flown = flight_[n];
+        if (!flown.in_flight || flown.length == 0) continue;
+        if (flown.end() <= buffer_.begin() || sacked_.covers({std::max(flown.offset, buffer_.begin()), flown.end()})) {
+            arrived(flown);
+        } else if (!everything) {
+            if (flown.offset >= buffer_.begin()) break;
+            // A long stretch on a carrier, acknowledged in part.
+            if (flown.via >= kFirstCarrier) {
+                flown.length = static_cast<uint32_t>(flown.end() - buffer_.begin());
+                flown.offset = buffer_.begin();
+            }
+            break;
+        }
+    }
+}
+
+void Session::arrived(Flown& flown) {
+    flown.in_flight = false;
+    repeats_ -= flown.repeat;
+    if (flown.via >= kFirstCarrier) {
+        --carried_;
+        return;
+    }
+    Path& path = paths_[flown.via];
+    path.window.acknowledged(flown.length, path.full);
+    path.in_flight -= cost_of(flown);
+    if (path.big_losses > 0) [[unlikely]]
+        note_arrival_of_size(path, flown.length);
+    // Which copy of repeated bytes arrived is not known.
+    if (!flown.repeat) {
+        path.best_order = std::max(path.best_order, flown.order);
+        path.backoff = 0;
+    }
+    if (path.in_flight < path.window.bytes() / 2) path.full = false;
+}
+
+// The number of a datagram that arrived tells its path and when it was sent, whatever way the answer took.
+bool Session::take_echo(const DatagramHeader& header, uint64_t now) {
+    if (header.echo == 0) return false;
+    answered_at_ = now;
+    if (carrier_question_ != 0 && static_cast<int32_t>(header.echo - carrier_question_) >= 0) question_carriers(now);
+    if (take_probe_answer(header, now)) return true;
+    Flown* const flown = flight_.find(header.echo);
+    if (!flown || flown->sent_at == 0 || flown->via >= kFirstCarrier) return false;
+    Path& path = paths_[flown->via];
+    answered(path, flown->sent_at, uint64_t{header.echo_delay} * kMicrosecond, now);
+    path.best_order = std::max(path.best_order, flown->order);
+    flown->sent_at = 0;  // one sample per datagram
+    if (flown->in_flight && flown->length == 0) {
+        path.small_arrived = true;
+        flown->in_flight = false;
+        path.in_flight -= cost_of(*flown);
+    }
+    return true;
+}
+
+bool Session::take_probe_answer(const DatagramHeader& header, uint64_t now) {
+    for (Path& path : paths_) {
+        if (path.probe_sent_at == 0 || path.probe != header.echo) continue;
+        answered(path, path.probe_sent_at, uint64_t{header.echo_delay} * kMicrosecond, now);
+        path.probe_sent_at = 0;
+        path.small_arrived = true;
+        return true;
+    }
+    return false;
+}
+
+// `held`: by the peer, before it answered.
+void Session::answered(Path& path, uint64_t sent_at, uint64_t held, uint64_t now) {
+    // A poll's time is taken at its beginning, and the datagram may have been sent, and answered, within it.
+    const uint64_t passed = now > sent_at ? now - sent_at : 0;
+    path.round_trip.sample(passed > held ? passed - held : 1);
+    path.backoff = 0;
+    path.suspended = false;
+}
+
+// A datagram is lost when later ones on its path have arrived: three of them, or any after a while (RFC 8985).
+void Session::find_losses(uint64_t now) {
+    loss_check_at_ = 0;
+    const bool one_path =
+        std::count_if(std::begin(paths_), std::end(paths_), [](const Path& path) { return path.in_flight > 0; }) == 1;
+    for (uint32_t n = flight_.first(); n != flight_.next(); ++n) {
+        Flown& flown = flight_[n];
+        if (!flown.in_flight || flown.via >= kFirstCarrier) continue;
+        const Path& path = paths_[flown.via];
+        if (flown.order >= path.best_order) {
+            if (one_path) break;
+            continue;
+        }
+        if (flown.end() > told_end_) continue;
+        const uint64_t time = std::max(path.round_trip.smoothed(), path.round_trip.latest());
+        const uint64_t late_at = flown.sent_at + time + time / 4 + kMillisecond / 4;
+        if (path.best_order - flown.order >= kReorder || late_at <= now) {
+            lose(flown, flown.length > 0);  // only the last question is answered, though all may have come
+            if (flown.length > 0) note_loss(now);
+        } else if (loss_check_at_ == 0 || late_at < loss_check_at_)
+            loss_check_at_ = late_at;
+    }
+    flight_.trim();
+}
+
+void Session::lose(Flown& flown, bool congestion) {
+    flown.in_flight = false;
+    repeats_ -= flown.repeat;
+    const Range range{std::max(flown.offset, buffer_.begin()), std::max(flown.end(), buffer_.begin())};
+    lost_.add(range);
+    if (flown.via >= kFirstCarrier) {
+        --carried_;
+        return;
+    }
+    Path& path = paths_[flown.via];
+    path.in_flight -= cost_of(flown);
+    if (congestion && path.quiet) {
+        path.window.collapse(path.next_order);
+        path.quiet = false;
+    } else if (congestion) {
+        path.window.lost(flown.order, path.next_order);
+    }
+    note_loss_of_size(path, flown.length);
+}
+
+/// Of a datagram with so many stream bytes.
+uint32_t Session::size_of_datagram(uint32_t length) const {
+    return length + static_cast<uint32_t>(sizeof(DatagramHeader)) + outside_.seal_bytes;
+}
+
+// As long as a lost one: the way takes that size.
+void Session::note_arrival_of_size(Path& path, uint32_t length) {
+    if (size_of_datagram(length) >= path.longest_lost)
+        path.big_losses = 0;
+    else
+        path.small_arrived = true;
+}
+
+// Of whatever size it is: the way may be narrower than the next size that would be tried from the longest one.
+void Session::note_loss_of_size(Path& path, uint32_t length) {
+    const uint32_t bytes = size_of_datagram(length);
+    if (bytes <= kLeastDatagram || bytes > path.datagram) return;
+    if (path.big_losses == 0) {
+        path.small_arrived = false;
+        path.longest_lost = 0;
+    }
+    path.longest_lost = std::max(path.longest_lost, bytes);
+    if (path.big_losses < kSizeLosses) ++path.big_losses;
+    if (path.big_losses < kSizeLosses || !path.small_arrived) return;
+    path.big_losses = 0;
+    path.datagram = next_smaller_datagram(path.longest_lost);
+    path.window.set_datagram(path.datagram);
+}
+
+}  // namespace starling::ip

@@ -1,0 +1,340 @@
+// The sending half of a session: what goes next, by which way, in what datagram.
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+#include "transport/network/session/session.h"
+
+namespace starling::ip {
+
+namespace {
+constexpr uint64_t kBesideMost = 1280;            ///< bytes that may go as a datagram while there is a connection,
+constexpr uint64_t kBesideAll = 2 * kBesideMost;  ///< with all that is not acknowledged
+constexpr uint8_t kBesideTimeouts = 3;            ///< in a row: then the connection carries all again
+}  // namespace
+
+/// The front of a datagram, with room for all that may follow.
+struct Session::Head {
+    DatagramHeader header;
+    std::byte more[sizeof(Introduction) + kMostRanges * sizeof(AckRange)];
+    uint32_t bytes;  ///< of header and what follows it
+};
+
+// What was lost goes first; else new bytes, as far as the peer takes them.
+Range Session::next_range() {
+    while (!lost_.empty()) {
+        Range range = lost_.front();
+        const Range gap = sacked_.first_gap({std::max(range.start, buffer_.begin()), std::max(range.end, buffer_.begin())});
+        if (gap.start < gap.end) return gap;
+        lost_.remove(range);
+    }
+    return {next_, std::max(next_, std::min(buffer_.end(), limit_))};
+}
+
+int Session::pick_carrier() const {
+    for (int i = 0; i < kMaxCarriers; ++i)
+        if (carriers_[i].carrier && !carriers_[i].busy && !carriers_[i].gone) return i;
+    return -1;
+}
+
+bool Session::carriers_serve() const {
+    if (carrier_count_ == 0) [[likely]]
+        return false;
+    return std::any_of(std::begin(carriers_), std::end(carriers_),
+                       [](const Attached& place) { return place.carrier && !place.gone; });
+}
+
+// While a connection lives it carries everything, however busy it is, but for the little that has nothing on the connection
+// before it: that arrives sooner as a datagram (not where the connection is a device's, too), and is sent again as one if it is lost.
+int Session::pick_path_beside(const Range& range) const {
+    const bool repeat = range.start < next_;
+    if (range.length() > kBesideMost || (!repeat && (carried_ > 0 || buffer_.kept() > kBesideAll))) return -1;
+    if (const int carrier = pick_carrier(); carrier >= 0 && carriers_[carrier].carrier->by_device()) return -1;
+    return first_path(
+        [](const Path& path) { return path.usable() && path.has_room() && path.backoff < kBesideTimeouts && path.proven(); });
+}
+
+/// Of those that are preferred, else of the others; -1: none fits.
+template <class Fits>
+int Session::first_path(Fits fits) const {
+    if (preferred_ > 0) [[unlikely]] {
+        for (int i = 0; i < kMaxAddresses; ++i)
+            if (paths_[i].preferred && fits(paths_[i])) return i;
+    }
+    for (int i = 0; i < kMaxAddresses; ++i)
+        if (fits(paths_[i])) return i;
+    return -1;
+}
+
+// The first path with room: the others are used when it is full, so each carries what it can. But what has a preferred path waits for
+// those: beside them the others are slow, and perhaps the same cable.
+int Session::pick_path() {
+    bool any = false, suspended = false;
+    const bool preferred = prefers();
+    for (int i = 0; i < kMaxAddresses; ++i) {
+        Path& path = paths_[i];
+        if (!path.present) continue;
+        suspended |= path.suspended;
+        if (path.suspended || path.preferred != preferred) continue;
+        any = true;
+        if (path.has_room()) return i;
+        path.full = true;
+    }
+    if (any || !suspended) return -1;
+    // None answers: then the one is as good as the other.
+    for (int i = 0; i < kMaxAddresses; ++i) paths_[i].suspended = false;
+    probe_at_ = 0;
+    return pick_path();
+}
+
+void Session::transmit(uint64_t now) {
+    if (dead_ || key_ == 0) return;
+    // What is refused is cut anew, or goes another way.
+    for (int attempt = 0; attempt < 4; ++attempt) {
+        refused_ = false;
+        try {
+            while (has_next() && send_next(now)) {}
+        } catch (const std::bad_alloc&) {
+            blocked_until_ = now + kMillisecond;  // as if the kernel had none
+        }
+        outside_.flush();
+        if (!refused_) break;
+    }
+    if (ack_due(now)) flush_ack(now);
+}
+
+bool Session::send_next(uint64_t now) {
+    const Range range = next_range();
+    if (range.start == range.end || flight_.full() || now < blocked_until_) return false;
+    if (carriers_serve()) {
+        const int beside = pick_path_beside(range);
+        if (beside >= 0) return send_datagram(beside, range, now);
+        const int carrier = pick_carrier();
+        return carrier >= 0 && send_frame(carrier, range, now);
+    }
+    const int path = pick_path();
+    return path >= 0 && send_datagram(path, range, now);
+}
+
+void Session::fill(Head& head, uint64_t offset, uint32_t stream_bytes, int most_ranges, uint32_t number, uint64_t now) {
+    DatagramHeader& header = head.header;
+    header.magic = DatagramHeader::kMagic;
+    header.version = DatagramHeader::kVersion;
+    header.flags = owed_.twice ? datagram_flag::kTwice : 0;
+    header.key = key_;
+    header.job = outside_.self.job;
+    header.rank = outside_.self.rank;
+    header.target_rank = peer.rank;
+    header.epoch = epoch_;
+    header.target_epoch = peer_epoch_;
+    header.offset = offset;
+    header.ack = in_.expected();
+    header.number = number;
+    header.echo = owed_.echo;
+    header.echo_delay = 0;
+    if (owed_.echo != 0 && now > echo_at_)
+        header.echo_delay = static_cast<uint32_t>(std::min<uint64_t>((now - echo_at_) / kMicrosecond, UINT32_MAX));
+    header.window = static_cast<uint16_t>(std::min<uint32_t>(in_.window() / kWindowUnit, UINT16_MAX));
+    header.ranges = 0;
+    header.hold = number != 0 || stream_bytes > 0 ? allow_hold(now) : 0;
+    head.bytes = sizeof header;
+    if (!heard_us_) [[unlikely]] {
+        header.flags |= datagram_flag::kIntroduce;
+        std::memcpy(head.more, &outside_.key, sizeof(Introduction));
+        head.bytes += sizeof(Introduction);
+    }
+    if (in_.has_holes()) [[unlikely]] {
+        AckRange ranges[kMostRanges];
+        bool more = false;
+        header.ranges = static_cast<uint8_t>(in_.ranges(ranges, most_ranges, more));
+        if (more) header.flags |= datagram_flag::kMoreRanges;
+        std::memcpy(reinterpret_cast<std::byte*>(&head) + head.bytes, ranges, header.ranges * sizeof(AckRange));
+        head.bytes += static_cast<uint32_t>(header.ranges * sizeof(AckRange));
+    }
+    header.bytes = head.bytes + stream_bytes;
+    // With this everything is acknowledged that was delivered by now.
+    owed_ = {};
+    owed_.told = in_.expected();
+}
+
+// An acknowledgement that has company wakes nobody by itself, which counts where processes share processors. Where little is lost little is
+// lost by waiting for it.
+uint8_t Session::allow_hold(uint64_t now) {
+    if (lost_at_ == 0) lost_at_ = now;
+    const auto units = static_cast<uint8_t>(std::min<uint64_t>((now - lost_at_) / (kHoldShare * kAckDelay), kMostHold));
+    hold_ = units * kAckDelay;
+    return units;
+}
+
+// Takes as many whole packets as there is room for, or a part of one that is longer than that.
+void Session::cut(Range& range, uint32_t room) {
+    if (range.length() > room)
+        range.end = buffer_.cut(range, room & ~(kGrain - 1), packet_hint_);
+    else if (range.end == buffer_.end())
+        packet_hint_ = range.end;
+}
+
+void Session::count_as_sent(Range range) {
+    if (range.start >= next_) {
+        next_ = range.end;
+        return;
+    }
+    lost_.remove(range);
+    ++outside_.counters.repeated;
+}
+
+bool Session::send_frame(int index, Range range, uint64_t now) {
+    Attached& place = carriers_[index];
+    const uint32_t room = std::min(place.carrier->frame_limit(), kMostFrame) - static_cast<uint32_t>(offsetof(Head, bytes));
+    cut(range, room);
+    iovec parts[Carrier::kMost];
+    const int count = 1 + buffer_.parts(range, parts + 1, Carrier::kMost - 1);
+    const Owed owed = owed_;
+    Head head;
+    fill(head, range.start, static_cast<uint32_t>(range.length()), kRangesWithData, 0, now);
+    parts[0] = {&head, head.bytes};
+    Carrier* const carrier = place.carrier;
+    const Sent sent = carrier->send(parts, count);
+    if (sent != Sent::done) {
+        owed_ = owed;
+        (sent == Sent::busy ? place.busy : place.gone) = true;
+        return true;  // there may be another way
+    }
+    const bool repeat = range.start < next_;
+    const uint8_t via = static_cast<uint8_t>(kFirstCarrier + index);
+    // Carriers keep order and lose nothing while they live: one record does for as long as no other way is used.
+    Flown* last = flight_.empty() ? nullptr : &flight_[flight_.next() - 1];
+    if (last && last->in_flight && last->via == via && last->end() == range.start && !repeat && last->length < (1u << 30)) {
+        last->length += static_cast<uint32_t>(range.length());
+    } else {
+        flight_.add() = {range.start, now, 0, static_cast<uint32_t>(range.length()), via, true, repeat, 0};
+        repeats_ += repeat;
+        if (carried_++ == 0) {
+            carried_since_ = now;
+            carrier_backoff_ = 0;
+        }
+    }
+    count_as_sent(range);
+    return true;
+}
+
+bool Session::send_datagram(int index, Range range, uint64_t now) {
+    Path& path = paths_[index];
+    uint32_t front =
+        outside_.seal_bytes + static_cast<uint32_t>(sizeof(DatagramHeader)) + (heard_us_ ? 0 : sizeof(Introduction));
+    if (in_.has_holes()) front += kRangesWithData * sizeof(AckRange);
+    cut(range, path.datagram - front);
+    iovec parts[Carrier::kMost];
+    const int count = 1 + buffer_.parts(range, parts + 1, Carrier::kMost - 1);
+
+    const bool repeat = range.start < next_;
+    if (path.in_flight == 0) path.since_ask = 0;
+    path.credit = false;
+    Flown& flown = flight_.add();
+    const uint32_t number = flight_.next() - 1;
+    flown = {range.start, now, path.next_order++, static_cast<uint32_t>(range.length()), static_cast<uint8_t>(index), true,
+             repeat,      0};
+    repeats_ += repeat;
+    count_as_sent(range);
+
+    Head head;
+    fill(head, range.start, flown.length, kRangesWithData, number, now);
+    parts[0] = {&head, head.bytes};
+    const uint32_t cost = flown.length + kDatagramCost;
+    path.in_flight += cost;
+    path.since_ask += cost;
+    path.last_sent = now;
+    // An acknowledgement is asked for four times per window, and when the window, or what the peer takes, is used up.
+    if (path.since_ask >= std::min<uint64_t>(path.window.bytes(), outside_.window) / 4 || repeat || next_ >= limit_) {
+        head.header.flags |= datagram_flag::kAckNow;
+        path.since_ask = 0;
+    }
+    outside_.send(*this, path.route, number, parts, count);
+    return true;
+}
+
+int Session::reply_path() const {
+    // The way it came by is known to work, for the peer at least.
+    if (last_path_ >= 0 && paths_[last_path_].present) return last_path_;
+    const int usable = first_path([](const Path& path) { return path.usable(); });
+    return usable >= 0 ? usable : first_path([](const Path& path) { return path.present; });
+}
+
+// By a device's connection, if there is one: it is not lost there, and costs no call of the system. What a datagram has asked, one answers.
+void Session::flush_ack(uint64_t now) {
+    if (owed_.ack_at == 0 || dead_ || key_ == 0) return;
+    const int path = reply_path();
+    const int carrier = carrier_count_ > 0 ? pick_carrier() : -1;
+    const bool by_device = carrier >= 0 && owed_.echo == 0 && carriers_[carrier].carrier->by_device();
+    if (carrier >= 0 && (by_device || path < 0) && acknowledge_by(carrier, now)) return;
+    if (path < 0) {
+        owed_.ack_at = now + kAckDelay;
+        return;
+    }
+    send_bare(path, false, now);
+    outside_.flush();
+}
+
+bool Session::acknowledge_by(int carrier, uint64_t now) {
+    const Owed owed = owed_;
+    Head head;
+    fill(head, next_, 0, kMostRanges, 0, now);
+    const iovec part{&head, head.bytes};
+    const Sent sent = carriers_[carrier].carrier->send(&part, 1);
+    if (sent == Sent::done) {
+        ++outside_.counters.acks_alone;
+        return true;
+    }
+    owed_ = owed;
+    (sent == Sent::busy ? carriers_[carrier].busy : carriers_[carrier].gone) = true;
+    return false;
+}
+
+// A datagram without stream bytes: an acknowledgement, or a probe, which wants one.
+void Session::send_bare(int index, bool probe, uint64_t now) {
+    Path& path = paths_[index];
+    uint32_t number = 0;
+    if (probe) {
+        if (flight_.full()) return;
+        Flown& flown = flight_.add();
+        number = flight_.next() - 1;
+        if (path.suspended) {
+            path.probe = number;
+            path.probe_sent_at = now;
+        } else {
+            flown = {next_, now, path.next_order++, 0, static_cast<uint8_t>(index), true, false, 0};
+            path.in_flight += kDatagramCost;
+            path.last_sent = now;
+        }
+    } else {
+        ++outside_.counters.acks_alone;
+    }
+    Head head;
+    fill(head, next_, 0, kMostRanges, number, now);
+    if (probe) head.header.flags |= datagram_flag::kAckNow;
+    const iovec part{&head, head.bytes};
+    outside_.send(*this, path.route, number, &part, 1);
+}
+
+void Session::refused(uint32_t number, Sent why, uint64_t now) {
+    Flown* const flown = flight_.find(number);
+    if (!flown || !flown->in_flight) return;
+    Path& path = paths_[flown->via];
+    refused_ = true;
+    if (why == Sent::too_long && path.datagram > kLeastDatagram) {
+        path.datagram = next_smaller_datagram(path.datagram);
+        path.window.set_datagram(path.datagram);
+    } else if (why == Sent::busy) {
+        blocked_until_ = now + kMillisecond;
+    } else {
+        // Rails tells when it works again; until then it is probed. If there is no other way, not again at once.
+        path.suspended = true;
+        probe_at_ = now + kProbeInterval;
+        if (std::none_of(std::begin(paths_), std::end(paths_), [](const Path& other) { return other.usable(); }))
+            blocked_until_ = now + kRefusedWait;
+    }
+    lose(*flown, why == Sent::busy);
+    flight_.trim();
+}
+
+}  // namespace starling::ip

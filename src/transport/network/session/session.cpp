@@ -1,0 +1,216 @@
+#include "transport/network/session/session.h"
+
+#include <algorithm>
+
+namespace starling::ip {
+
+namespace {
+/// What a peer takes that has not said how much; also the least that STARLING_IP_WINDOW may be.
+constexpr uint64_t kFirstLimit = 128 * 1024;
+constexpr uint64_t kNow = 1;  ///< a time that is past
+}  // namespace
+
+Session::Session(Outside& outside, Name its_name, uint64_t key, void* its_user)
+    : peer(its_name),
+      user(its_user),
+      outside_(outside),
+      key_(key),
+      epoch_(outside.new_epoch()),
+      buffer_(outside.slabs),
+      limit_(kFirstLimit),
+      in_(outside.window) {}
+
+bool Session::has_path() const {
+    return std::any_of(std::begin(paths_), std::end(paths_), [](const Path& path) { return path.present; });
+}
+
+void Session::set_path(int index, const Route& route, uint32_t datagram) {
+    Path& path = paths_[index];
+    datagram = std::clamp(datagram, kLeastDatagram, kMostDatagram);
+    if (path.present && path.route == route && path.datagram_most == datagram) return;
+    if (!path.present || !(path.route == route)) {
+        if (path.present && path.preferred) --preferred_;
+        // Numbers go on, lest a record of what was here before be taken for one of the new path.
+        const uint64_t order = path.next_order;
+        const uint64_t in_flight = path.in_flight;
+        path = Path{};
+        path.next_order = order;
+        path.best_order = order - 1;
+        path.in_flight = in_flight;
+        path.route = route;
+        path.present = true;
+        path.preferred = route.by_verbs();
+        if (path.preferred) {
+            ++preferred_;
+            path.suspended = true;
+            probe_at_ = kNow;
+        }
+    }
+    path.datagram = path.datagram_most = datagram;
+    path.window.set_datagram(datagram);
+    path.window.set_most(outside_.window);
+}
+
+void Session::remove_path(int index) {
+    if (!paths_[index].present) return;
+    paths_[index].present = false;
+    if (paths_[index].preferred) --preferred_;
+    if (last_path_ == index) last_path_ = -1;
+    give_up(static_cast<uint8_t>(index));
+}
+
+// Everything under way on a path or carrier is to be sent again.
+void Session::give_up(uint8_t via) {
+    for (uint32_t n = flight_.first(); n != flight_.next(); ++n) {
+        Flown& flown = flight_[n];
+        if (flown.in_flight && flown.via == via) lose(flown, false);
+    }
+    flight_.trim();
+}
+
+int Session::preferred_path() const {
+    for (int i = 0; i < kMaxAddresses; ++i)
+        if (paths_[i].preferred && paths_[i].usable()) return i;
+    return -1;
+}
+
+void Session::attach(Carrier& carrier) {
+    for (Attached& place : carriers_) {
+        if (place.carrier) continue;
+        place = {&carrier, false, false};
+        ++carrier_count_;
+        device_count_ = static_cast<uint8_t>(device_count_ + carrier.by_device());
+        return;
+    }
+}
+
+void Session::detach(Carrier& carrier) {
+    for (int i = 0; i < kMaxCarriers; ++i) {
+        if (carriers_[i].carrier != &carrier) continue;
+        carriers_[i] = {};
+        --carrier_count_;
+        device_count_ = static_cast<uint8_t>(device_count_ - carrier.by_device());
+        give_up(static_cast<uint8_t>(kFirstCarrier + i));
+        return;
+    }
+}
+
+void Session::writable(Carrier& carrier) {
+    for (Attached& place : carriers_)
+        if (place.carrier == &carrier) place.busy = false;
+}
+
+uint32_t Session::payload_limit() const {
+    uint32_t datagram = 0;
+    if (carrier_count_ > 0) return kMaxPayload;
+    const bool preferred = prefers();
+    for (const Path& path : paths_)
+        if (path.present && path.preferred == preferred && (datagram == 0 || path.datagram < datagram))
+            datagram = path.datagram;
+    if (datagram == 0) datagram = 1500 - 28;
+    // Room for an introduction and a few ranges, so that a full packet fits whatever else there is to say.
+    return (datagram - static_cast<uint32_t>(sizeof(DatagramHeader) + sizeof(Introduction) + sizeof(packet::Header)) -
+            kRangesWithData * static_cast<uint32_t>(sizeof(AckRange)) - outside_.seal_bytes) &
+           ~(kGrain - 1);
+}
+
+packet::Header* Session::refuse_room() {
+    room_refused_ = true;
+    return nullptr;
+}
+
+bool Session::take_room_made() {
+    const bool made = room_made_;
+    room_made_ = false;
+    return made;
+}
+
+bool Session::deliver(const packet::Header& header, const std::byte* payload) {
+    outside_.deliver(*this, header, payload);
+    ++outside_.counters.packets_received;
+    return !dead_;
+}
+
+uint64_t Session::silent_since() const { return std::max({waiting_since_, heard_at_, vouched_at_}); }
+
+uint64_t Session::stalled_since() const {
+    if (!waiting()) return 0;
+    return std::max(waiting_since_, heard_at_);
+}
+
+void Session::vouch(uint64_t now, bool looks) {
+    vouched_at_ = now;
+    if (!looks || !waiting()) return;
+    looked_at_ = now;
+    if (deaf_since_ == 0) deaf_since_ = now;
+}
+
+void Session::forgive(uint64_t away, uint64_t now) {
+    vouched_at_ = std::min(silent_since() + away, now);
+    if (deaf_since_ != 0) deaf_since_ = std::min(deaf_since_ + away, now);
+}
+
+uint64_t Session::round_trip() const {
+    uint64_t best = 0;
+    for (const Path& path : paths_) {
+        const uint64_t time = path.round_trip.smoothed();
+        if (path.present && time != 0 && (best == 0 || time < best)) best = time;
+    }
+    return best;
+}
+
+uint64_t Session::in_flight() const {
+    uint64_t sum = 0;
+    for (const Path& path : paths_) sum += path.in_flight;
+    return sum;
+}
+
+// The stream begins anew, for another incarnation of the peer.
+void Session::reset_sending() {
+    buffer_.clear(0);
+    flight_.clear();
+    sacked_.clear();
+    lost_.clear();
+    next_ = packet_hint_ = 0;
+    limit_ = kFirstLimit;
+    repeats_ = carried_ = carrier_question_ = 0;
+    loss_check_at_ = waiting_since_ = blocked_until_ = lost_at_ = lost_before_ = hold_ = 0;
+    heard_us_ = false;
+    for (Path& path : paths_) {
+        path.in_flight = 0;
+        path.backoff = 0;
+        path.suspended = path.quiet = false;
+        path.probe_sent_at = 0;
+        path.best_order = path.next_order - 1;
+    }
+    epoch_ = outside_.new_epoch();
+}
+
+void Session::close() {
+    dead_ = true;
+    reset_sending();
+    in_.clear();
+    probe_at_ = deaf_since_ = 0;
+    owed_ = {};
+    for (Attached& place : carriers_) place = {};
+    carrier_count_ = device_count_ = 0;
+}
+
+void Session::revive(uint64_t key, void* new_user) {
+    dead_ = false;
+    failure_ = Failure::none;
+    past_epoch_ = std::max(past_epoch_, peer_epoch_);
+    peer_epoch_ = 0;
+    key_ = key;
+    user = new_user;
+    heard_at_ = vouched_at_ = looked_at_ = 0;
+}
+
+void Session::fail(Failure why) {
+    if (dead_) return;
+    close();
+    failure_ = why;
+    outside_.unreachable(*this);
+}
+
+}  // namespace starling::ip

@@ -1,0 +1,346 @@
+// What open sockets carry: the session's frames, and pieces of streams.
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <iterator>
+#include <new>
+
+#include "transport/network/tcp/engine.h"
+#include "transport/network/tcp/socket.h"
+
+namespace starling::ip {
+
+namespace {
+
+/// A read takes so much at first, and the most when that was filled. A piece that follows is read in place, but what the
+/// read before has brought of it is copied: so not more than needed.
+constexpr size_t kFirstRead = 16 * 1024, kLongestRead = 128 * 1024;
+constexpr int kReadsAtOnce = 16;
+constexpr uint64_t kPumpBytes = 8u << 20;       ///< in one go, then others have their turn
+constexpr uint64_t kPackedBytes = 128 * 1024;   ///< longest piece of data that must be packed first
+constexpr uint64_t kShortestShare = 64 * 1024;  ///< a message is not cut finer for several sockets
+
+class SocketSink final : public FrameSink {
+  public:
+    SocketSink(TcpEngine& engine, TcpSocket& socket) : engine_(engine), socket_(socket) {}
+
+    bool frame(FrameKind kind, const std::byte* contents, size_t bytes) override {
+        if (kind == FrameKind::finish) return socket_.finishing = true;
+        if (kind == FrameKind::addresses) return engine_.take_addresses(*socket_.connection, contents, bytes) && alive();
+        ++engine_.counters.frames_received;
+        return engine_.upcalls.frame(*socket_.connection, contents, bytes) && alive();
+    }
+    std::byte* target(const Piece& piece, uint64_t done, uint64_t bytes) override {
+        return engine_.upcalls.target(*socket_.connection, piece, done, bytes);
+    }
+    void unpack(const Piece& piece, uint64_t done, const std::byte* data, uint64_t bytes) override {
+        engine_.upcalls.unpack(*socket_.connection, piece, done, data, bytes);
+    }
+    bool piece(const Piece& piece) override {
+        ++engine_.counters.pieces_received;
+        engine_.counters.piece_bytes_received += piece.bytes;
+        engine_.upcalls.piece(*socket_.connection, piece);
+        return alive();
+    }
+
+  private:
+    bool alive() const { return socket_.state == TcpSocket::State::open; }
+    TcpEngine& engine_;
+    TcpSocket& socket_;
+};
+
+size_t length(const iovec* parts, int count) {
+    size_t sum = 0;
+    for (int i = 0; i < count; ++i) sum += parts[i].iov_len;
+    return sum;
+}
+
+}  // namespace
+
+void TcpEngine::receive(TcpSocket& socket) {
+    if (!buffer) buffer = std::make_unique_for_overwrite<std::byte[]>(kLongestRead);
+    SocketSink sink(*this, socket);
+    socket.unread = false;
+    for (int i = 0; i < kReadsAtOnce && !socket.ended && !socket.doomed; ++i) {
+        iovec parts[FrameReader::kParts];
+        int count = 1;
+        if (socket.seal) [[unlikely]] {
+            const std::span<std::byte> into = socket.seal->in.room();
+            parts[0] = {into.data(), into.size()};
+        } else {
+            count = socket.reader.prepare(sink, buffer.get(), std::max(socket.read_bytes, kFirstRead), parts);
+        }
+        const size_t room = length(parts, count);
+        msghdr message{};
+        message.msg_iov = parts;
+        message.msg_iovlen = static_cast<size_t>(count);
+        const ssize_t n =
+            count == 1 ? recv(socket.fd, parts[0].iov_base, room, MSG_DONTWAIT) : recvmsg(socket.fd, &message, MSG_DONTWAIT);
+        if (n < 0) {
+            if (errno == EINTR) continue;
+            if (errno != EAGAIN && errno != EWOULDBLOCK)
+                doom(socket,
+                     std::string("connection with ") + print_address(socket.rail.remote, 0) + " lost: " + strerror(errno));
+            return;
+        }
+        if (n == 0) return at_end(socket);
+        anything = true;
+        ++counters.reads;
+        counters.bytes_received += static_cast<uint64_t>(n);
+        heat(socket);
+        const bool filled = static_cast<size_t>(n) == room;
+        socket.read_bytes = filled && count == 1 ? kLongestRead : kFirstRead;
+        const bool taken = socket.seal ? take_records(socket, sink, static_cast<size_t>(n))
+                                       : socket.reader.arrived(sink, static_cast<size_t>(n));
+        if (!taken) {
+            if (socket.state != TcpSocket::State::open || socket.doomed) return;
+            ++counters.strangers;
+            return doom(socket, std::string("connection with ") + print_address(socket.rail.remote, 0) +
+                                    (socket.seal ? " given up: what came was not sent so by the other side, or makes no sense"
+                                                 : " given up: what came makes no sense"));
+        }
+        if (!filled) return;  // more will be told by epoll, or found by the next read
+    }
+    if (socket.state == TcpSocket::State::open && !socket.ended && !socket.doomed) socket.unread = true;
+}
+
+void TcpEngine::at_end(TcpSocket& socket) {
+    // What was sent to a process that just closes may be lost, though its host has acknowledged it.
+    if (!socket.finishing || !socket.reader.at_boundary() || (socket.seal && !socket.seal->in.at_boundary()))
+        return doom(socket, std::string("connection with ") + print_address(socket.rail.remote, 0) +
+                                " lost: the other side has closed it");
+    socket.ended = true;
+    anything = true;
+    tell_ended(*socket.connection);
+}
+
+void TcpEngine::tell_ended(Connection& connection) {
+    ConnectionParts& of = parts(connection);
+    for (const TcpSocket* socket : of.sockets)
+        if (socket->state == TcpSocket::State::open && !socket->ended && !socket->doomed) return;
+    if (of.ended_told) return;
+    of.ended_told = true;
+    upcalls.ended(connection);
+}
+
+/// Writes what it can of the list. False if the socket is dead; then it will be buried.
+bool TcpEngine::write_parts(TcpSocket& socket, const iovec* list, int count, size_t& written) {
+    if (socket.seal) [[unlikely]]
+        return write_sealed(socket, list, count, written);
+    if (!send_parts(socket, list, count, written)) return false;
+    if (written < length(list, count)) block(socket);
+    return true;
+}
+
+/// What the kernel does not take at once it will tell of when it does.
+void TcpEngine::block(TcpSocket& socket) {
+    if (socket.blocked) return;
+    socket.blocked = true;
+    ++blocked;
+}
+
+bool TcpEngine::send_parts(TcpSocket& socket, const iovec* list, int count, size_t& written) {
+    msghdr message{};
+    message.msg_iov = const_cast<iovec*>(list);
+    message.msg_iovlen = static_cast<size_t>(count);
+    written = 0;
+    ssize_t n;
+    do n = sendmsg(socket.fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+    while (n < 0 && errno == EINTR);
+    if (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != ENOBUFS && errno != ENOMEM) {
+        doom(socket, std::string("connection with ") + print_address(socket.rail.remote, 0) + " lost: " + strerror(errno));
+        return false;
+    }
+    if (n > 0) {
+        written = static_cast<size_t>(n);
+        ++counters.writes;
+        counters.bytes_sent += written;
+        anything = true;
+    }
+    unsettle(socket);
+    return true;
+}
+
+Sent TcpEngine::write_frame(TcpSocket& socket, FrameKind kind, const iovec* contents, int count) {
+    if (socket.doomed || socket.blocked || socket.writer.busy()) return Sent::busy;
+    constexpr std::byte zeros[kFrameAlignment]{};
+    iovec list[Carrier::kMost + 2];
+    const size_t bytes = length(contents, count);
+    FramePrefix prefix{static_cast<uint32_t>(bytes), kind, 0, FramePrefix::kMark};
+    list[0] = {&prefix, sizeof prefix};
+    std::copy_n(contents, count, list + 1);
+    int all = count + 1;
+    if (const uint64_t padding = frame_padding(bytes)) list[all++] = {const_cast<std::byte*>(zeros), padding};
+    size_t written = 0;
+    if (!write_parts(socket, list, all, written) || written == 0) return Sent::busy;
+    if (!socket.blocked) return Sent::done;
+    try {
+        socket.writer.keep_tail(list, all, written);
+    } catch (const std::bad_alloc&) {
+        doom(socket, "out of memory");  // half a frame is out
+    }
+    return Sent::done;
+}
+
+Sent TcpEngine::send(Connection& connection, const iovec* contents, int count) {
+    if (connection.state_ != Connection::State::open || connection.finished_ || connection.doubted_) return Sent::gone;
+    ConnectionParts& of = parts(connection);
+    const Sent sent = of.primary ? write_frame(*of.primary, FrameKind::session, contents, count) : Sent::busy;
+    if (sent == Sent::busy)
+        of.room_wanted = true;
+    else
+        ++counters.frames_sent;
+    return sent;
+}
+
+/// Writes on what was begun. True if nothing of it is left.
+bool TcpEngine::write_begun(TcpSocket& socket) {
+    while (socket.writer.busy()) {
+        if (socket.blocked || socket.doomed) return false;
+        iovec list[FrameWriter::kParts];
+        const int count = socket.writer.gather(list);
+        size_t written = 0;
+        if (!write_parts(socket, list, count, written)) return false;
+        socket.writer.wrote(written);
+    }
+    return !socket.blocked && !socket.doomed;
+}
+
+void TcpEngine::on_writable(TcpSocket& socket) {
+    socket.blocked = false;
+    --blocked;
+    heat(socket);
+    size_t none = 0;
+    if (socket.seal && (!write_sealed(socket, nullptr, 0, none) || socket.blocked)) return;
+    if (!write_begun(socket)) return;
+    pump(*socket.connection);
+}
+
+/// The session's frames, and ours, go before pieces. Whether the socket that carries them can take more.
+bool TcpEngine::give_room(Connection& connection) {
+    ConnectionParts& of = parts(connection);
+    const auto can = [&] {
+        return connection.state_ == Connection::State::open && of.primary && !of.primary->blocked && !of.primary->doomed &&
+               !of.primary->writer.busy();
+    };
+    if (can() && of.addresses_wanted) tell_addresses(connection);
+    if (can() && of.room_wanted) {
+        of.room_wanted = false;
+        upcalls.room(connection);
+    }
+    return can();
+}
+
+void TcpEngine::pump(Connection& connection) {
+    ConnectionParts& of = parts(connection);
+    uint64_t budget = kPumpBytes;
+    if (connection.finished_) {
+        give_room(connection);
+        for (TcpSocket* socket : of.sockets)
+            if (socket->state == TcpSocket::State::open) write_begun(*socket);
+        return try_shutdown(connection);
+    }
+    give_room(connection);
+    for (size_t i = 0; i < of.sockets.size(); ++i) {
+        TcpSocket& socket = *of.sockets[i];
+        if (socket.state != TcpSocket::State::open) continue;
+        while (write_begun(socket)) {
+            if (&socket == of.primary && of.room_wanted && !give_room(connection)) break;
+            if (connection.doubted_) break;
+            if (budget == 0) {
+                if (!of.to_pump) to_pump.push_back(&connection);
+                of.to_pump = true;
+                next_event = 0;
+                return;
+            }
+            if (!begin_next_piece(connection, socket)) return;
+            budget -= std::min(budget, options.piece_bytes);
+        }
+    }
+}
+
+/// False if no stream has work.
+bool TcpEngine::begin_next_piece(Connection& connection, TcpSocket& socket) {
+    ConnectionParts& of = parts(connection);
+    OutStream* stream = of.working.front();
+    if (!stream) {
+        socket.packed.reset();
+        return false;
+    }
+    const OutStream::Source& source = stream->source();
+    uint64_t most = std::min(options.piece_bytes, kLongestPiece);
+    const auto sockets_open = static_cast<uint64_t>(std::count_if(
+        of.sockets.begin(), of.sockets.end(), [](const TcpSocket* one) { return one->state == TcpSocket::State::open; }));
+    if (sockets_open > 1) {
+        const uint64_t share = (stream->waiting_bytes() / sockets_open + 4095) & ~uint64_t{4095};
+        most = std::min(most, std::max(share, kShortestShare));
+    }
+    if (!source.memory) most = std::min(most, kPackedBytes);
+    const StreamRange range = stream->take(socket.path, most);
+    const std::byte* data = source.memory + range.begin;
+    if (!source.memory) {
+        if (!socket.packed) socket.packed = std::make_unique_for_overwrite<std::byte[]>(kPackedBytes);
+        source.pack(source.user, range.begin, socket.packed.get(), range.bytes());
+        data = socket.packed.get();
+    }
+    socket.writer.begin_piece(*stream, range, data);
+    ++counters.pieces_sent;
+    counters.piece_bytes_sent += range.bytes();
+    StreamList::remove(stream);
+    (stream->has_work() ? of.working : of.waiting).push_back(stream);
+    return true;
+}
+
+void TcpEngine::add_stream(Connection& connection, OutStream& stream) {
+    stream.connection = &connection;
+    ConnectionParts& of = parts(connection);
+    if (connection.state_ != Connection::State::open || connection.finished_ || connection.doubted_) {
+        of.waiting.push_back(&stream);
+        upcalls.stranded(stream);
+        return;
+    }
+    (stream.has_work() ? of.working : of.waiting).push_back(&stream);
+    pump(connection);
+}
+
+void TcpEngine::remove_stream(OutStream& stream, bool confirmed) {
+    stream.hook.unlink();
+    if (!stream.connection) return;
+    for (TcpSocket* socket : parts(*static_cast<Connection*>(stream.connection)).sockets) {
+        if (socket->writer.stream() != &stream) continue;
+        if (confirmed)
+            socket->writer.empty_piece();
+        else
+            doom(*socket, "a message that was being sent was given up");
+    }
+    stream.connection = nullptr;
+}
+
+void TcpEngine::strand(Connection& connection) {
+    ConnectionParts& of = parts(connection);
+    ip::strand(of.working, of.waiting, connection.state_ != Connection::State::open, upcalls);
+}
+
+void TcpEngine::finish(Connection& connection) {
+    if (connection.state_ != Connection::State::open || connection.finished_) return;
+    connection.finished_ = true;
+    parts(connection).redial_at = UINT64_MAX;
+    strand(connection);
+    try_shutdown(connection);
+}
+
+void TcpEngine::try_shutdown(Connection& connection) {
+    std::byte zeros[kFinishBytes]{};
+    const iovec contents{zeros, sizeof zeros};
+    for (TcpSocket* socket : parts(connection).sockets) {
+        if (socket->state != TcpSocket::State::open || socket->shut || socket->doomed) continue;
+        if (!socket->finish_said) socket->finish_said = write_frame(*socket, FrameKind::finish, &contents, 1) == Sent::done;
+        if (!socket->finish_said || socket->writer.busy() || socket->blocked) continue;
+        socket->shut = true;
+        shutdown(socket->fd, SHUT_WR);
+    }
+}
+
+}  // namespace starling::ip

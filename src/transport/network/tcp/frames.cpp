@@ -1,0 +1,225 @@
+#include "transport/network/tcp/frames.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace starling::ip {
+
+namespace {
+
+constexpr std::byte kZeros[4096]{};
+static_assert(sizeof kZeros >= kFrameAlignment);
+/// Behind a piece: room for the head of the next frame and small ones, not so much that the next piece is copied.
+constexpr size_t kBehindPiece = 4096;
+
+bool plausible(const FramePrefix& prefix) {
+    if (prefix.mark != FramePrefix::kMark || prefix.bytes == 0) return false;
+    switch (prefix.kind) {
+        case FrameKind::session:
+            return prefix.bytes <= kTcpFrame;
+        case FrameKind::piece:
+            return prefix.bytes > sizeof(PieceHead) && prefix.bytes <= sizeof(PieceHead) + kLongestPiece;
+        case FrameKind::addresses:
+            return prefix.bytes <= 4 * kOfferedAddresses && prefix.bytes % 4 == 0;
+        case FrameKind::finish:
+            return prefix.bytes == kFinishBytes;
+    }
+    return false;
+}
+
+}  // namespace
+
+int FrameReader::prepare(FrameSink& sink, std::byte* buffer, size_t bytes, iovec (&parts)[kParts]) {
+    buffer_ = buffer;
+    direct_ = 0;
+    into_ = Into::buffer;
+    if (in_piece()) {
+        const uint64_t rest = piece_.bytes - done_;
+        if (std::byte* target = sink.target(piece_, done_, rest)) {
+            into_ = Into::piece;
+            parts[0] = {target, rest};
+            parts[1] = {scratch_, padding_};
+            parts[2] = {buffer, std::min(bytes, kBehindPiece)};
+            direct_ = rest + padding_;
+            return 3;
+        }
+        buffer_ += -(rest + padding_) % kFrameAlignment;  // so that the next frame lies aligned
+        parts[0] = {buffer_, bytes - static_cast<size_t>(buffer_ - buffer)};
+        return 1;
+    }
+    if (whole_ > 0) {
+        into_ = Into::frame;
+        direct_ = whole_ - kept_bytes_;
+        parts[0] = {rest_.get() + kept_bytes_, direct_};
+        parts[1] = {buffer, bytes};
+        return 2;
+    }
+    if (padding_ > 0) buffer_ += kFrameAlignment - padding_;
+    // The head's beginning, a few bytes, moves to where its rest goes.
+    std::memcpy(buffer_, start_, kept_bytes_);
+    parts[0] = {buffer_ + kept_bytes_, bytes - static_cast<size_t>(buffer_ - buffer) - kept_bytes_};
+    return 1;
+}
+
+bool FrameReader::arrived(FrameSink& sink, size_t bytes) {
+    const size_t direct = std::min(bytes, direct_);
+    const size_t behind = bytes - direct;
+    switch (into_) {
+        case Into::piece: {
+            const auto data = std::min<uint64_t>(direct, piece_.bytes - done_);
+            done_ += data;
+            padding_ -= static_cast<uint32_t>(direct - data);
+            if (done_ == piece_.bytes && data > 0 && !sink.piece(piece_)) return false;
+            return behind == 0 || parse(sink, buffer_, behind);
+        }
+        case Into::frame: {
+            kept_bytes_ += static_cast<uint32_t>(direct);
+            if (kept_bytes_ < whole_) return true;
+            FramePrefix prefix;
+            std::memcpy(&prefix, rest_.get(), sizeof prefix);
+            const std::unique_ptr<std::byte[]> frame = std::move(rest_);
+            kept_bytes_ = whole_ = 0;
+            if (!sink.frame(prefix.kind, frame.get() + sizeof prefix, prefix.bytes)) return false;
+            return behind == 0 || parse(sink, buffer_, behind);
+        }
+        case Into::buffer:
+            break;
+    }
+    const size_t whole = bytes + kept_bytes_;
+    kept_bytes_ = 0;
+    return parse(sink, buffer_, whole);
+}
+
+bool FrameReader::parse(FrameSink& sink, const std::byte* data, size_t bytes) {
+    while (bytes > 0) {
+        if (in_piece()) {
+            if (!take_piece(sink, data, bytes)) return false;
+        } else if (padding_ > 0) {
+            const auto skipped = std::min<size_t>(padding_, bytes);
+            padding_ -= static_cast<uint32_t>(skipped);
+            data += skipped, bytes -= skipped;
+        } else {
+            if (!parse_frame(sink, data, bytes)) return false;
+            if (kept_bytes_ > 0) return true;
+        }
+    }
+    return true;
+}
+
+bool FrameReader::parse_frame(FrameSink& sink, const std::byte*& data, size_t& bytes) {
+    FramePrefix prefix;
+    if (bytes < sizeof prefix) {
+        keep(data, bytes, 0);
+        return true;
+    }
+    std::memcpy(&prefix, data, sizeof prefix);
+    if (!plausible(prefix)) return false;
+    if (prefix.kind == FrameKind::piece) return begin_piece(sink, prefix, data, bytes);
+    const size_t whole = sizeof prefix + prefix.bytes + frame_padding(prefix.bytes);
+    if (bytes < whole) {
+        keep(data, bytes, whole);
+        return true;
+    }
+    const std::byte* contents = data + sizeof prefix;
+    data += whole, bytes -= whole;
+    return sink.frame(prefix.kind, contents, prefix.bytes);
+}
+
+bool FrameReader::begin_piece(FrameSink& sink, const FramePrefix& prefix, const std::byte*& data, size_t& bytes) {
+    if (bytes < kPieceStart) {
+        keep(data, bytes, 0);
+        return true;
+    }
+    PieceHead head;
+    std::memcpy(&head, data + sizeof prefix, sizeof head);
+    const uint64_t length = prefix.bytes - sizeof head;
+    if (head.offset + length < head.offset) return false;
+    piece_ = {head.serial, head.generation, head.offset, length};
+    done_ = 0;
+    padding_ = static_cast<uint32_t>(frame_padding(prefix.bytes));
+    data += kPieceStart, bytes -= kPieceStart;
+    return bytes == 0 || take_piece(sink, data, bytes);
+}
+
+bool FrameReader::take_piece(FrameSink& sink, const std::byte*& data, size_t& bytes) {
+    const uint64_t part = std::min<uint64_t>(bytes, piece_.bytes - done_);
+    if (std::byte* target = sink.target(piece_, done_, part))
+        std::memcpy(target, data, part);
+    else
+        sink.unpack(piece_, done_, data, part);
+    done_ += part;
+    data += part, bytes -= part;
+    return in_piece() || sink.piece(piece_);
+}
+
+void FrameReader::keep(const std::byte* data, size_t bytes, size_t whole) {
+    if (whole > 0) rest_ = std::make_unique_for_overwrite<std::byte[]>(whole);
+    std::memcpy(whole > 0 ? rest_.get() : start_, data, bytes);
+    kept_bytes_ = static_cast<uint32_t>(bytes);
+    whole_ = static_cast<uint32_t>(whole);
+}
+
+void FrameWriter::begin_piece(const OutStream& stream, StreamRange range, const std::byte* data) {
+    const FramePrefix prefix{static_cast<uint32_t>(sizeof(PieceHead) + range.bytes()), FrameKind::piece, 0, FramePrefix::kMark};
+    const PieceHead head{stream.source().serial, stream.source().generation, range.begin};
+    std::memcpy(head_, &prefix, sizeof prefix);
+    std::memcpy(head_ + sizeof prefix, &head, sizeof head);
+    stream_ = &stream;
+    data_ = data;
+    data_bytes_ = range.bytes();
+    piece_total_ = kPieceStart + data_bytes_ + frame_padding(data_bytes_);
+    piece_done_ = 0;
+}
+
+void FrameWriter::empty_piece() {
+    stream_ = nullptr;
+    data_ = nullptr;
+}
+
+void FrameWriter::keep_tail(const iovec* parts, int count, size_t taken) {
+    tail_.clear();
+    tail_at_ = 0;
+    for (int i = 0; i < count; ++i) {
+        const size_t skip = std::min(taken, parts[i].iov_len);
+        taken -= skip;
+        const auto* base = static_cast<const std::byte*>(parts[i].iov_base);
+        tail_.insert(tail_.end(), base + skip, base + parts[i].iov_len);
+    }
+}
+
+int FrameWriter::gather(iovec (&parts)[kParts]) const {
+    if (tail_at_ < tail_.size()) {
+        parts[0] = {const_cast<std::byte*>(tail_.data()) + tail_at_, tail_.size() - tail_at_};
+        return 1;
+    }
+    int count = 0;
+    uint64_t skip = piece_done_;
+    const auto add = [&](const std::byte* base, uint64_t bytes) {
+        const uint64_t skipped = std::min(skip, bytes);
+        skip -= skipped;
+        if (skipped < bytes) parts[count++] = {const_cast<std::byte*>(base) + skipped, bytes - skipped};
+    };
+    if (piece_left() == 0) return 0;
+    add(head_, kPieceStart);
+    if (!data_) {
+        const uint64_t rest = piece_total_ - kPieceStart - skip;
+        if (rest > 0) parts[count++] = {const_cast<std::byte*>(kZeros), std::min<uint64_t>(rest, sizeof kZeros)};
+        return count;
+    }
+    add(data_, data_bytes_);
+    add(kZeros, frame_padding(data_bytes_));
+    return count;
+}
+
+void FrameWriter::wrote(size_t bytes) {
+    if (tail_at_ < tail_.size()) {
+        tail_at_ += bytes;
+        if (tail_at_ < tail_.size()) return;
+        tail_at_ = 0;
+        tail_ = {};  // an idle socket holds no memory
+        return;
+    }
+    piece_done_ += bytes;
+}
+
+}  // namespace starling::ip

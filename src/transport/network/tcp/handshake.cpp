@@ -1,0 +1,57 @@
+#include "transport/network/tcp/handshake.h"
+
+#include <cstdio>
+#include <cstring>
+
+#include "base/random.h"
+#include "base/state.h"
+
+namespace starling::ip {
+
+GreetingSalt draw_greeting_salt() {
+    GreetingSalt salt;
+    draw_random(salt.bytes, sizeof salt.bytes);
+    return salt;
+}
+
+GreetingKeys keys_of(const Cipher& cipher, const SealKey& pair, const SealedHello& hello, const SealedWelcome& welcome) {
+    const Bytes texts[] = {bytes_of(hello), bytes_of(welcome.welcome), bytes_of(welcome.salt)};
+    const auto make = [&](const char* purpose) { return cipher.derive(bytes_of(pair), purpose, texts); };
+    const auto prove = [&](const char* purpose) {
+        GreetingProof proof;
+        std::memcpy(proof.bytes, make(purpose).bytes, sizeof proof.bytes);
+        return proof;
+    };
+    return {make("starling tcp caller"), make("starling tcp listener"), prove("starling tcp caller's proof"),
+            prove("starling tcp listener's proof")};
+}
+
+Greeting judge(const Hello& hello, const ProcessId& self, uint64_t key, uint16_t version) {
+    if (hello.magic != Hello::kMagic) return Greeting::stranger;
+    if (hello.version != version) return Greeting::other_version;
+    const bool for_us = hello.target_job == self.job && hello.target_rank == self.rank && hello.key == key;
+    return for_us ? Greeting::fits : Greeting::stranger;
+}
+
+const char* refusal(const Welcome& welcome, uint64_t own_key, uint16_t version) {
+    if (welcome.magic != Welcome::kMagic) return "something other than Starling answered";
+    switch (welcome.answer) {
+        case Answer::welcome:
+            break;
+        case Answer::wrong_version: {
+            STARLING_STATE static char text[96];
+            std::snprintf(text, sizeof text, "it speaks version %u of the connection protocol and this process version %u",
+                          welcome.version, version);
+            return text;
+        }
+        case Answer::not_expected:
+            return "it does not expect this connection any more";
+        case Answer::too_many:
+            return "it has no room for another socket";
+        default:
+            return "its answer makes no sense";
+    }
+    return welcome.key == own_key ? nullptr : "another process answered";
+}
+
+}  // namespace starling::ip

@@ -1,0 +1,185 @@
+// Whether what was sent over a connection arrives: sockets whose other end is gone, and connections that stall. The kernel
+// repeats what is lost by a clock of its own, a fifth of a second on most machines; a session does so after a round trip.
+// So a connection that stalls or loses much hands back all it has, and is not used until it has proved itself.
+#include <algorithm>
+
+#include "transport/network/session/session.h"
+#include "transport/network/tcp/engine.h"
+#include "transport/network/tcp/socket.h"
+
+namespace starling::ip {
+
+namespace {
+
+constexpr uint64_t kHealthNs = 250'000'000;
+constexpr uint64_t kStreamLookNs = 2'000'000;  ///< while streams wait for what a socket has taken
+constexpr uint64_t kDoubtLookNs = 50'000'000;  ///< at what is still under way in doubt
+constexpr uint64_t kLongestDoubt = 16;         ///< times the first
+constexpr uint64_t kForgiven = 8;              ///< trusted for so many times as long as it was doubted: it begins anew
+/// The patience while the kernel repeats what was lost: that a repetition was lost, too, it finds out by its slow clock alone.
+constexpr uint64_t kRepairPatienceNs = 6'000'000;
+/// Repeated segments of those sent that are too many: datagrams do better, unless the way is merely full, when a round
+/// trip takes much longer than it can.
+constexpr uint64_t kRepeatedMost = 2, kRepeatedShare = 1000, kFullWay = 4;
+
+bool carries_streams(ConnectionParts& of) { return !of.working.empty() || !of.waiting.empty(); }
+
+}  // namespace
+
+Health TcpEngine::ask_kernel(const TcpSocket& socket) const {
+    return (options.examine ? options.examine : examine)(socket.fd, options.silence_limit_ns);
+}
+
+/// Something was written: it will be looked whether it arrives.
+void TcpEngine::unsettle(TcpSocket& socket) {
+    const uint64_t look = now + (carries_streams(parts(*socket.connection)) ? kStreamLookNs : kHealthNs);
+    if (!socket.unsettled) {
+        socket.unsettled = true;
+        socket.acked_at = now;
+        socket.asked_at = 0;
+        socket.deadline = look;
+    }
+    socket.deadline = std::min(socket.deadline, look);
+    arm(socket.deadline);
+}
+
+void TcpEngine::watch_socket(TcpSocket& socket) {
+    if (!socket.unsettled) return;
+    if (now >= socket.deadline) look_at_health(socket);
+    if (socket.unsettled) arm(socket.deadline);
+}
+
+void TcpEngine::look_at_health(TcpSocket& socket) {
+    Connection& connection = *socket.connection;
+    const Health health = ask_kernel(socket);
+    socket.unsettled = health.outstanding || health.unsent;
+    socket.deadline = now + kHealthNs;
+    if (health.silent)
+        return doom(socket, std::string("no answer from ") + print_address(socket.rail.remote, 0) +
+                                " to what was sent: its host, or the network to it, is down");
+    if (connection.doubted_ || connection.finished_ || !carries_streams(parts(connection))) return;
+    if (loses_much(socket, health) || is_stuck(socket, health)) return doubt(connection);
+    // One that does not answer computes, perhaps: it is looked at less often, but never so seldom that who sleeps from one
+    // look to the next would be taken for one that has been away.
+    const uint64_t asked_for = socket.asked_at != 0 ? now - socket.asked_at : 0;
+    socket.deadline = now + std::clamp(asked_for, kStreamLookNs, kAwayNs / 2);
+}
+
+/// This process has not looked for a while: it was stopped, perhaps. What was answered meanwhile says nothing of what has
+/// come since, so a connection is looked at and asked after anew before it is taken for stuck.
+void TcpEngine::come_back() {
+    back_at = now;
+    for (auto& socket : sockets) {
+        socket->asked_at = 0;
+        socket->acked_at = now;
+    }
+}
+
+bool TcpEngine::loses_much(const TcpSocket& socket, const Health& health) const {
+    const uint64_t repeated = health.repeated - socket.repeated_before, sent = health.sent - socket.sent_before;
+    return repeated >= kRepeatedMost && repeated * kRepeatedShare > sent &&
+           health.round_trip < kFullWay * health.least_round_trip;
+}
+
+/// Nothing more arrives at the peer's host, and the peer looks at its sockets: it would have taken what came.
+bool TcpEngine::is_stuck(TcpSocket& socket, const Health& health) {
+    if (!health.unacknowledged || health.acked != socket.acked) {
+        socket.acked = health.acked;
+        socket.acked_at = now;
+        socket.asked_at = 0;
+        return false;
+    }
+    // The session's round trip: the kernel's has acknowledgements in it that its peer held back.
+    const Session* const session = socket.connection->session;
+    const uint64_t patience = (health.repairs ? std::min(options.patience_ns, kRepairPatienceNs) : options.patience_ns) +
+                              (session ? 2 * session->round_trip() : 0);
+    const uint64_t silent = now - socket.acked_at;
+    if (silent >= patience && health.timed_out) return true;
+    if (silent < patience / 2 || !session || !upcalls.ask) return false;
+    if (socket.asked_at == 0) {
+        socket.asked_at = now;
+        upcalls.ask(*socket.connection);
+    }
+    if (session->answered_at() <= socket.asked_at) return false;
+    // Who comes back after a pause answers a datagram first, and reads the connection then.
+    if (socket.answered_at < socket.asked_at) socket.answered_at = now;
+    return silent >= patience && now - socket.answered_at >= patience / 2;
+}
+
+/// The session asks about its frames, since the peer has answered a question and not got them.
+bool TcpEngine::stalls(Connection& connection) {
+    if (back_at != 0 && now - back_at < kAwayNs) return false;  // what is asked now was answered before
+    ConnectionParts& of = parts(connection);
+    if (connection.doubted_ || !of.primary) return connection.doubted_;
+    TcpSocket& socket = *of.primary;
+    const Health health = ask_kernel(socket);
+    const bool as_before = socket.asked_at != 0 && health.acked == socket.acked && now - socket.asked_at > options.patience_ns;
+    if (health.acked != socket.acked || socket.asked_at == 0) socket.asked_at = now;
+    if (!health.unacknowledged) socket.asked_at = 0;
+    socket.acked = health.acked;
+    // What has come to its host the peer will find; and what moves is slow and not stuck.
+    if (!health.unacknowledged || !(as_before || health.timed_out)) return false;
+    doubt(connection);
+    return true;
+}
+
+/// Takes back what its sockets have of streams: it may not arrive for long. Frames are the session's to repeat.
+void TcpEngine::doubt(Connection& connection) {
+    ConnectionParts& of = parts(connection);
+    if (connection.doubted_ || connection.state_ != Connection::State::open) return;
+    if (of.doubt == 0 || now - of.trusted_since > kForgiven * of.doubt)
+        of.doubt = options.doubt_ns;
+    else
+        of.doubt = std::min(2 * of.doubt, kLongestDoubt * options.doubt_ns);
+    connection.doubted_ = true;
+    of.doubt_ends = now + of.doubt;
+    arm(of.doubt_ends);
+    ++counters.doubted;
+    if (upcalls.doubted) upcalls.doubted(connection);
+    for (const TcpSocket* socket : of.sockets)
+        for (StreamList* list : {&of.working, &of.waiting})
+            for (OutStream* stream = list->front(); stream; stream = list->next(stream)) stream->lose(socket->path);
+    strand(connection);
+}
+
+void TcpEngine::watch_doubt(Connection& connection) {
+    ConnectionParts& of = parts(connection);
+    if (!connection.doubted_ || connection.state_ != Connection::State::open) return;
+    if (now >= of.doubt_ends) {
+        if (has_delivered(of)) return trust(connection);
+        of.doubt_ends = now + kDoubtLookNs;
+    }
+    arm(of.doubt_ends);
+}
+
+bool TcpEngine::has_delivered(const ConnectionParts& of) const {
+    return std::all_of(of.sockets.begin(), of.sockets.end(), [&](const TcpSocket* socket) {
+        if (socket->state != TcpSocket::State::open) return true;
+        const Health health = ask_kernel(*socket);
+        return !health.unacknowledged && !health.unsent && !socket->writer.busy();
+    });
+}
+
+void TcpEngine::trust(Connection& connection) {
+    ConnectionParts& of = parts(connection);
+    connection.doubted_ = false;
+    of.doubt_ends = UINT64_MAX;
+    of.trusted_since = now;
+    for (TcpSocket* socket : of.sockets) {
+        const Health health = ask_kernel(*socket);
+        socket->sent_before = health.sent;
+        socket->repeated_before = health.repeated;
+        socket->asked_at = 0;
+    }
+    if (upcalls.trusted) upcalls.trusted(connection);
+    std::vector<OutStream*> left;
+    for (OutStream* stream = of.waiting.front(); stream; stream = of.waiting.next(stream))
+        if (stream->has_work()) left.push_back(stream);
+    for (OutStream* stream : left) {
+        StreamList::remove(stream);
+        of.working.push_back(stream);
+    }
+    pump(connection);
+}
+
+}  // namespace starling::ip

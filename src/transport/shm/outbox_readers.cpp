@@ -1,0 +1,66 @@
+#include "transport/shm/outbox_readers.h"
+
+#include "base/counters.h"
+
+namespace starling::shm {
+
+namespace {
+/// Memory stays for so long after its last use: pages cost 0.3 ms a megabyte to get anew.
+constexpr uint64_t kRestNs = 500'000'000;
+}  // namespace
+
+/// Learns what has been read by those who can't tell.
+void Lending::look_at_borrowers() {
+    for (Borrowers* each : borrowers_) each->look();
+    std::erase_if(left_, [this](const std::unique_ptr<Borrowers>& each) {
+        if (outbox_.held_by(each.get())) return false;
+        outbox_.forget(each.get());
+        std::erase(borrowers_, each.get());
+        return true;
+    });
+}
+
+std::byte* Lending::reserve(uint32_t bytes) {
+    std::byte* place = outbox_.reserve(bytes, kOutboxBytes);
+    if (!place && !borrowers_.empty()) [[unlikely]] {
+        look_at_borrowers();
+        place = outbox_.reserve(bytes, kOutboxBytes);
+    }
+    if (!place) ++counters.outbox_full;
+    return place;
+}
+
+OutboxPlace Lending::commit(const ReadReceipt& receipt, const void* reader) {
+    ++counters.payloads_outbox;
+    return outbox_.commit(receipt, reader);
+}
+
+bool Lending::has_room() {
+    if (outbox_.reserve(kOutboxPayload, kOutboxBytes)) [[likely]]
+        return true;
+    ++counters.outbox_full;
+    return false;
+}
+
+std::byte* Lending::lend(Borrowers& to, uint32_t bytes, uint64_t until, uint32_t& place) {
+    if (!to.known_) borrowers_.push_back(&to);
+    to.known_ = true;
+    std::byte* room = reserve(bytes);
+    if (room) place = outbox_.commit({{&to.back_}, until}, &to).offset;
+    return room;
+}
+
+void Lending::end_loans(std::unique_ptr<Borrowers> from) {
+    if (!from || !from->known_) return;
+    left_.push_back(std::move(from));
+    look_at_borrowers();
+}
+
+void Lending::rest(uint64_t now) {
+    if (now < next_rest_) return;
+    next_rest_ = now + kRestNs;
+    look_at_borrowers();
+    outbox_.rest();
+}
+
+}  // namespace starling::shm

@@ -1,0 +1,52 @@
+#include "window/remote_lock_server.h"
+
+#include "base/counter_start.h"
+
+namespace starling::window {
+
+bool Desk::ask(const Claimant& claimant) {
+    uint32_t& last = last_.try_emplace(claimant.rank, kCounterStart).first->second;
+    if (static_cast<int32_t>(claimant.number - last) <= 0) return false;
+    const bool waits =
+        std::any_of(pending_.begin(), pending_.end(), [&](const Claimant& c) { return c.rank == claimant.rank; });
+    if (waits) return false;
+    last = claimant.number;
+    pending_.push_back(claimant);
+    return true;
+}
+
+void Desk::release(Holder holder) {
+    if (holder->exclusive)
+        board_.release_exclusive(me_);
+    else
+        board_.release_shared_for_another(me_);
+    holders_.erase(holder);
+}
+
+bool Desk::give_back(int rank, uint32_t number) {
+    const Holder found = holder(rank);
+    if (found == holders_.end() || found->number != number) return false;
+    release(found);
+    return true;
+}
+
+bool Desk::take(const Claimant& claimant, bool past_waiting) {
+    if (holder(claimant.rank) != holders_.end()) return false;  // what it had is on its way back
+    if (claimant.exclusive) return board_.try_exclusive(Board::holder_afar(claimant.rank), me_);
+    return board_.try_shared_for_another(me_, past_waiting);
+}
+
+bool Desk::serve(Claimant& served, uint64_t now) {
+    for (auto each = pending_.begin(); each != pending_.end(); ++each) {
+        const bool first = each == pending_.begin();
+        const bool past_waiting = !each->exclusive && now > each->since + kPatienceNs;
+        if ((!first && !past_waiting) || !take(*each, past_waiting)) continue;
+        served = *each;
+        holders_.push_back(served);
+        pending_.erase(each);
+        return true;
+    }
+    return false;
+}
+
+}  // namespace starling::window

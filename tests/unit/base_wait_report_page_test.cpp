@@ -1,0 +1,82 @@
+// The page that tells what a process waits for: read whole or not at all, whatever becomes of its writer.
+#include "base/wait_report_page.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <memory>
+#include <thread>
+
+namespace starling {
+namespace {
+
+std::unique_ptr<Account> empty_page() {
+    auto page = std::make_unique<Account>();
+    *page = Account{};
+    return page;
+}
+
+Account filled(uint64_t value) {
+    Account account{};
+    auto* words = reinterpret_cast<unsigned char*>(&account);
+    for (size_t i = 8; i < sizeof account; ++i) words[i] = static_cast<unsigned char>(value);
+    return account;
+}
+
+TEST(Account, NothingWrittenIsNothingRead) {
+    Account out;
+    EXPECT_FALSE(copy_account(*empty_page(), out));
+}
+
+TEST(Account, WhatIsWrittenIsRead) {
+    const auto page = empty_page();
+    Account out;
+    for (uint64_t i = 1; i < 5; ++i) {
+        write_account(*page, filled(i));
+        ASSERT_TRUE(copy_account(*page, out));
+        EXPECT_EQ(out.told, i * 0x0101010101010101);
+        EXPECT_EQ(out.operation[Account::kOperations - 1].context, i * 0x0101010101010101);
+    }
+}
+
+TEST(Account, AWriterKilledOverItLeavesNothing) {
+    const auto page = empty_page();
+    Account out;
+    write_account(*page, filled(1));
+    ++page->version;  // as it is in the middle
+    EXPECT_FALSE(copy_account(*page, out));
+    write_account(*page, filled(2));  // whoever has its place after it
+    EXPECT_TRUE(copy_account(*page, out));
+}
+
+TEST(Account, AnotherLayoutIsNotRead) {
+    const auto page = empty_page();
+    Account out;
+    write_account(*page, filled(1));
+    ++page->layout;
+    EXPECT_FALSE(copy_account(*page, out));
+}
+
+TEST(Account, NeverHalf) {
+    const auto page = empty_page();
+    std::atomic<bool> stop{false};
+    std::thread writer([&] {
+        for (uint64_t i = 1; !stop; ++i) {
+            write_account(*page, filled(i % 200 + 1));
+            std::this_thread::yield();
+        }
+    });
+    int read = 0;
+    while (read < 3000) {
+        Account out;
+        if (!copy_account(*page, out)) continue;
+        ++read;
+        const auto* bytes = reinterpret_cast<const unsigned char*>(&out);
+        for (size_t k = 8; k < sizeof out; ++k) ASSERT_EQ(bytes[k], bytes[8]) << k;
+    }
+    stop = true;
+    writer.join();
+}
+
+}  // namespace
+}  // namespace starling

@@ -1,0 +1,204 @@
+// Processes of one user meet by a name that others can foretell, whatever others do with it.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+#include <set>
+#include <string>
+
+#include "control/local_socket.h"
+#include "control/well_known_socket.h"
+
+using namespace starling::control;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr uid_t kNobody = 65534;
+
+class MeetingTest : public testing::Test {
+  protected:
+    MeetingTest() {
+        char path[] = "/tmp/starling-tests-XXXXXX";
+        directory_ = mkdtemp(path);
+        setenv("XDG_RUNTIME_DIR", directory_.c_str(), 1);
+    }
+    ~MeetingTest() override {
+        fs::remove_all(directory_);
+        leave();
+    }
+
+    /// Without a directory of its own, in /run/user either.
+    void without_directory() { chmod(directory_.c_str(), 0755); }
+
+    /// Another process that runs `act`, and stays.
+    void start(const std::function<bool()>& act) {
+        int ready[2];
+        ASSERT_EQ(pipe(ready), 0);
+        other_ = fork();
+        if (other_ == 0) {
+            const char told = act() ? 'y' : 'n';
+            if (write(ready[1], &told, 1) != 1) _exit(1);
+            pause();
+            _exit(0);
+        }
+        char told = 'n';
+        ASSERT_EQ(read(ready[0], &told, 1), 1);
+        close(ready[0]);
+        close(ready[1]);
+        ASSERT_EQ(told, 'y');
+    }
+    void leave() {
+        if (other_ <= 0) return;
+        kill(other_, SIGKILL);
+        waitpid(other_, nullptr, 0);
+        other_ = -1;
+    }
+
+    /// Another user listens at the abstract name, and fills the queue itself.
+    void squat() {
+        start([this] {
+            if (setgid(kNobody) != 0 || setuid(kNobody) != 0) return false;
+            const int fd = listen_local(meeting_.name);
+            if (fd < 0 || listen(fd, 0) != 0) return false;
+            while (connect_local(meeting_.name, 0) >= 0) {}
+            return errno == EAGAIN;
+        });
+    }
+
+    /// What connect_at() says, 0 if it found somebody.
+    int connected() const {
+        const int fd = connect_at(meeting_);
+        if (fd < 0) return errno;
+        close(fd);
+        return 0;
+    }
+
+    const Meeting meeting_{"starling-test-meeting-" + std::to_string(getpid())};
+    std::string directory_;
+    pid_t other_ = -1;
+};
+
+TEST_F(MeetingTest, IsFoundAndLeavesNothing) {
+    EXPECT_EQ(connected(), ECONNREFUSED);
+    {
+        Doors doors, second;
+        ASSERT_TRUE(doors.open(meeting_));
+        EXPECT_GE(doors.file(), 0);
+        EXPECT_GE(doors.abstract(), 0);
+        EXPECT_EQ(connected(), 0);
+        EXPECT_FALSE(second.open(meeting_));
+        EXPECT_EQ(errno, EADDRINUSE);
+        // The directory goes with the last login; the other door is still there.
+        fs::remove_all(directory_ + "/starling");
+        EXPECT_EQ(connected(), 0);
+    }
+    EXPECT_EQ(connected(), ECONNREFUSED);
+}
+
+TEST_F(MeetingTest, WhatAKilledOneLeavesIsRemoved) {
+    start([this] { return (new Doors)->open(meeting_) && (new Doors)->open({meeting_.name + "-other"}); });
+    EXPECT_EQ(connected(), 0);
+    leave();
+    EXPECT_EQ(connected(), ECONNREFUSED);
+    {
+        Doors doors;
+        ASSERT_TRUE(doors.open(meeting_));
+        EXPECT_EQ(connected(), 0);
+    }
+    EXPECT_TRUE(fs::is_empty(directory_ + "/starling"));
+}
+
+TEST_F(MeetingTest, AnotherUserWithTheNameIsInNobodysWay) {
+    if (geteuid() != 0) GTEST_SKIP() << "needs root, to be another user";
+    squat();
+    EXPECT_EQ(connected(), ECONNREFUSED);
+    Doors doors;
+    ASSERT_TRUE(doors.open(meeting_));
+    EXPECT_EQ(connected(), 0);
+}
+
+TEST_F(MeetingTest, WithoutADirectoryAnotherUserWithTheNameIsTold) {
+    if (geteuid() != 0) GTEST_SKIP() << "needs root, to be another user";
+    without_directory();
+    squat();
+    EXPECT_EQ(connected(), EPERM);
+    Doors doors;
+    EXPECT_FALSE(doors.open(meeting_));
+    EXPECT_EQ(errno, EPERM);
+    leave();
+    EXPECT_TRUE(doors.open(meeting_));
+    EXPECT_EQ(connected(), 0);
+}
+
+TEST_F(MeetingTest, OthersDirectoriesAreNotUsed) {
+    without_directory();
+    Doors doors;
+    ASSERT_TRUE(doors.open(meeting_));
+    EXPECT_EQ(doors.file(), -1);
+    EXPECT_FALSE(fs::exists(directory_ + "/starling"));
+    if (geteuid() != 0) return;
+    ASSERT_EQ(chmod(directory_.c_str(), 0700), 0);
+    ASSERT_EQ(chown(directory_.c_str(), kNobody, kNobody), 0);
+    Doors others;
+    EXPECT_FALSE(others.open(meeting_));
+    EXPECT_FALSE(fs::exists(directory_ + "/starling"));
+}
+
+// Whoever shares the network alone: containers whose abstract names are the host's.
+TEST_F(MeetingTest, AProcessInAnotherContainerIsAStranger) {
+    if (geteuid() != 0) GTEST_SKIP() << "needs root, to be in another namespace";
+    without_directory();
+    Doors doors;
+    ASSERT_TRUE(doors.open(meeting_));
+    const int mine = connect_at(meeting_);
+    ASSERT_GE(mine, 0);
+    const int accepted = accept(doors.abstract(), nullptr, nullptr);
+    EXPECT_TRUE(is_own_peer(accepted, false));
+    start([this] {
+        int told[2];
+        if (pipe(told) != 0 || unshare(CLONE_NEWPID) != 0) return false;
+        if (fork() == 0) {
+            prctl(PR_SET_PDEATHSIG, SIGKILL);
+            const bool strange = connected() == EPERM && connect_local(meeting_.name, 0) >= 0;
+            if (write(told[1], strange ? "y" : "n", 1) != 1) _exit(1);
+            pause();
+        }
+        char answer = 'n';
+        return read(told[0], &answer, 1) == 1 && answer == 'y';
+    });
+    for (int i = 0; i < 2; ++i) {
+        const int fd = accept(doors.abstract(), nullptr, nullptr);
+        EXPECT_FALSE(is_own_peer(fd, false));
+        EXPECT_TRUE(is_own_peer(fd, true));
+        close(fd);
+    }
+    close(mine);
+    close(accepted);
+}
+
+TEST(DaemonSocketName, NoTwoUniversesHaveOne) {
+    std::set<std::string> names;
+    const std::string longest(60, 'x');
+    const std::string words[] = {"", "a_b", "a.b", "a-b", "\xc3\xa4", longest, longest + "y", longest + "z"};
+    for (const std::string& word : words) {
+        setenv("STARLING_UNIVERSE", word.c_str(), 1);
+        const std::string name = daemon_socket_name();
+        EXPECT_LT(name.size(), 90u);
+        EXPECT_TRUE(names.insert(name).second) << word;
+    }
+    unsetenv("STARLING_UNIVERSE");
+}
+
+}  // namespace

@@ -1,0 +1,246 @@
+// What is made of what processes tell: cycles, near misses, members in different collectives, garbage.
+#include "hang/judge.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <random>
+
+#include "base/wait_report_page.h"
+
+namespace starling::why {
+namespace {
+
+using Kind = Account::Kind;
+
+constexpr uint64_t kJob = 0x1234;
+constexpr uint64_t kContext = 0x10, kOther = 0x20;
+constexpr uint64_t kNow = 1'000'000'000'000;
+
+/// An account, put together as a process does.
+struct Builder {
+    Account account{};
+    explicit Builder(uint32_t size) {
+        communicator(kContext, size, "MPI_COMM_WORLD");
+        communicator(kOther, size, "other");
+    }
+    void communicator(uint64_t context, uint32_t size, const char* name) {
+        Account::Communicator& c = account.communicator[account.communicators++];
+        c.context = context;
+        c.size = size;
+        c.runs = 1;
+        c.run[0] = {kJob, 0, size, 1, 0};
+        std::strcpy(c.name, name);
+    }
+    void begin(Account::Range& range) { range.first = static_cast<uint16_t>(account.operations); }
+    Builder& wait(const char* call, double seconds = 5) {
+        Account::Wait& wait = account.wait[account.waits++];
+        wait.since = kNow - static_cast<uint64_t>(seconds * 1e9);
+        wait.communicator = Account::kNoCommunicator;
+        std::strcpy(wait.call, call);
+        begin(wait.waited);
+        return *this;
+    }
+    Account::Wait& last() { return account.wait[account.waits - 1]; }
+    void add(Account::Range& range, Kind kind, int peer, int tag, uint64_t context) {
+        ++range.count;
+        ++range.total;
+        Account::Operation& operation = account.operation[account.operations++];
+        operation.kind = kind;
+        operation.communicator = context == kContext ? 0 : context == kOther ? 1 : Account::kNoCommunicator;
+        operation.rank = peer;
+        operation.tag = tag;
+        operation.peer = static_cast<uint32_t>(peer);
+        operation.peer_job = kJob;
+        operation.bytes = 4;
+        operation.context = context;
+    }
+    Builder& waits_for(Kind kind, int peer, int tag = 7) {
+        add(last().waited, kind, peer, tag, kContext);
+        return *this;
+    }
+    Builder& any() {
+        last().any = 1;
+        return *this;
+    }
+    Builder& collective(uint32_t number, bool everyone) {
+        last().collective = 1;
+        last().communicator = 0;
+        last().number = number;
+        last().everyone = everyone;
+        return *this;
+    }
+    Builder& message(int peer, int tag, uint64_t context) {
+        if (account.messages.count == 0) begin(account.messages);
+        add(account.messages, Kind::message, peer, tag, context);
+        return *this;
+    }
+};
+
+Rank computing(uint32_t rank) {
+    Rank r;
+    r.who = {kJob, rank};
+    r.host = "here";
+    r.doing = Doing::computing;
+    return r;
+}
+
+Rank waiting(uint32_t rank, const Builder& builder) {
+    Rank r = computing(rank);
+    r.doing = Doing::waiting;
+    r.told = check(builder.account, kNow);
+    EXPECT_TRUE(r.told);
+    return r;
+}
+
+std::vector<Rank> ring(uint32_t n) {
+    std::vector<Rank> ranks;
+    for (uint32_t i = 0; i < n; ++i)
+        ranks.push_back(waiting(i, Builder(n).wait("MPI_Recv").waits_for(Kind::receive, static_cast<int>((i + 1) % n))));
+    return ranks;
+}
+
+using Lines = std::vector<std::string>;
+
+TEST(Judge, CycleOfTwoAndFour) {
+    EXPECT_EQ(findings(ring(2), kJob), Lines{"deadlock: rank 0 waits for rank 1, which waits for rank 0"});
+    EXPECT_EQ(
+        findings(ring(4), kJob),
+        Lines{"deadlock: rank 0 waits for rank 1, which waits for rank 2, which waits for rank 3, which waits for rank 0"});
+}
+
+TEST(Judge, ALongCycleIsShort) {
+    const Lines found = findings(ring(100), kJob);
+    ASSERT_EQ(found.size(), 1u);
+    EXPECT_LT(found[0].size(), 400u);
+    EXPECT_NE(found[0].find("91 more"), std::string::npos) << found[0];
+}
+
+TEST(Judge, ItselfAndTwoCycles) {
+    std::vector<Rank> ranks = ring(2);
+    ranks.push_back(waiting(2, Builder(4).wait("MPI_Recv").waits_for(Kind::receive, 2)));
+    ranks.push_back(waiting(3, Builder(4).wait("MPI_Recv").waits_for(Kind::receive, 0)));  // into the first
+    EXPECT_EQ(findings(ranks, kJob),
+              (Lines{"deadlock: rank 0 waits for rank 1, which waits for rank 0", "deadlock: rank 2 waits for itself"}));
+}
+
+TEST(Judge, AYoungWaitProvesNothing) {
+    std::vector<Rank> ranks = ring(2);
+    ranks[1] = waiting(1, Builder(2).wait("MPI_Recv", 0.05).waits_for(Kind::receive, 0));
+    EXPECT_EQ(findings(ranks, kJob), Lines{});
+}
+
+TEST(Judge, OneOfSeveralIsEnough) {
+    std::vector<Rank> ranks = ring(2);
+    ranks[0] = waiting(0, Builder(3).wait("MPI_Waitany").any().waits_for(Kind::receive, 1).waits_for(Kind::receive, 2));
+    ranks.push_back(computing(2));
+    for (const std::string& line : findings(ranks, kJob)) EXPECT_EQ(line.find("deadlock"), std::string::npos) << line;
+    ranks[2] = waiting(2, Builder(3).wait("MPI_Recv").waits_for(Kind::receive, 0));
+    EXPECT_EQ(findings(ranks, kJob).at(0), "deadlock: rank 0 waits for rank 1, which waits for rank 0");
+}
+
+TEST(Judge, FromAnyoneIsEveryone) {
+    std::vector<Rank> ranks = ring(3);
+    ranks[0] = waiting(0, Builder(3).wait("MPI_Recv").waits_for(Kind::receive, Account::kAnyRank));
+    EXPECT_EQ(findings(ranks, kJob).at(0), "deadlock: rank 0 waits for rank 1, which waits for rank 2, which waits for rank 0");
+    ranks[2] = computing(2);
+    for (const std::string& line : findings(ranks, kJob)) EXPECT_EQ(line.find("deadlock"), std::string::npos) << line;
+}
+
+TEST(Judge, WhomAllWaitForInTheEnd) {
+    std::vector<Rank> ranks = ring(3);
+    ranks[2] = computing(2);
+    EXPECT_EQ(findings(ranks, kJob), Lines{"rank 0 and rank 1 wait, in the end, for rank 2, which computes"});
+    ranks[2].doing = Doing::finalized;
+    EXPECT_EQ(findings(ranks, kJob), Lines{"rank 0 and rank 1 wait, in the end, for rank 2, which has called MPI_Finalize"});
+}
+
+TEST(Judge, OneThatHasEndedWellIsAwaited) {
+    std::vector<Rank> ranks = ring(3);
+    EXPECT_FALSE(is_ended_awaited(ranks));
+    for (const Doing other : {Doing::computing, Doing::starting, Doing::finalized, Doing::failed, Doing::gone}) {
+        ranks[2].doing = other;
+        EXPECT_FALSE(is_ended_awaited(ranks)) << name(other);
+    }
+    ranks[2].doing = Doing::exited;
+    EXPECT_TRUE(is_ended_awaited(ranks));
+    ranks[0] = computing(0);  // which may still free the one that waits for it
+    ranks[1] = waiting(1, Builder(3).wait("MPI_Recv").waits_for(Kind::receive, 0));
+    EXPECT_FALSE(is_ended_awaited(ranks));
+}
+
+TEST(Judge, WhoHasNotComeToACollective) {
+    std::vector<Rank> ranks;
+    for (uint32_t i = 0; i < 3; ++i) ranks.push_back(waiting(i, Builder(4).wait("MPI_Barrier").collective(5, true)));
+    ranks.push_back(waiting(3, Builder(4).wait("MPI_Recv").waits_for(Kind::receive, 1)));
+    EXPECT_EQ(findings(ranks, kJob), Lines{"deadlock: rank 3 waits for rank 1, which waits for rank 3"});
+    ranks[3] = computing(3);
+    EXPECT_EQ(findings(ranks, kJob), Lines{"rank 0, rank 1 and rank 2 wait, in the end, for rank 3, which computes"});
+}
+
+TEST(Judge, DifferentCollectives) {
+    std::vector<Rank> ranks;
+    ranks.push_back(waiting(0, Builder(2).wait("MPI_Barrier").collective(3, true)));
+    ranks.push_back(waiting(1, Builder(2).wait("MPI_Bcast").collective(3, false).waits_for(Kind::member, 0)));
+    EXPECT_EQ(
+        findings(ranks, kJob).at(0),
+        "different collectives on MPI_COMM_WORLD: rank 0 is in MPI_Barrier and rank 1 is in MPI_Bcast; all members must make "
+        "the same calls in the same order (this is call 3)");
+    ranks[1] = waiting(1, Builder(2).wait("MPI_Barrier").collective(3, true));
+    EXPECT_EQ(findings(ranks, kJob), Lines{});
+}
+
+TEST(Sentence, NearMisses) {
+    const Rank wrong_tag = waiting(1, Builder(2).wait("MPI_Recv", 12.34).waits_for(Kind::receive, 0).message(0, 8, kContext));
+    EXPECT_EQ(
+        sentence(wrong_tag, kJob),
+        "rank 1 waits in MPI_Recv on MPI_COMM_WORLD for rank 0, tag 7 (up to 4 bytes), for 12.3 s; rank 0 has sent it tag 8 "
+        "(4 bytes)");
+    const Rank wrong_communicator = waiting(1, Builder(2).wait("MPI_Recv").waits_for(Kind::receive, 0).message(0, 7, kOther));
+    EXPECT_NE(sentence(wrong_communicator, kJob).find("rank 0 has sent it tag 7 on other (4 bytes)"), std::string::npos);
+    const Rank unrelated = waiting(1, Builder(2).wait("MPI_Recv").waits_for(Kind::receive, 0).message(2, 9, kContext));
+    EXPECT_NE(sentence(unrelated, kJob).find("; 1 more message that no receive has taken"), std::string::npos);
+}
+
+TEST(Sentence, States) {
+    Rank rank = computing(3);
+    rank.cores = 0.99;
+    rank.since_wait = 754;
+    EXPECT_EQ(sentence(rank, kJob), "rank 3 computes (99 % of a core): it last waited in the library 12:34 min ago");
+    rank.cores = 0;
+    EXPECT_EQ(sentence(rank, kJob).substr(0, 42), "rank 3 is outside the library and sleeps, ");
+    rank.doing = Doing::gone;
+    rank.pid = 17;
+    EXPECT_EQ(sentence(rank, kJob), "rank 3 is gone: there is no process 17 on here any more");
+    EXPECT_EQ(sentence(rank, 1), "rank 3 of job 0000000000001234 is gone: there is no process 17 on here any more");
+}
+
+// Whatever lies in the page: it is taken or left, and what is taken can be spoken of.
+TEST(Check, Garbage) {
+    std::minstd_rand random(1);
+    int taken = 0;
+    for (int turn = 0; turn < 20000; ++turn) {
+        Account account = Builder(2).wait("MPI_Recv").waits_for(Kind::receive, 0).message(0, 8, kContext).account;
+        auto* bytes = reinterpret_cast<unsigned char*>(&account);
+        for (uint32_t i = 0; i < 1 + random() % 6; ++i)
+            bytes[random() % (turn % 2 ? sizeof account : 200)] = static_cast<unsigned char>(random());
+        Rank rank = computing(1);
+        rank.doing = Doing::waiting;
+        rank.told = check(account, kNow);
+        taken += rank.told.has_value();
+        EXPECT_FALSE(sentence(rank, kJob).empty());
+        findings({rank, computing(0)}, kJob);
+    }
+    EXPECT_GT(taken, 0);
+    EXPECT_LT(taken, 20000);
+}
+
+TEST(Check, RangesOutsideTheTable) {
+    Builder builder(2);
+    builder.wait("MPI_Recv").waits_for(Kind::receive, 0);
+    builder.account.wait[0].waited.first = 0xffff;
+    EXPECT_FALSE(check(builder.account, kNow));
+}
+
+}  // namespace
+}  // namespace starling::why

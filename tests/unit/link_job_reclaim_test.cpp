@@ -1,0 +1,212 @@
+// What may be forgotten of a job that was met, tried in every order of events: a process of another job sends to two
+// communicators, which this process makes and frees when it likes; the job ends, and the process may outlive it for a moment.
+#include "link/job_reclaim.h"
+
+#include <gtest/gtest-spi.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "exploration.h"
+
+namespace starling::link {
+namespace {
+
+using Rule = bool (*)(const Standing&);
+
+constexpr int kMessages = 3;  ///< that the other process sends
+
+/// What this process knows of the other's job, as link/job, link/failure_detector and message/receive carry it out.
+struct Met {
+    bool known = false;  ///< there is an object
+    bool mapped = false, dead = false;
+    int next_receive = 0;  ///< number of the message that is due
+    std::string orphans;   ///< messages for communicators that are not made yet
+
+    void encode(std::string& key) const {
+        key += static_cast<char>('0' + (known | mapped << 1 | dead << 2));
+        key += static_cast<char>('0' + next_receive);
+        (key += orphans) += '|';
+    }
+};
+
+struct World {
+    enum class Comm : char { unmade = 'u', made = 'm', freed = 'f' };
+
+    Met met;
+    std::array<Comm, 2> comms{Comm::unmade, Comm::unmade};
+    std::array<bool, 2> held{};  ///< the communicator's group names the object that there is now
+    std::array<int, 2> due{};    ///< messages for each that have come and must be received,
+    std::array<int, 2> received{};
+    bool runs = true;    ///< the other process
+    bool ended = false;  ///< its job
+    int sent = 0;
+    std::string memory;  ///< packets in ours: a digit, the number, and the letter of the communicator
+    std::string trace;
+
+    std::string key() const {
+        std::string key;
+        met.encode(key);
+        for (int c : {0, 1}) {
+            key += static_cast<char>(comms[c]);
+            for (const int n : {int{held[c]}, due[c], received[c]}) key += static_cast<char>('0' + n);
+        }
+        key += static_cast<char>('0' + (runs | ended << 1));
+        key += static_cast<char>('0' + sent);
+        return key += memory;
+    }
+};
+
+class Explorer : public test::Exploration<World> {
+  public:
+    explicit Explorer(Rule rule) : rule_(rule) {}
+    bool forgot_and_met_anew() const { return met_anew_; }
+
+  private:
+    template <class Act>
+    void step(const World& world, const char* label, Act&& act) {
+        World next = world;
+        (next.trace += label) += ' ';
+        act(next);
+        push(std::move(next));
+    }
+
+    void expand(const World& world) override {
+        for (int c : {0, 1}) {
+            if (world.runs && world.sent < kMessages && world.comms[c] != World::Comm::freed)
+                step(world, c ? "sends-to-B" : "sends-to-A", [&](World& w) { send(w, c); });
+            if (world.comms[c] == World::Comm::unmade) step(world, c ? "make-B" : "make-A", [&](World& w) { make(w, c); });
+            if (world.comms[c] == World::Comm::made) step(world, c ? "free-B" : "free-A", [&](World& w) { free(w, c); });
+        }
+        if (world.runs) step(world, "exits", [](World& w) { w.runs = false; });
+        if (!world.ended) step(world, "its-job-ends", [](World& w) { w.ended = true; });
+        if (!world.memory.empty()) step(world, "poll", [&](World& w) { poll(w); });
+        step(world, "look", [&](World& w) { look(w); });
+        check(world);
+    }
+
+    void send(World& world, int comm) {
+        world.memory += static_cast<char>('0' + world.sent++);
+        world.memory += comm ? 'B' : 'A';
+    }
+
+    /// As Job::map(): the segment of a job that has ended can't be had any more.
+    bool map(World& world) {
+        met_anew_ |= !world.met.known && world.ended;
+        world.met.known = true;
+        if (world.met.mapped) return true;
+        if (world.met.dead || world.ended) return !(world.met.dead = true);
+        return world.met.mapped = true;
+    }
+
+    void poll(World& world) {
+        const int number = world.memory[0] - '0', comm = world.memory[1] - 'A';
+        world.memory.erase(0, 2);
+        if (!map(world)) return;  // its job is gone: dropped
+        if (number != world.met.next_receive) return fail(world, "a message is taken for an early one, for ever");
+        ++world.met.next_receive;
+        if (world.comms[comm] == World::Comm::freed) return;
+        ++world.due[comm];
+        if (world.comms[comm] == World::Comm::made)
+            ++world.received[comm];
+        else
+            world.met.orphans += static_cast<char>('A' + comm);
+    }
+
+    /// A communicator with the process: its group holds the job, and what has come for it is received.
+    void make(World& world, int comm) {
+        if (!map(world) && world.due[comm] == 0) return;  // an error, and nothing is lost by it
+        world.comms[comm] = World::Comm::made;
+        world.held[comm] = true;
+        const char letter = static_cast<char>('A' + comm);
+        world.received[comm] += static_cast<int>(std::count(world.met.orphans.begin(), world.met.orphans.end(), letter));
+        std::erase(world.met.orphans, letter);
+    }
+
+    void free(World& world, int comm) {
+        world.comms[comm] = World::Comm::freed;
+        world.held[comm] = false;
+        std::erase(world.met.orphans, static_cast<char>('A' + comm));
+        world.due[comm] = world.received[comm] = 0;
+    }
+
+    /// As check_liveness(): everything that lies in our memory is delivered before a job counts as dead.
+    void look(World& world) {
+        if (world.met.mapped && !world.met.dead && world.ended) {
+            while (!world.memory.empty()) poll(world);
+            world.met.dead = true;
+        }
+        if (!world.met.known || !rule_(standing_of(world))) return;
+        if (world.held[0] || world.held[1]) fail(world, "a communicator names what was forgotten");
+        world.met = Met{};
+    }
+
+    static Standing standing_of(const World& world) {
+        return {.held = world.held[0] || world.held[1],
+                .mapped = world.met.mapped,
+                .dead = world.met.dead,
+                .owed = !world.met.orphans.empty()};
+    }
+
+    void check(const World& world) {
+        for (int c : {0, 1})
+            if (world.comms[c] == World::Comm::made && world.received[c] != world.due[c])
+                fail(world, "a message that had come is lost");
+        // All is over, and it has looked: nothing is left.
+        const bool over = world.ended && !world.runs && world.memory.empty() && !world.held[0] && !world.held[1];
+        World last = world;
+        if (!over || !world.met.orphans.empty()) return;
+        look(last);
+        if (last.met.known) fail(world, "a job that has ended and is named by nobody is kept for ever");
+    }
+
+    const Rule rule_;
+    bool met_anew_ = false;
+};
+
+TEST(Forget, NothingIsLostAndNothingKeptForEver) {
+    Explorer explorer(may_be_forgotten);
+    test::explore(explorer);
+    EXPECT_TRUE(explorer.forgot_and_met_anew());
+}
+
+// Each rule is needed: without it something of the above is found wrong.
+
+void explore_with(Rule rule) {
+    Explorer explorer(rule);
+    explorer.run();
+}
+
+TEST(Forget, TheLivingAreKept) {
+    EXPECT_NONFATAL_FAILURE(explore_with([](const Standing& job) { return !job.held && !job.owed; }), "for ever");
+}
+
+TEST(Forget, WhatIsHeldIsKept) {
+    EXPECT_NONFATAL_FAILURE(explore_with([](const Standing& job) { return job.dead && !job.owed; }),
+                            "names what was forgotten");
+}
+
+TEST(Forget, WhatIsOwedIsKept) {
+    EXPECT_NONFATAL_FAILURE(explore_with([](const Standing& job) { return !job.held && (!job.mapped || job.dead); }),
+                            "a message that had come is lost");
+}
+
+TEST(Forget, TheDeadAreForgotten) {
+    EXPECT_NONFATAL_FAILURE(explore_with([](const Standing& job) { return !job.mapped && !job.held; }), "is kept for ever");
+}
+
+TEST(Forget, WhoWasNeverMappedIsForgotten) {
+    EXPECT_NONFATAL_FAILURE(explore_with([](const Standing& job) { return job.mapped && job.dead && !job.held && !job.owed; }),
+                            "is kept for ever");
+}
+
+// Not part of the model: one's own job, and jobs whose memory may be exposed.
+TEST(Forget, OneselfAndTheExposedAreKept) {
+    EXPECT_FALSE(may_be_forgotten({.own = true, .mapped = true, .dead = true}));
+    EXPECT_FALSE(may_be_forgotten({.exposed = true, .mapped = true, .dead = true}));
+}
+
+}  // namespace
+}  // namespace starling::link

@@ -1,0 +1,168 @@
+// The table of a group's states, in every order of events up to a length, and small groups in which one thing goes wrong at every moment.
+#include "multicast/group_states.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <set>
+
+#include "multicast_world.h"
+
+namespace starling::multicast::testing {
+namespace {
+
+constexpr uint64_t kSecond = 1'000'000'000;
+
+constexpr Event kAll[] = {Event::want,    Event::joined,  Event::refused,  Event::all_answer, Event::silence,
+                          Event::unready, Event::give_up, Event::unwanted, Event::drained};
+
+bool is_in_network(State state) { return state == State::testing || state == State::ready || state == State::leaving; }
+
+TEST(MulticastLife, IsAMemberOfTheNetworksGroupExactlyWhereTheTableSaysSo) {
+    std::set<std::pair<State, Event>> seen;
+    std::function<void(State, bool, int)> walk = [&](State state, bool inside, int left) {
+        ASSERT_EQ(inside, is_in_network(state)) << name_of(state);
+        if (left == 0) return;
+        for (const Event event : kAll) {
+            // Whether it is taken in is asked at once, and nowhere else.
+            if (event == Event::joined && state != State::creating) continue;
+            if (event == Event::refused && state != State::creating) continue;
+            const Step next = step(state, event);
+            seen.emplace(state, event);
+            const bool joins = event == Event::joined;
+            if (next.actions & kLeave) { ASSERT_TRUE(inside) << name_of(state); }
+            if (next.actions & kTellReady) { ASSERT_TRUE(state == State::testing && next.next == State::ready); }
+            if (next.next == State::ready && state != State::ready) { ASSERT_EQ(event, Event::all_answer); }
+            // Who breaks it off by himself says so.
+            const bool own = event == Event::give_up || event == Event::silence || event == Event::refused;
+            if (own && (state == State::testing || state == State::ready) && next.next != state) {
+                ASSERT_TRUE(next.actions & kTellUnready);
+            }
+            walk(next.next, (inside || joins) && !(next.actions & kLeave), left - 1);
+        }
+    };
+    walk(State::absent, false, 7);
+    EXPECT_EQ(seen.size(), static_cast<size_t>(kStates * kEvents - 2 * (kStates - 1)));
+}
+
+TEST(MulticastLife, EveryStateLeadsBackAndOn) {
+    for (int from = 0; from < kStates; ++from) {
+        std::set<State> reached{static_cast<State>(from)};
+        for (size_t before = 0; before != reached.size();) {
+            before = reached.size();
+            for (const State state : std::set<State>(reached))
+                for (const Event event : kAll) reached.insert(step(state, event).next);
+        }
+        EXPECT_EQ(reached.size(), static_cast<size_t>(kStates)) << name_of(static_cast<State>(from));
+    }
+}
+
+enum class Trouble { none, second_wish, freed_by_all, freed_by_one, given_up, death, refused_first, late };
+constexpr Trouble kTroubles[] = {Trouble::none,     Trouble::second_wish, Trouble::freed_by_all,  Trouble::freed_by_one,
+                                 Trouble::given_up, Trouble::death,       Trouble::refused_first, Trouble::late};
+
+void make_trouble(World& world, Trouble trouble, uint32_t who) {
+    const auto now = world.now;
+    if (world[who].dead) return;
+    switch (trouble) {
+        case Trouble::none:
+        case Trouble::refused_first:
+        case Trouble::late:
+            return;
+        case Trouble::second_wish:
+            for (const auto& one : world.all) one->group.apply(Event::want, now);
+            return;
+        case Trouble::freed_by_all:
+            for (const auto& one : world.all) one->group.apply(Event::unwanted, now);
+            return;
+        case Trouble::freed_by_one:
+            return world[who].group.apply(Event::unwanted, now);
+        case Trouble::given_up:
+            return world[who].group.apply(Event::give_up, now);
+        case Trouble::death:
+            return world.kill(who);
+    }
+}
+
+bool is_settled(const World& world) {
+    for (const auto& one : world.all)
+        if (!one->dead && one->group.state() != State::ready && one->group.state() != State::absent) return false;
+    return true;
+}
+
+// Every trouble, at every member, after every step, with every one of the first datagrams lost: the group comes to rest, and can be used afterwards.
+TEST(MulticastLife, ComesToRestWhateverHappensWhen) {
+    constexpr uint32_t kMembers = 3, kSteps = 16, kLost = 8;
+    uint64_t cases = 0;
+    for (const Trouble trouble : kTroubles)
+        for (uint32_t who = 0; who < kMembers; ++who)
+            for (uint32_t when = 0; when < kSteps; ++when)
+                for (uint32_t lost = 0; lost <= kLost; ++lost, ++cases) {
+                    World world(kMembers, {}, 1);
+                    world.lose = lost;
+                    world[who].refuses = trouble == Trouble::refused_first;
+                    for (uint32_t i = 0; i < kMembers; ++i)
+                        if (trouble != Trouble::late || i != who) world[i].group.apply(Event::want, world.now);
+                    for (uint32_t i = 0; i < when; ++i) world.step();
+                    make_trouble(world, trouble, who);
+                    world[who].refuses = false;
+                    const auto what = [&] {
+                        return ::testing::Message() << "trouble " << static_cast<int>(trouble) << " at " << who << " after "
+                                                    << when << " steps, datagram " << lost << " lost";
+                    };
+                    // Who comes late finds a test that goes on; who has left ends it for all.
+                    if (trouble == Trouble::late) world[who].group.apply(Event::want, world.now);
+                    ASSERT_TRUE(world.run_until([&] { return is_settled(world); }, 5 * kSecond)) << what();
+                    world.run_until([] { return false; }, kSecond);
+                    ASSERT_TRUE(is_settled(world)) << what();
+                    if (trouble == Trouble::none || trouble == Trouble::second_wish || trouble == Trouble::death) {
+                        ASSERT_TRUE(world.all_ready()) << what();
+                    }
+                    for (const auto& one : world.all)
+                        if (!one->dead) { ASSERT_EQ(one->in_network, one->group.state() == State::ready) << what(); }
+                    for (int tries = 0; tries < 3 && !world.all_ready(); ++tries) {
+                        for (const auto& one : world.all)
+                            if (!one->dead) one->group.apply(Event::want, world.now);
+                        world.run_until([&] { return world.all_ready(); }, kSecond);
+                    }
+                    ASSERT_TRUE(world.all_ready()) << what();
+                }
+    EXPECT_EQ(cases, std::size(kTroubles) * kMembers * kSteps * (kLost + 1));
+}
+
+// One trouble behind the other, at any two members: it is freed while it is tested and wanted for another communicator at once, its leader dies
+// and the next one leaves, two die.
+TEST(MulticastLife, ComesToRestAfterTwoTroubles) {
+    constexpr uint32_t kMembers = 3, kSteps = 8, kGaps = 6;
+    constexpr Trouble kAgain[] = {Trouble::second_wish, Trouble::freed_by_all, Trouble::freed_by_one, Trouble::given_up,
+                                  Trouble::death};
+    const auto play = [](Trouble first, Trouble second, uint32_t whos, uint32_t when, uint32_t gap) {
+        World world(kMembers, {}, 1);
+        for (const auto& one : world.all) one->group.apply(Event::want, world.now);
+        for (uint32_t i = 0; i < when; ++i) world.step();
+        make_trouble(world, first, whos % kMembers);
+        for (uint32_t i = 0; i < gap; ++i) world.step();
+        make_trouble(world, second, whos / kMembers);
+        if (!world.run_until([&] { return is_settled(world); }, 5 * kSecond)) return false;
+        world.run_until([] { return false; }, kSecond);
+        for (const auto& one : world.all)
+            if (!one->dead && one->in_network != (one->group.state() == State::ready)) return false;
+        for (int tries = 0; tries < 3 && !world.all_ready(); ++tries) {
+            for (const auto& one : world.all)
+                if (!one->dead) one->group.apply(Event::want, world.now);
+            world.run_until([&] { return world.all_ready(); }, kSecond);
+        }
+        return world.all_ready();
+    };
+    for (const Trouble first : kAgain)
+        for (const Trouble second : kAgain)
+            for (uint32_t whos = 0; whos < kMembers * kMembers; ++whos)
+                for (uint32_t when = 0; when < kSteps; ++when)
+                    for (uint32_t gap = 0; gap < kGaps; ++gap)
+                        ASSERT_TRUE(play(first, second, whos, when, gap))
+                            << static_cast<int>(first) << " at " << whos % kMembers << " after " << when << " steps, then "
+                            << static_cast<int>(second) << " at " << whos / kMembers << " after " << gap;
+}
+
+}  // namespace
+}  // namespace starling::multicast::testing

@@ -1,0 +1,78 @@
+// Which of the wanted connections are asked for, and what a program has taught.
+#include "plan/connection_choice.h"
+
+#include <gtest/gtest.h>
+
+#include "plan/history_plan.h"
+
+namespace starling::plan {
+namespace {
+
+using enum Standing;
+using Indexes = std::vector<size_t>;
+
+Indexes ask(std::vector<Standing> wanted, Places places) { return whom_to_ask(wanted, places); }
+
+TEST(Choice, AsksForWhatHasAPlace) {
+    EXPECT_EQ(ask({missing, missing, missing}, {4, 4, 0}), (Indexes{0, 1, 2}));
+    EXPECT_EQ(ask({}, {4, 4, 0}), Indexes{});
+    EXPECT_EQ(ask({missing}, {0, 0, 0}), Indexes{});
+}
+
+TEST(Choice, TheFirstGetThePlaces) { EXPECT_EQ(ask({missing, missing, missing, missing}, {2, 2, 0}), (Indexes{0, 1})); }
+
+TEST(Choice, WhoStaysKeepsHisPlace) {
+    EXPECT_EQ(ask({missing, held, held, missing}, {3, 1, 0}), (Indexes{0}));
+    EXPECT_EQ(ask({held, held, held}, {3, 0, 0}), Indexes{});
+}
+
+TEST(Choice, OnlyAsManyHaveToGoAsAreNeeded) {
+    // Three that are in no plan have places, and one of the wanted.
+    EXPECT_EQ(ask({missing, held, missing}, {4, 0, 0}), (Indexes{0, 2}));
+    EXPECT_EQ(ask({missing, held, missing}, {4, 0, 1}), (Indexes{2}));  // one is going already
+    EXPECT_EQ(ask({missing, held, missing}, {4, 0, 2}), Indexes{});
+    EXPECT_EQ(ask({missing, held, missing}, {4, 1, 1}), (Indexes{0}));
+}
+
+TEST(Choice, WhoIsBarredLeavesHisPlaceToTheNext) {
+    EXPECT_EQ(ask({barred, missing, barred, missing, missing}, {2, 2, 0}), (Indexes{1, 3}));
+    EXPECT_EQ(ask({barred, barred}, {2, 2, 0}), Indexes{});
+}
+
+TEST(Learned, TheLastOccurrenceIsThePlanOfTheNext) {
+    Learned learned;
+    EXPECT_EQ(learned.partners(3, 1), nullptr);
+    learned.ended(3, {{1, 2, 30}, {1, 4, 7}}, 1);
+    ASSERT_NE(learned.partners(3, 2), nullptr);
+    EXPECT_EQ(*learned.partners(3, 2), (Partners{{1, 2, 30}, {1, 4, 7}}));
+    EXPECT_EQ(learned.partners(2, 1), nullptr);
+    learned.ended(3, {{1, 5, 1}}, 1);
+    EXPECT_EQ(*learned.partners(3, 3), (Partners{{1, 5, 1}}));
+    learned.ended(3, {}, 1);
+    EXPECT_TRUE(learned.partners(3, 4)->empty());
+}
+
+TEST(Learned, WhatFollowsCountsLess) {
+    Learned learned;
+    learned.ended(1, {{1, 2, 100}}, 2);
+    EXPECT_EQ(*learned.partners(1, 2), (Partners{{1, 2, 100}}));
+    learned.ended(2, {{1, 3, 1000}, {1, 2, 200}}, 4);
+    EXPECT_EQ(*learned.partners(2, 2), (Partners{{1, 3, 1000}, {1, 2, 200}}));
+    // Never more than four times what it costs to open it then (64): 0.75 * 256.
+    EXPECT_EQ(*learned.partners(1, 2), (Partners{{1, 2, 250}, {1, 3, 192}}));
+}
+
+TEST(Learned, APhaseThatComesBackCountsAgain) {
+    Learned learned;
+    learned.ended(1, {{1, 2, 100}}, 2);
+    learned.ended(2, {{1, 3, 100}}, 1);
+    const Partners one = *learned.partners(1, 2), other = *learned.partners(2, 2);
+    EXPECT_EQ(one[0].rank, 2u);
+    EXPECT_EQ(other[0].rank, 3u);
+    EXPECT_EQ(one[0].priority, other[0].priority);
+    EXPECT_GT(one[0].priority, 200u);
+    EXPECT_NEAR(one[1].priority, 0.7 * one[0].priority, 0.1 * one[0].priority);
+}
+
+}  // namespace
+}  // namespace starling::plan

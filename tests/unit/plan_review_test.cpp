@@ -1,0 +1,104 @@
+// Wrong plans: what connections on demand would have done, and when a plan is left.
+#include "plan/plan_review.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace starling::plan {
+namespace {
+
+constexpr Terms kTerms{8, 0, 2};
+
+uint64_t phase(OnDemand& model, const Partners& partners) {
+    std::vector<Traffic> all_sent;
+    for (const Partner& partner : partners) all_sent.push_back({partner, partner.priority});
+    return model.phase(all_sent, kTerms);
+}
+
+TEST(OnDemand, TheFirstMessagesTakeTheBasePath) {
+    OnDemand model;
+    EXPECT_EQ(phase(model, {{1, 1, 100}, {1, 2, 8}, {1, 3, 9}}), 92u + 1u);
+    EXPECT_EQ(phase(model, {}), 0u);
+}
+
+TEST(OnDemand, ThoseThatCarryMostHaveThePlaces) {
+    OnDemand model;
+    EXPECT_EQ(phase(model, {{1, 1, 20}, {1, 2, 30}, {1, 3, 40}}), 22u + 32u);
+}
+
+TEST(OnDemand, WhatIsOpenStaysOpen) {
+    OnDemand model;
+    EXPECT_EQ(phase(model, {{1, 1, 100}, {1, 2, 100}}), 184u);
+    EXPECT_EQ(phase(model, {{1, 1, 100}, {1, 2, 5}}), 105u);
+    // Quiet for a phase in which nobody else wanted the places.
+    EXPECT_EQ(phase(model, {{1, 3, 2}}), 0u);
+    EXPECT_EQ(phase(model, {{1, 1, 10}, {1, 2, 10}}), 20u);
+    // And then somebody did: of two equal ones it is the first.
+    EXPECT_EQ(phase(model, {{1, 3, 50}, {1, 4, 50}}), 84u);
+    EXPECT_EQ(phase(model, {{1, 1, 10}, {1, 2, 10}}), 4u);
+}
+
+TEST(OnDemand, WhereAnotherHasToGoAConnectionIsEarned) {
+    OnDemand model;
+    const Terms terms{8, 64, 1};
+    EXPECT_EQ(model.phase(std::vector{Traffic{{1, 1, 200}, 100}}, terms), 92u);
+    EXPECT_EQ(model.phase(std::vector{Traffic{{1, 2, 200}, 100}}, terms), 36u);
+    EXPECT_EQ(model.phase(std::vector{Traffic{{1, 1, 64}, 64}}, terms), 0u);
+    EXPECT_EQ(model.phase(std::vector{Traffic{{1, 2, 50}, 50}}, terms), 50u);
+}
+
+TEST(OnDemand, RanksOfOtherJobsAreOthers) {
+    OnDemand model;
+    EXPECT_EQ(phase(model, {{1, 1, 100}}), 92u);
+    EXPECT_EQ(phase(model, {{2, 1, 100}}), 92u);
+    EXPECT_EQ(phase(model, {{1, 1, 100}, {2, 1, 100}}), 200u);
+}
+
+TEST(OnDemand, AConnectionTakesAsLongToOpenAsItTookThePlan) {
+    OnDemand model;
+    const Traffic opened_late{{1, 1, 100}, 100, 60}, opened_at_once{{1, 2, 100}, 100, 2};
+    EXPECT_EQ(model.phase(std::vector{opened_late, opened_at_once}, kTerms), 40u + 92u);
+    // What stays open needs no time.
+    EXPECT_EQ(model.phase(std::vector{opened_late}, kTerms), 100u);
+    // One that the plan never got says nothing of how long it takes.
+    EXPECT_EQ(model.phase(std::vector{Traffic{{1, 3, 300}, 300, 300}}, kTerms), 292u);
+}
+
+TEST(OnDemand, WhoSendsToUsTakesAPlaceToo) {
+    OnDemand model;
+    const Traffic heard{{1, 1, 100}, 0}, heard_more{{1, 2, 200}, 50}, told{{1, 3, 90}, 90};
+    EXPECT_EQ(model.phase(std::vector{heard, heard_more, told}, kTerms), 42u);
+}
+
+TEST(OnDemand, WithoutPlacesNothingGoesOnConnections) {
+    OnDemand model;
+    EXPECT_EQ(model.phase(std::vector{Traffic{{1, 1, 100}, 100}}, {kTerms.threshold, 0, 0}), 0u);
+}
+
+TEST(Doubt, ThreePhasesInARow) {
+    Doubt doubt;
+    EXPECT_FALSE(doubt.phase(1000, 100, 500));
+    EXPECT_FALSE(doubt.phase(1000, 100, 500));
+    EXPECT_FALSE(doubt.phase(1000, 500, 500));
+    EXPECT_FALSE(doubt.phase(1000, 100, 500));
+    EXPECT_FALSE(doubt.phase(1000, 100, 500));
+    EXPECT_TRUE(doubt.phase(1000, 100, 500));
+}
+
+TEST(Doubt, FewMessagesSayNothing) {
+    Doubt doubt;
+    for (int i = 0; i < 20; ++i) EXPECT_FALSE(doubt.phase(Doubt::kFewMessages - 1, 0, Doubt::kFewMessages - 1));
+    EXPECT_FALSE(doubt.phase(1000, 0, 900));
+    EXPECT_FALSE(doubt.phase(1000, 0, 900));
+    EXPECT_FALSE(doubt.phase(3, 3, 3));
+    EXPECT_TRUE(doubt.phase(1000, 0, 900));
+}
+
+TEST(Doubt, AsGoodIsGoodEnough) {
+    Doubt doubt;
+    for (int i = 0; i < 20; ++i) EXPECT_FALSE(doubt.phase(1000, 480, 500));
+}
+
+}  // namespace
+}  // namespace starling::plan

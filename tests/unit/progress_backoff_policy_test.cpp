@@ -1,0 +1,402 @@
+// The rules of waiting against a model of a core: who is there, who takes it for how long, and what that costs.
+#include "progress/backoff_policy.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+namespace starling::progress {
+namespace {
+
+using Act = Waiting::Act;
+
+constexpr uint64_t kUs = 1000, kMs = 1'000'000;
+constexpr uint32_t kPollsAlone = 800;
+constexpr Waiting::Terms kAdaptive{true, 2 * kMs}, kPoll{false, 2 * kMs};
+
+/// A core with the process that waits, neighbours that wait as well, and strangers that compute.
+struct Core {
+    bool neighbour = false;
+    bool strangers = false;
+    bool core_free = false;  ///< another one, to which a move leads
+    uint32_t cpu = 0;
+    bool told = false;  ///< by a neighbour, of strangers
+    bool machine_short = false;
+    bool unseen = false;  ///< of machine_short: who wants the core hears a yield, and waits as well
+    int asked = 0;        ///< whether the machine is short of cores
+    uint64_t now = 1000 * kMs;
+    int yields = 0, sleeps = 0, moves = 0;
+    uint64_t given_away = 0;  ///< ns, to strangers by yields
+    CoreWatch watch;
+
+    /// One poll of a wait, and what the rules say to do then. `looked`: whether they were asked.
+    Act step(Waiting& wait, const Waiting::Terms& terms, uint64_t poll_ns = 50) {
+        now += poll_ns;
+        if (!wait.is_time_to_look(kPollsAlone)) return Act::spin;
+        const bool asks = wait.should_ask_for_cores(now);
+        asked += asks;
+        const Act act = wait.next({now, neighbour, cpu, told, asks && machine_short}, terms);
+        if (act == Act::yield) {
+            const uint64_t began = now;
+            // The kernel gives the core to whoever has had least of it.
+            now += strangers ? 4 * kMs : neighbour || unseen ? 3 * kUs : 300;
+            if (strangers) given_away += now - began;
+            ++yields;
+            wait.yielded(began, now);
+        } else if (act == Act::move) {
+            ++moves;
+            now += 20 * kUs;
+            wait.moved(core_free, now);
+            if (core_free) neighbour = false;
+        } else if (act == Act::sleep) {
+            ++sleeps;
+            now += 100 * kUs;
+            wait.slept(now);
+        }
+        return act;
+    }
+
+    /// Waits for `ns`.
+    void wait_for(uint64_t ns, const Waiting::Terms& terms, bool later = false) {
+        Waiting wait(watch, later);
+        for (const uint64_t until = now + ns; now < until;) step(wait, terms);
+    }
+};
+
+TEST(Waiting, ThoseWhoStartWithUsAreNoStrangers) {
+    Core core;
+    core.neighbour = core.strangers = true;  // not to be seen yet, and busy
+    core.watch.begin(core.now);
+    core.wait_for(CoreWatch::kStartNs - 5 * kMs, kPoll);
+    EXPECT_FALSE(core.watch.contested(core.now));
+    core.wait_for(50 * kMs, kPoll);
+    EXPECT_TRUE(core.watch.contested(core.now)) << "who still takes slices is a stranger";
+}
+
+TEST(Waiting, SpinsWhereNobodyElseIsAndSleepsWhenThatIsOver) {
+    Core core;
+    Waiting wait(core.watch, false);
+    const uint64_t began = core.now;
+    while (core.step(wait, kAdaptive) != Act::announce) ASSERT_LT(core.now, began + 10 * kMs);
+    EXPECT_EQ(core.yields, 0);
+    EXPECT_GE(core.now - began, kAdaptive.spin_ns);
+    EXPECT_LE(core.now - began, kAdaptive.spin_ns + 100 * kUs);
+    EXPECT_EQ(core.step(wait, kAdaptive), Act::sleep) << "after one more look";
+    // Woken for nothing it soon sleeps on.
+    for (uint32_t i = 0; i + 1 < Waiting::kPollsPerLook; ++i) EXPECT_EQ(core.step(wait, kAdaptive), Act::spin);
+    EXPECT_EQ(core.step(wait, kAdaptive), Act::announce);
+}
+
+// Whoever waits behind us for a core may be the one we wait for, and we never notice by ourselves.
+TEST(Waiting, YieldsWhereTheMachineHasNoCoreToSpare) {
+    Core core;
+    core.machine_short = core.unseen = true;
+    uint64_t began = core.now;
+    Waiting first(core.watch, false);
+    while (core.step(first, kAdaptive) != Act::yield) ASSERT_LT(core.now, began + 10 * kMs);
+    EXPECT_GE(core.now - began, Waiting::kAskNs);
+    EXPECT_LT(core.now - began, 200 * kUs);
+    // The next wait knows it already, and for as long as it is so.
+    for (int i = 0; i < 1000; ++i) {
+        began = core.now;
+        Waiting wait(core.watch, false);
+        while (core.step(wait, kAdaptive) != Act::yield) ASSERT_LT(core.now, began + Waiting::kAskNs);
+        core.wait_for(100 * kUs, kAdaptive);
+    }
+    core.machine_short = false;
+    core.now += CoreWatch::kSuspicionNs;
+    const int yields = core.yields;
+    core.wait_for(1000 * kMs, kAdaptive);
+    EXPECT_EQ(core.yields, yields);
+    EXPECT_EQ(core.moves, 0) << "from whom we don't see there is nowhere to go";
+}
+
+// The kernel shares cores between groups of processes (sessions, containers), and who yields in one of them gives nothing to the others.
+TEST(Waiting, SleepsWhereTheMachineHasNoCoreToSpareAndNobodyHearsAYield) {
+    Core core;
+    core.machine_short = true;
+    core.wait_for(1 * kMs, kAdaptive);
+    EXPECT_EQ(core.yields, static_cast<int>(CoreWatch::kVainYields));
+    EXPECT_GT(core.sleeps, 0);
+    // Now and then it tries again, and no more often.
+    const int yields = core.yields;
+    const uint64_t began = core.now;
+    while (core.now < began + 1000 * kMs) core.wait_for(200 * kUs, kAdaptive);
+    EXPECT_GT(core.yields, yields);
+    EXPECT_LE(core.yields - yields, static_cast<int>(CoreWatch::kVainYields * (1000 * kMs / CoreWatch::kVainNs)));
+    // Somebody has come who hears it.
+    core.unseen = true;
+    core.wait_for(2 * CoreWatch::kVainNs, kAdaptive);
+    const int sleeps = core.sleeps;
+    for (int i = 0; i < 1000; ++i) core.wait_for(200 * kUs, kAdaptive);
+    EXPECT_EQ(core.sleeps, sleeps);
+    // And who may not sleep goes on as ever.
+    Core poll;
+    poll.machine_short = true;
+    poll.wait_for(100 * kMs, kPoll);
+    EXPECT_EQ(poll.sleeps, 0);
+    EXPECT_GT(poll.yields, 100);
+}
+
+// Those who wait for cores were strangers: found out as with strangers beside neighbours.
+TEST(Waiting, StrangersGetLittleWhereTheMachineHasNoCoreToSpare) {
+    Core core;
+    core.machine_short = core.strangers = true;
+    const uint64_t began = core.now;
+    while (core.now < began + 20'000 * kMs) core.wait_for(200 * kUs, kAdaptive);
+    EXPECT_GT(core.yields, 2);
+    EXPECT_LT(core.given_away, (core.now - began) / 50);
+}
+
+TEST(Waiting, AsksForCoresNowAndThenOnly) {
+    Core core;
+    Waiting wait(core.watch, false);
+    while (core.step(wait, kAdaptive) != Act::announce) {}
+    EXPECT_LE(core.asked, static_cast<int>(kAdaptive.spin_ns / Waiting::kAskNs)) << "each asks the kernel";
+    EXPECT_GT(core.asked, 10);
+}
+
+TEST(Waiting, NeverYieldsToAStranger) {
+    for (const Waiting::Terms& terms : {kAdaptive, kPoll}) {
+        Core core;
+        core.strangers = true;
+        for (int i = 0; i < 1000; ++i) core.wait_for(3 * kMs, terms);
+        EXPECT_EQ(core.yields, 0);
+        EXPECT_EQ(core.sleeps > 0, terms.may_sleep);
+    }
+}
+
+TEST(Waiting, YieldsToANeighbourAtEveryPollOnceThatHasShownToHelp) {
+    Core core;
+    core.neighbour = true;
+    core.wait_for(kMs, kAdaptive);
+    ASSERT_TRUE(core.watch.crowded());
+    Waiting wait(core.watch, false);
+    for (uint32_t i = 0; i + 1 < Waiting::kPollsCrowded; ++i) EXPECT_EQ(core.step(wait, kAdaptive), Act::spin);
+    for (int i = 0; i < 100; ++i) {
+        const Act act = core.step(wait, kAdaptive);
+        EXPECT_TRUE(act == Act::yield || act == Act::move);
+    }
+    // It is gone: back to spinning at the first look.
+    core.neighbour = false;
+    EXPECT_EQ(core.step(wait, kAdaptive), Act::spin);
+    EXPECT_FALSE(core.watch.crowded());
+}
+
+TEST(Waiting, ANeighbourThatSleepsOrIsElsewhereIsNoReasonToYield) {
+    Core core;
+    core.wait_for(100 * kMs, kPoll);
+    EXPECT_EQ(core.yields, 0);
+}
+
+// A yield meant for a neighbour goes to the stranger beside it: found out once, then tried ever more rarely.
+TEST(Waiting, StrangersBesideNeighboursGetLittleByYields) {
+    Core core;
+    core.neighbour = core.strangers = true;
+    const uint64_t began = core.now;
+    while (core.now < began + 20'000 * kMs) core.wait_for(200 * kUs, kAdaptive);
+    EXPECT_LT(core.given_away, (core.now - began) / 50);
+    EXPECT_GT(core.sleeps, 10000) << "the neighbour gets the core by our sleeping";
+    // The stranger has gone. Before long the neighbours yield to each other as if it had never been.
+    core.strangers = false;
+    core.wait_for(2 * CoreWatch::kLongestContestNs, kAdaptive);
+    const int sleeps = core.sleeps;
+    for (int i = 0; i < 100; ++i) core.wait_for(200 * kUs, kAdaptive);
+    EXPECT_EQ(core.sleeps, sleeps);
+}
+
+TEST(Waiting, WhoMayNotSleepYieldsToANeighbourWhateverElseIsThere) {
+    Core core;
+    core.neighbour = core.strangers = true;
+    core.wait_for(1000 * kMs, kPoll);
+    EXPECT_GT(core.yields, 100);
+    EXPECT_EQ(core.sleeps, 0);
+}
+
+// The core was taken from us between two polls: then we sleep soon, so that we are owed time when we are woken.
+TEST(Waiting, SpinsShorterOnACoreThatIsTaken) {
+    Core core;
+    Waiting wait(core.watch, false);
+    uint64_t began = core.now;
+    while (wait.since() == 0) core.step(wait, kAdaptive);
+    core.now += 4 * kMs;
+    core.step(wait, kAdaptive);
+    for (uint32_t i = 0; i < Waiting::kPollsPerLook; ++i) core.step(wait, kAdaptive);
+    EXPECT_FALSE(core.watch.contested(core.now)) << "once is no sign";
+    wait.reset();
+    began = core.now;
+    while (wait.since() == 0) core.step(wait, kAdaptive);
+    core.now += 4 * kMs;
+    while (core.step(wait, kAdaptive) != Act::announce) ASSERT_LT(core.now, began + 10 * kMs);
+    EXPECT_LT(core.now - began, 4 * kMs + 200 * kUs);
+    wait.reset();
+    began = core.now;
+    while (core.step(wait, kAdaptive) != Act::announce) ASSERT_LT(core.now, began + 10 * kMs);
+    EXPECT_LT(core.now - began, 200 * kUs);
+    // In peace the patience comes back.
+    core.now += 100 * kMs;
+    wait.reset();
+    began = core.now;
+    while (core.step(wait, kAdaptive) != Act::announce) ASSERT_LT(core.now, began + 10 * kMs);
+    EXPECT_GE(core.now - began, kAdaptive.spin_ns);
+}
+
+TEST(Waiting, MovesAwayFromANeighbourSoonAndOnce) {
+    Core core;
+    core.neighbour = core.core_free = true;
+    const uint64_t began = core.now;
+    for (int i = 0; i < 1000 && core.neighbour; ++i) core.wait_for(5 * kUs, kAdaptive);
+    // One wait of a message each until the yields show that it would help.
+    core.wait_for(kMs, kAdaptive);
+    EXPECT_EQ(core.moves, 1);
+    EXPECT_LT(core.now - began, 10 * kMs);
+    core.wait_for(1000 * kMs, kAdaptive);
+    EXPECT_EQ(core.moves, 1);
+}
+
+// Two ranks on one core beside a stranger sleep for each other. On another core, though strangers want that as well, each
+// would share with them alone. The kernel brings one back now and then, and we go again.
+TEST(Waiting, MovesAwayFromANeighbourBesideStrangersAsWell) {
+    Core core;
+    core.neighbour = core.core_free = core.strangers = true;
+    const uint64_t began = core.now;
+    int moves = 0;
+    for (int day = 0; day < 50; ++day) {
+        core.neighbour = true;
+        const uint64_t back = core.now;
+        while (core.neighbour && core.now < back + 100 * kMs) core.wait_for(100 * kUs, kAdaptive);
+        ASSERT_FALSE(core.neighbour) << "after " << (core.now - back) / kUs << " us on day " << day;
+        EXPECT_EQ(core.moves, ++moves);
+        core.wait_for(20 * kMs, kAdaptive);
+    }
+    EXPECT_LT(core.given_away, (core.now - began) / 25);
+}
+
+// The kernel takes us to a core where the stranger is not: neighbours yield to each other there at once, and sleep again
+// when they are back.
+TEST(Waiting, AContestStaysOnItsCore) {
+    Core core;
+    core.neighbour = core.strangers = true;
+    const uint64_t began = core.now;
+    while (!core.watch.contested(core.now + 100 * kMs)) {
+        core.wait_for(kMs, kAdaptive);
+        ASSERT_LT(core.now, began + 10'000 * kMs);
+    }
+    core.cpu = 1;
+    core.strangers = false;
+    const int sleeps = core.sleeps, yields = core.yields;
+    for (int i = 0; i < 100; ++i) core.wait_for(200 * kUs, kAdaptive);
+    EXPECT_EQ(core.sleeps, sleeps);
+    EXPECT_GT(core.yields, yields + 100);
+    core.cpu = 0;
+    core.strangers = true;
+    core.given_away = 0;
+    for (int i = 0; i < 100; ++i) core.wait_for(200 * kUs, kAdaptive);
+    EXPECT_GT(core.sleeps, sleeps + 50);
+    EXPECT_LE(core.given_away, 4 * kMs);
+}
+
+TEST(Waiting, TellsOthersOnlyOfStrangersThatStay) {
+    Core core;
+    core.watch.see(0, true, core.now);
+    core.watch.lost(2 * kMs, core.now);
+    core.watch.lost(2 * kMs, core.now += 10 * kMs);
+    EXPECT_TRUE(core.watch.contested(core.now));
+    EXPECT_FALSE(core.watch.sure_of_strangers(core.now)) << "neighbours may have computed";
+    core.watch.lost(4 * kMs, core.now += 30 * kMs);
+    EXPECT_TRUE(core.watch.sure_of_strangers(core.now));
+    EXPECT_FALSE(core.watch.sure_of_strangers(core.now + 2 * CoreWatch::kFirstContestNs)) << "peace again";
+}
+
+// What one has found out all know that share the core; and they forget it, or hearsay would live for ever.
+TEST(Waiting, StrangersThatANeighbourTellsOfGetNothing) {
+    Core core;
+    core.neighbour = core.strangers = core.told = true;
+    for (int i = 0; i < 100; ++i) core.wait_for(200 * kUs, kAdaptive);
+    EXPECT_EQ(core.yields, 0);
+    EXPECT_GT(core.sleeps, 50);
+    EXPECT_FALSE(core.watch.sure_of_strangers(core.now));
+    core.told = core.strangers = false;
+    core.now += CoreWatch::kFirstContestNs;
+    core.wait_for(200 * kUs, kAdaptive);
+    EXPECT_GT(core.yields, 10);
+}
+
+// To be taken from one core to another may take as long as a lost slice; it says nothing of either.
+TEST(Waiting, AJourneyIsNoLoss) {
+    Core core;
+    Waiting wait(core.watch, false);
+    while (wait.since() == 0) core.step(wait, kPoll);
+    for (int i = 0; i < 100; ++i) {
+        core.now += 4 * kMs;
+        core.cpu = 1 - core.cpu;
+        for (uint32_t poll = 0; poll < 2 * Waiting::kPollsPerLook; ++poll) core.step(wait, kPoll);
+        ASSERT_FALSE(core.watch.contested(core.now));
+    }
+}
+
+// More processes than cores: looking for a free core now and then costs next to nothing.
+TEST(Waiting, TriesToMoveEverMoreRarely) {
+    Core core;
+    core.neighbour = true;
+    for (int i = 0; i < 100'000; ++i) core.wait_for(100 * kUs, kAdaptive);
+    EXPECT_GT(core.moves, 5);
+    EXPECT_LT(core.moves, 20);
+}
+
+// What happens between waits, and while asleep, is no sign of strangers.
+TEST(Waiting, ComputingAndSleepingAreNotLosses) {
+    Core core;
+    Waiting wait(core.watch, false);
+    for (int i = 0; i < 100; ++i) {
+        while (core.step(wait, kAdaptive) != Act::sleep) {}
+        wait.reset();
+        core.now += 10 * kMs;
+        EXPECT_FALSE(core.watch.contested(core.now));
+    }
+}
+
+TEST(Waiting, WhatComesLaterIsSleptForWithoutYielding) {
+    Core core;
+    core.neighbour = true;
+    Waiting wait(core.watch, true);
+    const uint64_t began = core.now;
+    while (core.step(wait, kAdaptive) != Act::announce) ASSERT_LT(core.now, began + kMs);
+    EXPECT_EQ(core.yields, 0);
+    EXPECT_GE(core.now - began, 50 * kPollsAlone * Waiting::kPatience);
+}
+
+// Whatever happens: no sleep that was not announced by the step before, none where it is forbidden, no yield without a
+// neighbour, and every wait that may sleep does within its terms and what was taken from it.
+TEST(Waiting, HoldsItsRulesUnderRandomWeather) {
+    std::mt19937 random(7);
+    for (int run = 0; run < 200; ++run) {
+        Core core;
+        const bool may_sleep = random() % 4 != 0;
+        const Waiting::Terms terms{may_sleep, random() % 3 * kMs};
+        Waiting wait(core.watch, random() % 8 == 0);
+        Act before = Act::spin;
+        uint64_t quiet = 0;  ///< ns spun since the last sleep, yield or loss
+        for (int i = 0; i < 20000; ++i) {
+            if (random() % 500 == 0) core.neighbour = random() % 2;
+            if (random() % 1000 == 0) core.strangers = random() % 2;
+            if (core.strangers && random() % 5000 == 0) core.now += 4 * kMs;
+            if (random() % 3000 == 0) {
+                wait.reset();
+                before = Act::spin;
+                quiet = 0;
+            }
+            const uint64_t from = core.now;
+            const Act act = core.step(wait, terms);
+            quiet = act == Act::spin ? quiet + core.now - from : 0;
+            ASSERT_EQ(act == Act::sleep, before == Act::announce);
+            ASSERT_TRUE(may_sleep || (act != Act::sleep && act != Act::announce));
+            ASSERT_TRUE(core.neighbour || (act != Act::yield && act != Act::move));
+            ASSERT_TRUE(!may_sleep || quiet < terms.spin_ns + 200 * kUs) << quiet;
+            before = act;
+        }
+    }
+}
+
+}  // namespace
+}  // namespace starling::progress

@@ -1,0 +1,380 @@
+// Direct rings over RC (transport/network/rdma/rdma_ring.h): short frames are written into memory that is polled, in one order with all else on the connection, and
+// whatever fails, what was not delivered was not said to be.
+#include <cstdlib>
+#include <memory>
+
+#include "base/config.h"
+#include "rc_sides.h"
+#include "transport/network/rdma/rc_connection.h"
+
+namespace starling::ip {
+namespace {
+
+/// Settings for the tests of one kind.
+void set(const char* most, const char* wait) {
+    setenv("STARLING_MAX_DIRECT", most, 1);
+    setenv("STARLING_WAIT", wait, 1);
+    read_config(false);
+}
+
+/// How its owner waits.
+class RcRingTest : public RcPair, public testing::TestWithParam<const char*> {
+  protected:
+    void SetUp() override {
+        set("2", GetParam());
+        open();
+    }
+    void TearDown() override { set("16", "adaptive"); }
+    static std::string text(int number, size_t bytes = 8) {
+        std::string made = std::to_string(number) + ":";
+        made.resize(std::max(bytes, made.size()), static_cast<char>('a' + number % 26));
+        return made;
+    }
+    uint64_t by_ring() const { return a.rc->counters().frames_by_ring; }
+};
+INSTANTIATE_TEST_SUITE_P(Waits, RcRingTest, testing::Values("poll", "adaptive"),
+                         [](auto& info) { return std::string(info.param); });
+
+TEST_P(RcRingTest, ShortFramesAreWritten) {
+    EXPECT_EQ(a.rc->rings(), 1u);
+    EXPECT_EQ(b.rc->rings(), 1u);
+    const uint64_t frames = fabric.frames;
+    ASSERT_EQ(a.send("one"), Sent::done);
+    EXPECT_EQ(by_ring(), 1u);
+    a.port.run();
+    const bool noted = !b.port.events.empty();
+    EXPECT_EQ(noted, std::string(GetParam()) == "adaptive");  // who may sleep is woken
+    b.port.events.clear();
+    EXPECT_TRUE(b.rc->poll_rings());
+    EXPECT_EQ(b.frames, std::vector<std::string>{"one"});
+    EXPECT_FALSE(b.rc->poll_rings());
+    EXPECT_EQ(fabric.frames, frames);
+}
+
+TEST_P(RcRingTest, OfAllLengthsRoundAndRound) {
+    std::vector<std::string> sent;
+    for (int i = 0; i < 1000; ++i) {
+        sent.push_back(text(i, static_cast<size_t>(i * 37 % 1500)));
+        ASSERT_EQ(a.send(sent.back()), Sent::done);
+        run();
+    }
+    EXPECT_EQ(b.frames, sent);
+    EXPECT_GT(by_ring(), 700u);
+    EXPECT_LT(by_ring(), 1000u);  // what is longer than a slot goes by the queue
+    EXPECT_EQ(a.broken + b.broken, 0);
+}
+
+TEST_P(RcRingTest, AFullRingLeavesTheRestToTheQueueInOrder) {
+    fabric.depth = 200;
+    std::vector<std::string> sent;
+    for (int i = 0; i < 100; ++i) {
+        sent.push_back(text(i));
+        ASSERT_EQ(a.send(sent.back()), Sent::done);
+    }
+    EXPECT_EQ(by_ring(), RcRing::kSlots);
+    run();
+    EXPECT_EQ(b.frames, sent);
+    // And it is used again.
+    for (int i = 0; i < 10; ++i) ASSERT_EQ(a.send(text(i)), Sent::done);
+    EXPECT_GT(by_ring(), RcRing::kSlots);
+    run();
+    EXPECT_EQ(b.frames.size(), 110u);
+}
+
+// With the headers of a packet and of its session.
+TEST_P(RcRingTest, AMessageOfAKilobyteFits) {
+    ASSERT_EQ(a.send(text(1, 1024 + sizeof(packet::Header) + sizeof(DatagramHeader))), Sent::done);
+    EXPECT_EQ(by_ring(), 1u);
+}
+
+// The receiver looks at the ring and at the queue at any time.
+TEST_P(RcRingTest, OneOrderHoweverItIsLookedAt) {
+    fabric.depth = 64;
+    std::vector<std::string> sent;
+    int number = 0;
+    for (int round = 0; round < 200; ++round) {
+        for (int i = 0; i < round % 9; ++i, ++number) {
+            sent.push_back(text(number, number % 3 ? 8 : 2000));
+            if (a.send(sent.back()) != Sent::done) sent.pop_back();
+        }
+        for (int i = 0; i < round % 5; ++i) a.port.step(*a.port.queues[0]);
+        if (round % 3 == 0) (void)b.rc->poll_rings();
+        if (round % 4 == 0) b.poll();
+        if (round % 7 == 0) run();
+    }
+    run();
+    EXPECT_EQ(b.frames, sent);
+    EXPECT_GT(by_ring(), 100u);
+}
+
+TEST_P(RcRingTest, BothWaysWithCreditsAboard) {
+    std::vector<std::string> sent;
+    const uint64_t frames = fabric.frames;
+    for (int i = 0; i < 500; ++i) {
+        sent.push_back(text(i));
+        ASSERT_EQ(a.send(sent.back()), Sent::done);
+        run();
+        ASSERT_EQ(b.send(sent.back()), Sent::done);
+        run();
+    }
+    EXPECT_EQ(a.frames, sent);
+    EXPECT_EQ(b.frames, sent);
+    EXPECT_EQ(fabric.frames, frames);  // nothing but what is written
+    EXPECT_EQ(by_ring(), 500u);
+}
+
+// What is longer than what goes inline the device takes from the mirror, also of a queue that lingers.
+TEST_P(RcRingTest, TheMirrorStaysUntilTheDeviceHasSentFromIt) {
+    b.rc->finish(*b.connection);
+    run();
+    ASSERT_EQ(a.ended, 1);
+    for (int i = 0; i < 3; ++i) ASSERT_EQ(a.send(text(i, 500)), Sent::done);
+    ASSERT_EQ(by_ring(), 3u);
+    a.rc->finish(*a.connection);
+    a.rc->drop(*a.connection);
+    for (int i = 0; i < 3; ++i) a.poll();
+    run();
+    EXPECT_EQ(b.frames, (std::vector{text(0, 500), text(1, 500), text(2, 500)}));
+    EXPECT_EQ(b.ended, 1);
+    EXPECT_EQ(b.broken, 0);
+    EXPECT_EQ(a.queues(), 0u);
+}
+
+TEST_P(RcRingTest, TheLastWordComesBehindWhatIsInTheRing) {
+    fabric.depth = 64;
+    for (int i = 0; i < 20; ++i) ASSERT_EQ(a.send(text(i)), Sent::done);
+    a.rc->finish(*a.connection);
+    size_t before_end = 0;
+    b.on_frame = [&](Connection&) { before_end += b.ended == 0; };
+    run();
+    EXPECT_EQ(before_end, 20u);
+    EXPECT_EQ(b.ended, 1);
+    b.rc->finish(*b.connection);
+    b.rc->drop(*b.connection);
+    b.connect();
+    run();
+    EXPECT_EQ(a.ended, 1);
+    EXPECT_EQ(b.rc->rings(), 0u);
+    EXPECT_EQ(b.port.registered, 0u);
+}
+
+TEST_P(RcRingTest, AQueueThatBreaksTakesItsRingsAlong) {
+    fabric.depth = 64;
+    for (int i = 0; i < 20; ++i) ASSERT_EQ(a.send(text(i)), Sent::done);
+    for (int i = 0; i < 7; ++i) a.port.step(*a.port.queues[0]);
+    a.port.queues[0]->break_now();
+    run();
+    EXPECT_EQ(a.broken, 1);
+    EXPECT_EQ(b.broken, 1);
+    EXPECT_LE(b.frames.size(), 7u);  // the session sends the others another way, by their numbers
+    for (size_t i = 0; i < b.frames.size(); ++i) EXPECT_EQ(b.frames[i], text(static_cast<int>(i)));
+    EXPECT_EQ(a.send("late"), Sent::gone);
+    EXPECT_EQ(a.rc->rings() + b.rc->rings(), 0u);
+    EXPECT_EQ(a.port.registered + b.port.registered, 0u);
+    a.rc->drop(*a.connection), b.rc->drop(*b.connection);
+    a.connect(), b.connect();
+    open();
+    ASSERT_EQ(a.send("anew"), Sent::done);
+    run();
+    EXPECT_EQ(b.frames.back(), "anew");
+}
+
+TEST_P(RcRingTest, DroppedFromInsideAFrameThatLiesInIt) {
+    ASSERT_EQ(a.send(text(1)), Sent::done);
+    ASSERT_EQ(a.send(text(2)), Sent::done);
+    b.on_frame = [&](Connection& c) {
+        b.rc->drop(c);
+        b.on_frame = nullptr;
+    };
+    a.port.run();
+    (void)b.rc->poll_rings();
+    EXPECT_EQ(b.frames, std::vector<std::string>{text(1)});
+    b.connect();
+    run();
+    EXPECT_EQ(b.port.registered, 0u);
+    EXPECT_EQ(a.broken, 1);
+}
+
+TEST_P(RcRingTest, WhatMakesNoSenseInItBreaksIt) {
+    ASSERT_EQ(a.send("garbage"), Sent::done);
+    run();
+    EXPECT_TRUE(!a.is_open() && !b.is_open());
+}
+
+TEST_P(RcRingTest, WhereTheMemoryIsRefusedAllGoesByTheQueue) {
+    a.rc->drop(*a.connection), b.rc->drop(*b.connection);
+    a.connect(), b.connect();
+    run();
+    for (Side* poor : {&a, &b}) {
+        SCOPED_TRACE(poor == &a ? "the writer's" : "the owner's");
+        poor->port.refuse_memory = true;
+        open();
+        b.frames.clear();
+        for (int i = 0; i < 100; ++i) {
+            ASSERT_EQ(a.send(text(i)), Sent::done);
+            run();
+        }
+        EXPECT_EQ(b.frames.size(), 100u);
+        EXPECT_EQ(by_ring(), 0u);
+        EXPECT_EQ(poor->rc->rings(), 0u);
+        EXPECT_EQ(a.rc->rings() + b.rc->rings(), 0u);  // one that the other can't write into was given back
+        poor->port.refuse_memory = false;
+        a.rc->drop(*a.connection), b.rc->drop(*b.connection);
+        a.connect(), b.connect();
+        run();
+    }
+}
+
+TEST_P(RcRingTest, ClosedPortsAreAskedForNothing) {
+    ASSERT_EQ(a.send(text(1)), Sent::done);
+    b.rc->lose_port(b.port, true);
+    EXPECT_EQ(b.port.registered, 0u);
+    a.rc->lose_port(a.port, true);
+    EXPECT_EQ(a.port.registered, 0u);
+    run();
+    EXPECT_EQ(a.broken + b.broken, 2);
+}
+
+/// One owner with more peers than rings.
+class RcRingPlaces : public testing::Test {
+  protected:
+    static constexpr int kPeers = 3;
+    void TearDown() override { set("16", "adaptive"); }
+    struct Peer {
+        Side side;
+        Connection* at_hub;
+        Peer(verbs::queues::Fabric& fabric, uint8_t id) : side(fabric, id), at_hub(nullptr) {}
+    };
+    void make() {
+        hub_ = std::make_unique<Side>(fabric_, 1);
+        for (int i = 0; i < kPeers; ++i) {
+            Peer& peer = *peers_.emplace_back(std::make_unique<Peer>(fabric_, static_cast<uint8_t>(i + 2)));
+            if (i > 0) hub_->connect();
+            peer.at_hub = hub_->connection;
+            ASSERT_EQ(hub_->use(packet::Kind::open, peer.side.describe(packet::Kind::open)), MPI_SUCCESS);
+            ASSERT_EQ(peer.side.use(packet::Kind::accept, hub_->describe(packet::Kind::accept)), MPI_SUCCESS);
+            run();
+            ASSERT_TRUE(peer.side.is_open());
+        }
+    }
+    void run() {
+        for (bool any = true; any;) {
+            any = hub_->port.run() | hub_->poll();
+            for (auto& peer : peers_) any |= peer->side.port.run() | peer->side.poll();
+        }
+    }
+    /// Gives how many went by its ring.
+    uint64_t send(int from, int count) {
+        Side& side = peers_[static_cast<size_t>(from)]->side;
+        const uint64_t before = side.rc->counters().frames_by_ring;
+        for (int i = 0; i < count; ++i) {
+            EXPECT_EQ(side.send(std::to_string(from) + "/" + std::to_string(sent_[from]++)), Sent::done);
+            run();
+        }
+        return side.rc->counters().frames_by_ring - before;
+    }
+    void expect_all() {
+        int next[kPeers] = {};
+        for (const std::string& frame : hub_->frames) {
+            const int from = frame[0] - '0';
+            EXPECT_EQ(frame.substr(2), std::to_string(next[from]++));
+        }
+        for (int i = 0; i < kPeers; ++i) EXPECT_EQ(next[i], sent_[i]);
+    }
+    verbs::queues::Fabric fabric_;
+    std::unique_ptr<Side> hub_;
+    std::vector<std::unique_ptr<Peer>> peers_;
+    int sent_[kPeers] = {};
+};
+
+TEST_F(RcRingPlaces, NoneIsGrantedWhereNoneIsAllowed) {
+    set("0", "poll");
+    make();
+    EXPECT_EQ(hub_->rc->rings(), 0u);
+    EXPECT_EQ(send(0, 600), 0u);
+    expect_all();
+}
+
+TEST_F(RcRingPlaces, OneThatCarriesLittleGoesForOneThatCarriesMore) {
+    set("2", "poll");
+    make();
+    EXPECT_EQ(hub_->rc->rings(), 2u);
+    const uint64_t held = hub_->port.registered;
+    EXPECT_EQ(send(0, 100), 100u);
+    EXPECT_EQ(send(1, 10), 10u);
+    EXPECT_EQ(send(2, 10), 0u);
+    EXPECT_GT(send(2, 1000), 600u);  // that of 1 has gone
+    EXPECT_EQ(hub_->rc->rings(), 2u);
+    EXPECT_LE(hub_->port.registered, held + RcRing::kBytes);
+    EXPECT_EQ(send(1, 4), 0u);
+    EXPECT_EQ(send(0, 10), 10u);
+    // Back to where it was.
+    EXPECT_GT(send(1, 3000), 1000u);
+    expect_all();
+}
+
+TEST_F(RcRingPlaces, WhomAPlanNamesHasOneBeforeItEarnsIt) {
+    set("2", "poll");
+    make();
+    const auto foresee = [&](int peer, uint32_t messages) {
+        hub_->rc->foresee(static_cast<RcConnection&>(*peers_[static_cast<size_t>(peer)]->at_hub), messages);
+        run();
+    };
+    EXPECT_EQ(send(0, 100) + send(1, 10), 110u);
+    foresee(2, 50);
+    EXPECT_EQ(send(2, 10), 10u);  // from the first on,
+    EXPECT_EQ(send(0, 10), 10u);
+    EXPECT_EQ(send(1, 10), 0u);  // in the place of the one that had carried least
+    // Nobody earns it while the plan has it.
+    EXPECT_EQ(send(0, 10), 10u);
+    EXPECT_GT(send(1, 3000), 1000u);
+    EXPECT_EQ(send(0, 10), 0u);
+    EXPECT_EQ(send(2, 10), 10u);
+    // More to come goes before less, and less does not get what is more.
+    foresee(1, 40);
+    foresee(0, 30);
+    EXPECT_EQ(send(0, 10), 0u);
+    foresee(0, 60);
+    EXPECT_EQ(send(0, 10), 10u);
+    EXPECT_EQ(send(1, 10), 0u);
+    // The next plan.
+    foresee(2, 0), foresee(0, 0);
+    foresee(1, 70);
+    EXPECT_EQ(send(1, 10), 10u);
+    EXPECT_EQ(hub_->rc->rings(), 2u);
+    expect_all();
+}
+
+TEST_F(RcRingPlaces, AConnectionThatAPlanNamesOpensWithOne) {
+    set("2", "poll");
+    make();
+    hub_->rc->foresee(static_cast<RcConnection&>(*peers_[2]->at_hub), 10);
+    run();
+    EXPECT_EQ(send(2, 10), 10u);
+    Peer& late = *peers_.emplace_back(std::make_unique<Peer>(fabric_, static_cast<uint8_t>(9)));
+    hub_->connect();
+    late.at_hub = hub_->connection;
+    hub_->rc->foresee(static_cast<RcConnection&>(*late.at_hub), 20);
+    ASSERT_EQ(hub_->use(packet::Kind::open, late.side.describe(packet::Kind::open)), MPI_SUCCESS);
+    ASSERT_EQ(late.side.use(packet::Kind::accept, hub_->describe(packet::Kind::accept)), MPI_SUCCESS);
+    run();
+    EXPECT_EQ(hub_->rc->rings(), 2u);
+    const uint64_t before = late.side.rc->counters().frames_by_ring;
+    EXPECT_EQ(late.side.send("first"), Sent::done);
+    run();
+    EXPECT_EQ(late.side.rc->counters().frames_by_ring - before, 1u);
+    EXPECT_EQ(send(2, 10), 10u);
+}
+
+TEST_F(RcRingPlaces, APlaceThatBecomesFreeIsTaken) {
+    set("2", "poll");
+    make();
+    EXPECT_EQ(send(2, 100), 0u);
+    hub_->rc->drop(*peers_[0]->at_hub);
+    run();
+    EXPECT_GT(send(2, 100), 80u);
+    EXPECT_EQ(hub_->rc->rings(), 2u);
+}
+
+}  // namespace
+}  // namespace starling::ip

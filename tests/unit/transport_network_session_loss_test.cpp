@@ -1,0 +1,347 @@
+// What a lost datagram costs a session, in time and in datagrams, and what it makes of a peer or a connection that is merely
+// slow. The clock is the simulation's.
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <vector>
+
+#include "session_simulation.h"
+#include "transport/network/session/session.h"
+
+namespace starling::ip {
+namespace {
+
+constexpr uint64_t kRoundTrip = 40 * kMicrosecond;  ///< of the simulation's weather
+/// After so long what is lost at the end goes again: two round trips, and what an acknowledgement may be held back.
+constexpr uint64_t kProbeTime = 2 * kRoundTrip + 2 * kAckDelay;
+constexpr uint64_t kMargin = 50 * kMicrosecond;  ///< for the way, and deviations of the round trip
+
+/// Two processes that have met: round trips are known, and fates are the test's from here on.
+struct Met {
+    Network network{1};
+    uint64_t got = 0, got_at = 0, sent = 1000;
+
+    explicit Met(int rails = 1) {
+        for (int i = 0; i < 2; ++i) network.set_rails(i, rails);
+        Exchange before(network, 200, 8);
+        EXPECT_TRUE(before.run(100'000));
+        for (auto& end : network.ends) {
+            end->counters = {};
+            end->on_packet = [](Session&, const packet::Header&, const std::byte*) {};
+        }
+        network.ends[1]->on_packet = [this](Session&, const packet::Header& header, const std::byte*) {
+            EXPECT_EQ(header.message.context, 1000 + got);
+            ++got;
+            got_at = network.now;
+        };
+        network.run_until(network.now + 10 * kMillisecond);
+    }
+    /// Loses datagrams with these numbers, counted from now on; the others arrive.
+    void lose(std::function<bool(uint64_t)> which) {
+        network.fate = [which, next = uint64_t{0}]() mutable { return which(next++) ? Fate::lost : Fate::arrives; };
+    }
+    void send(uint32_t bytes = 8) { ASSERT_TRUE(network.send(0, sent++, bytes)); }
+    /// Until all has arrived: how long it took, ns.
+    uint64_t time_to_arrive() {
+        const uint64_t start = network.now;
+        while (got < sent - 1000)
+            if (!network.step()) break;
+        return got_at - start;
+    }
+    End& end(int which) { return *network.ends[which]; }
+    const Path& path() { return network.session(0).path(0); }
+};
+
+TEST(SessionLoss, WhatIsAloneGoesAgainAfterTwoRoundTrips) {
+    Met met;
+    met.lose([](uint64_t n) { return n == 0; });
+    met.send();
+    EXPECT_LT(met.time_to_arrive(), kProbeTime + kMargin);
+    EXPECT_EQ(met.end(0).counters.repeated, 1u);
+}
+
+TEST(SessionLoss, ARepetitionThatIsLostIsRepeatedInTurn) {
+    Met met;
+    met.lose([](uint64_t n) { return n < 3; });
+    met.send();
+    EXPECT_LT(met.time_to_arrive(), (1 + 2 + 4) * kProbeTime + kMargin);
+    EXPECT_EQ(met.end(0).counters.repeated, 3u);
+}
+
+TEST(SessionLoss, TheTailOfABurstIsFoundByOneQuestion) {
+    Met met;
+    met.lose([](uint64_t n) { return n == 8 || n == 9; });
+    for (int i = 0; i < 10; ++i) met.send(1200);
+    EXPECT_LT(met.time_to_arrive(), kProbeTime + 3 * kRoundTrip + 2 * kMargin);
+    EXPECT_EQ(met.end(0).counters.repeated, 2u);
+}
+
+TEST(SessionLoss, ABurstThatIsLostWholeGoesAgainOnce) {
+    Met met;
+    met.lose([](uint64_t n) { return n < 12; });
+    for (int i = 0; i < 12; ++i) met.send(1200);
+    EXPECT_LT(met.time_to_arrive(), 2 * kProbeTime);
+    EXPECT_LE(met.end(0).counters.repeated, 13u);
+    EXPECT_GE(met.path().window.bytes(), CongestionWindow::kLeast * 1472u);
+}
+
+TEST(SessionLoss, AnAcknowledgementThatIsLostCostsOneQuestion) {
+    Met met;
+    met.lose([](uint64_t n) { return n == 1; });
+    met.send();
+    EXPECT_LT(met.time_to_arrive(), kRoundTrip);
+    met.network.run_until(met.network.now + 100 * kMillisecond);
+    EXPECT_TRUE(met.network.session(0).idle());
+    EXPECT_EQ(met.end(0).counters.repeated, 1u);
+    EXPECT_EQ(met.end(1).counters.duplicates, 1u);
+    EXPECT_EQ(met.got, 1u);
+}
+
+TEST(SessionLoss, NothingIsAskedOfAPeerThatAnswersInTime) {
+    Met met;
+    for (int i = 0; i < 1000; ++i) {
+        met.send();
+        met.network.run_until(met.network.now + 20 * kMillisecond);
+    }
+    EXPECT_EQ(met.got, 1000u);
+    EXPECT_EQ(met.end(0).counters.timeouts, 0u);
+    EXPECT_EQ(met.end(0).counters.repeated, 0u);
+}
+
+TEST(SessionLoss, DatagramsThatOvertakeEachOtherAreNotAllRepeated) {
+    Met met;
+    uint64_t number = 0, late = 0;
+    met.network.fate = [&] {
+        if (++number % 20 != 0) return Fate::arrives;
+        ++late;
+        return Fate::late;  // many round trips
+    };
+    for (int i = 0; i < 2000; ++i) {
+        met.send(1200);
+        met.network.run_until(met.network.now + 10 * kMicrosecond);
+    }
+    met.time_to_arrive();
+    EXPECT_EQ(met.got, 2000u);
+    EXPECT_LE(met.end(0).counters.repeated, 2 * late) << "only those that were late, and the last";
+}
+
+TEST(SessionLoss, APeerThatComputesCostsAQuestionNowAndThenAndNoneOfTheWindow) {
+    for (const uint64_t computes : {kMillisecond, 5 * kMillisecond, 100 * kMillisecond, 3 * kSecond}) {
+        Met met(2);
+        const uint64_t window = met.path().window.bytes();
+        met.end(1).listening = false;
+        const uint64_t datagrams = met.end(0).datagrams;
+        for (int i = 0; i < 10; ++i) met.send(1200);
+        met.network.run_until(met.network.now + computes);
+        EXPECT_LE(met.end(0).datagrams - datagrams, computes < 2 * kMillisecond ? 12u : 60u) << computes;
+        met.network.listen(1);
+        EXPECT_EQ(met.got, 10u);
+        met.network.run_until(met.network.now + kMillisecond);
+        EXPECT_TRUE(met.network.session(0).idle()) << computes;
+        EXPECT_GE(met.path().window.bytes(), window) << computes;
+        EXPECT_FALSE(met.path().suspended) << computes;
+        // And the next loss is found as soon as ever.
+        met.lose([](uint64_t n) { return n == 0; });
+        met.send();
+        EXPECT_LT(met.time_to_arrive(), computes < 2 * kMillisecond ? 3 * kProbeTime : 4 * computes + kProbeTime) << computes;
+    }
+}
+
+TEST(SessionLoss, WhatAConnectionSwallowsGoesAsDatagrams) {
+    Met met;
+    PipePair connection(met.network);
+    connection.ends[0].stalled = true;
+    for (int i = 0; i < 20; ++i) met.send(4000);  // too much to go as datagrams beside it
+    const uint64_t took = met.time_to_arrive();
+    EXPECT_GT(connection.ends[0].frames, 0u);
+    EXPECT_EQ(met.got, 20u);
+    EXPECT_LT(took, 4 * kMillisecond) << "not when TCP sends it again, which is never here";
+    // It is left alone until its owner attaches it anew.
+    const uint64_t frames = connection.ends[0].frames;
+    for (int i = 0; i < 20; ++i) met.send(4000);
+    met.time_to_arrive();
+    EXPECT_EQ(connection.ends[0].frames, frames);
+    connection.ends[0].stalled = false;
+    met.network.session(0).detach(connection.ends[0]);
+    met.network.session(0).attach(connection.ends[0]);
+    for (int i = 0; i < 20; ++i) met.send(4000);
+    met.time_to_arrive();
+    EXPECT_GT(connection.ends[0].frames, frames);
+}
+
+TEST(SessionLoss, AConnectionToAPeerThatComputesKeepsWhatItHas) {
+    Met met;
+    PipePair connection(met.network);
+    met.end(1).listening = false;
+    connection.ends[0].hold = true;
+    const uint64_t datagrams = met.end(0).datagrams;
+    for (int i = 0; i < 20; ++i) met.send(4000);
+    met.network.run_until(met.network.now + kSecond);
+    EXPECT_LT(met.end(0).datagrams - datagrams, 30u) << "questions, less and less often";
+    EXPECT_EQ(met.end(0).counters.repeated, 0u);
+    connection.ends[0].let_go();
+    met.network.listen(1);
+    met.time_to_arrive();
+    EXPECT_EQ(met.got, 20u);
+    EXPECT_EQ(met.end(0).counters.repeated, 0u);
+}
+
+TEST(SessionLoss, AnAcknowledgementLostBesideAConnectionIsAskedFor) {
+    Met met;
+    PipePair connection(met.network);
+    met.lose([](uint64_t n) { return n == 0; });
+    for (int i = 0; i < 5; ++i) met.send(4000);
+    met.time_to_arrive();
+    met.network.run_until(met.network.now + 20 * kMillisecond);
+    EXPECT_TRUE(met.network.session(0).idle()) << "the memory is its own again, though the peer has nothing more to say";
+    EXPECT_EQ(met.end(0).counters.repeated, 0u);
+}
+
+TEST(SessionLoss, AnAcknowledgementLostWhereNoDatagramHasBeenAnsweredYetIsAskedFor) {
+    Network network(14);
+    PipePair connection(network);
+    network.fate = [next = 0]() mutable { return next++ == 0 ? Fate::lost : Fate::arrives; };
+    uint64_t got = 0;
+    network.ends[1]->on_packet = [&got](Session&, const packet::Header&, const std::byte*) { ++got; };
+    for (uint64_t i = 0; i < 5; ++i) ASSERT_TRUE(network.send(0, i, 4000));
+    network.run_until(network.now + 5 * kSecond);
+    EXPECT_EQ(got, 5u);
+    EXPECT_TRUE(network.session(0).idle()) << "the way has no round trip yet, but it can be asked";
+}
+
+TEST(SessionLoss, ALittleThatIsLostBesideAConnectionDoesNotGoThroughIt) {
+    Met met;
+    PipePair connection(met.network);
+    connection.ends[0].stalled = true;
+    met.lose([](uint64_t n) { return n % 3 == 0; });
+    for (int i = 0; i < 50; ++i) {
+        met.send();
+        EXPECT_LT(met.time_to_arrive(), 4 * kProbeTime);
+        met.network.run_until(met.network.now + 5 * kMillisecond);
+    }
+    EXPECT_EQ(connection.ends[0].frames, 0u);
+}
+
+/// Messages of 8 bytes, as far apart as that; what went back alone.
+uint64_t alone_while(Met& met, uint64_t duration, uint64_t pause) {
+    const uint64_t before = met.end(1).counters.acks_alone;
+    for (const uint64_t end = met.network.now + duration; met.network.now < end; met.network.run_until(met.network.now + pause))
+        met.send();
+    return met.end(1).counters.acks_alone - before;
+}
+
+TEST(SessionLoss, WhereNothingWasLostForLongAcknowledgementsWaitForCompany) {
+    Met met;
+    EXPECT_GE(alone_while(met, 30 * kMillisecond, kMillisecond), 28u) << "each by itself at first";
+    alone_while(met, kSecond, kMillisecond);
+    EXPECT_TRUE(met.network.session(0).allows_hold());
+    EXPECT_LE(alone_while(met, 64 * kMillisecond, kMillisecond), 9u) << "one in 8 ms";
+    // Never more than 32 datagrams.
+    EXPECT_GE(alone_while(met, 64 * kMillisecond, 50 * kMicrosecond), 64 * 20 / 32);
+    EXPECT_EQ(met.end(0).counters.timeouts, 0u);
+    EXPECT_EQ(met.end(0).counters.repeated, 0u);
+}
+
+// What is lost at the end is missed so much later, once: from then on each acknowledgement goes soon.
+TEST(SessionLoss, WhatIsLostEndsTheWaitForCompany) {
+    Met met;
+    alone_while(met, kSecond, kMillisecond);
+    met.network.run_until(met.network.now + 20 * kMillisecond);
+    met.lose([](uint64_t n) { return n == 0; });
+    met.send();
+    const uint64_t first = met.time_to_arrive();
+    EXPECT_LT(first, kProbeTime + kMostHold * kAckDelay + kMargin);
+    EXPECT_FALSE(met.network.session(0).allows_hold());
+    met.network.run_until(met.network.now + 20 * kMillisecond);
+    met.lose([](uint64_t n) { return n == 0; });
+    met.send();
+    EXPECT_LT(met.time_to_arrive(), kProbeTime + 2 * kMargin);
+}
+
+// Who only waits for acknowledgements has them at once.
+TEST(SessionLoss, AQuestionIsAnsweredAtOnceWhateverWasAllowed) {
+    Met met;
+    alone_while(met, kSecond, kMillisecond);
+    met.network.run_until(met.network.now + 20 * kMillisecond);
+    met.send();
+    const uint64_t start = met.network.now;
+    met.network.session(0).ask(start);
+    while (!met.network.session(0).idle()) ASSERT_TRUE(met.network.step());
+    EXPECT_LT(met.network.now - start, 2 * kRoundTrip);
+}
+
+/// A connection of a device, and the datagrams beside it.
+struct ByDevice : Met {
+    PipePair connection{network, true};
+    const uint64_t before = datagrams_so_far();
+    uint64_t datagrams_so_far() { return end(0).datagrams + end(1).datagrams; }
+    uint64_t datagrams() { return datagrams_so_far() - before; }
+    uint64_t time_to_be_idle() {
+        const uint64_t start = network.now;
+        while (!network.session(0).idle() && network.step()) {}
+        return network.now - start;
+    }
+};
+
+// Nothing is lost on it, so what acknowledgements free can wait, and they go by it.
+TEST(SessionLoss, ADevicesConnectionIsAcknowledgedRarelyAndByItself) {
+    ByDevice met;
+    EXPECT_LE(alone_while(met, 500 * kMillisecond, 2500 * kMicrosecond), 500 / 20 + 1);
+    EXPECT_EQ(met.got, 200u);
+    EXPECT_LE(met.time_to_be_idle(), kDeviceAckDelay + kRoundTrip);
+    for (int i = 0; i < 500; ++i, met.network.run_until(met.network.now + 10 * kMicrosecond)) met.send(4000);
+    met.network.run_until(met.network.now + kMillisecond);
+    EXPECT_EQ(met.got, 500u + 200u);
+    EXPECT_EQ(met.datagrams(), 0u);
+}
+
+TEST(SessionLoss, WhatGoesBackAcknowledgesWhatADeviceHasBrought) {
+    ByDevice met;
+    met.end(1).on_packet = [&](Session&, const packet::Header&, const std::byte*) { ++met.got; };
+    for (int i = 0; i < 1000; ++i) {
+        met.send();
+        met.time_to_arrive();
+        met.network.run_until(met.network.now + 2 * kMillisecond);
+        ASSERT_TRUE(met.network.send(1, 0, 8));
+        met.network.run_until(met.network.now + kMillisecond);
+    }
+    EXPECT_EQ(met.connection.ends[0].frames, 1000u);
+    EXPECT_LE(met.connection.ends[1].frames, 1001u);
+    EXPECT_EQ(met.datagrams(), 0u);
+}
+
+TEST(SessionLoss, WhoHastensNeedNotWaitForADevicesAcknowledgement) {
+    ByDevice met;
+    met.send();
+    met.time_to_arrive();
+    met.network.session(0).hasten(met.network.now);
+    EXPECT_LT(met.time_to_be_idle(), 2 * kRoundTrip);
+    // Nor if the question is lost, or its answer.
+    for (uint64_t lost = 0; lost < 2; ++lost) {
+        met.network.run_until(met.network.now + 5 * kMillisecond);
+        met.lose([&](uint64_t n) { return n == lost; });
+        met.send();
+        met.time_to_arrive();
+        met.network.session(0).hasten(met.network.now);
+        met.network.arm(0);
+        EXPECT_LT(met.time_to_be_idle(), 4 * kProbeTime) << lost;
+    }
+}
+
+TEST(SessionLoss, APeerThatComputesIsSeldomAskedAfterADevicesConnection) {
+    ByDevice met;
+    met.end(1).listening = false;
+    met.connection.ends[0].hold = true;
+    for (int i = 0; i < 20; ++i) met.send(4000);
+    met.network.run_until(met.network.now + kSecond);
+    EXPECT_GT(met.datagrams(), 0u);
+    EXPECT_LT(met.datagrams(), 30u);
+    met.connection.ends[0].let_go();
+    met.network.listen(1);
+    met.time_to_arrive();
+    EXPECT_EQ(met.got, 20u);
+    EXPECT_EQ(met.end(0).counters.repeated, 0u);
+}
+
+}  // namespace
+}  // namespace starling::ip

@@ -1,0 +1,359 @@
+// Messages and streams between two processes whose TCP sockets are killed at random points, over and over, beside a
+// network that loses and reorders datagrams: nothing is lost, doubled or reordered. Sessions and their datagrams are
+// simulated; TCP is real, over the loopback device, with sockets on two rails.
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <deque>
+#include <random>
+#include <utility>
+
+#include "network_tcp_pair.h"
+#include "session_simulation.h"
+#include "transport/network/tcp/socket.h"
+#include "transport/network/tcp/tcp.h"
+
+namespace starling::ip {
+namespace {
+
+constexpr uint32_t kStreamPiece = 1200;  ///< of a stream on the base path
+
+/// One direction of streams, as a message room would run it.
+struct Streams {
+    struct One {
+        std::vector<std::byte> data;
+        std::unique_ptr<OutStream> out;
+        bool on_base_path = false;
+    };
+    std::map<uint32_t, One> sending;  ///< by generation
+    uint32_t next = 1;
+    int done = 0;
+};
+
+class World {
+  public:
+    explicit World(uint64_t seed) : random(seed), network(seed), exchange(network, 20000, 30000), pair({rail(1), rail(2)}) {
+        network.weather = {20, 5, 20 * kMicrosecond, 100 * kMicrosecond};
+        for (int i = 0; i < 2; ++i) {
+            Side& one = side(i);
+            one.tcp.reset();
+            TcpOptions options;
+            options.self = {7, static_cast<uint32_t>(i + 1)};
+            options.key = 1001 + static_cast<uint64_t>(i);
+            options.piece_bytes = 64 * 1024;
+            options.send_buffer = 64 * 1024;
+            options.doubt_ns = 500'000;
+            options.patience_ns = 1'000'000;
+            options.examine = [](int fd, uint64_t limit) { return current->examine_socket(fd, limit); };
+            EXPECT_EQ(Tcp::create(options, upcalls(), one.tcp), 0);
+            const TcpRail rails[] = {rail(1), rail(2)};
+            one.tcp->set_rails(rails);
+            one.connection = nullptr;
+            network.ends[i]->timeout = uint64_t{1} << 60;  // simulated time passes without regard to TCP's
+            auto deliver = network.ends[i]->on_packet;
+            network.ends[i]->on_packet = [this, i, deliver](Session& s, const packet::Header& header,
+                                                            const std::byte* payload) {
+                if (header.kind == packet::Kind::eager)
+                    deliver(s, header, payload);
+                else
+                    take_packet(i, header, payload);
+            };
+        }
+        current = this;
+    }
+
+    bool run() {
+        for (uint64_t round = 0; round < 3'000'000; ++round) {
+            exchange.fill();
+            for (int i = 0; i < 2; ++i) {
+                flush_base_path(i);
+                if (streams[i].done + static_cast<int>(streams[i].sending.size()) < kStreams && streams[i].sending.size() < 3)
+                    start_stream(i);
+            }
+            if (random() % 4 == 0) change_something();
+            const uint64_t now = tick();
+            side(0).tcp->poll(now);
+            side(1).tcp->poll(now);
+            clean_up();
+            network.run_until(network.now + random() % (200 * kMicrosecond));
+            if (exchange.failed || spoilt) return false;
+            if (exchange.complete() && streams[0].done == kStreams && streams[1].done == kStreams) return true;
+        }
+        return false;
+    }
+
+    Side& side(int i) { return i == 0 ? pair.low : pair.high; }
+
+    static constexpr int kStreams = 300;
+    std::mt19937_64 random;
+    Network network;
+    Exchange exchange;
+    Pair pair;
+    Streams streams[2];
+    bool spoilt = false;
+    int killed = 0, opened = 0, by_tcp = 0, stranded = 0, doubted = 0, trusted = 0;
+
+  private:
+    static inline World* current = nullptr;
+    static int index(Connection& c) { return &Side::of(c) == &current->pair.low ? 0 : 1; }
+    Session& session(int i) { return network.session(i); }
+
+    static TcpUpcalls upcalls() {
+        TcpUpcalls u = Side::upcalls();
+        u.opened = [](Connection& c) {
+            ++current->opened;
+            current->session(index(c)).attach(c);
+            current->serve(index(c));
+        };
+        u.doubted = u.trusted = [](Connection& c) {
+            ++(c.doubted() ? current->doubted : current->trusted);
+            current->doubts[index(c)] = true;  // it may be in the middle of something: see clean_up()
+        };
+        u.broken = u.ended = u.failed = [](Connection& c) { ++Side::of(c).broken; };
+        u.room = [](Connection& c) {
+            current->session(index(c)).writable(c);
+            current->serve(index(c));
+        };
+        u.rerouted = [](Connection& c) {
+            current->session(index(c)).detach(c);
+            current->session(index(c)).attach(c);
+            current->serve(index(c));
+        };
+        u.frame = [](Connection& c, const std::byte* frame, size_t bytes) {
+            Datagram datagram;
+            if (!decode(frame, bytes, datagram)) return false;
+            ++current->by_tcp;
+            current->session(index(c)).receive(datagram, -1, &c, current->network.now);
+            current->serve(index(c));
+            return true;
+        };
+        u.target = [](Connection& c, const Piece& piece, uint64_t done, uint64_t) -> std::byte* {
+            Side::Incoming* to = find(c, piece);
+            return to && to->in_place ? to->memory.data() + piece.offset + done : nullptr;
+        };
+        u.unpack = [](Connection& c, const Piece& piece, uint64_t done, const std::byte* data, uint64_t bytes) {
+            if (Side::Incoming* to = find(c, piece)) std::memcpy(to->memory.data() + piece.offset + done, data, bytes);
+        };
+        u.piece = [](Connection& c, const Piece& piece) {
+            current->arrived(index(c), piece.generation, {piece.offset, piece.offset + piece.bytes});
+        };
+        u.stranded = [](OutStream& stream) { current->strand(stream); };
+        return u;
+    }
+
+    void serve(int i) {
+        session(i).transmit(network.now);
+        network.arm(i);
+    }
+
+    // Streams: the serial is the same for all, so that a late piece would find another message if it were not for the generation.
+
+    void start_stream(int from) {
+        const uint32_t generation = streams[from].next++;
+        Streams::One& one = streams[from].sending[generation];
+        one.data.resize(random() % 400'000 + 1);
+        for (size_t i = 0; i < one.data.size(); ++i) one.data[i] = static_cast<std::byte>(generation * 7 + i * 13 + i / 251);
+        OutStream::Source source;
+        source.serial = 1;
+        source.generation = generation;
+        source.bytes = one.data.size();
+        source.memory = one.data.data();
+        one.out = std::make_unique<OutStream>(source);
+        received[1 - from][generation] = {generation, std::vector<std::byte>(one.data.size()), {}, generation % 3 != 0};
+        if (Connection* c = side(from).connection; c && c->state() == Connection::State::open)
+            side(from).tcp->add_stream(*c, *one.out);
+        else
+            one.on_base_path = true;
+    }
+    void strand(OutStream& stream) {
+        ++stranded;
+        for (auto& of : streams)
+            for (auto& [generation, one] : of.sending)
+                if (one.out.get() == &stream) one.on_base_path = true;
+    }
+    void flush_base_path(int from) {
+        for (auto& [generation, one] : streams[from].sending) {
+            if (!one.on_base_path) continue;
+            while (one.out->has_work()) {
+                packet::Header* const header = session(from).reserve(kStreamPiece);
+                if (!header) return serve(from);
+                const StreamRange range = one.out->take(kReliablePath, kStreamPiece);
+                header->kind = packet::Kind::piece;
+                header->piece.generation = generation;
+                header->piece.offset = range.begin;
+                std::memcpy(reinterpret_cast<std::byte*>(header + 1), one.data.data() + range.begin, range.bytes());
+                session(from).commit(static_cast<uint32_t>(range.bytes()), network.now);
+            }
+        }
+        serve(from);
+    }
+    void take_packet(int to, const packet::Header& header, const std::byte* payload) {
+        if (header.kind == packet::Kind::fetched) {
+            const auto it = streams[to].sending.find(header.piece.generation);
+            if (it == streams[to].sending.end()) return void(spoilt = true);
+            side(to).tcp->remove_stream(*it->second.out, true);
+            streams[to].sending.erase(it);
+            ++streams[to].done;
+            return;
+        }
+        const auto it = received[to].find(header.piece.generation);
+        if (it == received[to].end()) return;  // a late one
+        std::memcpy(it->second.memory.data() + header.piece.offset, payload, header.bytes);
+        arrived(to, header.piece.generation, {header.piece.offset, header.piece.offset + header.bytes});
+    }
+    void arrived(int to, uint32_t generation, StreamRange range) {
+        const auto it = received[to].find(generation);
+        if (it == received[to].end()) return;
+        it->second.coverage.add(range);
+        if (it->second.coverage.bytes() < it->second.memory.size()) return;
+        if (it->second.memory != streams[1 - to].sending.at(generation).data) spoilt = true;
+        received[to].erase(it);
+        fetched[to].push_back(generation);
+    }
+    void send_confirmations(int from) {
+        while (!fetched[from].empty()) {
+            packet::Header* const header = session(from).reserve(0);
+            if (!header) return;
+            header->kind = packet::Kind::fetched;
+            header->piece.generation = fetched[from].front();
+            fetched[from].pop_front();
+            session(from).commit(0, network.now);
+            serve(from);
+        }
+    }
+
+    // What goes wrong.
+
+    /// The real time, but for what others had the core: who has been away for 10 ms forgives what was not answered meanwhile, and on
+    /// a machine that has much to do there would be no doubts to look at.
+    uint64_t tick() {
+        const uint64_t real = now_ns();
+        clock += std::min(real - seen, kMillisecond);
+        seen = real;
+        return clock;
+    }
+    uint64_t seen = now_ns(), clock = seen;
+    /// Now and then nothing seems to arrive any more.
+    Health examine_socket(int fd, uint64_t limit) {
+        Health health = examine(fd, limit);
+        health.acked = health.repeated = 0;
+        health.unacknowledged = health.timed_out = random() % 10 == 0;
+        return health;
+    }
+    /// A TCP socket of this process: its connection is cut in one of several ways, wherever its bytes just are.
+    void kill_one() {
+        std::vector<int> candidates;
+        for (int fd = 3; fd < 64; ++fd) {
+            sockaddr_in peer{};
+            socklen_t length = sizeof peer;
+            if (getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &length) == 0 && peer.sin_family == AF_INET)
+                candidates.push_back(fd);
+        }
+        if (candidates.empty()) return;
+        const int fd = candidates[random() % candidates.size()];
+        ++killed;
+        if (random() % 2) {
+            shutdown(fd, random() % 2 ? SHUT_RDWR : SHUT_WR);
+            return;
+        }
+        sockaddr nowhere{};
+        nowhere.sa_family = AF_UNSPEC;
+        connect(fd, &nowhere, sizeof nowhere);
+    }
+    void change_something() {
+        const auto dice = random() % 400;
+        if (dice < 12 || dice > 350) kill_one();
+        if (dice == 12 && side(0).connection) close_side(static_cast<int>(random() % 2));
+        if (dice == 13 && side(0).connection) {
+            const int i = static_cast<int>(random() % 2);
+            if (side(i).connection) side(i).tcp->finish(*side(i).connection);
+        }
+        if (dice > 200 && !side(0).connection && !side(1).connection) open();
+        if (dice > 13 && dice < 20) {
+            const TcpRail all[] = {rail(1), rail(2)};
+            const size_t first = random() % 2;
+            Side& one = side(static_cast<int>(random() % 2));
+            if (random() % 2)
+                one.tcp->set_rails(all);
+            else
+                one.tcp->set_rails({all + first, 1});
+        }
+        for (int i = 0; i < 2; ++i) send_confirmations(i);
+    }
+    void open() {
+        ConnectionOffer offer;
+        const uint32_t low_rank = 1;
+        for (int i = 0; i < 2; ++i) {
+            side(i).broken = 0;
+            side(i).connection = &side(i).tcp->add({7, static_cast<uint32_t>(1 - i) + low_rank},
+                                                   1001 + static_cast<uint64_t>(1 - i), &side(i), nullptr);
+        }
+        const int listener = static_cast<int>(random() % 2);
+        side(listener).tcp->offer(*side(listener).connection, offer);
+        side(1 - listener).tcp->dial(*side(1 - listener).connection, offer);
+    }
+    void close_side(int i) {
+        Connection* c = side(i).connection;
+        if (!c) return;
+        side(i).connection = nullptr;
+        session(i).detach(*c);
+        side(i).tcp->drop(*c);
+        serve(i);
+    }
+    /// As link does: what is broken is dropped, then both sides may open anew; what is in doubt carries no frames.
+    void clean_up() {
+        for (int i = 0; i < 2; ++i) {
+            Connection* const c = side(i).connection;
+            if (!std::exchange(doubts[i], false) || !c || c->state() != Connection::State::open) continue;
+            session(i).detach(*c);
+            if (!c->doubted() && !c->finished()) session(i).attach(*c);
+            serve(i);
+        }
+        for (int i = 0; i < 2; ++i)
+            if (side(i).broken) {
+                side(i).broken = 0;
+                close_side(i);
+            }
+        for (int i = 0; i < 2; ++i)
+            if (!side(i).connection && side(1 - i).connection && side(1 - i).connection->state() != Connection::State::open)
+                close_side(1 - i);
+    }
+
+    std::map<uint32_t, Side::Incoming> received[2];  ///< by generation, which here is the message's number
+    std::deque<uint32_t> fetched[2];                 ///< to be confirmed
+    bool doubts[2] = {};                             ///< a connection has told that it is in doubt, or trusted again
+    static Side::Incoming* find(Connection& c, const Piece& piece) {
+        auto& all = current->received[index(c)];
+        const auto it = all.find(piece.generation);
+        return it == all.end() ? nullptr : &it->second;
+    }
+};
+
+/// How often each trouble was met.
+struct Met {
+    int killed = 0, stranded = 0, doubted = 0, trusted = 0, opened = 0, by_tcp = 0;
+
+    void add(const World& world) {
+        killed += world.killed, stranded += world.stranded, doubted += world.doubted;
+        trusted += world.trusted, opened += world.opened, by_tcp += world.by_tcp;
+    }
+    bool enough() const { return killed > 60 && stranded > 20 && doubted > 20 && trusted > 12 && opened > 60 && by_tcp > 400; }
+};
+
+// TCP's part takes place in real time: which troubles a seed meets is not for it alone to say, so there are as many as that takes.
+TEST(TcpModel, NothingIsLostDoubledOrReorderedWhateverDies) {
+    constexpr uint64_t kLeastSeeds = 4, kMostSeeds = 40;
+    Met met;
+    for (uint64_t seed = 1; seed <= kLeastSeeds || (seed <= kMostSeeds && !met.enough()); ++seed) {
+        World world(seed);
+        ASSERT_TRUE(world.run()) << "seed " << seed << ": messages " << world.exchange.got[0] << ", " << world.exchange.got[1]
+                                 << ", streams " << world.streams[0].done << ", " << world.streams[1].done << ", killed "
+                                 << world.killed << ", opened " << world.opened << ", spoilt " << world.spoilt;
+        met.add(world);
+    }
+    EXPECT_TRUE(met.enough()) << "killed " << met.killed << ", stranded " << met.stranded << ", doubted " << met.doubted
+                              << ", trusted " << met.trusted << ", opened " << met.opened << ", by TCP " << met.by_tcp;
+}
+
+}  // namespace
+}  // namespace starling::ip

@@ -1,0 +1,161 @@
+// The desk of a window's lock: the order of asking, and packets that lie: they come twice, in another order, from who holds nothing.
+#include "window/remote_lock_server.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <set>
+#include <vector>
+
+#include "base/counter_start.h"
+
+namespace starling::window {
+namespace {
+
+constexpr uint32_t kProcesses = 2, kMe = 0, kNeighbour = 1;
+
+class DeskTest : public testing::Test {
+  protected:
+    void SetUp() override { desk.open(board, kMe); }
+
+    std::vector<uint64_t> memory = std::vector<uint64_t>(Board::bytes(kProcesses) / 8 + 16);
+    void* aligned = reinterpret_cast<void*>((reinterpret_cast<uintptr_t>(memory.data()) + 63) & ~uintptr_t{63});
+    Board board{aligned, kProcesses};
+    Desk desk;
+
+    /// The rank that has got the lock now; -1: nobody.
+    int next() {
+        Desk::Claimant served{};
+        return desk.serve(served) ? served.rank : -1;
+    }
+    bool exclusive(int rank, uint32_t number) { return desk.ask({rank, number, true}); }
+    bool shared(int rank, uint32_t number) { return desk.ask({rank, number, false}); }
+    bool drop(const std::set<int>& dead) {
+        bool gave_back = false;
+        return desk.drop([&](int rank) { return dead.count(rank) != 0; }, gave_back);
+    }
+};
+
+TEST_F(DeskTest, ServesInTheOrderOfAsking) {
+    EXPECT_TRUE(exclusive(5, 1));
+    EXPECT_TRUE(shared(6, 1));
+    EXPECT_TRUE(shared(7, 1));
+    EXPECT_EQ(next(), 5);
+    EXPECT_EQ(next(), -1);
+    EXPECT_TRUE(desk.give_back(5, 1));
+    EXPECT_EQ(next(), 6);
+    EXPECT_EQ(next(), 7);
+    EXPECT_FALSE(desk.has_pending());
+    EXPECT_FALSE(desk.idle());
+    EXPECT_TRUE(desk.give_back(7, 1));
+    EXPECT_TRUE(desk.give_back(6, 1));
+    EXPECT_TRUE(desk.idle());
+}
+
+TEST_F(DeskTest, AnAskThatComesTwiceIsOne) {
+    EXPECT_TRUE(exclusive(5, 1));
+    EXPECT_FALSE(exclusive(5, 1)) << "it waits";
+    EXPECT_EQ(next(), 5);
+    EXPECT_FALSE(exclusive(5, 1)) << "it has it";
+    EXPECT_TRUE(exclusive(6, 1));
+    EXPECT_TRUE(desk.give_back(5, 1));
+    EXPECT_FALSE(exclusive(5, 1)) << "it has given it back";
+    EXPECT_EQ(next(), 6);
+    EXPECT_FALSE(desk.give_back(5, 1)) << "that it did before, and 6 has it now";
+    EXPECT_FALSE(board.try_exclusive(Board::holder_here(kNeighbour), kMe));
+    EXPECT_EQ(next(), -1);
+    EXPECT_TRUE(desk.give_back(6, 1));
+    EXPECT_TRUE(board.try_exclusive(Board::holder_here(kNeighbour), kMe));
+}
+
+TEST_F(DeskTest, WhoHoldsNothingGivesNothingBack) {
+    EXPECT_TRUE(exclusive(5, 1));
+    EXPECT_FALSE(desk.give_back(5, 1)) << "it waits still";
+    EXPECT_EQ(next(), 5);
+    EXPECT_FALSE(desk.give_back(6, 1));
+    EXPECT_FALSE(desk.give_back(5, 2)) << "another number";
+    EXPECT_FALSE(desk.give_back(-1, 1));
+    EXPECT_FALSE(board.try_exclusive(Board::holder_here(kNeighbour), kMe)) << "5 has it";
+}
+
+TEST_F(DeskTest, AnAskThatHasOvertakenWaitsForTheOneBefore) {
+    for (const bool first_exclusive : {true, false}) {
+        const uint32_t number = first_exclusive ? 1 : 3;
+        EXPECT_TRUE(desk.ask({5, number, first_exclusive}));
+        EXPECT_EQ(next(), 5);
+        EXPECT_TRUE(exclusive(5, number + 1));
+        EXPECT_EQ(next(), -1) << "else one who gives back releases for two";
+        EXPECT_FALSE(shared(5, number + 2)) << "a third one at once is a lie";
+        EXPECT_TRUE(desk.give_back(5, number));
+        EXPECT_EQ(next(), 5);
+        EXPECT_TRUE(desk.give_back(5, number + 1));
+        EXPECT_TRUE(desk.idle());
+    }
+}
+
+TEST_F(DeskTest, NumbersGoRound) {
+    const uint32_t half = kCounterStart + 0x7fffffffu, last = kCounterStart + 0xfffffffeu;
+    EXPECT_TRUE(exclusive(5, half));
+    EXPECT_EQ(next(), 5);
+    EXPECT_TRUE(desk.give_back(5, half));
+    EXPECT_TRUE(exclusive(5, last));
+    EXPECT_EQ(next(), 5);
+    EXPECT_TRUE(desk.give_back(5, last));
+    EXPECT_TRUE(exclusive(5, kCounterStart + 1));
+    EXPECT_FALSE(exclusive(5, last));
+}
+
+TEST_F(DeskTest, TheDeadHoldAndWantNothing) {
+    EXPECT_TRUE(shared(5, 1));
+    EXPECT_EQ(next(), 5);
+    EXPECT_TRUE(exclusive(6, 1));
+    EXPECT_EQ(next(), -1);
+    EXPECT_FALSE(board.try_shared(kNeighbour, kMe)) << "6 is in its way";
+    EXPECT_FALSE(drop({7}));
+    EXPECT_TRUE(drop({6}));
+    EXPECT_TRUE(board.try_shared(kNeighbour, kMe));
+    EXPECT_TRUE(drop({5}));
+    EXPECT_TRUE(desk.idle());
+    board.release_shared(kNeighbour, kMe);
+    EXPECT_TRUE(board.try_exclusive(Board::holder_here(kNeighbour), kMe));
+}
+
+/// Whatever comes, an exclusive lock has one holder, and when all the honest have given theirs back the lock is free.
+TEST_F(DeskTest, ArbitraryPacketsNeverMakeTwoHolders) {
+    for (uint32_t seed = 0; seed < 200; ++seed) {
+        std::mt19937 random(seed);
+        const auto pick = [&](uint32_t below) { return random() % below; };
+        Desk::Claimant held[8] = {};
+        int holders = 0, writers = 0;
+        const auto serve_all = [&] {
+            Desk::Claimant served{};
+            while (desk.serve(served)) {
+                ASSERT_EQ(held[served.rank].number, 0u) << "seed " << seed << ": it has one already";
+                ASSERT_EQ(writers, 0) << "seed " << seed;
+                ASSERT_TRUE(!served.exclusive || holders == 0) << "seed " << seed;
+                held[served.rank] = served;
+                ++holders;
+                writers += served.exclusive;
+            }
+        };
+        for (int step = 0; step < 300; ++step) {
+            const int rank = static_cast<int>(pick(8));
+            const uint32_t number = seed * 64 + pick(64);
+            if (pick(2)) {
+                desk.ask({rank, number, pick(2) == 0});
+            } else if (desk.give_back(rank, pick(4) ? held[rank].number : number)) {
+                --holders;
+                writers -= held[rank].exclusive;
+                held[rank] = {};
+            }
+            serve_all();
+        }
+        drop({0, 1, 2, 3, 4, 5, 6, 7});
+        ASSERT_TRUE(desk.idle());
+        ASSERT_TRUE(board.try_exclusive(Board::holder_here(kNeighbour), kMe)) << "seed " << seed;
+        board.release_exclusive(kMe);
+    }
+}
+
+}  // namespace
+}  // namespace starling::window

@@ -1,0 +1,241 @@
+#include "starling/doctor/look.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cctype>
+#include <climits>
+#include <cstdio>
+#include <cstdlib>
+#include <deque>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <set>
+#include <sstream>
+
+#include "launch/process/compat.h"
+#include "launch/process/elf_file.h"
+#include "launch/process/foreign_mpi_check.h"
+#include "starling/agents.h"
+#include "starling/functions.h"
+
+namespace starling {
+
+namespace {
+
+namespace fs = std::filesystem;
+using launch::ElfFile;
+
+constexpr int kMostInterpreters = 4;  // scripts can be interpreters
+
+/// What the loader says it would load: {name in the file: path, empty where it finds none}.
+struct Listing {
+    std::map<std::string, std::string> paths;
+    std::string complaint;
+};
+
+// " name => path (address)", " name => not found", " path (address)"; everything else is a complaint.
+void take_line(const std::string& line, Listing& listing) {
+    std::istringstream words(line);
+    std::string name, arrow, path, more;
+    words >> name >> arrow >> path >> more;
+    const bool known = !line.empty() && line.front() == '\t';
+    if (known && arrow == "=>")
+        listing.paths[fs::path(name).is_absolute() ? fs::path(path).filename().string() : name] = path == "not" ? "" : path;
+    else if (known && arrow.starts_with("("))
+        listing.paths[fs::path(name).filename()] = name;
+    else if (listing.complaint.empty())
+        listing.complaint = line;
+}
+
+bool is_systems_loader(const std::string& path) {
+    char real[PATH_MAX];
+    struct stat status;
+    if (!realpath(path.c_str(), real) || stat(real, &status) != 0) return false;
+    const std::string name = fs::path(real).filename(), folder = real;
+    return (folder.starts_with("/lib") || folder.starts_with("/usr/lib")) && name.starts_with("ld") &&
+           name.find(".so") != std::string::npos && S_ISREG(status.st_mode) && status.st_uid == 0 &&
+           (status.st_mode & 022) == 0;
+}
+
+// The loader itself is asked: its search has many sources (tags of files, variables, a cache), and differs between C libraries. A file may name
+// any program as its loader, which is not run unless it is the system's.
+Listing list(const std::string& file, const std::string& in_front) {
+    std::string loader = ElfFile(file).interpreter();
+    if (!is_systems_loader(loader)) loader = ElfFile("/proc/self/exe").interpreter();
+    std::string command = "LD_TRACE_LOADED_OBJECTS=1 " + starling::quoted(loader) + " " + starling::quoted(file) + " 2>&1";
+    if (!in_front.empty())
+        command = "LD_LIBRARY_PATH=" + starling::quoted(in_front) + "${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} " + command;
+    Listing listing;
+    const std::unique_ptr<FILE, int (*)(FILE*)> from(popen(command.c_str(), "r"), pclose);
+    std::string text;
+    char buffer[4096];
+    while (from && std::fgets(buffer, sizeof buffer, from.get())) text += buffer;
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) take_line(line, listing);
+    return listing;
+}
+
+/// The files that a program consists of, each with those who want it; of what an MPI needs for itself other libraries of MPIs alone.
+struct Part {
+    std::string name, path;
+    std::vector<std::string> by;
+};
+std::vector<Part> parts_of(const std::string& file, const Listing& listing) {
+    std::vector<Part> parts;
+    std::set<std::string> seen;
+    std::deque<Part> next{{fs::path(file).filename(), file, {}}};
+    for (; !next.empty(); next.pop_front()) {
+        const Part& part = next.front();
+        parts.push_back(part);
+        if (part.path.empty()) continue;
+        const bool of_mpi = *launch::mpi_library(part.name).mpi;
+        std::vector<std::string> by = part.by;
+        by.push_back(part.name);
+        for (const std::string& name : ElfFile(part.path).needed()) {
+            const auto found = listing.paths.find(fs::path(name).filename());
+            if (of_mpi && !*launch::mpi_library(name).mpi) continue;
+            if (seen.insert(name).second) next.push_back({name, found == listing.paths.end() ? "" : found->second, by});
+        }
+    }
+    return parts;
+}
+
+bool is_mpi_name(const std::string& name) {
+    for (const char* begin : {"MPI_", "PMPI_", "mpi_", "pmpi_", "ompi_", "MPIR_", "MPIX_"})
+        if (name.starts_with(begin)) return true;
+    return false;
+}
+
+// "mpi_file_open_" and "PMPI_File_open" are MPI_File_open.
+std::string canonical(std::string name) {
+    std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    if (name.starts_with("p")) name.erase(0, 1);
+    for (const char* end : {"_f08_", "_f_", "_"})
+        if (name.ends_with(end)) return name.substr(0, name.size() - std::string(end).size());
+    return name;
+}
+
+const std::map<std::string, std::string>& unbuilt_functions() {
+    static const auto names = [] {
+        std::map<std::string, std::string> out;
+        for (const Function& function : functions())
+            if (!function.built) out[canonical(function.name)] = function.name;
+        return out;
+    }();
+    return names;
+}
+
+void look_at_functions(const std::vector<Part>& parts, Examination& out) {
+    std::set<std::string> had;
+    std::vector<std::pair<std::string, std::string>> wanted;  // a function, and by whom
+    for (const Part& part : parts) {
+        if (part.path.empty()) continue;
+        ElfFile::Symbols symbols = ElfFile(part.path).symbols();
+        for (std::string& name : symbols.had)
+            if (is_mpi_name(name)) had.insert(std::move(name));
+        if (*launch::mpi_library(part.name).mpi) continue;
+        for (std::string& name : symbols.wanted)
+            if (is_mpi_name(name)) wanted.emplace_back(std::move(name), part.name);
+    }
+    for (const auto& [name, by] : wanted) {
+        const auto found = unbuilt_functions().find(canonical(name));
+        if (!had.contains(name))
+            out.absent.emplace(name, by);
+        else if (found != unbuilt_functions().end())
+            out.unbuilt.emplace(found->second, by);
+    }
+}
+
+// With the shim in front: does it come first, and does it have what is asked for?
+void look_through_shim(const std::string& file, Examination& out) {
+    const std::string folder = launch::choose_shims(out.shim, {}).library_path;
+    const std::vector<Part> parts = parts_of(file, list(file, folder));
+    std::error_code ignored;
+    for (const Part& part : parts)  // libraries of C++ bindings have no twin, and stand on the shim
+        if (fs::exists(fs::path(folder) / part.name, ignored) && !part.path.starts_with(folder) && out.in_spite.empty())
+            out.in_spite = part.path;
+    if (out.in_spite.empty()) look_at_functions(parts, out);
+}
+
+void look_at_program(const std::string& file, Examination& out) {
+    if (!ElfFile(file).valid()) {
+        out.problem = "it is neither a program or library of this machine nor a script";
+        return;
+    }
+    if (ElfFile(file).needed().empty() && ElfFile(file).interpreter().empty()) return;  // a static one
+    const Listing listing = list(file, "");
+    if (listing.paths.empty()) {
+        out.problem = "the loader says: " + listing.complaint;
+        return;
+    }
+    const std::vector<Part> parts = parts_of(file, listing);
+    for (const Part& part : parts) {
+        const launch::MpiLibrary mpi = launch::mpi_library(part.name);
+        if (*mpi.mpi) {
+            out.mpis.push_back({mpi.mpi, mpi.binary_interface, part.name, part.path, part.by});
+            if (std::find(out.several.begin(), out.several.end(), mpi.mpi) == out.several.end())
+                out.several.emplace_back(mpi.mpi);
+        } else if (part.path.empty()) {
+            out.lost.emplace(part.name, part.by.back());
+        }
+    }
+    if (out.several.size() > 1) return;
+    out.several.clear();
+    if (out.mpis.empty()) return;
+    const std::string interface = out.mpis.front().binary_interface;
+    if (interface == "standard") {
+        look_at_functions(parts, out);
+    } else if (!interface.empty()) {
+        out.shim = interface;
+        look_through_shim(file, out);
+    }
+}
+
+// Of a script's first line: the program that it names, with "env" looked through.
+std::string interpreter_of(const std::string& file) {
+    std::ifstream from(file);
+    std::string line, word;
+    std::getline(from, line);
+    if (!line.starts_with("#!")) return {};
+    std::istringstream words(line.substr(2));
+    words >> word;
+    if (fs::path(word).filename() == "env")
+        while (words >> word && word.starts_with("-")) {}
+    return word;
+}
+
+std::string on_path(const std::string& word) {
+    if (word.find('/') != std::string::npos) return word;
+    const char* path = std::getenv("PATH");
+    std::istringstream folders(path ? path : "/usr/bin:/bin");
+    std::error_code ignored;
+    for (std::string folder; std::getline(folders, folder, ':');)
+        if (fs::is_regular_file(folder + "/" + word, ignored)) return folder + "/" + word;
+    return word;
+}
+
+}  // namespace
+
+bool for_the_loader(const std::string& file) { return ElfFile(file).valid() && !ElfFile(file).needed().empty(); }
+
+Examination examine(const std::string& word) {
+    Examination out;
+    out.file = on_path(word);
+    std::error_code error;
+    if (!fs::is_regular_file(out.file, error)) {
+        out.problem = "there is no such file";
+        return out;
+    }
+    std::string file = out.file;
+    for (int steps = 0; steps < kMostInterpreters; ++steps) {
+        const std::string interpreter = interpreter_of(file);
+        if (interpreter.empty()) break;
+        file = out.interpreter = on_path(interpreter);
+    }
+    look_at_program(file, out);
+    return out;
+}
+
+}  // namespace starling

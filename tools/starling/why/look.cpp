@@ -1,0 +1,172 @@
+#include "starling/why/look.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <fstream>
+
+#include "base/clock.h"
+#include "base/counters.h"
+#include "base/wait_report_page.h"
+#include "hang/judge.h"
+#include "launch/process/stack_traces.h"
+#include "transport/shm/region.h"
+
+namespace starling::why {
+
+namespace {
+
+/// What /proc says of a process.
+struct ProcStat {
+    char state = '\0';   ///< as in /proc/PID/stat; '\0': there is none
+    uint64_t ticks = 0;  ///< processor time of all its threads
+};
+
+ProcStat read_process(int32_t pid) {
+    std::ifstream file(fmt::format("/proc/{}/stat", pid));
+    std::string line;
+    std::getline(file, line);
+    // The name, in parentheses, may hold anything.
+    const size_t end = line.rfind(')');
+    unsigned long user = 0, system = 0;
+    ProcStat process;
+    if (end == std::string::npos || std::sscanf(line.c_str() + end + 1, " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu",
+                                                &process.state, &user, &system) != 3)
+        return {};
+    process.ticks = user + system;
+    return process;
+}
+
+struct Look {
+    ProcStat process;
+    uint64_t at = 0;
+    bool counted = false;
+    uint64_t waiting = 0, last_waited = 0, since = 0;
+    uint64_t told = 0;  ///< when its account was written
+};
+
+Look look_at(const job::Sight& job, uint32_t index) {
+    Look look;
+    look.at = now_ns();
+    look.process = read_process(job.cell(index).pid.load(std::memory_order_relaxed));
+    if (job.cell(index).state.load(std::memory_order_acquire) != job::RankState::initialized) return look;
+    const Counters* page = top::counters_of(job, index);
+    if (!page) return look;
+    look.counted = true;
+    look.waiting = page->waiting;
+    look.last_waited = page->last_waited;
+    look.since = page->since;
+    look.told = __atomic_load_n(&shm::Region(job.region(index)).account().told, __ATOMIC_RELAXED);
+    return look;
+}
+
+Doing doing_of(job::RankState state, const Look& before, const Look& after) {
+    switch (state) {
+        case job::RankState::finalized:
+            return Doing::finalized;
+        case job::RankState::exited:
+            return Doing::exited;
+        case job::RankState::failed:
+            return Doing::failed;
+        case job::RankState::not_started:
+            return Doing::not_started;
+        case job::RankState::started:
+        case job::RankState::initialized:
+            break;
+    }
+    if (after.process.state == '\0' || after.process.state == 'Z' || after.process.state == 'X') return Doing::gone;
+    if (std::strchr("Tt", after.process.state)) return Doing::stopped;
+    if (state == job::RankState::started) return Doing::starting;
+    if (after.waiting > 0) return Doing::waiting;
+    // A loop of tests tells what it has open; so does a wait, but then it says when.
+    const bool tests = before.counted && after.told > before.told && after.last_waited == before.last_waited;
+    return tests ? Doing::testing : Doing::computing;
+}
+
+double seconds(uint64_t from, uint64_t to) { return from < to ? static_cast<double>(to - from) * 1e-9 : 0; }
+
+/// The account as it lies there; empty if there is none.
+std::string read_account(const job::Sight& job, uint32_t index, uint64_t now, Rank& rank) {
+    const Account& page = shm::Region(job.region(index)).account();
+    Account account;
+    if (__atomic_load_n(&page.version, __ATOMIC_RELAXED) == 0) return {};
+    if (copy_account(page, account)) rank.told = check(account, now);
+    rank.garbled = !rank.told;
+    return rank.told ? std::string(reinterpret_cast<const char*>(&account), sizeof account) : std::string();
+}
+
+Rank report(const job::Sight& job, uint32_t index, const Look& before, const Look& after, std::string& account) {
+    Rank rank;
+    rank.who = {job.id(), job.rank(index)};
+    rank.host = job.my_host();
+    const job::RankCell& cell = job.cell(index);
+    rank.pid = cell.pid.load(std::memory_order_relaxed);
+    rank.doing = doing_of(cell.state.load(std::memory_order_acquire), before, after);
+    const auto ticks = static_cast<double>(after.process.ticks - std::min(before.process.ticks, after.process.ticks));
+    if (after.at > before.at) rank.cores = ticks / static_cast<double>(sysconf(_SC_CLK_TCK)) / seconds(before.at, after.at);
+    if (!after.counted) return rank;
+    if (after.last_waited) rank.since_wait = seconds(after.last_waited, after.at);
+    rank.since_start = seconds(after.since, after.at);
+    account = read_account(job, index, after.at, rank);
+    return rank;
+}
+
+}  // namespace
+
+std::vector<JobReport> look(const std::string& filter, int launcher, bool all_users, double interval) {
+    top::Watch watch(filter, true, all_users);
+    watch.find_jobs();
+    std::map<const job::Sight*, std::vector<Look>> first;
+    watch.each_job([&](int32_t owner, const job::Sight& job) {
+        if (launcher != 0 && owner != launcher) return;
+        std::vector<Look>& looks = first[&job];
+        for (uint32_t i = 0; i < job.ranks(); ++i) looks.push_back(look_at(job, i));
+    });
+    timespec pause{static_cast<time_t>(interval),
+                   static_cast<long>((interval - static_cast<double>(static_cast<time_t>(interval))) * 1e9)};
+    if (!first.empty()) nanosleep(&pause, nullptr);
+    std::vector<JobReport> reports;
+    for (const auto& [job, looks] : first) {
+        JobReport seen;
+        seen.id = job->id();
+        seen.command = job->command();
+        seen.size = job->size();
+        for (uint32_t i = 0; i < looks.size(); ++i) {
+            const Look now = look_at(*job, i);
+            seen.times.push_back(now.at);
+            seen.ranks.push_back(report(*job, i, looks[i], now, seen.accounts.emplace_back()));
+        }
+        seen.other_hosts = job->other_hosts();
+        reports.push_back(std::move(seen));
+    }
+    return reports;
+}
+
+void add_stacks(JobReport& job) {
+    std::vector<std::pair<std::string, pid_t>> processes;
+    for (const Rank& rank : job.ranks)
+        if (rank.doing < Doing::gone)
+            processes.emplace_back(fmt::format("{} on {}", name_of(rank.who, job.id), rank.host), rank.pid);
+    int ends[2];
+    if (processes.empty() || pipe2(ends, O_CLOEXEC) != 0) return;
+    // They are written to standard error; here that is a pipe.
+    const pid_t child = fork();
+    if (child == 0) {
+        dup2(ends[1], 2);
+        launch::print_stacks(processes);
+        _exit(0);
+    }
+    close(ends[1]);
+    char buffer[16 << 10];
+    for (ssize_t got; child > 0 && (got = read(ends[0], buffer, sizeof buffer)) > 0;)
+        job.stacks.append(buffer, static_cast<size_t>(got));
+    close(ends[0]);
+    if (child > 0) waitpid(child, nullptr, 0);
+}
+
+}  // namespace starling::why
