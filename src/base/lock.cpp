@@ -24,7 +24,7 @@ namespace {
 STARLING_STATE std::atomic<int> locked{0};
 STARLING_STATE std::atomic<int> waiters{0};               ///< threads that want the lock, asleep or not
 STARLING_STATE std::atomic<int> sleepers{0};              ///< those in futex wait on `locked`
-STARLING_STATE std::atomic<int> hungry{0};                ///< those that have waited for long: nobody overtakes them any more
+STARLING_STATE std::atomic<int> starving{0};              ///< those that have waited for long: nobody overtakes them any more
 STARLING_STATE std::atomic<const void*> owner{nullptr};   ///< has the lock
 STARLING_STATE std::atomic<const void*> inside{nullptr};  ///< in turn: is in the library, without the lock
 
@@ -59,19 +59,19 @@ bool try_lock() {
 // Waking another core can cost as much as a hundred polls, so a waiter yields for a while before it sleeps.
 void lock_slowly() {
     waiters.fetch_add(1);
-    bool is_hungry = false;
+    bool is_starving = false;
     uint64_t since = 0;
     for (int turn = 0;; ++turn) {
-        if ((is_hungry || hungry.load() == 0) && try_lock()) break;
+        if ((is_starving || starving.load() == 0) && try_lock()) break;
         if (turn < 64) {
             _mm_pause();
             continue;
         }
         if (const uint64_t now = now_ns(); since == 0) {
             since = now;
-        } else if (!is_hungry && now - since > kHungryNs) {
-            is_hungry = true;
-            hungry.fetch_add(1);
+        } else if (!is_starving && now - since > kHungryNs) {
+            is_starving = true;
+            starving.fetch_add(1);
         }
         if (turn < 512 || locked.load() == 0) {
             sched_yield();
@@ -83,13 +83,13 @@ void lock_slowly() {
             sleepers.fetch_sub(1);
         }
     }
-    if (is_hungry) hungry.fetch_sub(1);
+    if (is_starving) starving.fetch_sub(1);
     waiters.fetch_sub(1);
 }
 
 void lock() {
     if (owned()) panic("a thread that is inside the library enters it again");
-    if (hungry.load(std::memory_order_relaxed) != 0 || !try_lock()) lock_slowly();
+    if (starving.load(std::memory_order_relaxed) != 0 || !try_lock()) lock_slowly();
     owner.store(this_thread(), std::memory_order_relaxed);
 }
 
@@ -102,9 +102,9 @@ void unlock() {
     } else {
         locked.store(0);
     }
-    // Whoever else is woken must not take it from one who is hungry, and would keep him asleep.
+    // Whoever else is woken must not take it from one who is starving, and would keep him asleep.
     if (sleepers.load() > 0)
-        syscall(SYS_futex, &locked, FUTEX_WAKE_PRIVATE, hungry.load() > 0 ? INT_MAX : 1, nullptr, nullptr, 0);
+        syscall(SYS_futex, &locked, FUTEX_WAKE_PRIVATE, starving.load() > 0 ? INT_MAX : 1, nullptr, nullptr, 0);
 }
 
 /// Never back: another thread may have had a greater wish fulfilled since this one looked.

@@ -1,5 +1,5 @@
 // The library's lock. Entry points hold it for a scope, and nothing that belongs to the program runs under it: functions
-// of the program's are called within Outside, and waits step out while they idle. So it needs no nesting. How much a call
+// of the program's are called within OutsideLibrary, and waits step out while they idle. So it needs no nesting. How much a call
 // pays depends on what threads may do (docs/design.md, "Locks").
 #pragma once
 
@@ -64,17 +64,17 @@ class Lock {
 
 /// Outside the library for a scope, in which a function of the program's runs, from inside or from where no lock is needed.
 /// What the caller goes on with must not go away meanwhile: it holds references.
-class Outside {
+class OutsideLibrary {
   public:
-    Outside() : was_inside_(is_inside()) {
+    OutsideLibrary() : was_inside_(is_inside()) {
         if (was_inside_) leave_slowly();
     }
-    ~Outside() {
+    ~OutsideLibrary() {
         if (was_inside_) enter_slowly();
         calling = calling_;
     }
-    Outside(const Outside&) = delete;
-    Outside& operator=(const Outside&) = delete;
+    OutsideLibrary(const OutsideLibrary&) = delete;
+    OutsideLibrary& operator=(const OutsideLibrary&) = delete;
 
   private:
     const bool was_inside_;

@@ -8,10 +8,10 @@ namespace starling {
 ///     STARLING_STATE Immortal<std::vector<int>> numbers_storage;  // base/state.h
 ///     constinit auto& numbers = numbers_storage.value;
 template <class T>
-union Immortal {
+union NoDestroy {
     T value;
-    constexpr Immortal() : value() {}
-    constexpr ~Immortal() {}
+    constexpr NoDestroy() : value() {}
+    constexpr ~NoDestroy() {}
 };
 
 }  // namespace starling

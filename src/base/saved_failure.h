@@ -8,18 +8,18 @@
 
 namespace starling {
 
-class KeptFailure {
+class SavedFailure {
   public:
-    KeptFailure() {
+    SavedFailure() {
         const std::string_view text = failure_text();
         std::memcpy(text_, text.data(), text.size());
         text_[text.size()] = '\0';
     }
-    ~KeptFailure() {
+    ~SavedFailure() {
         clear_failure();
         if (text_[0]) fail(0, "%s", text_);
     }
-    KeptFailure(const KeptFailure&) = delete;
+    SavedFailure(const SavedFailure&) = delete;
 
   private:
     char text_[1024];  ///< as long as the longest sentence

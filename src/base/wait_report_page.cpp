@@ -9,13 +9,13 @@ namespace starling {
 namespace {
 
 using Word [[gnu::may_alias]] = uint64_t;
-constexpr size_t kWords = sizeof(Account) / sizeof(Word);
+constexpr size_t kWords = sizeof(WaitReportPage) / sizeof(Word);
 /// Times that a reader looks again before it takes the writer for dead. A write takes a microsecond, and a writer that was
 /// put to sleep over it is back after a few turns.
 constexpr int kPatience = 4000;
 
 // The first word holds version and layout; it is written apart from the rest.
-void copy_behind_version(Account& to, const Account& from) {
+void copy_behind_version(WaitReportPage& to, const WaitReportPage& from) {
     auto* out = reinterpret_cast<Word*>(&to);
     const auto* in = reinterpret_cast<const Word*>(&from);
     for (size_t i = 1; i < kWords; ++i) __atomic_store_n(&out[i], __atomic_load_n(&in[i], __ATOMIC_RELAXED), __ATOMIC_RELAXED);
@@ -23,26 +23,26 @@ void copy_behind_version(Account& to, const Account& from) {
 
 }  // namespace
 
-void write_account(Account& page, const Account& from) {
+void write_account(WaitReportPage& page, const WaitReportPage& from) {
     // Odd already: its last writer, in this place, did not come to the end.
     const uint32_t version = __atomic_load_n(&page.version, __ATOMIC_RELAXED) | 1;
     __atomic_store_n(&page.version, version, __ATOMIC_RELAXED);
     __atomic_thread_fence(__ATOMIC_RELEASE);
-    __atomic_store_n(&page.layout, Account::kLayout, __ATOMIC_RELAXED);
+    __atomic_store_n(&page.layout, WaitReportPage::kLayout, __ATOMIC_RELAXED);
     copy_behind_version(page, from);
     __atomic_store_n(&page.version, version + 1, __ATOMIC_RELEASE);
 }
 
-bool copy_account(const Account& page, Account& out) {
+bool copy_account(const WaitReportPage& page, WaitReportPage& out) {
     for (int turn = 0; turn < kPatience; ++turn) {
         const uint32_t before = __atomic_load_n(&page.version, __ATOMIC_ACQUIRE);
-        if (before == 0 || __atomic_load_n(&page.layout, __ATOMIC_RELAXED) != Account::kLayout) return false;
+        if (before == 0 || __atomic_load_n(&page.layout, __ATOMIC_RELAXED) != WaitReportPage::kLayout) return false;
         if (before % 2 == 0) {
             copy_behind_version(out, page);
             __atomic_thread_fence(__ATOMIC_ACQUIRE);
             if (__atomic_load_n(&page.version, __ATOMIC_RELAXED) == before) {
                 out.version = before;
-                out.layout = Account::kLayout;
+                out.layout = WaitReportPage::kLayout;
                 return true;
             }
         }

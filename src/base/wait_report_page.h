@@ -13,7 +13,7 @@
 namespace starling {
 
 /// Times are now_ns() of this host. Sizes are bytes. Plain data: as it lies in the page.
-struct alignas(4096) Account {
+struct alignas(4096) WaitReportPage {
     static constexpr uint32_t kLayout = 0x77687902;  ///< "why", 2; another layout has another number
     static constexpr uint32_t kWaits = 4, kCommunicators = 8, kOperations = 48, kRuns = 2;
     static constexpr uint32_t kWaited = 16, kOthers = 12;  ///< most operations in one list
@@ -101,13 +101,13 @@ struct alignas(4096) Account {
     Communicator communicator[kCommunicators];
     Operation operation[kOperations];
 };
-static_assert(sizeof(Account) == 4096);
+static_assert(sizeof(WaitReportPage) == 4096);
 
 /// Writes all of `from` but its version over `page`, so that copy_account() never sees half of it.
-void write_account(Account& page, const Account& from);
+void write_account(WaitReportPage& page, const WaitReportPage& from);
 
 /// A copy of what was written last, whole. False if there is none: nothing was written, it is of another layout, or the
 /// writer was killed over it. Takes up to a few milliseconds where a writer is at it.
-bool copy_account(const Account& page, Account& out);
+bool copy_account(const WaitReportPage& page, WaitReportPage& out);
 
 }  // namespace starling

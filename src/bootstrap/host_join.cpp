@@ -19,7 +19,7 @@
 #include "control/start_server.h"
 #include "mpi.h"
 
-namespace starling::managers {
+namespace starling::bootstrap {
 
 namespace {
 
@@ -167,7 +167,7 @@ job::JobId id_of(const ManagedJob& job, const char* protocol) {
     return hash == 0 ? 1 : hash;
 }
 
-control::Meeting host_meeting(job::JobId job) {
+control::WellKnownSocket host_meeting(job::JobId job) {
     char name[64];
     std::snprintf(name, sizeof name, "starling-%u-host-%" PRIx64, geteuid(), job);
     return {name, kHostSockets, true};
@@ -177,8 +177,8 @@ int connect_helper(job::JobId job) { return control::connect_at(host_meeting(job
 
 // The right to start the helper, which goes with the descriptors, also when its holder dies. Two may get it where other users come and go
 // with the names, or where one has a runtime directory and one has not; then one of the two helpers gives way.
-static bool lock_start(job::JobId job, control::Doors& lock) {
-    control::Meeting start = host_meeting(job);
+static bool lock_start(job::JobId job, control::WellKnownListener& lock) {
+    control::WellKnownSocket start = host_meeting(job);
     start.name += "-start";
     return lock.open(start);
 }
@@ -209,7 +209,7 @@ int join_host(const ManagedJob& job, job::JobId id, job::JobSegment& out, bool& 
         }
         // One of the processes that find no helper starts it; the others look again. Who holds the lock may
         // have started it since we looked; whoever dies drops the lock.
-        control::Doors lock;
+        control::WellKnownListener lock;
         if (!lock_start(id, lock)) {
             usleep(kPause);
             continue;
@@ -223,4 +223,4 @@ int join_host(const ManagedJob& job, job::JobId id, job::JobSegment& out, bool& 
                 static_cast<int>(kJoinSeconds), host_meeting(id).abstract(0).c_str());
 }
 
-}  // namespace starling::managers
+}  // namespace starling::bootstrap

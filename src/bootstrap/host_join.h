@@ -11,7 +11,7 @@
 #include "control/well_known_socket.h"
 #include "job/job_segment.h"
 
-namespace starling::managers {
+namespace starling::bootstrap {
 
 /// What a process says to the helper, as the payload of a `hello` frame.
 struct HostJoin {
@@ -39,7 +39,7 @@ job::JobId id_of(const ManagedJob& job, const char* protocol);
 
 /// Where the helper for this user and job is. The names can be foretold, so that another user may hold some of the abstract ones. What
 /// is said there gives no access to anything, so processes in other containers are answered too.
-control::Meeting host_meeting(job::JobId job);
+control::WellKnownSocket host_meeting(job::JobId job);
 
 /// Connects to the helper, whichever door it has. -1 if there is none.
 int connect_helper(job::JobId job);
@@ -49,4 +49,4 @@ int connect_helper(job::JobId job);
 /// the segment that `out` is.
 int join_host(const ManagedJob& job, job::JobId id, job::JobSegment& out, bool& taken);
 
-}  // namespace starling::managers
+}  // namespace starling::bootstrap

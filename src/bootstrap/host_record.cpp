@@ -7,7 +7,7 @@
 
 #include "base/version.h"
 
-namespace starling::managers {
+namespace starling::bootstrap {
 
 namespace {
 
@@ -62,4 +62,4 @@ bool decode(std::string_view text, HostRecord& out) {
     return true;
 }
 
-}  // namespace starling::managers
+}  // namespace starling::bootstrap

@@ -8,7 +8,7 @@
 
 #include "job/job_description.h"
 
-namespace starling::managers {
+namespace starling::bootstrap {
 
 struct HostRecord {
     job::HostEntry host;
@@ -20,4 +20,4 @@ std::string encode(const HostRecord& record);
 /// unspecified.
 bool decode(std::string_view text, HostRecord& out);
 
-}  // namespace starling::managers
+}  // namespace starling::bootstrap

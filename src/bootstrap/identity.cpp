@@ -23,7 +23,7 @@
 #include "job/environment.h"
 #include "mpi.h"
 
-namespace starling::identity {
+namespace starling::bootstrap {
 
 namespace {
 
@@ -44,7 +44,7 @@ struct Question {
 /// PMIx's thread may still look at it when the process ends, and a manager ends the job when its descriptor closes, which
 /// must not be before this process has said why it could not join.
 struct Management {
-    std::unique_ptr<managers::Manager> manager;
+    std::unique_ptr<bootstrap::Manager> manager;
     job::JobSegment* segment = nullptr;  ///< where answers are written, once a port was published
     uint32_t rank = 0;
     std::unordered_map<uint32_t, Question> questions;  ///< by rank
@@ -69,18 +69,18 @@ int no_pmix() {
 }
 
 // The manager to be believed, null if there is none.
-int find_manager(std::unique_ptr<managers::Manager>& out) {
+int find_manager(std::unique_ptr<bootstrap::Manager>& out) {
     const Pmi wish = config().pmi;
     if (wish == Pmi::none) return MPI_SUCCESS;
     const bool pmi = in_environment("PMI_FD") && wish != Pmi::pmix;
     if ((wish == Pmi::automatic || wish == Pmi::pmix) && pmix_is_there()) {
-        out = managers::make_pmix_manager();
+        out = bootstrap::make_pmix_manager();
         if (!out && !pmi) return no_pmix();
     }
     // Slurm names the job and does both alike; Hydra does not, and its PMI-2 lacks commands that its PMI-1
     // has.
     const bool two = wish == Pmi::pmi2 || (wish != Pmi::pmi1 && in_environment("PMI_JOBID"));
-    if (!out && pmi) out = managers::make_pmi_manager(two ? 2 : 1, wish == Pmi::pmi1 || wish == Pmi::pmi2);
+    if (!out && pmi) out = bootstrap::make_pmi_manager(two ? 2 : 1, wish == Pmi::pmi1 || wish == Pmi::pmi2);
     if (!out && in_environment("PMI_PORT") && wish != Pmi::pmix) {
         return fail(MPI_ERR_OTHER,
                     "the process manager wants to be spoken to at PMI_PORT=%s, which Starling does not do; start "
@@ -141,16 +141,16 @@ int make_world_of_one(uint32_t& rank, job::JobSegment& segment) {
     return MPI_SUCCESS;
 }
 
-int join_managed(std::unique_ptr<managers::Manager> found, uint32_t& rank, job::JobSegment& segment) {
+int join_managed(std::unique_ptr<bootstrap::Manager> found, uint32_t& rank, job::JobSegment& segment) {
     management = new Management;
     management->manager = std::move(found);
     management->owner = getpid();
-    managers::Manager& manager = *management->manager;
-    managers::ManagedJob job;
+    bootstrap::Manager& manager = *management->manager;
+    bootstrap::ManagedJob job;
     if (const int error = manager.start(job)) return error;
     management->rank = rank = job.rank;
     bool taken;
-    if (const int error = managers::join_host(job, id_of(job, manager.protocol()), segment, taken)) {
+    if (const int error = bootstrap::join_host(job, id_of(job, manager.protocol()), segment, taken)) {
         // A program that a rank has started is not that rank: its failing is no reason to end the job.
         if (taken) delete std::exchange(management, nullptr);
         if (!taken || !was_started_by_rank(segment, segment.cell(rank))) return error;
@@ -167,7 +167,7 @@ int join_managed(std::unique_ptr<managers::Manager> found, uint32_t& rank, job::
 }
 
 // Two processes of this host may write the same at the same time.
-void store_record(job::JobSegment& segment, uint32_t rank, const managers::HostRecord& record) {
+void store_record(job::JobSegment& segment, uint32_t rank, const bootstrap::HostRecord& record) {
     job::HostEntry& entry = segment.host(segment.host_of(rank));
     const std::atomic_ref<uint32_t> addresses(entry.addresses);
     if (addresses.load(std::memory_order_acquire) == 0) {
@@ -190,12 +190,12 @@ void mark_failed(job::JobSegment& segment, uint32_t rank) {
 }
 
 // On PMIx's thread, or on the caller's.
-void on_found(void* context, uint32_t rank, managers::Outcome outcome, std::string_view value) {
+void on_found(void* context, uint32_t rank, bootstrap::Outcome outcome, std::string_view value) {
     job::JobSegment& segment = *management->segment;
-    managers::HostRecord record;
-    if (outcome == managers::Outcome::too_early) {
+    bootstrap::HostRecord record;
+    if (outcome == bootstrap::Outcome::too_early) {
         static_cast<Question*>(context)->state.store(Question::too_early, std::memory_order_release);
-    } else if (outcome == managers::Outcome::found && decode(value, record)) {
+    } else if (outcome == bootstrap::Outcome::found && decode(value, record)) {
         store_record(segment, rank, record);
     } else {
         mark_failed(segment, rank);
@@ -238,7 +238,7 @@ int join_job(uint32_t& rank, job::JobSegment& segment) {
     if (const int error = job::read_identity(identity)) return error;
     rank = identity.rank;
     if (identity.launched) return join_launched(identity, rank, segment);
-    std::unique_ptr<managers::Manager> manager;
+    std::unique_ptr<bootstrap::Manager> manager;
     if (const int error = find_manager(manager)) return error;
     if (manager) return join_managed(std::move(manager), rank, segment);
     if (config().pmi != Pmi::none && config().singleton != Singleton::allow)
@@ -251,8 +251,8 @@ int publish_port(job::JobSegment& segment) {
     management->segment = &segment;
     if (segment.header().hosts < 2) return MPI_SUCCESS;
     const uint32_t rank = management->rank;
-    const managers::HostRecord record{segment.host(segment.header().my_host),
-                                      job::PortWord::of(segment.port(rank).load()).port};
+    const bootstrap::HostRecord record{segment.host(segment.header().my_host),
+                                       job::PortWord::of(segment.port(rank).load()).port};
     if (record.host.addresses == 0 || record.port == 0) {
         return fail(MPI_ERR_OTHER, "rank %u has no network address that other hosts could use; bring an interface up", rank);
     }
@@ -281,4 +281,4 @@ void abort_through_manager(int code) {
     abort_by_manager(code, text);
 }
 
-}  // namespace starling::identity
+}  // namespace starling::bootstrap

@@ -7,7 +7,7 @@
 
 #include "job/job_segment.h"
 
-namespace starling::identity {
+namespace starling::bootstrap {
 
 /// Finds out which job this process belongs to and maps this host's segment of it; a program of its own
 /// gets one. STARLING_PMI decides which managers are believed. Called once, before threads start.
@@ -33,4 +33,4 @@ void leave_manager();
 /// Asks the manager, if there is one, to end the job; the caller then exits with `code`.
 void abort_through_manager(int code);
 
-}  // namespace starling::identity
+}  // namespace starling::bootstrap

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "mpi.h"
 
-namespace starling::identity {
+namespace starling::bootstrap {
 
 namespace {
 
@@ -72,4 +72,4 @@ int refuse_loneliness() {
     return MPI_SUCCESS;
 }
 
-}  // namespace starling::identity
+}  // namespace starling::bootstrap

@@ -10,7 +10,7 @@
 
 #include "job/job_description.h"
 
-namespace starling::managers {
+namespace starling::bootstrap {
 
 /// What a manager says of a job and of this process in it.
 struct ManagedJob {
@@ -73,4 +73,4 @@ std::unique_ptr<Manager> make_pmi_manager(int first, bool insist);
 /// By the PMIx plugin beside the library. Null with failure_text() if it can't be loaded.
 std::unique_ptr<Manager> make_pmix_manager();
 
-}  // namespace starling::managers
+}  // namespace starling::bootstrap

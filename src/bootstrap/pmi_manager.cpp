@@ -20,7 +20,7 @@
 #include "bootstrap/process_mapping.h"
 #include "mpi.h"
 
-namespace starling::managers {
+namespace starling::bootstrap {
 
 namespace {
 
@@ -348,4 +348,4 @@ void PmiManager::abort(int code, std::string_view text) {
 
 std::unique_ptr<Manager> make_pmi_manager(int first, bool insist) { return std::make_unique<PmiManager>(first, insist); }
 
-}  // namespace starling::managers
+}  // namespace starling::bootstrap

@@ -3,7 +3,7 @@
 #include <charconv>
 #include <cstdio>
 
-namespace starling::managers::pmi {
+namespace starling::bootstrap::pmi {
 
 namespace {
 
@@ -153,4 +153,4 @@ Decoder::Result Decoder::next_body(Message& out) {
     return parse_body(body, out) ? Result::message : refuse();
 }
 
-}  // namespace starling::managers::pmi
+}  // namespace starling::bootstrap::pmi

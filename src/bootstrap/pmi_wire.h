@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-namespace starling::managers::pmi {
+namespace starling::bootstrap::pmi {
 
 /// A command and its attributes in order.
 class Message {
@@ -65,4 +65,4 @@ class Decoder {
     bool garbage_ = false;
 };
 
-}  // namespace starling::managers::pmi
+}  // namespace starling::bootstrap::pmi

@@ -2,7 +2,7 @@
 
 #include <charconv>
 
-namespace starling::managers {
+namespace starling::bootstrap {
 
 namespace {
 
@@ -44,4 +44,4 @@ bool parse_pmix_hosts(std::string_view text, uint32_t size, std::vector<job::Pla
     return true;
 }
 
-}  // namespace starling::managers
+}  // namespace starling::bootstrap

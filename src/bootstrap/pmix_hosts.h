@@ -8,11 +8,11 @@
 
 #include "job/job_description.h"
 
-namespace starling::managers {
+namespace starling::bootstrap {
 
 /// Reads "name:rank,rank,…;" once per host. False unless every rank of `size` is on exactly one host. Hosts
 /// without ranks are left out; the others keep their order.
 bool parse_pmix_hosts(std::string_view text, uint32_t size, std::vector<job::Placement>& placements,
                       std::vector<std::string>& hosts);
 
-}  // namespace starling::managers
+}  // namespace starling::bootstrap

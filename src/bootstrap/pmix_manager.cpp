@@ -13,7 +13,7 @@
 #include "bootstrap/pmix_plugin.h"
 #include "mpi.h"
 
-namespace starling::managers {
+namespace starling::bootstrap {
 
 namespace {
 
@@ -108,4 +108,4 @@ std::unique_ptr<Manager> make_pmix_manager() {
     return std::make_unique<PmixManager>(*plugin);
 }
 
-}  // namespace starling::managers
+}  // namespace starling::bootstrap

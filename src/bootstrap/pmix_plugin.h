@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace starling::managers {
+namespace starling::bootstrap {
 
 inline constexpr uint32_t kPmixPluginVersion = 1;
 inline constexpr const char* kPmixPluginSymbol = "starling_pmix_plugin";
@@ -34,4 +34,4 @@ struct PmixPlugin {
     void (*abort)(int code, const char* text);
 };
 
-}  // namespace starling::managers
+}  // namespace starling::bootstrap

@@ -3,7 +3,7 @@
 #include <charconv>
 #include <map>
 
-namespace starling::managers {
+namespace starling::bootstrap {
 
 namespace {
 
@@ -67,4 +67,4 @@ bool parse_process_mapping(std::string_view text, uint32_t size, std::vector<job
     return true;
 }
 
-}  // namespace starling::managers
+}  // namespace starling::bootstrap

@@ -8,10 +8,10 @@
 
 #include "job/job_description.h"
 
-namespace starling::managers {
+namespace starling::bootstrap {
 
 /// The placement of a job of `size` ranks, its hosts numbered 0, 1, … in the order in which their first
 /// rank comes; `hosts` gets how many there are. False if the text is not such a mapping or places nobody.
 bool parse_process_mapping(std::string_view text, uint32_t size, std::vector<job::Placement>& out, uint32_t& hosts);
 
-}  // namespace starling::managers
+}  // namespace starling::bootstrap

@@ -15,7 +15,8 @@ inline const Algorithm& choose(const View& view, const Call& call) {
 }
 
 /// It is what the call does; somebody wants to know.
-[[gnu::noinline, gnu::cold]] inline void tell_choice(const Steering* steering, const Algorithm& algorithm, uint64_t bytes) {
+[[gnu::noinline, gnu::cold]] inline void tell_choice(const AlgorithmOverride* steering, const Algorithm& algorithm,
+                                                     uint64_t bytes) {
     profile::note_choice(algorithm.name.data(), bytes, steering && steering->tried());
 }
 inline void note_choice(const View& view, const Algorithm& algorithm, const Call& call) {

@@ -96,7 +96,7 @@ const Algorithm* planned(const Call& call) {
     return found == choices.get().end() ? nullptr : found->second;
 }
 
-const Algorithm* Steering::next(const Call& call) {
+const Algorithm* AlgorithmOverride::next(const Call& call) {
     if (has_override(call.kind)) return nullptr;
     if (steered == Steered::by_plan) return planned(call);
     uint32_t& turn = turns_[static_cast<int>(call.kind)][size_class_of(call.bytes)];
@@ -105,7 +105,7 @@ const Algorithm* Steering::next(const Call& call) {
     return mine;
 }
 
-const Algorithm& Steering::choose(const Call& call) {
+const Algorithm& AlgorithmOverride::choose(const Call& call) {
     if (!drawn_) {
         wish_ = next(call);
         const bool able = wish_ && can_serve(*wish_, call);

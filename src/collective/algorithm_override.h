@@ -16,7 +16,7 @@
 namespace starling::collective {
 
 /// Of one communicator.
-class Steering {
+class AlgorithmOverride {
   public:
     /// A call begins. It may choose twice: first with the node stage, and, if it is not to go there, by messages.
     void begin() { drawn_ = false; }

@@ -27,7 +27,7 @@ class CommExchange final : public Exchange, public comm::CollectiveState {
         local_base = comm.local_first ? 0 : remote_size;
         remote_base = comm.is_inter && comm.local_first ? local_size : 0;
         size = local_size + remote_size;
-        if (steers() && !comm.is_inter && is_of_one_job()) steering_ = std::make_unique<Steering>();
+        if (steers() && !comm.is_inter && is_of_one_job()) steering_ = std::make_unique<AlgorithmOverride>();
     }
 
     void start_send(message::SendRequest& request, const void* buffer, int64_t count, const datatype::Datatype& type,
@@ -79,7 +79,7 @@ class CommExchange final : public Exchange, public comm::CollectiveState {
     Cast* make_cast();
 
     comm::Comm& comm_;
-    message::Channel& channel_;
+    message::MatchContext& channel_;
     HostMap hosts_;
     bool hosts_known_ = false;
     bool alone_ = false;  ///< each on a host of its own, of several
@@ -98,7 +98,7 @@ void CommExchange::throw_away(uint64_t bytes, int source, int tag) {
     // Of who has ended nothing comes.
     if (message::sender_gone(channel_, source)) return;
     // The receive may fail, as what a poll finds may: the sentence is that of the error that is being told.
-    const KeptFailure told;
+    const SavedFailure told;
     std::erase_if(waste_, [](const auto& one) { return one->request.done; });
     auto one = std::make_unique<Waste>();
     one->memory = std::make_unique<std::byte[]>(bytes);
@@ -194,7 +194,7 @@ PlanExchange::PlanExchange(comm::Comm& comm) : Exchange(exchange_of(comm)), all_
     one_tag_ = all_.draw_plan_tag();
 }
 
-TaggedExchange::TaggedExchange(message::Channel& channel, std::vector<int> ranks, int me, int tag, bool of_all)
+TaggedExchange::TaggedExchange(message::MatchContext& channel, std::vector<int> ranks, int me, int tag, bool of_all)
     : channel_(channel), ranks_(std::move(ranks)), tag_(tag), of_all_(of_all) {
     size = local_size = static_cast<int>(ranks_.size());
     rank = me;

@@ -50,7 +50,7 @@ class TaggedExchange : public Exchange {
   public:
     /// `ranks`: of the participants in the channel, in the order of their numbers. `me`: which of them is
     /// this process. `of_all`: all of the channel's take part, so nobody waits for one who may have heard of another's death.
-    TaggedExchange(message::Channel& channel, std::vector<int> ranks, int me, int tag, bool of_all = false);
+    TaggedExchange(message::MatchContext& channel, std::vector<int> ranks, int me, int tag, bool of_all = false);
 
     void start_send(message::SendRequest& request, const void* buffer, int64_t count, const datatype::Datatype& type,
                     int destination, int tag) override;
@@ -60,7 +60,7 @@ class TaggedExchange : public Exchange {
     void throw_away(uint64_t bytes, int source, int tag) override;
 
   private:
-    message::Channel& channel_;
+    message::MatchContext& channel_;
     std::vector<int> ranks_;
     int tag_;
     bool of_all_;

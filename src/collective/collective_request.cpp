@@ -28,14 +28,14 @@ int run(Task task, const Label& label) {
     start(std::move(task), request);
     if (request.done) return progress::error_of(request);
     request.label = label;
-    progress::wait(request, {label.function, progress::Expected::soon, [](const void* r, progress::Teller& teller) {
+    progress::wait(request, {label.function, progress::Expected::soon, [](const void* r, progress::WaitReporter& teller) {
                                  tell(static_cast<const CollectiveRequest*>(static_cast<const progress::Request*>(r))->label,
                                       teller);
                              }});
     return progress::error_of(request);
 }
 
-void tell(const Label& label, progress::Teller& teller) {
+void tell(const Label& label, progress::WaitReporter& teller) {
     if (!label.channel) return;
     if (label.number) teller.in_collective(label.channel->context(), label.number);
     message::tell_collective(*label.channel, label.tag, teller);

@@ -94,7 +94,7 @@ Task reduce(CommCall& call, const void* send, void* receive, int64_t count, cons
         Call wanted{Kind::reduce};
         wanted.commutative = op.commutative;
         wanted.bytes = datatype::packed_size(type, count);
-        wanted.pieces = !c.inter() && node::goes_in_pieces(type);
+        wanted.pieces = !c.inter() && node::is_fragmented(type);
         if (c.fits_node(wanted)) {
             const Rooted of(c.exchange, root);
             return node::reduce(c.on_node_with_root(), of.root, of.members, input_of(send, receive), receive, count, type, op);
@@ -109,7 +109,7 @@ Task allreduce(CommCall& call, const void* send, void* receive, int64_t count, c
         Call wanted{Kind::allreduce};
         wanted.commutative = op.commutative;
         wanted.bytes = datatype::packed_size(type, count);
-        wanted.pieces = node::goes_in_pieces(type);
+        wanted.pieces = node::is_fragmented(type);
         if (c.fits_node(wanted))
             return node::allreduce(c.on_node(), c.exchange, input_of(send, receive), receive, count, type, op);
         return c.inter() ? inter::allreduce(c.view, send, receive, count, type, op)
@@ -169,7 +169,7 @@ Task reduce_scatter(CommCall& call, const void* send, void* receive, const Share
         Call wanted{Kind::reduce_scatter};
         wanted.commutative = op.commutative;
         wanted.bytes = datatype::packed_size(type, shares.total(c.exchange.local_size));
-        wanted.pieces = node::goes_in_pieces(type);
+        wanted.pieces = node::is_fragmented(type);
         if (c.fits_node(wanted))
             return node::reduce_scatter(c.on_node(), c.exchange, input_of(send, receive), receive, shares, type, op);
         return c.inter() ? inter::reduce_scatter(c.view, send, receive, shares, type, op)

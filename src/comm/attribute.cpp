@@ -13,11 +13,11 @@ namespace {
 // Numbers of user keys start above every predefined one.
 constexpr int kFirstNumber = 1024;
 
-STARLING_STATE Immortal<std::vector<Keyval*>> table_storage;
+STARLING_STATE NoDestroy<std::vector<Keyval*>> table_storage;
 constinit auto& table = table_storage.value;
 
 // Numbers of keys that are gone, to be used again.
-STARLING_STATE Immortal<std::vector<int>> unused_numbers_storage;
+STARLING_STATE NoDestroy<std::vector<int>> unused_numbers_storage;
 constinit auto& unused_numbers = unused_numbers_storage.value;
 
 // Not inlined: GCC 12 would warn of a use after free that the counts rule out.
@@ -43,7 +43,7 @@ class Hold {
 // Calls a copy callback that is not one of the predefined values. The union's members are all object
 // pointers to functions of one representation, so any of them tells which value it is.
 int call_copy(const AttributeHolder& holder, const Keyval& keyval, void* value, void** copy, int* flag) {
-    const Outside outside;
+    const OutsideLibrary outside;
     switch (holder.kind) {
         case AttributeKind::comm:
             return keyval.comm_copy(holder.comm, keyval.number, keyval.extra_state, value, copy, flag);
@@ -98,7 +98,7 @@ void AttributeSet::take(AttributeSet& other) {
 int AttributeSet::call_delete(const AttributeHolder& holder, const Entry& entry) {
     const Keyval& keyval = *entry.keyval;
     if (!keyval.comm_delete) return MPI_SUCCESS;
-    const Outside outside;
+    const OutsideLibrary outside;
     switch (holder.kind) {
         case AttributeKind::comm:
             return keyval.comm_delete(holder.comm, keyval.number, entry.value, keyval.extra_state);

@@ -18,7 +18,7 @@ STARLING_STATE decltype(on_disconnect) on_disconnect = nullptr;
 
 namespace {
 
-STARLING_STATE Immortal<Pool<Comm>> pool_storage;
+STARLING_STATE NoDestroy<Pool<Comm>> pool_storage;
 constinit auto& pool = pool_storage.value;
 
 // Both groups of an inter-communicator in the order that all its members agree on.
@@ -71,9 +71,9 @@ Comm::Comm(uint64_t context, Group* local, int my_rank, Group* remote, bool firs
 
 Comm::~Comm() { errhandler->release(); }
 
-message::Channel& Comm::channel(Plane plane) {
+message::MatchContext& Comm::channel(Plane plane) {
     auto& channel = others_[static_cast<uint32_t>(plane) - kFirstOther];
-    if (!channel) channel = std::make_unique<message::Channel>(on_plane(context(), plane), peers(), rank);
+    if (!channel) channel = std::make_unique<message::MatchContext>(on_plane(context(), plane), peers(), rank);
     return *channel;
 }
 

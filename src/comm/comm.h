@@ -97,10 +97,10 @@ struct Comm {
     bool disconnected = false;
     job::JobId spawned = 0;  ///< the job that this inter-communicator's spawn has started; 0: it is none of a spawn
 
-    message::Channel point_to_point;  ///< roster: remote group, in an intra-communicator the only one
+    message::MatchContext point_to_point;  ///< roster: remote group, in an intra-communicator the only one
     /// Roster: the group, in an inter-communicator both, the first one first; my_rank() is in that
     /// numbering.
-    message::Channel collective;
+    message::MatchContext collective;
     std::unique_ptr<CollectiveState> collective_state;
 
     Errhandler* errhandler;           ///< never null
@@ -130,7 +130,7 @@ struct Comm {
     Group& peers() const { return remote_ ? *remote_ : *local_; }
     /// The channel of plane leaders, partitioned or partitions (roster: peers()), made at first use
     /// and kept as long as the communicator.
-    message::Channel& channel(Plane plane);
+    message::MatchContext& channel(Plane plane);
 
     void set_errhandler(Errhandler* handler);
 
@@ -146,7 +146,7 @@ struct Comm {
   private:
     void destroy();
     static constexpr uint32_t kFirstOther = 3, kOthers = 4;
-    std::unique_ptr<message::Channel> others_[kOthers];  ///< by plane, from leaders on
+    std::unique_ptr<message::MatchContext> others_[kOthers];  ///< by plane, from leaders on
 };
 
 /// Makes a communicator in the pool; arguments as of the constructor.

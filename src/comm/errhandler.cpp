@@ -13,7 +13,7 @@ namespace {
 /// Guards the counts of all handlers, the pool, and the places where handlers are set.
 STARLING_STATE Mutex mutex;
 
-STARLING_STATE Immortal<Pool<Errhandler>> pool_storage;
+STARLING_STATE NoDestroy<Pool<Errhandler>> pool_storage;
 constinit auto& pool = pool_storage.value;
 
 void drop(Errhandler* handler) {

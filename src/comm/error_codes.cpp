@@ -102,7 +102,7 @@ struct Added {
 // Programs may add and ask at any time, by several threads.
 STARLING_STATE Mutex mutex;
 
-STARLING_STATE Immortal<std::vector<Added>> added_storage;
+STARLING_STATE NoDestroy<std::vector<Added>> added_storage;
 constinit auto& added = added_storage.value;
 
 // Under the mutex, as those below.

@@ -14,7 +14,7 @@ namespace {
 // Groups with more runs than this look ranks up in an index instead of asking run after run.
 constexpr std::size_t kRunsWithoutIndex = 16;
 
-STARLING_STATE Immortal<Pool<Group>> pool_storage;
+STARLING_STATE NoDestroy<Pool<Group>> pool_storage;
 constinit auto& pool = pool_storage.value;
 
 }  // namespace
@@ -46,7 +46,7 @@ Group::Group(std::vector<Run> runs, uint32_t origin) : session(origin), runs_(st
 }
 
 Group::~Group() {
-    for (const Run& run : runs_) run.job->let_go();
+    for (const Run& run : runs_) run.job->release();
 }
 
 link::Process Group::at(int rank) const {

@@ -15,7 +15,7 @@ namespace starling::comm {
 
 namespace {
 
-STARLING_STATE Immortal<SharedPool<Info>> pool_storage;
+STARLING_STATE NoDestroy<SharedPool<Info>> pool_storage;
 constinit auto& pool = pool_storage.value;
 
 const char* level_name(int thread_level) {
@@ -66,7 +66,7 @@ void set_if_known(Info& info, std::string_view key, std::string_view value) {
     if (!value.empty()) info.set(key, value);
 }
 
-STARLING_STATE Immortal<Info> environment_storage;
+STARLING_STATE NoDestroy<Info> environment_storage;
 
 /// What is known of a process whether MPI runs or not. Asked for once, so that it stays what it was.
 const Info& process_info() {

@@ -6,17 +6,17 @@ namespace starling::comm {
 /// Holds a reference of a communicator, group, ... for a scope in which it may be freed: by a function of the program's, or by
 /// another thread while the call idles. The scope begins and ends inside the library.
 template <class T>
-class Kept {
+class ReferenceGuard {
   public:
     /// Null: holds nothing.
-    explicit Kept(T* object) : object_(object ? object->retain() : nullptr) {}
-    ~Kept() {
+    explicit ReferenceGuard(T* object) : object_(object ? object->retain() : nullptr) {}
+    ~ReferenceGuard() {
         if (object_) [[unlikely]]
             object_->release();
     }
     T* operator->() const { return object_; }
-    Kept(const Kept&) = delete;
-    Kept& operator=(const Kept&) = delete;
+    ReferenceGuard(const ReferenceGuard&) = delete;
+    ReferenceGuard& operator=(const ReferenceGuard&) = delete;
 
   private:
     T* object_;

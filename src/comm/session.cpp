@@ -14,7 +14,7 @@ namespace starling::comm {
 
 namespace {
 
-STARLING_STATE Immortal<SharedPool<Session>> pool_storage;
+STARLING_STATE NoDestroy<SharedPool<Session>> pool_storage;
 constinit auto& pool = pool_storage.value;
 
 constexpr const char* kProcessSets[] = {"mpi://WORLD", "mpi://SELF"};

@@ -8,8 +8,8 @@
 
 namespace starling::comm {
 
-void tell_communicator(uint64_t context, Account::Communicator& out) {
-    const message::Channel* channel = message::directory.find(context);
+void tell_communicator(uint64_t context, WaitReportPage::Communicator& out) {
+    const message::MatchContext* channel = message::directory.find(context);
     if (!channel || !channel->owner) return;
     const Comm& comm = *static_cast<const Comm*>(channel->owner);
     const Group& group = comm.peers();
@@ -17,7 +17,7 @@ void tell_communicator(uint64_t context, Account::Communicator& out) {
     out.rank = static_cast<uint32_t>(comm.rank);
     out.inter = comm.is_inter;
     out.runs = static_cast<uint32_t>(group.runs().size());
-    for (uint32_t i = 0; i < std::min(out.runs, Account::kRuns); ++i) {
+    for (uint32_t i = 0; i < std::min(out.runs, WaitReportPage::kRuns); ++i) {
         const Run& run = group.runs()[i];
         out.run[i] = {run.job->address().id, static_cast<uint32_t>(run.first), static_cast<uint32_t>(run.count), run.stride, 0};
     }

@@ -6,6 +6,6 @@
 namespace starling::comm {
 
 /// The communicator with this context id, plane 0; `out` stays as it is if this process has none. TellerUpcalls::communicator.
-void tell_communicator(uint64_t context, Account::Communicator& out);
+void tell_communicator(uint64_t context, WaitReportPage::Communicator& out);
 
 }  // namespace starling::comm

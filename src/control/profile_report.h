@@ -54,7 +54,7 @@ struct ProfileReport {
     /// Some occurrences of a phase, one after the other among those of its name.
     struct Phase {
         std::string name;
-        uint8_t mark = 0;  ///< profile::Mark
+        uint8_t mark = 0;  ///< profile::PhaseMark
         uint64_t from = 1, to = 1;
         uint64_t began_ns = 0;  ///< since 1970
         uint64_t ns = 0;        ///< sum

@@ -99,7 +99,7 @@ void remove_dead(int folder) {
     closedir(entries);
 }
 
-int connect_abstract(const Meeting& meeting, int which) {
+int connect_abstract(const WellKnownSocket& meeting, int which) {
     const int fd = connect_local(meeting.abstract(which), kStrangeMs / meeting.names());
     if (fd < 0 || is_own_peer(fd, meeting.anywhere)) return fd;
     ::close(fd);
@@ -126,7 +126,7 @@ bool is_own_peer(int fd, bool anywhere) {
     return anywhere || (peer.pid > 0 && same_namespace(peer.pid, "pid") && same_namespace(peer.pid, "user"));
 }
 
-int connect_at(const Meeting& meeting) {
+int connect_at(const WellKnownSocket& meeting) {
     bool possible;
     const int folder = open_folder(false, possible);
     if (folder >= 0) {
@@ -151,7 +151,7 @@ int connect_at(const Meeting& meeting) {
     return -1;
 }
 
-bool Doors::open(const Meeting& meeting) {
+bool WellKnownListener::open(const WellKnownSocket& meeting) {
     bool possible;
     folder_ = open_folder(true, possible);
     if (folder_ >= 0 && !open_file(meeting.name) && errno == EADDRINUSE) {
@@ -166,7 +166,7 @@ bool Doors::open(const Meeting& meeting) {
     return false;
 }
 
-bool Doors::open_file(const std::string& name) {
+bool WellKnownListener::open_file(const std::string& name) {
     sockaddr_un address;
     if (!address_in(folder_, name, address) || !lock(folder_)) return false;
     int error = 0;
@@ -185,7 +185,7 @@ bool Doors::open_file(const std::string& name) {
 
 // Whoever finds another of ours, after it has a name itself, gives way: so there are never two, whatever names other users held when
 // either looked.
-bool Doors::open_abstract(const Meeting& meeting) {
+bool WellKnownListener::open_abstract(const WellKnownSocket& meeting) {
     int error = EPERM, mine = -1;
     for (int which = 0; which < meeting.names() && mine < 0; ++which) {
         abstract_ = listen_local(meeting.abstract(which));
@@ -203,7 +203,7 @@ bool Doors::open_abstract(const Meeting& meeting) {
     return abstract_ >= 0;
 }
 
-void Doors::close() {
+void WellKnownListener::close() {
     if (file_ >= 0 && lock(folder_)) {
         unlinkat(folder_, name_.c_str(), 0);
         flock(folder_, LOCK_UN);

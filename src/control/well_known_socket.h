@@ -9,7 +9,7 @@
 
 namespace starling::control {
 
-struct Meeting {
+struct WellKnownSocket {
     std::string name;  ///< of the file, and the abstract name
     int spares = 0;    ///< more than 0: the abstract name is the first of name-0, name-1... that is free
     bool anywhere =
@@ -21,19 +21,19 @@ struct Meeting {
 
 /// Connects, close-on-exec, to the one who listens there. Waits for nobody, but for this user's own listener where too many want it, and
 /// that for a second. -1 with errno: ECONNREFUSED if none of ours listens, EPERM if others hold the only door there is.
-int connect_at(const Meeting& meeting);
+int connect_at(const WellKnownSocket& meeting);
 
 /// The listening side. Closes, and removes the file, when destroyed.
-class Doors {
+class WellKnownListener {
   public:
-    Doors() = default;
-    Doors(const Doors&) = delete;
-    Doors& operator=(const Doors&) = delete;
-    ~Doors() { close(); }
+    WellKnownListener() = default;
+    WellKnownListener(const WellKnownListener&) = delete;
+    WellKnownListener& operator=(const WellKnownListener&) = delete;
+    ~WellKnownListener() { close(); }
 
     /// Opens both, or the one that can be had. False with errno: EADDRINUSE if one of this user's listens there, EPERM if others hold
     /// the only door there is.
-    bool open(const Meeting& meeting);
+    bool open(const WellKnownSocket& meeting);
     void close();
 
     int file() const { return file_; }          ///< the listener there, non-blocking; -1: none
@@ -41,7 +41,7 @@ class Doors {
 
   private:
     bool open_file(const std::string& name);
-    bool open_abstract(const Meeting& meeting);
+    bool open_abstract(const WellKnownSocket& meeting);
 
     int file_ = -1;
     int abstract_ = -1;

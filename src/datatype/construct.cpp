@@ -18,7 +18,7 @@ namespace starling::datatype {
 
 namespace {
 
-STARLING_STATE Immortal<Pool<Datatype>> pool_storage;
+STARLING_STATE NoDestroy<Pool<Datatype>> pool_storage;
 constinit auto& pool = pool_storage.value;
 
 int check_lengths(const int64_t* lengths, int64_t count) {
@@ -188,7 +188,7 @@ Datatype* from_int(int value) {
 namespace {
 
 // Predefined types without a name, kept for the life of the process.
-STARLING_STATE Immortal<std::vector<Datatype*>> unnamed_storage;
+STARLING_STATE NoDestroy<std::vector<Datatype*>> unnamed_storage;
 constinit auto& unnamed = unnamed_storage.value;
 
 Datatype* find_unnamed(int combiner, const std::vector<int64_t>& args, const std::vector<Datatype*>& types) {

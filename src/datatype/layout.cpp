@@ -57,7 +57,7 @@ class Compiler {
         if (node.kind == Node::Kind::run && node.count <= kInline) {
             for (int64_t i = 0; i < node.count; ++i) append_block(at + i * node.stride, node.length);
         } else if (node.kind == Node::Kind::list && node.count <= kInline) {
-            for (const Piece* p = node.pieces; p != node.pieces + node.count; ++p) {
+            for (const LayoutBlock* p = node.pieces; p != node.pieces + node.count; ++p) {
                 if (p->node)
                     append(*p->node, at + p->offset);
                 else
@@ -71,7 +71,7 @@ class Compiler {
 
     void append_block(int64_t offset, uint64_t length) {
         if (!pieces_.empty()) {
-            const Piece& last = pieces_.back();
+            const LayoutBlock& last = pieces_.back();
             if (!last.node && last.offset + static_cast<int64_t>(size_ - last.start) == offset) {
                 size_ += length;
                 return;
@@ -88,7 +88,7 @@ class Compiler {
         const int64_t stride = pieces_[1].offset - pieces_[0].offset;
         bool flat = true, even = true, spaced = true;
         for (int64_t i = 0; i < count; ++i) {
-            const Piece& piece = pieces_[static_cast<size_t>(i)];
+            const LayoutBlock& piece = pieces_[static_cast<size_t>(i)];
             flat = flat && !piece.node;
             even = even && !piece.node && pieces_[static_cast<size_t>(i + 1)].start - piece.start == length;
             spaced = spaced && (i == 0 || piece.offset - pieces_[static_cast<size_t>(i - 1)].offset == stride);
@@ -107,13 +107,13 @@ class Compiler {
         node.flat = flat;
         node.even = even;
         pieces_.shrink_to_fit();
-        layout_.lists.push_back(static_cast<std::vector<Piece>&&>(pieces_));
+        layout_.lists.push_back(static_cast<std::vector<LayoutBlock>&&>(pieces_));
         node.pieces = layout_.lists.back().data();
         return node;
     }
 
     Layout& layout_;
-    std::vector<Piece> pieces_;
+    std::vector<LayoutBlock> pieces_;
     uint64_t size_ = 0;
 };
 

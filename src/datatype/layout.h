@@ -13,7 +13,7 @@ namespace starling::datatype {
 struct Node;
 
 /// A member of a list: a block, or a subtree placed at `offset`.
-struct Piece {
+struct LayoutBlock {
     int64_t offset;
     uint64_t start;    ///< packed bytes of the list before this piece
     const Node* node;  ///< nullptr: a block that ends where the next piece starts
@@ -35,7 +35,7 @@ struct Node {
     int64_t stride = 0;
     uint64_t length = 0;
     const Node* child = nullptr;
-    const Piece* pieces = nullptr;
+    const LayoutBlock* pieces = nullptr;
 
     bool is_block() const { return kind == Kind::run && count == 1; }
     /// A list that is worth copying piece by piece where it is repeated.
@@ -46,7 +46,7 @@ struct Layout {
     Node root;
     // What root's subtree points to, unless it belongs to a constituent type's layout.
     std::vector<std::unique_ptr<Node>> nodes;
-    std::vector<std::vector<Piece>> lists;
+    std::vector<std::vector<LayoutBlock>> lists;
 };
 
 /// The layout of one element; made on the first call. Thread-safe.

@@ -30,14 +30,14 @@ consteval std::array<Op, 32> make_table() {
     return table;
 }
 
-STARLING_STATE Immortal<Pool<Op>> pool_storage;
+STARLING_STATE NoDestroy<Pool<Op>> pool_storage;
 constinit auto& pool = pool_storage.value;
 
 bool is_window_only(const Op& op) { return op.operation == Operation::replace || op.operation == Operation::no_op; }
 
 // The program's function runs outside the library. Functions with an int count get long vectors in pieces.
 void call_user(const Op& op, const void* in, void* inout, int64_t count, const Datatype& type) {
-    const Outside outside;
+    const OutsideLibrary outside;
     MPI_Datatype handle = to_handle(&type);
     void* a = const_cast<void*>(in);
     if (op.large_function) {

@@ -128,7 +128,7 @@ struct Mover {
         return block(at + whole * stride, length);
     }
 
-    bool even(std::byte* origin, const Piece* first, int64_t count, uint64_t length) {
+    bool even(std::byte* origin, const LayoutBlock* first, int64_t count, uint64_t length) {
         const uint64_t room = left / length;
         const int64_t whole = room < static_cast<uint64_t>(count) ? static_cast<int64_t>(room) : count;
         const auto fixed = [&](auto constant) {
@@ -161,7 +161,7 @@ struct Mover {
         while (count > 0 && left >= list.size) {
             const int64_t fit = static_cast<int64_t>(left / list.size);
             const int64_t n = std::min({batch, count, fit});
-            for (const Piece* p = list.pieces; p != list.pieces + list.count; ++p) {
+            for (const LayoutBlock* p = list.pieces; p != list.pieces + list.count; ++p) {
                 std::byte* stream = packed + p->start;
                 const uint64_t length = p[1].start - p->start;
                 if constexpr (unpacking)
@@ -175,7 +175,7 @@ struct Mover {
             count -= n;
         }
         if (count == 0 || left == 0) return left != 0;
-        for (const Piece* p = list.pieces; p != list.pieces + list.count; ++p)
+        for (const LayoutBlock* p = list.pieces; p != list.pieces + list.count; ++p)
             if (!block(origin + p->offset, p[1].start - p->start)) return false;
         return true;
     }
@@ -187,14 +187,14 @@ struct Mover {
 /// What the others do with lists: block by block.
 template <class Sink>
 struct BlockByBlock {
-    bool even(std::byte* origin, const Piece* first, int64_t count, uint64_t length) {
+    bool even(std::byte* origin, const LayoutBlock* first, int64_t count, uint64_t length) {
         for (int64_t i = 0; i < count; ++i)
             if (!self().block(origin + first[i].offset, length)) return false;
         return true;
     }
     bool grid(std::byte* origin, int64_t count, int64_t stride, const Node& list) {
         for (int64_t i = 0; i < count; ++i, origin += stride)
-            for (const Piece* p = list.pieces; p != list.pieces + list.count; ++p)
+            for (const LayoutBlock* p = list.pieces; p != list.pieces + list.count; ++p)
                 if (!self().block(origin + p->offset, p[1].start - p->start)) return false;
         return true;
     }

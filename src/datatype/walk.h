@@ -12,7 +12,7 @@ namespace starling::datatype {
 // A sink has
 //     bool block(std::byte* at, uint64_t length);
 //     bool run(std::byte* at, int64_t count, int64_t stride, uint64_t length);    // equal blocks
-//     bool even(std::byte* origin, const Piece* first, int64_t count, uint64_t length);  // equal blocks of
+//     bool even(std::byte* origin, const LayoutBlock* first, int64_t count, uint64_t length);  // equal blocks of
 //     a list bool grid(std::byte* origin, int64_t count, int64_t stride, const Node& list);  // a short
 //     list of blocks, repeated
 // which give false when they want no more. A sink that takes part of what it is offered must give false.
@@ -34,11 +34,11 @@ bool walk_run(std::byte* at, int64_t count, int64_t stride, uint64_t length, uin
 }
 
 /// The piece that holds stream position `skip` of a list.
-inline const Piece* find_piece(const Node& list, uint64_t skip) {
+inline const LayoutBlock* find_piece(const Node& list, uint64_t skip) {
     if (skip == 0) return list.pieces;
     if (list.even) return list.pieces + skip / list.length;
-    const Piece* end = list.pieces + list.count;
-    return std::upper_bound(list.pieces, end, skip, [](uint64_t s, const Piece& p) { return s < p.start; }) - 1;
+    const LayoutBlock* end = list.pieces + list.count;
+    return std::upper_bound(list.pieces, end, skip, [](uint64_t s, const LayoutBlock& p) { return s < p.start; }) - 1;
 }
 
 /// `skip` must be less than the node's size.
@@ -49,8 +49,8 @@ bool walk(const Node& node, std::byte* origin, uint64_t skip, Sink& sink) {
         case Node::Kind::run:
             return walk_run(origin, node.count, node.stride, node.length, skip, sink);
         case Node::Kind::list: {
-            const Piece* piece = find_piece(node, skip);
-            const Piece* const end = node.pieces + node.count;
+            const LayoutBlock* piece = find_piece(node, skip);
+            const LayoutBlock* const end = node.pieces + node.count;
             skip -= piece->start;
             for (; piece != end; ++piece, skip = 0) {
                 std::byte* at = origin + piece->offset;

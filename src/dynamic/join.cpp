@@ -20,7 +20,7 @@ namespace {
 /// Moves exactly `size` bytes over a blocking or non-blocking socket. It may take until the other side comes to its
 /// MPI_Comm_join, so other threads are let in.
 int move_all(int fd, char* bytes, size_t size, bool sending) {
-    const Outside outside;
+    const OutsideLibrary outside;
     while (size > 0) {
         const ssize_t n = sending ? send(fd, bytes, size, MSG_NOSIGNAL) : recv(fd, bytes, size, 0);
         if (n > 0) {

@@ -30,13 +30,13 @@ namespace starling::dynamic {
 namespace {
 
 /// Payload of a packet `knock`.
-struct Knock {
+struct ConnectRequest {
     enum Type : uint32_t { connect, refused } type;
     uint32_t port;
     uint64_t context;  ///< of the talk between the two roots
 };
 
-struct Caller {
+struct WaitingConnector {
     link::Peer* peer;
     uint64_t context;
     link::JobHold hold{&peer->job};  ///< until it is accepted
@@ -44,29 +44,30 @@ struct Caller {
 
 struct Ports {
     uint32_t next = 1;
-    std::map<uint32_t, std::list<Caller>> open;  ///< who knocked, oldest first
-    std::map<uint64_t, bool> talks;              ///< contexts of those under way; true: the other side has refused
+    std::map<uint32_t, std::list<WaitingConnector>> open;  ///< who knocked, oldest first
+    std::map<uint64_t, bool> talks;                        ///< contexts of those under way; true: the other side has refused
 };
 STARLING_STATE Lazy<Ports> made_ports;
 Ports& ports() { return made_ports.get(); }
 
-void send_knock(link::Peer& peer, Knock knock) { link::send_control(peer, packet::Kind::knock, &knock, sizeof knock); }
+void send_knock(link::Peer& peer, ConnectRequest knock) { link::send_control(peer, packet::Kind::knock, &knock, sizeof knock); }
 
 void on_knock(link::Peer& peer, const link::Packet& packet) {
-    Knock knock;
+    ConnectRequest knock;
     if (packet.header.bytes < sizeof knock) return;
     std::memcpy(&knock, packet.payload, sizeof knock);
     const auto port = ports().open.find(knock.port);
-    if (knock.type == Knock::refused) {
+    if (knock.type == ConnectRequest::refused) {
         if (const auto talk = ports().talks.find(knock.context); talk != ports().talks.end()) talk->second = true;
         // Who knocked has no use for an answer any more.
-        if (port != ports().open.end()) port->second.remove_if([&](const Caller& c) { return c.context == knock.context; });
+        if (port != ports().open.end())
+            port->second.remove_if([&](const WaitingConnector& c) { return c.context == knock.context; });
         return;
     }
     if (port == ports().open.end())
-        send_knock(peer, {Knock::refused, knock.port, knock.context});
+        send_knock(peer, {ConnectRequest::refused, knock.port, knock.context});
     else
-        port->second.push_back(Caller{&peer, knock.context});
+        port->second.push_back(WaitingConnector{&peer, knock.context});
 }
 
 struct PortName {
@@ -162,7 +163,8 @@ class Talk {
     }
     void refuse(uint32_t port) {
         const link::Process other = other_.at(0);
-        if (link::Peer* peer = other.job->peer(other.rank)) send_knock(*peer, {Knock::refused, port, channel_.context()});
+        if (link::Peer* peer = other.job->peer(other.rank))
+            send_knock(*peer, {ConnectRequest::refused, port, channel_.context()});
     }
 
   private:
@@ -201,7 +203,7 @@ class Talk {
     }
 
     OneProcess other_;
-    message::Channel channel_;
+    message::MatchContext channel_;
     const bool& refused_;
 };
 
@@ -262,7 +264,8 @@ int meet_or_refuse(Meeting& meeting, link::Process other, comm::Comm& comm, uint
         meeting.refuse();
         return fail(error, "%s", text.c_str());
     } catch (const std::bad_alloc&) {
-        if (link::Peer* peer = other.job->peer(other.rank)) send_knock(*peer, {Knock::refused, meeting.port, talk_context});
+        if (link::Peer* peer = other.job->peer(other.rank))
+            send_knock(*peer, {ConnectRequest::refused, meeting.port, talk_context});
         meeting.talk.reset();
         throw;
     }
@@ -292,12 +295,12 @@ int accept_at_root(comm::Comm& comm, const char* name_text, Meeting& meeting) {
     } while (ours && !comes());
     if (!ours || port == ports().open.end())
         return fail(MPI_ERR_PORT, "the port was not opened by this process, or was closed");
-    const Caller caller = port->second.front();
+    const WaitingConnector caller = port->second.front();
     port->second.pop_front();
     const uint64_t context = comm::new_context();
     const bool own = is_self(caller.peer->job.address(), caller.peer->rank);
     if (const int error = own ? fail_of_own_port() : comm::check_context(context)) {
-        send_knock(*caller.peer, {Knock::refused, name.port, caller.context});
+        send_knock(*caller.peer, {ConnectRequest::refused, name.port, caller.context});
         return error;
     }
     meeting.port = name.port;
@@ -313,7 +316,7 @@ int connect_at_root(comm::Comm& comm, const char* name_text, Meeting& meeting) {
     if (!peer || peer->dead) return fail(MPI_ERR_PORT, "the process that opened the port has ended");
     const uint64_t context = comm::new_context();
     if (const int error = comm::check_context(context)) return error;
-    send_knock(*peer, {Knock::connect, name.port, context});
+    send_knock(*peer, {ConnectRequest::connect, name.port, context});
     meeting.port = name.port;
     const int error = meet_or_refuse(meeting, {job, name.rank}, comm, context, 0, false);
     // Another thread accepts, or closes the port. Both talks would be one.
@@ -339,26 +342,26 @@ int join_sides(comm::Comm& comm, const std::string& result, bool accepting, comm
 /// All members of this side are asked first, then the other side.
 int agree_on_both_sides(comm::Comm& comm, int root, Meeting& meeting, int error) {
     error = agree(comm, error);
-    Verdict last;
+    RootResult last;
     if (comm.rank == root) {
         last.error = meeting.talk->agree(error);
         if (last.error) last.text = failure_text();
     }
-    return spread(comm, root, last);
+    return broadcast_result(comm, root, last);
 }
 
 int meet_at_port(comm::Comm& comm, int root, const char* port, bool accepting, comm::Comm*& made) {
     link::make_room_for_jobs();
-    Verdict verdict;
+    RootResult verdict;
     Meeting meeting;  // the root's
     if (comm.rank == root) {
-        verdict = judge([&](std::string& result) {
+        verdict = evaluate_at_root([&](std::string& result) {
             const int error = accepting ? accept_at_root(comm, port, meeting) : connect_at_root(comm, port, meeting);
             result = std::move(meeting.result);
             return error;
         });
     }
-    if (const int error = spread(comm, root, verdict)) {
+    if (const int error = broadcast_result(comm, root, verdict)) {
         const std::string text(failure_text());
         meeting.refuse();
         return fail(error, "%s", text.c_str());
@@ -379,7 +382,7 @@ int meet_at_port(comm::Comm& comm, int root, const char* port, bool accepting, c
 
 }  // namespace
 
-void start_ports() { link::take_packets(packet::Kind::knock, on_knock); }
+void start_ports() { link::register_handler(packet::Kind::knock, on_knock); }
 
 std::string open_port() {
     const uint32_t number = ports().next++;
@@ -393,7 +396,8 @@ int close_port(const char* text) {
     const auto port = ports().open.find(name.port);
     if (name.job != link::self().job->address() || port == ports().open.end())
         return fail(MPI_ERR_PORT, "the port was not opened by this process, or was closed");
-    for (const Caller& caller : port->second) send_knock(*caller.peer, {Knock::refused, name.port, caller.context});
+    for (const WaitingConnector& caller : port->second)
+        send_knock(*caller.peer, {ConnectRequest::refused, name.port, caller.context});
     ports().open.erase(port);
     return MPI_SUCCESS;
 }

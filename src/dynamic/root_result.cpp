@@ -41,7 +41,7 @@ int agree(comm::Comm& comm, int error) {
     return collective::run(collective::agree(all, error, "inter-communicator"));
 }
 
-int spread(comm::Comm& comm, int root, Verdict& verdict) {
+int broadcast_result(comm::Comm& comm, int root, RootResult& verdict) {
     if (comm.size > 1) {
         // The head needs no memory: so the others hear of it where there is none for the rest.
         struct Head {

@@ -17,16 +17,16 @@ namespace starling::dynamic {
 int call_launcher(control::MessageKind kind, std::string_view payload, std::string& reply);
 
 /// What the root of a collective call found out, for the others: an error with its sentence, or the result.
-struct Verdict {
+struct RootResult {
     int error = 0;
     std::string text;
     std::string result;
 };
-/// The root's part of such a call: `find_out` fills Verdict::result and returns an error class. The others wait for the verdict,
+/// The root's part of such a call: `find_out` fills RootResult::result and returns an error class. The others wait for the verdict,
 /// so memory that is not there is one like any other.
 template <typename FindOut>
-Verdict judge(FindOut&& find_out) {
-    Verdict verdict;
+RootResult evaluate_at_root(FindOut&& find_out) {
+    RootResult verdict;
     try {
         verdict.error = find_out(verdict.result);
         if (!verdict.error && KeptMemory::is_short()) verdict.error = fail(MPI_ERR_NO_MEM, "the root has no memory left");
@@ -43,6 +43,6 @@ Verdict judge(FindOut&& find_out) {
 int agree(comm::Comm& comm, int error);
 
 /// Spreads the root's verdict; on an error sets failure_text() everywhere and returns it. Collective.
-int spread(comm::Comm& comm, int root, Verdict& verdict);
+int broadcast_result(comm::Comm& comm, int root, RootResult& verdict);
 
 }  // namespace starling::dynamic

@@ -58,18 +58,18 @@ bool decode(std::string_view bytes, Child& child) {
     return reader.done();
 }
 
-enum class Arrival { waiting, complete, failed };
+enum class ChildrenState { waiting, complete, failed };
 
 /// Children that have ended without calling MPI_Init will never arrive; the launcher marks those of this host, and ends
 /// the job for those of others.
-Arrival look_for_arrival(job::JobSegment& segment) {
+ChildrenState look_for_arrival(job::JobSegment& segment) {
     const job::JobHeader& header = segment.header();
-    if (segment.all_arrived()) return Arrival::complete;
+    if (segment.all_arrived()) return ChildrenState::complete;
     bool may_come = header.local_ranks < header.size;
     for (uint32_t i = 0; i < header.local_ranks && !may_come; ++i)
         may_come = segment.cell(segment.local_rank(i)).state.load() == job::RankState::started;
-    if (may_come) return job::job_alive(segment) ? Arrival::waiting : Arrival::failed;
-    return segment.all_arrived() ? Arrival::complete : Arrival::failed;
+    if (may_come) return job::job_alive(segment) ? ChildrenState::waiting : ChildrenState::failed;
+    return segment.all_arrived() ? ChildrenState::complete : ChildrenState::failed;
 }
 
 /// How often a wait for children asks more than whether all have arrived, ns.
@@ -77,17 +77,17 @@ constexpr uint64_t kLookCloselyNs = 5'000'000;
 
 int wait_for_children(job::JobSegment& segment) {
     uint64_t look_closely_at = now_ns() + kLookCloselyNs;
-    Arrival arrival = Arrival::waiting;
+    ChildrenState arrival = ChildrenState::waiting;
     progress::wait_until([&] {
-        if (segment.all_arrived()) arrival = Arrival::complete;
-        if (arrival != Arrival::waiting) return true;
+        if (segment.all_arrived()) arrival = ChildrenState::complete;
+        if (arrival != ChildrenState::waiting) return true;
         if (const uint64_t now = now_ns(); now > look_closely_at) {
             look_closely_at = now + kLookCloselyNs;
             arrival = look_for_arrival(segment);
         }
-        return arrival != Arrival::waiting;
+        return arrival != ChildrenState::waiting;
     });
-    if (arrival == Arrival::complete) return MPI_SUCCESS;
+    if (arrival == ChildrenState::complete) return MPI_SUCCESS;
     return fail(MPI_ERR_SPAWN, "a process of %s ended before it called MPI_Init", segment.header().command);
 }
 
@@ -117,7 +117,7 @@ int start_children(comm::Comm& comm, const std::function<int(Commands&)>& read, 
                     control::kMaxProcesses);
     }
     // The helpers on the hosts of such a job know nothing of what the others start.
-    if (identity::is_managed() && !all_on_this_host(comm.local_group())) {
+    if (bootstrap::is_managed() && !all_on_this_host(comm.local_group())) {
         return fail(MPI_ERR_SPAWN,
                     "processes on several hosts can't spawn together in a job that another manager than Starling's has "
                     "started; start it with Starling's mpiexec, which uses the hosts of a Slurm allocation");
@@ -199,15 +199,15 @@ static int forsake(const Child& child, int error) {
 int spawn(comm::Comm& comm, int root, const std::function<int(Commands&)>& read, std::vector<Codes>& codes, comm::Comm*& made) {
     link::make_room_for_jobs();
     Child child;
-    Verdict verdict;
+    RootResult verdict;
     if (comm.rank == root) {
-        verdict = judge([&](std::string& result) {
+        verdict = evaluate_at_root([&](std::string& result) {
             const int error = start_children(comm, read, child);
             result = encode(child);
             return error;
         });
     }
-    int error = spread(comm, root, verdict);
+    int error = broadcast_result(comm, root, verdict);
     const bool garbled = comm.rank != root && !verdict.result.empty() && !decode(verdict.result, child);
     if (error) {
         codes = std::move(child.codes);

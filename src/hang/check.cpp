@@ -3,7 +3,7 @@
 
 #include "hang/report.h"
 
-namespace starling::why {
+namespace starling::hang {
 
 namespace {
 
@@ -22,17 +22,17 @@ double seconds_since(uint64_t then, uint64_t now) { return then < now ? static_c
 
 constexpr uint32_t kMostMembers = 1u << 20;
 
-bool read_communicator(const Account::Communicator& from, Communicator& to) {
+bool read_communicator(const WaitReportPage::Communicator& from, Communicator& to) {
     to.context = from.context;
     to.size = from.size;
     to.rank = from.rank;
     to.inter = from.inter != 0;
     if (from.size == 0 || from.inter > 1 || !read_text(from.name, to.name)) return false;
     // More than a job can have: nobody goes through so many.
-    if (from.runs > Account::kRuns || from.size > kMostMembers) return true;
+    if (from.runs > WaitReportPage::kRuns || from.size > kMostMembers) return true;
     uint64_t members = 0;
     for (uint32_t i = 0; i < from.runs; ++i) {
-        const Account::Run& run = from.run[i];
+        const WaitReportPage::Run& run = from.run[i];
         const int64_t last = run.first + (static_cast<int64_t>(run.count) - 1) * run.stride;
         if (run.count == 0 || (run.stride == 0 && run.count > 1) || last < 0 || last > INT32_MAX || run.first > INT32_MAX) return false;
         members += run.count;
@@ -41,15 +41,15 @@ bool read_communicator(const Account::Communicator& from, Communicator& to) {
     return members == from.size;
 }
 
-bool read_operation(const Account::Operation& from, uint32_t communicators, Operation& to) {
-    if (from.kind < Account::Kind::receive || from.kind > Account::Kind::lock) return false;
-    if (from.communicator != Account::kNoCommunicator && from.communicator >= communicators) return false;
+bool read_operation(const WaitReportPage::Operation& from, uint32_t communicators, Operation& to) {
+    if (from.kind < WaitReportPage::Kind::receive || from.kind > WaitReportPage::Kind::lock) return false;
+    if (from.communicator != WaitReportPage::kNoCommunicator && from.communicator >= communicators) return false;
     to.kind = from.kind;
-    to.communicator = from.communicator == Account::kNoCommunicator ? -1 : from.communicator;
-    to.of_collective = from.flags & Account::kOfCollective;
-    to.not_sent = from.flags & Account::kNotSent;
-    to.from_anyone = from.rank == Account::kAnyRank;
-    to.any_tag = from.tag == Account::kAnyTag;
+    to.communicator = from.communicator == WaitReportPage::kNoCommunicator ? -1 : from.communicator;
+    to.of_collective = from.flags & WaitReportPage::kOfCollective;
+    to.not_sent = from.flags & WaitReportPage::kNotSent;
+    to.from_anyone = from.rank == WaitReportPage::kAnyRank;
+    to.any_tag = from.tag == WaitReportPage::kAnyTag;
     to.rank = from.rank;
     to.tag = from.tag;
     to.peer = {from.peer_job, from.peer};
@@ -59,7 +59,7 @@ bool read_operation(const Account::Operation& from, uint32_t communicators, Oper
     return true;
 }
 
-bool read_operations(const Account& from, const Account::Range& range, Operations& to) {
+bool read_operations(const WaitReportPage& from, const WaitReportPage::Range& range, Operations& to) {
     to.total = range.total;
     if (range.first > from.operations || range.count > from.operations - range.first || range.count > range.total) return false;
     for (uint32_t i = range.first; i < range.first + uint32_t{range.count}; ++i)
@@ -67,25 +67,25 @@ bool read_operations(const Account& from, const Account::Range& range, Operation
     return true;
 }
 
-bool read_wait(const Account& from, const Account::Wait& wait, uint64_t now, Wait& to) {
+bool read_wait(const WaitReportPage& from, const WaitReportPage::Wait& wait, uint64_t now, Wait& to) {
     to.seconds = seconds_since(wait.since, now);
     to.collective = wait.collective;
     to.everyone = wait.everyone;
     to.any = wait.any;
     to.number = wait.number;
-    if (wait.communicator != Account::kNoCommunicator && wait.communicator >= from.communicators) return false;
-    to.communicator = wait.communicator == Account::kNoCommunicator ? -1 : wait.communicator;
+    if (wait.communicator != WaitReportPage::kNoCommunicator && wait.communicator >= from.communicators) return false;
+    to.communicator = wait.communicator == WaitReportPage::kNoCommunicator ? -1 : wait.communicator;
     return read_text(wait.call, to.call) && read_operations(from, wait.waited, to.waited);
 }
 
 }  // namespace
 
-std::optional<Told> check(const Account& account, uint64_t now) {
-    Told told;
-    if (account.communicators > Account::kCommunicators || account.operations > Account::kOperations) return {};
+std::optional<WaitReport> check(const WaitReportPage& account, uint64_t now) {
+    WaitReport told;
+    if (account.communicators > WaitReportPage::kCommunicators || account.operations > WaitReportPage::kOperations) return {};
     for (uint32_t i = 0; i < account.communicators; ++i)
         if (!read_communicator(account.communicator[i], told.communicators.emplace_back())) return {};
-    const uint32_t waits = std::min(account.waits, Account::kWaits);
+    const uint32_t waits = std::min(account.waits, WaitReportPage::kWaits);
     told.more_waits = account.waits - waits;
     for (uint32_t i = 0; i < waits; ++i)
         if (!read_wait(account, account.wait[i], now, told.waits.emplace_back())) return {};
@@ -101,4 +101,4 @@ const char* name(Doing doing) {
     return kNames[static_cast<int>(doing)];
 }
 
-}  // namespace starling::why
+}  // namespace starling::hang

@@ -8,11 +8,11 @@
 
 #include "hang/text.h"
 
-namespace starling::why {
+namespace starling::hang {
 
 namespace {
 
-using Kind = Account::Kind;
+using Kind = WaitReportPage::Kind;
 
 constexpr size_t kMostFindings = 8, kMostNamed = 8;
 /// A wait that is younger may be over as soon as what is on its way has arrived.
@@ -330,4 +330,4 @@ std::vector<std::string> findings(const std::vector<Rank>& ranks, uint64_t home)
 
 bool is_ended_awaited(const std::vector<Rank>& ranks) { return Judge(ranks, 0).is_ended_awaited(); }
 
-}  // namespace starling::why
+}  // namespace starling::hang

@@ -6,7 +6,7 @@
 
 #include "hang/report.h"
 
-namespace starling::why {
+namespace starling::hang {
 
 /// What all of it comes to, the worst first: processes that are gone or stopped, cycles, members of a communicator that are in
 /// different collective operations, whom the others wait for in the end. Empty: nothing is wrong that can be seen. `home`:
@@ -24,4 +24,4 @@ std::string name_of(const Process& process, uint64_t home);
 /// "12.3 s", "5:12 min".
 std::string duration(double seconds);
 
-}  // namespace starling::why
+}  // namespace starling::hang

@@ -10,7 +10,7 @@
 
 #include "base/wait_report_page.h"
 
-namespace starling::why {
+namespace starling::hang {
 
 /// A process by its job's id and its rank in that.
 struct Process {
@@ -23,20 +23,20 @@ struct Communicator {
     uint64_t context = 0;
     uint32_t size = 0, rank = 0;
     bool inter = false;
-    std::string name;                ///< may be empty
-    std::vector<Account::Run> runs;  ///< its members by rank; of the remote group, if there is one; empty: not known
+    std::string name;                       ///< may be empty
+    std::vector<WaitReportPage::Run> runs;  ///< its members by rank; of the remote group, if there is one; empty: not known
 
     template <class Visit>
     void each_member(Visit visit) const {
-        for (const Account::Run& run : runs)
+        for (const WaitReportPage::Run& run : runs)
             for (uint32_t i = 0; i < run.count; ++i)
                 visit(Process{run.job, static_cast<uint32_t>(run.first + static_cast<int64_t>(i) * run.stride)});
     }
 };
 
 struct Operation {
-    Account::Kind kind = Account::Kind::receive;
-    int communicator = -1;  ///< in Told::communicators; -1: not known
+    WaitReportPage::Kind kind = WaitReportPage::Kind::receive;
+    int communicator = -1;  ///< in WaitReport::communicators; -1: not known
     bool of_collective = false, not_sent = false;
     bool from_anyone = false, any_tag = false;
     int rank = 0, tag = 0;
@@ -61,7 +61,7 @@ struct Wait {
 };
 
 /// An account, checked.
-struct Told {
+struct WaitReport {
     std::vector<Wait> waits;
     uint32_t more_waits = 0;
     std::vector<Communicator> communicators;
@@ -69,7 +69,7 @@ struct Told {
 };
 
 /// Nothing if the account contradicts itself. `now`: of the clock of its host, ns.
-std::optional<Told> check(const Account& account, uint64_t now);
+std::optional<WaitReport> check(const WaitReportPage& account, uint64_t now);
 
 enum class Doing : uint8_t {
     starting,  ///< has not called MPI_Init
@@ -92,11 +92,11 @@ struct Rank {
     std::string host;
     int32_t pid = 0;
     Doing doing = Doing::starting;
-    double cores = 0;          ///< processor time per time, of all its threads, while it was looked at
-    double since_wait = -1;    ///< seconds since it was last seen waiting; -1: it never waited long enough to be seen
-    double since_start = -1;   ///< seconds since MPI_Init; -1: not known
-    std::optional<Told> told;  ///< nothing: it has not waited for long, or what it told is not to be believed
-    bool garbled = false;      ///< the latter
+    double cores = 0;                ///< processor time per time, of all its threads, while it was looked at
+    double since_wait = -1;          ///< seconds since it was last seen waiting; -1: it never waited long enough to be seen
+    double since_start = -1;         ///< seconds since MPI_Init; -1: not known
+    std::optional<WaitReport> told;  ///< nothing: it has not waited for long, or what it told is not to be believed
+    bool garbled = false;            ///< the latter
 };
 
-}  // namespace starling::why
+}  // namespace starling::hang

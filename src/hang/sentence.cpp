@@ -3,11 +3,11 @@
 #include "hang/judge.h"
 #include "hang/text.h"
 
-namespace starling::why {
+namespace starling::hang {
 
 namespace {
 
-using Kind = Account::Kind;
+using Kind = WaitReportPage::Kind;
 
 constexpr size_t kMostNamed = 4;
 
@@ -17,7 +17,7 @@ std::string bytes_text(uint64_t bytes) {
     return text("%llu MB", static_cast<unsigned long long>(bytes >> 20));
 }
 
-std::string communicator_name(const Told& told, int index, uint64_t context) {
+std::string communicator_name(const WaitReport& told, int index, uint64_t context) {
     if (index < 0)
         return text("a communicator that it does not have (context %llx)", static_cast<unsigned long long>(context >> 4));
     const Communicator& communicator = told.communicators[static_cast<size_t>(index)];
@@ -26,7 +26,7 @@ std::string communicator_name(const Told& told, int index, uint64_t context) {
                 static_cast<unsigned long long>(communicator.context >> 4));
 }
 
-std::string communicator_of(const Told& told, const Operation& operation) {
+std::string communicator_of(const WaitReport& told, const Operation& operation) {
     return communicator_name(told, operation.communicator, operation.context);
 }
 
@@ -75,7 +75,7 @@ std::string wanted(const Operation& operation, uint64_t home) {
 bool same_side(const Operation& wanted, const Operation& message) { return wanted.from_anyone || wanted.peer == message.peer; }
 
 /// A message that is here for what is wanted, but for the tag or the communicator; empty if it is none.
-std::string near_miss(const Told& told, const Operation& wanted, const Operation& message, uint64_t home) {
+std::string near_miss(const WaitReport& told, const Operation& wanted, const Operation& message, uint64_t home) {
     if (message.of_collective || !same_side(wanted, message)) return {};
     const bool same_communicator = wanted.context == message.context;
     const bool same_tag = wanted.any_tag || wanted.tag == message.tag;
@@ -89,7 +89,7 @@ void add_new(std::vector<std::string>& to, const std::string& what) {
     if (!what.empty() && std::find(to.begin(), to.end(), what) == to.end()) to.push_back(what);
 }
 
-std::vector<std::string> near_misses(const Told& told, const Wait& wait, uint64_t home) {
+std::vector<std::string> near_misses(const WaitReport& told, const Wait& wait, uint64_t home) {
     std::vector<std::string> found;
     for (const Operation& operation : wait.waited.list) {
         if (operation.of_collective || (operation.kind != Kind::receive && operation.kind != Kind::probe)) continue;
@@ -99,7 +99,7 @@ std::vector<std::string> near_misses(const Told& told, const Wait& wait, uint64_
 }
 
 /// Messages that have come, or are posted for, behind a wait that they have nothing to do with: what a program forgot.
-std::string rest(const Told& told, size_t named) {
+std::string rest(const WaitReport& told, size_t named) {
     std::vector<std::string> parts;
     const auto count = [&](uint32_t number, const char* one, const char* many) {
         if (number > 0) parts.push_back(text("%u %s", number, number == 1 ? one : many));
@@ -126,7 +126,7 @@ std::string shown(const Operations& operations, bool any, uint64_t home) {
 
 bool goes_by_messages(const Operation& operation) { return operation.kind < Kind::access; }
 
-std::string wait_text(const Told& told, const Wait& wait, uint64_t home) {
+std::string wait_text(const WaitReport& told, const Wait& wait, uint64_t home) {
     std::string line = "waits in " + wait.call;
     if (wait.collective) {
         line += " on " + communicator_name(told, wait.communicator, 0) + text(", collective %u there,", wait.number);
@@ -142,7 +142,7 @@ std::string wait_text(const Told& told, const Wait& wait, uint64_t home) {
 }
 
 std::string waiting_text(const Rank& rank, uint64_t home) {
-    const Told& told = *rank.told;
+    const WaitReport& told = *rank.told;
     std::string all;
     size_t named = 0;
     for (const Wait& wait : told.waits) {
@@ -212,4 +212,4 @@ std::string duration(double seconds) {
 
 std::string sentence(const Rank& rank, uint64_t home) { return name_of(rank.who, home) + " " + state_text(rank, home); }
 
-}  // namespace starling::why
+}  // namespace starling::hang

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace starling::why {
+namespace starling::hang {
 
 /// printf into a string.
 [[gnu::format(printf, 1, 2)]] inline std::string text(const char* format, ...) {
@@ -25,4 +25,4 @@ inline std::string listed(const std::vector<std::string>& parts, const char* las
     return all;
 }
 
-}  // namespace starling::why
+}  // namespace starling::hang

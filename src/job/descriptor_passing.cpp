@@ -26,11 +26,11 @@ constexpr int kWaitMs = 5000;
 STARLING_STATE const JobHeader* own_job = nullptr;
 
 /// What this process has handed over, or will when there is a launcher.
-struct Given {
+struct GivenDescriptor {
     int descriptor;
     uint64_t inode;
 };
-STARLING_STATE std::vector<Given>* given = nullptr;
+STARLING_STATE std::vector<GivenDescriptor>* given = nullptr;
 
 /// Whether the user namespace has a number of its own for this user.
 bool has_number(uid_t user) {
@@ -68,10 +68,10 @@ int connect_keeper(std::string_view name, pid_t keeper) {
 }
 
 /// Whether it was done. `answered`: the descriptor that came with the answer, which is closed if it was not done.
-bool ask_keeper(int socket, const HandoverRequest& request, int descriptor, int& answered) {
+bool ask_keeper(int socket, const DescriptorRequest& request, int descriptor, int& answered) {
     answered = -1;
     if (socket < 0) return false;
-    HandoverAnswer answer = 0;
+    DescriptorReply answer = 0;
     pollfd readable{socket, POLLIN, 0};
     const bool done = send_with(socket, &request, sizeof request, descriptor) && poll(&readable, 1, kWaitMs) == 1 &&
                       receive_with(socket, &answer, sizeof answer, answered) == sizeof answer && answer != 0;
@@ -81,7 +81,7 @@ bool ask_keeper(int socket, const HandoverRequest& request, int descriptor, int&
 }
 
 /// The same by the own job's launcher and in its name.
-bool ask_own_keeper(HandoverRequest request, int descriptor, int& answered) {
+bool ask_own_keeper(DescriptorRequest request, int descriptor, int& answered) {
     answered = -1;
     if (!own_job) return false;
     const std::string_view name(own_job->control_socket, strnlen(own_job->control_socket, sizeof own_job->control_socket));
@@ -90,8 +90,8 @@ bool ask_own_keeper(HandoverRequest request, int descriptor, int& answered) {
     return ask_keeper(connect_keeper(name, 0), request, descriptor, answered);
 }
 
-HandoverRequest request_of(Handover what, uint64_t inode) {
-    HandoverRequest request{};
+DescriptorRequest request_of(DescriptorCall what, uint64_t inode) {
+    DescriptorRequest request{};
     request.what = what;
     request.inode = inode;
     return request;
@@ -115,7 +115,7 @@ void take_descriptors(msghdr& message, int& descriptor) {
 
 bool give(int descriptor, uint64_t inode) {
     int nothing;
-    const bool done = ask_own_keeper(request_of(Handover::give, inode), descriptor, nothing);
+    const bool done = ask_own_keeper(request_of(DescriptorCall::give, inode), descriptor, nothing);
     if (nothing >= 0) close(nothing);
     return done;
 }
@@ -184,25 +184,25 @@ bool is_closed_to_others() { return !knows_pids() || prctl(PR_GET_DUMPABLE) != 1
 bool hand_over(int descriptor, uint64_t inode) {
     if (!own_job) return false;
     if (own_job->control_socket[0] != '\0' && !give(descriptor, inode)) return false;
-    if (!given) given = new std::vector<Given>;
+    if (!given) given = new std::vector<GivenDescriptor>;
     given->push_back({descriptor, inode});
     return true;
 }
 
 void hand_over_again() {
     if (!given) return;
-    for (const Given& each : *given) give(each.descriptor, each.inode);
+    for (const GivenDescriptor& each : *given) give(each.descriptor, each.inode);
 }
 
 void take_back(uint64_t inode) {
-    if (given) std::erase_if(*given, [inode](const Given& each) { return each.inode == inode; });
+    if (given) std::erase_if(*given, [inode](const GivenDescriptor& each) { return each.inode == inode; });
     int nothing;
-    ask_own_keeper(request_of(Handover::take_back, inode), -1, nothing);
+    ask_own_keeper(request_of(DescriptorCall::take_back, inode), -1, nothing);
     if (nothing >= 0) close(nothing);
 }
 
 int fetch_handed_over(int32_t pid, int32_t descriptor, uint64_t inode) {
-    HandoverRequest request = request_of(Handover::fetch, inode);
+    DescriptorRequest request = request_of(DescriptorCall::fetch, inode);
     request.pid = pid;
     request.descriptor = descriptor;
     int found;
@@ -211,7 +211,7 @@ int fetch_handed_over(int32_t pid, int32_t descriptor, uint64_t inode) {
 }
 
 int fetch_segment(const JobAddress& address) {
-    HandoverRequest request = request_of(Handover::segment, 0);
+    DescriptorRequest request = request_of(DescriptorCall::segment, 0);
     request.wanted = address.id;
     request.pid = address.owner_pid;
     request.descriptor = address.owner_fd;

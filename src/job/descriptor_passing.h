@@ -17,11 +17,11 @@
 
 namespace starling::job {
 
-enum class Handover : uint32_t { give = 1, fetch = 2, take_back = 3, segment = 4 };
+enum class DescriptorCall : uint32_t { give = 1, fetch = 2, take_back = 3, segment = 4 };
 
 /// What is asked for; `give` has the descriptor with it, the answers to `fetch` and `segment` too.
-struct HandoverRequest {
-    Handover what;
+struct DescriptorRequest {
+    DescriptorCall what;
     uint32_t unused;
     JobId job;
     uint64_t secret[2];  ///< of the job's segment; not looked at where a rank asks for the segment of its own job, which has it
@@ -30,7 +30,7 @@ struct HandoverRequest {
     int32_t pid, descriptor;  ///< where it is, /proc/<pid>/fd/<descriptor>
 };
 /// Not 0: it was done.
-using HandoverAnswer = uint32_t;
+using DescriptorReply = uint32_t;
 
 /// Where the keeper listens whose control socket has this name: an abstract socket of whole packets. Length of the address.
 socklen_t keeper_address(std::string_view control_socket, sockaddr_un& address);

@@ -49,7 +49,7 @@ bool read_network(const char* entry, uint32_t& address, uint32_t& mask) {
 
 }  // namespace
 
-int RailChoice::parse(const char* text, RailChoice& out) {
+int InterfaceFilter::parse(const char* text, InterfaceFilter& out) {
     out = {};
     if (!text || *text == '\0') return MPI_SUCCESS;
     out.but_ = *text == '^';
@@ -68,7 +68,7 @@ int RailChoice::parse(const char* text, RailChoice& out) {
     return MPI_SUCCESS;
 }
 
-bool RailChoice::takes(const char* name, uint32_t address, bool loopback) const {
+bool InterfaceFilter::takes(const char* name, uint32_t address, bool loopback) const {
     if (!text_) return !loopback;
     const char* rest = text_;
     char entry[kLongestEntry];

@@ -32,11 +32,12 @@ std::vector<T> copied(const std::byte* base, uint64_t offset, uint64_t count) {
 }
 
 bool is_sane(const JobHeader& header, uint64_t bytes) {
-    return header.size > 0 && header.hosts > 0 && header.hosts <= Sight::kMostHosts && header.runs <= Sight::kMostRuns &&
-           header.local_ranks <= header.size && header.local_ranks <= Sight::kMostRanks &&
-           (header.my_host < header.hosts || header.local_ranks == 0) && header.region_stride == kRegionStride &&
-           header.cells_offset % alignof(RankCell) == 0 && header.places_offset % alignof(uint32_t) == 0 &&
-           header.regions_offset % 4096 == 0 && within(header.hosts_offset, header.hosts, sizeof(HostEntry), bytes) &&
+    return header.size > 0 && header.hosts > 0 && header.hosts <= SegmentView::kMostHosts &&
+           header.runs <= SegmentView::kMostRuns && header.local_ranks <= header.size &&
+           header.local_ranks <= SegmentView::kMostRanks && (header.my_host < header.hosts || header.local_ranks == 0) &&
+           header.region_stride == kRegionStride && header.cells_offset % alignof(RankCell) == 0 &&
+           header.places_offset % alignof(uint32_t) == 0 && header.regions_offset % 4096 == 0 &&
+           within(header.hosts_offset, header.hosts, sizeof(HostEntry), bytes) &&
            within(header.runs_offset, header.runs, sizeof(Placement), bytes) &&
            within(header.cells_offset, header.local_ranks, sizeof(RankCell), bytes) &&
            within(header.places_offset, header.local_ranks, sizeof(uint32_t), bytes) &&
@@ -70,9 +71,9 @@ std::string printable(const char* text, size_t room) {
     return out;
 }
 
-Sight::Sight(Sight&& other) noexcept { *this = std::move(other); }
+SegmentView::SegmentView(SegmentView&& other) noexcept { *this = std::move(other); }
 
-Sight& Sight::operator=(Sight&& other) noexcept {
+SegmentView& SegmentView::operator=(SegmentView&& other) noexcept {
     std::swap(base_, other.base_);
     std::swap(bytes_, other.bytes_);
     id_ = other.id_;
@@ -88,11 +89,11 @@ Sight& Sight::operator=(Sight&& other) noexcept {
     return *this;
 }
 
-Sight::~Sight() {
+SegmentView::~SegmentView() {
     if (base_) munmap(base_, bytes_);
 }
 
-int Sight::open(int32_t owner_pid, int32_t owner_fd, bool of_anybody, Sight& out) {
+int SegmentView::open(int32_t owner_pid, int32_t owner_fd, bool of_anybody, SegmentView& out) {
     char path[64];
     std::snprintf(path, sizeof path, "/proc/%d/fd/%d", owner_pid, owner_fd);
     uint64_t bytes = 0;
@@ -101,7 +102,7 @@ int Sight::open(int32_t owner_pid, int32_t owner_fd, bool of_anybody, Sight& out
     void* const base = mmap(nullptr, bytes, PROT_READ, MAP_SHARED | MAP_NORESERVE, fd, 0);
     close(fd);
     if (base == MAP_FAILED) return fail(MPI_ERR_PROC_ABORTED, "%s can't be mapped", path);
-    Sight sight;
+    SegmentView sight;
     sight.base_ = static_cast<std::byte*>(base);
     sight.bytes_ = bytes;
     // What is looked at is a copy: the original may change under every check.
@@ -114,7 +115,7 @@ int Sight::open(int32_t owner_pid, int32_t owner_fd, bool of_anybody, Sight& out
     return MPI_SUCCESS;
 }
 
-bool Sight::read(const JobHeader& header) {
+bool SegmentView::read(const JobHeader& header) {
     id_ = header.id;
     size_ = header.size;
     hosts_ = header.hosts;
@@ -134,7 +135,7 @@ bool Sight::read(const JobHeader& header) {
 }
 
 /// Each place here is one rank's, and there is no other.
-bool Sight::read_ranks(const JobHeader& header, const std::vector<Placement>& runs) {
+bool SegmentView::read_ranks(const JobHeader& header, const std::vector<Placement>& runs) {
     ranks_.assign(header.local_ranks, kNobody);
     uint32_t found = 0;
     for (const Placement& run : runs) {
@@ -151,9 +152,9 @@ bool Sight::read_ranks(const JobHeader& header, const std::vector<Placement>& ru
     return found == ranks_.size();
 }
 
-JobState Sight::state() const { return reinterpret_cast<const JobHeader*>(base_)->state.load(std::memory_order_acquire); }
+JobState SegmentView::state() const { return reinterpret_cast<const JobHeader*>(base_)->state.load(std::memory_order_acquire); }
 
-uint32_t Sight::place(uint32_t index) const {
+uint32_t SegmentView::place(uint32_t index) const {
     return reinterpret_cast<const std::atomic<uint32_t>*>(base_ + places_)[index].load(std::memory_order_relaxed);
 }
 

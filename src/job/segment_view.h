@@ -10,20 +10,20 @@
 
 namespace starling::job {
 
-class Sight {
+class SegmentView {
   public:
     static constexpr uint32_t kMostRanks = 1u << 16;  ///< on one host
     static constexpr uint32_t kMostHosts = 1u << 16;
     static constexpr uint64_t kMostRuns = 1u << 20;
 
-    Sight() = default;
-    Sight(Sight&& other) noexcept;
-    Sight& operator=(Sight&& other) noexcept;
-    ~Sight();
+    SegmentView() = default;
+    SegmentView(SegmentView&& other) noexcept;
+    SegmentView& operator=(SegmentView&& other) noexcept;
+    ~SegmentView();
 
     /// Looks at whatever /proc/<owner_pid>/fd/<owner_fd> is; the pid is one of this process's /proc. MPI_ERR_PROC_ABORTED with failure_text()
     /// if that is no segment, is another user's (unless `of_anybody`), or may become shorter while it is looked at.
-    static int open(int32_t owner_pid, int32_t owner_fd, bool of_anybody, Sight& out);
+    static int open(int32_t owner_pid, int32_t owner_fd, bool of_anybody, SegmentView& out);
 
     explicit operator bool() const { return base_ != nullptr; }
     JobId id() const { return id_; }

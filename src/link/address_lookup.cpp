@@ -36,7 +36,7 @@ struct Question {
     control::ControlCall call;
     uint32_t looks = 0;  ///< of the rank, as answered
 };
-STARLING_STATE Immortal<std::vector<std::unique_ptr<Question>>> questions_storage;  ///< oldest first
+STARLING_STATE NoDestroy<std::vector<std::unique_ptr<Question>>> questions_storage;  ///< oldest first
 constinit auto& questions = questions_storage.value;
 
 int ask(Question& question) {
@@ -111,7 +111,7 @@ int resolve(job::JobAddress& address) {
             return fail(MPI_ERR_PROC_ABORTED, "no host of this universe has answered for job %llx within %d seconds",
                         static_cast<unsigned long long>(address.id), static_cast<int>(kResolveNs / 1'000'000'000));
         pollfd wait{question.call.descriptor(), POLLIN, 0};
-        const Outside outside;  // other threads go on meanwhile
+        const OutsideLibrary outside;  // other threads go on meanwhile
         ::poll(&wait, 1, 100);
     }
     control::JobReply reply;

@@ -38,7 +38,7 @@ Step step(State state, Event event, bool slot_free) {
     return {state, kNothing};
 }
 
-Stamp Turns::stamp(Event sent) {
+Stamp PeerConnectionState::stamp(Event sent) {
     if (sent == Event::open) {
         ++asked_;
         crossed_ = false;
@@ -48,7 +48,7 @@ Stamp Turns::stamp(Event sent) {
 
 // Packets of one process come in order, and each open has one answer. An open that was sent before ours was seen is the answer to the first
 // of ours that has none yet: of use if we still wait for that, and late if we are connected by then, or ask for another.
-bool Turns::concerns(State state, Event event, Stamp theirs) {
+bool PeerConnectionState::concerns(State state, Event event, Stamp theirs) {
     if (static_cast<int16_t>(theirs.heard - answered_) > 0) answered_ = theirs.heard;
     switch (event) {
         case Event::open:

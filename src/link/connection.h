@@ -56,7 +56,7 @@ struct Stamp {
 
 /// Which wish for a connection a packet is about. TCP may connect, serve and be closed while the packet that answered its `open` is still on
 /// its way as a datagram: taken for a new wish it would have a connection opened that nobody waits for.
-class Turns {
+class PeerConnectionState {
   public:
     /// For the packet that is sent now.
     Stamp stamp(Event sent);

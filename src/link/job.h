@@ -25,7 +25,7 @@ class Job {
 
     /// Who names the job beyond the moment (groups, calls that wait) holds it, and so its peers.
     void hold() { ++holds_; }
-    void let_go() { --holds_; }
+    void release() { --holds_; }
     bool held() const { return holds_ > 0; }
 
     /// Once the job is mapped, that of its segment on this host.
@@ -76,7 +76,7 @@ class JobHold {
     explicit JobHold(Job* job) : job_(job) { job_->hold(); }
     JobHold(const JobHold& other) : JobHold(other.job_) {}
     JobHold& operator=(const JobHold&) = delete;
-    ~JobHold() { job_->let_go(); }
+    ~JobHold() { job_->release(); }
 
   private:
     Job* job_;

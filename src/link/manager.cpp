@@ -161,7 +161,7 @@ void apply(Peer& peer, Event event, const std::byte* offer) {
         profile::note_connection(*peer.traffic, has > had);
     peer.state = next.next;
     if (next.actions & kTakeSlot) {
-        by->take_place(*peer.base);
+        by->acquire_slot(*peer.base);
         if (peer.near.in) watch_ring(peer);
     }
     if (next.actions & kUseOffer)
@@ -176,7 +176,7 @@ void apply(Peer& peer, Event event, const std::byte* offer) {
     if (next.actions & kSendClose) finish(peer, *by);
     if (next.actions & kGiveSlot) {
         unwatch_ring(peer);
-        by->give_place(*peer.base);
+        by->release_slot(*peer.base);
         tell(peer, PlaceNews::let_go);
     }
     if (next.actions & kDefer) {
@@ -246,11 +246,11 @@ void on_connection_packet(Peer& peer, const Packet& packet) {
     apply(peer, event, event == Event::refuse ? nullptr : offer);
 }
 
-void on_news(Peer& peer, transport::News news) {
-    if (news == transport::News::ready) return apply(peer, Event::ready);
-    if (news == transport::News::surpassed) return request_close(peer);
+void on_news(Peer& peer, transport::ConnectionEvent news) {
+    if (news == transport::ConnectionEvent::ready) return apply(peer, Event::ready);
+    if (news == transport::ConnectionEvent::surpassed) return request_close(peer);
     if (peer.state == State::connecting) peer.backoff = kBackoff;
-    apply(peer, news == transport::News::broken ? Event::broken : Event::close);
+    apply(peer, news == transport::ConnectionEvent::broken ? Event::broken : Event::close);
 }
 
 bool try_close(Peer& peer) { return peer.controls.empty() && peer.near.try_close(); }

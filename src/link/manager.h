@@ -14,7 +14,7 @@ void want_connection(Peer& peer);
 
 void on_connection_packet(Peer& peer, const Packet& packet);
 /// What the transport tells of the connection.
-void on_news(Peer& peer, transport::News news);
+void on_news(Peer& peer, transport::ConnectionEvent news);
 /// Writes the pending close to the ring and leaves it; false if there is no room yet.
 bool try_close(Peer& peer);
 /// The peer is gone: closes its path, and gives its connection's place back.

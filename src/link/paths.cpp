@@ -21,9 +21,9 @@ namespace {
 constexpr int kBatch = 16;  ///< packets of one ring before the next is looked at
 
 STARLING_STATE List<Peer, &Peer::pending_hook>* pending = nullptr;
-STARLING_STATE Immortal<std::vector<Peer*>> rings_storage;  ///< peers that may write to a ring of ours
+STARLING_STATE NoDestroy<std::vector<Peer*>> rings_storage;  ///< peers that may write to a ring of ours
 constinit auto& rings = rings_storage.value;
-STARLING_STATE Taker takers[packet::kKinds] = {};
+STARLING_STATE PacketHandler takers[packet::kKinds] = {};
 using Watcher = void (*)();
 STARLING_STATE Watcher failure_watcher = nullptr;
 
@@ -48,14 +48,14 @@ int start() {
     start_transports();
     pending = new List<Peer, &Peer::pending_hook>;
     for (const auto kind : {packet::Kind::open, packet::Kind::accept, packet::Kind::refuse})
-        take_packets(kind, on_connection_packet);
-    take_packets(packet::Kind::farewell, on_farewell);
+        register_handler(kind, on_connection_packet);
+    register_handler(packet::Kind::farewell, on_farewell);
     for (const packet::Kind kind : {packet::Kind::rail_gone, packet::Kind::wire_gone})
-        take_packets(kind, [](Peer& peer, const Packet& packet) { peer.base->take(packet); });
+        register_handler(kind, [](Peer& peer, const Packet& packet) { peer.base->take(packet); });
     return me.job->segment().header().several_hosts ? open_network() : MPI_SUCCESS;
 }
 
-void take_packets(packet::Kind kind, Taker taker) { takers[static_cast<size_t>(kind)] = taker; }
+void register_handler(packet::Kind kind, PacketHandler taker) { takers[static_cast<size_t>(kind)] = taker; }
 
 void watch_failures(void (*watcher)()) { failure_watcher = watcher; }
 

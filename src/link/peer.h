@@ -45,14 +45,14 @@ struct Peer {
     transport::Path* base = nullptr;  ///< always there, and closed once the peer is dead; `near` if the peer is on this host
     shm::Path near;                   ///< here, so that a short message is put on its ring without a call
 
-    bool can(transport::Can what) const { return base->by.traits.can & what; }
+    bool can(transport::Capability what) const { return base->by.traits.can & what; }
 
     uint64_t asked_at = 0;           ///< ns; when the daemon was last asked whether it lives
     uint32_t looks = 0;              ///< of its cell, as the daemon said last; 0: not known
     uint64_t bytes_since_check = 0;  ///< of messages that are streamed; decides with sent_since_check
 
     State state = State::closed;
-    Turns turns;
+    PeerConnectionState turns;
     bool open_deferred = false;
     std::byte deferred_offer[transport::Connector::kOffer] = {};
     bool dead = false;
@@ -169,9 +169,9 @@ struct Upcalls {
     void (*forget_peer)(Peer& peer);             ///< before a peer of a job that is gone is destroyed
 
     // What streams bring: as transport::Sink.
-    std::byte* (*target)(Peer& peer, const transport::Piece& piece, uint64_t done, uint64_t bytes);
-    void (*unpack)(Peer& peer, const transport::Piece& piece, uint64_t done, const std::byte* data, uint64_t bytes);
-    void (*piece)(Peer& peer, const transport::Piece& piece);
+    std::byte* (*target)(Peer& peer, const transport::StreamFragment& piece, uint64_t done, uint64_t bytes);
+    void (*unpack)(Peer& peer, const transport::StreamFragment& piece, uint64_t done, const std::byte* data, uint64_t bytes);
+    void (*piece)(Peer& peer, const transport::StreamFragment& piece);
 };
 extern Upcalls upcalls;
 
@@ -181,8 +181,8 @@ void watch_failures(void (*watcher)());
 void tell_of_failures();
 
 /// Has packets of a kind that is no message's taken by somebody: by one for each kind, said when he begins. What nobody takes is dropped.
-using Taker = void (*)(Peer& peer, const Packet& packet);
-void take_packets(packet::Kind kind, Taker taker);
+using PacketHandler = void (*)(Peer& peer, const Packet& packet);
+void register_handler(packet::Kind kind, PacketHandler taker);
 bool takes_packets(packet::Kind kind);
 
 /// dispatch() for all that is not a message.

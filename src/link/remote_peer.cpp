@@ -22,7 +22,7 @@ constexpr uint64_t kAskAgainNs = 500'000'000;
 /// In MPI_Finalize, where a peer that is silent has most likely ended.
 constexpr uint64_t kFinalPatienceNs = 10'000'000;
 
-STARLING_STATE Immortal<std::vector<Peer*>> remotes_storage;  ///< alive, as far as we know
+STARLING_STATE NoDestroy<std::vector<Peer*>> remotes_storage;  ///< alive, as far as we know
 constinit auto& remotes = remotes_storage.value;
 
 bool is_here(const Peer& peer) { return peer.job.segment().is_local(peer.rank); }
@@ -73,7 +73,7 @@ void on_located(Peer& peer, int error, uint32_t looks) {
     // It lives, and computes perhaps; or it has finalized, and may come back as long as it runs.
     const bool has_looked = looks != 0 && peer.looks != 0 && looks != peer.looks;
     peer.looks = looks;
-    peer.base->vouch(has_looked);
+    peer.base->confirm_alive(has_looked);
 }
 
 void ask_after_silent_peers(uint64_t patience_ns) {

@@ -22,7 +22,7 @@ Peer& peer_of(void* user) { return *static_cast<Peer*>(user); }
 class Above final : public transport::Sink {
   public:
     void deliver(void* user, const Packet& packet) override { dispatch(peer_of(user), packet); }
-    transport::Path* meet(const transport::Caller& caller, bool& later) override;
+    transport::Path* on_unknown_sender(const transport::UnknownSender& caller, bool& later) override;
     const job::JobSegment* find_segment(job::JobId id) override;
     void failed(void* user) override {
         const Peer& peer = peer_of(user);
@@ -32,7 +32,7 @@ class Above final : public transport::Sink {
     void wake() override {
         if (threads_at_once()) job::ring(shm::Region(self().job->segment().region(self().rank)).doorbell());
     }
-    void connection(void* user, transport::News news) override { on_news(peer_of(user), news); }
+    void connection(void* user, transport::ConnectionEvent news) override { on_news(peer_of(user), news); }
     void locate(void* user) override {
         if (const Peer& peer = peer_of(user); !peer.dead) link::locate(peer.job, peer.rank);
     }
@@ -40,13 +40,14 @@ class Above final : public transport::Sink {
         if (kind == packet::Kind::accept) return send_about_connection(peer_of(user), kind, payload, bytes);
         send_control(peer_of(user), kind, payload, bytes);
     }
-    std::byte* target(void* user, const transport::Piece& piece, uint64_t done, uint64_t bytes) override {
+    std::byte* target(void* user, const transport::StreamFragment& piece, uint64_t done, uint64_t bytes) override {
         return upcalls.target(peer_of(user), piece, done, bytes);
     }
-    void unpack(void* user, const transport::Piece& piece, uint64_t done, const std::byte* data, uint64_t bytes) override {
+    void unpack(void* user, const transport::StreamFragment& piece, uint64_t done, const std::byte* data,
+                uint64_t bytes) override {
         upcalls.unpack(peer_of(user), piece, done, data, bytes);
     }
-    void piece(void* user, const transport::Piece& piece) override { upcalls.piece(peer_of(user), piece); }
+    void piece(void* user, const transport::StreamFragment& piece) override { upcalls.piece(peer_of(user), piece); }
 
   private:
     bool may_ask();
@@ -69,7 +70,7 @@ const job::JobSegment* Above::find_segment(job::JobId id) {
     return nullptr;
 }
 
-transport::Path* Above::meet(const transport::Caller& caller, bool& later) {
+transport::Path* Above::on_unknown_sender(const transport::UnknownSender& caller, bool& later) {
     Job* job = job_with_id(caller.job.id);
     const bool knows_segment = caller.job.owner_pid != 0;
     if (!knows_segment && (!job || !job->mapped())) {
@@ -98,7 +99,7 @@ struct Transports {
     static constexpr int kMost = 2;
     Above above;
     shm::SharedMemory memory;
-    ip::Network* network = nullptr;
+    network::Network* network = nullptr;
     transport::Transport* all[kMost] = {};  ///< in use, the cheapest first
     int count = 0;
 
@@ -125,7 +126,7 @@ void start_transports() { transports = new Transports(process_of(*self().job, se
 
 int open_network() {
     if (transports->network) return MPI_SUCCESS;
-    const int error = ip::Network::open(process_of(*self().job, self().rank), transports->above, transports->network);
+    const int error = network::Network::open(process_of(*self().job, self().rank), transports->above, transports->network);
     if (!error) transports->use(*transports->network);
     return error;
 }
@@ -203,7 +204,7 @@ void flush_transports() {
 }
 
 void hasten_transports() {
-    for (transport::Transport* transport : *transports) transport->hasten();
+    for (transport::Transport* transport : *transports) transport->request_acks();
 }
 
 }  // namespace starling::link

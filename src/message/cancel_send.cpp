@@ -67,7 +67,7 @@ bool is_to_self(const SendRequest& request) {
 
 /// Where an offer to this process itself lies that nobody has received or probed; null where there is none.
 Unexpected* kept_here(const SendRequest& request) {
-    Channel* channel = directory.find(request.context);
+    MatchContext* channel = directory.find(request.context);
     if (!channel || request.stage != SendRequest::Stage::offered || request.moved > 0) return nullptr;
     auto& kept = channel->queues().arrival;
     for (Unexpected* message = kept.front(); message; message = kept.next(message))
@@ -124,7 +124,7 @@ void let_go_at_once(SendRequest& request) {
     finish(request, MPI_SUCCESS);
 }
 
-bool let_go(SendRequest& request) {
+bool abandon(SendRequest& request) {
     // What we have sent ourselves arrives, unless it was taken by MPI_Mprobe and waits there.
     for (int looks = 0; is_to_self(request) && !is_settled(request) && looks < kLooks; ++looks) progress::poll();
     if (request.done || request.was_asked_for()) return false;

@@ -11,15 +11,15 @@
 
 namespace starling::message {
 
-STARLING_STATE Immortal<Directory> directory_storage;
+STARLING_STATE NoDestroy<ContextTable> directory_storage;
 
-void Directory::insert(Channel& channel) {
+void ContextTable::insert(MatchContext& channel) {
     if ((count_ + 1) * 2 > slots_.size()) grow();
     put(channel);
     ++count_;
 }
 
-size_t Directory::remove(Channel& channel) {
+size_t ContextTable::remove(MatchContext& channel) {
     if (last_ == &channel) last_ = nullptr;
     const size_t begin = hash(channel.context());
     size_t gap = begin, i = begin;
@@ -37,33 +37,33 @@ size_t Directory::remove(Channel& channel) {
     return ((i - begin) & (slots_.size() - 1)) + 1;
 }
 
-void Directory::put(Channel& channel) {
+void ContextTable::put(MatchContext& channel) {
     size_t i = hash(channel.context());
     while (slots_[i]) i = next(i);
     slots_[i] = &channel;
 }
 
-void Directory::grow() {
-    std::vector<Channel*> old(slots_.empty() ? 16 : slots_.size() * 2, nullptr);
+void ContextTable::grow() {
+    std::vector<MatchContext*> old(slots_.empty() ? 16 : slots_.size() * 2, nullptr);
     old.swap(slots_);
-    for (Channel* channel : old)
+    for (MatchContext* channel : old)
         if (channel) put(*channel);
 }
 
-Channel* Directory::look_up(uint64_t context) {
+MatchContext* ContextTable::look_up(uint64_t context) {
     if (slots_.empty()) return nullptr;
     for (size_t i = hash(context); slots_[i]; i = next(i))
         if (slots_[i]->context() == context) return last_ = slots_[i];
     return nullptr;
 }
 
-Channel::Channel(uint64_t context, const Roster& roster, int my_rank)
+MatchContext::MatchContext(uint64_t context, const Roster& roster, int my_rank)
     : context_(context), roster_(roster), my_rank_(my_rank), queues_(std::make_unique<MatchQueues>()) {
     directory.insert(*this);
     adopt_orphans(*this);
 }
 
-Channel::~Channel() {
+MatchContext::~MatchContext() {
     directory.remove(*this);
     while (Unexpected* message = queues_->arrival.front()) {
         MatchQueues::take(*message);
@@ -71,7 +71,7 @@ Channel::~Channel() {
     }
 }
 
-link::Peer* Channel::find_peer(int rank) {
+link::Peer* MatchContext::find_peer(int rank) {
     if (!peers_)
         peers_.reset(static_cast<link::Peer**>(allocate_zeros(static_cast<size_t>(roster_.size()), sizeof(link::Peer*))));
     const link::Process process = roster_.at(rank);
@@ -80,7 +80,7 @@ link::Peer* Channel::find_peer(int rank) {
     return peers_[rank];
 }
 
-void Channel::connect_known_peers() {
+void MatchContext::connect_known_peers() {
     if (!peers_) return;
     for (int rank = 0; rank < roster_.size(); ++rank)
         if (peers_[rank]) link::request_connection(*peers_[rank]);

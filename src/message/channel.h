@@ -22,14 +22,14 @@ class Roster {
 struct MatchQueues;
 
 /// Made with the communicator, registered under its context id; messages that arrived before are matched then.
-class Channel {
+class MatchContext {
   public:
     /// `roster` is who ranks of messages sent and received mean and must outlive the channel; `my_rank` is this
     /// process's rank as the others see it.
-    Channel(uint64_t context, const Roster& roster, int my_rank);
-    ~Channel();
-    Channel(const Channel&) = delete;
-    Channel& operator=(const Channel&) = delete;
+    MatchContext(uint64_t context, const Roster& roster, int my_rank);
+    ~MatchContext();
+    MatchContext(const MatchContext&) = delete;
+    MatchContext& operator=(const MatchContext&) = delete;
 
     uint64_t context() const { return context_; }
     int my_rank() const { return my_rank_; }

@@ -4,7 +4,7 @@
 
 namespace starling::message {
 
-void Retired::add(uint64_t number) {
+void ClosedContexts::add(uint64_t number) {
     if (contains(number)) return;
     auto next = ends_.upper_bound(number);
     const bool joins_next = next != ends_.end() && next->first == number + 1;
@@ -20,7 +20,7 @@ void Retired::add(uint64_t number) {
     ends_.emplace(number, end);
 }
 
-bool Retired::contains(uint64_t number) const {
+bool ClosedContexts::contains(uint64_t number) const {
     const auto next = ends_.upper_bound(number);
     return next != ends_.begin() && number < std::prev(next)->second;
 }

@@ -10,7 +10,7 @@ namespace starling::message {
 /// A set of numbers, kept as stretches of neighbours: contexts are numbered in the order in which they are drawn, so
 /// however many were made and freed, few stretches are left. At most kMost; beyond that one is forgotten, which
 /// only means that late messages for it are kept as if it might still come.
-class Retired {
+class ClosedContexts {
   public:
     static constexpr size_t kMost = 4096;
 

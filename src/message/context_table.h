@@ -10,13 +10,13 @@
 
 namespace starling::message {
 
-class Directory {
+class ContextTable {
   public:
-    void insert(Channel& channel);
+    void insert(MatchContext& channel);
     /// Constant time on average, however many there are: gives how many slots it looked at.
-    size_t remove(Channel& channel);
+    size_t remove(MatchContext& channel);
     /// nullptr while no channel of this process has the context id.
-    Channel* find(uint64_t context) {
+    MatchContext* find(uint64_t context) {
         if (last_ && last_->context() == context) [[likely]]
             return last_;
         return look_up(context);
@@ -24,23 +24,23 @@ class Directory {
     /// Visits all channels; the visitor must not make or destroy any.
     template <class F>
     void each(F&& visit) {
-        for (Channel* channel : slots_)
+        for (MatchContext* channel : slots_)
             if (channel) visit(*channel);
     }
 
   private:
     size_t hash(uint64_t context) const { return (context * 0x9e3779b97f4a7c15u >> 32) & (slots_.size() - 1); }
-    Channel* look_up(uint64_t context);
-    void put(Channel& channel);
+    MatchContext* look_up(uint64_t context);
+    void put(MatchContext& channel);
     void grow();
     size_t next(size_t i) const { return (i + 1) & (slots_.size() - 1); }
 
-    std::vector<Channel*> slots_;  ///< a power of two, at most half full
+    std::vector<MatchContext*> slots_;  ///< a power of two, at most half full
     size_t count_ = 0;
-    Channel* last_ = nullptr;
+    MatchContext* last_ = nullptr;
 };
 
-extern Immortal<Directory> directory_storage;
+extern NoDestroy<ContextTable> directory_storage;
 inline constinit auto& directory = directory_storage.value;
 
 }  // namespace starling::message

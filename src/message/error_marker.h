@@ -21,7 +21,7 @@
 
 namespace starling::message {
 
-struct Mark {
+struct ErrorMarker {
     char says[12] = {'\x93', 's', 't', 'a', 'r', '\x1b', 'f', 'a', 'i', 'l', 'e', 'd'};
     int32_t error_class = MPI_ERR_OTHER;
     char more[4] = {};
@@ -39,14 +39,14 @@ struct Mark {
         if (bytes != kBytes && bytes != kMost) return MPI_SUCCESS;
         if (std::memcmp(message, of(MPI_ERR_OTHER).says, sizeof says) != 0) return MPI_SUCCESS;
         int32_t said;
-        std::memcpy(&said, static_cast<const std::byte*>(message) + offsetof(Mark, error_class), sizeof said);
+        std::memcpy(&said, static_cast<const std::byte*>(message) + offsetof(ErrorMarker, error_class), sizeof said);
         return said > MPI_SUCCESS && said < kClasses ? said : MPI_ERR_OTHER;
     }
 
     /// Where it may be sent from: one for each class, there for ever.
-    static const Mark& of(int error_class) {
-        static constexpr std::array<Mark, kClasses> marks = [] {
-            std::array<Mark, kClasses> all;
+    static const ErrorMarker& of(int error_class) {
+        static constexpr std::array<ErrorMarker, kClasses> marks = [] {
+            std::array<ErrorMarker, kClasses> all;
             for (int each = MPI_SUCCESS + 1; each < kClasses; ++each) all[static_cast<size_t>(each)].error_class = each;
             return all;
         }();
@@ -61,9 +61,9 @@ struct Mark {
   private:
     static constexpr int kClasses = 128;  ///< more than there are
 };
-static_assert(sizeof(Mark) >= Mark::kMost);
+static_assert(sizeof(ErrorMarker) >= ErrorMarker::kMost);
 
 /// Whether marks are looked for in the messages of a channel: not in those of the program.
-inline bool may_bring_marks(const Channel& channel) { return (channel.context() & 15) != 0; }
+inline bool may_bring_marks(const MatchContext& channel) { return (channel.context() & 15) != 0; }
 
 }  // namespace starling::message

@@ -5,7 +5,7 @@
 
 namespace starling::message {
 
-STARLING_STATE Immortal<Pool<Unexpected>> unexpected_pool_storage;
+STARLING_STATE NoDestroy<Pool<Unexpected>> unexpected_pool_storage;
 
 void MatchQueues::add(Unexpected& message) {
     unexpected[bucket(message.source)].push_back(&message);

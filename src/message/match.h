@@ -18,7 +18,7 @@ struct Unexpected {
     static constexpr uint32_t kMagic = 0x4d736721;
     uint32_t magic = 0;
     uint32_t pool_index = 0;
-    Channel* channel = nullptr;  ///< null while its communicator is not known here
+    MatchContext* channel = nullptr;  ///< null while its communicator is not known here
     link::Peer* peer = nullptr;
     uint64_t context = 0;
     int source = 0;
@@ -26,7 +26,7 @@ struct Unexpected {
     uint32_t sequence = 0;  ///< of its sender's messages to this process
     uint64_t bytes = 0;
     bool rendezvous = false;
-    Offer offer{};                      ///< rendezvous
+    Rts offer{};                        ///< rendezvous
     std::unique_ptr<std::byte[]> data;  ///< eager, null if it fits into `small`
     std::byte small[64];
     ListHook bucket_hook, arrival_hook;
@@ -60,7 +60,7 @@ struct MatchQueues {
     }
 };
 
-extern Immortal<Pool<Unexpected>> unexpected_pool_storage;
+extern NoDestroy<Pool<Unexpected>> unexpected_pool_storage;
 inline constinit auto& unexpected_pool = unexpected_pool_storage.value;
 
 // Inline, as every message goes through them.

@@ -22,7 +22,7 @@ uint64_t their_key(uint32_t sequence) {
 }
 
 /// What another host says of words is not meant for memory, and what the dead have cancelled fails like the rest of theirs.
-bool has_word(const link::Peer& peer, const Offer& offer) {
+bool has_word(const link::Peer& peer, const Rts& offer) {
     return offer.has_verdict && peer.can(transport::kSharesMemory) && !peer.dead;
 }
 
@@ -44,11 +44,11 @@ void close_verdict(SendRequest& request) {
     request.has_verdict = false;
 }
 
-bool match_verdict(const link::Peer& peer, const Offer& offer, uint32_t sequence) {
+bool match_verdict(const link::Peer& peer, const Rts& offer, uint32_t sequence) {
     return !has_word(peer, offer) || shm::match_verdict(peer.near.region.verdicts().word(offer.serial), their_key(sequence));
 }
 
-bool was_cancelled(const link::Peer& peer, const Offer& offer, uint32_t sequence) {
+bool was_cancelled(const link::Peer& peer, const Rts& offer, uint32_t sequence) {
     return has_word(peer, offer) && shm::was_cancelled(peer.near.region.verdicts().word(offer.serial), their_key(sequence));
 }
 

@@ -14,8 +14,8 @@ bool cancel_verdict(SendRequest& request);
 void close_verdict(SendRequest& request);
 
 /// The receiver, for a message that a receive or a matched probe is about to take: false if it was cancelled. May be asked again.
-bool match_verdict(const link::Peer& peer, const Offer& offer, uint32_t sequence);
+bool match_verdict(const link::Peer& peer, const Rts& offer, uint32_t sequence);
 /// The receiver, for one that it looks at only.
-bool was_cancelled(const link::Peer& peer, const Offer& offer, uint32_t sequence);
+bool was_cancelled(const link::Peer& peer, const Rts& offer, uint32_t sequence);
 
 }  // namespace starling::message

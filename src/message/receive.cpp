@@ -34,10 +34,10 @@ namespace starling::message {
 namespace {
 
 /// Messages for contexts that this process does not know yet, oldest first.
-STARLING_STATE Immortal<std::vector<Unexpected*>> orphans_storage;
+STARLING_STATE NoDestroy<std::vector<Unexpected*>> orphans_storage;
 constinit auto& orphans = orphans_storage.value;
 STARLING_STATE bool anyone_failed = false;
-STARLING_STATE Lazy<Retired> retired;
+STARLING_STATE Lazy<ClosedContexts> retired;
 constexpr int kPlaneBits = 4;  ///< of a context: comm/comm.h
 
 /// What a message says of itself, whether it lies in a packet or was kept.
@@ -52,23 +52,23 @@ struct Envelope {
     bool was_early = false;
 };
 
-Offer offer_in(const Envelope& envelope) {
-    Offer offer;
+Rts offer_in(const Envelope& envelope) {
+    Rts offer;
     std::memcpy(&offer, envelope.payload, sizeof offer);
     return offer;
 }
 
 /// Packets that came ahead of their turn, by sequence number.
-struct Early {
-    struct Kept {
+struct OutOfOrderPackets {
+    struct SavedPacket {
         packet::Message says;
         bool rendezvous;
         std::vector<std::byte> payload;
     };
-    std::map<uint32_t, Kept> packets;
+    std::map<uint32_t, SavedPacket> packets;
 };
 
-[[gnu::noinline]] void take_rendezvous(ReceiveRequest& request, link::Peer& peer, int source, int tag, const Offer& offer,
+[[gnu::noinline]] void take_rendezvous(ReceiveRequest& request, link::Peer& peer, int source, int tag, const Rts& offer,
                                        bool at_once = false) {
     request.peer = &peer;
     request.outcome.source = source;
@@ -89,7 +89,7 @@ struct Early {
 constexpr RequestClass kDismissal{.dispose = [](Request& request) { delete static_cast<ReceiveRequest*>(&request); }};
 
 /// Nobody will ever receive it, and its sender waits until somebody has: it is taken, with no room for any of it.
-[[gnu::cold]] void dismiss(link::Peer& peer, int source, int tag, uint32_t sequence, const Offer& offer) {
+[[gnu::cold]] void dismiss(link::Peer& peer, int source, int tag, uint32_t sequence, const Rts& offer) {
     if (peer.dead || !match_verdict(peer, offer, sequence)) return;
     auto* request = new ReceiveRequest;
     request->type = &datatype::predefined(MPI_BYTE);
@@ -99,8 +99,8 @@ constexpr RequestClass kDismissal{.dispose = [](Request& request) { delete stati
 }
 
 /// No receive waits for it. It is kept whole, or std::bad_alloc leaves nothing behind.
-[[gnu::noinline]] void keep(Channel* channel, const Envelope& envelope) {
-    const Offer offer = envelope.rendezvous ? offer_in(envelope) : Offer{};
+[[gnu::noinline]] void keep(MatchContext* channel, const Envelope& envelope) {
+    const Rts offer = envelope.rendezvous ? offer_in(envelope) : Rts{};
     const uint32_t sequence = envelope.peer.next_receive;
     if (envelope.rendezvous && was_cancelled(envelope.peer, offer, sequence)) return;
     if (!channel && retired.get().contains(envelope.context >> kPlaneBits))
@@ -133,7 +133,7 @@ constexpr RequestClass kDismissal{.dispose = [](Request& request) { delete stati
 
 /// A message whose turn it is.
 [[gnu::always_inline]] inline void match(const Envelope& envelope) {
-    Channel* channel = directory.find(envelope.context);
+    MatchContext* channel = directory.find(envelope.context);
     ReceiveRequest* request = channel ? channel->queues().find_posted(envelope.source, envelope.tag) : nullptr;
     if (!request) {
         const Envelope in_memory = envelope;  // a copy, so that the original can stay in registers
@@ -143,7 +143,7 @@ constexpr RequestClass kDismissal{.dispose = [](Request& request) { delete stati
         request->hook.unlink();
         return eager::take(*request, envelope.source, envelope.tag, envelope.payload, envelope.bytes);
     }
-    const Offer offer = offer_in(envelope);
+    const Rts offer = offer_in(envelope);
     if (offer.has_verdict && !match_verdict(envelope.peer, offer, envelope.peer.next_receive)) return;
     request->hook.unlink();
     take_rendezvous(*request, envelope.peer, envelope.source, envelope.tag, offer, !envelope.was_early);
@@ -151,24 +151,24 @@ constexpr RequestClass kDismissal{.dispose = [](Request& request) { delete stati
 
 [[gnu::noinline]] void keep_early(link::Peer& peer, const link::Packet& packet) {
     const packet::Header& h = packet.header;
-    if (!peer.early) peer.early = new Early;
-    static_cast<Early*>(peer.early)
-        ->packets.try_emplace(
-            h.message.sequence,
-            Early::Kept{h.message, h.kind == packet::Kind::rendezvous, {packet.payload, packet.payload + h.bytes}});
+    if (!peer.early) peer.early = new OutOfOrderPackets;
+    static_cast<OutOfOrderPackets*>(peer.early)
+        ->packets.try_emplace(h.message.sequence,
+                              OutOfOrderPackets::SavedPacket{
+                                  h.message, h.kind == packet::Kind::rendezvous, {packet.payload, packet.payload + h.bytes}});
 }
 
 [[gnu::noinline]] void match_early(link::Peer& peer) {
-    auto& packets = static_cast<Early*>(peer.early)->packets;
+    auto& packets = static_cast<OutOfOrderPackets*>(peer.early)->packets;
     for (auto it = packets.find(peer.next_receive); it != packets.end(); it = packets.find(peer.next_receive)) {
-        const Early::Kept& kept = it->second;
+        const OutOfOrderPackets::SavedPacket& kept = it->second;
         match({peer, kept.says.context, kept.says.source, kept.says.tag, kept.rendezvous,
                static_cast<uint32_t>(kept.payload.size()), kept.payload.data(), true});
         ++peer.next_receive;  // as in deliver()
         packets.erase(it);
     }
     if (packets.empty()) {
-        delete static_cast<Early*>(peer.early);
+        delete static_cast<OutOfOrderPackets*>(peer.early);
         peer.early = nullptr;
     }
 }
@@ -183,7 +183,7 @@ bool read(const link::Packet& packet, T& out) {
 
 /// The pieces that follow this offer unasked are not those of the last one. False if it is broken.
 [[gnu::noinline]] bool note_offer(link::Peer& peer, const link::Packet& packet) {
-    Offer offer;
+    Rts offer;
     if (!read(packet, offer)) return false;
     if (offer.ahead) peer.ahead_generation = 0;
     return true;
@@ -207,12 +207,12 @@ void deliver(link::Peer& peer, link::Packet packet) {
 void deliver_control(link::Peer& peer, const link::Packet& packet) {
     switch (packet.header.kind) {
         case packet::Kind::fetched: {
-            Fetched fetched;
+            Fin fetched;
             return read(packet, fetched) ? on_fetched(peer, fetched) : void();
         }
         case packet::Kind::clear_to_stream: {
-            ClearToWrite may_write;
-            ClearToStream clear;
+            CtsRdmaWrite may_write;
+            Cts clear;
             if (read(packet, may_write)) return on_clear_to_stream(peer, may_write.clear, &may_write);
             return read(packet, clear) ? on_clear_to_stream(peer, clear) : void();
         }
@@ -239,7 +239,7 @@ void start() {
                            [&job](const Unexpected* message) { return &message->peer->job == &job; });
     };
     link::upcalls.forget_peer = [](link::Peer& peer) {
-        delete static_cast<Early*>(peer.early);
+        delete static_cast<OutOfOrderPackets*>(peer.early);
         peer.early = nullptr;
     };
     stream::listen();
@@ -254,7 +254,7 @@ bool is_gone(const link::Process& process) {
     return peer && peer->dead;
 }
 
-int sender_has_ended(Channel& channel, int source) {
+int sender_has_ended(MatchContext& channel, int source) {
     if (source == MPI_ANY_SOURCE) return fail(MPI_ERR_PROC_ABORTED, "a rank that could have sent the message has ended");
     const link::Process& process = channel.roster().at(source);
     if (const link::Peer* peer = process.job->peer_if_met(process.rank)) return link::why_dead(*peer, source);
@@ -282,7 +282,7 @@ Withdrawn withdraw(const link::Peer& peer, uint64_t context, uint32_t sequence) 
     const auto is_meant = [&](const Unexpected& message) {
         return message.rendezvous && message.peer == &peer && message.context == context && message.sequence == sequence;
     };
-    if (Channel* channel = directory.find(context)) {
+    if (MatchContext* channel = directory.find(context)) {
         auto& kept = channel->queues().arrival;
         Unexpected* message = kept.front();
         while (message && !is_meant(*message)) message = kept.next(message);
@@ -299,7 +299,7 @@ Withdrawn withdraw(const link::Peer& peer, uint64_t context, uint32_t sequence) 
     return Withdrawn::yes;
 }
 
-void orphan_messages(Channel& channel) {
+void orphan_messages(MatchContext& channel) {
     MatchQueues& queues = channel.queues();
     while (Unexpected* message = queues.arrival.front()) {
         MatchQueues::take(*message);
@@ -308,13 +308,13 @@ void orphan_messages(Channel& channel) {
     }
 }
 
-int failed_member(const Channel& channel) {
+int failed_member(const MatchContext& channel) {
     for (int r = 0; anyone_failed && r < channel.roster().size(); ++r)
         if (link::has_failed(channel.roster().at(r))) return r;
     return -1;
 }
 
-int why_member_failed(Channel& channel) {
+int why_member_failed(MatchContext& channel) {
     const int rank = failed_member(channel);
     return rank < 0 ? MPI_ERR_PROC_ABORTED : sender_has_ended(channel, rank);
 }
@@ -332,7 +332,7 @@ int why_in_vain(const ReceiveRequest& request) {
 
 }  // namespace
 
-bool sender_gone(Channel& channel, int source) {
+bool sender_gone(MatchContext& channel, int source) {
     if (!anyone_failed) return false;
     if (source != MPI_ANY_SOURCE) return is_gone(channel.roster().at(source));
     for (int r = 0; r < channel.roster().size(); ++r)
@@ -340,7 +340,7 @@ bool sender_gone(Channel& channel, int source) {
     return false;
 }
 
-void adopt_orphans(Channel& channel) {
+void adopt_orphans(MatchContext& channel) {
     if (orphans.empty()) return;
     std::erase_if(orphans, [&channel](Unexpected* message) {
         if (message->context != channel.context()) return false;
@@ -350,7 +350,7 @@ void adopt_orphans(Channel& channel) {
     });
 }
 
-Unexpected* find_unexpected(Channel& channel, int source, int tag, Look look) {
+Unexpected* find_unexpected(MatchContext& channel, int source, int tag, Look look) {
     Unexpected* message;
     while ((message = channel.queues().find(source, tag)) && message->rendezvous) {
         const bool is_there = look == Look::to_take ? match_verdict(*message->peer, message->offer, message->sequence)
@@ -370,7 +370,8 @@ void receive_unexpected(ReceiveRequest& request, Unexpected& message) {
     unexpected_pool.destroy(&message);
 }
 
-void prepare_receive(ReceiveRequest& request, Channel& channel, void* buffer, int64_t count, const datatype::Datatype& type) {
+void prepare_receive(ReceiveRequest& request, MatchContext& channel, void* buffer, int64_t count,
+                     const datatype::Datatype& type) {
     request.done = false;
     request.retained = false;
     request.outcome = Outcome{};
@@ -381,7 +382,7 @@ void prepare_receive(ReceiveRequest& request, Channel& channel, void* buffer, in
     request.capacity = datatype::packed_size(type, count);
 }
 
-void start_receive(ReceiveRequest& request, Channel& channel, void* buffer, int64_t count, const datatype::Datatype& type,
+void start_receive(ReceiveRequest& request, MatchContext& channel, void* buffer, int64_t count, const datatype::Datatype& type,
                    int source, int tag) {
     prepare_receive(request, channel, buffer, count, type);
     request.source = source;
@@ -421,7 +422,7 @@ void fail_receives() {
     // Completing a receive may post another (a coroutine never does so at once, but schedules itself), so
     // collect first.
     std::vector<ReceiveRequest*> lost;
-    directory.each([&](Channel& channel) {
+    directory.each([&](MatchContext& channel) {
         auto collect = [&](auto& list) {
             for (ReceiveRequest* r = list.front(); r; r = list.next(r))
                 if (is_in_vain(*r)) lost.push_back(r);

@@ -10,10 +10,10 @@ namespace starling::message {
 void start();
 
 /// A new channel takes the messages that came for it before it was known here.
-void adopt_orphans(Channel& channel);
+void adopt_orphans(MatchContext& channel);
 
 /// Before a channel goes whose context may be used again: what has come for it waits for the next one with that context.
-void orphan_messages(Channel& channel);
+void orphan_messages(MatchContext& channel);
 
 /// A message that nobody will receive, and that is in no queue any more. Takes `message` out of the pool.
 void throw_away(Unexpected& message);
@@ -23,9 +23,9 @@ enum class Withdrawn : uint32_t { yes, was_taken, has_not_come };
 Withdrawn withdraw(const link::Peer& peer, uint64_t context, uint32_t sequence);
 
 /// A rank of the channel that has failed, as far as is known here; -1: none.
-int failed_member(const Channel& channel);
+int failed_member(const MatchContext& channel);
 /// MPI_ERR_PROC_ABORTED; if there is one, failure_text() says which and why.
-[[gnu::cold]] int why_member_failed(Channel& channel);
+[[gnu::cold]] int why_member_failed(MatchContext& channel);
 
 /// Gives an arrived message to a receive: copies, or begins to fetch. Takes `message` out of the pool.
 void receive_unexpected(ReceiveRequest& request, Unexpected& message);

@@ -72,6 +72,6 @@ void ask_receiver(const SendRequest& request) {
     tell(*request.peer, {request.context, request.sequence, request.serial, What::ask});
 }
 
-void listen_for_cancels() { link::take_packets(packet::Kind::cancel, on_cancel); }
+void listen_for_cancels() { link::register_handler(packet::Kind::cancel, on_cancel); }
 
 }  // namespace starling::message

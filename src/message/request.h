@@ -30,7 +30,7 @@ using progress::Request;
 using progress::RequestClass;
 using progress::RequestKind;
 
-class Channel;
+class MatchContext;
 
 /// A send from start to completion. Filled by start_send(); must not move while it is not done.
 struct SendRequest : Request {
@@ -74,7 +74,7 @@ struct ReceiveRequest : Request {
     void* buffer = nullptr;
     int64_t count = 0;
     const datatype::Datatype* type = nullptr;
-    Channel* channel = nullptr;
+    MatchContext* channel = nullptr;
     link::Peer* peer = nullptr;  ///< of the matched message
     uint64_t capacity = 0;       ///< bytes the buffer takes
     uint64_t expected = 0;       ///< bytes that will come in pieces

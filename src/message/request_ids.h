@@ -9,7 +9,7 @@
 namespace starling::message {
 
 template <class T>
-class Serials {
+class RequestIds {
   public:
     uint32_t add(T& t) {
         if (free_.empty()) {

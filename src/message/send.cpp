@@ -127,8 +127,8 @@ namespace {
 
 }  // namespace
 
-bool send_short(Channel& channel, const void* buffer, int64_t count, const datatype::Datatype& type, int destination, int tag,
-                Unsent& unsent) {
+bool send_short(MatchContext& channel, const void* buffer, int64_t count, const datatype::Datatype& type, int destination,
+                int tag, Unsent& unsent) {
     link::Peer* const peer = channel.peer(destination);
     if (!peer || peer->dead) [[unlikely]] {
         unsent = {peer, 0, false};
@@ -147,12 +147,12 @@ bool send_short(Channel& channel, const void* buffer, int64_t count, const datat
     return true;
 }
 
-Unsent must_ask_first(Channel& channel, int64_t count, const datatype::Datatype& type, int destination) {
+Unsent must_ask_first(MatchContext& channel, int64_t count, const datatype::Datatype& type, int destination) {
     return {channel.peer(destination), datatype::packed_size(type, count), false};
 }
 
-void start_unsent(SendRequest& request, Channel& channel, const void* buffer, int64_t count, const datatype::Datatype& type,
-                  int destination, int tag, const Unsent& unsent) {
+void start_unsent(SendRequest& request, MatchContext& channel, const void* buffer, int64_t count,
+                  const datatype::Datatype& type, int destination, int tag, const Unsent& unsent) {
     link::Peer* const peer = unsent.peer;
     if (!peer || peer->dead) [[unlikely]] {
         const bool gone = peer || channel.roster().at(destination).job->dead();  // else it can't be mapped just now
@@ -179,7 +179,7 @@ void start_unsent(SendRequest& request, Channel& channel, const void* buffer, in
         give_up(request);
 }
 
-void start_send(SendRequest& request, Channel& channel, const void* buffer, int64_t count, const datatype::Datatype& type,
+void start_send(SendRequest& request, MatchContext& channel, const void* buffer, int64_t count, const datatype::Datatype& type,
                 int destination, int tag, Mode mode) {
     request.done = false;
     request.outcome = Outcome{};
@@ -199,7 +199,7 @@ bool flush(link::Peer& peer) {
     return true;
 }
 
-void on_fetched(link::Peer& peer, const Fetched& fetched) {
+void on_fetched(link::Peer& peer, const Fin& fetched) {
     SendRequest* request = rendezvous::find_any(peer, fetched.serial);
     const bool with_receiver = request && (request->stage == Stage::offered || request->stage == Stage::written);
     if (!with_receiver && !(request && request->stream)) return;
@@ -207,7 +207,7 @@ void on_fetched(link::Peer& peer, const Fetched& fetched) {
     finish_offered(*request, MPI_SUCCESS);
 }
 
-void on_clear_to_stream(link::Peer& peer, const ClearToStream& clear, const ClearToWrite* may_write) {
+void on_clear_to_stream(link::Peer& peer, const Cts& clear, const CtsRdmaWrite* may_write) {
     SendRequest* request = rendezvous::find_any(peer, clear.send_serial);
     if (!request || (request->stage != Stage::offered && request->stage != Stage::written)) return;
     if (may_write && request->stage == Stage::offered && rdma_write::begin(*request, *may_write)) {
@@ -250,7 +250,7 @@ void empty_queue(link::Peer& peer, bool gone) {
 
 /// Of a collective operation that has lost a member.
 bool lacks_a_member(const SendRequest& request) {
-    const Channel* channel = request.of_all ? directory.find(request.context) : nullptr;
+    const MatchContext* channel = request.of_all ? directory.find(request.context) : nullptr;
     return channel && failed_member(*channel) >= 0;
 }
 

@@ -8,9 +8,9 @@
 namespace starling::message {
 
 /// The receiver has all data of a send.
-void on_fetched(link::Peer& peer, const Fetched& fetched);
+void on_fetched(link::Peer& peer, const Fin& fetched);
 /// The receiver wants the first `bytes` in pieces, or `may_write`: written into its memory.
-void on_clear_to_stream(link::Peer& peer, const ClearToStream& clear, const ClearToWrite* may_write = nullptr);
+void on_clear_to_stream(link::Peer& peer, const Cts& clear, const CtsRdmaWrite* may_write = nullptr);
 /// A send that was asked for has something for its peer's queue, if it is not there.
 void enqueue_asked(SendRequest& request);
 /// Sends what is pending to a peer as far as there is room; false if something is left.

@@ -88,7 +88,7 @@ void SendBuffer::end() {
     if (waiting_ == 0) delete this;
 }
 
-int SendBuffer::send(Channel& channel, const void* data, int64_t count, const datatype::Datatype& type, int destination,
+int SendBuffer::send(MatchContext& channel, const void* data, int64_t count, const datatype::Datatype& type, int destination,
                      int tag) {
     const uint64_t bytes = datatype::packed_size(type, count);
     collect();

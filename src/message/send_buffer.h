@@ -21,7 +21,7 @@ class SendBuffer {
     int64_t size() const { return size_; }
 
     /// MPI_ERR_BUFFER with failure_text() if there is no room.
-    int send(Channel& channel, const void* data, int64_t count, const datatype::Datatype& type, int destination, int tag);
+    int send(MatchContext& channel, const void* data, int64_t count, const datatype::Datatype& type, int destination, int tag);
     /// Gives back the room of messages that have gone; true if none is left.
     bool collect();
     /// Waits until all messages have gone, and completes the flushes that wait for that.

@@ -9,37 +9,37 @@ namespace starling::message {
 
 namespace {
 
-using Kind = Account::Kind;
-using progress::Teller;
+using Kind = WaitReportPage::Kind;
+using progress::WaitReporter;
 
 /// Most channels and messages that are looked through: a process with more of them tells of some.
 constexpr uint32_t kMostChannels = 256, kMostMessages = 4096;
 
-uint8_t flags_of(uint64_t context) { return (context & 15) != 0 ? Account::kOfCollective : 0; }
+uint8_t flags_of(uint64_t context) { return (context & 15) != 0 ? WaitReportPage::kOfCollective : 0; }
 
-void set_peer(Account::Operation& operation, const link::Process& process) {
+void set_peer(WaitReportPage::Operation& operation, const link::Process& process) {
     operation.peer = process.rank;
     operation.peer_job = process.job->address().id;
 }
 
-Account::Operation wanted(Kind kind, Channel& channel, int source, int tag) {
-    Account::Operation operation{};
+WaitReportPage::Operation wanted(Kind kind, MatchContext& channel, int source, int tag) {
+    WaitReportPage::Operation operation{};
     operation.kind = kind;
     operation.flags = flags_of(channel.context());
     operation.context = channel.context();
-    operation.tag = tag == MPI_ANY_TAG ? Account::kAnyTag : tag;
-    operation.rank = source == MPI_ANY_SOURCE ? Account::kAnyRank : source;
+    operation.tag = tag == MPI_ANY_TAG ? WaitReportPage::kAnyTag : tag;
+    operation.rank = source == MPI_ANY_SOURCE ? WaitReportPage::kAnyRank : source;
     if (source != MPI_ANY_SOURCE) set_peer(operation, channel.roster().at(source));
     return operation;
 }
 
-Account::Operation operation_of(const ReceiveRequest& request) {
+WaitReportPage::Operation operation_of(const ReceiveRequest& request) {
     if (request.hook.linked()) {
-        Account::Operation operation = wanted(Kind::receive, *request.channel, request.source, request.tag);
+        WaitReportPage::Operation operation = wanted(Kind::receive, *request.channel, request.source, request.tag);
         operation.bytes = request.capacity;
         return operation;
     }
-    Account::Operation operation = wanted(Kind::arriving, *request.channel, request.outcome.source, request.outcome.tag);
+    WaitReportPage::Operation operation = wanted(Kind::arriving, *request.channel, request.outcome.source, request.outcome.tag);
     operation.bytes = request.expected;
     operation.moved = request.moved;
     return operation;
@@ -47,8 +47,8 @@ Account::Operation operation_of(const ReceiveRequest& request) {
 
 /// A message from or to this process, under way or not: the fields that both kinds of it have.
 template <class Message>
-Account::Operation known_message(Kind kind, const Message& message, int rank) {
-    Account::Operation operation{};
+WaitReportPage::Operation known_message(Kind kind, const Message& message, int rank) {
+    WaitReportPage::Operation operation{};
     operation.kind = kind;
     operation.flags = flags_of(message.context);
     operation.context = message.context;
@@ -59,18 +59,20 @@ Account::Operation known_message(Kind kind, const Message& message, int rank) {
     return operation;
 }
 
-Account::Operation operation_of(const SendRequest& request) {
-    Account::Operation operation = known_message(Kind::send, request, request.destination);
+WaitReportPage::Operation operation_of(const SendRequest& request) {
+    WaitReportPage::Operation operation = known_message(Kind::send, request, request.destination);
     if (request.stage == SendRequest::Stage::eager || request.stage == SendRequest::Stage::envelope)
-        operation.flags |= Account::kNotSent;
+        operation.flags |= WaitReportPage::kNotSent;
     operation.moved = request.moved;
     return operation;
 }
 
-Account::Operation operation_of(const Unexpected& message) { return known_message(Kind::message, message, message.source); }
+WaitReportPage::Operation operation_of(const Unexpected& message) {
+    return known_message(Kind::message, message, message.source);
+}
 
 template <class Visit>
-void each_posted(Channel& channel, Visit visit) {
+void each_posted(MatchContext& channel, Visit visit) {
     MatchQueues& queues = channel.queues();
     for (auto& list : queues.posted)
         for (const ReceiveRequest* r = list.front(); r; r = list.next(const_cast<ReceiveRequest*>(r))) visit(*r);
@@ -78,16 +80,16 @@ void each_posted(Channel& channel, Visit visit) {
         visit(*r);
 }
 
-void tell_posted(Teller& teller) {
+void tell_posted(WaitReporter& teller) {
     uint32_t looked_at = 0;
-    directory.each([&](Channel& channel) {
+    directory.each([&](MatchContext& channel) {
         if (looked_at++ >= kMostChannels) return;
         each_posted(channel, [&](const ReceiveRequest& request) { teller.posted(operation_of(request), &request); });
     });
 }
 
 // Those that a wait may have been meant for come first; there are only so many places.
-void tell_unexpected(Teller& teller) {
+void tell_unexpected(WaitReporter& teller) {
     const std::size_t there = unexpected_pool.live();
     uint32_t told = 0;
     for (const bool wanted_ones : {true, false}) {
@@ -98,7 +100,7 @@ void tell_unexpected(Teller& teller) {
             ++seen;
             // One that a matched probe took is nobody else's any more.
             if (message->channel && !message->arrival_hook.linked()) continue;
-            const Account::Operation operation = operation_of(*message);
+            const WaitReportPage::Operation operation = operation_of(*message);
             if (teller.wants_from(operation.peer_job, operation.peer) != wanted_ones) continue;
             teller.message(operation);
             ++told;
@@ -109,27 +111,27 @@ void tell_unexpected(Teller& teller) {
 
 }  // namespace
 
-void tell_receive(const ReceiveRequest& request, Teller& teller) { teller.waits_for(operation_of(request), &request); }
+void tell_receive(const ReceiveRequest& request, WaitReporter& teller) { teller.waits_for(operation_of(request), &request); }
 
-void tell_send(const SendRequest& request, Teller& teller) { teller.waits_for(operation_of(request), &request); }
+void tell_send(const SendRequest& request, WaitReporter& teller) { teller.waits_for(operation_of(request), &request); }
 
-void tell_request(const void* r, Teller& teller) {
+void tell_request(const void* r, WaitReporter& teller) {
     const auto& request = *static_cast<const Request*>(r);
     if (!request.done && request.operations && request.operations->tell) request.operations->tell(request, teller);
 }
 
-void tell_probe(Channel& channel, int source, int tag, Teller& teller) {
+void tell_probe(MatchContext& channel, int source, int tag, WaitReporter& teller) {
     teller.waits_for(wanted(Kind::probe, channel, source, tag), nullptr);
 }
 
-void tell_collective(Channel& channel, int tag, Teller& teller) {
+void tell_collective(MatchContext& channel, int tag, WaitReporter& teller) {
     each_posted(channel, [&](const ReceiveRequest& request) {
         if (request.tag == tag) tell_receive(request, teller);
     });
     struct Wanted {
         uint64_t context;
         int tag;
-        Teller& teller;
+        WaitReporter& teller;
     } sends{channel.context(), tag, teller};
     each_open_send(
         [](const SendRequest& request, void* argument) {
@@ -139,12 +141,13 @@ void tell_collective(Channel& channel, int tag, Teller& teller) {
         &sends);
 }
 
-void tell_messages(Teller& teller) {
+void tell_messages(WaitReporter& teller) {
     teller.begin_posted();
     tell_posted(teller);
     teller.begin_sends();
     each_open_send(
-        [](const SendRequest& request, void* to) { static_cast<Teller*>(to)->send(operation_of(request), &request); }, &teller);
+        [](const SendRequest& request, void* to) { static_cast<WaitReporter*>(to)->send(operation_of(request), &request); },
+        &teller);
     teller.begin_messages();
     tell_unexpected(teller);
 }

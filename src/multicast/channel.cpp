@@ -63,7 +63,7 @@ void Channel::take_from_the_pool() {
     if (!given) return;
     pooled = true;
     ++given->users;
-    let_go(*std::exchange(membership, given));
+    release(*std::exchange(membership, given));
 }
 
 Channel* open(std::span<const link::Process> members, uint32_t me, uint64_t context, Multicast scheme) {
@@ -96,7 +96,7 @@ Channel* open(std::span<const link::Process> members, uint32_t me, uint64_t cont
 void close(Channel& channel) {
     desk().forget(channel.context);
     forget_in_pool(channel.context);
-    let_go(*channel.membership);
+    release(*channel.membership);
     delete &channel;
 }
 

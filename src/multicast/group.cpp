@@ -18,7 +18,8 @@ const Position* Group::Relay::of(uint32_t member) const {
     return nullptr;
 }
 
-Group::Group(std::vector<Name> members, uint32_t me, const GroupSettings& settings, Outside& outside, Desk& desk)
+Group::Group(std::vector<Name> members, uint32_t me, const GroupSettings& settings, GroupEnvironment& outside,
+             ReceiveQueue& desk)
     : members_(std::move(members)),
       me_(me),
       settings_(settings),
@@ -178,7 +179,7 @@ void Group::on_note(uint32_t teller, const Note& note, uint64_t now) {
             // As far back from the next message: the way may have been the same for any number of them.
             if (!mine || outgoing_.next_serial() - note.serial > outgoing_.next_serial() - other_way_from_) return;
             other_way_from_ = outgoing_.next_serial();
-            return outside_.unheard();
+            return outside_.report_unreachable();
         case NoteKind::gone:
         case NoteKind::wish:
         case NoteKind::datagram:

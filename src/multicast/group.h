@@ -1,5 +1,5 @@
 // A group at one member: its life, what it sends, what comes from each of the others, and who has told what up the trees. Pure: the
-// world is an Outside, so that tests drive many of them through a network of their own.
+// world is a GroupEnvironment, so that tests drive many of them through a network of their own.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ struct Name {
     auto operator<=>(const Name&) const = default;
 };
 
-class Outside : public Wire {
+class GroupEnvironment : public Wire {
   public:
     /// Becomes a member of the network's group. False: that is not to be had.
     virtual bool join() = 0;
@@ -34,7 +34,7 @@ class Outside : public Wire {
     virtual void note(uint32_t member, const Note& note) = 0;
 
   protected:
-    ~Outside() = default;
+    ~GroupEnvironment() = default;
 };
 
 struct GroupSettings {
@@ -46,7 +46,7 @@ struct GroupSettings {
 
 class Group {
   public:
-    Group(std::vector<Name> members, uint32_t me, const GroupSettings& settings, Outside& outside, Desk& desk);
+    Group(std::vector<Name> members, uint32_t me, const GroupSettings& settings, GroupEnvironment& outside, ReceiveQueue& desk);
 
     uint32_t size() const { return tree_.members(); }
     uint32_t me() const { return me_; }
@@ -56,7 +56,7 @@ class Group {
     void start(Send& send, uint64_t context, uint64_t call, const void* data, uint64_t bytes, uint64_t now);
     const Outgoing& outgoing() const { return outgoing_; }
     /// Somebody waits until all that was sent is acknowledged. Whether that changes anything.
-    bool hasten(uint64_t now) { return !outgoing_.drained() && outgoing_.hasten(now); }
+    bool request_acks(uint64_t now) { return !outgoing_.drained() && outgoing_.request_acks(now); }
     uint64_t duplicates() const;
     bool is_out(uint32_t member) const { return tree_.is_out(member); }
     /// Others have gone on without this member, so they have been told that the group is not for it.
@@ -126,7 +126,7 @@ class Group {
         /// How often it was told so since: first and last, and of which message.
         uint32_t told = 0, told_of = 0;
         uint64_t told_first_at = 0, told_at = 0;
-        From(Desk& desk, const Name& name) : incoming(desk, name.job, name.rank) {}
+        From(ReceiveQueue& desk, const Name& name) : incoming(desk, name.job, name.rank) {}
     };
 
     From& from(uint32_t sender);
@@ -155,8 +155,8 @@ class Group {
     const std::vector<Name> members_;
     const uint32_t me_;
     const GroupSettings settings_;
-    Outside& outside_;
-    Desk& desk_;
+    GroupEnvironment& outside_;
+    ReceiveQueue& desk_;
     Tree tree_;
     std::vector<bool> dead_;  ///< out for good
     State state_ = State::absent;

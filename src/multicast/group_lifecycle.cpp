@@ -13,7 +13,7 @@ void Group::apply(Event event, uint64_t now) {
     if (before != state_ && state_ != State::testing) ping_at_ = test_ends_ = UINT64_MAX;
     act(next.actions, now);
     if (state_ != State::leaving) return;
-    hasten(now);
+    request_acks(now);
     if (outgoing_.drained() && event != Event::drained) apply(Event::drained, now);
 }
 
@@ -59,7 +59,7 @@ void Group::run_test(uint64_t now) {
 
 /// As long as the longest that will be sent: a member whose interface takes less is not reached. Where some are in vain the next go another way.
 void Group::send_test(Word word) {
-    if (sent_of_it_++ % kPingsAWay == kPingsAWay - 1) outside_.unheard();
+    if (sent_of_it_++ % kPingsAWay == kPingsAWay - 1) outside_.report_unreachable();
     const std::vector<std::byte> filling(settings_.piece);
     Head head{};
     head.magic = Head::kMagic, head.version = Head::kVersion, head.word = word;

@@ -78,7 +78,7 @@ void Incoming::take_data(const Datagram& datagram, Message& message, uint64_t no
         message.asked_to = 0;  // how much was asked for nobody could know
         message.ask_again_at = UINT64_MAX;
     }
-    Arrival& arrival = *message.arrival;
+    ArrivingMessage& arrival = *message.arrival;
     if (arrival.bytes != head.bytes || arrival.piece != head.piece || !arrival.is_near(head.fragment)) return;
     message.seen = std::max<uint64_t>(message.seen, head.fragment + uint64_t{1});
     if (arrival.has(head.fragment)) {

@@ -42,7 +42,7 @@ class Incoming {
     static constexpr uint64_t kAskAtMostNs = 200'000'000;  ///< between two times
     static constexpr uint64_t kMostNotes = 4;              ///< of 64 fragments each, at a time
 
-    Incoming(Desk& desk, uint64_t job, uint32_t rank) : desk_(desk), job_(job), rank_(rank) {}
+    Incoming(ReceiveQueue& desk, uint64_t job, uint32_t rank) : desk_(desk), job_(job), rank_(rank) {}
 
     /// Takes a datagram of kind data or heartbeat. False: it is of an older stream, or far off.
     bool take(const Datagram& datagram, uint64_t now);
@@ -66,7 +66,7 @@ class Incoming {
 
   private:
     struct Message {
-        std::shared_ptr<Arrival> arrival;  ///< null: nothing of it has come
+        std::shared_ptr<ArrivingMessage> arrival;  ///< null: nothing of it has come
         bool done = false;
         uint64_t seen = 0;                   ///< fragments that have been sent, as far as is known
         uint64_t asked_to = 0;               ///< of these: what is missing below was asked for
@@ -88,7 +88,7 @@ class Incoming {
     void note_progress(Message& message, uint64_t fragment, uint64_t now);
     void settle();
 
-    Desk& desk_;
+    ReceiveQueue& desk_;
     const uint64_t job_;
     const uint32_t rank_;
     uint64_t epoch_ = 0;            ///< 0: nothing has come yet
@@ -109,7 +109,7 @@ void Incoming::ask_for(Message& message, uint32_t serial, uint64_t from, uint64_
         visit(Missing{serial, 0, ~uint64_t{0}, urgent});
         message.asked_to = 64;
     } else {
-        const Arrival& arrival = *message.arrival;
+        const ArrivingMessage& arrival = *message.arrival;
         uint64_t at = std::max(from, arrival.first_missing());
         for (uint64_t notes = 0; at < message.seen && notes < kMostNotes; ++notes, at += 64) {
             Missing missing{serial, static_cast<uint32_t>(at), 0, urgent};

@@ -30,7 +30,7 @@ constexpr uint64_t kTrustNs = 60'000'000'000;  ///< one that has been ready for 
 constexpr size_t kMostIdle = 64;  ///< groups that nobody uses and whose numbers are kept, for those who make the same again
 
 struct Manager {
-    Desk desk;
+    ReceiveQueue desk;
     std::unordered_map<uint64_t, std::unique_ptr<Membership>> all;  ///< by key
     std::vector<Membership*> order;                                 ///< those used last behind
     uint64_t next = 0;                                              ///< ns; when run() is due
@@ -214,7 +214,7 @@ void on_failures() {
 
 }  // namespace
 
-Desk& desk() { return manager->desk; }
+ReceiveQueue& desk() { return manager->desk; }
 
 void look_again(Membership& membership) { membership.due = manager->next = 0; }
 
@@ -223,7 +223,7 @@ uint64_t cost_of_joining() { return manager->cost; }
 Membership* make_group(std::span<const link::Process> members, uint32_t me, uint64_t number) {
     if (!manager) {
         manager = new Manager;
-        link::take_packets(packet::Kind::multicast, on_packet);
+        link::register_handler(packet::Kind::multicast, on_packet);
         link::watch_failures(on_failures);
         progress::add_poller(poll);
         link::add_deadline([] { return manager->next; });
@@ -253,7 +253,7 @@ Membership* use(std::span<const link::Process> members, uint32_t me) {
     return one;
 }
 
-void let_go(Membership& membership) {
+void release(Membership& membership) {
     if (--membership.users == 0) {
         // One that is ready is kept for the next.
         if (membership.pooled || membership.group.state() != State::ready) membership.group.apply(Event::unwanted, now_ns());
@@ -280,7 +280,7 @@ bool all_delivered() {
     for (Membership* one : manager->order) {
         if (one->group.outgoing().drained()) continue;
         all = false;
-        if (one->group.hasten(now_ns())) look_again(*one);
+        if (one->group.request_acks(now_ns())) look_again(*one);
     }
     return all;
 }

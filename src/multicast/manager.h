@@ -10,11 +10,11 @@
 
 namespace starling::multicast {
 
-Desk& desk();
+ReceiveQueue& desk();
 
 /// The group of these members, which ascend by name, with one user more; made if there is none. Null: there can't be one.
 Membership* use(std::span<const link::Process> members, uint32_t me);
-void let_go(Membership& membership);
+void release(Membership& membership);
 /// The group with that number of these members (use() has 0), without a user.
 Membership* make_group(std::span<const link::Process> members, uint32_t me, uint64_t number);
 

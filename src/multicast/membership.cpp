@@ -40,7 +40,8 @@ void tell_refusal(int error) {
 
 }  // namespace
 
-Membership::Membership(std::span<const link::Process> members, uint32_t me, const transport::GroupName& its_name, Desk& desk)
+Membership::Membership(std::span<const link::Process> members, uint32_t me, const transport::GroupName& its_name,
+                       ReceiveQueue& desk)
     : name(its_name),
       group(names_of(members), me,
             {its_name.key, now_ns(), piece_of(), static_cast<uint64_t>(config().multicast_patience) * 1'000'000}, *this, desk),
@@ -157,8 +158,8 @@ void Membership::flush() {
     if (network_) network_->flush();
 }
 
-void Membership::unheard() {
-    if (network_) network_->unheard();
+void Membership::report_unreachable() {
+    if (network_) network_->report_unreachable();
 }
 
 void Membership::datagram(const std::byte* data, uint32_t bytes) {

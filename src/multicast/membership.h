@@ -12,10 +12,10 @@
 
 namespace starling::multicast {
 
-class Membership final : public Outside, public transport::Audience {
+class Membership final : public GroupEnvironment, public transport::DatagramHandler {
   public:
     /// `members` ascend by name.
-    Membership(std::span<const link::Process> members, uint32_t me, const transport::GroupName& name, Desk& desk);
+    Membership(std::span<const link::Process> members, uint32_t me, const transport::GroupName& name, ReceiveQueue& desk);
 
     const transport::GroupName name;
     Group group;
@@ -53,7 +53,7 @@ class Membership final : public Outside, public transport::Audience {
     bool join() override;
     void leave() override;
     void flush() override;
-    void unheard() override;
+    void report_unreachable() override;
     // Audience
     void datagram(const std::byte* data, uint32_t bytes) override;
 

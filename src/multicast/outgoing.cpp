@@ -42,7 +42,7 @@ uint64_t Outgoing::until_next() const {
     return least == kCalmHeartbeatNs && 2 * gap_ <= kSparseHeartbeatNs ? std::max(least, 2 * gap_) : least;
 }
 
-bool Outgoing::hasten(uint64_t now) {
+bool Outgoing::request_acks(uint64_t now) {
     if (std::exchange(hurried_, true)) return false;
     pause_ = kHeartbeatNs;
     heartbeat_at_ = std::min(heartbeat_at_, now);

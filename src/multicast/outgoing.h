@@ -25,7 +25,7 @@ class Wire {
     /// What was given to the group goes now.
     virtual void flush() = 0;
     /// Somebody hears nothing of what goes to the group: another way, if there is one.
-    virtual void unheard() = 0;
+    virtual void report_unreachable() = 0;
 
   protected:
     ~Wire() = default;
@@ -55,7 +55,7 @@ class Outgoing {
     uint64_t deadline() const;
 
     /// Somebody waits until all is acknowledged: a heartbeat goes at the next run, and soon again. False: it is so already.
-    bool hasten(uint64_t now);
+    bool request_acks(uint64_t now);
     /// All members have all before it.
     void acknowledged(const Position& position, uint64_t now);
     void missed(const Missing& missing, uint16_t who, uint64_t now);

@@ -22,11 +22,11 @@ constexpr uint64_t kClaims = 1;
 constexpr size_t kRemembered = 256;
 
 /// For whom: a context, and a bit for each member of the pool.
-struct Claim {
+struct AddressClaim {
     uint64_t context = 0;
     std::vector<std::byte> bits;
 
-    explicit Claim(size_t members) : bits((members + 7) / 8) {}
+    explicit AddressClaim(size_t members) : bits((members + 7) / 8) {}
     void add(size_t member) { bits[member / 8] |= std::byte(1u << member % 8); }
     bool has(size_t member) const { return (bits[member / 8] >> member % 8 & std::byte(1)) != std::byte(0); }
     std::vector<std::byte> bytes() const {
@@ -71,8 +71,8 @@ struct Pool {
     std::unordered_map<uint64_t, Membership*> given;  ///< by context
 
     void add(uint64_t number);
-    void apply(const Claim& claim, Membership& membership);
-    void grant(const Claim& claim);
+    void apply(const AddressClaim& claim, Membership& membership);
+    void grant(const AddressClaim& claim);
     bool take_claim(Ready& one);
 };
 STARLING_STATE Pool* pool = nullptr;
@@ -95,7 +95,7 @@ void Pool::add(uint64_t number) {
 }
 
 /// Those who are not meant leave; the others have a group.
-void Pool::apply(const Claim& claim, Membership& membership) {
+void Pool::apply(const AddressClaim& claim, Membership& membership) {
     const uint64_t now = now_ns();
     std::vector<bool> in(members.size());
     for (size_t i = 0; i < in.size(); ++i) in[i] = claim.has(i);
@@ -109,7 +109,7 @@ void Pool::apply(const Claim& claim, Membership& membership) {
     look_again(membership);
 }
 
-void Pool::grant(const Claim& claim) {
+void Pool::grant(const AddressClaim& claim) {
     const auto at = std::find_if(ready.begin(), ready.end(), [&](const auto& one) {
         return one->membership->group.may_send(claim.bits.size() + sizeof claim.context);
     });
@@ -149,7 +149,7 @@ void fill_pool() {
 
 void take_from_pool(uint64_t context, std::span<const link::Process> members) {
     if (!pool || pool->ready.empty()) return;
-    Claim claim(pool->members.size());
+    AddressClaim claim(pool->members.size());
     claim.context = context;
     for (const link::Process& member : members) {
         const auto at = std::find(pool->members.begin(), pool->members.end(), member);
@@ -197,14 +197,14 @@ bool is_over(const Membership& membership) {
 
 void on_wish(const std::byte* wish, size_t bytes) {
     if (!pool || pool->me != 0 || pool->members.empty()) return;
-    Claim claim(pool->members.size());
+    AddressClaim claim(pool->members.size());
     if (claim.read(wish, bytes)) pool->grant(claim);
 }
 
 /// Whether word has come for whom it is.
 bool Pool::take_claim(Ready& one) {
     if (!one.claim.done) return false;
-    Claim claim(members.size());
+    AddressClaim claim(members.size());
     if (one.claim.outcome.error == MPI_SUCCESS && claim.read(one.memory.data(), one.claim.outcome.bytes))
         apply(claim, *one.membership);
     one.membership->taken = true;

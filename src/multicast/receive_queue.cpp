@@ -8,26 +8,26 @@
 
 namespace starling::multicast {
 
-Arrival::Arrival(const Label& its_label, uint64_t its_bytes, uint32_t its_piece, std::shared_ptr<uint64_t> kept)
+ArrivingMessage::ArrivingMessage(const Label& its_label, uint64_t its_bytes, uint32_t its_piece, std::shared_ptr<uint64_t> kept)
     : label(its_label),
       bytes(its_bytes),
       piece(its_piece),
       fragments_(fragments_of(its_bytes, its_piece)),
       total_(std::move(kept)) {}
 
-void Arrival::charge(uint64_t count) {
+void ArrivingMessage::charge(uint64_t count) {
     *total_ += count - charged_;
     charged_ = count;
 }
 
-void Arrival::want_nothing() {
+void ArrivingMessage::want_nothing() {
     receive_ = nullptr;
     taken_back_ = true;
     kept_ = {};
     charge(0);
 }
 
-void Arrival::put(uint64_t at, const std::byte* data, uint64_t count) {
+void ArrivingMessage::put(uint64_t at, const std::byte* data, uint64_t count) {
     if (receive_) {
         if (count > 0 && at < receive_->bytes) std::memcpy(receive_->memory + at, data, std::min(count, receive_->bytes - at));
     } else if (!taken_back_) {
@@ -37,7 +37,7 @@ void Arrival::put(uint64_t at, const std::byte* data, uint64_t count) {
     }
 }
 
-void Arrival::take(uint64_t fragment, const std::byte* data, uint32_t count) {
+void ArrivingMessage::take(uint64_t fragment, const std::byte* data, uint32_t count) {
     put(fragment * piece, data, count);
     if (got_.size() <= fragment) got_.resize(fragment + 1);
     got_[fragment] = true;
@@ -45,11 +45,11 @@ void Arrival::take(uint64_t fragment, const std::byte* data, uint32_t count) {
     while (first_missing_ < got_.size() && got_[first_missing_]) ++first_missing_;
 }
 
-std::shared_ptr<Arrival> Desk::arrive(const Label& label, uint64_t bytes, uint32_t piece,
-                                      const std::shared_ptr<uint64_t>& kept) {
+std::shared_ptr<ArrivingMessage> ReceiveQueue::arrive(const Label& label, uint64_t bytes, uint32_t piece,
+                                                      const std::shared_ptr<uint64_t>& kept) {
     const auto there = arrivals_.find(label);
     if (there != arrivals_.end()) return there->second;  // its sender has begun a new stream
-    const auto made = std::make_shared<Arrival>(label, bytes, piece, kept);
+    const auto made = std::make_shared<ArrivingMessage>(label, bytes, piece, kept);
     arrivals_.emplace(label, made);
     if (const auto posted = posted_.find(label); posted != posted_.end()) {
         Receive& receive = *posted->second;
@@ -61,7 +61,7 @@ std::shared_ptr<Arrival> Desk::arrive(const Label& label, uint64_t bytes, uint32
     return made;
 }
 
-void Desk::give(Arrival& arrival, Receive& receive) {
+void ReceiveQueue::give(ArrivingMessage& arrival, Receive& receive) {
     arrival.receive_ = &receive;
     const uint64_t count = std::min<uint64_t>(arrival.kept_.size(), receive.bytes);
     if (count > 0) std::memcpy(receive.memory, arrival.kept_.data(), count);
@@ -69,12 +69,12 @@ void Desk::give(Arrival& arrival, Receive& receive) {
     arrival.charge(0);
 }
 
-void Desk::came(Arrival& arrival) {
+void ReceiveQueue::came(ArrivingMessage& arrival) {
     if (!arrival.complete() || (!arrival.receive_ && !arrival.taken_back_)) return;
     finish(arrival);
 }
 
-void Desk::finish(Arrival& arrival) {
+void ReceiveQueue::finish(ArrivingMessage& arrival) {
     Receive* const receive = arrival.receive_;
     const uint64_t bytes = arrival.bytes;
     const auto keep = arrivals_.extract(arrival.label);  // the arrival stays until the end of the function
@@ -90,7 +90,7 @@ void Desk::finish(Arrival& arrival) {
     receive->complete();
 }
 
-void Desk::post(Receive& receive, const Label& label) {
+void ReceiveQueue::post(Receive& receive, const Label& label) {
     const auto there = arrivals_.find(label);
     if (there == arrivals_.end()) {
         posted_.emplace(label, &receive);
@@ -100,7 +100,7 @@ void Desk::post(Receive& receive, const Label& label) {
     came(*there->second);
 }
 
-bool Desk::withdraw(Receive& receive, const Label& label) {
+bool ReceiveQueue::withdraw(Receive& receive, const Label& label) {
     if (receive.done) return false;
     if (posted_.erase(label) > 0) return true;
     const auto there = arrivals_.find(label);
@@ -109,12 +109,12 @@ bool Desk::withdraw(Receive& receive, const Label& label) {
     return true;
 }
 
-void Desk::refuse(Receive& receive, const Label& label) {
+void ReceiveQueue::refuse(Receive& receive, const Label& label) {
     const bool expected = posted_.contains(label);
     if (withdraw(receive, label) && expected) refused_.insert(label);
 }
 
-void Desk::forget(uint64_t context) {
+void ReceiveQueue::forget(uint64_t context) {
     if (closed_.insert(context).second) closed_order_.push_back(context);
     if (closed_order_.size() > kMostClosed) {
         closed_.erase(closed_order_.front());
@@ -128,7 +128,7 @@ void Desk::forget(uint64_t context) {
     }
 }
 
-void Desk::fail(uint64_t job, uint32_t rank) {
+void ReceiveQueue::fail(uint64_t job, uint32_t rank) {
     std::vector<Receive*> lost;
     for (auto at = posted_.begin(); at != posted_.end();) {
         const bool of_it = at->first.job == job && at->first.rank == rank;
@@ -136,7 +136,7 @@ void Desk::fail(uint64_t job, uint32_t rank) {
         at = of_it ? posted_.erase(at) : std::next(at);
     }
     for (auto at = arrivals_.begin(); at != arrivals_.end();) {
-        Arrival& arrival = *at->second;
+        ArrivingMessage& arrival = *at->second;
         const bool of_it = at->first.job == job && at->first.rank == rank && !arrival.complete();
         if (of_it && arrival.receive_) lost.push_back(arrival.receive_);
         if (of_it) arrival.want_nothing();

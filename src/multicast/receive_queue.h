@@ -30,13 +30,13 @@ struct LabelHash {
 };
 
 /// A message that comes in, while it is wanted by a group's stream or by a receive.
-class Arrival {
+class ArrivingMessage {
   public:
     /// `kept` counts what its sender's messages for which no receive is posted take, in bytes.
-    Arrival(const Label& label, uint64_t bytes, uint32_t piece, std::shared_ptr<uint64_t> kept);
-    Arrival(const Arrival&) = delete;
-    Arrival& operator=(const Arrival&) = delete;
-    ~Arrival() { charge(0); }
+    ArrivingMessage(const Label& label, uint64_t bytes, uint32_t piece, std::shared_ptr<uint64_t> kept);
+    ArrivingMessage(const ArrivingMessage&) = delete;
+    ArrivingMessage& operator=(const ArrivingMessage&) = delete;
+    ~ArrivingMessage() { charge(0); }
 
     const Label label;
     const uint64_t bytes;
@@ -61,7 +61,7 @@ class Arrival {
     static constexpr uint64_t kMostAhead = 64 * 1024;  ///< fragments; windows have a few hundred
 
   private:
-    friend class Desk;
+    friend class ReceiveQueue;
     static constexpr uint64_t kLeast = 256;  ///< what one of no bytes takes
     void put(uint64_t at, const std::byte* data, uint64_t count);
     void charge(uint64_t bytes);
@@ -77,12 +77,13 @@ class Arrival {
     uint64_t have_ = 0, first_missing_ = 0;
 };
 
-class Desk {
+class ReceiveQueue {
   public:
     /// Somebody has begun to send this: a receive that is posted takes it, else it waits for one.
-    std::shared_ptr<Arrival> arrive(const Label& label, uint64_t bytes, uint32_t piece, const std::shared_ptr<uint64_t>& kept);
+    std::shared_ptr<ArrivingMessage> arrive(const Label& label, uint64_t bytes, uint32_t piece,
+                                            const std::shared_ptr<uint64_t>& kept);
     /// Some of it has come: completes its receive, if that was the last.
-    void came(Arrival& arrival);
+    void came(ArrivingMessage& arrival);
 
     void post(Receive& receive, const Label& label);
     bool withdraw(Receive& receive, const Label& label);
@@ -105,11 +106,11 @@ class Desk {
     size_t waiting() const { return arrivals_.size(); }
 
   private:
-    void give(Arrival& arrival, Receive& receive);
-    void finish(Arrival& arrival);
+    void give(ArrivingMessage& arrival, Receive& receive);
+    void finish(ArrivingMessage& arrival);
 
     std::unordered_map<Label, Receive*, LabelHash> posted_;
-    std::unordered_map<Label, std::shared_ptr<Arrival>, LabelHash> arrivals_;  ///< that no completed receive has had
+    std::unordered_map<Label, std::shared_ptr<ArrivingMessage>, LabelHash> arrivals_;  ///< that no completed receive has had
     std::unordered_set<Label, LabelHash> refused_;
     // Contexts that came to their end, the last ones: members that had errors may free a communicator before all of it has come.
     static constexpr size_t kMostClosed = 1024;

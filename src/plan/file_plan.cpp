@@ -56,7 +56,7 @@ void set_limit(const char* name, uint64_t limit) {
 }  // namespace
 
 // Who has no launcher has no plan; none is started for that.
-void Given::ask() {
+void FilePlan::ask() {
     const link::Process& me = link::self();
     const bool has_launcher = me.job->segment().header().control_socket[0] != '\0';
     const bool asked = has_launcher && control::ControlCall::start(me.job->segment(), me.rank, control::MessageKind::plan, {},
@@ -65,7 +65,7 @@ void Given::ask() {
     state_ = asked ? State::asked : State::over;
 }
 
-bool Given::poll() {
+bool FilePlan::poll() {
     bool done = false;
     const bool failed = call_.poll(done) != MPI_SUCCESS;
     if (!failed && !done) return false;
@@ -82,12 +82,12 @@ bool Given::poll() {
     return !plan.phases.empty();
 }
 
-const Partners* Given::partners(profile::PhaseId phase, uint64_t occurrence) {
+const Partners* FilePlan::partners(profile::PhaseId phase, uint64_t occurrence) {
     if (state_ == State::not_asked) ask();
     return phases_.find(profile::phase(phase).name, occurrence);
 }
 
-const Partners* Given::partners_after(profile::PhaseId phase, uint64_t occurrence) {
+const Partners* FilePlan::partners_after(profile::PhaseId phase, uint64_t occurrence) {
     return phases_.after(profile::phase(phase).name, occurrence);
 }
 

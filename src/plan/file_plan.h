@@ -35,7 +35,7 @@ class GivenPhases {
     std::unordered_map<std::string, std::vector<size_t>> by_name_;  ///< entries, by falling `from`
 };
 
-class Given final : public Source {
+class FilePlan final : public Source {
   public:
     const Partners* partners(profile::PhaseId phase, uint64_t occurrence) override;
     const Partners* partners_after(profile::PhaseId phase, uint64_t occurrence) override;

@@ -22,15 +22,15 @@ class Seeker {
     /// What was sent is counted from 0 again. Who marks his phases himself knows better.
     void phase_begins(profile::PhaseId begun) {
         before_.clear();
-        const profile::Mark mark = profile::phase(begun).mark;
-        off_ = off_ || (!begins_one_ && (mark == profile::Mark::program || mark == profile::Mark::pcontrol));
+        const profile::PhaseMark mark = profile::phase(begun).mark;
+        off_ = off_ || (!begins_one_ && (mark == profile::PhaseMark::program || mark == profile::PhaseMark::pcontrol));
     }
 
   private:
     void end_segment();
     Partners sent_since();
 
-    Finder finder_;
+    PhaseDetector finder_;
     std::vector<uint64_t> before_;  ///< messages in this phase before this segment, in the order of each_traffic()
     bool begins_one_ = false;
     bool off_ = false;
@@ -62,7 +62,7 @@ void Seeker::end_segment() {
     const std::optional<uint32_t> phase = finder_.segment(sent_since());
     if (!phase) return;
     begins_one_ = true;
-    profile::begin_phase(*phase == 0 ? std::string() : "found " + std::to_string(*phase), profile::Mark::found);
+    profile::begin_phase(*phase == 0 ? std::string() : "found " + std::to_string(*phase), profile::PhaseMark::found);
     begins_one_ = false;
 }
 

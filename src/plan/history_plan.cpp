@@ -35,11 +35,11 @@ void add_up(Partners& partners) {
 
 }  // namespace
 
-const Partners* Learned::last(profile::PhaseId phase) const {
+const Partners* HistoryPlan::last(profile::PhaseId phase) const {
     return phase < known_.size() && known_[phase].ended ? &known_[phase].partners : nullptr;
 }
 
-const Partners* Learned::partners(profile::PhaseId phase, uint64_t) {
+const Partners* HistoryPlan::partners(profile::PhaseId phase, uint64_t) {
     if (!last(phase)) return nullptr;
     std::vector<const Partners*> coming{last(phase)};
     while (coming.size() <= kAhead && last(known_[phase].next)) coming.push_back(last(phase = known_[phase].next));
@@ -55,7 +55,7 @@ const Partners* Learned::partners(profile::PhaseId phase, uint64_t) {
     return &planned_;
 }
 
-void Learned::ended(profile::PhaseId phase, Partners partners, profile::PhaseId next) {
+void HistoryPlan::ended(profile::PhaseId phase, Partners partners, profile::PhaseId next) {
     if (phase >= known_.size()) known_.resize(phase + 1);
     known_[phase] = {true, std::move(partners), next};
 }

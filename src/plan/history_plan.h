@@ -7,7 +7,7 @@
 
 namespace starling::plan {
 
-class Learned final : public Source {
+class HistoryPlan final : public Source {
   public:
     const Partners* partners(profile::PhaseId phase, uint64_t occurrence) override;
     void ended(profile::PhaseId phase, Partners partners, profile::PhaseId next) override;

@@ -7,7 +7,7 @@
 namespace starling::plan {
 
 // Once believed, a call is not given up for one turn that is different: for the one in ten that writes a checkpoint, say.
-void Pulse::beat(Recurring& call, uint64_t between) {
+void LoopDetector::beat(Recurring& call, uint64_t between) {
     const uint64_t turn = calls_ - call.last;
     const uint64_t off = turn > call.period ? turn - call.period : call.period - turn;
     if (between == call.between || 4 * off <= call.period) {
@@ -26,7 +26,7 @@ void Pulse::beat(Recurring& call, uint64_t between) {
     call.last = calls_;
 }
 
-bool Pulse::call(uint64_t site, uint64_t communicator) {
+bool LoopDetector::call(uint64_t site, uint64_t communicator) {
     ++calls_;
     uint64_t between = 0;
     auto at = recent_.begin();

@@ -10,7 +10,7 @@ namespace starling::plan {
 
 /// A call recurs regularly if each time the same others lie between, however often (a solver may take more iterations now
 /// than then), or as many. Of those that do, the one whose turns are the longest is the pulse.
-class Pulse {
+class LoopDetector {
   public:
     /// A call. Whether it is the pulse.
     bool call(uint64_t site, uint64_t communicator);

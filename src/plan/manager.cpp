@@ -104,7 +104,7 @@ class Manager {
     std::vector<PhaseId> successors_;   ///< by phase: which one came next, the last time
     std::vector<Guest> guests_;
     OnDemand on_demand_[kSides];
-    Doubt doubt_;
+    PlanReview doubt_;
     bool unsettled_ = false;
     bool asking_ = false;  ///< the source waits for an answer
     // Of ask_wanted(), kept so that a phase costs no memory of its own.
@@ -163,7 +163,7 @@ void Manager::adopt(const Partners* partners) {
         if (Peer* const peer = peer_of(partner)) peer->planned = partner.priority;
     for (const Partners* const all : {&before, &std::as_const(wanted_)})
         for (const Partner& partner : *all)
-            if (Peer* const peer = peer_of(partner)) peer->base->foresee(peer->planned);
+            if (Peer* const peer = peer_of(partner)) peer->base->set_expected_traffic(peer->planned);
 }
 
 // Which phase comes next it has shown the last time, or the plan says.
@@ -268,8 +268,8 @@ void Manager::open_ahead(Side side) {
 }
 
 std::unique_ptr<Source> source_of(PlanSource which) {
-    if (which == PlanSource::learn) return std::make_unique<Learned>();
-    if (which == PlanSource::file) return std::make_unique<Given>();
+    if (which == PlanSource::learn) return std::make_unique<HistoryPlan>();
+    if (which == PlanSource::file) return std::make_unique<FilePlan>();
     return nullptr;
 }
 

@@ -51,7 +51,7 @@ double overlap(const Partners& a, const Partners& b) {
     return static_cast<double>(common) / kWhole;
 }
 
-std::optional<uint32_t> Finder::segment(const Partners& messages) {
+std::optional<uint32_t> PhaseDetector::segment(const Partners& messages) {
     if (pulse_.changes() != pulses_) {
         // Segments of another length have other patterns; and this one is but a part.
         pulses_ = pulse_.changes();
@@ -74,20 +74,20 @@ std::optional<uint32_t> Finder::segment(const Partners& messages) {
     return next != now_ || moved ? begin(next, shares) : std::nullopt;
 }
 
-std::optional<uint32_t> Finder::begin(uint32_t phase, const Partners& shares) {
+std::optional<uint32_t> PhaseDetector::begin(uint32_t phase, const Partners& shares) {
     now_ = phase;
     const Pattern* const pattern = of_phase(phase);
     begun_with_ = pattern && phase != run_phase_ ? pattern->shares : shares;
     return phase;
 }
 
-Finder::Pattern* Finder::of_phase(uint32_t phase) {
+PhaseDetector::Pattern* PhaseDetector::of_phase(uint32_t phase) {
     const auto found = std::find_if(patterns_.begin(), patterns_.end(), [=](const Pattern& p) { return p.phase == phase; });
     return phase == 0 || found == patterns_.end() ? nullptr : &*found;
 }
 
 // What comes the second time is a phase.
-Finder::Pattern& Finder::recognize(const Partners& shares) {
+PhaseDetector::Pattern& PhaseDetector::recognize(const Partners& shares) {
     Pattern* best = nullptr;
     double most = kAlike;
     for (Pattern& pattern : patterns_) {
@@ -107,7 +107,7 @@ Finder::Pattern& Finder::recognize(const Partners& shares) {
     return *best;
 }
 
-uint32_t Finder::expected_after(const Pattern& pattern) {
+uint32_t PhaseDetector::expected_after(const Pattern& pattern) {
     if (pattern.phase == run_phase_) {
         ++run_length_;
     } else {

@@ -14,7 +14,7 @@
 
 namespace starling::plan {
 
-class Finder {
+class PhaseDetector {
   public:
     /// A collective call. Whether it ends a segment, and begins the next: then segment() is to be called.
     bool call(uint64_t site, uint64_t communicator) { return pulse_.call(site, communicator); }
@@ -41,8 +41,8 @@ class Finder {
     std::optional<uint32_t> begin(uint32_t phase, const Partners& shares);
     Pattern* of_phase(uint32_t phase);
 
-    Pulse pulse_;
-    uint32_t pulses_ = 0;  ///< as Pulse::changes()
+    LoopDetector pulse_;
+    uint32_t pulses_ = 0;  ///< as LoopDetector::changes()
     std::vector<Pattern> patterns_;
     uint64_t segments_ = 0;
     uint32_t found_ = 0;      ///< phases

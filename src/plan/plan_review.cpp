@@ -37,7 +37,7 @@ uint64_t OnDemand::phase(std::span<const Traffic> traffic, const Terms& terms) {
     return messages;
 }
 
-bool Doubt::phase(uint64_t messages, uint64_t on_connections, uint64_t on_demand) {
+bool PlanReview::phase(uint64_t messages, uint64_t on_connections, uint64_t on_demand) {
     if (messages < kFewMessages) return false;
     worse_ = on_connections + messages / kMargin < on_demand ? worse_ + 1 : 0;
     return worse_ >= kPhases;

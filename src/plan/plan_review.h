@@ -31,7 +31,7 @@ class OnDemand {
     std::vector<Key> open_;  ///< sorted
 };
 
-class Doubt {
+class PlanReview {
   public:
     /// A phase that had a plan is over. True: it is to be left, as it was worse than none in three phases in a row. Phases with
     /// few messages say nothing.

@@ -14,8 +14,8 @@ namespace starling::profile {
 namespace {
 
 struct Phases {
-    Phases() { all[add("", Mark::start)].occurrences = 1; }
-    PhaseId add(std::string_view name, Mark mark) {
+    Phases() { all[add("", PhaseMark::start)].occurrences = 1; }
+    PhaseId add(std::string_view name, PhaseMark mark) {
         const auto id = static_cast<PhaseId>(all.size());
         all.push_back({std::string(name), mark, 0, 0});
         by_name.emplace(name, id);
@@ -31,7 +31,7 @@ STARLING_STATE uint32_t listening = 0;
 
 }  // namespace
 
-PhaseId begin_phase(std::string_view name, Mark mark) {
+PhaseId begin_phase(std::string_view name, PhaseMark mark) {
     Phases& phases = known.get();
     const auto found = phases.by_name.find(std::string(name));
     const PhaseId begun = found == phases.by_name.end() ? phases.add(name, mark) : found->second;

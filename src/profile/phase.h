@@ -15,18 +15,18 @@ namespace starling::profile {
 using PhaseId = uint32_t;
 
 /// Who says where it begins: nobody (phase 0), the program by MPIX_Phase_begin or by MPI_Pcontrol, or Starling, which has found it.
-enum class Mark : uint8_t { start, program, pcontrol, found };
+enum class PhaseMark : uint8_t { start, program, pcontrol, found };
 
 struct Phase {
     std::string name;
-    Mark mark;                 ///< of its first occurrence
+    PhaseMark mark;            ///< of its first occurrence
     uint64_t occurrences = 0;  ///< begun so often, this one included
     uint64_t began = 0;        ///< ns, the last one
 };
 
 /// Ends the phase that is going on and begins one, known by its name or new. The same name as now: it ends, and occurs again.
 /// Listeners hear of it before the traffic of the old one is cleared.
-PhaseId begin_phase(std::string_view name, Mark mark = Mark::program);
+PhaseId begin_phase(std::string_view name, PhaseMark mark = PhaseMark::program);
 
 /// Everything that is counted begins at 0.
 void clear_counts();

@@ -10,7 +10,7 @@ namespace starling::progress {
 namespace {
 // Taken from the front one by one, for what is resumed may schedule more, and may call a function of the program's: other
 // threads poll meanwhile, and run what is behind it. Cleared at the end, so that its capacity is reused.
-STARLING_STATE Immortal<std::vector<std::coroutine_handle<>>> queue_storage;
+STARLING_STATE NoDestroy<std::vector<std::coroutine_handle<>>> queue_storage;
 constinit auto& queue = queue_storage.value;
 STARLING_STATE std::size_t taken = 0;
 }  // namespace

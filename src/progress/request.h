@@ -8,7 +8,7 @@
 
 namespace starling::progress {
 
-class Teller;
+class WaitReporter;
 
 /// What a completed operation reports. `source` and `tag` as in MPI_Status; `bytes` received.
 struct Outcome {
@@ -31,7 +31,7 @@ struct RequestClass {
     int (*query)(Request& request, MPI_Status& status) = nullptr;  ///< generalized: fills the status when done
     int (*end)(Request& request) = nullptr;  ///< generalized: calls the program's free function; dispose() then doesn't
     /// Tells what it waits for (progress/wait_report.h).
-    void (*tell)(const Request& request, Teller& teller) = nullptr;
+    void (*tell)(const Request& request, WaitReporter& teller) = nullptr;
     void (*completed)(Request& request) = nullptr;  ///< called by complete(), for parts of a larger operation
 };
 

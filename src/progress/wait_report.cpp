@@ -17,7 +17,7 @@ STARLING_STATE TellerUpcalls teller_upcalls;
 
 namespace {
 
-struct Told {
+struct PublishedWait {
     const void* wait;  ///< null: free
     const WaitSite* site;
     const char* call;
@@ -26,8 +26,8 @@ struct Told {
     int thread;
 };
 
-STARLING_STATE Account* page = nullptr;
-STARLING_STATE Told told[Account::kWaits];
+STARLING_STATE WaitReportPage* page = nullptr;
+STARLING_STATE PublishedWait told[WaitReportPage::kWaits];
 STARLING_STATE uint64_t last_told = 0;
 
 template <size_t N>
@@ -37,8 +37,8 @@ void copy_text(char (&to)[N], const char* from) {
     to[length] = '\0';
 }
 
-Told* find(const void* wait) {
-    for (Told& entry : told)
+PublishedWait* find(const void* wait) {
+    for (PublishedWait& entry : told)
         if (entry.wait == wait) return &entry;
     return nullptr;
 }
@@ -46,10 +46,10 @@ Told* find(const void* wait) {
 // On the stack of whoever waits: a page, which it has.
 [[gnu::noinline]] void write_all(uint64_t now) {
     last_told = now;
-    Account account{};
+    WaitReportPage account{};
     account.told = now;
-    Teller teller(account);
-    for (const Told& entry : told) {
+    WaitReporter teller(account);
+    for (const PublishedWait& entry : told) {
         if (!entry.wait || !teller.begin_wait(entry.since, entry.thread, entry.call)) continue;
         if (entry.site->tell) entry.site->tell(entry.argument, teller);
     }
@@ -59,81 +59,86 @@ Told* find(const void* wait) {
 
 }  // namespace
 
-bool Teller::begin_wait(uint64_t since, int thread, const char* name) {
-    if (account_.waits == Account::kWaits) return false;
+bool WaitReporter::begin_wait(uint64_t since, int thread, const char* name) {
+    if (account_.waits == WaitReportPage::kWaits) return false;
     wait_ = &account_.wait[account_.waits++];
     wait_->since = since;
     wait_->thread = thread;
-    wait_->communicator = Account::kNoCommunicator;
+    wait_->communicator = WaitReportPage::kNoCommunicator;
     copy_text(wait_->call, name);
     begin(wait_->waited);
     return true;
 }
 
-void Teller::of(const char* operation) {
+void WaitReporter::of(const char* operation) {
     char& end = *std::find(wait_->call, wait_->call + sizeof wait_->call - 1, '\0');
     const auto room = static_cast<size_t>(wait_->call + sizeof wait_->call - &end);
     if (room > std::strlen(operation) + 3) std::snprintf(&end, room, " (%s)", operation);
 }
 
-void Teller::begin(Account::Range& range) { range.first = static_cast<uint16_t>(account_.operations); }
+void WaitReporter::begin(WaitReportPage::Range& range) { range.first = static_cast<uint16_t>(account_.operations); }
 
-bool Teller::add(Account::Range& range, uint32_t most, const Account::Operation& operation) {
+bool WaitReporter::add(WaitReportPage::Range& range, uint32_t most, const WaitReportPage::Operation& operation) {
     ++range.total;
-    if (range.count == most || account_.operations == Account::kOperations) return false;
-    Account::Operation& place = account_.operation[account_.operations++];
+    if (range.count == most || account_.operations == WaitReportPage::kOperations) return false;
+    WaitReportPage::Operation& place = account_.operation[account_.operations++];
     ++range.count;
     place = operation;
     place.communicator = communicator(operation.context);
     return true;
 }
 
-void Teller::waits_for(const Account::Operation& operation, const void* which) {
-    add(wait_->waited, Account::kWaited, operation);
+void WaitReporter::waits_for(const WaitReportPage::Operation& operation, const void* which) {
+    add(wait_->waited, WaitReportPage::kWaited, operation);
     if (waited_count_ < kRemembered) waited_[waited_count_++] = which;
 }
 
-void Teller::add_open(Account::Range& range, const Account::Operation& operation, const void* which) {
-    if (std::find(waited_, waited_ + waited_count_, which) == waited_ + waited_count_) add(range, Account::kOthers, operation);
+void WaitReporter::add_open(WaitReportPage::Range& range, const WaitReportPage::Operation& operation, const void* which) {
+    if (std::find(waited_, waited_ + waited_count_, which) == waited_ + waited_count_)
+        add(range, WaitReportPage::kOthers, operation);
 }
 
-void Teller::message(const Account::Operation& operation) { add(account_.messages, Account::kOthers, operation); }
+void WaitReporter::message(const WaitReportPage::Operation& operation) {
+    add(account_.messages, WaitReportPage::kOthers, operation);
+}
 
-bool Teller::wants_from(uint64_t peer_job, uint32_t peer) const {
-    for (uint32_t w = 0; w < account_.waits && w < Account::kWaits; ++w) {
-        const Account::Range& range = account_.wait[w].waited;
+bool WaitReporter::wants_from(uint64_t peer_job, uint32_t peer) const {
+    for (uint32_t w = 0; w < account_.waits && w < WaitReportPage::kWaits; ++w) {
+        const WaitReportPage::Range& range = account_.wait[w].waited;
         for (uint32_t i = range.first; i < range.first + range.count; ++i) {
-            const Account::Operation& operation = account_.operation[i];
-            if (operation.rank == Account::kAnyRank || (operation.peer == peer && operation.peer_job == peer_job)) return true;
+            const WaitReportPage::Operation& operation = account_.operation[i];
+            if (operation.rank == WaitReportPage::kAnyRank || (operation.peer == peer && operation.peer_job == peer_job))
+                return true;
         }
     }
     return false;
 }
 
-void Teller::in_collective(uint64_t context, uint32_t number) {
+void WaitReporter::in_collective(uint64_t context, uint32_t number) {
     wait_->collective = 1;
     wait_->communicator = communicator(context);
     wait_->number = number;
 }
 
 // All message spaces of a communicator are one to the reader: told apart by the low four bits of the id.
-uint8_t Teller::communicator(uint64_t context) {
+uint8_t WaitReporter::communicator(uint64_t context) {
     context &= ~uint64_t{15};
     for (uint32_t i = 0; i < account_.communicators; ++i)
         if (account_.communicator[i].context == context) return static_cast<uint8_t>(i);
-    if (account_.communicators == Account::kCommunicators || !teller_upcalls.communicator) return Account::kNoCommunicator;
-    Account::Communicator& place = account_.communicator[account_.communicators];
+    if (account_.communicators == WaitReportPage::kCommunicators || !teller_upcalls.communicator)
+        return WaitReportPage::kNoCommunicator;
+    WaitReportPage::Communicator& place = account_.communicator[account_.communicators];
     teller_upcalls.communicator(context, place);
-    if (place.size == 0) return Account::kNoCommunicator;
+    if (place.size == 0) return WaitReportPage::kNoCommunicator;
     place.context = context;
     return static_cast<uint8_t>(account_.communicators++);
 }
 
-void set_account(Account& account) { page = &account; }
+void set_account(WaitReportPage& account) { page = &account; }
 
 void tell_wait(const void* wait, const WaitSite& site, const void* argument, uint64_t since, uint64_t now) {
     if (!page) return;
-    Told* place = find(wait);
+    PublishedWait* place = find(wait);
     if (place && now < last_told + kTellAgainNs) return;
     if (!place) {
         if (!(place = find(nullptr))) return;
@@ -144,7 +149,7 @@ void tell_wait(const void* wait, const WaitSite& site, const void* argument, uin
 }
 
 void end_told_wait(const void* wait) {
-    Told* place = find(wait);
+    PublishedWait* place = find(wait);
     if (!place) return;
     place->wait = nullptr;
     write_all(now_ns());
@@ -152,24 +157,24 @@ void end_told_wait(const void* wait) {
 
 profile::Cause cause_of(const WaitSite& site, const void* argument) {
     if (!site.tell) return profile::Cause::other;
-    Account account{};
-    Teller teller(account);
+    WaitReportPage account{};
+    WaitReporter teller(account);
     if (!teller.begin_wait(0, 0, "")) return profile::Cause::other;
     site.tell(argument, teller);
-    const Account::Wait& wait = account.wait[0];
+    const WaitReportPage::Wait& wait = account.wait[0];
     if (wait.collective) return profile::Cause::collective;
-    const Account::Operation* const first = account.operation + wait.waited.first;
+    const WaitReportPage::Operation* const first = account.operation + wait.waited.first;
     bool sends = false;
     for (uint32_t i = 0; i < wait.waited.count; ++i) {
         switch (first[i].kind) {
-            case Account::Kind::receive:
-            case Account::Kind::arriving:
-            case Account::Kind::probe:
+            case WaitReportPage::Kind::receive:
+            case WaitReportPage::Kind::arriving:
+            case WaitReportPage::Kind::probe:
                 return profile::Cause::late_sender;
-            case Account::Kind::member:
+            case WaitReportPage::Kind::member:
                 return profile::Cause::collective;
             default:
-                sends |= first[i].kind == Account::Kind::send;
+                sends |= first[i].kind == WaitReportPage::Kind::send;
         }
     }
     return sends ? profile::Cause::late_receiver : profile::Cause::other;

@@ -7,7 +7,7 @@
 
 namespace starling::progress {
 
-class Teller;
+class WaitReporter;
 
 /// When what is waited for can be expected: at any moment, from a rank that runs; or later, from a process that has to be
 /// woken and needs a core for it, as the launcher. Who waits for that soon sleeps.
@@ -19,17 +19,17 @@ struct WaitSite {
     const char* call = nullptr;  ///< null: the MPI function that the thread is in; else what there is to say instead
     Expected expected = Expected::soon;
     /// Tells what is waited for; `argument` is that of wait_until(). Null: there is nothing to add.
-    void (*tell)(const void* argument, Teller& teller) = nullptr;
+    void (*tell)(const void* argument, WaitReporter& teller) = nullptr;
 };
 
 /// Fills one account.
-class Teller {
+class WaitReporter {
   public:
-    explicit Teller(Account& account) : account_(account) {}
+    explicit WaitReporter(WaitReportPage& account) : account_(account) {}
 
     // Of the wait that is being told.
     /// An operation that is waited for; `which` is its address, so that it is not told again among those that are open.
-    void waits_for(const Account::Operation& operation, const void* which);
+    void waits_for(const WaitReportPage::Operation& operation, const void* which);
     /// One of them is enough.
     void any_will_do() { wait_->any = 1; }
     /// The wait is in a collective operation, the `number`th of its communicator.
@@ -43,9 +43,9 @@ class Teller {
     void begin_posted() { begin(account_.posted); }
     void begin_sends() { begin(account_.sends); }
     void begin_messages() { begin(account_.messages); }
-    void posted(const Account::Operation& operation, const void* which) { add_open(account_.posted, operation, which); }
-    void send(const Account::Operation& operation, const void* which) { add_open(account_.sends, operation, which); }
-    void message(const Account::Operation& operation);
+    void posted(const WaitReportPage::Operation& operation, const void* which) { add_open(account_.posted, operation, which); }
+    void send(const WaitReportPage::Operation& operation, const void* which) { add_open(account_.sends, operation, which); }
+    void message(const WaitReportPage::Operation& operation);
     /// More of a kind, that are not told one by one.
     void more_messages(uint32_t count) { account_.messages.total += count; }
     /// Whether a wait wants a message of this process: such messages are worth their places.
@@ -55,14 +55,14 @@ class Teller {
     bool begin_wait(uint64_t since, int thread, const char* name);
 
   private:
-    void begin(Account::Range& range);
+    void begin(WaitReportPage::Range& range);
     uint8_t communicator(uint64_t context);
-    bool add(Account::Range& range, uint32_t most, const Account::Operation& operation);
-    void add_open(Account::Range& range, const Account::Operation& operation, const void* which);
+    bool add(WaitReportPage::Range& range, uint32_t most, const WaitReportPage::Operation& operation);
+    void add_open(WaitReportPage::Range& range, const WaitReportPage::Operation& operation, const void* which);
 
     static constexpr uint32_t kRemembered = 64;
-    Account& account_;
-    Account::Wait* wait_ = nullptr;
+    WaitReportPage& account_;
+    WaitReportPage::Wait* wait_ = nullptr;
     const void* waited_[kRemembered];
     uint32_t waited_count_ = 0;
 };
@@ -70,14 +70,14 @@ class Teller {
 /// What rooms above fill in; set once, before the first wait.
 struct TellerUpcalls {
     /// What the process knows of a communicator by its context id; leaves `out` as it is if that is nothing.
-    void (*communicator)(uint64_t context, Account::Communicator& out) = nullptr;
+    void (*communicator)(uint64_t context, WaitReportPage::Communicator& out) = nullptr;
     /// Posted receives, open sends and messages that have come.
-    void (*messages)(Teller& teller) = nullptr;
+    void (*messages)(WaitReporter& teller) = nullptr;
 };
 extern TellerUpcalls teller_upcalls;
 
 /// Where this process's account is; once, in MPI_Init.
-void set_account(Account& page);
+void set_account(WaitReportPage& page);
 
 /// A wait has lasted for a while: told from now on. `wait` names it. `now`: ns.
 void tell_wait(const void* wait, const WaitSite& site, const void* argument, uint64_t since, uint64_t now);

@@ -24,7 +24,7 @@ namespace {
 
 using Targets = List<Target, &Target::hook>;
 STARLING_STATE Targets* active = nullptr;
-STARLING_STATE Immortal<message::Serials<Access>> serials_storage;
+STARLING_STATE NoDestroy<message::RequestIds<Access>> serials_storage;
 constinit auto& serials = serials_storage.value;
 STARLING_STATE uint32_t last_generation = kCounterStart;
 
@@ -226,8 +226,8 @@ bool take_answer(Access& access, const link::Packet& packet) {
 bool copy_by_kernel(const Access& access, Target& target) {
     if ((access.operation != Operation::put && access.operation != Operation::get) || !target.can_copy_by_kernel()) return false;
     const bool put = access.operation == Operation::put;
-    const Local& local = put ? access.origin : access.result;
-    const There& there = access.there;
+    const LocalBuffer& local = put ? access.origin : access.result;
+    const RemoteBlock& there = access.there;
     if (!datatype::is_block(*local.type, local.count) || !datatype::is_block(*there.type, there.count)) return false;
     void* here = datatype::block_address(*local.type, local.buffer);
     const uint64_t remote = target.address + there.offset + static_cast<uint64_t>(there.type->true_lb);
@@ -351,24 +351,24 @@ bool poll_accesses() {
     return any;
 }
 
-void tell_access(const Target& target, progress::Teller& teller) {
+void tell_access(const Target& target, progress::WaitReporter& teller) {
     if (!target.peer) return;
-    Account::Operation access{};
-    access.kind = Account::Kind::access;
+    WaitReportPage::Operation access{};
+    access.kind = WaitReportPage::Kind::access;
     access.rank = static_cast<int32_t>(target.peer->rank);
     access.peer = target.peer->rank;
     access.peer_job = target.peer->job.address().id;
     teller.waits_for(access, nullptr);
 }
 
-const progress::WaitSite kForAccess{nullptr, progress::Expected::soon, [](const void* access, progress::Teller& teller) {
+const progress::WaitSite kForAccess{nullptr, progress::Expected::soon, [](const void* access, progress::WaitReporter& teller) {
                                         tell_access(*static_cast<const Access*>(access)->target, teller);
                                     }};
 
 void wait_until_over(Target& target) {
     static constexpr progress::WaitSite kForTarget{
         nullptr, progress::Expected::soon,
-        [](const void* its, progress::Teller& teller) { tell_access(*static_cast<const Target*>(its), teller); }};
+        [](const void* its, progress::WaitReporter& teller) { tell_access(*static_cast<const Target*>(its), teller); }};
     progress::wait_until([](void* its) { return static_cast<const Target*>(its)->open == 0; }, &target, kForTarget);
 }
 

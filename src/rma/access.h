@@ -25,7 +25,7 @@
 namespace starling::rma {
 
 /// Data of this process: a buffer as MPI functions describe them.
-struct Local {
+struct LocalBuffer {
     void* buffer = nullptr;
     int64_t count = 0;
     const Datatype* type = nullptr;
@@ -33,7 +33,7 @@ struct Local {
 };
 
 /// Data in a region: `count` elements of a type that lies at `offset`.
-struct There {
+struct RemoteBlock {
     uint64_t offset = 0;
     int64_t count = 0;
     const Datatype* type = nullptr;
@@ -50,7 +50,7 @@ struct DeviceAccess : transport::Completion {
 };
 
 /// How a device reaches a target's memory by itself, once its owner has told.
-struct DeviceWay {
+struct RdmaState {
     enum class State : uint8_t { unknown, asked, again, known, never } state = State::unknown;
     DeviceRegion region;
     uint8_t refusals = 0;            ///< of the owner, in a row
@@ -64,8 +64,8 @@ struct Access : progress::Request {
     Access() : Request(progress::RequestKind::rma) {}
     Operation operation = Operation::put;
     Target* target = nullptr;
-    Local origin, result;
-    There there;
+    LocalBuffer origin, result;
+    RemoteBlock there;
     Update update;
     std::byte swap[2 * 16];  ///< compare_swap: the new value and the one to compare with
     uint64_t bytes = 0;      ///< of data, packed
@@ -86,14 +86,14 @@ struct Target {
     RegionKey key;
     std::byte* mapping = nullptr;  ///< where offset 0 lies in this process, if `mapped`
     bool mapped = false;
-    const Exclusion* exclusion = nullptr;  ///< of a mapping
-    profile::Traffic* traffic = nullptr;   ///< counts what goes without packets; null: nobody wants to know
-    pid_t pid = 0;                         ///< of a neighbour whose memory the kernel copies; 0: none
-    uint64_t address = 0;                  ///< where offset 0 lies there
-    std::unique_ptr<Batch> batch;          ///< what it will copy with the next flush
-    DeviceWay device;
+    const UpdateLock* exclusion = nullptr;  ///< of a mapping
+    profile::Traffic* traffic = nullptr;    ///< counts what goes without packets; null: nobody wants to know
+    pid_t pid = 0;                          ///< of a neighbour whose memory the kernel copies; 0: none
+    uint64_t address = 0;                   ///< where offset 0 lies there
+    std::unique_ptr<Batch> batch;           ///< what it will copy with the next flush
+    RdmaState device;
     /// Accesses may overtake each other: some may go by a device, others as packets.
-    bool overtakes() const { return device.state != DeviceWay::State::unknown; }
+    bool overtakes() const { return device.state != RdmaState::State::unknown; }
 
     uint32_t open = 0;        ///< accesses under way
     uint32_t unanswered = 0;  ///< packets
@@ -125,7 +125,7 @@ void wait_until_over(Target& target);
 /// Of a wait for an Access, which is the argument.
 extern const progress::WaitSite kForAccess;
 /// Says of a wait that it is for that process's answer.
-void tell_access(const Target& target, progress::Teller& teller);
+void tell_access(const Target& target, progress::WaitReporter& teller);
 
 /// Of whom the region is, for the profile. For targets of other processes, before their first access.
 void watch(Target& target, const link::Process& process);
@@ -137,9 +137,10 @@ inline void count_in_memory(const Target& target, Operation operation, uint64_t 
 }
 
 /// The same in a mapping, where no access is needed for it: all is done on return. Lengths have been checked.
-void put_in_mapping(const Target& target, const Local& origin, const There& there);
-void get_from_mapping(const Target& target, const There& there, const Local& result);
-void update_in_mapping(const Target& target, const Update& how, const Local& origin, const There& there, const Local& result);
+void put_in_mapping(const Target& target, const LocalBuffer& origin, const RemoteBlock& there);
+void get_from_mapping(const Target& target, const RemoteBlock& there, const LocalBuffer& result);
+void update_in_mapping(const Target& target, const Update& how, const LocalBuffer& origin, const RemoteBlock& there,
+                       const LocalBuffer& result);
 void compare_and_swap_in_mapping(const Target& target, const Datatype& element, uint64_t offset, const std::byte* operand,
                                  const std::byte* compare, std::byte* old);
 /// Any of them, as `access` says.

@@ -31,7 +31,7 @@ const Datatype& byte_type() { return datatype::predefined(MPI_BYTE); }
 void start_each(Target& target, const Batch& batch) {
     for (size_t i = 0; i < batch.count; ++i) {
         auto* access = new Access;
-        const Local local{batch.here[i].iov_base, static_cast<int64_t>(batch.here[i].iov_len), &byte_type()};
+        const LocalBuffer local{batch.here[i].iov_base, static_cast<int64_t>(batch.here[i].iov_len), &byte_type()};
         access->operation = batch.operation;
         (batch.operation == Operation::put ? access->origin : access->result) = local;
         access->there = {reinterpret_cast<uint64_t>(batch.there[i].iov_base) - target.address, local.count, &byte_type()};

@@ -15,7 +15,7 @@ std::byte* in_mapping(const Target& target, uint64_t offset) {
 /// A buffer of this process as packed bytes: itself if it is one block, else a copy.
 class Packed {
   public:
-    explicit Packed(const Local& local) : local_(local) {
+    explicit Packed(const LocalBuffer& local) : local_(local) {
         if (!local.type) return;
         if (datatype::is_block(*local.type, local.count)) {
             data_ = static_cast<std::byte*>(datatype::block_address(*local.type, local.buffer));
@@ -33,13 +33,14 @@ class Packed {
     std::byte* at(uint64_t position) const { return data_ ? data_ + position : nullptr; }
 
   private:
-    const Local& local_;
+    const LocalBuffer& local_;
     std::vector<std::byte> copy_;
     std::byte* data_ = nullptr;
 };
 
 /// As the target's memory lies: in stretches, and buffers that may have gaps.
-void update_pieces(const Target& target, const Update& how, const Local& origin, const There& there, const Local& result) {
+void update_pieces(const Target& target, const Update& how, const LocalBuffer& origin, const RemoteBlock& there,
+                   const LocalBuffer& result) {
     Packed operand(origin), old(result);
     operand.load();
     const uint64_t bytes = origin.type ? origin.bytes() : there.bytes();
@@ -54,7 +55,9 @@ void update_pieces(const Target& target, const Update& how, const Local& origin,
 }
 
 /// Between a buffer and the mapping most data is one block on both sides.
-bool both_blocks(const Local& local, const There& there) { return local.type->contiguous && there.type->contiguous; }
+bool both_blocks(const LocalBuffer& local, const RemoteBlock& there) {
+    return local.type->contiguous && there.type->contiguous;
+}
 
 void copy_block(std::byte* to, const void* from, uint64_t bytes) {
     if (bytes <= kFewBytes) return copy_few(to, from, bytes);
@@ -63,7 +66,7 @@ void copy_block(std::byte* to, const void* from, uint64_t bytes) {
 
 }  // namespace
 
-void put_in_mapping(const Target& target, const Local& origin, const There& there) {
+void put_in_mapping(const Target& target, const LocalBuffer& origin, const RemoteBlock& there) {
     count_in_memory(target, Operation::put, there.bytes());
     note_store();
     std::byte* memory = in_mapping(target, there.offset);
@@ -73,7 +76,7 @@ void put_in_mapping(const Target& target, const Local& origin, const There& ther
     datatype::copy(*origin.type, origin.count, origin.buffer, *there.type, there.count, memory);
 }
 
-void get_from_mapping(const Target& target, const There& there, const Local& result) {
+void get_from_mapping(const Target& target, const RemoteBlock& there, const LocalBuffer& result) {
     count_in_memory(target, Operation::get, there.bytes());
     before_load();
     std::byte* memory = in_mapping(target, there.offset);
@@ -83,10 +86,11 @@ void get_from_mapping(const Target& target, const There& there, const Local& res
     datatype::copy(*there.type, there.count, memory, *result.type, result.count, result.buffer);
 }
 
-void update_in_mapping(const Target& target, const Update& how, const Local& origin, const There& there, const Local& result) {
+void update_in_mapping(const Target& target, const Update& how, const LocalBuffer& origin, const RemoteBlock& there,
+                       const LocalBuffer& result) {
     count_in_memory(target, Operation::update, there.bytes());
     before_update(how.op->operation == datatype::Operation::no_op);
-    const Local operand = how.op->operation == datatype::Operation::no_op ? Local{} : origin;
+    const LocalBuffer operand = how.op->operation == datatype::Operation::no_op ? LocalBuffer{} : origin;
     const bool plain = there.type == how.element && (!operand.type || operand.type == how.element) &&
                        (!result.type || result.type == how.element) && how.element->contiguous;
     if (!plain) return update_pieces(target, how, operand, there, result);

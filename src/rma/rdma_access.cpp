@@ -17,7 +17,7 @@ namespace starling::rma {
 
 namespace {
 
-using State = DeviceWay::State;
+using State = RdmaState::State;
 constexpr uint8_t kMostRefusals = 4;
 
 void ask(Target& target) {
@@ -47,13 +47,13 @@ bool start_by_device(Access& access, Target& target) {
     const bool puts = access.operation == Operation::put;
     if (!puts && access.operation != Operation::get) return false;
     transport::Path& path = *target.peer->base;
-    DeviceWay& way = target.device;
+    RdmaState& way = target.device;
     // Asked again where the connection is another one, of another port.
     const bool lost = way.state == State::known && !path.reaches(way.region.region);
     if ((way.state == State::unknown || way.state == State::again || lost) && path.lends()) ask(target);
     if (way.state != State::known || target.unanswered > 0 || !path.reaches(way.region.region)) return false;
-    const Local& local = puts ? access.origin : access.result;
-    const There& there = access.there;
+    const LocalBuffer& local = puts ? access.origin : access.result;
+    const RemoteBlock& there = access.there;
     if (!datatype::is_block(*local.type, local.count) || !datatype::is_block(*there.type, there.count)) return false;
     const uint64_t offset = there.offset + static_cast<uint64_t>(there.type->true_lb) - way.region.offset;
     if (offset > way.region.bytes || access.bytes > way.region.bytes - offset) return false;
@@ -72,7 +72,7 @@ bool start_by_device(Access& access, Target& target) {
 }
 
 void take_device_region(Access& asked, const link::Packet* answer) {
-    DeviceWay& way = asked.target->device;
+    RdmaState& way = asked.target->device;
     const bool told = answer && answer->header.bytes == sizeof way.region &&
                       static_cast<Operation>(answer->header.operation) == Operation::region;
     if (told) std::memcpy(&way.region, answer->payload, sizeof way.region);

@@ -14,7 +14,7 @@ namespace starling::rma {
 
 namespace {
 
-STARLING_STATE Immortal<std::vector<Region>> regions_storage;
+STARLING_STATE NoDestroy<std::vector<Region>> regions_storage;
 constinit auto& regions = regions_storage.value;
 
 STARLING_STATE Region known[kKnownRegions];
@@ -54,14 +54,14 @@ std::byte* Region::at(uint64_t offset, uint64_t bytes) const {
     return nullptr;
 }
 
-RegionKey expose(void* base, uint64_t bytes, const Exclusion* exclusion) {
+RegionKey expose(void* base, uint64_t bytes, const UpdateLock* exclusion) {
     Region& region = add(base, bytes);
     region.exclusion = exclusion;
     region.ranges.push_back({0, bytes});
     return region.key;
 }
 
-void expose_known(const RegionKey& key, void* base, const Exclusion* exclusion) {
+void expose_known(const RegionKey& key, void* base, const UpdateLock* exclusion) {
     take_accesses();
     Region& region = known[key.id - kFirstKnown];
     region = Region{static_cast<std::byte*>(base), key, exclusion, {{0, key.bytes}}};
@@ -118,16 +118,16 @@ void withdraw(const RegionKey& key) {
     Region* region = find_region(key.id, key.secret);
     if (!region) return;
     const bool awaited = region->awaits_secret;
-    for (auto [by, loan] : region->loans) by->take_back(loan, false);
+    for (auto [by, loan] : region->loans) by->deregister(loan, false);
     *region = Region{};
     if (awaited) carry_out_early(key.id);
 }
 
-bool lend(Region& region, transport::Path& to, DeviceRegion& out) {
+bool register_memory(Region& region, transport::Path& to, DeviceRegion& out) {
     if (region.ranges.size() != 1 || !region.base) return false;
     const Region::Range range = region.ranges[0];
     region.loans.reserve(region.loans.size() + 1);
-    void* const loan = to.lend(region.base + range.offset, range.bytes, true, out.region);
+    void* const loan = to.register_memory(region.base + range.offset, range.bytes, true, out.region);
     if (!loan) return false;
     region.loans.emplace_back(&to.by, loan);
     out.offset = range.offset;

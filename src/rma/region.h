@@ -24,16 +24,16 @@ struct RegionKey {
 struct DeviceRegion;
 
 /// Keeps updates apart (rma/update_lock.h).
-class Exclusion;
+class UpdateLock;
 
 struct Region {
     struct Range {
         uint64_t offset, bytes;
     };
-    std::byte* base = nullptr;             ///< offsets count from here; null where they are addresses
-    RegionKey key;                         ///< secret 0: the place is free
-    const Exclusion* exclusion = nullptr;  ///< of updates; null: those who change the memory know of none
-    std::vector<Range> ranges;             ///< what may be accessed, by offset
+    std::byte* base = nullptr;              ///< offsets count from here; null where they are addresses
+    RegionKey key;                          ///< secret 0: the place is free
+    const UpdateLock* exclusion = nullptr;  ///< of updates; null: those who change the memory know of none
+    std::vector<Range> ranges;              ///< what may be accessed, by offset
     std::vector<std::pair<transport::Transport*, void*>> loans = {};  ///< to devices of others, until it is withdrawn
     bool awaits_secret = false;  ///< others will know another one: until then what comes for it waits
 
@@ -43,7 +43,7 @@ struct Region {
 
 /// Lets others reach `bytes` of memory at `base`, which must stay until withdraw(). Until open() the key is for this process's own use:
 /// its secret is not drawn anew each time.
-RegionKey expose(void* base, uint64_t bytes, const Exclusion* exclusion = nullptr);
+RegionKey expose(void* base, uint64_t bytes, const UpdateLock* exclusion = nullptr);
 /// Regions that others know without having been told: of each place a process has one at most, under a secret that all who may
 /// reach it can work out. What comes for one before it is exposed waits for that.
 inline constexpr uint32_t kKnownRegions = 2, kFirstKnown = 0xffff0000;
@@ -51,7 +51,7 @@ inline constexpr uint32_t kKnownRegions = 2, kFirstKnown = 0xffff0000;
 inline RegionKey known_key(uint32_t place, uint64_t secret, uint64_t bytes) {
     return {secret | 1, bytes, kFirstKnown + place, 0};
 }
-void expose_known(const RegionKey& key, void* base, const Exclusion* exclusion = nullptr);
+void expose_known(const RegionKey& key, void* base, const UpdateLock* exclusion = nullptr);
 /// Has what comes for the region wait until open(), which gives it a secret that those who may reach it know by then, and its new key. So
 /// many regions have one secret, and nobody has to keep one of each.
 void await_secret(const RegionKey& key);
@@ -70,7 +70,7 @@ int detach(const RegionKey& key, const void* base);
 /// Accesses that come later are refused.
 void withdraw(const RegionKey& key);
 /// Lends the region to a peer's device, if there is one that reaches it and it is one stretch. False: not now.
-bool lend(Region& region, transport::Path& to, DeviceRegion& out);
+bool register_memory(Region& region, transport::Path& to, DeviceRegion& out);
 
 /// The region of that number if it is exposed and has that secret; null if not.
 Region* find_region(uint32_t id, uint64_t secret);

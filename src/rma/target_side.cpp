@@ -35,15 +35,15 @@ STARLING_STATE std::deque<Answer>* answers = nullptr;
 STARLING_STATE bool taking = false;
 
 /// A packet for a region that is awaited. The peer's job is held, so that it is there when the region is.
-struct Early {
-    explicit Early(link::Peer& its_peer) : peer(&its_peer), hold(&its_peer.job) {}
+struct OutOfOrderAccesses {
+    explicit OutOfOrderAccesses(link::Peer& its_peer) : peer(&its_peer), hold(&its_peer.job) {}
     link::Peer* peer;
     link::JobHold hold;
     uint32_t region = 0;
     alignas(packet::Header) std::byte header[sizeof(packet::Header)];
     std::vector<std::byte> payload;
 };
-STARLING_STATE std::deque<Early>* early = nullptr;
+STARLING_STATE std::deque<OutOfOrderAccesses>* early = nullptr;
 
 /// Sends a packet of it; false if there is no room now.
 bool send_some(Answer& answer) {
@@ -88,10 +88,10 @@ bool keep_early(link::Peer& peer, const link::Packet& packet) {
     if (packet.header.bytes < sizeof asked) return false;
     std::memcpy(&asked, packet.payload, sizeof asked);
     if (!is_awaited(asked.region)) return false;
-    if (!early) early = new std::deque<Early>;
-    const auto same = [&](const Early& e) { return e.peer == &peer && e.region == asked.region; };
+    if (!early) early = new std::deque<OutOfOrderAccesses>;
+    const auto same = [&](const OutOfOrderAccesses& e) { return e.peer == &peer && e.region == asked.region; };
     if (std::count_if(early->begin(), early->end(), same) >= kMostEarly) return false;
-    Early& kept = early->emplace_back(peer);
+    OutOfOrderAccesses& kept = early->emplace_back(peer);
     kept.region = asked.region;
     std::memcpy(kept.header, &packet.header, sizeof kept.header);
     kept.payload.assign(packet.payload, packet.payload + packet.header.bytes);
@@ -179,7 +179,7 @@ void do_run(Operation operation, const Asked& asked, const Run& run, uint64_t do
 
 }  // namespace
 
-void listen() { link::take_packets(packet::Kind::access, on_access_packet); }
+void listen() { link::register_handler(packet::Kind::access, on_access_packet); }
 
 void take_accesses() {
     if (taking) return;
@@ -192,9 +192,9 @@ void take_accesses() {
 void carry_out_early(uint32_t region) {
     if (!early) return;
     // Taken out first: to carry one out may bring others.
-    std::deque<Early> all = std::move(*early);
+    std::deque<OutOfOrderAccesses> all = std::move(*early);
     early->clear();
-    for (Early& one : all) {
+    for (OutOfOrderAccesses& one : all) {
         if (one.region != region)
             early->push_back(std::move(one));
         else if (!one.peer->dead)
@@ -235,7 +235,7 @@ void lend_region(link::Peer& peer, const link::Packet& packet) {
         std::memcpy(&asked, packet.payload, sizeof asked);
         Region* const region = find_region(asked.region, asked.secret);
         DeviceRegion lent;
-        if (region && lend(*region, *peer.base, lent)) {
+        if (region && register_memory(*region, *peer.base, lent)) {
             answer.operation = Operation::region;
             answer.kept.resize(sizeof lent);
             std::memcpy(answer.kept.data(), &lent, sizeof lent);

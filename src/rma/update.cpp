@@ -84,7 +84,7 @@ void update_words(const Update& u, Known way, std::byte* memory, const std::byte
 /// For a scope in which nobody else changes elements; without an exclusion there is nobody else.
 class Alone {
   public:
-    explicit Alone(const Exclusion* exclusion) : exclusion_(exclusion) {
+    explicit Alone(const UpdateLock* exclusion) : exclusion_(exclusion) {
         if (exclusion_) exclusion_->begin_all();
     }
     ~Alone() {
@@ -94,13 +94,13 @@ class Alone {
     Alone& operator=(const Alone&) = delete;
 
   private:
-    const Exclusion* exclusion_;
+    const UpdateLock* exclusion_;
 };
 
 /// For a scope around one instruction of the processor's, which does as well for one that is alone.
 class Marked {
   public:
-    explicit Marked(const Exclusion* exclusion) : exclusion_(exclusion), marked_(exclusion && exclusion->begin_one()) {
+    explicit Marked(const UpdateLock* exclusion) : exclusion_(exclusion), marked_(exclusion && exclusion->begin_one()) {
         if (exclusion_ && !marked_) exclusion_->begin_all();
     }
     ~Marked() {
@@ -113,7 +113,7 @@ class Marked {
     Marked& operator=(const Marked&) = delete;
 
   private:
-    const Exclusion* exclusion_;
+    const UpdateLock* exclusion_;
     const bool marked_;
 };
 
@@ -179,7 +179,7 @@ constexpr int64_t kAtATime = 16 * 1024;
 
 /// Under the guard, where there is one.
 void update_alone(const Update& u, Way way, std::byte* memory, const std::byte* operand, std::byte* old, int64_t count,
-                  const Exclusion* exclusion) {
+                  const UpdateLock* exclusion) {
     const Datatype& element = *u.element;
     const bool in_place = way.bytes && is_aligned(memory, way.bytes) && (!operand || is_aligned(operand, way.bytes));
     if (in_place && count <= kAtATime / 8) {  // no word is longer
@@ -208,7 +208,7 @@ Way way_of(const Update& u) {
 }
 
 void update_one(const Update& u, Way way, std::byte* memory, const std::byte* operand, std::byte* old,
-                const Exclusion* exclusion) {
+                const UpdateLock* exclusion) {
     if (!way.bytes || !is_aligned(memory, way.bytes)) return update_alone(u, way, memory, operand, old, 1, exclusion);
     // Whoever is at the memory stores whole words, so looking at one needs no mark.
     if (exclusion && way.known != Known::load) {
@@ -221,12 +221,12 @@ void update_one(const Update& u, Way way, std::byte* memory, const std::byte* op
 }
 
 void update(const Update& u, std::byte* memory, const std::byte* operand, std::byte* old, int64_t count,
-            const Exclusion* exclusion) {
+            const UpdateLock* exclusion) {
     update(u, way_of(u), memory, operand, old, count, exclusion);
 }
 
 void update(const Update& u, Way way, std::byte* memory, const std::byte* operand, std::byte* old, int64_t count,
-            const Exclusion* exclusion) {
+            const UpdateLock* exclusion) {
     if (count == 1) return update_one(u, way, memory, operand, old, exclusion);
     if (!exclusion && way.bytes && is_aligned(memory, way.bytes))
         return update_by_processor(u, way, memory, operand, old, count);
@@ -234,7 +234,7 @@ void update(const Update& u, Way way, std::byte* memory, const std::byte* operan
 }
 
 void compare_and_swap(const Datatype& element, std::byte* memory, const std::byte* operand, const std::byte* compare,
-                      std::byte* old, const Exclusion* exclusion) {
+                      std::byte* old, const UpdateLock* exclusion) {
     if (is_word(element) && is_aligned(memory, element.size)) {
         const Marked marked(exclusion);
         switch (element.size) {

@@ -35,17 +35,17 @@ Way way_of(const Update& update);
 /// words are changed by the processor's instructions one by one, as those do it who know of none, and nobody else changes elements
 /// of other kinds.
 void update(const Update& update, std::byte* memory, const std::byte* operand, std::byte* old, int64_t count,
-            const Exclusion* exclusion);
+            const UpdateLock* exclusion);
 /// The same where the way is known.
 void update(const Update& update, Way way, std::byte* memory, const std::byte* operand, std::byte* old, int64_t count,
-            const Exclusion* exclusion);
+            const UpdateLock* exclusion);
 /// The same of one element.
 void update_one(const Update& update, Way way, std::byte* memory, const std::byte* operand, std::byte* old,
-                const Exclusion* exclusion);
+                const UpdateLock* exclusion);
 
 /// Stores `operand` if the element equals `compare`; gives the value before.
 void compare_and_swap(const Datatype& element, std::byte* memory, const std::byte* operand, const std::byte* compare,
-                      std::byte* old, const Exclusion* exclusion);
+                      std::byte* old, const UpdateLock* exclusion);
 
 /// Bytes of memory that `count` elements in a row take.
 inline uint64_t memory_of(const Datatype& element, int64_t count) { return datatype::span(element, count); }

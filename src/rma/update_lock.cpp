@@ -29,7 +29,7 @@ void Guard::lock(uint32_t pid) {
     }
 }
 
-Exclusion::Exclusion(Guard& guard, Mark* marks, uint32_t processes, uint32_t me, uint32_t target)
+UpdateLock::UpdateLock(Guard& guard, UpdateMark* marks, uint32_t processes, uint32_t me, uint32_t target)
     : guard_(&guard),
       marks_(marks),
       processes_(processes),
@@ -40,12 +40,12 @@ Exclusion::Exclusion(Guard& guard, Mark* marks, uint32_t processes, uint32_t me,
     marks_[me_].can_have_barriers.store(can_have_barriers(), std::memory_order_relaxed);
 }
 
-bool Exclusion::begin_one_carefully() const {
+bool UpdateLock::begin_one_carefully() const {
     count_single();
     return set_mark(marks_[me_].target, guard_->holder, target_);
 }
 
-bool Exclusion::begin_one_quickly() const {
+bool UpdateLock::begin_one_quickly() const {
     if (hears_ && set_mark_quickly(marks_[me_].target, guard_->mode, target_)) [[likely]]
         return true;
     clear_mark(marks_[me_].target);
@@ -54,14 +54,14 @@ bool Exclusion::begin_one_quickly() const {
     return guard_->mode.load(std::memory_order_relaxed) == Mode::quick && begin_one();
 }
 
-void Exclusion::count_single() const {
+void UpdateLock::count_single() const {
     if (++singles_ % kPatience != 0) return;
     clear_mark(marks_[me_].target);  // nobody waits for what follows
     if (!hears_ && (hears_barriers() || has_one_thread() || singles_ >= kPatienceWithThreads)) hears_ = hear_barriers();
     if (hears_) begin_quick();
 }
 
-void Exclusion::begin_quick() const {
+void UpdateLock::begin_quick() const {
     if (guard_->mode.load(std::memory_order_relaxed) == Mode::quick) return;
     for (uint32_t who = 0; who < processes_; ++who)
         if (marks_[who].can_have_barriers.load(std::memory_order_relaxed) == 0) return;
@@ -71,11 +71,11 @@ void Exclusion::begin_quick() const {
     guard_->unlock();
 }
 
-void Exclusion::begin_all_slowly(bool has_guard) const {
+void UpdateLock::begin_all_slowly(bool has_guard) const {
     if (!has_guard) guard_->lock(pid_);
     end_quick(guard_->mode, barrier_everywhere);
     for (uint32_t who = 0; who < processes_; ++who) {
-        Mark& mark = marks_[who];
+        UpdateMark& mark = marks_[who];
         for (uint32_t tries = 1; is_marked(mark.target, target_); ++tries) {
             __builtin_ia32_pause();
             if (tries % kTriesPerLook != 0) continue;

@@ -36,7 +36,7 @@ struct Guard {
 };
 
 /// A process's own: which target's memory it changes now by an instruction of the processor's.
-struct alignas(64) Mark {
+struct alignas(64) UpdateMark {
     std::atomic<uint32_t> target;             ///< its place + 1
     std::atomic<uint32_t> pid;                ///< of the process, from when on it takes part
     std::atomic<uint32_t> can_have_barriers;  ///< it can end the quick mode
@@ -89,10 +89,10 @@ void end_quick(Modes& mode, Barrier&& barrier_everywhere) {
 }
 
 /// One process's view of what excludes updates of one target from each other. Of that one target it has one, whose threads take turns.
-class Exclusion {
+class UpdateLock {
   public:
     /// Processes have a mark each, in the order of their places; `me` is that of this one.
-    Exclusion(Guard& guard, Mark* marks, uint32_t processes, uint32_t me, uint32_t target);
+    UpdateLock(Guard& guard, UpdateMark* marks, uint32_t processes, uint32_t me, uint32_t target);
 
     /// Around one instruction of the processor's. False if somebody is at the memory: then begin_all().
     bool begin_one() const {
@@ -125,7 +125,7 @@ class Exclusion {
     void begin_quick() const;
 
     Guard* guard_;
-    Mark* marks_;
+    UpdateMark* marks_;
     uint32_t processes_, me_, target_, pid_;
     mutable uint32_t singles_ = 0;  ///< that were careful
     mutable bool hears_ = false;

@@ -73,7 +73,7 @@ int start(int required) {
     read_settings();
     uint32_t rank;
     job::JobSegment segment;
-    if (const int error = identity::join_job(rank, segment)) return error;
+    if (const int error = bootstrap::join_job(rank, segment)) return error;
     job::RankCell& cell = segment.cell(rank);
     if (cell.state.load() != job::RankState::started)
         return fail(MPI_ERR_OTHER, "rank %u has called MPI_Init already, in another process that was started as it", rank);
@@ -85,8 +85,8 @@ int start(int required) {
     rma::listen();
     plan::start();
     if (const int error = link::start()) return error;
-    if (const int error = identity::publish_port(job->segment())) return error;
-    if (identity::is_managed()) link::other_locate = identity::locate_through_manager;
+    if (const int error = bootstrap::publish_port(job->segment())) return error;
+    if (bootstrap::is_managed()) link::other_locate = bootstrap::locate_through_manager;
     allow_threads(required);
     Lock lock;  // the progress thread runs from here on
     progress::start();
@@ -125,7 +125,7 @@ void stop() {
         set_state(job::RankState::finalized);
         phase = Phase::finalized;
     }
-    identity::leave_manager();
+    bootstrap::leave_manager();
     comm::drop_predefined();
 }
 
@@ -217,7 +217,7 @@ namespace {
     }
     if (!threads_at_once()) profile::hand_on_the_rest();  // others may be at it
     flush_output();
-    identity::abort_through_manager(code);
+    bootstrap::abort_through_manager(code);
     _exit(exit_code);
 }
 

@@ -28,7 +28,7 @@ struct Operation : rma::Access {
     std::vector<std::byte> packed;          ///< what is put where it comes from is not one block
 };
 
-STARLING_STATE Immortal<Pool<Operation>> pool_storage;
+STARLING_STATE NoDestroy<Pool<Operation>> pool_storage;
 constinit auto& pool = pool_storage.value;
 
 const datatype::Datatype& byte_type() { return datatype::predefined(MPI_BYTE); }
@@ -171,7 +171,7 @@ bool is_fenced(Remote& remote) {
 }
 
 /// For what is under way to anybody.
-constexpr progress::WaitSite kForAll{nullptr, progress::Expected::soon, [](const void*, progress::Teller& teller) {
+constexpr progress::WaitSite kForAll{nullptr, progress::Expected::soon, [](const void*, progress::WaitReporter& teller) {
                                          for (const Remote* remote : world().reached)
                                              for (const rma::Target& target : remote->targets)
                                                  if (target.open > 0) rma::tell_access(target, teller);

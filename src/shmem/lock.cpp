@@ -42,10 +42,10 @@ uint32_t swap_if(int pe, const Spot& spot, uint32_t from, uint32_t to) {
 
 /// The lock comes from who is before this PE in the queue, or has it.
 STARLING_STATE int before_this = 0;
-constexpr progress::WaitSite kForLock{nullptr, progress::Expected::unrung, [](const void*, progress::Teller& teller) {
+constexpr progress::WaitSite kForLock{nullptr, progress::Expected::unrung, [](const void*, progress::WaitReporter& teller) {
                                           const link::Process& process = remote_pe(before_this).process;
-                                          Account::Operation lock{};
-                                          lock.kind = Account::Kind::lock;
+                                          WaitReportPage::Operation lock{};
+                                          lock.kind = WaitReportPage::Kind::lock;
                                           lock.rank = before_this;
                                           lock.peer = process.rank;
                                           lock.peer_job = process.job->address().id;

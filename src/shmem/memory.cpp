@@ -96,7 +96,7 @@ void map_neighbour(Remote& remote) {
     remote.pid = link::pid_of(remote.process);
     remote.data = shown.data;
     const shm::PagesName variables{pid, shown.data_descriptor, shown.data_inode};
-    const uint64_t offset = Variables::offset_of(shown.data);
+    const uint64_t offset = StaticVariables::offset_of(shown.data);
     if (variables.valid() && remote.variables.open(variables, offset + shown.data_bytes))
         remote.mapped[1] = remote.variables.data() + offset;
 }

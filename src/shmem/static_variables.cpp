@@ -26,7 +26,7 @@ namespace {
 constexpr uint64_t kPage = 4096;
 
 struct Shared {
-    Variables known;
+    StaticVariables known;
     shm::Pages file;
     bool tried = false;
     bool handed_over = false;
@@ -57,15 +57,15 @@ int find_variables(dl_phdr_info* info, size_t, void* out) {
     }
     if (first >= last) return 1;
     first = std::max(first, std::min(read_only, last));
-    Variables& found = *static_cast<Variables*>(out);
+    StaticVariables& found = *static_cast<StaticVariables*>(out);
     found.first = reinterpret_cast<std::byte*>(first);
     found.bytes = last - first;
     return 1;
 }
 
 /// The whole pages that they lie in.
-uintptr_t first_page(const Variables& all) { return reinterpret_cast<uintptr_t>(all.first) / kPage * kPage; }
-uintptr_t last_page(const Variables& all) {
+uintptr_t first_page(const StaticVariables& all) { return reinterpret_cast<uintptr_t>(all.first) / kPage * kPage; }
+uintptr_t last_page(const StaticVariables& all) {
     return (reinterpret_cast<uintptr_t>(all.first) + all.bytes + kPage - 1) / kPage * kPage;
 }
 
@@ -89,7 +89,8 @@ std::vector<Stretch> stretches(uintptr_t first, uintptr_t last) {
 /// By the kernel, as what watches over accesses keeps places between variables that may not be read.
 bool write_out(int file, uintptr_t first, uintptr_t last, uintptr_t base) {
     while (first < last) {
-        const long written = syscall(SYS_pwrite64, file, first, last - first, Variables::offset_of(base) + (first - base));
+        const long written =
+            syscall(SYS_pwrite64, file, first, last - first, StaticVariables::offset_of(base) + (first - base));
         if (written <= 0) return false;
         first += static_cast<uintptr_t>(written);
     }
@@ -132,7 +133,7 @@ bool write_touched(int file, const Stretch& stretch, uintptr_t base) {
 
 bool put_into_file(shm::Pages& file, uintptr_t first, uintptr_t last) {
     const std::vector<Stretch> all = stretches(first, last);
-    if (all.empty() || !file.make_hidden(Variables::offset_of(first) + (last - first))) return false;
+    if (all.empty() || !file.make_hidden(StaticVariables::offset_of(first) + (last - first))) return false;
     const int descriptor = file.name().descriptor;
     for (const Stretch& stretch : all)
         if (stretch.of_file ? !write_out(descriptor, stretch.first, stretch.last, first)
@@ -140,7 +141,7 @@ bool put_into_file(shm::Pages& file, uintptr_t first, uintptr_t last) {
             return false;
     void* place = reinterpret_cast<void*>(first);
     if (mmap(place, last - first, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED, descriptor,
-             static_cast<off_t>(Variables::offset_of(first))) == MAP_FAILED)
+             static_cast<off_t>(StaticVariables::offset_of(first))) == MAP_FAILED)
         return false;
     madvise(place, last - first, MADV_HUGEPAGE);
     return true;
@@ -154,7 +155,7 @@ bool is_there(const shm::PagesName& name) {
 
 /// Whatever of the file has pages, into memory of zeros.
 bool read_back(int file, std::byte* copy, uintptr_t first, uint64_t bytes) {
-    const auto base = static_cast<off_t>(Variables::offset_of(first)), end = base + static_cast<off_t>(bytes);
+    const auto base = static_cast<off_t>(StaticVariables::offset_of(first)), end = base + static_cast<off_t>(bytes);
     for (off_t at = lseek(file, base, SEEK_DATA); at >= 0 && at < end; at = lseek(file, at, SEEK_DATA)) {
         const off_t hole = std::min(lseek(file, at, SEEK_HOLE), end);
         while (at < hole) {
@@ -168,7 +169,7 @@ bool read_back(int file, std::byte* copy, uintptr_t first, uint64_t bytes) {
 
 }  // namespace
 
-const Variables& variables() { return the_shared.get().known; }
+const StaticVariables& variables() { return the_shared.get().known; }
 
 void share_variables() {
     Shared& shared = the_shared.get();
@@ -224,7 +225,7 @@ void starling_shmem_after_fork(bool child) {
         // What the parent changes later is seen without a copy, but what the child changes stays its own.
         if (now == MAP_FAILED)
             now = mmap(place, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE | MAP_FIXED,
-                       shared.known.name.descriptor, static_cast<off_t>(Variables::offset_of(first)));
+                       shared.known.name.descriptor, static_cast<off_t>(StaticVariables::offset_of(first)));
         // The parent's variables are not the child's to change.
         if (now == MAP_FAILED) _exit(1);
         shared.known.name = {};

@@ -9,7 +9,7 @@
 
 namespace starling::shmem {
 
-struct Variables {
+struct StaticVariables {
     std::byte* first = nullptr;
     uint64_t bytes = 0;
     shm::PagesName name;  ///< not valid: they are private
@@ -22,7 +22,7 @@ struct Variables {
 /// May be called again.
 void share_variables();
 /// Needs no lock.
-const Variables& variables();
+const StaticVariables& variables();
 /// Neighbours can open the file, even if the kernel lets them not look into this process. Needs the library's lock.
 void hand_over_variables();
 

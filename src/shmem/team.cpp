@@ -16,13 +16,13 @@ namespace starling::shmem {
 
 namespace {
 
-STARLING_STATE Immortal<Pool<Team>> team_pool_storage;
+STARLING_STATE NoDestroy<Pool<Team>> team_pool_storage;
 constinit auto& teams = team_pool_storage.value;
-STARLING_STATE Immortal<Pool<Context>> context_pool_storage;
+STARLING_STATE NoDestroy<Pool<Context>> context_pool_storage;
 constinit auto& contexts = context_pool_storage.value;
-STARLING_STATE Immortal<Context> default_storage;
+STARLING_STATE NoDestroy<Context> default_storage;
 constinit auto& the_default = default_storage.value;
-STARLING_STATE Immortal<std::vector<Team*>> all_teams_storage;
+STARLING_STATE NoDestroy<std::vector<Team*>> all_teams_storage;
 constinit auto& all_teams = all_teams_storage.value;
 
 using ActiveSets = std::map<std::tuple<int, int, int>, Team*>;

@@ -15,10 +15,10 @@ namespace {
 constexpr int kSpins = 100;
 
 /// Any other PE may change it.
-constexpr progress::WaitSite kMemory{nullptr, progress::Expected::unrung, [](const void*, progress::Teller& teller) {
-                                         Account::Operation change{};
-                                         change.kind = Account::Kind::memory;
-                                         change.rank = Account::kAnyRank;
+constexpr progress::WaitSite kMemory{nullptr, progress::Expected::unrung, [](const void*, progress::WaitReporter& teller) {
+                                         WaitReportPage::Operation change{};
+                                         change.kind = WaitReportPage::Kind::memory;
+                                         change.rank = WaitReportPage::kAnyRank;
                                          change.context = comm::world()->context();
                                          teller.waits_for(change, nullptr);
                                      }};

@@ -14,15 +14,15 @@ enum class Kind : uint8_t {
     eager = 1,        ///< a whole message; Message
     rendezvous,       ///< a message's envelope; Message, payload: Offer (message/protocol/packets.h)
     fetched,          ///< the receiver has the data; payload: Fetched
-    clear_to_stream,  ///< the receiver wants the data in pieces; payload: ClearToStream
+    clear_to_stream,  ///< the receiver wants the data in pieces; payload: Cts
     share_copy,       ///< the receiver copies and asks the sender to copy too; payload: Share
-    piece,            ///< of a message that comes in pieces; Piece
+    piece,            ///< of a message that comes in pieces; Fragment
     open,             ///< asks for a connection; payload: what the way back needs (a ring's slot, where TCP listens)
     accept,           ///< grants it; payload: the same
     refuse,           ///< the other side is at its limit
     close,            ///< last packet on a ring: the sender of this has stopped writing to it
     access,           ///< put, get or update of exposed memory, or the answer; Access, payload: AccessPacket (rma/packets.h)
-    knock,            ///< connect, accept and disconnect between jobs; payload: Knock (dynamic/port.cpp)
+    knock,            ///< connect, accept and disconnect between jobs; payload: ConnectRequest (dynamic/port.cpp)
     farewell,         ///< between hosts: the sender's last packet, it has called MPI_Finalize
     window_lock,      ///< asks for, grants or gives back a lock of a window; payload: LockMessage (window/lock.cpp)
     rail_gone,        ///< between hosts: an interface of the sender is down; payload: its IPv4 address, network byte order
@@ -49,8 +49,8 @@ struct [[gnu::packed, gnu::aligned(4)]] Message {
 };
 
 /// Kind piece. Pieces may overtake each other; between hosts they may come twice.
-struct [[gnu::packed, gnu::aligned(4)]] Piece {
-    uint32_t generation;  ///< of the receive, from its ClearToStream. 0: it follows its offer unasked, and belongs to the
+struct [[gnu::packed, gnu::aligned(4)]] Fragment {
+    uint32_t generation;  ///< of the receive, from its Cts. 0: it follows its offer unasked, and belongs to the
                           ///< last one that came on this ring
     uint32_t serial;      ///< of the receive; 0 if it follows unasked
     uint64_t offset;      ///< in the message
@@ -71,12 +71,12 @@ struct alignas(8) Header {
     Where where;
     union {
         Message message;
-        Piece piece;
+        Fragment piece;
         Access access;
     };
     uint32_t bytes;  ///< of payload
 };
 static_assert(sizeof(Header) == 32 && offsetof(Header, message) == 8 && offsetof(Header, bytes) == 28);
-static_assert(offsetof(Message, context) == 8 && offsetof(Piece, offset) == 8 && offsetof(Access, offset) == 8);
+static_assert(offsetof(Message, context) == 8 && offsetof(Fragment, offset) == 8 && offsetof(Access, offset) == 8);
 
 }  // namespace starling::packet

@@ -20,7 +20,7 @@ struct StreamRange {
 };
 
 /// A run of a stream's bytes, as it is announced to the receiver.
-struct Piece {
+struct StreamFragment {
     uint32_t serial = 0;      ///< of the receiver's request
     uint32_t generation = 0;  ///< tells requests of one serial apart
     uint64_t offset = 0;      ///< in the message

@@ -19,9 +19,9 @@ int Transport::get(Path&, const Region&, uint64_t, void*, uint64_t, Completion&)
 int Transport::update(Path&, const Region&, uint64_t, Update, uint64_t, uint64_t, uint64_t*, Completion&) {
     return unsupported("registered memory");
 }
-int Transport::write(Path&, const Region&, const void*, uint64_t, uint32_t, Told, Completion&) {
+int Transport::write(Path&, const Region&, const void*, uint64_t, uint32_t, WriteNotice, Completion&) {
     return unsupported("registered memory");
 }
-int Transport::join(const GroupName&, Audience&, std::unique_ptr<Group>&) { return unsupported("groups"); }
+int Transport::join(const GroupName&, DatagramHandler&, std::unique_ptr<Group>&) { return unsupported("groups"); }
 
 }  // namespace starling::transport

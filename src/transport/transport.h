@@ -30,7 +30,7 @@ struct Process {
 };
 
 /// What a transport can do besides moving packets.
-enum Can : uint32_t {
+enum Capability : uint32_t {
     kRegions = 1,        ///< put, get and update registered memory without its owner's help
     kGroups = 2,         ///< send datagrams to all members of a group at once
     kConnections = 4,    ///< has a connector()
@@ -43,7 +43,7 @@ enum Can : uint32_t {
 struct Traits {
     const char* name;
     const char* reaches;  ///< whom, for people
-    uint32_t can;         ///< of Can
+    uint32_t can;         ///< of Capability
     uint32_t
         latency_ns;  ///< of a short packet where nobody shares a core, about. Of those that reach a process the least is taken
     uint32_t payload;  ///< bytes of the longest packet that a path ever takes
@@ -61,17 +61,17 @@ struct Packet {
 class Path;
 class Transport;
 
-/// Memory of ours that another process writes by itself, once, and then says so: Path::expect(). Keep it until it has been told of, or called off.
-struct Arrival {
+/// Memory of ours that another process writes by itself, once, and then says so: Path::post_rdma_target(). Keep it until it has been told of, or called off.
+struct RdmaTarget {
     /// From inside poll(). `written`: all of it is there. Else the way by which that could have been is over, and it won't be.
-    void (*then)(Arrival& self, bool written) = nullptr;
+    void (*then)(RdmaTarget& self, bool written) = nullptr;
     void* place = nullptr;  ///< the transport's; null: nothing is expected
 };
 
 /// How a write is told to who expects it.
-enum class Told : uint8_t {
-    behind,  ///< by a word of its own, chained behind the write
-    with,    ///< by the write itself: one piece of work less for the device
+enum class WriteNotice : uint8_t {
+    separate_send,   ///< by a word of its own, chained behind the write
+    write_with_imm,  ///< by the write itself: one piece of work less for the device
 };
 
 /// Memory as others name it, once its owner has told them (an rkey, elsewhere). Opaque but to the transport.
@@ -121,7 +121,7 @@ class Path {
     virtual uint64_t silent_since() const { return 0; }
     /// The process lives, says somebody who can know; where it is stands in its segment. It `looks`: it does not compute, so it should
     /// have answered.
-    virtual void vouch(bool looks) { (void)looks; }
+    virtual void confirm_alive(bool looks) { (void)looks; }
 
     // Streams, if traits.can has kStreams: what is long, from the sender's memory into the receiver's.
     /// Whether a connection of the path has the stream and goes on with it, or takes it now. What one can't carry is stranded
@@ -135,7 +135,7 @@ class Path {
     // Memory that the other process reaches by itself, where a connection can do that (traits.can then says nothing of it).
     /// Lets the other process read and write it by Transport::put and get, and update it, once it has been told the region. The memory
     /// `stays` where it is until take_back(); else that is cheap for memory that was lent before. Null: not now.
-    virtual void* lend(const void* memory, uint64_t bytes, bool stays, Region& region) {
+    virtual void* register_memory(const void* memory, uint64_t bytes, bool stays, Region& region) {
         return (void)memory, (void)bytes, (void)stays, (void)region, nullptr;
     }
     /// Whether that may be: a connection is open whose device reaches memory.
@@ -146,13 +146,13 @@ class Path {
 
     /// Lets the other process write the memory by Transport::write(), once it has been told the region and `word`, which differs from those of others
     /// that are expected of it. False: not now.
-    virtual bool expect(void* memory, uint64_t bytes, uint32_t word, Arrival& arrival, Region& region) {
+    virtual bool post_rdma_target(void* memory, uint64_t bytes, uint32_t word, RdmaTarget& arrival, Region& region) {
         return (void)memory, (void)bytes, (void)word, (void)arrival, (void)region, false;
     }
 
     /// A plan expects so many messages with the process, both ways, in the phase that goes on; 0: it does not name it. What decides who gets what a
     /// transport has few of besides places for connections.
-    virtual void foresee(uint32_t messages) { (void)messages; }
+    virtual void set_expected_traffic(uint32_t messages) { (void)messages; }
 
     /// A packet of a kind that belongs to the transport: it was sent with Sink::send().
     virtual void take(const Packet& packet) { (void)packet; }
@@ -168,7 +168,7 @@ class Connector {
     /// Whether so many messages of so many bytes in all go faster on a connection than on the base path.
     virtual bool speeds_up(uint64_t messages, uint64_t bytes) const { return (void)messages, (void)bytes, true; }
     virtual bool has_place() = 0;
-    virtual void take_place(Path& path) = 0;
+    virtual void acquire_slot(Path& path) = 0;
     /// What a packet `open` or `accept` tells the other side so that it may send to us, at most kOffer bytes; gives its length.
     static constexpr uint32_t kOffer = 32;
     virtual uint32_t describe(Path& path, packet::Kind kind, std::byte* offer) = 0;
@@ -179,7 +179,7 @@ class Connector {
     /// The last word on the connection; packets take the base path from now on.
     virtual void finish(Path& path) = 0;
     /// All of it is over, whatever its state.
-    virtual void give_place(Path& path) = 0;
+    virtual void release_slot(Path& path) = 0;
     /// The peer has answered that the connection asked for can't be opened, for another reason than that it has no place. give_place()
     /// follows.
     virtual void failed_there(Path&) {}
@@ -190,7 +190,7 @@ class Connector {
     ~Connector() = default;
 };
 
-enum class News : uint8_t {
+enum class ConnectionEvent : uint8_t {
     ready,      ///< the connection carries
     ended,      ///< the other side has finished: everything sent on it was delivered
     broken,     ///< it did not open, or died
@@ -198,7 +198,7 @@ enum class News : uint8_t {
 };
 
 /// Somebody who sends to us without having been met.
-struct Caller {
+struct UnknownSender {
     job::JobAddress job;
     uint32_t rank;
 };
@@ -209,14 +209,14 @@ class Sink {
   public:
     virtual void deliver(void* user, const Packet& packet) = 0;
     /// Gives the path to use: one that there is already, or made with attach(). Null: the packet is dropped, or if `later` was set kept and asked about again.
-    virtual Path* meet(const Caller& caller, bool& later) = 0;
+    virtual Path* on_unknown_sender(const UnknownSender& caller, bool& later) = 0;
     /// This host's segment of a job that somebody says to be of, for as long as the call's poll. Null: it is not known, or not yet, and is
     /// asked for.
     virtual const job::JobSegment* find_segment(job::JobId) { return nullptr; }
     /// Nothing comes by this path any more, and what was sent may be lost; failure_text() says why. It is closed already.
     virtual void failed(void* user) = 0;
     /// Of a connection.
-    virtual void connection(void* user, News news) = 0;
+    virtual void connection(void* user, ConnectionEvent news) = 0;
     /// It is not known where the process is: vouch(), once that is in its segment.
     virtual void locate(void* user) = 0;
     /// Has a small packet of the transport's own sent, as soon as there is room.
@@ -224,10 +224,10 @@ class Sink {
 
     /// Where bytes [done, done + bytes) of a stream's piece go: memory for all of them, or nullptr to get them by unpack(). Asked
     /// before each read, so a receive that has completed meanwhile says nullptr and ignores unpack().
-    virtual std::byte* target(void* user, const Piece& piece, uint64_t done, uint64_t bytes) = 0;
-    virtual void unpack(void* user, const Piece& piece, uint64_t done, const std::byte* data, uint64_t bytes) = 0;
+    virtual std::byte* target(void* user, const StreamFragment& piece, uint64_t done, uint64_t bytes) = 0;
+    virtual void unpack(void* user, const StreamFragment& piece, uint64_t done, const std::byte* data, uint64_t bytes) = 0;
     /// All bytes of the piece are where they belong. It may be one that has come before: count with Coverage.
-    virtual void piece(void* user, const Piece& piece) = 0;
+    virtual void piece(void* user, const StreamFragment& piece) = 0;
     /// Something has come for this process itself, perhaps while another of its threads sleeps.
     virtual void wake() = 0;
 
@@ -258,13 +258,13 @@ struct GroupName {
 };
 
 /// Whom a group's datagrams are told, from inside poll() only; he may send, and must neither join nor leave.
-class Audience {
+class DatagramHandler {
   public:
     /// One that a member has sent; valid during the call. It may come twice, late, or not at all, and the sender's own may come back.
     virtual void datagram(const std::byte* data, uint32_t bytes) = 0;
 
   protected:
-    ~Audience() = default;
+    ~DatagramHandler() = default;
 };
 
 /// This process's membership in a group; its end is that of the membership.
@@ -281,7 +281,7 @@ class Group {
     /// Until then datagrams may wait for others, which the kernel takes in one call.
     virtual void flush() {}
     /// A member hears nothing of what is sent: another rail, if there is one.
-    virtual void unheard() {}
+    virtual void report_unreachable() {}
 };
 
 class Transport {
@@ -330,16 +330,16 @@ class Transport {
     /// This process will not poll for long, or never again: what was held back goes out.
     virtual void flush() {}
     /// It waits for acknowledgements alone now: what peers hold back is asked for.
-    virtual void hasten() {}
+    virtual void request_acks() {}
 
-    /// Ends what Path::lend() began, also if the path is gone. `at_once`: nobody reaches it any more, even if an access is under way, which
+    /// Ends what Path::register_memory() began, also if the path is gone. `at_once`: nobody reaches it any more, even if an access is under way, which
     /// then fails. Else none is.
-    virtual void take_back(void* loan, bool at_once) { (void)loan, (void)at_once; }
-    /// Ends what Path::expect() began; it is told nothing. `at_once`: the other process may be writing, and does not from now on. Else it is known not to.
-    virtual void call_off(Arrival& arrival, bool at_once) { (void)arrival, (void)at_once; }
-    /// Writes memory that the other process expects (Path::expect), all of it, and tells it so. MPI_ERR_OTHER with failure_text(): nothing has
+    virtual void deregister(void* loan, bool at_once) { (void)loan, (void)at_once; }
+    /// Ends what Path::post_rdma_target() began; it is told nothing. `at_once`: the other process may be writing, and does not from now on. Else it is known not to.
+    virtual void cancel_rdma_target(RdmaTarget& arrival, bool at_once) { (void)arrival, (void)at_once; }
+    /// Writes memory that the other process expects (Path::post_rdma_target), all of it, and tells it so. MPI_ERR_OTHER with failure_text(): nothing has
     /// happened, and won't.
-    virtual int write(Path& to, const Region& region, const void* from, uint64_t bytes, uint32_t word, Told told,
+    virtual int write(Path& to, const Region& region, const void* from, uint64_t bytes, uint32_t word, WriteNotice told,
                       Completion& done);
 
     // Registered memory, if traits.can has kRegions, or where Path::reaches() says so. There is no order between operations, nor between them and packets, but
@@ -356,7 +356,7 @@ class Transport {
     // Groups, if traits.can has kGroups.
     /// Makes this process a member of the group of that name: from some moment on it is told what the others send. Asks nobody, and
     /// so nobody says when. An MPI error class with failure_text(): the network does not have groups, or no more of them.
-    virtual int join(const GroupName& name, Audience& audience, std::unique_ptr<Group>& out);
+    virtual int join(const GroupName& name, DatagramHandler& audience, std::unique_ptr<Group>& out);
     /// The longest datagram to a group, bytes.
     virtual uint32_t group_payload() const { return 0; }
 

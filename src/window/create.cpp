@@ -29,9 +29,9 @@ namespace starling::window {
 
 namespace {
 
-STARLING_STATE Immortal<Pool<Window>> pool_storage;
+STARLING_STATE NoDestroy<Pool<Window>> pool_storage;
 constinit auto& pool = pool_storage.value;
-STARLING_STATE Immortal<std::vector<Window*>> windows_storage;
+STARLING_STATE NoDestroy<std::vector<Window*>> windows_storage;
 constinit auto& all_windows = windows_storage.value;
 
 constexpr uint64_t kPage = 4096;
@@ -39,19 +39,19 @@ constexpr uint64_t kPage = 4096;
 uint64_t to_pages(uint64_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
 
 /// Every process tells all others what it has.
-int exchange(comm::Comm& comm, const Claim& mine, std::vector<Claim>& claims) {
+int exchange(comm::Comm& comm, const WindowInfo& mine, std::vector<WindowInfo>& claims) {
     claims.resize(static_cast<size_t>(comm.size));
-    const collective::Blocks blocks(claims.data(), sizeof(Claim), collective::byte_type());
+    const collective::Blocks blocks(claims.data(), sizeof(WindowInfo), collective::byte_type());
     collective::CommCall call(comm, true);
-    return collective::run(call, collective::allgather(call, &mine, sizeof(Claim), collective::byte_type(), blocks));
+    return collective::run(call, collective::allgather(call, &mine, sizeof(WindowInfo), collective::byte_type(), blocks));
 }
 
-void give_up_stage(comm::Comm& comm, const std::vector<Claim>& claims) {
+void give_up_stage(comm::Comm& comm, const std::vector<WindowInfo>& claims) {
     if (claims[0].stage != collective::kNoArea) collective::stage_of(comm).give_up_next(claims[0].stage);
 }
 
 /// What the members' claims come to together.
-int check(const std::vector<Claim>& claims, int flavor) {
+int check(const std::vector<WindowInfo>& claims, int flavor) {
     for (size_t rank = 0; rank < claims.size(); ++rank) {
         const int error = claims[rank].error;
         if (error == MPI_ERR_NO_MEM) return fail(error, "rank %zu has no memory for its part of the window", rank);
@@ -88,11 +88,11 @@ void find_neighbours(Window& window, const comm::Group& group) {
     }
 }
 
-uint64_t board_bytes(const Window& window) { return Board::bytes(static_cast<uint32_t>(window.neighbours.size())); }
+uint64_t board_bytes(const Window& window) { return LockTable::bytes(static_cast<uint32_t>(window.neighbours.size())); }
 
 bool make_board(Window& window) {
     if (window.my_place != 0) return true;
-    window.board_memory = static_cast<std::byte*>(rma::allocate(board_bytes(window), alignof(rma::Mark)));
+    window.board_memory = static_cast<std::byte*>(rma::allocate(board_bytes(window), alignof(rma::UpdateMark)));
     if (window.board_memory) std::memset(window.board_memory, 0, board_bytes(window));
     return window.board_memory != nullptr;
 }
@@ -109,24 +109,24 @@ int not_mapped(const link::Process& maker, int rank, const char* what) {
 }
 
 /// The first process of a host has made it.
-int open_board(Window& window, const comm::Group& group, const std::vector<Claim>& claims) {
+int open_board(Window& window, const comm::Group& group, const std::vector<WindowInfo>& claims) {
     const int maker = window.neighbours[0];
     std::byte* memory = window.board_memory;
     if (!memory)
         if (link::Peer* peer = group.at(maker).job->peer(group.at(maker).rank))
             memory = peer->near.exchanged(claims[static_cast<size_t>(maker)].board, board_bytes(window));
     if (!memory) return not_mapped(group.at(maker), maker, "the board of the window's locks");
-    window.board = Board(memory, static_cast<uint32_t>(window.neighbours.size()));
+    window.board = LockTable(memory, static_cast<uint32_t>(window.neighbours.size()));
     window.desk.open(window.board, static_cast<uint32_t>(window.my_place));
     return MPI_SUCCESS;
 }
 
 /// Where each one's part of a shared window begins, and how long it is in all. False: that is more than there are addresses.
-bool lay_out(Window& window, const std::vector<Claim>& claims, bool apart, uint64_t& all, uint64_t& alignment) {
+bool lay_out(Window& window, const std::vector<WindowInfo>& claims, bool apart, uint64_t& all, uint64_t& alignment) {
     constexpr uint64_t kMost = uint64_t{1} << 62;  // all sums below stay under it, so no part begins where another lies
     all = 0;
     alignment = kPage;
-    for (const Claim& claim : claims) {
+    for (const WindowInfo& claim : claims) {
         const uint64_t own = std::max(kPage, claim.alignment);
         if (static_cast<uint64_t>(claim.bytes) > kMost || own > kMost) return false;
         if (apart) all = (all + own - 1) / own * own;
@@ -141,7 +141,7 @@ bool lay_out(Window& window, const std::vector<Claim>& claims, bool apart, uint6
 
 /// All memory of a shared window, one part after the other; the first process makes it. Needs no memory of this process's own before the
 /// last step in which it meets the others.
-int share(Window& window, comm::Comm& comm, const std::vector<Claim>& claims, bool apart) {
+int share(Window& window, comm::Comm& comm, const std::vector<WindowInfo>& claims, bool apart) {
     if (static_cast<int>(window.neighbours.size()) != comm.size)
         return fail(MPI_ERR_RMA_SHARED,
                     "the communicator has processes on other hosts: MPI_Comm_split_type makes one that has not");
@@ -183,7 +183,7 @@ void expose(Window& window) {
 }
 
 /// Lets accesses of a neighbour go without it where its memory can be mapped.
-void map(Window& window, Remote& remote, const Claim& claim) {
+void map(Window& window, Remote& remote, const WindowInfo& claim) {
     rma::Target& target = remote.target;
     const auto place = static_cast<uint32_t>(window.my_place);
     if (remote.rank != window.rank()) rma::watch(target, window.comm->local_group().at(remote.rank));
@@ -214,21 +214,21 @@ void map(Window& window, Remote& remote, const Claim& claim) {
 namespace {
 
 /// Of a process that can't take part: that the others don't wait for it. Gives its error.
-int refuse(comm::Comm& comm, const Wanted& wanted) {
+int refuse(comm::Comm& comm, const CreateParams& wanted) {
     const std::string why(failure_text());
-    Claim mine{};
+    WindowInfo mine{};
     mine.context = comm::kNoContext;
     mine.flavor = wanted.flavor;
     mine.error = wanted.error;
     mine.stage = collective::kNoArea;
-    std::vector<Claim> claims;
+    std::vector<WindowInfo> claims;
     if (exchange(comm, mine, claims) == MPI_SUCCESS) give_up_stage(comm, claims);
     collective::agree(comm, wanted.error, "window");  // as all others, who have heard of it
     return fail(wanted.error, "%s", why.c_str());
 }
 
 /// What a process has to show of its part before the others know of it.
-void fill(Window& window, comm::Comm& comm, const Wanted& wanted, Claim& mine) {
+void fill(Window& window, comm::Comm& comm, const CreateParams& wanted, WindowInfo& mine) {
     window.flavor = wanted.flavor;
     window.bytes = wanted.bytes;
     window.disp_unit = wanted.disp_unit;
@@ -254,7 +254,7 @@ void fill(Window& window, comm::Comm& comm, const Wanted& wanted, Claim& mine) {
 }
 
 /// The window with all that. Null if there is no memory for the window itself.
-Window* begin(comm::Comm& comm, const Wanted& wanted, Claim& mine) {
+Window* begin(comm::Comm& comm, const CreateParams& wanted, WindowInfo& mine) {
     Window* window = nullptr;
     try {
         window = pool.create();
@@ -265,13 +265,13 @@ Window* begin(comm::Comm& comm, const Wanted& wanted, Claim& mine) {
 }
 
 /// What may fail at one process and not at others, once all have told each other what they have. Each of them gets to its end.
-int reach(Window& window, comm::Comm& comm, std::vector<Claim>& claims, bool apart) try {
+int reach(Window& window, comm::Comm& comm, std::vector<WindowInfo>& claims, bool apart) try {
     delay_at("before a window is agreed on");
     const int error = open_board(window, comm.local_group(), claims);
     const int error_of_memory = window.flavor == MPI_WIN_FLAVOR_SHARED ? share(window, comm, claims, apart) : MPI_SUCCESS;
     if (error || error_of_memory) return error ? error : error_of_memory;
     window.comm = comm::make_intracomm(claims[0].context, comm.local_group().retain(), comm.rank, comm::errors_return());
-    for (Claim& claim : claims) claim.key.secret = claims[0].key.secret;
+    for (WindowInfo& claim : claims) claim.key.secret = claims[0].key.secret;
     window.kept.keep(claims, window.neighbours);
     window.remotes.resize(static_cast<size_t>(comm.size));
     if (all_windows.size() == all_windows.capacity()) all_windows.reserve(2 * all_windows.size() + 8);
@@ -280,16 +280,16 @@ int reach(Window& window, comm::Comm& comm, std::vector<Claim>& claims, bool apa
 
 }  // namespace
 
-int make(comm::Comm& comm, const Wanted& wanted, Window*& made) {
+int make(comm::Comm& comm, const CreateParams& wanted, Window*& made) {
     if (wanted.error) return refuse(comm, wanted);
     listen_for_locks();
     const Making making;
-    Claim mine{};
+    WindowInfo mine{};
     mine.context = comm::kNoContext;
     mine.stage = collective::kNoArea;
     Window* const window = begin(comm, wanted, mine);
     if (!window) return refuse(comm, {.flavor = wanted.flavor, .error = fail(MPI_ERR_NO_MEM, "no memory for a window")});
-    std::vector<Claim> claims;
+    std::vector<WindowInfo> claims;
     int error = exchange(comm, mine, claims);
     const bool told = !error;
     if (!error) error = check(claims, wanted.flavor);

@@ -132,10 +132,10 @@ int begin_access(Window& window, Remote& remote) {
             window.fence_used = true;
             return MPI_SUCCESS;
         case Epoch::lock_all:
-            if (remote.held != Held::no) return MPI_SUCCESS;
-            return take_lock(window, remote, window.unchecked ? Held::unchecked : Held::shared);
+            if (remote.held != LockHeld::no) return MPI_SUCCESS;
+            return take_lock(window, remote, window.unchecked ? LockHeld::unchecked : LockHeld::shared);
         case Epoch::locks:
-            if (remote.held != Held::no) return MPI_SUCCESS;
+            if (remote.held != LockHeld::no) return MPI_SUCCESS;
             return fail(MPI_ERR_RMA_SYNC, "rank %d of the window is not locked", remote.rank);
         case Epoch::started:
             if (remote.in_group) return MPI_SUCCESS;
@@ -221,12 +221,12 @@ int wait(Window& window, bool* flag) {
     return first ? first : posted;
 }
 
-int lock(Window& window, Held kind, int rank, int assertion) {
+int lock(Window& window, LockHeld kind, int rank, int assertion) {
     if (window.epoch != Epoch::locks && !is_free(window)) return not_now(window);
     Remote& target = remote(window, rank);
-    if (target.held != Held::no || target.asking)
+    if (target.held != LockHeld::no || target.asking)
         return fail(MPI_ERR_RMA_SYNC, "rank %d of the window is locked already", rank);
-    if (const int error = take_lock(window, target, assertion & MPI_MODE_NOCHECK ? Held::unchecked : kind)) return error;
+    if (const int error = take_lock(window, target, assertion & MPI_MODE_NOCHECK ? LockHeld::unchecked : kind)) return error;
     window.epoch = Epoch::locks;
     ++window.locked;
     return MPI_SUCCESS;
@@ -234,7 +234,7 @@ int lock(Window& window, Held kind, int rank, int assertion) {
 
 int unlock(Window& window, int rank) {
     Remote& target = remote(window, rank);
-    if (window.epoch != Epoch::locks || target.held == Held::no)
+    if (window.epoch != Epoch::locks || target.held == LockHeld::no)
         return fail(MPI_ERR_RMA_SYNC, "rank %d of the window is not locked by MPI_Win_lock", rank);
     const int error = flush_one(target);
     std::atomic_thread_fence(std::memory_order_seq_cst);
@@ -263,7 +263,7 @@ int unlock_all(Window& window) {
 
 int flush(Window& window, int rank) {
     Remote& target = remote(window, rank);
-    const bool locked = window.epoch == Epoch::lock_all || (window.epoch == Epoch::locks && target.held != Held::no);
+    const bool locked = window.epoch == Epoch::lock_all || (window.epoch == Epoch::locks && target.held != LockHeld::no);
     if (!locked) return fail(MPI_ERR_RMA_SYNC, "rank %d of the window is not locked", rank);
     return flush_one(target);
 }

@@ -15,7 +15,7 @@ int complete(Window& window);
 int post(Window& window, const comm::Group& group, int assertion);
 /// MPI_Win_wait; with `flag` MPI_Win_test.
 int wait(Window& window, bool* flag);
-int lock(Window& window, Held kind, int rank, int assertion);
+int lock(Window& window, LockHeld kind, int rank, int assertion);
 int unlock(Window& window, int rank);
 int lock_all(Window& window, int assertion);
 int unlock_all(Window& window);

@@ -40,14 +40,14 @@ struct LockMessage {
 static_assert(sizeof(LockMessage) <= link::Control::kMost);
 
 /// An ask for a window that is not made here yet. Its sender's job is held, so that it is there when the window is.
-struct Early {
+struct OutOfOrderLockMessage {
     link::JobHold hold;
     link::Process process;
     LockMessage message;
 };
 /// So many of one process are kept; it asks again for more. Who lies can't fill the memory.
 constexpr ptrdiff_t kMostEarly = 8;
-STARLING_STATE Immortal<std::vector<std::unique_ptr<Early>>> early_storage;
+STARLING_STATE NoDestroy<std::vector<std::unique_ptr<OutOfOrderLockMessage>>> early_storage;
 constinit auto& early = early_storage.value;
 STARLING_STATE uint32_t making = 0;  ///< creations of windows under way, one per thread
 
@@ -99,12 +99,12 @@ bool await_ring(Window& window) {
 }
 
 bool serve_pending(Window& window) {
-    Desk& desk = window.desk;
+    RemoteLockServer& desk = window.desk;
     bool gave_back = false;
     bool any = desk.drop([&window](int rank) { return has_died(window, rank); }, gave_back);
     if (gave_back) ring_waiters(window, place(window));
     do {
-        Desk::Claimant served{};
+        RemoteLockServer::Claimant served{};
         const uint64_t now = desk.has_pending() ? now_ns() : 0;
         while (desk.serve(served, now) ||
                (desk.has_pending() && bury_neighbours(window, place(window)) && desk.serve(served, now))) {
@@ -170,7 +170,7 @@ void keep_early(link::Peer& peer, const LockMessage& message) {
     std::erase_if(early, [](const auto& e) { return has_died(e->process); });
     const auto same = std::count_if(early.begin(), early.end(), [&](const auto& e) { return e->process == process; });
     if (same < kMostEarly) {
-        early.push_back(std::make_unique<Early>(link::JobHold(process.job), process, message));
+        early.push_back(std::make_unique<OutOfOrderLockMessage>(link::JobHold(process.job), process, message));
         return;
     }
     answer(peer, message, What::later);
@@ -204,19 +204,19 @@ constexpr progress::WaitSite kForAnother{};    // thread of this process, which 
 constexpr progress::WaitSite kForGivenBack{};  // at the end of a window
 
 /// For a lock of `target`, as an argument of the wait.
-struct Wanted {
+struct LockWait {
     const Window& window;
     const Remote& target;
 };
 
 /// Who has it is written on the board, if it is one of this host; else it may be any of the others.
-void tell_lock(const void* argument, progress::Teller& teller) {
-    const auto& [window, target] = *static_cast<const Wanted*>(argument);
-    Account::Operation lock{};
-    lock.kind = Account::Kind::lock;
+void tell_lock(const void* argument, progress::WaitReporter& teller) {
+    const auto& [window, target] = *static_cast<const LockWait*>(argument);
+    WaitReportPage::Operation lock{};
+    lock.kind = WaitReportPage::Kind::lock;
     lock.context = window.comm->context();
     const int holder = target.local >= 0 ? window.board.holder(static_cast<uint32_t>(target.local)) : -1;
-    lock.rank = Account::kAnyRank;
+    lock.rank = WaitReportPage::kAnyRank;
     if (holder >= 0 && window.neighbours[static_cast<size_t>(holder)] != window.comm->rank) {
         lock.rank = window.neighbours[static_cast<size_t>(holder)];
         const link::Process process = window.comm->local_group().at(lock.rank);
@@ -228,7 +228,7 @@ void tell_lock(const void* argument, progress::Teller& teller) {
 constexpr progress::WaitSite kForLock{nullptr, progress::Expected::soon, tell_lock};
 
 template <class F>
-struct Until : Wanted {
+struct Until : LockWait {
     F condition;
     bool operator()() { return condition(); }
 };
@@ -239,11 +239,11 @@ void wait_for_lock(const Window& window, const Remote& target, F condition) {
     progress::wait_until([](void* u) { return (*static_cast<Until<F>*>(u))(); }, &until, kForLock);
 }
 
-int take_from_afar(Window& window, Remote& remote, Held kind) {
+int take_from_afar(Window& window, Remote& remote, LockHeld kind) {
     ++counters.locks_waited;
     link::Peer& peer = *remote.target.peer;
     remote.granted = remote.refused = false;
-    remote.asks_exclusive = kind == Held::exclusive;
+    remote.asks_exclusive = kind == LockHeld::exclusive;
     ++remote.asked;
     ask_from_afar(window, remote);
     wait_for_lock(window, remote, [&] { return remote.granted || remote.refused || link::has_finalized(peer); });
@@ -255,8 +255,8 @@ void serve_others_now(Window& window) {
     if (window.desk.has_pending()) serve_pending(window);
 }
 
-void release_on_board(Window& window, uint32_t target, Held held) {
-    if (held == Held::exclusive)
+void release_on_board(Window& window, uint32_t target, LockHeld held) {
+    if (held == LockHeld::exclusive)
         window.board.release_exclusive(target);
     else
         window.board.release_shared(place(window), target);
@@ -265,16 +265,16 @@ void release_on_board(Window& window, uint32_t target, Held held) {
     if (target == place(window)) serve_others_now(window);
 }
 
-int take_on_board(Window& window, Remote& remote, Held kind) {
+int take_on_board(Window& window, Remote& remote, LockHeld kind) {
     const uint32_t me = place(window), target = static_cast<uint32_t>(remote.local);
     const auto had = [&] {
-        return kind == Held::exclusive ? window.board.try_exclusive(Board::holder_here(me), target)
-                                       : window.board.try_shared(me, target);
+        return kind == LockHeld::exclusive ? window.board.try_exclusive(LockTable::holder_here(me), target)
+                                           : window.board.try_shared(me, target);
     };
     if (had()) return MPI_SUCCESS;
     ++counters.locks_waited;
     // Threads that wait for several targets at once are rung for all of them.
-    window.board.begin_wait(me, window.waiters++ == 0 ? target : Board::kEveryTarget);
+    window.board.begin_wait(me, window.waiters++ == 0 ? target : LockTable::kEveryTarget);
     bool taken = false;
     wait_for_lock(window, remote, [&] {
         taken = had() || (bury_neighbours(window, target) && had());
@@ -287,10 +287,10 @@ int take_on_board(Window& window, Remote& remote, Held kind) {
     return gone(remote);
 }
 
-int take_unless_held(Window& window, Remote& remote, Held kind) {
+int take_unless_held(Window& window, Remote& remote, LockHeld kind) {
     // Another thread may be at it: two have one lock of a target, by MPI_Win_lock_all.
     if (remote.asking) progress::wait_until([&] { return !remote.asking; }, kForAnother);
-    if (remote.held != Held::no) return MPI_SUCCESS;
+    if (remote.held != LockHeld::no) return MPI_SUCCESS;
     remote.asking = true;
     const int error = remote.local >= 0 ? take_on_board(window, remote, kind) : take_from_afar(window, remote, kind);
     if (!error) remote.held = kind;
@@ -303,19 +303,19 @@ int take_unless_held(Window& window, Remote& remote, Held kind) {
 
 }  // namespace
 
-int take_lock(Window& window, Remote& remote, Held kind) {
+int take_lock(Window& window, Remote& remote, LockHeld kind) {
     if (!remote.target.peer) return MPI_ERR_PROC_ABORTED;
     if (remote.target.peer->dead) return gone(remote);
     const bool had = window.on_board && remote.local >= 0;
-    if (kind != Held::unchecked && !had) return take_unless_held(window, remote, kind);
+    if (kind != LockHeld::unchecked && !had) return take_unless_held(window, remote, kind);
     remote.held = kind;
     return MPI_SUCCESS;
 }
 
 void give_back(Window& window, Remote& remote) {
-    const Held held = remote.held;
-    remote.held = Held::no;
-    if (held == Held::unchecked || held == Held::no) return;
+    const LockHeld held = remote.held;
+    remote.held = LockHeld::no;
+    if (held == LockHeld::unchecked || held == LockHeld::no) return;
     if (remote.local < 0) return tell(window, *remote.target.peer, What::give_back, remote.asked);
     release_on_board(window, static_cast<uint32_t>(remote.local), held);
 }
@@ -324,10 +324,10 @@ void take_all_on_board(Window& window) {
     for (uint32_t target = 0; target < window.neighbours.size(); ++target) {
         const int rank = window.neighbours[target];
         if (!window.board.try_shared(place(window), target)) {
-            take_lock(window, remote(window, rank), Held::shared);
+            take_lock(window, remote(window, rank), LockHeld::shared);
         } else {
             ++counters.locks;
-            if (Remote* met = window.remotes.find(rank)) met->held = Held::shared;
+            if (Remote* met = window.remotes.find(rank)) met->held = LockHeld::shared;
         }
     }
     window.on_board = true;
@@ -338,7 +338,7 @@ void give_all_back(Window& window) {
         if (remote->local < 0 || !window.on_board)
             give_back(window, *remote);
         else
-            remote->held = Held::no;
+            remote->held = LockHeld::no;
     if (!window.on_board) return;
     window.board.release_all_shared(place(window), [&window](uint32_t who) { ring_neighbour(window, who); });
     window.on_board = false;
@@ -365,7 +365,7 @@ bool leave_board(Window& window, bool all_have_come) {
 
 void listen_for_locks() {
     if (link::takes_packets(packet::Kind::window_lock)) return;
-    link::take_packets(packet::Kind::window_lock, on_lock_packet);
+    link::register_handler(packet::Kind::window_lock, on_lock_packet);
     progress::add_poller(poll_locks);
 }
 

@@ -11,7 +11,7 @@ namespace starling::window {
 bool leave_board(Window& window, bool all_have_come);
 
 /// Waits until the lock is had. MPI_ERR_PROC_ABORTED with failure_text() if the target has ended.
-int take_lock(Window& window, Remote& remote, Held kind);
+int take_lock(Window& window, Remote& remote, LockHeld kind);
 /// Gives it back; all accesses are over.
 void give_back(Window& window, Remote& remote);
 

@@ -2,19 +2,19 @@
 
 namespace starling::window {
 
-size_t Board::bytes(uint32_t processes) {
+size_t LockTable::bytes(uint32_t processes) {
     const size_t n = processes;
-    return n * (sizeof(Slot) + sizeof(rma::Mark)) + n * sizeof(std::atomic<uint32_t>) + n * n;
+    return n * (sizeof(Slot) + sizeof(rma::UpdateMark)) + n * sizeof(std::atomic<uint32_t>) + n * n;
 }
 
-Board::Board(void* memory, uint32_t processes)
+LockTable::LockTable(void* memory, uint32_t processes)
     : processes_(processes),
       slots_(static_cast<Slot*>(memory)),
-      updating_(reinterpret_cast<rma::Mark*>(slots_ + processes)),
+      updating_(reinterpret_cast<rma::UpdateMark*>(slots_ + processes)),
       waits_(reinterpret_cast<std::atomic<uint32_t>*>(updating_ + processes)),
       marks_(reinterpret_cast<std::atomic<uint8_t>*>(waits_ + processes)) {}
 
-bool Board::try_shared(uint32_t who, uint32_t target) {
+bool LockTable::try_shared(uint32_t who, uint32_t target) {
     Slot& slot = slots_[target];
     if (slot.exclusive.load(std::memory_order_relaxed) != 0) return false;
     mark(who, target).store(1);
@@ -23,7 +23,7 @@ bool Board::try_shared(uint32_t who, uint32_t target) {
     return false;
 }
 
-bool Board::try_shared_for_another(uint32_t target, bool past_waiting) {
+bool LockTable::try_shared_for_another(uint32_t target, bool past_waiting) {
     Slot& slot = slots_[target];
     const uint32_t keeps_out = past_waiting ? kHad : ~uint32_t{0};
     if (slot.exclusive.load(std::memory_order_relaxed) & keeps_out) return false;
@@ -33,14 +33,14 @@ bool Board::try_shared_for_another(uint32_t target, bool past_waiting) {
     return false;
 }
 
-bool Board::any_shared(uint32_t target) const {
+bool LockTable::any_shared(uint32_t target) const {
     if (slots_[target].others.load() != 0) return true;
     for (uint32_t who = 0; who < processes_; ++who)
         if (marks_[target * processes_ + who].load() != 0) return true;
     return false;
 }
 
-bool Board::try_exclusive(uint32_t holder, uint32_t target) {
+bool LockTable::try_exclusive(uint32_t holder, uint32_t target) {
     Slot& slot = slots_[target];
     uint32_t now = 0;
     if (!slot.exclusive.compare_exchange_strong(now, holder) && now != holder) return now == (holder | kHad);
@@ -52,18 +52,18 @@ bool Board::try_exclusive(uint32_t holder, uint32_t target) {
     return false;
 }
 
-void Board::release_shared(uint32_t who, uint32_t target) { mark(who, target).store(0, std::memory_order_release); }
+void LockTable::release_shared(uint32_t who, uint32_t target) { mark(who, target).store(0, std::memory_order_release); }
 
-void Board::release_exclusive(uint32_t target) { slots_[target].exclusive.store(0, std::memory_order_release); }
+void LockTable::release_exclusive(uint32_t target) { slots_[target].exclusive.store(0, std::memory_order_release); }
 
-void Board::withdraw_exclusive(uint32_t holder, uint32_t target) {
+void LockTable::withdraw_exclusive(uint32_t holder, uint32_t target) {
     uint32_t had = holder | kHad;
     if (!slots_[target].exclusive.compare_exchange_strong(holder, 0)) slots_[target].exclusive.compare_exchange_strong(had, 0);
 }
 
-void Board::release_shared_for_another(uint32_t target) { slots_[target].others.fetch_sub(1, std::memory_order_release); }
+void LockTable::release_shared_for_another(uint32_t target) { slots_[target].others.fetch_sub(1, std::memory_order_release); }
 
-int Board::holder(uint32_t target) const {
+int LockTable::holder(uint32_t target) const {
     const uint32_t exclusive = slots_[target].exclusive.load(std::memory_order_relaxed) & ~kHad;
     if (exclusive != 0 && exclusive <= processes_) return static_cast<int>(exclusive - 1);
     for (uint32_t who = 0; who < processes_; ++who)
@@ -71,7 +71,7 @@ int Board::holder(uint32_t target) const {
     return -1;
 }
 
-void Board::bury(uint32_t dead) {
+void LockTable::bury(uint32_t dead) {
     for (uint32_t target = 0; target < processes_; ++target) {
         mark(dead, target).store(0);
         withdraw_exclusive(holder_here(dead), target);
@@ -79,7 +79,7 @@ void Board::bury(uint32_t dead) {
     end_wait(dead);
 }
 
-rma::Exclusion Board::exclusion(uint32_t me, uint32_t target) const {
+rma::UpdateLock LockTable::exclusion(uint32_t me, uint32_t target) const {
     return {slots_[target].guard, updating_, processes_, me, target};
 }
 

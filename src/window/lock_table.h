@@ -18,7 +18,7 @@
 
 namespace starling::window {
 
-class Board {
+class LockTable {
   public:
     /// Holders of exclusive locks: processes of the host, and those of others, for whom the target takes them.
     static constexpr uint32_t holder_here(uint32_t place) { return place + 1; }
@@ -26,8 +26,8 @@ class Board {
 
     static size_t bytes(uint32_t processes);
     /// `memory` is all 0 at first, and outlives the board. Processes of the host count from 0.
-    Board() = default;
-    Board(void* memory, uint32_t processes);
+    LockTable() = default;
+    LockTable(void* memory, uint32_t processes);
 
     /// Each gives whether the lock is had now, by this call or one before; if not, ask again.
     bool try_shared(uint32_t who, uint32_t target);
@@ -91,7 +91,7 @@ class Board {
     }
 
     /// How this process, at the place `me`, keeps its updates of the target's memory apart from others'. It takes part with the first call.
-    rma::Exclusion exclusion(uint32_t me, uint32_t target) const;
+    rma::UpdateLock exclusion(uint32_t me, uint32_t target) const;
 
   private:
     struct alignas(64) Slot {
@@ -107,7 +107,7 @@ class Board {
 
     uint32_t processes_ = 0;
     Slot* slots_ = nullptr;
-    rma::Mark* updating_ = nullptr;
+    rma::UpdateMark* updating_ = nullptr;
     std::atomic<uint32_t>* waits_ = nullptr;
     std::atomic<uint8_t>* marks_ = nullptr;
 };

@@ -36,7 +36,7 @@ inline uint64_t block_bytes(MPI_Datatype handle, MPI_Count count) {
 inline bool find_near(Window& window, int rank, MPI_Aint disp, uint64_t bytes, NearBlock& block) {
     if (static_cast<size_t>(rank) >= window.remotes.size()) return false;
     Remote* const to = window.remotes.find(rank);
-    if (!to || !to->near || (to->held == Held::no && window.epoch != Epoch::fence)) return false;
+    if (!to || !to->near || (to->held == LockHeld::no && window.epoch != Epoch::fence)) return false;
     int64_t offset;
     if (__builtin_mul_overflow(int64_t{disp}, to->disp_unit, &offset)) return false;
     if (bytes - 1 >= to->bytes || static_cast<uint64_t>(offset) > to->bytes - bytes) return false;
@@ -102,7 +102,7 @@ inline bool swap_near(Window& window, const void* origin, const void* compare, v
 inline bool flush_near(Window& window, int rank) {
     if (static_cast<size_t>(rank) >= window.remotes.size()) return false;
     const Remote* const to = window.remotes.find(rank);
-    if (!to || to->held == Held::no || to->target.open != 0 || to->target.batch || to->target.error) return false;
+    if (!to || to->held == LockHeld::no || to->target.open != 0 || to->target.batch || to->target.error) return false;
     if ((idle_flushes + 1) % kFlushesPerLook == 0) return false;
     ++idle_flushes;
     rma::note_flush();

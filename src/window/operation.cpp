@@ -19,7 +19,7 @@ namespace {
 using datatype::Datatype;
 using What = rma::Operation;
 
-STARLING_STATE Immortal<Pool<rma::Access>> pool_storage;
+STARLING_STATE NoDestroy<Pool<rma::Access>> pool_storage;
 constinit auto& pool = pool_storage.value;
 
 bool is_update(What what) { return what == What::update || what == What::fetch_update; }
@@ -58,7 +58,7 @@ int find_update(const Operation& asked, rma::Update& update) {
 }
 
 /// Where it is in the target's region, as far as that is known here.
-int locate(const Window& window, const Remote& remote, const Operation& asked, rma::There& there) {
+int locate(const Window& window, const Remote& remote, const Operation& asked, rma::RemoteBlock& there) {
     const uint64_t data = datatype::packed_size(*asked.type, asked.count);
     int64_t offset = 0, first = 0;  // of the first byte that is touched
     bool outside = __builtin_mul_overflow(int64_t{asked.disp}, remote.disp_unit, &offset) ||
@@ -75,7 +75,7 @@ int locate(const Window& window, const Remote& remote, const Operation& asked, r
 }
 
 /// Own memory of a dynamic window: nobody else looks whether it is attached.
-int check_attached(const Window& window, const Remote& remote, const rma::There& there) {
+int check_attached(const Window& window, const Remote& remote, const rma::RemoteBlock& there) {
     if (window.flavor != MPI_WIN_FLAVOR_DYNAMIC || !remote.target.mapped || there.bytes() == 0) return MPI_SUCCESS;
     const rma::Region* region = rma::find_region(window.key.id, window.key.secret);
     const uint64_t first = there.offset + static_cast<uint64_t>(datatype::span_offset(*there.type, there.count));
@@ -96,7 +96,7 @@ int check_lengths(const Operation& asked) {
 }
 
 /// The epoch allows it, and it stays within the region.
-int check(Window& window, const Operation& asked, Remote& target, rma::There& there) {
+int check(Window& window, const Operation& asked, Remote& target, rma::RemoteBlock& there) {
     if (!target.target.peer) return MPI_ERR_PROC_ABORTED;
     if (const int error = begin_access(window, target)) return error;
     if (const int error = locate(window, target, asked, there)) return error;
@@ -144,10 +144,10 @@ void release_types(const rma::Access& access) {
 namespace {
 
 /// A block of each side's bytes by one that may do so, checked in one go. False if anything of it is not so.
-bool find_blocks(Window& window, const Remote& to, const Operation& asked, const rma::Local& local, uint64_t& bytes,
+bool find_blocks(Window& window, const Remote& to, const Operation& asked, const rma::LocalBuffer& local, uint64_t& bytes,
                  uint64_t& offset) {
     const Datatype &there = *asked.type, &here = *local.type;
-    if (to.held == Held::no && window.epoch != Epoch::fence) return false;
+    if (to.held == LockHeld::no && window.epoch != Epoch::fence) return false;
     if (!there.contiguous || !here.contiguous || there.true_lb != 0 || here.true_lb != 0) return false;
     bytes = static_cast<uint64_t>(there.size * asked.count);
     int64_t first;
@@ -161,7 +161,7 @@ bool find_blocks(Window& window, const Remote& to, const Operation& asked, const
 }
 
 /// Where the target's memory is mapped: all is done on return.
-int run_in_mapping(const rma::Target& target, const Operation& asked, const rma::There& there) {
+int run_in_mapping(const rma::Target& target, const Operation& asked, const rma::RemoteBlock& there) {
     if (asked.what == What::put) {
         rma::put_in_mapping(target, asked.origin, there);
     } else if (asked.what == What::get) {
@@ -184,13 +184,13 @@ int run_in_mapping(const rma::Target& target, const Operation& asked, const rma:
 int run(Window& window, const Operation& asked) {
     Remote& to = remote(window, asked.rank);
     if (asked.what <= What::get) {
-        const rma::Local& local = asked.what == What::put ? asked.origin : asked.result;
+        const rma::LocalBuffer& local = asked.what == What::put ? asked.origin : asked.result;
         uint64_t bytes, offset;
         if (find_blocks(window, to, asked, local, bytes, offset) &&
             rma::move_block(to.target, asked.what, local.buffer, offset, bytes))
             return MPI_SUCCESS;
     }
-    rma::There there;
+    rma::RemoteBlock there;
     if (const int error = check(window, asked, to, there)) return error;
     if (to.target.mapped) [[likely]]
         return run_in_mapping(to.target, asked, there);

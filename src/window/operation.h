@@ -9,7 +9,7 @@ namespace starling::window {
 /// What a call asks for. Types are committed; `rank` is one of the window's.
 struct Operation {
     rma::Operation what = rma::Operation::put;
-    rma::Local origin, result;
+    rma::LocalBuffer origin, result;
     int rank = 0;
     MPI_Aint disp = 0;
     MPI_Count count = 0;

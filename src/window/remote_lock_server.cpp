@@ -4,7 +4,7 @@
 
 namespace starling::window {
 
-bool Desk::ask(const Claimant& claimant) {
+bool RemoteLockServer::ask(const Claimant& claimant) {
     uint32_t& last = last_.try_emplace(claimant.rank, kCounterStart).first->second;
     if (static_cast<int32_t>(claimant.number - last) <= 0) return false;
     const bool waits =
@@ -15,7 +15,7 @@ bool Desk::ask(const Claimant& claimant) {
     return true;
 }
 
-void Desk::release(Holder holder) {
+void RemoteLockServer::release(Holder holder) {
     if (holder->exclusive)
         board_.release_exclusive(me_);
     else
@@ -23,20 +23,20 @@ void Desk::release(Holder holder) {
     holders_.erase(holder);
 }
 
-bool Desk::give_back(int rank, uint32_t number) {
+bool RemoteLockServer::give_back(int rank, uint32_t number) {
     const Holder found = holder(rank);
     if (found == holders_.end() || found->number != number) return false;
     release(found);
     return true;
 }
 
-bool Desk::take(const Claimant& claimant, bool past_waiting) {
+bool RemoteLockServer::take(const Claimant& claimant, bool past_waiting) {
     if (holder(claimant.rank) != holders_.end()) return false;  // what it had is on its way back
-    if (claimant.exclusive) return board_.try_exclusive(Board::holder_afar(claimant.rank), me_);
+    if (claimant.exclusive) return board_.try_exclusive(LockTable::holder_afar(claimant.rank), me_);
     return board_.try_shared_for_another(me_, past_waiting);
 }
 
-bool Desk::serve(Claimant& served, uint64_t now) {
+bool RemoteLockServer::serve(Claimant& served, uint64_t now) {
     for (auto each = pending_.begin(); each != pending_.end(); ++each) {
         const bool first = each == pending_.begin();
         const bool past_waiting = !each->exclusive && now > each->since + kPatienceNs;

@@ -16,7 +16,7 @@
 namespace starling::window {
 
 /// Of each process at most one lock is held and one asked for.
-class Desk {
+class RemoteLockServer {
   public:
     struct Claimant {
         int rank;
@@ -29,7 +29,7 @@ class Desk {
     static constexpr uint64_t kPatienceNs = 1'000'000;
 
     /// `me` is this process's place on the board.
-    void open(const Board& board, uint32_t me) { board_ = board, me_ = me; }
+    void open(const LockTable& board, uint32_t me) { board_ = board, me_ = me; }
 
     bool idle() const { return pending_.empty() && holders_.empty(); }
     bool has_pending() const { return !pending_.empty(); }
@@ -52,7 +52,7 @@ class Desk {
     void release(Holder holder);
     bool take(const Claimant& claimant, bool past_waiting);
 
-    Board board_;
+    LockTable board_;
     uint32_t me_ = 0;
     std::list<Claimant> pending_;  // which takes no memory while it is empty
     std::vector<Claimant> holders_;
@@ -60,7 +60,7 @@ class Desk {
 };
 
 template <class F>
-bool Desk::drop(F&& is_dead, bool& gave_back) {
+bool RemoteLockServer::drop(F&& is_dead, bool& gave_back) {
     gave_back = false;
     for (size_t i = holders_.size(); i-- > 0;) {
         if (!is_dead(holders_[i].rank)) continue;
@@ -68,7 +68,7 @@ bool Desk::drop(F&& is_dead, bool& gave_back) {
         gave_back = true;
     }
     if (!pending_.empty() && pending_.front().exclusive && is_dead(pending_.front().rank)) {
-        board_.withdraw_exclusive(Board::holder_afar(pending_.front().rank), me_);
+        board_.withdraw_exclusive(LockTable::holder_afar(pending_.front().rank), me_);
         gave_back = true;
     }
     return std::erase_if(pending_, [&](const Claimant& c) { return is_dead(c.rank); }) != 0 || gave_back;

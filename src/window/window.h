@@ -25,7 +25,7 @@
 namespace starling::window {
 
 /// What each process tells all others when a window is made.
-struct Claim {
+struct WindowInfo {
     uint64_t context;  ///< of the window's communicator; rank 0's counts
     rma::RegionKey key;
     int64_t bytes;
@@ -42,7 +42,7 @@ struct Claim {
 /// One number per process; kept once where all have the same.
 class Column {
   public:
-    void keep(const std::vector<Claim>& claims, uint64_t (*get)(const Claim&));
+    void keep(const std::vector<WindowInfo>& claims, uint64_t (*get)(const WindowInfo&));
     uint64_t at(int rank) const { return each_.empty() ? common_ : each_[static_cast<size_t>(rank)]; }
 
   private:
@@ -51,34 +51,34 @@ class Column {
 };
 
 /// What is kept of the claims: of neighbours all, of the others what an access by packets needs.
-class Kept {
+class WindowInfoTable {
   public:
     /// `neighbours` in order of their ranks.
-    void keep(const std::vector<Claim>& claims, const std::vector<int>& neighbours);
+    void keep(const std::vector<WindowInfo>& claims, const std::vector<int>& neighbours);
     int64_t bytes(int rank) const { return static_cast<int64_t>(bytes_.at(rank)); }
     int64_t disp_unit(int rank) const { return static_cast<int64_t>(disp_unit_.at(rank)); }
     rma::RegionKey key(int rank) const;
     /// Of the neighbour at that place.
-    const Claim& near(int place) const { return near_[static_cast<size_t>(place)]; }
+    const WindowInfo& near(int place) const { return near_[static_cast<size_t>(place)]; }
 
   private:
-    std::vector<Claim> near_;
+    std::vector<WindowInfo> near_;
     Column bytes_, disp_unit_, key_bytes_, id_, secret_;
 };
 
-enum class Held : uint8_t { no, shared, exclusive, unchecked };
+enum class LockHeld : uint8_t { no, shared, exclusive, unchecked };
 
 /// Another process, or this one, as a target of the window.
 struct Remote {
     rma::Target target;
     shm::Pages pages;  ///< its memory, if that is mapped here
-    std::optional<rma::Exclusion> exclusion;
+    std::optional<rma::UpdateLock> exclusion;
     int rank = 0;
     int64_t disp_unit = 1;
     uint64_t bytes = 0;
     bool near = false;     ///< its memory is mapped here, and never moves
     int local = -1;        ///< its place on the board; -1: on another host
-    Held held = Held::no;  ///< by MPI_Win_lock, or by MPI_Win_lock_all: since its first access, or at once (epoch.cpp)
+    LockHeld held = LockHeld::no;  ///< by MPI_Win_lock, or by MPI_Win_lock_all: since its first access, or at once (epoch.cpp)
     bool asking = false;   ///< a thread waits for its lock
     // Of its lock, if it is on another host:
     bool asks_exclusive = false, granted = false;
@@ -130,15 +130,15 @@ struct Window {
     shm::Pages pages;               ///< memory that goes with the window; of a shared one, everybody's, at its first process
     void* plain = nullptr;          ///< the same where nobody can map it; from malloc
     rma::RegionKey key;
-    Kept kept;
+    WindowInfoTable kept;
     Remotes remotes;  ///< made at the first use
     std::vector<Remote*> used;
 
     std::vector<int> neighbours;  ///< the ranks on this host, in order: the places on the board
     int my_place = 0;
     std::byte* board_memory = nullptr;  ///< at the first process: from rma::allocate()
-    Board board;
-    std::optional<rma::Exclusion> exclusion;  ///< of updates of the own memory
+    LockTable board;
+    std::optional<rma::UpdateLock> exclusion;  ///< of updates of the own memory
 
     Epoch epoch = Epoch::none;
     bool fence_used = false;                         ///< there was an access since the last fence
@@ -150,7 +150,7 @@ struct Window {
     std::list<message::ReceiveRequest> completions;  ///< of the processes it was posted to; empty, it takes no memory
     std::list<message::SendRequest> posts;           ///< to the same, under way since MPI_Win_post, which does not block
 
-    Desk desk;                 ///< for processes of other hosts
+    RemoteLockServer desk;                 ///< for processes of other hosts
     bool awaits_ring = false;  ///< the desk has somebody pending, and neighbours have been told to ring
     uint32_t waiters = 0;      ///< threads that wait for locks on the board
 
@@ -164,7 +164,7 @@ struct Window {
 };
 
 /// What MPI_Win_create and its kin make; collective.
-struct Wanted {
+struct CreateParams {
     int flavor = MPI_WIN_FLAVOR_CREATE;
     void* base = nullptr;
     MPI_Aint bytes = 0;
@@ -174,7 +174,7 @@ struct Wanted {
     int error =
         MPI_SUCCESS;  ///< of this process's arguments, with failure_text(): the others hear of it, and none makes a window
 };
-int make(comm::Comm& comm, const Wanted& wanted, Window*& made);
+int make(comm::Comm& comm, const CreateParams& wanted, Window*& made);
 /// All its accesses are over, and those of others to it: collective. Attributes must have been cleared.
 int free(Window& window);
 

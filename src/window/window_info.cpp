@@ -5,24 +5,24 @@
 
 namespace starling::window {
 
-void Column::keep(const std::vector<Claim>& claims, uint64_t (*get)(const Claim&)) {
+void Column::keep(const std::vector<WindowInfo>& claims, uint64_t (*get)(const WindowInfo&)) {
     common_ = get(claims[0]);
-    if (std::all_of(claims.begin(), claims.end(), [&](const Claim& claim) { return get(claim) == common_; })) return;
+    if (std::all_of(claims.begin(), claims.end(), [&](const WindowInfo& claim) { return get(claim) == common_; })) return;
     each_.reserve(claims.size());
-    for (const Claim& claim : claims) each_.push_back(get(claim));
+    for (const WindowInfo& claim : claims) each_.push_back(get(claim));
 }
 
-void Kept::keep(const std::vector<Claim>& claims, const std::vector<int>& neighbours) {
+void WindowInfoTable::keep(const std::vector<WindowInfo>& claims, const std::vector<int>& neighbours) {
     near_.reserve(neighbours.size());
     for (const int rank : neighbours) near_.push_back(claims[static_cast<size_t>(rank)]);
-    bytes_.keep(claims, [](const Claim& claim) { return static_cast<uint64_t>(claim.bytes); });
-    disp_unit_.keep(claims, [](const Claim& claim) { return static_cast<uint64_t>(claim.disp_unit); });
-    key_bytes_.keep(claims, [](const Claim& claim) { return claim.key.bytes; });
-    id_.keep(claims, [](const Claim& claim) { return uint64_t{claim.key.id}; });
-    secret_.keep(claims, [](const Claim& claim) { return claim.key.secret; });
+    bytes_.keep(claims, [](const WindowInfo& claim) { return static_cast<uint64_t>(claim.bytes); });
+    disp_unit_.keep(claims, [](const WindowInfo& claim) { return static_cast<uint64_t>(claim.disp_unit); });
+    key_bytes_.keep(claims, [](const WindowInfo& claim) { return claim.key.bytes; });
+    id_.keep(claims, [](const WindowInfo& claim) { return uint64_t{claim.key.id}; });
+    secret_.keep(claims, [](const WindowInfo& claim) { return claim.key.secret; });
 }
 
-rma::RegionKey Kept::key(int rank) const {
+rma::RegionKey WindowInfoTable::key(int rank) const {
     return {secret_.at(rank), key_bytes_.at(rank), static_cast<uint32_t>(id_.at(rank)), 0};
 }
 

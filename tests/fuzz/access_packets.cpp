@@ -56,8 +56,8 @@ struct Target {
 
     std::vector<std::byte> memory = std::vector<std::byte>(kAround + kBytes + kAround, kUntouched);
     Guard guard{};
-    Mark mark{};
-    Exclusion exclusion{guard, &mark, 1, 0, 0};
+    UpdateMark mark{};
+    UpdateLock exclusion{guard, &mark, 1, 0, 0};
     RegionKey key, addresses;
 };
 

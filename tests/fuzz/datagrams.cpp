@@ -11,14 +11,14 @@
 #include "transport/network/session/session.h"
 
 using namespace starling;
-using namespace starling::ip;
+using namespace starling::network;
 
 namespace {
 
 constexpr uint64_t kTheirEpoch = 1000;
 
 /// The process under attack.
-class Target final : public Outside {
+class Target final : public SessionEnvironment {
   public:
     Target() {
         self = {7, 0};

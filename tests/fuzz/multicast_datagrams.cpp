@@ -17,7 +17,7 @@ namespace {
 
 constexpr uint32_t kMembers = 5;
 
-class Target final : public Outside {
+class Target final : public GroupEnvironment {
   public:
     Target() : group(names(), 1, {99, 1000, 256, 5'000'000'000}, *this, desk) {
         receive.memory = memory, receive.bytes = sizeof memory;
@@ -40,7 +40,7 @@ class Target final : public Outside {
     bool join() override { return true; }
     void leave() override {}
     void flush() override {}
-    void unheard() override {}
+    void report_unreachable() override {}
     /// Reads every byte, for the sanitizer to see.
     bool touch(const std::byte* bytes, size_t count) {
         for (size_t i = 0; i < count; ++i) sum = sum + static_cast<unsigned>(bytes[i]);
@@ -48,7 +48,7 @@ class Target final : public Outside {
     }
 
     uint64_t now = 1'000'000'000;
-    Desk desk;
+    ReceiveQueue desk;
     std::byte memory[700];
     Receive receive;
     Group group;

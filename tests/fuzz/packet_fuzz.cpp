@@ -37,7 +37,7 @@ class Everyone final : public message::Roster {
 /// The process under attack: rank 0 of a job of two.
 struct Target {
     Everyone everyone;
-    std::unique_ptr<message::Channel> channel;
+    std::unique_ptr<message::MatchContext> channel;
     shm::Inbox* inbox;
     job::JobAddress address;
 };
@@ -54,7 +54,7 @@ Target& target() {
         link::start();
         message::start();
         t->inbox = &shm::Region(job->segment().region(0)).inbox();
-        t->channel = std::make_unique<message::Channel>(kContext, t->everyone, 0);
+        t->channel = std::make_unique<message::MatchContext>(kContext, t->everyone, 0);
         return t;
     }();
     return *made;
@@ -66,7 +66,7 @@ struct Guarded {
     std::vector<std::byte> memory = std::vector<std::byte>(3 * kBuffer, kGuard);
     message::ReceiveRequest request;
 
-    void start(message::Channel& channel, int source, int tag) {
+    void start(message::MatchContext& channel, int source, int tag) {
         message::start_receive(request, channel, memory.data() + kBuffer, kBuffer, datatype::predefined(MPI_BYTE), source, tag);
     }
     void check() const {
@@ -147,8 +147,8 @@ template <class Payload>
 std::string recipe_of(packet::Kind kind, int tag, uint64_t context, const Payload& payload) {
     return recipe_of(kind, sizeof payload, tag, context, std::string(reinterpret_cast<const char*>(&payload), sizeof payload));
 }
-message::Offer offer(uint64_t bytes, uint8_t ahead = 0) {
-    message::Offer offer;
+message::Rts offer(uint64_t bytes, uint8_t ahead = 0) {
+    message::Rts offer;
     offer.bytes = bytes;
     offer.waits = offer.ahead = ahead;
     return offer;
@@ -164,8 +164,8 @@ const std::string* fuzz_seeds(size_t& count) {
             recipe_of(Kind::piece, 156, 0, 100, std::string(156, 'b')),
         recipe_of(Kind::rendezvous, 1, kContext, offer(200, 1)) + recipe_of(Kind::piece, 100, 0, 0, std::string(100, 'a')) +
             recipe_of(Kind::piece, 100, 0, 100, std::string(100, 'b')),
-        recipe_of(Kind::rendezvous, 1, 77, offer(10)) + recipe_of(Kind::fetched, 0, 0, message::Fetched{0}) +
-            recipe_of(Kind::clear_to_stream, 0, 0, message::ClearToStream{10, 0, 0, 1, 1}),
+        recipe_of(Kind::rendezvous, 1, 77, offer(10)) + recipe_of(Kind::fetched, 0, 0, message::Fin{0}) +
+            recipe_of(Kind::clear_to_stream, 0, 0, message::Cts{10, 0, 0, 1, 1}),
         recipe_of(Kind::rendezvous, 1, kContext, offer(1000)) + recipe_of(Kind::share_copy, 0, 0, message::Share{}),
         recipe_of(Kind::open, 4, 0, 0, std::string("\3\0\0\0", 4)) +
             recipe_of(Kind::accept, 4, 0, 0, std::string("\1\0\0\0", 4)) + recipe_of(Kind::refuse, 0, 0, 0, "") +

@@ -11,7 +11,7 @@
 #include "bootstrap/process_mapping.h"
 
 using namespace starling::job;
-using namespace starling::managers;
+using namespace starling::bootstrap;
 
 namespace {
 

@@ -9,7 +9,7 @@
 #include "transport/network/datagram/gid_pairs.h"
 
 using namespace starling;
-using namespace starling::ip;
+using namespace starling::network;
 
 namespace {
 

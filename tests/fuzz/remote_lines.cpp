@@ -28,12 +28,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         for (const std::string& text : top::lines(views, {})) expect_printable(text);
         top::json(views, 1);
     }
-    std::vector<why::JobReport> reports;
-    if (why::from_line(line, reports))
-        for (const why::JobReport& job : reports) {
+    std::vector<hang::JobReport> reports;
+    if (hang::from_line(line, reports))
+        for (const hang::JobReport& job : reports) {
             expect_printable(job.command + job.stacks);
-            for (const std::string& text : why::findings(job.ranks, job.id)) expect_printable(text);
-            for (const why::Rank& rank : job.ranks) expect_printable(why::sentence(rank, job.id));
+            for (const std::string& text : hang::findings(job.ranks, job.id)) expect_printable(text);
+            for (const hang::Rank& rank : job.ranks) expect_printable(hang::sentence(rank, job.id));
         }
     return 0;
 }

@@ -10,7 +10,7 @@
 #include "transport/network/crypto/sealed_datagram.h"
 #include "transport/network/tcp/records.h"
 
-using namespace starling::ip;
+using namespace starling::network;
 
 namespace {
 

@@ -47,31 +47,31 @@ class Segment {
         if (word.at % 2 == 0)
             std::memcpy(start_ + word.at / 2 % (tables_.size() - 8), &word.value, 8);
         else
-            std::memcpy(account_ + word.at / 2 % (sizeof(Account) - 8), &word.value, 8);
+            std::memcpy(account_ + word.at / 2 % (sizeof(WaitReportPage) - 8), &word.value, 8);
     }
     void look() {
-        job::Sight sight;
-        if (job::Sight::open(getpid(), segment_.fd(), false, sight) != MPI_SUCCESS) return;
-        std::vector<why::Rank> ranks;
+        job::SegmentView sight;
+        if (job::SegmentView::open(getpid(), segment_.fd(), false, sight) != MPI_SUCCESS) return;
+        std::vector<hang::Rank> ranks;
         for (uint32_t i = 0; i < sight.ranks(); ++i) {
             if (sight.rank(i) >= sight.size()) std::abort();
-            why::Rank& rank = ranks.emplace_back();
+            hang::Rank& rank = ranks.emplace_back();
             rank.who = {sight.id(), sight.rank(i)};
             rank.host = sight.my_host();
-            rank.doing = why::Doing::waiting;
+            rank.doing = hang::Doing::waiting;
             rank.pid = sight.cell(i).pid.load() + static_cast<int32_t>(sight.place(i));
-            Account account;
-            if (i == 0 && copy_account(shm::Region(sight.region(i)).account(), account)) rank.told = why::check(account, kNow);
+            WaitReportPage account;
+            if (i == 0 && copy_account(shm::Region(sight.region(i)).account(), account)) rank.told = hang::check(account, kNow);
         }
-        for (const std::string& line : why::findings(ranks, sight.id())) expect_printable(line);
-        for (const why::Rank& rank : ranks) expect_printable(why::sentence(rank, sight.id()));
+        for (const std::string& line : hang::findings(ranks, sight.id())) expect_printable(line);
+        for (const hang::Rank& rank : ranks) expect_printable(hang::sentence(rank, sight.id()));
     }
     void repair() {
         std::memcpy(start_, tables_.data(), tables_.size());
-        auto& account = *reinterpret_cast<Account*>(account_);
+        auto& account = *reinterpret_cast<WaitReportPage*>(account_);
         std::memset(static_cast<void*>(&account), 0, sizeof account);
         account.version = 2;
-        account.layout = Account::kLayout;
+        account.layout = WaitReportPage::kLayout;
     }
 
   private:

@@ -10,7 +10,7 @@
 #include "transport/network/tcp/frames.h"
 #include "transport/network/tcp/handshake.h"
 
-using namespace starling::ip;
+using namespace starling::network;
 
 namespace {
 
@@ -18,7 +18,7 @@ namespace {
 struct Sink final : FrameSink {
     std::vector<std::byte> memory[3];
     uint64_t digest = 1;
-    bool known(const Piece& piece) const {
+    bool known(const StreamFragment& piece) const {
         return piece.serial > 0 && piece.serial < 3 && piece.offset <= 1024 && piece.bytes <= 1024 - piece.offset;
     }
     void mix(uint64_t value) { digest = digest * 1099511628211u + value + 1; }
@@ -28,19 +28,19 @@ struct Sink final : FrameSink {
         for (size_t i = 0; i < bytes; ++i) mix(static_cast<uint64_t>(contents[i]));
         return true;
     }
-    std::byte* target(const Piece& piece, uint64_t done, uint64_t bytes) override {
+    std::byte* target(const StreamFragment& piece, uint64_t done, uint64_t bytes) override {
         if (done + bytes > piece.bytes || bytes == 0) std::abort();
         if (!known(piece) || piece.serial != 1) return nullptr;
         memory[1].resize(1024);
         return memory[1].data() + piece.offset + done;
     }
-    void unpack(const Piece& piece, uint64_t done, const std::byte* data, uint64_t bytes) override {
+    void unpack(const StreamFragment& piece, uint64_t done, const std::byte* data, uint64_t bytes) override {
         if (done + bytes > piece.bytes) std::abort();
         if (!known(piece)) return;
         memory[2].resize(1024);
         std::memcpy(memory[2].data() + piece.offset + done, data, bytes);
     }
-    bool piece(const Piece& piece) override {
+    bool piece(const StreamFragment& piece) override {
         mix(piece.serial), mix(piece.generation), mix(piece.offset), mix(piece.bytes);
         if (known(piece))
             for (uint64_t i = 0; i < piece.bytes; ++i) mix(static_cast<uint64_t>(memory[piece.serial][piece.offset + i]));

@@ -11,7 +11,7 @@ from pathlib import Path
 
 SECTION = "starling_state"
 CURE = "mark it STARLING_STATE (src/base/state.h)"
-CURE_GUARD = "make it a STARLING_STATE Lazy<T> or Immortal<T>: nothing is made behind a guard"
+CURE_GUARD = "make it a STARLING_STATE Lazy<T> or NoDestroy<T>: nothing is made behind a guard"
 CURE_THREAD = "a thread's own variable is not part of the state: give the reason in tests/rooms/state_test.py, or make it one of the process"
 
 # What changes and is no part of the state, each with the reason.
@@ -84,7 +84,7 @@ class TheCheck(unittest.TestCase):
         self.assertEqual(self.faults_of("""
             constexpr const char* kNames[] = {"a", "b"};
             STARLING_STATE int number = 1;
-            STARLING_STATE starling::Immortal<std::vector<int>> storage;
+            STARLING_STATE starling::NoDestroy<std::vector<int>> storage;
             constinit auto& numbers = storage.value;
             int next() { STARLING_STATE static int last; numbers.push_back(number); return ++last + kNames[number][0]; }
             """), [])

@@ -121,8 +121,8 @@ void apply(World& world, Daemons& daemons, Devices& devices, const Script& scrip
 
 /// The ranks share it, and what it draws when it begins is not the world's to give. It is left loaded.
 void load_cipher() {
-    std::unique_ptr<ip::Cipher> none;
-    if (ip::Cipher::load(none) == 0) return;
+    std::unique_ptr<network::Cipher> none;
+    if (network::Cipher::load(none) == 0) return;
     std::fprintf(stderr, "simulation: %.*s\n", static_cast<int>(failure_text().size()), failure_text().data());
     std::exit(2);
 }

@@ -40,7 +40,7 @@ TEST_F(LibraryLock, NobodyIsInsideWithTheProgramsFunctions) {
     Lock lock;
     std::thread other([&] {
         EXPECT_FALSE(is_inside());
-        { const Outside nothing_to_do; }
+        { const OutsideLibrary nothing_to_do; }
         Lock its;
         EXPECT_TRUE(is_inside());
         inside = true;
@@ -48,7 +48,7 @@ TEST_F(LibraryLock, NobodyIsInsideWithTheProgramsFunctions) {
     usleep(2000);
     EXPECT_FALSE(inside);
     {
-        const Outside outside;
+        const OutsideLibrary outside;
         EXPECT_FALSE(is_inside());
         other.join();
     }

@@ -10,38 +10,38 @@
 namespace starling {
 namespace {
 
-std::unique_ptr<Account> empty_page() {
-    auto page = std::make_unique<Account>();
-    *page = Account{};
+std::unique_ptr<WaitReportPage> empty_page() {
+    auto page = std::make_unique<WaitReportPage>();
+    *page = WaitReportPage{};
     return page;
 }
 
-Account filled(uint64_t value) {
-    Account account{};
+WaitReportPage filled(uint64_t value) {
+    WaitReportPage account{};
     auto* words = reinterpret_cast<unsigned char*>(&account);
     for (size_t i = 8; i < sizeof account; ++i) words[i] = static_cast<unsigned char>(value);
     return account;
 }
 
-TEST(Account, NothingWrittenIsNothingRead) {
-    Account out;
+TEST(WaitReportPage, NothingWrittenIsNothingRead) {
+    WaitReportPage out;
     EXPECT_FALSE(copy_account(*empty_page(), out));
 }
 
-TEST(Account, WhatIsWrittenIsRead) {
+TEST(WaitReportPage, WhatIsWrittenIsRead) {
     const auto page = empty_page();
-    Account out;
+    WaitReportPage out;
     for (uint64_t i = 1; i < 5; ++i) {
         write_account(*page, filled(i));
         ASSERT_TRUE(copy_account(*page, out));
         EXPECT_EQ(out.told, i * 0x0101010101010101);
-        EXPECT_EQ(out.operation[Account::kOperations - 1].context, i * 0x0101010101010101);
+        EXPECT_EQ(out.operation[WaitReportPage::kOperations - 1].context, i * 0x0101010101010101);
     }
 }
 
-TEST(Account, AWriterKilledOverItLeavesNothing) {
+TEST(WaitReportPage, AWriterKilledOverItLeavesNothing) {
     const auto page = empty_page();
-    Account out;
+    WaitReportPage out;
     write_account(*page, filled(1));
     ++page->version;  // as it is in the middle
     EXPECT_FALSE(copy_account(*page, out));
@@ -49,15 +49,15 @@ TEST(Account, AWriterKilledOverItLeavesNothing) {
     EXPECT_TRUE(copy_account(*page, out));
 }
 
-TEST(Account, AnotherLayoutIsNotRead) {
+TEST(WaitReportPage, AnotherLayoutIsNotRead) {
     const auto page = empty_page();
-    Account out;
+    WaitReportPage out;
     write_account(*page, filled(1));
     ++page->layout;
     EXPECT_FALSE(copy_account(*page, out));
 }
 
-TEST(Account, NeverHalf) {
+TEST(WaitReportPage, NeverHalf) {
     const auto page = empty_page();
     std::atomic<bool> stop{false};
     std::thread writer([&] {
@@ -68,7 +68,7 @@ TEST(Account, NeverHalf) {
     });
     int read = 0;
     while (read < 3000) {
-        Account out;
+        WaitReportPage out;
         if (!copy_account(*page, out)) continue;
         ++read;
         const auto* bytes = reinterpret_cast<const unsigned char*>(&out);

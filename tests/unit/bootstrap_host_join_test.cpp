@@ -17,7 +17,7 @@
 
 using namespace starling;
 using namespace starling::job;
-using namespace starling::managers;
+using namespace starling::bootstrap;
 
 namespace {
 
@@ -31,8 +31,8 @@ class Squatter {
         if (pipe(ready) != 0) return;
         pid_ = fork();
         if (pid_ == 0) {
-            const control::Meeting helper = host_meeting(job);
-            control::Meeting start = helper;
+            const control::WellKnownSocket helper = host_meeting(job);
+            control::WellKnownSocket start = helper;
             start.name += "-start";
             if (setuid(kNobody) != 0) _exit(1);
             for (int i = 0; i < names; ++i) {

@@ -14,7 +14,7 @@
 #include "bootstrap/pmi_wire.h"
 #include "mpi.h"
 
-namespace starling::managers {
+namespace starling::bootstrap {
 namespace {
 
 using pmi::Decoder;
@@ -320,4 +320,4 @@ TEST(PmiManager, AnEnvironmentThatMakesNoSenseIsAnError) {
 }
 
 }  // namespace
-}  // namespace starling::managers
+}  // namespace starling::bootstrap

@@ -9,7 +9,7 @@
 #include "bootstrap/pmix_hosts.h"
 #include "bootstrap/process_mapping.h"
 
-namespace starling::managers {
+namespace starling::bootstrap {
 namespace {
 
 using pmi::Decoder;
@@ -201,4 +201,4 @@ TEST(HostJoin, AJobsIdDependsOnNameAndProtocolOnly) {
 }
 
 }  // namespace
-}  // namespace starling::managers
+}  // namespace starling::bootstrap

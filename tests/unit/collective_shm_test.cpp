@@ -334,7 +334,7 @@ class Member {
     }
     std::vector<Awaited> awaited_;
     Stage stage_;
-    Turns turns_;
+    OperationQueue turns_;
     std::vector<std::unique_ptr<CollectiveRequest>> requests_;
     int errors_ = 0, last_error_ = MPI_SUCCESS;
 };

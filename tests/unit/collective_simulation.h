@@ -301,7 +301,8 @@ class World {
         if (dead.count(to)) return fail(request, MPI_ERR_PROC_ABORTED);
         // Nothing, and a mark, wait for no receiver.
         const uint64_t bytes = datatype::packed_size(*pending.type, pending.count);
-        const bool marks = bytes <= starling::message::Mark::kMost && message::Mark::read(packed(pending).data(), bytes);
+        const bool marks =
+            bytes <= starling::message::ErrorMarker::kMost && message::ErrorMarker::read(packed(pending).data(), bytes);
         const bool eager = bytes == 0 || marks || (bytes <= eager_limit && chooser_.pick(2) == 0);
         if (eager) {
             pending.data = packed(pending);
@@ -366,7 +367,7 @@ class World {
         const bool too_long = data.size() > capacity || delivered_ == truncated;
         ++delivered_;
         if (too_long) {
-            const int marked = starling::message::Mark::read(data.data(), data.size());
+            const int marked = starling::message::ErrorMarker::read(data.data(), data.size());
             receive.request->outcome.error = marked ? marked : MPI_ERR_TRUNCATE;
         } else {
             datatype::unpack(*receive.type, receive.count, receive.buffer, 0, data.data(), data.size());

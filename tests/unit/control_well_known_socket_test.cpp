@@ -85,7 +85,7 @@ class MeetingTest : public testing::Test {
         return 0;
     }
 
-    const Meeting meeting_{"starling-test-meeting-" + std::to_string(getpid())};
+    const WellKnownSocket meeting_{"starling-test-meeting-" + std::to_string(getpid())};
     std::string directory_;
     pid_t other_ = -1;
 };
@@ -93,7 +93,7 @@ class MeetingTest : public testing::Test {
 TEST_F(MeetingTest, IsFoundAndLeavesNothing) {
     EXPECT_EQ(connected(), ECONNREFUSED);
     {
-        Doors doors, second;
+        WellKnownListener doors, second;
         ASSERT_TRUE(doors.open(meeting_));
         EXPECT_GE(doors.file(), 0);
         EXPECT_GE(doors.abstract(), 0);
@@ -108,12 +108,14 @@ TEST_F(MeetingTest, IsFoundAndLeavesNothing) {
 }
 
 TEST_F(MeetingTest, WhatAKilledOneLeavesIsRemoved) {
-    start([this] { return (new Doors)->open(meeting_) && (new Doors)->open({meeting_.name + "-other"}); });
+    start([this] {
+        return (new WellKnownListener)->open(meeting_) && (new WellKnownListener)->open({meeting_.name + "-other"});
+    });
     EXPECT_EQ(connected(), 0);
     leave();
     EXPECT_EQ(connected(), ECONNREFUSED);
     {
-        Doors doors;
+        WellKnownListener doors;
         ASSERT_TRUE(doors.open(meeting_));
         EXPECT_EQ(connected(), 0);
     }
@@ -124,7 +126,7 @@ TEST_F(MeetingTest, AnotherUserWithTheNameIsInNobodysWay) {
     if (geteuid() != 0) GTEST_SKIP() << "needs root, to be another user";
     squat();
     EXPECT_EQ(connected(), ECONNREFUSED);
-    Doors doors;
+    WellKnownListener doors;
     ASSERT_TRUE(doors.open(meeting_));
     EXPECT_EQ(connected(), 0);
 }
@@ -134,7 +136,7 @@ TEST_F(MeetingTest, WithoutADirectoryAnotherUserWithTheNameIsTold) {
     without_directory();
     squat();
     EXPECT_EQ(connected(), EPERM);
-    Doors doors;
+    WellKnownListener doors;
     EXPECT_FALSE(doors.open(meeting_));
     EXPECT_EQ(errno, EPERM);
     leave();
@@ -144,14 +146,14 @@ TEST_F(MeetingTest, WithoutADirectoryAnotherUserWithTheNameIsTold) {
 
 TEST_F(MeetingTest, OthersDirectoriesAreNotUsed) {
     without_directory();
-    Doors doors;
+    WellKnownListener doors;
     ASSERT_TRUE(doors.open(meeting_));
     EXPECT_EQ(doors.file(), -1);
     EXPECT_FALSE(fs::exists(directory_ + "/starling"));
     if (geteuid() != 0) return;
     ASSERT_EQ(chmod(directory_.c_str(), 0700), 0);
     ASSERT_EQ(chown(directory_.c_str(), kNobody, kNobody), 0);
-    Doors others;
+    WellKnownListener others;
     EXPECT_FALSE(others.open(meeting_));
     EXPECT_FALSE(fs::exists(directory_ + "/starling"));
 }
@@ -160,7 +162,7 @@ TEST_F(MeetingTest, OthersDirectoriesAreNotUsed) {
 TEST_F(MeetingTest, AProcessInAnotherContainerIsAStranger) {
     if (geteuid() != 0) GTEST_SKIP() << "needs root, to be in another namespace";
     without_directory();
-    Doors doors;
+    WellKnownListener doors;
     ASSERT_TRUE(doors.open(meeting_));
     const int mine = connect_at(meeting_);
     ASSERT_GE(mine, 0);

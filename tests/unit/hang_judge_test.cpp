@@ -8,10 +8,10 @@
 
 #include "base/wait_report_page.h"
 
-namespace starling::why {
+namespace starling::hang {
 namespace {
 
-using Kind = Account::Kind;
+using Kind = WaitReportPage::Kind;
 
 constexpr uint64_t kJob = 0x1234;
 constexpr uint64_t kContext = 0x10, kOther = 0x20;
@@ -19,35 +19,35 @@ constexpr uint64_t kNow = 1'000'000'000'000;
 
 /// An account, put together as a process does.
 struct Builder {
-    Account account{};
+    WaitReportPage account{};
     explicit Builder(uint32_t size) {
         communicator(kContext, size, "MPI_COMM_WORLD");
         communicator(kOther, size, "other");
     }
     void communicator(uint64_t context, uint32_t size, const char* name) {
-        Account::Communicator& c = account.communicator[account.communicators++];
+        WaitReportPage::Communicator& c = account.communicator[account.communicators++];
         c.context = context;
         c.size = size;
         c.runs = 1;
         c.run[0] = {kJob, 0, size, 1, 0};
         std::strcpy(c.name, name);
     }
-    void begin(Account::Range& range) { range.first = static_cast<uint16_t>(account.operations); }
+    void begin(WaitReportPage::Range& range) { range.first = static_cast<uint16_t>(account.operations); }
     Builder& wait(const char* call, double seconds = 5) {
-        Account::Wait& wait = account.wait[account.waits++];
+        WaitReportPage::Wait& wait = account.wait[account.waits++];
         wait.since = kNow - static_cast<uint64_t>(seconds * 1e9);
-        wait.communicator = Account::kNoCommunicator;
+        wait.communicator = WaitReportPage::kNoCommunicator;
         std::strcpy(wait.call, call);
         begin(wait.waited);
         return *this;
     }
-    Account::Wait& last() { return account.wait[account.waits - 1]; }
-    void add(Account::Range& range, Kind kind, int peer, int tag, uint64_t context) {
+    WaitReportPage::Wait& last() { return account.wait[account.waits - 1]; }
+    void add(WaitReportPage::Range& range, Kind kind, int peer, int tag, uint64_t context) {
         ++range.count;
         ++range.total;
-        Account::Operation& operation = account.operation[account.operations++];
+        WaitReportPage::Operation& operation = account.operation[account.operations++];
         operation.kind = kind;
-        operation.communicator = context == kContext ? 0 : context == kOther ? 1 : Account::kNoCommunicator;
+        operation.communicator = context == kContext ? 0 : context == kOther ? 1 : WaitReportPage::kNoCommunicator;
         operation.rank = peer;
         operation.tag = tag;
         operation.peer = static_cast<uint32_t>(peer);
@@ -141,7 +141,7 @@ TEST(Judge, OneOfSeveralIsEnough) {
 
 TEST(Judge, FromAnyoneIsEveryone) {
     std::vector<Rank> ranks = ring(3);
-    ranks[0] = waiting(0, Builder(3).wait("MPI_Recv").waits_for(Kind::receive, Account::kAnyRank));
+    ranks[0] = waiting(0, Builder(3).wait("MPI_Recv").waits_for(Kind::receive, WaitReportPage::kAnyRank));
     EXPECT_EQ(findings(ranks, kJob).at(0), "deadlock: rank 0 waits for rank 1, which waits for rank 2, which waits for rank 0");
     ranks[2] = computing(2);
     for (const std::string& line : findings(ranks, kJob)) EXPECT_EQ(line.find("deadlock"), std::string::npos) << line;
@@ -220,7 +220,7 @@ TEST(Check, Garbage) {
     std::minstd_rand random(1);
     int taken = 0;
     for (int turn = 0; turn < 20000; ++turn) {
-        Account account = Builder(2).wait("MPI_Recv").waits_for(Kind::receive, 0).message(0, 8, kContext).account;
+        WaitReportPage account = Builder(2).wait("MPI_Recv").waits_for(Kind::receive, 0).message(0, 8, kContext).account;
         auto* bytes = reinterpret_cast<unsigned char*>(&account);
         for (uint32_t i = 0; i < 1 + random() % 6; ++i)
             bytes[random() % (turn % 2 ? sizeof account : 200)] = static_cast<unsigned char>(random());
@@ -243,4 +243,4 @@ TEST(Check, RangesOutsideTheTable) {
 }
 
 }  // namespace
-}  // namespace starling::why
+}  // namespace starling::hang

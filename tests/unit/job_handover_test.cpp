@@ -18,7 +18,7 @@ size_t open_descriptors() {
     return count;
 }
 
-class Handover : public testing::Test {
+class DescriptorCall : public testing::Test {
   protected:
     void SetUp() override { ASSERT_EQ(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0); }
     void TearDown() override {
@@ -48,7 +48,7 @@ class Handover : public testing::Test {
     uint64_t word = 42;
 };
 
-TEST_F(Handover, OnlyTheFirstOfSeveralDescriptorsIsKept) {
+TEST_F(DescriptorCall, OnlyTheFirstOfSeveralDescriptorsIsKept) {
     for (const size_t count : {1, 2, 3, 8}) {
         const size_t before = open_descriptors();
         send(sizeof word, count);
@@ -63,7 +63,7 @@ TEST_F(Handover, OnlyTheFirstOfSeveralDescriptorsIsKept) {
     }
 }
 
-TEST_F(Handover, ADescriptorWithNothingElseIsClosed) {
+TEST_F(DescriptorCall, ADescriptorWithNothingElseIsClosed) {
     const size_t before = open_descriptors();
     send(0, 1);
     uint64_t got = 0;

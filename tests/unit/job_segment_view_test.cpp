@@ -17,10 +17,10 @@ using namespace starling::job;
 
 namespace {
 
-int look(int fd, Sight& out, bool of_anybody = false) { return Sight::open(getpid(), fd, of_anybody, out); }
+int look(int fd, SegmentView& out, bool of_anybody = false) { return SegmentView::open(getpid(), fd, of_anybody, out); }
 
 /// Reads all that can be read.
-uint64_t use(const Sight& sight) {
+uint64_t use(const SegmentView& sight) {
     uint64_t sum = static_cast<uint64_t>(sight.state()) + sight.command().size() + sight.my_host().size();
     for (const std::string& host : sight.other_hosts()) sum += host.size();
     for (uint32_t i = 0; i < sight.ranks(); ++i) {
@@ -49,14 +49,14 @@ class SightTest : public testing::Test {
         JobSegment other;
         ASSERT_EQ(JobSegment::create(description(), 0, other), MPI_SUCCESS);
         damage(other.header());
-        Sight sight;
+        SegmentView sight;
         EXPECT_EQ(look(other.fd(), sight), MPI_ERR_PROC_ABORTED) << what;
     }
     JobSegment segment;
 };
 
 TEST_F(SightTest, SeesAJobAsItIs) {
-    Sight sight;
+    SegmentView sight;
     ASSERT_EQ(look(segment.fd(), sight), MPI_SUCCESS);
     EXPECT_EQ(sight.id(), segment.header().id);
     EXPECT_EQ(sight.command(), "a.out");
@@ -86,7 +86,7 @@ TEST_F(SightTest, RefusesWhatIsDamaged) {
 }
 
 TEST_F(SightTest, WhatChangesLaterChangesNothing) {
-    Sight sight;
+    SegmentView sight;
     ASSERT_EQ(look(segment.fd(), sight), MPI_SUCCESS);
     std::memset(static_cast<void*>(&segment.header()), 0xa5, segment.header().blob_offset);
     EXPECT_EQ(sight.ranks(), 3u);
@@ -107,7 +107,7 @@ TEST_F(SightTest, AnyWordsMayStandThere) {
             const uint64_t value = draw() % 2 == 0 ? odd[draw() % std::size(odd)] : draw();
             std::memcpy(reinterpret_cast<char*>(&segment.header()) + at, &value, draw() % 2 == 0 ? 4 : 8);
         }
-        Sight sight;
+        SegmentView sight;
         if (look(segment.fd(), sight) == MPI_SUCCESS) use(sight);
     }
     std::memcpy(static_cast<void*>(&segment.header()), whole.data(), whole.size());
@@ -118,7 +118,7 @@ TEST_F(SightTest, WhatCanBeCutIsNotLookedAt) {
     ASSERT_EQ(ftruncate(fd, static_cast<off_t>(segment.bytes())), 0);
     ASSERT_EQ(pwrite(fd, &segment.header(), segment.header().blob_offset, 0),
               static_cast<ssize_t>(segment.header().blob_offset));
-    Sight sight;
+    SegmentView sight;
     EXPECT_EQ(look(fd, sight), MPI_ERR_PROC_ABORTED);
     ASSERT_EQ(fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK), 0);
     EXPECT_EQ(look(fd, sight), MPI_SUCCESS);
@@ -129,7 +129,7 @@ TEST_F(SightTest, WhatCanBeCutIsNotLookedAt) {
 TEST_F(SightTest, AnotherUsersIsNotLookedAt) {
     if (geteuid() != 0) GTEST_SKIP() << "needs root, to be another user";
     ASSERT_EQ(fchown(segment.fd(), 65534, 65534), 0);
-    Sight sight;
+    SegmentView sight;
     EXPECT_EQ(look(segment.fd(), sight), MPI_ERR_PROC_ABORTED);
     EXPECT_EQ(look(segment.fd(), sight, true), MPI_SUCCESS);
 }
@@ -137,7 +137,7 @@ TEST_F(SightTest, AnotherUsersIsNotLookedAt) {
 TEST_F(SightTest, NothingIsShownThatATerminalObeys) {
     std::strcpy(segment.header().command, "\033]0;title\a\033[31mred\xc2\x9b \xc3\xa4");
     std::memset(segment.host(1).name, 27, sizeof segment.host(1).name);
-    Sight sight;
+    SegmentView sight;
     ASSERT_EQ(look(segment.fd(), sight), MPI_SUCCESS);
     EXPECT_EQ(sight.command(), "?]0;title??[31mred?? \xc3\xa4");
     EXPECT_EQ(sight.other_hosts()[0], std::string(64, '?'));

@@ -124,7 +124,7 @@ TEST(PlanFile, AnExplicitVariableWins) {
     EXPECT_EQ(options.programs[0].environment.back().second, "learn");
 }
 
-TEST(Given, FindsTheOccurrence) {
+TEST(FilePlan, FindsTheOccurrence) {
     Plan plan;
     ASSERT_EQ(parse_plan(kGood, plan), "");
     const plan::GivenPhases phases(77, plan.part_of(0));
@@ -138,7 +138,7 @@ TEST(Given, FindsTheOccurrence) {
     EXPECT_EQ(phases.find("else", 1), nullptr);
 }
 
-TEST(Given, KnowsWhatFollows) {
+TEST(FilePlan, KnowsWhatFollows) {
     Plan plan;
     ASSERT_EQ(parse_plan(changed("\"peers\": {}", "\"peers\": {\"0\": [[2, 1]]}"), plan), "");
     const plan::GivenPhases phases(77, plan.part_of(0));

@@ -12,7 +12,7 @@ namespace starling::launch {
 namespace {
 
 /// Sees what those of the job see when the root is told.
-class Root final : public Superior {
+class Root final : public Controller {
   public:
     explicit Root(Launcher& launcher) : launcher_(launcher) {}
     void failed(Job& job, const Failure& failure) override {

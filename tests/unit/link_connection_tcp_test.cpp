@@ -46,7 +46,7 @@ struct End {
     int socket = -1;
     int wants = 0;
     bool ended_told = false, dead = false;
-    Turns turns;
+    PeerConnectionState turns;
     std::vector<Packet> base;  ///< on the way to this end
 
     void encode(std::string& key, const End& peer) const {

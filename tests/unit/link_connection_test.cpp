@@ -40,10 +40,11 @@ struct End {
     std::string base, ring;  ///< on the way to this end
     std::string received;    ///< messages, sorted
     int sent = 0, wants = 0;
-    Turns turns;
+    PeerConnectionState turns;
 
     /// Of stamps what counts is how far behind they are.
-    void encode_stamps(std::string& key, std::string queue, const Turns& sender, const Turns& receiver) const {
+    void encode_stamps(std::string& key, std::string queue, const PeerConnectionState& sender,
+                       const PeerConnectionState& receiver) const {
         while (!queue.empty()) {
             std::string packet = take_first(queue);
             if (packet.size() == 3) {

@@ -12,10 +12,10 @@
 namespace starling::message {
 namespace {
 
-TEST(Retired, HoldsWhatWasAddedAndNothingElse) {
+TEST(ClosedContexts, HoldsWhatWasAddedAndNothingElse) {
     std::mt19937_64 random(1);
     for (int round = 0; round < 50; ++round) {
-        Retired retired;
+        ClosedContexts retired;
         std::set<uint64_t> model;
         const uint64_t base = random() >> 4;
         for (int i = 0; i < 400; ++i) {
@@ -31,8 +31,8 @@ TEST(Retired, HoldsWhatWasAddedAndNothingElse) {
     }
 }
 
-TEST(Retired, WhatWasMadeAndFreedInAnyOrderIsOneStretch) {
-    Retired retired;
+TEST(ClosedContexts, WhatWasMadeAndFreedInAnyOrderIsOneStretch) {
+    ClosedContexts retired;
     std::vector<uint64_t> numbers(3000);
     std::iota(numbers.begin(), numbers.end(), uint64_t{1} << 59);
     std::shuffle(numbers.begin(), numbers.end(), std::mt19937(3));
@@ -42,11 +42,11 @@ TEST(Retired, WhatWasMadeAndFreedInAnyOrderIsOneStretch) {
     EXPECT_EQ(retired.stretches(), 1u);
 }
 
-TEST(Retired, IsBoundedAndNeverHoldsWhatWasNotAdded) {
-    Retired retired;
-    for (uint64_t i = 0; i < 5 * Retired::kMost; ++i) retired.add(2 * i);
-    EXPECT_LE(retired.stretches(), Retired::kMost);
-    for (uint64_t i = 0; i < 5 * Retired::kMost; ++i) ASSERT_FALSE(retired.contains(2 * i + 1));
+TEST(ClosedContexts, IsBoundedAndNeverHoldsWhatWasNotAdded) {
+    ClosedContexts retired;
+    for (uint64_t i = 0; i < 5 * ClosedContexts::kMost; ++i) retired.add(2 * i);
+    EXPECT_LE(retired.stretches(), ClosedContexts::kMost);
+    for (uint64_t i = 0; i < 5 * ClosedContexts::kMost; ++i) ASSERT_FALSE(retired.contains(2 * i + 1));
 }
 
 }  // namespace

@@ -18,16 +18,16 @@ class Nobody final : public Roster {
     link::Process at(int) const override { return {}; }
 };
 
-TEST(Directory, FindsWhatIsThereAndOnlyThat) {
+TEST(ContextTable, FindsWhatIsThereAndOnlyThat) {
     const Nobody nobody;
     std::mt19937_64 random(5);
     const uint64_t base = random();
-    std::map<uint64_t, std::unique_ptr<Channel>> model;
+    std::map<uint64_t, std::unique_ptr<MatchContext>> model;
     for (int step = 0; step < 30'000; ++step) {
         const uint64_t context = base + 16 * (random() % 500) + random() % 2;
         const auto found = model.find(context);
         if (found == model.end())
-            model.emplace(context, std::make_unique<Channel>(context, nobody, 0));
+            model.emplace(context, std::make_unique<MatchContext>(context, nobody, 0));
         else
             model.erase(found);
         const uint64_t probe = base + 16 * (random() % 500) + random() % 2;
@@ -38,12 +38,12 @@ TEST(Directory, FindsWhatIsThereAndOnlyThat) {
     }
 }
 
-TEST(Directory, RemovingLooksAtAFewSlotsHoweverManyChannelsThereAre) {
+TEST(ContextTable, RemovingLooksAtAFewSlotsHoweverManyChannelsThereAre) {
     const Nobody nobody;
-    std::vector<std::unique_ptr<Channel>> channels;
+    std::vector<std::unique_ptr<MatchContext>> channels;
     for (uint64_t i = 0; i < 16'000; ++i)
         for (const uint64_t plane : {0, 1})
-            channels.push_back(std::make_unique<Channel>((0x123456789 + i) << 4 | plane, nobody, 0));
+            channels.push_back(std::make_unique<MatchContext>((0x123456789 + i) << 4 | plane, nobody, 0));
     std::shuffle(channels.begin(), channels.end(), std::mt19937(7));
     size_t looks = 0;
     for (size_t i = 0; i < 1000; ++i) {

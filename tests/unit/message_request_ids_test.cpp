@@ -10,8 +10,8 @@
 namespace starling::message {
 namespace {
 
-TEST(Serials, NameWhatIsInUse) {
-    Serials<int> serials;
+TEST(RequestIds, NameWhatIsInUse) {
+    RequestIds<int> serials;
     std::vector<int> things(200);
     std::map<uint32_t, int*> model;
     std::mt19937 random(1);
@@ -40,8 +40,8 @@ TEST(Serials, NameWhatIsInUse) {
     EXPECT_EQ(serials.find(~0u), nullptr);
 }
 
-TEST(Serials, VisitorsMayRemoveAndAdd) {
-    Serials<int> serials;
+TEST(RequestIds, VisitorsMayRemoveAndAdd) {
+    RequestIds<int> serials;
     std::vector<int> things(100), more(100);
     for (int& thing : things) serials.add(thing);
     std::set<int*> visited;

@@ -71,7 +71,7 @@ struct Node {
     int size;
     Board& board;
     Everyone everyone;
-    std::unique_ptr<Channel> channel;
+    std::unique_ptr<MatchContext> channel;
 
     link::Peer& peer(int other) { return *channel->peer(other); }
     /// Waits for all, moving messages meanwhile.
@@ -210,7 +210,7 @@ class Team {
         if (config().wait == Wait::thread) allow_threads(Threads::at_once);
         Lock lock;  // as entry points do: with a progress thread we are two
         progress::start();
-        node.channel = std::make_unique<Channel>(kContext, node.everyone, me);
+        node.channel = std::make_unique<MatchContext>(kContext, node.everyone, me);
         body(node);
         std::fflush(nullptr);
         _exit(::testing::Test::HasFailure() ? 1 : 0);

@@ -46,7 +46,7 @@ TEST(Message, WaitsForAContextThatIsNotKnownYet) {
     team.start({}, [](Node& node) {
         const uint64_t context = 0x4560;
         if (node.rank == 0) {
-            Channel early(context, node.everyone, 0);
+            MatchContext early(context, node.everyone, 0);
             std::deque<Sending> sends;
             for (int i = 0; i < 10; ++i) {
                 sends.emplace_back(Plan{0, 1, i, i % 2 ? 100000u : 8u, 5, false, false, false});
@@ -58,7 +58,7 @@ TEST(Message, WaitsForAContextThatIsNotKnownYet) {
         } else {
             node.barrier(0);
             for (int i = 0; i < 100; ++i) progress::poll();
-            Channel late(context, node.everyone, 1);
+            MatchContext late(context, node.everyone, 1);
             for (int i = 0; i < 10; ++i) {
                 Receiving receiving(100000, false);
                 start_receive(receiving.request, late, receiving.buffer.memory.data(), receiving.buffer.count, bytes_type(), 0,
@@ -76,7 +76,7 @@ TEST(Message, WaitsForAContextThatIsNotKnownYet) {
 void expect_a_connection(Team& team) {
     team.start({{"STARLING_DIRECT_THRESHOLD", "1000000"}}, [](Node& node) {
         const bool hint = true;
-        Channel hinted(0x4560, node.everyone, node.rank);
+        MatchContext hinted(0x4560, node.everyone, node.rank);
         hinted.connect_hint = &hint;
         Receiving receiving(8, false);
         start_receive(receiving.request, hinted, receiving.buffer.memory.data(), 8, bytes_type(), 1 - node.rank, 5);

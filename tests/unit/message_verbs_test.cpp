@@ -156,7 +156,7 @@ TEST_P(MessageWrites, NothingIsWrittenOnceTheReceiveHasFailed) {
         if (sending) {
             node.wait_for([&] { return sending->request.stage == SendRequest::Stage::written; });
             EXPECT_NE(sending->request.writing, nullptr);
-            EXPECT_FALSE(let_go(sending->request));  // it is the receiver's by now
+            EXPECT_FALSE(abandon(sending->request));  // it is the receiver's by now
             node.board.stage = 1;
             reach(node, 2);
             node.wait_for([&] { return sending->request.writing == nullptr; });
@@ -212,7 +212,7 @@ TEST_P(MessageWrites, OneThatWasLetGoIsWrittenFromItsCopy) {
     one_message([](Node& node, Sending* sending) {
         if (sending) {
             node.wait_for([&] { return sending->request.stage == SendRequest::Stage::offered; });
-            EXPECT_TRUE(let_go(sending->request));
+            EXPECT_TRUE(abandon(sending->request));
             std::fill(sending->buffer.memory.begin(), sending->buffer.memory.end(), std::byte{});
             node.board.stage = 1;
             return;

@@ -15,7 +15,7 @@ constexpr uint32_t kPiece = 100;
 
 /// A receiver of one sender's stream, whose datagrams the test makes.
 struct Receiver {
-    Desk desk;
+    ReceiveQueue desk;
     Incoming incoming{desk, 7, 1};
     Receive receive;
     std::vector<std::byte> memory;
@@ -117,7 +117,7 @@ struct Sent final : Wire {
         return true;
     }
     void flush() override {}
-    void unheard() override {}
+    void report_unreachable() override {}
 };
 
 struct Sender {
@@ -207,11 +207,11 @@ TEST(MulticastRepeats, WhoWaitsForAcknowledgementsHastensTheHeartbeat) {
     Flow flow;
     flow.messages(401, 20 * kMs);
     flow.wire.heartbeats = 0;
-    EXPECT_TRUE(flow.outgoing.hasten(flow.now));
+    EXPECT_TRUE(flow.outgoing.request_acks(flow.now));
     EXPECT_EQ(flow.outgoing.deadline(), flow.now);
     flow.run();
     EXPECT_EQ(flow.wire.heartbeats, 1);
-    EXPECT_FALSE(flow.outgoing.hasten(flow.now)) << "once is enough";
+    EXPECT_FALSE(flow.outgoing.request_acks(flow.now)) << "once is enough";
     flow.now += 2 * kMs, flow.run();
     EXPECT_EQ(flow.wire.heartbeats, 2);
     // A message later nobody waits any more.

@@ -21,10 +21,10 @@ struct Weather {
 
 class World;
 
-struct Member final : Outside {
+struct Member final : GroupEnvironment {
     World& world;
     const uint32_t me;
-    Desk desk;
+    ReceiveQueue desk;
     Group group;
     bool in_network = false, dead = false, deaf = false;
     bool refuses = false;           ///< to join
@@ -42,7 +42,7 @@ struct Member final : Outside {
     bool join() override { return !refuses && (in_network = true); }
     void leave() override { in_network = false; }
     void flush() override {}
-    void unheard() override { rail ^= 1; }
+    void report_unreachable() override { rail ^= 1; }
     Label label(uint32_t sender, uint64_t context, uint64_t call) const {
         return {group.members()[sender].job, context, call, group.members()[sender].rank};
     }

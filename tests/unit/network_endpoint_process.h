@@ -18,7 +18,7 @@
 #include "mpi.h"
 #include "transport/network/datagram/endpoint.h"
 
-namespace starling::ip {
+namespace starling::network {
 
 /// The tests are run once as they are, and once with this.
 inline bool seal_processes() {
@@ -110,4 +110,4 @@ inline bool poll_until(std::initializer_list<Process*> processes, const std::fun
     return true;
 }
 
-}  // namespace starling::ip
+}  // namespace starling::network

@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-namespace starling::ip {
+namespace starling::network {
 
 /// A port there; 0: any.
 inline sockaddr_in loopback_port(uint16_t port) {
@@ -17,4 +17,4 @@ inline sockaddr_in loopback_port(uint16_t port) {
     return made;
 }
 
-}  // namespace starling::ip
+}  // namespace starling::network

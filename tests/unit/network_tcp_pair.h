@@ -17,7 +17,7 @@
 #include "base/error.h"
 #include "transport/network/tcp/tcp.h"
 
-namespace starling::ip {
+namespace starling::network {
 
 using transport::Coverage;
 
@@ -58,7 +58,7 @@ struct Side {
     std::vector<OutStream*> stranded;
 
     static Side& of(Connection& c) { return *static_cast<Side*>(c.user); }
-    Incoming* find(const Piece& piece) {
+    Incoming* find(const StreamFragment& piece) {
         const auto it = incoming.find(piece.serial);
         if (it == incoming.end() || it->second.generation != piece.generation) return nullptr;
         if (piece.offset + piece.bytes > it->second.memory.size()) return nullptr;
@@ -93,14 +93,14 @@ struct Side {
             if (of(c).on_ask) of(c).on_ask();
         };
         u.doubted = [](Connection& c) { ++of(c).doubted; };
-        u.target = [](Connection& c, const Piece& piece, uint64_t done, uint64_t) -> std::byte* {
+        u.target = [](Connection& c, const StreamFragment& piece, uint64_t done, uint64_t) -> std::byte* {
             Incoming* to = of(c).find(piece);
             return to && to->in_place ? to->memory.data() + piece.offset + done : nullptr;
         };
-        u.unpack = [](Connection& c, const Piece& piece, uint64_t done, const std::byte* data, uint64_t bytes) {
+        u.unpack = [](Connection& c, const StreamFragment& piece, uint64_t done, const std::byte* data, uint64_t bytes) {
             if (Incoming* to = of(c).find(piece)) std::memcpy(to->memory.data() + piece.offset + done, data, bytes);
         };
-        u.piece = [](Connection& c, const Piece& piece) {
+        u.piece = [](Connection& c, const StreamFragment& piece) {
             ++of(c).pieces;
             if (Incoming* to = of(c).find(piece)) to->coverage.add({piece.offset, piece.offset + piece.bytes});
         };
@@ -154,4 +154,4 @@ struct Pair {
     }
 };
 
-}  // namespace starling::ip
+}  // namespace starling::network

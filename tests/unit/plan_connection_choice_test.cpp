@@ -39,8 +39,8 @@ TEST(Choice, WhoIsBarredLeavesHisPlaceToTheNext) {
     EXPECT_EQ(ask({barred, barred}, {2, 2, 0}), Indexes{});
 }
 
-TEST(Learned, TheLastOccurrenceIsThePlanOfTheNext) {
-    Learned learned;
+TEST(HistoryPlan, TheLastOccurrenceIsThePlanOfTheNext) {
+    HistoryPlan learned;
     EXPECT_EQ(learned.partners(3, 1), nullptr);
     learned.ended(3, {{1, 2, 30}, {1, 4, 7}}, 1);
     ASSERT_NE(learned.partners(3, 2), nullptr);
@@ -52,8 +52,8 @@ TEST(Learned, TheLastOccurrenceIsThePlanOfTheNext) {
     EXPECT_TRUE(learned.partners(3, 4)->empty());
 }
 
-TEST(Learned, WhatFollowsCountsLess) {
-    Learned learned;
+TEST(HistoryPlan, WhatFollowsCountsLess) {
+    HistoryPlan learned;
     learned.ended(1, {{1, 2, 100}}, 2);
     EXPECT_EQ(*learned.partners(1, 2), (Partners{{1, 2, 100}}));
     learned.ended(2, {{1, 3, 1000}, {1, 2, 200}}, 4);
@@ -62,8 +62,8 @@ TEST(Learned, WhatFollowsCountsLess) {
     EXPECT_EQ(*learned.partners(1, 2), (Partners{{1, 2, 250}, {1, 3, 192}}));
 }
 
-TEST(Learned, APhaseThatComesBackCountsAgain) {
-    Learned learned;
+TEST(HistoryPlan, APhaseThatComesBackCountsAgain) {
+    HistoryPlan learned;
     learned.ended(1, {{1, 2, 100}}, 2);
     learned.ended(2, {{1, 3, 100}}, 1);
     const Partners one = *learned.partners(1, 2), other = *learned.partners(2, 2);

@@ -38,7 +38,7 @@ class Phases {
     explicit Phases(Node& node) : node_(node) { start(); }
     template <class Then>
     void run(int with, int count, uint64_t bytes, Then&& then) {
-        profile::begin_phase(std::to_string(with), profile::Mark::program);
+        profile::begin_phase(std::to_string(with), profile::PhaseMark::program);
         then();
         meet();
         exchange(node_, with, count, bytes);

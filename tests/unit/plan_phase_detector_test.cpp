@@ -42,11 +42,11 @@ class Program {
     uint32_t now = 0, most = 0, begins = 0, segments = 0;
 
   private:
-    Finder finder_;
+    PhaseDetector finder_;
     Partners sent_;
 };
 
-TEST(Finder, OneLoopWhosePartnersNeverChangeIsOnePhase) {
+TEST(PhaseDetector, OneLoopWhosePartnersNeverChangeIsOnePhase) {
     Program program;
     for (int step = 0; step < 100; ++step) {
         program.send(ring_of(3, 4));
@@ -56,7 +56,7 @@ TEST(Finder, OneLoopWhosePartnersNeverChangeIsOnePhase) {
     EXPECT_EQ(program.now, 1u);
 }
 
-TEST(Finder, AReturningPatternIsTheOldPhaseAndIsExpected) {
+TEST(PhaseDetector, AReturningPatternIsTheOldPhaseAndIsExpected) {
     Program program;
     uint32_t during[2][20] = {};  ///< what is thought to go on while the first and the last step of a pattern run
     for (uint32_t cycle = 0; cycle < 20; ++cycle) {
@@ -75,7 +75,7 @@ TEST(Finder, AReturningPatternIsTheOldPhaseAndIsExpected) {
     EXPECT_EQ(during[0][19] + during[1][19], 3u);
 }
 
-TEST(Finder, PhasesThatAlternateAtEachTurn) {
+TEST(PhaseDetector, PhasesThatAlternateAtEachTurn) {
     Program program;
     uint32_t phase_of[3] = {};
     for (uint32_t step = 0; step < 90; ++step) {
@@ -90,7 +90,7 @@ TEST(Finder, PhasesThatAlternateAtEachTurn) {
 }
 
 // The time step's collective is the pulse, however often the solver's comes, and at whichever number of iterations.
-TEST(Finder, NestedLoopsAreCutAtTheOutermost) {
+TEST(PhaseDetector, NestedLoopsAreCutAtTheOutermost) {
     for (const bool varies : {false, true}) {
         Program program;
         std::mt19937 random(3);
@@ -112,7 +112,7 @@ TEST(Finder, NestedLoopsAreCutAtTheOutermost) {
     }
 }
 
-TEST(Finder, ThreeLevels) {
+TEST(PhaseDetector, ThreeLevels) {
     Program program;
     uint32_t before = 0;
     for (int output = 0; output < 20; ++output) {
@@ -128,7 +128,7 @@ TEST(Finder, ThreeLevels) {
 }
 
 // By chance something may look like a loop for a while; in 3,000 calls there is next to nothing.
-TEST(Finder, AnIrregularProgramHasHardlyAnyPhases) {
+TEST(PhaseDetector, AnIrregularProgramHasHardlyAnyPhases) {
     for (uint32_t seed = 0; seed < 50; ++seed) {
         Program program;
         std::mt19937 random(seed);
@@ -142,14 +142,14 @@ TEST(Finder, AnIrregularProgramHasHardlyAnyPhases) {
     }
 }
 
-TEST(Finder, WithoutCollectiveCallsThereIsNothingToFind) {
+TEST(PhaseDetector, WithoutCollectiveCallsThereIsNothingToFind) {
     Program program;
     for (int i = 0; i < 100; ++i) program.send(ring_of(0, 4));
     EXPECT_EQ(program.segments, 0u);
 }
 
 // It stays one phase, and begins again now and then, so that a plan of its last occurrence is of what is now.
-TEST(Finder, AMovingNeighbourhoodIsFollowed) {
+TEST(PhaseDetector, AMovingNeighbourhoodIsFollowed) {
     Program program;
     for (uint32_t step = 0; step < 200; ++step) {
         program.send(ring_of(step / 4, 6));
@@ -160,7 +160,7 @@ TEST(Finder, AMovingNeighbourhoodIsFollowed) {
     EXPECT_LE(program.begins, 60u);
 }
 
-TEST(Finder, AJumpIsNoDrift) {
+TEST(PhaseDetector, AJumpIsNoDrift) {
     Program program;
     for (uint32_t step = 0; step < 40; ++step) {
         program.send(ring_of(step < 20 ? 0 : 32, 6));
@@ -170,7 +170,7 @@ TEST(Finder, AJumpIsNoDrift) {
     EXPECT_EQ(program.now, 2u);
 }
 
-TEST(Finder, OneExceptionIsNoPhase) {
+TEST(PhaseDetector, OneExceptionIsNoPhase) {
     Program program;
     for (uint32_t step = 0; step < 60; ++step) {
         program.send(ring_of(step % 20 == 13 ? step % 64 + 10 : 0, 6));
@@ -179,7 +179,7 @@ TEST(Finder, OneExceptionIsNoPhase) {
     EXPECT_EQ(program.begins, 1u);
 }
 
-TEST(Finder, WhereNothingIsAsBeforeNothingIsKnown) {
+TEST(PhaseDetector, WhereNothingIsAsBeforeNothingIsKnown) {
     Program program;
     for (uint32_t step = 0; step < 20; ++step) {
         program.send(ring_of(0, 4));
@@ -196,7 +196,7 @@ TEST(Finder, WhereNothingIsAsBeforeNothingIsKnown) {
     EXPECT_EQ(program.now, 1u);
 }
 
-TEST(Finder, ASegmentWithoutMessagesSaysNothing) {
+TEST(PhaseDetector, ASegmentWithoutMessagesSaysNothing) {
     Program program;
     for (uint32_t step = 0; step < 60; ++step) {
         if (step % 3 == 0) program.send(ring_of(0, 4));
@@ -206,7 +206,7 @@ TEST(Finder, ASegmentWithoutMessagesSaysNothing) {
 }
 
 // Communicators that come and go each make calls that were never there before.
-TEST(Finder, MemoryHasAnEnd) {
+TEST(PhaseDetector, MemoryHasAnEnd) {
     Program program;
     for (uint32_t step = 0; step < 5000; ++step) {
         program.send(ring_of(step * 17 % 64, 3, 1 + step % 9));
@@ -216,7 +216,7 @@ TEST(Finder, MemoryHasAnEnd) {
     EXPECT_GT(program.segments, 4000u);
 }
 
-TEST(Finder, OverlapIsWeighted) {
+TEST(PhaseDetector, OverlapIsWeighted) {
     EXPECT_DOUBLE_EQ(overlap({{1, 1, 500'000}, {1, 2, 500'000}}, {{1, 1, 500'000}, {1, 2, 500'000}}), 1);
     EXPECT_DOUBLE_EQ(overlap({{1, 1, 900'000}, {1, 2, 100'000}}, {{1, 1, 100'000}, {1, 2, 900'000}}), 0.2);
     EXPECT_DOUBLE_EQ(overlap({{1, 1, 1'000'000}}, {{2, 1, 1'000'000}}), 0);

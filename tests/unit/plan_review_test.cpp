@@ -76,8 +76,8 @@ TEST(OnDemand, WithoutPlacesNothingGoesOnConnections) {
     EXPECT_EQ(model.phase(std::vector{Traffic{{1, 1, 100}, 100}}, {kTerms.threshold, 0, 0}), 0u);
 }
 
-TEST(Doubt, ThreePhasesInARow) {
-    Doubt doubt;
+TEST(PlanReview, ThreePhasesInARow) {
+    PlanReview doubt;
     EXPECT_FALSE(doubt.phase(1000, 100, 500));
     EXPECT_FALSE(doubt.phase(1000, 100, 500));
     EXPECT_FALSE(doubt.phase(1000, 500, 500));
@@ -86,17 +86,17 @@ TEST(Doubt, ThreePhasesInARow) {
     EXPECT_TRUE(doubt.phase(1000, 100, 500));
 }
 
-TEST(Doubt, FewMessagesSayNothing) {
-    Doubt doubt;
-    for (int i = 0; i < 20; ++i) EXPECT_FALSE(doubt.phase(Doubt::kFewMessages - 1, 0, Doubt::kFewMessages - 1));
+TEST(PlanReview, FewMessagesSayNothing) {
+    PlanReview doubt;
+    for (int i = 0; i < 20; ++i) EXPECT_FALSE(doubt.phase(PlanReview::kFewMessages - 1, 0, PlanReview::kFewMessages - 1));
     EXPECT_FALSE(doubt.phase(1000, 0, 900));
     EXPECT_FALSE(doubt.phase(1000, 0, 900));
     EXPECT_FALSE(doubt.phase(3, 3, 3));
     EXPECT_TRUE(doubt.phase(1000, 0, 900));
 }
 
-TEST(Doubt, AsGoodIsGoodEnough) {
-    Doubt doubt;
+TEST(PlanReview, AsGoodIsGoodEnough) {
+    PlanReview doubt;
     for (int i = 0; i < 20; ++i) EXPECT_FALSE(doubt.phase(1000, 480, 500));
 }
 

@@ -8,7 +8,7 @@
 namespace starling::progress {
 namespace {
 
-using Kind = Account::Kind;
+using Kind = WaitReportPage::Kind;
 using profile::Cause;
 
 struct Waited {
@@ -17,11 +17,11 @@ struct Waited {
 };
 
 Cause cause(const Waited& waited) {
-    const WaitSite site{nullptr, Expected::soon, [](const void* argument, Teller& teller) {
+    const WaitSite site{nullptr, Expected::soon, [](const void* argument, WaitReporter& teller) {
                             const auto& waited = *static_cast<const Waited*>(argument);
                             if (waited.collective) teller.in_collective(16, 1);
                             for (const Kind& kind : waited.operations) {
-                                Account::Operation operation{};
+                                WaitReportPage::Operation operation{};
                                 operation.kind = kind;
                                 teller.waits_for(operation, &kind);
                             }

@@ -14,7 +14,7 @@
 #include "transport/network/wire/datagram.h"
 #include "verbs_queues.h"
 
-namespace starling::ip {
+namespace starling::network {
 
 using transport::Coverage;
 
@@ -46,13 +46,15 @@ struct Side {
             ++of(c).room;
             if (of(c).on_room) of(c).on_room(c);
         };
-        u.target = [](Connection& c, const Piece& piece, uint64_t done, uint64_t) -> std::byte* {
+        u.target = [](Connection& c, const StreamFragment& piece, uint64_t done, uint64_t) -> std::byte* {
             return of(c).in_place ? of(c).memory.data() + piece.offset + done : nullptr;
         };
-        u.unpack = [](Connection& c, const Piece& piece, uint64_t done, const std::byte* data, uint64_t bytes) {
+        u.unpack = [](Connection& c, const StreamFragment& piece, uint64_t done, const std::byte* data, uint64_t bytes) {
             std::memcpy(of(c).memory.data() + piece.offset + done, data, bytes);
         };
-        u.piece = [](Connection& c, const Piece& piece) { of(c).coverage.add({piece.offset, piece.offset + piece.bytes}); };
+        u.piece = [](Connection& c, const StreamFragment& piece) {
+            of(c).coverage.add({piece.offset, piece.offset + piece.bytes});
+        };
         u.stranded = [](OutStream& stream) { ++static_cast<Side*>(stream.source().user)->stranded; };
         rc = std::make_unique<Rc>(u, [](Connection& c, packet::Kind kind, const void* payload, uint32_t bytes) {
             of(c).told.emplace_back(kind, std::string(static_cast<const char*>(payload), bytes));
@@ -139,4 +141,4 @@ struct RcPair {
 
 class RcTest : public testing::Test, protected RcPair {};
 
-}  // namespace starling::ip
+}  // namespace starling::network

@@ -57,8 +57,8 @@ class Owner : public testing::Test {
     std::vector<std::byte> payload, result;
     RegionKey key;
     Guard guard{};
-    Mark mark{};
-    Exclusion exclusion{guard, &mark, 1, 0, 0};
+    UpdateMark mark{};
+    UpdateLock exclusion{guard, &mark, 1, 0, 0};
 };
 
 TEST_F(Owner, DoesWhatIsRight) {

@@ -252,8 +252,8 @@ TEST(ExclusionModel, NobodyMeetsOneWhoIsAlone) {
 /// Memory that a child shares.
 struct Shared {
     Guard guard{};
-    Mark marks[2] = {};
-    Exclusion at(uint32_t place) { return {guard, marks, 2, place, 0}; }
+    UpdateMark marks[2] = {};
+    UpdateLock at(uint32_t place) { return {guard, marks, 2, place, 0}; }
 };
 
 /// Made where a child shares it; it goes with the pointer.
@@ -275,11 +275,11 @@ void in_child(const std::function<void()>& act) {
     ASSERT_EQ(waitpid(child, nullptr, 0), child);
 }
 
-TEST(Exclusion, TheGuardIsTakenFromOneThatHasDied) {
+TEST(UpdateLock, TheGuardIsTakenFromOneThatHasDied) {
     const auto shared = make_shared_with_child<Shared>();
     in_child([&] { shared->at(1).begin_all(); });
     EXPECT_NE(shared->guard.holder.load(), 0u);
-    const Exclusion mine = shared->at(0);
+    const UpdateLock mine = shared->at(0);
     EXPECT_FALSE(mine.begin_one()) << "the dead one may have been at the memory";
     EXPECT_EQ(shared->marks[0].target.load(), 0u);
     mine.begin_all();
@@ -289,11 +289,11 @@ TEST(Exclusion, TheGuardIsTakenFromOneThatHasDied) {
     mine.end_one();
 }
 
-TEST(Exclusion, TheMarkOfOneThatHasDiedKeepsNobodyOut) {
+TEST(UpdateLock, TheMarkOfOneThatHasDiedKeepsNobodyOut) {
     const auto shared = make_shared_with_child<Shared>();
     in_child([&] { shared->at(1).begin_one(); });
     EXPECT_EQ(shared->marks[1].target.load(), 1u);
-    const Exclusion mine = shared->at(0);
+    const UpdateLock mine = shared->at(0);
     EXPECT_TRUE(mine.begin_one());
     mine.end_one();
     mine.begin_all();
@@ -302,8 +302,8 @@ TEST(Exclusion, TheMarkOfOneThatHasDiedKeepsNobodyOut) {
 }
 
 /// So many singles that the mode is quick.
-void be_patient(const Exclusion& exclusion) {
-    for (uint32_t i = 0; i < Exclusion::kPatience; ++i) {
+void be_patient(const UpdateLock& exclusion) {
+    for (uint32_t i = 0; i < UpdateLock::kPatience; ++i) {
         ASSERT_TRUE(exclusion.begin_one());
         exclusion.end_one();
     }
@@ -312,11 +312,11 @@ void be_patient(const Exclusion& exclusion) {
 #define NEEDS_BARRIERS() \
     if (!can_have_barriers()) GTEST_SKIP() << "this kernel has no barriers for other processes"
 
-TEST(Exclusion, TheModeIsQuickAfterManySinglesAndNotAnyMoreAfterBulk) {
+TEST(UpdateLock, TheModeIsQuickAfterManySinglesAndNotAnyMoreAfterBulk) {
     NEEDS_BARRIERS();
     hear_barriers();
     const auto shared = make_shared_with_child<Shared>();
-    const Exclusion mine = shared->at(0), other = shared->at(1);
+    const UpdateLock mine = shared->at(0), other = shared->at(1);
     be_patient(mine);
     EXPECT_EQ(shared->guard.mode.load(), Mode::quick);
     EXPECT_EQ(shared->guard.holder.load(), 0u);
@@ -338,32 +338,32 @@ TEST(Exclusion, TheModeIsQuickAfterManySinglesAndNotAnyMoreAfterBulk) {
     EXPECT_EQ(shared->guard.mode.load(), Mode::quick);
 }
 
-TEST(Exclusion, WhoMayDoEitherBeginsTheModeAndStaysInIt) {
+TEST(UpdateLock, WhoMayDoEitherBeginsTheModeAndStaysInIt) {
     NEEDS_BARRIERS();
     hear_barriers();
     const auto shared = make_shared_with_child<Shared>();
-    const Exclusion mine = shared->at(0);
+    const UpdateLock mine = shared->at(0);
     shared->at(1);
-    for (uint32_t i = 1; i < Exclusion::kPatience; ++i) EXPECT_FALSE(mine.begin_one_quickly());
+    for (uint32_t i = 1; i < UpdateLock::kPatience; ++i) EXPECT_FALSE(mine.begin_one_quickly());
     EXPECT_EQ(shared->guard.mode.load(), Mode::careful);
     EXPECT_TRUE(mine.begin_one_quickly()) << "it would end at once what it has begun";
     EXPECT_EQ(shared->guard.mode.load(), Mode::quick);
     mine.end_one();
 }
 
-TEST(Exclusion, TheModeStaysCarefulWhereOneCanNotEndIt) {
+TEST(UpdateLock, TheModeStaysCarefulWhereOneCanNotEndIt) {
     hear_barriers();
     const auto shared = make_shared_with_child<Shared>();
-    const Exclusion mine = shared->at(0);
+    const UpdateLock mine = shared->at(0);
     be_patient(mine);
     EXPECT_EQ(shared->guard.mode.load(), Mode::careful);
 }
 
-TEST(Exclusion, OneThatDiesWhileItEndsTheModeLeavesThatToTheNext) {
+TEST(UpdateLock, OneThatDiesWhileItEndsTheModeLeavesThatToTheNext) {
     NEEDS_BARRIERS();
     hear_barriers();
     const auto shared = make_shared_with_child<Shared>();
-    const Exclusion mine = shared->at(0);
+    const UpdateLock mine = shared->at(0);
     shared->at(1);
     be_patient(mine);
     in_child([&] {
@@ -383,16 +383,16 @@ struct Contended : Shared {
     alignas(64) uint64_t number = 0;
 };
 
-TEST(Exclusion, SinglesAndBulkOfTwoProcessesLoseNothing) {
-    constexpr uint64_t kSingles = 40 * Exclusion::kPatience, kBulks = 4000;
+TEST(UpdateLock, SinglesAndBulkOfTwoProcessesLoseNothing) {
+    constexpr uint64_t kSingles = 40 * UpdateLock::kPatience, kBulks = 4000;
     const auto shared = make_shared_with_child<Contended>();
     hear_barriers();
-    const Exclusion mine = shared->at(0);
+    const UpdateLock mine = shared->at(0);
     const pid_t child = fork();
     if (child == 0) {
         // What a parent has asked for is not said to be its child's.
         syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0);
-        const Exclusion its = shared->at(1);
+        const UpdateLock its = shared->at(1);
         shared->ready = 1;
         uint64_t quick = 0;
         for (uint64_t i = 0; i < kSingles; ++i) {
@@ -424,10 +424,10 @@ TEST(Exclusion, SinglesAndBulkOfTwoProcessesLoseNothing) {
     if (can_have_barriers()) { EXPECT_EQ(shared->ready, 3u) << "the mode was never quick"; }
 }
 
-TEST(Exclusion, MarksOfOtherTargetsAreInNobodysWay) {
+TEST(UpdateLock, MarksOfOtherTargetsAreInNobodysWay) {
     Shared shared;
     shared.marks[1].target = 2;
-    const Exclusion mine = shared.at(0);
+    const UpdateLock mine = shared.at(0);
     mine.begin_all();
     EXPECT_EQ(shared.marks[1].target.load(), 2u);
     mine.end_all();

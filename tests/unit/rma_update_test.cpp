@@ -20,8 +20,8 @@ constexpr int kCount = 37;
 /// What processes share, for threads: each has a place of its own.
 struct Shared {
     Guard guard{};
-    Mark marks[4] = {};
-    Exclusion at(uint32_t place) { return {guard, marks, static_cast<uint32_t>(std::size(marks)), place, 0}; }
+    UpdateMark marks[4] = {};
+    UpdateLock at(uint32_t place) { return {guard, marks, static_cast<uint32_t>(std::size(marks)), place, 0}; }
 };
 
 /// Values with few bits, so that no operation overflows.
@@ -51,7 +51,7 @@ void compare(const Datatype& type, const Op& op, bool aligned, std::mt19937_64& 
     fill(type, operand, random);
     std::memcpy(memory, start.data(), bytes);
     Shared shared;
-    const Exclusion exclusion = shared.at(1);
+    const UpdateLock exclusion = shared.at(1);
     update({&type, &op}, memory, operand.data(), old.data(), kCount, &exclusion);
     EXPECT_EQ(std::memcmp(old.data(), start.data(), bytes), 0) << "what was there before";
     std::vector<std::byte> expected = start;
@@ -100,7 +100,7 @@ TEST(Update, ManyThreadsLoseNothing) {
     std::vector<std::thread> threads;
     for (int t = 0; t < kThreads; ++t)
         threads.emplace_back([&, t] {
-            const Exclusion exclusion = shared.at(static_cast<uint32_t>(t));
+            const UpdateLock exclusion = shared.at(static_cast<uint32_t>(t));
             const Update sum{&datatype::predefined(MPI_DOUBLE), &datatype::predefined(MPI_SUM)};
             const Update long_sum{&datatype::predefined(MPI_LONG_DOUBLE), &datatype::predefined(MPI_SUM)};
             const Update next{&datatype::predefined(MPI_UINT64_T), &datatype::predefined(MPI_SUM)};
@@ -150,7 +150,7 @@ TEST(Update, SwapsWhereItCompares) {
             std::memset(value, 5, sizeof value);
             std::memset(memory, 4, size);
             Shared shared;
-            const Exclusion exclusion = shared.at(0);
+            const UpdateLock exclusion = shared.at(0);
             compare_and_swap(type, memory, value, other, before, &exclusion);
             EXPECT_EQ(static_cast<int>(memory[0]), 4) << "it was not what it was compared with";
             EXPECT_EQ(static_cast<int>(before[size - 1]), 4);

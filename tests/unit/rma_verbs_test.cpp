@@ -44,7 +44,7 @@ class Asker {
         const uint64_t bytes = std::array<uint64_t, 6>{1, 8, 64, 1000, 5000, 70'000}[random_() % 6];
         const uint64_t offset = random_() % (kBytes - bytes);
         std::vector<std::byte> data(bytes);
-        const rma::Local local{data.data(), static_cast<int64_t>(bytes), &byte_type()};
+        const rma::LocalBuffer local{data.data(), static_cast<int64_t>(bytes), &byte_type()};
         Access access;
         access.operation = operation;
         access.there = {offset, static_cast<int64_t>(bytes), &byte_type()};
@@ -132,7 +132,7 @@ void two_hosts(Settings settings, int times, const std::function<void(Asker&)>& 
 TEST_F(RmaVerbs, TheDeviceMovesBlocks) {
     two_hosts({}, 600, [](Asker& asker) {
         EXPECT_GT(counters.accesses_device, 100u);
-        EXPECT_EQ(asker.target().device.state, rma::DeviceWay::State::known);
+        EXPECT_EQ(asker.target().device.state, rma::RdmaState::State::known);
     });
     EXPECT_GT(shared->transfers, 100u);
 }

@@ -14,7 +14,7 @@
 
 #include "transport/network/session/session.h"
 
-namespace starling::ip {
+namespace starling::network {
 
 /// What the network does to datagrams; probabilities in percent.
 struct Weather {
@@ -30,7 +30,7 @@ class Network;
 enum class Fate { arrives, lost, doubled, late };
 
 /// A process: its sessions' outside, and one session with the other end.
-class End final : public Outside {
+class End final : public SessionEnvironment {
   public:
     End(Network& its_network, uint32_t rank, uint64_t its_key);
 
@@ -398,4 +398,4 @@ class Exchange {
     }
 };
 
-}  // namespace starling::ip
+}  // namespace starling::network

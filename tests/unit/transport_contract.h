@@ -49,35 +49,39 @@ class Recorder final : public Sink {
         got.push_back({user, packet.header.message.context,
                        std::string(reinterpret_cast<const char*>(packet.payload), packet.header.bytes)});
     }
-    Path* meet(const Caller& caller, bool& later) override { return on_caller ? on_caller(caller, later) : nullptr; }
+    Path* on_unknown_sender(const UnknownSender& caller, bool& later) override {
+        return on_caller ? on_caller(caller, later) : nullptr;
+    }
     const job::JobSegment* find_segment(job::JobId job) override {
         return segment && segment->header().id == job ? segment : nullptr;
     }
     const job::JobSegment* segment = nullptr;
     void failed(void* user) override { lost.push_back(user); }
     void wake() override { ++woken; }
-    void connection(void* user, News what) override { news.emplace_back(user, what); }
+    void connection(void* user, ConnectionEvent what) override { news.emplace_back(user, what); }
     void locate(void* user) override { sought.push_back(user); }
     void send(void*, packet::Kind kind, const void* payload, uint32_t bytes) override {
         if (on_send) on_send(kind, payload, bytes);
     }
-    std::byte* target(void*, const Piece& piece, uint64_t done, uint64_t bytes) override {
+    std::byte* target(void*, const StreamFragment& piece, uint64_t done, uint64_t bytes) override {
         if (piece.offset + done + bytes > streamed.size()) streamed.resize(piece.offset + done + bytes);
         return reinterpret_cast<std::byte*>(streamed.data()) + piece.offset + done;
     }
-    void unpack(void*, const Piece&, uint64_t, const std::byte*, uint64_t) override { ADD_FAILURE() << "there was memory"; }
-    void piece(void*, const Piece& piece) override { stream_bytes += piece.bytes; }
+    void unpack(void*, const StreamFragment&, uint64_t, const std::byte*, uint64_t) override {
+        ADD_FAILURE() << "there was memory";
+    }
+    void piece(void*, const StreamFragment& piece) override { stream_bytes += piece.bytes; }
 
     std::vector<Got> got;
     std::vector<void*> lost, sought;
-    std::vector<std::pair<void*, News>> news;
+    std::vector<std::pair<void*, ConnectionEvent>> news;
     std::string streamed;
     uint64_t stream_bytes = 0;
     int woken = 0;
     std::function<void()> on_packet;
     std::function<void(void*, const Packet&)> on_control;
     std::function<void(packet::Kind, const void*, uint32_t)> on_send;
-    std::function<Path*(const Caller&, bool&)> on_caller;
+    std::function<Path*(const UnknownSender&, bool&)> on_caller;
 };
 
 /// A transport with two processes, the ends of a path between them.
@@ -148,7 +152,7 @@ class NetworkWorld : public World {
         for (uint32_t h = 0; h < 2; ++h) {
             EXPECT_EQ(job::JobSegment::create(job, h, segments_[h]), MPI_SUCCESS) << failure_text();
             sinks_[h].segment = &segments_[h];
-            EXPECT_EQ(ip::Network::open({&segments_[h], h}, sinks_[h], ends_[h]), MPI_SUCCESS) << failure_text();
+            EXPECT_EQ(network::Network::open({&segments_[h], h}, sinks_[h], ends_[h]), MPI_SUCCESS) << failure_text();
         }
         // What the daemons would tell when they are asked.
         for (uint32_t h = 0; h < 2; ++h) segments_[1 - h].port(h).store(segments_[h].port(h).load());
@@ -168,15 +172,15 @@ class NetworkWorld : public World {
   private:
     job::JobSegment segments_[2];
     Recorder sinks_[2];
-    ip::Network* ends_[2] = {};  ///< live until the process ends
+    network::Network* ends_[2] = {};  ///< live until the process ends
 };
 
 /// Opens the connection of two paths as link does, `there` back to `here`, and waits for nothing.
 inline void open_connection(Path& here, Path& there) {
     Connector &caller = *here.by.connector(), &called = *there.by.connector();
     ASSERT_TRUE(caller.has_place() && called.has_place());
-    caller.take_place(here);
-    called.take_place(there);
+    caller.acquire_slot(here);
+    called.acquire_slot(there);
     std::byte offer[Connector::kOffer] = {}, answer[Connector::kOffer] = {};
     EXPECT_LE(caller.describe(here, packet::Kind::open, offer), Connector::kOffer);
     ASSERT_TRUE(called.is_offer(offer));
@@ -203,8 +207,8 @@ class Contract : public ::testing::TestWithParam<Setup> {
         world = GetParam().make();
         ASSERT_EQ(world->sender().attach(world->target(), &token, path), MPI_SUCCESS) << failure_text();
         world->paths.push_back(path);
-        if (!world->one_end()) world->at_sender().on_caller = [this](const Caller&, bool&) { return path; };
-        world->at_receiver().on_caller = [this](const Caller& caller, bool&) -> Path* {
+        if (!world->one_end()) world->at_sender().on_caller = [this](const UnknownSender&, bool&) { return path; };
+        world->at_receiver().on_caller = [this](const UnknownSender& caller, bool&) -> Path* {
             EXPECT_EQ(caller.job.id, world->source().job());
             EXPECT_EQ(caller.rank, world->source().rank);
             return back_path();
@@ -267,7 +271,7 @@ class Contract : public ::testing::TestWithParam<Setup> {
     void follow_news() {
         for (Path* each : {path, back})
             if (each && !std::exchange((each == path ? world->at_sender() : world->at_receiver()).news, {}).empty())
-                each->by.connector()->give_place(*each);
+                each->by.connector()->release_slot(*each);
     }
     const std::vector<Recorder::Got>& got() { return world->at_receiver().got; }
     bool receive(size_t count) {
@@ -433,8 +437,8 @@ TEST_P(UnconnectedContract, AConnectionOpensCarriesAndEnds) {
         of.each_user([](void*, void* count) { ++*static_cast<int*>(count); }, &users);
         return users;
     };
-    const auto await = [&](Recorder& at, void* user, News what) {
-        const std::pair<void*, News> wanted{user, what};
+    const auto await = [&](Recorder& at, void* user, ConnectionEvent what) {
+        const std::pair<void*, ConnectionEvent> wanted{user, what};
         return world->poll_until([&] { return !at.news.empty(); }) && std::exchange(at.news, {}) == std::vector{wanted};
     };
     EXPECT_FALSE(here->earned(0, 0));
@@ -444,18 +448,18 @@ TEST_P(UnconnectedContract, AConnectionOpensCarriesAndEnds) {
     for (int round = 0; round < 3; ++round) {
         open_connection(*path, home);
         EXPECT_EQ(number_of_users(*here), 1);
-        ASSERT_TRUE(await(world->at_sender(), &token, News::ready));
-        ASSERT_TRUE(await(world->at_receiver(), &back_token, News::ready));
+        ASSERT_TRUE(await(world->at_sender(), &token, ConnectionEvent::ready));
+        ASSERT_TRUE(await(world->at_receiver(), &back_token, ConnectionEvent::ready));
         for (int i = 0; i < 500; ++i, ++sent) ASSERT_TRUE(world->poll_until([&] { return send(sent, sent * 37 % 9000); }));
         // What was sent before the end arrives, though nobody has taken it yet.
         here->finish(*path);
         world->after_finish(*path);
-        ASSERT_TRUE(await(world->at_receiver(), &back_token, News::ended));
+        ASSERT_TRUE(await(world->at_receiver(), &back_token, ConnectionEvent::ended));
         there->finish(home);
         world->after_finish(home);
-        there->give_place(home);
-        ASSERT_TRUE(await(world->at_sender(), &token, News::ended));
-        here->give_place(*path);
+        there->release_slot(home);
+        ASSERT_TRUE(await(world->at_sender(), &token, ConnectionEvent::ended));
+        here->release_slot(*path);
         EXPECT_EQ(number_of_users(*here) + number_of_users(*there), 0);
         ASSERT_TRUE(receive(sent));
         for (int i = 0; i < 50; ++i, ++sent) ASSERT_TRUE(world->poll_until([&] { return send(sent, 8); }));
@@ -557,7 +561,7 @@ TEST_P(Contract, CompletionsAreToldInTheOrderOfTheirRequests) {
     ASSERT_EQ(world->receiver().withdraw(region), MPI_SUCCESS);
 }
 
-struct Listener final : Audience {
+struct Listener final : DatagramHandler {
     std::vector<std::string> heard;
     void datagram(const std::byte* data, uint32_t bytes) override {
         heard.emplace_back(reinterpret_cast<const char*>(data), bytes);

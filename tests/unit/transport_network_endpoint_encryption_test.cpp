@@ -14,7 +14,7 @@
 #include "network_loopback.h"
 #include "transport/network/crypto/sealed_datagram.h"
 
-namespace starling::ip {
+namespace starling::network {
 namespace {
 
 using Wire = std::vector<std::byte>;
@@ -174,4 +174,4 @@ TEST(SealedEndpoint, WhoMeetsAJobAnewSealsAnew) {
 }
 
 }  // namespace
-}  // namespace starling::ip
+}  // namespace starling::network

@@ -27,7 +27,7 @@
 #include "transport/network/datagram/udp.h"
 #include "transport/network/wire/datagram.h"
 
-namespace starling::ip {
+namespace starling::network {
 namespace {
 
 /// Whether a datagram finds a socket there.
@@ -400,23 +400,23 @@ TEST(Endpoint, AProcessInThePlaceOfAnotherIsToldFromIt) {
 }
 
 TEST(Rails, TheChoiceIsCheckedAndFollowed) {
-    RailChoice choice;
-    EXPECT_EQ(RailChoice::parse("10.1.0.0/33", choice), MPI_ERR_ARG);
-    EXPECT_EQ(RailChoice::parse("eth0,,eth1", choice), MPI_ERR_ARG);
-    EXPECT_EQ(RailChoice::parse("an-interface-with-a-long-name", choice), MPI_ERR_ARG);
+    InterfaceFilter choice;
+    EXPECT_EQ(InterfaceFilter::parse("10.1.0.0/33", choice), MPI_ERR_ARG);
+    EXPECT_EQ(InterfaceFilter::parse("eth0,,eth1", choice), MPI_ERR_ARG);
+    EXPECT_EQ(InterfaceFilter::parse("an-interface-with-a-long-name", choice), MPI_ERR_ARG);
     const uint32_t address = inet_addr("10.1.2.3");
-    ASSERT_EQ(RailChoice::parse("eth0,10.1.0.0/16", choice), MPI_SUCCESS);
+    ASSERT_EQ(InterfaceFilter::parse("eth0,10.1.0.0/16", choice), MPI_SUCCESS);
     EXPECT_TRUE(choice.takes("eth0", inet_addr("192.168.1.1"), false));
     EXPECT_TRUE(choice.takes("ib0", address, false));
     EXPECT_FALSE(choice.takes("eth1", inet_addr("10.2.2.3"), false));
-    ASSERT_EQ(RailChoice::parse("^eth0,10.1.0.0/16", choice), MPI_SUCCESS);
+    ASSERT_EQ(InterfaceFilter::parse("^eth0,10.1.0.0/16", choice), MPI_SUCCESS);
     EXPECT_FALSE(choice.takes("eth0", inet_addr("192.168.1.1"), false));
     EXPECT_TRUE(choice.takes("eth1", inet_addr("10.2.2.3"), false));
     EXPECT_FALSE(choice.takes("lo", inet_addr("127.0.0.1"), true));
-    ASSERT_EQ(RailChoice::parse(nullptr, choice), MPI_SUCCESS);
+    ASSERT_EQ(InterfaceFilter::parse(nullptr, choice), MPI_SUCCESS);
     EXPECT_TRUE(choice.takes("eth0", address, false));
     EXPECT_FALSE(choice.takes("lo", inet_addr("127.0.0.1"), true));
 }
 
 }  // namespace
-}  // namespace starling::ip
+}  // namespace starling::network

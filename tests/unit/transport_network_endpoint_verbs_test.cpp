@@ -14,7 +14,7 @@
 #include "transport/network/datagram/gid_pairs.h"
 #include "verbs_fabric.h"
 
-namespace starling::ip {
+namespace starling::network {
 namespace {
 
 using verbs::Fabric;
@@ -367,4 +367,4 @@ TEST_F(EndpointVerbs, AnotherProcessInThePlaceOfThePeerHasItsOwnPorts) {
 }
 
 }  // namespace
-}  // namespace starling::ip
+}  // namespace starling::network

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-namespace starling::ip {
+namespace starling::network {
 namespace {
 
 verbs::Address roce(uint8_t subnet, uint8_t host, uint32_t queue = 5) {
@@ -93,4 +93,4 @@ TEST(PortAddresses, OnlyWhatCanBeTrueIsTaken) {
 }
 
 }  // namespace
-}  // namespace starling::ip
+}  // namespace starling::network

@@ -22,7 +22,7 @@
 #include "mpi.h"
 #include "transport/network/datagram/endpoint.h"
 
-namespace starling::ip {
+namespace starling::network {
 namespace {
 
 bool run(const std::string& command) { return std::system((command + " >/dev/null 2>&1").c_str()) == 0; }
@@ -212,8 +212,8 @@ TEST(Rails, TheirsGetOtherAddressesWhereTheyWereChosen) { expect_survival(change
 
 TEST(Rails, ThoseOfThisHostAreFound) {
     set_variable("STARLING_IP_INTERFACES", "lo");
-    RailChoice choice;
-    ASSERT_EQ(RailChoice::parse("lo", choice), MPI_SUCCESS);
+    InterfaceFilter choice;
+    ASSERT_EQ(InterfaceFilter::parse("lo", choice), MPI_SUCCESS);
     Rails rails;
     ASSERT_EQ(rails.open(choice), MPI_SUCCESS);
     ASSERT_EQ(rails.count(), 1);
@@ -222,9 +222,9 @@ TEST(Rails, ThoseOfThisHostAreFound) {
     EXPECT_EQ(rails.towards(inet_addr("127.9.9.9"), 0), 0);
     EXPECT_EQ(rails.towards(inet_addr("10.1.2.3"), 0), Rails::kRouted);
     Rails none;
-    ASSERT_EQ(RailChoice::parse("nowhere0", choice), MPI_SUCCESS);
+    ASSERT_EQ(InterfaceFilter::parse("nowhere0", choice), MPI_SUCCESS);
     EXPECT_EQ(none.open(choice), MPI_ERR_OTHER);
 }
 
 }  // namespace
-}  // namespace starling::ip
+}  // namespace starling::network

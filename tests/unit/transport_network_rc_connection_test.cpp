@@ -3,7 +3,7 @@
 
 #include "rc_sides.h"
 
-namespace starling::ip {
+namespace starling::network {
 namespace {
 
 TEST_F(RcTest, OneExchangeOpensIt) {
@@ -317,7 +317,9 @@ class RcMemoryTest : public RcTest {
   protected:
     void SetUp() override { open(); }
     RcConnection& from_a() { return *static_cast<RcConnection*>(a.connection); }
-    Loan* lend(void* memory, uint64_t bytes) { return b.rc->memory_of(b.port.id, b.port).lend(memory, bytes, true, region); }
+    Loan* register_memory(void* memory, uint64_t bytes) {
+        return b.rc->memory_of(b.port.id, b.port).register_memory(memory, bytes, true, region);
+    }
     transport::Region region;
     transport::Completion done;
 };
@@ -329,7 +331,7 @@ TEST_F(RcMemoryTest, ReadsAndWritesOfAllLengths) {
         SCOPED_TRACE(bytes);
         std::vector<char> theirs(bytes + 16, 'x'), mine(bytes);
         for (uint64_t i = 0; i < bytes; ++i) mine[i] = static_cast<char>(i * 31 + i / 251);
-        Loan* const loan = lend(theirs.data(), theirs.size());
+        Loan* const loan = register_memory(theirs.data(), theirs.size());
         ASSERT_NE(loan, nullptr);
         ASSERT_EQ(a.rc->write(from_a(), region, 8, mine.data(), bytes, done), MPI_SUCCESS) << failure_text();
         EXPECT_FALSE(done.done);
@@ -342,13 +344,13 @@ TEST_F(RcMemoryTest, ReadsAndWritesOfAllLengths) {
         run();
         ASSERT_TRUE(done.done);
         EXPECT_EQ(back, mine);
-        RcPort::take_back(*loan, false);
+        RcPort::deregister(*loan, false);
     }
 }
 
 TEST_F(RcMemoryTest, ManyAtATimeEndEach) {
     std::vector<uint64_t> theirs(100), mine(100);
-    Loan* const loan = lend(theirs.data(), 800);
+    Loan* const loan = register_memory(theirs.data(), 800);
     std::vector<transport::Completion> all(100);
     for (uint64_t i = 0; i < 100; ++i) {
         theirs[i] = i * i;
@@ -357,12 +359,12 @@ TEST_F(RcMemoryTest, ManyAtATimeEndEach) {
     run();
     for (const transport::Completion& one : all) EXPECT_TRUE(one.done && one.error == MPI_SUCCESS);
     EXPECT_EQ(mine, theirs);
-    RcPort::take_back(*loan, false);
+    RcPort::deregister(*loan, false);
 }
 
 TEST_F(RcMemoryTest, UpdatesOfWords) {
     alignas(8) uint64_t word = 5, before = 0;
-    Loan* const loan = lend(&word, 8);
+    Loan* const loan = register_memory(&word, 8);
     using transport::Update;
     ASSERT_EQ(a.rc->update(from_a(), region, 0, Update::add, 3, 0, &before, done), MPI_SUCCESS);
     run();
@@ -372,12 +374,12 @@ TEST_F(RcMemoryTest, UpdatesOfWords) {
     EXPECT_EQ(before, 8u);
     EXPECT_EQ(word, 100u);
     EXPECT_EQ(a.rc->update(from_a(), region, 0, Update::exchange, 1, 0, &before, done), MPI_ERR_UNSUPPORTED_OPERATION);
-    RcPort::take_back(*loan, false);
+    RcPort::deregister(*loan, false);
 }
 
 TEST_F(RcMemoryTest, WhatBreaksEndsWithAnError) {
     std::vector<char> theirs(1 << 20), mine(1 << 20);
-    Loan* const loan = lend(theirs.data(), theirs.size());
+    Loan* const loan = register_memory(theirs.data(), theirs.size());
     int told = 0;
     static int* count;
     count = &told;
@@ -391,14 +393,14 @@ TEST_F(RcMemoryTest, WhatBreaksEndsWithAnError) {
     EXPECT_EQ(told, 3);
     for (const transport::Completion& one : all) EXPECT_TRUE(one.done && one.error == MPI_ERR_OTHER);
     EXPECT_EQ(a.rc->read(from_a(), region, 0, mine.data(), 1, done), MPI_ERR_OTHER);
-    RcPort::take_back(*loan, false);
+    RcPort::deregister(*loan, false);
 }
 
 TEST_F(RcMemoryTest, MemoryThatWasTakenBackAtOnceIsNotReached) {
     std::vector<char> theirs(1 << 20), mine(1 << 20, 'm');
-    Loan* const loan = b.rc->memory_of(b.port.id, b.port).lend(theirs.data(), theirs.size(), false, region);
+    Loan* const loan = b.rc->memory_of(b.port.id, b.port).register_memory(theirs.data(), theirs.size(), false, region);
     ASSERT_EQ(a.rc->read(from_a(), region, 0, mine.data(), mine.size(), done), MPI_SUCCESS);
-    RcPort::take_back(*loan, true);
+    RcPort::deregister(*loan, true);
     run();
     EXPECT_EQ(done.error, MPI_ERR_OTHER);
     EXPECT_EQ(mine[0], 'm');
@@ -407,7 +409,7 @@ TEST_F(RcMemoryTest, MemoryThatWasTakenBackAtOnceIsNotReached) {
 
 TEST_F(RcMemoryTest, TheLastWordWaitsForReads) {
     std::vector<char> theirs(20 << 20, 't'), mine(20 << 20);
-    Loan* const loan = lend(theirs.data(), theirs.size());
+    Loan* const loan = register_memory(theirs.data(), theirs.size());
     ASSERT_EQ(a.rc->read(from_a(), region, 0, mine.data(), mine.size(), done), MPI_SUCCESS);
     // The other side ends it, and link answers and drops it at once.
     b.rc->finish(*b.connection);
@@ -421,21 +423,21 @@ TEST_F(RcMemoryTest, TheLastWordWaitsForReads) {
     EXPECT_TRUE(done.done && done.error == MPI_SUCCESS);
     EXPECT_EQ(mine, theirs);
     EXPECT_EQ(b.ended, 1);
-    RcPort::take_back(*loan, false);
+    RcPort::deregister(*loan, false);
 }
 
 TEST_F(RcMemoryTest, ARegionOfAnotherPortIsNotReached) {
     char memory[64];
     RcPort other(9, b.port);
-    Loan* const loan = other.lend(memory, sizeof memory, true, region);
+    Loan* const loan = other.register_memory(memory, sizeof memory, true, region);
     EXPECT_FALSE(from_a().reaches(region));
     EXPECT_EQ(a.rc->read(from_a(), region, 0, memory, 1, done), MPI_ERR_OTHER);
-    RcPort::take_back(*loan, false);
+    RcPort::deregister(*loan, false);
 }
 
 TEST_F(RcMemoryTest, APortThatIsClosedTakesItsMemoryAlong) {
     std::vector<char> theirs(1 << 20), mine(1 << 20);
-    Loan* const loan = lend(theirs.data(), theirs.size());
+    Loan* const loan = register_memory(theirs.data(), theirs.size());
     ASSERT_EQ(a.rc->read(from_a(), region, 0, mine.data(), mine.size(), done), MPI_SUCCESS);
     b.rc->lose_port(b.port, true);
     EXPECT_EQ(b.port.registered, 0u);
@@ -444,8 +446,8 @@ TEST_F(RcMemoryTest, APortThatIsClosedTakesItsMemoryAlong) {
     EXPECT_EQ(a.describe(packet::Kind::open), "");  // nothing is asked of it
     run();
     EXPECT_EQ(done.error, MPI_ERR_OTHER);
-    RcPort::take_back(*loan, false);
+    RcPort::deregister(*loan, false);
 }
 
 }  // namespace
-}  // namespace starling::ip
+}  // namespace starling::network

@@ -7,7 +7,7 @@
 #include "rc_sides.h"
 #include "transport/network/rdma/rc_connection.h"
 
-namespace starling::ip {
+namespace starling::network {
 namespace {
 
 /// Settings for the tests of one kind.
@@ -316,12 +316,12 @@ TEST_F(RcRingPlaces, OneThatCarriesLittleGoesForOneThatCarriesMore) {
 TEST_F(RcRingPlaces, WhomAPlanNamesHasOneBeforeItEarnsIt) {
     set("2", "poll");
     make();
-    const auto foresee = [&](int peer, uint32_t messages) {
-        hub_->rc->foresee(static_cast<RcConnection&>(*peers_[static_cast<size_t>(peer)]->at_hub), messages);
+    const auto set_expected_traffic = [&](int peer, uint32_t messages) {
+        hub_->rc->set_expected_traffic(static_cast<RcConnection&>(*peers_[static_cast<size_t>(peer)]->at_hub), messages);
         run();
     };
     EXPECT_EQ(send(0, 100) + send(1, 10), 110u);
-    foresee(2, 50);
+    set_expected_traffic(2, 50);
     EXPECT_EQ(send(2, 10), 10u);  // from the first on,
     EXPECT_EQ(send(0, 10), 10u);
     EXPECT_EQ(send(1, 10), 0u);  // in the place of the one that had carried least
@@ -331,15 +331,15 @@ TEST_F(RcRingPlaces, WhomAPlanNamesHasOneBeforeItEarnsIt) {
     EXPECT_EQ(send(0, 10), 0u);
     EXPECT_EQ(send(2, 10), 10u);
     // More to come goes before less, and less does not get what is more.
-    foresee(1, 40);
-    foresee(0, 30);
+    set_expected_traffic(1, 40);
+    set_expected_traffic(0, 30);
     EXPECT_EQ(send(0, 10), 0u);
-    foresee(0, 60);
+    set_expected_traffic(0, 60);
     EXPECT_EQ(send(0, 10), 10u);
     EXPECT_EQ(send(1, 10), 0u);
     // The next plan.
-    foresee(2, 0), foresee(0, 0);
-    foresee(1, 70);
+    set_expected_traffic(2, 0), set_expected_traffic(0, 0);
+    set_expected_traffic(1, 70);
     EXPECT_EQ(send(1, 10), 10u);
     EXPECT_EQ(hub_->rc->rings(), 2u);
     expect_all();
@@ -348,13 +348,13 @@ TEST_F(RcRingPlaces, WhomAPlanNamesHasOneBeforeItEarnsIt) {
 TEST_F(RcRingPlaces, AConnectionThatAPlanNamesOpensWithOne) {
     set("2", "poll");
     make();
-    hub_->rc->foresee(static_cast<RcConnection&>(*peers_[2]->at_hub), 10);
+    hub_->rc->set_expected_traffic(static_cast<RcConnection&>(*peers_[2]->at_hub), 10);
     run();
     EXPECT_EQ(send(2, 10), 10u);
     Peer& late = *peers_.emplace_back(std::make_unique<Peer>(fabric_, static_cast<uint8_t>(9)));
     hub_->connect();
     late.at_hub = hub_->connection;
-    hub_->rc->foresee(static_cast<RcConnection&>(*late.at_hub), 20);
+    hub_->rc->set_expected_traffic(static_cast<RcConnection&>(*late.at_hub), 20);
     ASSERT_EQ(hub_->use(packet::Kind::open, late.side.describe(packet::Kind::open)), MPI_SUCCESS);
     ASSERT_EQ(late.side.use(packet::Kind::accept, hub_->describe(packet::Kind::accept)), MPI_SUCCESS);
     run();
@@ -377,4 +377,4 @@ TEST_F(RcRingPlaces, APlaceThatBecomesFreeIsTaken) {
 }
 
 }  // namespace
-}  // namespace starling::ip
+}  // namespace starling::network

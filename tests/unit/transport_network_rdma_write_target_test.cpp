@@ -5,18 +5,18 @@
 #include "rc_sides.h"
 #include "transport/network/rdma/rc_connection.h"
 
-namespace starling::ip {
+namespace starling::network {
 namespace {
 
-using transport::Told;
+using transport::WriteNotice;
 
-struct Expected : transport::Arrival {
+struct Expected : transport::RdmaTarget {
     int written = 0, over = 0;
     std::vector<char> memory;
     std::vector<char> as_told;  ///< what was there when it was told of
 
     explicit Expected(uint64_t bytes) : memory(bytes, '.') {
-        then = [](transport::Arrival& self, bool is) {
+        then = [](transport::RdmaTarget& self, bool is) {
             auto& mine = static_cast<Expected&>(self);
             ++(is ? mine.written : mine.over);
             mine.as_told = mine.memory;
@@ -34,15 +34,15 @@ std::vector<char> text_of(uint64_t bytes) {
 // Inline, by a slot, by its own memory, in several parts.
 constexpr uint64_t kLengths[] = {40, 4000, 20'000, 9'000'001};
 
-class RcArrivalTest : public RcTest, public testing::WithParamInterface<Told> {
+class RcArrivalTest : public RcTest, public testing::WithParamInterface<WriteNotice> {
   protected:
     static constexpr uint32_t kWord = 77;
 
     void SetUp() override { open(); }
     RcConnection& from_a() { return *static_cast<RcConnection*>(a.connection); }
     RcConnection& to_b() { return *static_cast<RcConnection*>(b.connection); }
-    bool expect(Expected& what, uint32_t word = kWord) {
-        return Rc::expect(to_b(), what.memory.data(), what.memory.size(), word, what, region);
+    bool post_rdma_target(Expected& what, uint32_t word = kWord) {
+        return Rc::post_rdma_target(to_b(), what.memory.data(), what.memory.size(), word, what, region);
     }
     int write(const std::vector<char>& text, uint32_t word = kWord) {
         done = {};
@@ -51,15 +51,15 @@ class RcArrivalTest : public RcTest, public testing::WithParamInterface<Told> {
     transport::Region region;
     transport::Completion done;
 };
-INSTANTIATE_TEST_SUITE_P(, RcArrivalTest, testing::Values(Told::behind, Told::with),
-                         [](auto& info) { return info.param == Told::with ? "With" : "Behind"; });
+INSTANTIATE_TEST_SUITE_P(, RcArrivalTest, testing::Values(WriteNotice::separate_send, WriteNotice::write_with_imm),
+                         [](auto& info) { return info.param == WriteNotice::write_with_imm ? "With" : "Behind"; });
 
 TEST_P(RcArrivalTest, WrittenAndToldOnce) {
     for (const uint64_t bytes : kLengths) {
         SCOPED_TRACE(bytes);
         Expected there(bytes);
         const std::vector<char> text = text_of(bytes);
-        ASSERT_TRUE(expect(there));
+        ASSERT_TRUE(post_rdma_target(there));
         const uint64_t frames = fabric.frames, transfers = fabric.transfers;
         ASSERT_EQ(write(text), MPI_SUCCESS) << failure_text();
         EXPECT_EQ(there.told(), 0);
@@ -69,7 +69,7 @@ TEST_P(RcArrivalTest, WrittenAndToldOnce) {
         EXPECT_EQ(there.over, 0);
         EXPECT_EQ(there.memory, text);
         EXPECT_EQ(fabric.transfers - transfers, bytes / (4u << 20) + 1);
-        EXPECT_EQ(fabric.frames - frames, GetParam() == Told::behind ? 1u : 0u);
+        EXPECT_EQ(fabric.frames - frames, GetParam() == WriteNotice::separate_send ? 1u : 0u);
     }
     EXPECT_EQ(a.broken + b.broken, 0);
 }
@@ -81,7 +81,7 @@ TEST_P(RcArrivalTest, SeveralInAnyOrder) {
     const std::vector<char> text = text_of(5000);
     for (uint32_t i = 0; i < 20; ++i) {
         all.push_back(std::make_unique<Expected>(5000));
-        ASSERT_TRUE(expect(*all[i], i));
+        ASSERT_TRUE(post_rdma_target(*all[i], i));
         regions[i] = region;
     }
     for (uint32_t i = 20; i-- > 0;)
@@ -93,7 +93,7 @@ TEST_P(RcArrivalTest, SeveralInAnyOrder) {
 TEST_P(RcArrivalTest, AFullQueueTellsLater) {
     Expected there(9'000'001);
     const std::vector<char> text = text_of(9'000'001);
-    ASSERT_TRUE(expect(there));
+    ASSERT_TRUE(post_rdma_target(there));
     for (int i = 0; a.send("frame " + std::to_string(i)) == Sent::done;) ++i;
     ASSERT_EQ(write(text), MPI_SUCCESS);
     run();
@@ -103,7 +103,7 @@ TEST_P(RcArrivalTest, AFullQueueTellsLater) {
 
 TEST_P(RcArrivalTest, TheLastWordComesBehind) {
     Expected there(9'000'001);
-    ASSERT_TRUE(expect(there));
+    ASSERT_TRUE(post_rdma_target(there));
     const std::vector<char> text = text_of(9'000'001);
     ASSERT_EQ(write(text), MPI_SUCCESS);
     a.rc->finish(*a.connection);
@@ -115,7 +115,7 @@ TEST_P(RcArrivalTest, TheLastWordComesBehind) {
 
 TEST_P(RcArrivalTest, WhoHasFinishedDoesNotWrite) {
     Expected there(100);
-    ASSERT_TRUE(expect(there));
+    ASSERT_TRUE(post_rdma_target(there));
     a.rc->finish(*a.connection);
     EXPECT_EQ(write(text_of(100)), MPI_ERR_OTHER);
     run();
@@ -130,7 +130,7 @@ TEST_P(RcArrivalTest, WhoHasFinishedDoesNotWrite) {
 
 TEST_P(RcArrivalTest, AnotherConnectionDoesNotServe) {
     Expected there(100);
-    ASSERT_TRUE(expect(there));
+    ASSERT_TRUE(post_rdma_target(there));
     const transport::Region old = region;
     EXPECT_TRUE(from_a().reaches(old));
     b.port.queues[0]->break_now();
@@ -146,7 +146,7 @@ TEST_P(RcArrivalTest, AnotherConnectionDoesNotServe) {
 
 TEST_P(RcArrivalTest, AWordThatNobodyExpectsBreaksIt) {
     Expected there(100);
-    ASSERT_TRUE(expect(there));
+    ASSERT_TRUE(post_rdma_target(there));
     ASSERT_EQ(write(text_of(100), kWord + 1), MPI_SUCCESS);
     run();
     EXPECT_EQ(b.rc->counters().malformed, 1u);
@@ -157,12 +157,12 @@ TEST_P(RcArrivalTest, AWordThatNobodyExpectsBreaksIt) {
 TEST_P(RcArrivalTest, RefusedMemory) {
     Expected there(20'000);
     b.port.refuse_memory = true;
-    EXPECT_FALSE(expect(there));
+    EXPECT_FALSE(post_rdma_target(there));
     b.port.refuse_memory = false;
-    ASSERT_TRUE(expect(there));
+    ASSERT_TRUE(post_rdma_target(there));
     a.port.refuse_memory = true;
     EXPECT_EQ(write(text_of(20'000)), MPI_ERR_OTHER);
-    b.rc->call_off(there, false);
+    b.rc->cancel_rdma_target(there, false);
     run();
     EXPECT_TRUE(a.is_open() && b.is_open());
     EXPECT_EQ(there.told(), 0);
@@ -173,13 +173,13 @@ enum class Fault { a_breaks, b_breaks, b_calls_off, a_drops, b_drops, a_port, b_
 /// A write in small steps, with a fault at one of them; `steps` says how many there were.
 class Story : public RcPair {
   public:
-    Story(uint64_t bytes, Told told) : text(text_of(bytes)), there(bytes), told_(told) {}
+    Story(uint64_t bytes, WriteNotice told) : text(text_of(bytes)), there(bytes), told_(told) {}
 
     void run_with(Fault fault, int at) {
         open();
         transport::Region region;
         auto& to = *static_cast<RcConnection*>(b.connection);
-        ASSERT_TRUE(Rc::expect(to, there.memory.data(), text.size(), 7, there, region));
+        ASSERT_TRUE(Rc::post_rdma_target(to, there.memory.data(), text.size(), 7, there, region));
         auto& from = *static_cast<RcConnection*>(a.connection);
         ASSERT_EQ(a.rc->write_expected(from, region, text.data(), text.size(), 7, told_, done), MPI_SUCCESS);
         for (int idle = 0; idle < 4; ++steps) {
@@ -206,7 +206,7 @@ class Story : public RcPair {
             case Fault::b_calls_off:
                 called_off = there.place != nullptr;
                 there.as_told = called_off ? there.memory : there.as_told;
-                return b.rc->call_off(there, true);
+                return b.rc->cancel_rdma_target(there, true);
             // As link does when it hears that the other process is gone, which may be wrong.
             case Fault::a_drops:
                 a.rc->finish(*a.connection);
@@ -235,7 +235,7 @@ class Story : public RcPair {
         for (auto [kind, payload] : std::exchange(side.told, {})) hand(&side == &a ? b : a, kind, payload), any = true;
         return any;
     }
-    const Told told_;
+    const WriteNotice told_;
 };
 
 TEST_P(RcArrivalTest, EveryFaultAtEveryStep) {
@@ -261,4 +261,4 @@ TEST_P(RcArrivalTest, EveryFaultAtEveryStep) {
 }
 
 }  // namespace
-}  // namespace starling::ip
+}  // namespace starling::network

@@ -15,7 +15,7 @@
 #include "base/error.h"
 #include "mpi.h"
 
-namespace starling::ip {
+namespace starling::network {
 namespace {
 
 using Opened = DatagramLock::Opened;
@@ -286,4 +286,4 @@ TEST(Cipher, KeysDependOnEveryByteAndOnTheirUse) {
 }
 
 }  // namespace
-}  // namespace starling::ip
+}  // namespace starling::network

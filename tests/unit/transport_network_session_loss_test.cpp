@@ -8,7 +8,7 @@
 #include "session_simulation.h"
 #include "transport/network/session/session.h"
 
-namespace starling::ip {
+namespace starling::network {
 namespace {
 
 constexpr uint64_t kRoundTrip = 40 * kMicrosecond;  ///< of the simulation's weather
@@ -314,7 +314,7 @@ TEST(SessionLoss, WhoHastensNeedNotWaitForADevicesAcknowledgement) {
     ByDevice met;
     met.send();
     met.time_to_arrive();
-    met.network.session(0).hasten(met.network.now);
+    met.network.session(0).request_acks(met.network.now);
     EXPECT_LT(met.time_to_be_idle(), 2 * kRoundTrip);
     // Nor if the question is lost, or its answer.
     for (uint64_t lost = 0; lost < 2; ++lost) {
@@ -322,7 +322,7 @@ TEST(SessionLoss, WhoHastensNeedNotWaitForADevicesAcknowledgement) {
         met.lose([&](uint64_t n) { return n == lost; });
         met.send();
         met.time_to_arrive();
-        met.network.session(0).hasten(met.network.now);
+        met.network.session(0).request_acks(met.network.now);
         met.network.arm(0);
         EXPECT_LT(met.time_to_be_idle(), 4 * kProbeTime) << lost;
     }
@@ -344,4 +344,4 @@ TEST(SessionLoss, APeerThatComputesIsSeldomAskedAfterADevicesConnection) {
 }
 
 }  // namespace
-}  // namespace starling::ip
+}  // namespace starling::network

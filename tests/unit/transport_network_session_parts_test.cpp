@@ -13,7 +13,7 @@
 #include "transport/network/session/session.h"
 #include "transport/network/wire/datagram.h"
 
-namespace starling::ip {
+namespace starling::network {
 namespace {
 
 TEST(RangeSet, AgreesWithASetOfBits) {
@@ -336,4 +336,4 @@ TEST(Reassembly, KeepsNoMoreThanItsWindow) {
 }
 
 }  // namespace
-}  // namespace starling::ip
+}  // namespace starling::network

@@ -4,7 +4,7 @@
 #include "session_simulation.h"
 #include "transport/network/session/session.h"
 
-namespace starling::ip {
+namespace starling::network {
 namespace {
 
 /// Two processes that have met by rail 0; others are to be preferred paths, as by verbs.
@@ -94,4 +94,4 @@ TEST(SessionProbe, OfAPathThatComesBackIsTakenUp) {
 }
 
 }  // namespace
-}  // namespace starling::ip
+}  // namespace starling::network

@@ -9,7 +9,7 @@
 #include "session_simulation.h"
 #include "transport/network/session/session.h"
 
-namespace starling::ip {
+namespace starling::network {
 namespace {
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -291,7 +291,7 @@ TEST(Session, APeerThatIsHeardButDoesNotHearIsGivenUp) {
                 for (int i = 0; i < 40; ++i) {
                     exchange.fill();
                     network.run_until(network.now + kSecond);
-                    for (int end = 0; end < 2; ++end) network.session(end).vouch(network.now, looks);
+                    for (int end = 0; end < 2; ++end) network.session(end).confirm_alive(network.now, looks);
                 }
                 // The one that hears notices, whether it waits for an answer or gets the same again and again. Who sends
                 // into the void without hearing anything can't tell that from a peer that computes, unless the daemon can.
@@ -310,12 +310,12 @@ TEST(Session, APeerThatLooksNowAndThenIsNotGivenUpForWhatWasOnItsWay) {
         exchange.fill();
         for (int second = 0; second < 40; ++second) {
             network.run_until(network.now + kSecond);
-            network.session(0).vouch(network.now, false);
+            network.session(0).confirm_alive(network.now, false);
         }
         network.listen(1);
-        network.session(0).vouch(network.now, true);
+        network.session(0).confirm_alive(network.now, true);
         network.run_until(network.now + kMillisecond);
-        network.session(0).vouch(network.now, true);
+        network.session(0).confirm_alive(network.now, true);
     }
     EXPECT_EQ(network.ends[0]->given_up, 0);
 }
@@ -334,7 +334,7 @@ TEST(Session, APeerThatComputesIsWaitedFor) {
     // Ten minutes in which its daemon vouches for it every second.
     for (int i = 0; i < 600; ++i) {
         network.run_until(network.now + kSecond);
-        network.session(0).vouch(network.now, false);
+        network.session(0).confirm_alive(network.now, false);
     }
     EXPECT_EQ(network.ends[0]->given_up, 0);
     EXPECT_FALSE(network.send(0, exchange.sent[0], 3000)) << "the buffer is full, and memory bounded";
@@ -502,7 +502,7 @@ TEST(Session, AnyTroubleThatEndsIsSurvived) {
             trouble();
             exchange.fill();
             network.run_until(network.now + random() % (random() % 10 == 0 ? 3 * kSecond : 10 * kMillisecond));
-            for (int end = 0; end < 2; ++end) network.session(end).vouch(network.now, network.ends[1 - end]->listening);
+            for (int end = 0; end < 2; ++end) network.session(end).confirm_alive(network.now, network.ends[1 - end]->listening);
         }
         unfinished += !exchange.complete();
         for (int rail = 0; rail < kMaxAddresses; ++rail) {
@@ -543,4 +543,4 @@ TEST(Session, ABrokenStreamEndsTheSession) {
 TEST(Session, AnIdleSessionIsSmall) { EXPECT_LE(sizeof(Session), 2048u); }
 
 }  // namespace
-}  // namespace starling::ip
+}  // namespace starling::network

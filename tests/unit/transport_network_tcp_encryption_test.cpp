@@ -12,7 +12,7 @@
 #include "transport/network/tcp/handshake.h"
 #include "transport/network/tcp/records.h"
 
-namespace starling::ip {
+namespace starling::network {
 namespace {
 
 using Result = RecordOpener::Result;
@@ -365,4 +365,4 @@ TEST(SealedTcp, WhoHasAnotherKeyIsNotLetIn) {
 }
 
 }  // namespace
-}  // namespace starling::ip
+}  // namespace starling::network

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace starling::ip {
+namespace starling::network {
 namespace {
 
 using Bytes = std::vector<std::byte>;
@@ -64,22 +64,22 @@ struct Collector final : FrameSink {
         log.append(reinterpret_cast<const char*>(contents), bytes);
         return stop_after < 0 || stop_after-- > 0;
     }
-    std::byte* target(const Piece& piece, uint64_t done, uint64_t bytes) override {
+    std::byte* target(const StreamFragment& piece, uint64_t done, uint64_t bytes) override {
         EXPECT_LE(done + bytes, piece.bytes);
         return piece.serial % 2 ? room(piece) + done : nullptr;
     }
-    void unpack(const Piece& piece, uint64_t done, const std::byte* data, uint64_t bytes) override {
+    void unpack(const StreamFragment& piece, uint64_t done, const std::byte* data, uint64_t bytes) override {
         EXPECT_LE(done + bytes, piece.bytes);
         std::memcpy(room(piece) + done, data, bytes);
     }
-    bool piece(const Piece& piece) override {
+    bool piece(const StreamFragment& piece) override {
         log += "p" + std::to_string(piece.serial) + "," + std::to_string(piece.generation) + "," +
                std::to_string(piece.offset) + ":";
         log.append(reinterpret_cast<const char*>(room(piece)), piece.bytes);
         memory.erase(piece.serial);
         return stop_after < 0 || stop_after-- > 0;
     }
-    std::byte* room(const Piece& piece) {
+    std::byte* room(const StreamFragment& piece) {
         Bytes& place = memory[piece.serial];
         if (place.empty()) place.resize(piece.bytes);
         return place.data();
@@ -243,4 +243,4 @@ TEST(TcpFrames, ATornFrameGoesOnWhereItWasTorn) {
 }
 
 }  // namespace
-}  // namespace starling::ip
+}  // namespace starling::network

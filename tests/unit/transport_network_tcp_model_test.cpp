@@ -13,7 +13,7 @@
 #include "transport/network/tcp/socket.h"
 #include "transport/network/tcp/tcp.h"
 
-namespace starling::ip {
+namespace starling::network {
 namespace {
 
 constexpr uint32_t kStreamPiece = 1200;  ///< of a stream on the base path
@@ -127,14 +127,14 @@ class World {
             current->serve(index(c));
             return true;
         };
-        u.target = [](Connection& c, const Piece& piece, uint64_t done, uint64_t) -> std::byte* {
+        u.target = [](Connection& c, const StreamFragment& piece, uint64_t done, uint64_t) -> std::byte* {
             Side::Incoming* to = find(c, piece);
             return to && to->in_place ? to->memory.data() + piece.offset + done : nullptr;
         };
-        u.unpack = [](Connection& c, const Piece& piece, uint64_t done, const std::byte* data, uint64_t bytes) {
+        u.unpack = [](Connection& c, const StreamFragment& piece, uint64_t done, const std::byte* data, uint64_t bytes) {
             if (Side::Incoming* to = find(c, piece)) std::memcpy(to->memory.data() + piece.offset + done, data, bytes);
         };
-        u.piece = [](Connection& c, const Piece& piece) {
+        u.piece = [](Connection& c, const StreamFragment& piece) {
             current->arrived(index(c), piece.generation, {piece.offset, piece.offset + piece.bytes});
         };
         u.stranded = [](OutStream& stream) { current->strand(stream); };
@@ -322,7 +322,7 @@ class World {
     std::map<uint32_t, Side::Incoming> received[2];  ///< by generation, which here is the message's number
     std::deque<uint32_t> fetched[2];                 ///< to be confirmed
     bool doubts[2] = {};                             ///< a connection has told that it is in doubt, or trusted again
-    static Side::Incoming* find(Connection& c, const Piece& piece) {
+    static Side::Incoming* find(Connection& c, const StreamFragment& piece) {
         auto& all = current->received[index(c)];
         const auto it = all.find(piece.generation);
         return it == all.end() ? nullptr : &it->second;
@@ -356,4 +356,4 @@ TEST(TcpModel, NothingIsLostDoubledOrReorderedWhateverDies) {
 }
 
 }  // namespace
-}  // namespace starling::ip
+}  // namespace starling::network

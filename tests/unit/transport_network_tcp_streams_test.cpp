@@ -6,7 +6,7 @@
 #include "transport/network/tcp/socket.h"
 #include "transport/network/tcp/tcp.h"
 
-namespace starling::ip {
+namespace starling::network {
 namespace {
 
 std::vector<std::byte> pattern(size_t bytes, uint32_t seed) {
@@ -282,4 +282,4 @@ TEST(TcpStreams, APeerThatComputesIsNotDoubtedAndSeldomLookedAfter) {
 }
 
 }  // namespace
-}  // namespace starling::ip
+}  // namespace starling::network

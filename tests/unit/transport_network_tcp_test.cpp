@@ -13,7 +13,7 @@
 #include "network_tcp_pair.h"
 #include "transport/network/tcp/handshake.h"
 
-namespace starling::ip {
+namespace starling::network {
 namespace {
 
 sockaddr_in at(uint32_t address, uint16_t port) {
@@ -397,4 +397,4 @@ TEST(Tcp, ItsDescriptorWakesASleeper) {
 }
 
 }  // namespace
-}  // namespace starling::ip
+}  // namespace starling::network

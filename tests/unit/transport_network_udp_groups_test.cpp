@@ -20,7 +20,7 @@
 #include "mpi.h"
 #include "verbs_fabric.h"
 
-namespace starling::ip {
+namespace starling::network {
 namespace {
 
 using verbs::Fabric;
@@ -28,7 +28,7 @@ using verbs::Passage;
 
 const transport::GroupName kName{0x1234, 0xabcdef0123456789}, kSamePlace{0x1234, 0x1111111111111111};
 
-struct Heard final : transport::Audience {
+struct Heard final : transport::DatagramHandler {
     void datagram(const std::byte* data, uint32_t bytes) override {
         texts.emplace_back(reinterpret_cast<const char*>(data), bytes);
     }
@@ -228,9 +228,9 @@ TEST_F(Groups, AMemberThatHearsNothingMakesItTheNextRail) {
     ASSERT_TRUE(hosts[0]->say("by the port, which the other has not"));
     hosts[1]->poll();
     EXPECT_TRUE(hosts[1]->heard.texts.empty());
-    hosts[0]->member->unheard();
+    hosts[0]->member->report_unreachable();
     expect_heard("by the socket", false);
-    hosts[0]->member->unheard();
+    hosts[0]->member->report_unreachable();
     EXPECT_TRUE(hosts[0]->say("by the port again"));
     EXPECT_EQ(fabric.port(0).sent, 2u);
 }
@@ -262,4 +262,4 @@ TEST_F(Groups, DatagramsThatAreTooLongForAPortGoBySockets) {
 }
 
 }  // namespace
-}  // namespace starling::ip
+}  // namespace starling::network

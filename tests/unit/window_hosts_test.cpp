@@ -16,7 +16,7 @@
 namespace starling::message::test {
 namespace {
 
-using window::Held;
+using window::LockHeld;
 using window::Window;
 
 Window* make_window(Node& node, uint64_t context = 0x5550, MPI_Aint bytes = 8) {
@@ -48,7 +48,8 @@ void lock_and_look(Node& node, Window& window, int times) {
     for (int i = 0; i < times; ++i) {
         const bool exclusive = (i + node.rank) % 3 != 0;
         const int mine = exclusive ? 1000 : 1;
-        ASSERT_EQ(window::lock(window, exclusive ? Held::exclusive : Held::shared, 0, 0), MPI_SUCCESS) << failure_text();
+        ASSERT_EQ(window::lock(window, exclusive ? LockHeld::exclusive : LockHeld::shared, 0, 0), MPI_SUCCESS)
+            << failure_text();
         const int before = inside.fetch_add(mine);
         EXPECT_TRUE(exclusive ? before == 0 : before < 1000) << before;
         progress::test();
@@ -84,7 +85,7 @@ void locks_among_lies(const Settings& settings) {
         const uint64_t context = window->comm->context();
         for (uint32_t turn = 1; !honest && turn <= 100; ++turn) {
             const uint32_t number = kCounterStart + turn;
-            ASSERT_EQ(window::lock(*window, Held::exclusive, 0, 0), MPI_SUCCESS) << failure_text();
+            ASSERT_EQ(window::lock(*window, LockHeld::exclusive, 0, 0), MPI_SUCCESS) << failure_text();
             EXPECT_EQ(node.board.stage.fetch_add(1000), 0);
             say(node, 0, {context, number, kAskExclusive});
             progress::test();
@@ -120,7 +121,7 @@ TEST(WindowOverHosts, WhoAsksBeforeTheWindowIsThereGetsTheLockLater) {
         Window* const second = make_window(node, 0x6660);
         ASSERT_NE(second, nullptr);
         for (Window* each : {window, second}) {
-            EXPECT_EQ(window::lock(*each, Held::exclusive, 1 - node.rank, 0), MPI_SUCCESS) << failure_text();
+            EXPECT_EQ(window::lock(*each, LockHeld::exclusive, 1 - node.rank, 0), MPI_SUCCESS) << failure_text();
             EXPECT_EQ(window::unlock(*each, 1 - node.rank), MPI_SUCCESS) << failure_text();
         }
         EXPECT_EQ(window::free(*second), MPI_SUCCESS);
@@ -141,7 +142,7 @@ TEST(WindowOverHosts, ALockAtATargetWithoutTheWindowIsRefused) {
         if (node.rank == 0) here.swap(none);
         node.barrier(0);
         const int expected = node.rank == 1 ? MPI_ERR_PROC_ABORTED : MPI_SUCCESS;
-        EXPECT_EQ(window::lock(*window, Held::exclusive, 0, 0), expected);
+        EXPECT_EQ(window::lock(*window, LockHeld::exclusive, 0, 0), expected);
         if (expected == MPI_SUCCESS) window::unlock(*window, 0);
         node.barrier(1);
         if (node.rank == 0) here.swap(none);
@@ -189,7 +190,7 @@ TEST(WindowOverHosts, LongAccessesAreAllThereAfterAFlush) {
         const int64_t mine = node.rank * kWords;
         std::vector<uint64_t> words(kWords), found(kWords);
         for (int i = 0; i < kWords; ++i) words[static_cast<size_t>(i)] = static_cast<uint64_t>(node.rank + 1) << 32 | i;
-        ASSERT_EQ(window::lock(*window, Held::shared, 0, 0), MPI_SUCCESS) << failure_text();
+        ASSERT_EQ(window::lock(*window, LockHeld::shared, 0, 0), MPI_SUCCESS) << failure_text();
         for (int turn = 0; turn < 10; ++turn) {
             access(*window, rma::Operation::put, words, mine);
             ASSERT_EQ(window::flush(*window, 0), MPI_SUCCESS) << failure_text();

@@ -15,10 +15,10 @@ constexpr uint32_t kProcesses = 4;
 
 class BoardTest : public testing::Test {
   protected:
-    std::vector<uint64_t> memory = std::vector<uint64_t>(Board::bytes(kProcesses) / 8 + 16);
+    std::vector<uint64_t> memory = std::vector<uint64_t>(LockTable::bytes(kProcesses) / 8 + 16);
     void* aligned = reinterpret_cast<void*>((reinterpret_cast<uintptr_t>(memory.data()) + 63) & ~uintptr_t{63});
-    Board board{aligned, kProcesses};
-    static constexpr uint32_t here(uint32_t who) { return Board::holder_here(who); }
+    LockTable board{aligned, kProcesses};
+    static constexpr uint32_t here(uint32_t who) { return LockTable::holder_here(who); }
 };
 
 TEST_F(BoardTest, SharedLocksGoTogether) {
@@ -38,7 +38,7 @@ TEST_F(BoardTest, AnExclusiveLockKeepsAllOut) {
     EXPECT_TRUE(board.try_exclusive(here(1), 0));
     EXPECT_TRUE(board.try_exclusive(here(1), 0)) << "it has it";
     EXPECT_FALSE(board.try_exclusive(here(2), 0));
-    EXPECT_FALSE(board.try_exclusive(Board::holder_afar(1), 0)) << "rank 1 of another host is not the process in place 0";
+    EXPECT_FALSE(board.try_exclusive(LockTable::holder_afar(1), 0)) << "rank 1 of another host is not the process in place 0";
     EXPECT_FALSE(board.try_shared(3, 0));
     EXPECT_FALSE(board.try_shared_for_another(0));
     EXPECT_TRUE(board.try_exclusive(here(3), 1)) << "another target";
@@ -116,7 +116,7 @@ TEST_F(BoardTest, WaitersAreFound) {
     board.set_pending(0, false);
     board.each_waiter(0, note);
     EXPECT_TRUE(found.empty());
-    board.begin_wait(1, Board::kEveryTarget);
+    board.begin_wait(1, LockTable::kEveryTarget);
     board.each_waiter(0, note);
     board.each_waiter(3, note);
     EXPECT_EQ(found, (std::vector<uint32_t>{1, 1, 2}));

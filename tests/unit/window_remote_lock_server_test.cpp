@@ -18,14 +18,14 @@ class DeskTest : public testing::Test {
   protected:
     void SetUp() override { desk.open(board, kMe); }
 
-    std::vector<uint64_t> memory = std::vector<uint64_t>(Board::bytes(kProcesses) / 8 + 16);
+    std::vector<uint64_t> memory = std::vector<uint64_t>(LockTable::bytes(kProcesses) / 8 + 16);
     void* aligned = reinterpret_cast<void*>((reinterpret_cast<uintptr_t>(memory.data()) + 63) & ~uintptr_t{63});
-    Board board{aligned, kProcesses};
-    Desk desk;
+    LockTable board{aligned, kProcesses};
+    RemoteLockServer desk;
 
     /// The rank that has got the lock now; -1: nobody.
     int next() {
-        Desk::Claimant served{};
+        RemoteLockServer::Claimant served{};
         return desk.serve(served) ? served.rank : -1;
     }
     bool exclusive(int rank, uint32_t number) { return desk.ask({rank, number, true}); }
@@ -62,10 +62,10 @@ TEST_F(DeskTest, AnAskThatComesTwiceIsOne) {
     EXPECT_FALSE(exclusive(5, 1)) << "it has given it back";
     EXPECT_EQ(next(), 6);
     EXPECT_FALSE(desk.give_back(5, 1)) << "that it did before, and 6 has it now";
-    EXPECT_FALSE(board.try_exclusive(Board::holder_here(kNeighbour), kMe));
+    EXPECT_FALSE(board.try_exclusive(LockTable::holder_here(kNeighbour), kMe));
     EXPECT_EQ(next(), -1);
     EXPECT_TRUE(desk.give_back(6, 1));
-    EXPECT_TRUE(board.try_exclusive(Board::holder_here(kNeighbour), kMe));
+    EXPECT_TRUE(board.try_exclusive(LockTable::holder_here(kNeighbour), kMe));
 }
 
 TEST_F(DeskTest, WhoHoldsNothingGivesNothingBack) {
@@ -75,7 +75,7 @@ TEST_F(DeskTest, WhoHoldsNothingGivesNothingBack) {
     EXPECT_FALSE(desk.give_back(6, 1));
     EXPECT_FALSE(desk.give_back(5, 2)) << "another number";
     EXPECT_FALSE(desk.give_back(-1, 1));
-    EXPECT_FALSE(board.try_exclusive(Board::holder_here(kNeighbour), kMe)) << "5 has it";
+    EXPECT_FALSE(board.try_exclusive(LockTable::holder_here(kNeighbour), kMe)) << "5 has it";
 }
 
 TEST_F(DeskTest, AnAskThatHasOvertakenWaitsForTheOneBefore) {
@@ -117,7 +117,7 @@ TEST_F(DeskTest, TheDeadHoldAndWantNothing) {
     EXPECT_TRUE(drop({5}));
     EXPECT_TRUE(desk.idle());
     board.release_shared(kNeighbour, kMe);
-    EXPECT_TRUE(board.try_exclusive(Board::holder_here(kNeighbour), kMe));
+    EXPECT_TRUE(board.try_exclusive(LockTable::holder_here(kNeighbour), kMe));
 }
 
 /// Whatever comes, an exclusive lock has one holder, and when all the honest have given theirs back the lock is free.
@@ -125,10 +125,10 @@ TEST_F(DeskTest, ArbitraryPacketsNeverMakeTwoHolders) {
     for (uint32_t seed = 0; seed < 200; ++seed) {
         std::mt19937 random(seed);
         const auto pick = [&](uint32_t below) { return random() % below; };
-        Desk::Claimant held[8] = {};
+        RemoteLockServer::Claimant held[8] = {};
         int holders = 0, writers = 0;
         const auto serve_all = [&] {
-            Desk::Claimant served{};
+            RemoteLockServer::Claimant served{};
             while (desk.serve(served)) {
                 ASSERT_EQ(held[served.rank].number, 0u) << "seed " << seed << ": it has one already";
                 ASSERT_EQ(writers, 0) << "seed " << seed;
@@ -152,7 +152,7 @@ TEST_F(DeskTest, ArbitraryPacketsNeverMakeTwoHolders) {
         }
         drop({0, 1, 2, 3, 4, 5, 6, 7});
         ASSERT_TRUE(desk.idle());
-        ASSERT_TRUE(board.try_exclusive(Board::holder_here(kNeighbour), kMe)) << "seed " << seed;
+        ASSERT_TRUE(board.try_exclusive(LockTable::holder_here(kNeighbour), kMe)) << "seed " << seed;
         board.release_exclusive(kMe);
     }
 }

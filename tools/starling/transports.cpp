@@ -154,12 +154,12 @@ void add_verbs(std::vector<TransportReport>& to) {
 }
 
 TransportReport of(const transport::Traits& traits, const std::string& state) {
-    constexpr std::pair<transport::Can, const char*> kWords[] = {{transport::kSharesMemory, "kernel copies"},
-                                                                 {transport::kConnections, "connections"},
-                                                                 {transport::kStreams, "streams"},
-                                                                 {transport::kRails, "several rails"},
-                                                                 {transport::kRegions, "registered memory"},
-                                                                 {transport::kGroups, "groups"}};
+    constexpr std::pair<transport::Capability, const char*> kWords[] = {{transport::kSharesMemory, "kernel copies"},
+                                                                        {transport::kConnections, "connections"},
+                                                                        {transport::kStreams, "streams"},
+                                                                        {transport::kRails, "several rails"},
+                                                                        {transport::kRegions, "registered memory"},
+                                                                        {transport::kGroups, "groups"}};
     std::string can;
     for (const auto& [bit, word] : kWords)
         if (traits.can & bit) can += (can.empty() ? "" : ", ") + std::string(word);
@@ -171,7 +171,7 @@ TransportReport of(const transport::Traits& traits, const std::string& state) {
 
 std::vector<TransportReport> transports() {
     std::vector<TransportReport> all{of(loopback::kTraits, "a template, used in tests"), of(shm::kTraits, shared_memory()),
-                                     of(ip::kTraits, udp())};
+                                     of(network::kTraits, udp())};
     add_verbs(all);
     all.push_back({"multicast", multicast()});
     all.push_back({"kernel copy (process_vm_readv)", kernel_copy()});

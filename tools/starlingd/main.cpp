@@ -74,7 +74,7 @@ launch::LauncherSettings settings_of(char** argv) {
 
 int serve(char** argv, const job::JobAddress& address, int ready) {
     launch::EventLoop loop;
-    launch::LocalPatron patron(loop, settings_of(argv));
+    launch::LocalClient patron(loop, settings_of(argv));
     if (!patron.prepare() || !patron.adopt(address)) {
         tell(ready, failure_text());
         patron.launcher().shut_down();
@@ -96,7 +96,7 @@ int help_host(char** argv, int ready) {
     }
     launch::forget_manager();
     launch::EventLoop loop;
-    launch::LocalPatron patron(loop, settings_of(argv));
+    launch::LocalClient patron(loop, settings_of(argv));
     launch::HostJob job(loop, patron);
     auto outcome = launch::HostJob::Start::failed;
     if (patron.prepare()) outcome = job.start(description, my_host, launch::owner_of(argv[3]));

@@ -57,13 +57,13 @@ Task allreduce_ring(View v, const void* send, void* receive, int64_t count, cons
 
     // Round the ring once to reduce (I end with piece me + 1), once more to pass the results on.
     for (int step = 0; step < v.n - 1; ++step) {
-        const Piece out = piece(v.me - step), in = piece(v.me - step - 1);
+        const ElementRange out = piece(v.me - step), in = piece(v.me - step - 1);
         co_await v.send_receive(element(receive, out.offset, type), out.count, type, right, operand.data(), in.count, type,
                                 left);
         v.note(datatype::apply(op, operand.data(), element(receive, in.offset, type), in.count, type));
     }
     for (int step = 0; step < v.n - 1; ++step) {
-        const Piece out = piece(v.me + 1 - step), in = piece(v.me - step);
+        const ElementRange out = piece(v.me + 1 - step), in = piece(v.me - step);
         co_await v.send_receive(element(receive, out.offset, type), out.count, type, right, element(receive, in.offset, type),
                                 in.count, type, left);
     }
@@ -72,7 +72,7 @@ Task allreduce_ring(View v, const void* send, void* receive, int64_t count, cons
 
 Task allreduce_linear(View v, const void* send, void* receive, int64_t count, const Datatype& type, const Op& op) {
     const void* input = input_of(send, receive);
-    const Piece mine = piece_of(count, v.n, v.me);
+    const ElementRange mine = piece_of(count, v.n, v.me);
     Temporary room(type, mine.count * v.n);
     const auto operand = [&](int rank) { return element(room.data(), rank * mine.count, type); };
     Group group(v, v.n, v.n);
@@ -84,7 +84,7 @@ Task allreduce_linear(View v, const void* send, void* receive, int64_t count, co
     }
     for (int i = 1; i < v.n; ++i) {
         const int to = (v.me + i) % v.n;
-        const Piece piece = piece_of(count, v.n, to);
+        const ElementRange piece = piece_of(count, v.n, to);
         group.send(element(input, piece.offset, type), piece.count, type, to);
     }
     datatype::copy(type, mine.count, element(input, mine.offset, type), operand(v.me));
@@ -93,7 +93,7 @@ Task allreduce_linear(View v, const void* send, void* receive, int64_t count, co
 
     for (int i = 1; i < v.n; ++i) {
         const int from = (v.me - i + v.n) % v.n;
-        const Piece piece = piece_of(count, v.n, from);
+        const ElementRange piece = piece_of(count, v.n, from);
         group.receive(element(receive, piece.offset, type), piece.count, type, from);
     }
     for (int i = 1; i < v.n; ++i) group.send(operand(v.n - 1), mine.count, type, (v.me + i) % v.n);

@@ -49,9 +49,9 @@ class Room {
 };
 
 /// The way down where the group does not take the message.
-class Descent {
+class BroadcastDown {
   public:
-    Descent(const View& v, int root, uint64_t bytes) : binomial_(v, root), bytes_(bytes) {
+    BroadcastDown(const View& v, int root, uint64_t bytes) : binomial_(v, root), bytes_(bytes) {
         if (segments() > 1)
             for (int child = 2 * binomial_.relative + 1; child <= 2 * binomial_.relative + 2 && child < v.n; ++child)
                 children_[count_++] = (child + root) % v.n;
@@ -77,7 +77,7 @@ class Descent {
 /// All of a message from the root through the group, or its first segment from the parent.
 class FromEither {
   public:
-    FromEither(View& view, const Descent& way, std::byte* data, uint64_t bytes, int root)
+    FromEither(View& view, const BroadcastDown& way, std::byte* data, uint64_t bytes, int root)
         : view_(view), way_(way), data_(data), bytes_(bytes), root_(root) {}
     FromEither(const FromEither&) = delete;
 
@@ -129,7 +129,7 @@ class FromEither {
     }
 
     View& view_;
-    const Descent& way_;
+    const BroadcastDown& way_;
     std::byte* const data_;
     const uint64_t bytes_;
     const int root_;
@@ -141,7 +141,7 @@ class FromEither {
 
 /// Sends a message of the tree on, from the first segment, which is there; what is behind it comes from the parent. Who has an error
 /// tells it with the first segment, and then nothing more.
-Task descend(View v, const Descent& way, std::byte* data, bool receives) {
+Task descend(View v, const BroadcastDown& way, std::byte* data, bool receives) {
     const bool sends = v.error == MPI_SUCCESS;
     for (uint64_t i = 0; i < way.segments(); ++i) {
         const bool more = receives && i + 1 < way.segments();
@@ -159,7 +159,7 @@ Task descend(View v, const Descent& way, std::byte* data, bool receives) {
 
 Task spread(View v, void* buffer, int64_t count, const Datatype& type, int root) {
     PackedBuffer packed(buffer, count, type);
-    const Descent way(v, root, packed.bytes());
+    const BroadcastDown way(v, root, packed.bytes());
     if (way.is_root()) {
         packed.load();
         multicast::Send send;

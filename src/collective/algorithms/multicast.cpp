@@ -12,15 +12,15 @@ namespace {
 /// runs once, and many don't all stand in line there. Rank r's parent is (r - 1) / kWide.
 constexpr int kWide = 32;
 
-struct WayUp {
+struct ReduceUp {
     int parent, first, last;  ///< children: [first, last)
-    explicit WayUp(const View& v)
+    explicit ReduceUp(const View& v)
         : parent((v.me - 1) / kWide), first(std::min(v.n, v.me * kWide + 1)), last(std::min(v.n, v.me * kWide + 1 + kWide)) {}
 };
 
 /// receive = the operands of all, at rank 0; receive holds my own operand before. In any order.
 Task reduce_up(View v, void* receive, int64_t count, const Datatype& type, const Op& op) {
-    const WayUp way(v);
+    const ReduceUp way(v);
     const int children = way.last - way.first;
     {
         Temporary operands(type, count * children);
@@ -37,7 +37,7 @@ Task reduce_up(View v, void* receive, int64_t count, const Datatype& type, const
 }  // namespace
 
 Task barrier_multicast(View v) {
-    const WayUp way(v);
+    const ReduceUp way(v);
     Group arrivals(v, 0, way.last - way.first);
     for (int child = way.first; child < way.last; ++child) arrivals.receive(nullptr, 0, byte_type(), child);
     co_await arrivals;

@@ -20,22 +20,22 @@ namespace {
 // What every participant of an exchange tells all others about itself. The context id counts from
 // participant 0 only. Groups that come out of one creation share no process, so they may share the context
 // id.
-struct Claim {
+struct SplitRequest {
     int32_t color;
     int32_t key;
     uint64_t context;
 };
 
-Task exchange_claims(View v, int color, int key, std::vector<Claim>& claims) {
+Task exchange_claims(View v, int color, int key, std::vector<SplitRequest>& claims) {
     claims.resize(static_cast<size_t>(v.n));
-    const Claim mine{color, key, v.me == 0 ? comm::new_context() : 0};
-    const Blocks blocks(claims.data(), sizeof(Claim), byte_type());
-    if (const int error = co_await allgather(v, &mine, sizeof(Claim), byte_type(), blocks)) co_return error;
+    const SplitRequest mine{color, key, v.me == 0 ? comm::new_context() : 0};
+    const Blocks blocks(claims.data(), sizeof(SplitRequest), byte_type());
+    if (const int error = co_await allgather(v, &mine, sizeof(SplitRequest), byte_type(), blocks)) co_return error;
     co_return comm::check_context(claims[0].context);
 }
 
 // Participants [base, base + size) with a color, in the order of key and number, as ranks from `base` on.
-std::vector<int> select_ranks(const std::vector<Claim>& claims, int base, int size, int color) {
+std::vector<int> select_ranks(const std::vector<SplitRequest>& claims, int base, int size, int color) {
     std::vector<int> ranks;
     for (int i = 0; i < size; ++i)
         if (claims[static_cast<size_t>(base + i)].color == color) ranks.push_back(i);
@@ -46,7 +46,7 @@ std::vector<int> select_ranks(const std::vector<Claim>& claims, int base, int si
 }
 
 // The communicator of those participants of comm's exchange that claim `color`; null if a side has none.
-Comm* make_selected(Comm& comm, const Exchange& exchange, const std::vector<Claim>& claims, int color) {
+Comm* make_selected(Comm& comm, const Exchange& exchange, const std::vector<SplitRequest>& claims, int color) {
     const std::vector<int> here = select_ranks(claims, exchange.local_base, exchange.local_size, color);
     const auto my_rank = std::find(here.begin(), here.end(), comm.rank) - here.begin();
     if (!comm.is_inter)
@@ -101,7 +101,7 @@ Task split(Comm& comm, int color, int key, Comm*& result, int error_here) {
     const ErrorHere mine(error_here);
     Exchange& exchange = exchange_of(comm);
     Steps steps(exchange);
-    std::vector<Claim> claims;
+    std::vector<SplitRequest> claims;
     const int error = mine.or_else(co_await exchange_claims(steps.exchange, color, key, claims));
     const std::function<Comm*()> make = [&] {
         return color == MPI_UNDEFINED ? nullptr : make_selected(comm, exchange, claims, color);
@@ -127,7 +127,7 @@ Task merge(Comm& intercomm, bool high, Comm*& result, int error_here) {
     const ErrorHere mine(error_here);
     Exchange& exchange = exchange_of(intercomm);
     Steps steps(exchange);
-    std::vector<Claim> claims;
+    std::vector<SplitRequest> claims;
     const int error = mine.or_else(co_await exchange_claims(steps.exchange, high, 0, claims));
     const std::function<Comm*()> make = [&] {
         const bool their_high = claims[static_cast<size_t>(exchange.remote_base)].color != 0;

@@ -53,7 +53,7 @@ Task split(comm::Comm& comm, int color, int key, comm::Comm*& result, int error_
 
 /// Where the leaders of two groups talk to each other; at other members it is not looked at.
 struct LeaderLink {
-    message::Channel* channel = nullptr;
+    message::MatchContext* channel = nullptr;
     int remote_leader = 0;  ///< rank in the channel
     int tag = 0;
 };

@@ -133,7 +133,7 @@ Task meet(Exchange& local_exchange, comm::Group& local, int local_leader, Leader
 // A channel of a group that has no communicator yet.
 struct GroupChannel {
     comm::Group* group = nullptr;
-    std::unique_ptr<message::Channel> channel;
+    std::unique_ptr<message::MatchContext> channel;
     int users = 0;
 };
 using GroupChannels = std::map<uint64_t, GroupChannel>;
@@ -148,7 +148,7 @@ class GroupChannelUse {
     ~GroupChannelUse();
     GroupChannelUse(const GroupChannelUse&) = delete;
     GroupChannelUse& operator=(const GroupChannelUse&) = delete;
-    message::Channel& channel() { return *entry_->second.channel; }
+    message::MatchContext& channel() { return *entry_->second.channel; }
 
   private:
     GroupChannels::iterator entry_;
@@ -162,7 +162,7 @@ GroupChannelUse::GroupChannelUse(comm::Group& group, std::string_view name) {
     ++entry.users;
     if (entry.channel) return;
     entry.group = group.retain();
-    entry.channel = std::make_unique<message::Channel>(context, group, group.my_rank());
+    entry.channel = std::make_unique<message::MatchContext>(context, group, group.my_rank());
 }
 
 GroupChannelUse::~GroupChannelUse() {
@@ -174,7 +174,7 @@ GroupChannelUse::~GroupChannelUse() {
     group_channels().erase(entry_);
 }
 
-TaggedExchange exchange_of_group(comm::Group& group, message::Channel& channel, int tag) {
+TaggedExchange exchange_of_group(comm::Group& group, message::MatchContext& channel, int tag) {
     std::vector<int> ranks(static_cast<size_t>(group.size()));
     for (size_t i = 0; i < ranks.size(); ++i) ranks[i] = static_cast<int>(i);
     return TaggedExchange(channel, std::move(ranks), group.my_rank(), tag, true);

@@ -100,10 +100,10 @@ inline const void* input_of(const void* send, const void* receive) { return send
 
 /// The part [offset, offset + count) of a vector of `total` elements that belongs to piece `index` of
 /// `pieces`.
-struct Piece {
+struct ElementRange {
     int64_t offset, count;
 };
-inline Piece piece_of(int64_t total, int pieces, int index) {
+inline ElementRange piece_of(int64_t total, int pieces, int index) {
     const int64_t each = total / pieces, rest = total % pieces;
     return {index * each + (index < rest ? index : rest), each + (index < rest ? 1 : 0)};
 }

@@ -60,7 +60,7 @@ class Exchange {
     virtual bool each_has_its_host() { return false; }
 
     /// What chooses algorithms instead of the table; null: nothing does.
-    Steering* steering() const { return steering_.get(); }
+    AlgorithmOverride* steering() const { return steering_.get(); }
 
     /// The tag of the next collective operation. Every participant starts the collectives of a communicator
     /// in the same order, so they all draw the same one.
@@ -88,7 +88,7 @@ class Exchange {
           remote_size(other.remote_size) {}
 
     int one_tag_ = 0;  ///< of all operations, one after the other, on this exchange; 0: each has its own
-    std::unique_ptr<Steering> steering_;
+    std::unique_ptr<AlgorithmOverride> steering_;
 
   private:
     uint32_t ticket_ = kCounterStart, own_ = kCounterStart, plans_ = kCounterStart;

@@ -8,9 +8,9 @@
 namespace starling::collective {
 
 void View::start_failed(message::SendRequest& request, uint64_t expected, int to) {
-    using message::Mark;
-    const uint64_t bytes = Mark::can_go() ? Mark::length(expected) : expected == 0 ? 1 : 0;
-    exchange->start_send(request, &Mark::of(error), static_cast<int64_t>(bytes), datatype::predefined(MPI_BYTE),
+    using message::ErrorMarker;
+    const uint64_t bytes = ErrorMarker::can_go() ? ErrorMarker::length(expected) : expected == 0 ? 1 : 0;
+    exchange->start_send(request, &ErrorMarker::of(error), static_cast<int64_t>(bytes), datatype::predefined(MPI_BYTE),
                          participant(to), tag);
 }
 
@@ -18,10 +18,10 @@ namespace {
 
 /// The class that a mark in the receive's buffer says; MPI_SUCCESS if there is none.
 int marked_in_buffer(const message::ReceiveRequest& request) {
-    std::byte first[message::Mark::kBytes];
+    std::byte first[message::ErrorMarker::kBytes];
     if (request.outcome.bytes != sizeof first) return MPI_SUCCESS;
     datatype::pack(*request.type, request.count, request.buffer, 0, first, sizeof first);
-    return message::Mark::read(first, sizeof first);
+    return message::ErrorMarker::read(first, sizeof first);
 }
 
 }  // namespace
@@ -30,7 +30,7 @@ int View::bad_receive(const message::ReceiveRequest& request, uint64_t expected)
     const int error = progress::error_of(request);
     if (error == MPI_SUCCESS) {
         if (const int dead = ended()) return dead;
-        if (const int marked = marked_in_buffer(request)) return message::Mark::failed_elsewhere(marked);
+        if (const int marked = marked_in_buffer(request)) return message::ErrorMarker::failed_elsewhere(marked);
         return wrong_length(request.outcome.bytes, expected);
     }
     // Given up because of a third one: who lives sends all the same, and may wait until it is taken.

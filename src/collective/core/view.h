@@ -20,7 +20,7 @@ using datatype::Datatype;
 
 class Cast;
 class NodeOwner;
-class Steering;
+class AlgorithmOverride;
 class SendAwaiter;
 class ReceiveAwaiter;
 class PairAwaiter;
@@ -38,7 +38,7 @@ struct View {
     bool blocking = false;         ///< the program calls nothing else on the communicator until this operation is over
     NodeOwner* stage = nullptr;    ///< the node stage of those on my host, if it is for this operation to use, in its turn
     Cast* cast = nullptr;          ///< of these, who are the leaders of hosts: each can send to all others at once
-    Steering* steering = nullptr;  ///< chooses the algorithm; null: the table does, as for all views within a call's
+    AlgorithmOverride* steering = nullptr;  ///< chooses the algorithm; null: the table does, as for all views within a call's
 
     /// Everyone in the exchange; draws the tag of a new operation.
     static View all(Exchange& exchange) { return View{&exchange, 0, exchange.size, exchange.rank, exchange.next_tag()}; }

@@ -144,7 +144,7 @@ class NodeLanes {
     uint64_t ahead_ = 0;  ///< and these of the next, a bit for each lane
     static_assert(LaneLayout::kLanes == 64);
     uint32_t finished_by_all_;
-    Turns line_;  ///< who waits for others
+    OperationQueue line_;  ///< who waits for others
 };
 
 }  // namespace starling::collective

@@ -10,7 +10,7 @@
 
 namespace starling::collective {
 
-class Turns;
+class OperationQueue;
 
 /// One place: taken when this is made, or later, and given up when it goes. `co_await turn` until it has come. May be moved
 /// while nobody awaits it.
@@ -18,14 +18,14 @@ class Turn {
   public:
     /// None is needed: it has come.
     Turn() = default;
-    explicit Turn(Turns& turns) { take(turns); }
+    explicit Turn(OperationQueue& turns) { take(turns); }
     Turn(Turn&& other) noexcept : turns_(std::exchange(other.turns_, nullptr)), hook_(std::exchange(other.hook_, {})) {
         if (turns_) hook_.next->prev = hook_.prev->next = &hook_;
     }
     Turn& operator=(Turn&&) = delete;
     ~Turn() { give_up(); }
 
-    void take(Turns& turns);
+    void take(OperationQueue& turns);
     void give_up();
 
     bool await_ready() const;
@@ -33,17 +33,17 @@ class Turn {
     void await_resume() const {}
 
   private:
-    friend Turns;
-    Turns* turns_ = nullptr;
+    friend OperationQueue;
+    OperationQueue* turns_ = nullptr;
     ListHook hook_;
     std::coroutine_handle<> waiter_ = nullptr;  ///< null: nobody yet
 };
 
 /// Those who have come, the first of whom has the turn.
-class Turns {
+class OperationQueue {
   public:
-    Turns() = default;
-    Turns(const Turns&) = delete;
+    OperationQueue() = default;
+    OperationQueue(const OperationQueue&) = delete;
     bool none() const { return places_.empty(); }
 
   private:
@@ -51,7 +51,7 @@ class Turns {
     List<Turn, &Turn::hook_> places_;
 };
 
-inline void Turn::take(Turns& turns) {
+inline void Turn::take(OperationQueue& turns) {
     turns_ = &turns;
     turns.places_.push_back(this);
 }

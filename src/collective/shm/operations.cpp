@@ -61,7 +61,7 @@ struct BroadcastPieces {
 };
 
 /// Operands of a reduction that fit into slots.
-struct Operands {
+struct SlotOperands {
     const void* input;
     void* receive;
     int64_t count;
@@ -84,7 +84,7 @@ struct Sums {
     int64_t count;
     const Datatype& type;
     const Op& op;
-    Summands summands;
+    Operands summands;
 
     uint32_t bytes() const { return bytes_of(type, count); }
     uint32_t room_bytes() const { return bytes(); }
@@ -202,7 +202,7 @@ Task skip(const NodeDriver& on) { return on(protocol::Skip{}); }
 
 bool fits_room(int participants, uint64_t bytes) { return bytes <= NodeLayout::wide_payload(participants); }
 
-bool goes_in_pieces(const Datatype& type) { return type.size <= kMostElement; }
+bool is_fragmented(const Datatype& type) { return type.size <= kMostElement; }
 
 Task bcast(const NodeDriver& on, int root, bool reads, void* buffer, int64_t count, const Datatype& type, bool in_one) {
     const uint32_t kind = kind_of(Kind::bcast, root);
@@ -217,9 +217,9 @@ Task reduce(const NodeDriver& on, int root, Range range, const void* input, void
             const Op& op) {
     const uint32_t kind = kind_of(Kind::reduce, root);
     if (!fits_slot(on.node(), datatype::packed_size(type, count)))
-        return reduce_wide(on, kind, Summands(on.node().participants()), input,
+        return reduce_wide(on, kind, Operands(on.node().participants()), input,
                            Share{receive, 0, on.node().me() == root ? count : 0}, count, type, op);
-    return on(protocol::ToRoot<Operands>{{input, receive, count, type, op, range}, kind, root, range.first, range.last});
+    return on(protocol::ToRoot<SlotOperands>{{input, receive, count, type, op, range}, kind, root, range.first, range.last});
 }
 
 Task allreduce(const NodeDriver& on, const Exchange& exchange, const void* input, void* receive, int64_t count,
@@ -229,19 +229,19 @@ Task allreduce(const NodeDriver& on, const Exchange& exchange, const void* input
     const bool few = on.node().few(), fits = fits_slot(on.node(), total);
     // Up to here it is faster for all to do all the work than to meet once more.
     const bool at_once = few && !exchange.inter() && total * static_cast<uint64_t>(exchange.size) <= kFoldedByAll;
-    const Summands summands(exchange);
+    const Operands summands(exchange);
     if (!fits && !at_once) return reduce_wide(on, kind, summands, input, Share{receive, 0, count}, count, type, op);
     if (!few) return on(protocol::Combine<Sums>{{input, receive, count, type, op, summands}, kind});
-    const Operands operands{input, receive, count, type, op, summands.theirs()};
-    if (fits) return on(protocol::ToAll<Operands>{operands, kind});
-    return on(protocol::ToAll<Operands, true>{operands, kind});
+    const SlotOperands operands{input, receive, count, type, op, summands.theirs()};
+    if (fits) return on(protocol::ToAll<SlotOperands>{operands, kind});
+    return on(protocol::ToAll<SlotOperands, true>{operands, kind});
 }
 
 Task reduce_scatter(const NodeDriver& on, const Exchange& exchange, const void* input, void* receive, const Shares& shares,
                     const Datatype& type, const Op& op) {
     const int rank = exchange.rank - exchange.local_base;
     const int64_t first = shares.total(rank);
-    return reduce_wide(on, kind_of(Kind::reduce_scatter), Summands(exchange), input,
+    return reduce_wide(on, kind_of(Kind::reduce_scatter), Operands(exchange), input,
                        Share{receive, first, first + shares[rank]}, shares.total(exchange.local_size), type, op);
 }
 

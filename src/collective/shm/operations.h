@@ -30,7 +30,7 @@ Task skip(const NodeDriver& on);
 /// Whether so much goes through in one operation, so that others can count it without knowing how long it is.
 bool fits_room(int participants, uint64_t bytes);
 /// Whether elements of this type can be reduced in pieces.
-bool goes_in_pieces(const Datatype& type);
+bool is_fragmented(const Datatype& type);
 /// `reads`: this participant wants the data. `in_one`: others count the operation without knowing how long
 /// it is.
 Task bcast(const NodeDriver& on, int root, bool reads, void* buffer, int64_t count, const Datatype& type, bool in_one = false);

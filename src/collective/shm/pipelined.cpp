@@ -9,7 +9,7 @@
 
 namespace starling::collective::node {
 
-Summands::Summands(const Exchange& exchange) : Summands(exchange.size) {
+Operands::Operands(const Exchange& exchange) : Operands(exchange.size) {
     if (!exchange.inter()) return;
     const bool low = exchange.local_base == 0;
     const int middle = low ? exchange.local_size : exchange.remote_size;
@@ -22,9 +22,9 @@ Summands::Summands(const Exchange& exchange) : Summands(exchange.size) {
 namespace {
 
 /// A piece of a vector dealt out to participants, in elements. Shares begin on cache lines.
-struct Dealt {
+struct PartialSums {
     int64_t offset, count, each;
-    Dealt(int64_t from, int64_t elements, int n, uint64_t element_bytes) : offset(from), count(elements) {
+    PartialSums(int64_t from, int64_t elements, int n, uint64_t element_bytes) : offset(from), count(elements) {
         const auto line = static_cast<int64_t>(64 / std::gcd<uint64_t>(64, element_bytes));
         each = ((count + n - 1) / n + line - 1) / line * line;
     }
@@ -35,7 +35,7 @@ struct Dealt {
 /// A reduction on its way through the rooms. Each piece takes two meetings: after the first every operand is there,
 /// after the second every sum.
 struct Reduction {
-    const Summands summands;
+    const Operands summands;
     const void* const input;
     const Share mine;
     const int64_t count;
@@ -47,16 +47,16 @@ struct Reduction {
     bool block = false;   ///< elements lie in memory as they do in a packed piece
     bool direct = false;  ///< what I reduce goes where it belongs at once
     Temporary sums{};     ///< else: my shares, one for each group of summands
-    Dealt piece{0, 0, n, element_bytes};
+    PartialSums piece{0, 0, n, element_bytes};
     bool has_operands = false;  ///< the piece's first meeting is over
     FirstError first_error{};
 
-    Reduction(const Summands& s, const void* in, const Share& share, int64_t elements, const Datatype& t, const Op& o,
+    Reduction(const Operands& s, const void* in, const Share& share, int64_t elements, const Datatype& t, const Op& o,
               const Node& node)
         : summands(s), input(in), mine(share), count(elements), type(t), op(o), me(node.me()), n(node.participants()) {
         // A room holds the operands of a piece, and then a share of each sum.
-        if (summands.groups * Dealt(0, most, n, element_bytes).each > most) most /= summands.groups;
-        const Dealt largest(0, std::min(count, most), n, element_bytes);
+        if (summands.groups * PartialSums(0, most, n, element_bytes).each > most) most /= summands.groups;
+        const PartialSums largest(0, std::min(count, most), n, element_bytes);
         block = datatype::is_block(type, largest.count);
         // Operands are read while sums are written, so mine must not be overwritten.
         direct = summands.groups == 1 && block && input != mine.buffer && mine.first == 0 && mine.last == count;
@@ -86,7 +86,7 @@ struct Reduction {
         has_operands = !has_operands && error == MPI_SUCCESS;
         if (has_operands) return true;
         const int64_t from = piece.offset + piece.count;
-        if (from < count) piece = Dealt(from, std::min(most, count - from), n, element_bytes);
+        if (from < count) piece = PartialSums(from, std::min(most, count - from), n, element_bytes);
         error = first_error;
         return from < count;
     }
@@ -204,7 +204,7 @@ struct ExchangedPieces {
 
 }  // namespace
 
-Task reduce_wide(const NodeDriver& on, uint32_t kind, const Summands& summands, const void* input, const Share& mine,
+Task reduce_wide(const NodeDriver& on, uint32_t kind, const Operands& summands, const void* input, const Share& mine,
                  int64_t count, const Datatype& type, const Op& op) {
     if (count == 0 || type.size == 0) return Task::over(MPI_SUCCESS);
     return on(protocol::ToAll<Reduction, true>{Reduction(summands, input, mine, count, type, op, on.node()), kind});

@@ -11,14 +11,14 @@ inline constexpr int64_t kMostElement = 1024;
 
 /// Whose operands are added up with each other: everyone's, or those of either side of an
 /// inter-communicator.
-struct Summands {
+struct Operands {
     Range group[2];
     int groups;
     int wanted;  ///< the group whose sum this participant gets
-    explicit Summands(const Exchange& exchange);
+    explicit Operands(const Exchange& exchange);
     /// Those whose operands, or blocks, this participant gets.
     const Range& theirs() const { return group[wanted]; }
-    explicit Summands(int participants) : group{{0, participants}, {0, 0}}, groups(1), wanted(0) {}
+    explicit Operands(int participants) : group{{0, participants}, {0, 0}}, groups(1), wanted(0) {}
 };
 
 /// What a participant gets of a sum: elements [first, last), maybe none, and where to.
@@ -29,7 +29,7 @@ struct Share {
 
 /// Everyone gives each of the others its share of the operands, adds up its own, and gives the sums to all.
 /// `input` may be the buffer of `mine`, if the result begins at or before the place of its operands.
-Task reduce_wide(const NodeDriver& on, uint32_t kind, const Summands& summands, const void* input, const Share& mine,
+Task reduce_wide(const NodeDriver& on, uint32_t kind, const Operands& summands, const void* input, const Share& mine,
                  int64_t count, const Datatype& type, const Op& op);
 
 /// What an all-gather moves: my block, and those that I get, of one size each.

@@ -77,13 +77,13 @@ struct EngineSync::Waiting {
 };
 
 template <class Layout>
-void EngineSync::tell_missing(const NodeWait& what, const Layout& layout, progress::Teller& teller) const {
+void EngineSync::tell_missing(const NodeWait& what, const Layout& layout, progress::WaitReporter& teller) const {
     const auto n = static_cast<int>(participants_.size());
     const auto missing = [&](int i) {
         if (i == me_ || i >= n) return;
-        Account::Operation member{};
-        member.kind = Account::Kind::member;
-        member.flags = Account::kOfCollective;
+        WaitReportPage::Operation member{};
+        member.kind = WaitReportPage::Kind::member;
+        member.flags = WaitReportPage::kOfCollective;
         member.rank = i;
         member.context = tells.channel->context();
         member.peer = participants_[static_cast<size_t>(i)].rank;
@@ -100,13 +100,13 @@ void EngineSync::tell_missing(const NodeWait& what, const Layout& layout, progre
         if (!Node::reached(there, what.sequence)) missing(who);
     }
 }
-template void EngineSync::tell_missing(const NodeWait&, const NodeLayout&, progress::Teller&) const;
-template void EngineSync::tell_missing(const NodeWait&, const LaneLayout&, progress::Teller&) const;
+template void EngineSync::tell_missing(const NodeWait&, const NodeLayout&, progress::WaitReporter&) const;
+template void EngineSync::tell_missing(const NodeWait&, const LaneLayout&, progress::WaitReporter&) const;
 
 bool EngineSync::wait_long(bool (*condition)(void*), void* argument, const NodeWait& what) const {
     Waiting ready{*this, condition, argument, what};
     const progress::WaitSite site{
-        nullptr, progress::Expected::soon, [](const void* a, progress::Teller& teller) {
+        nullptr, progress::Expected::soon, [](const void* a, progress::WaitReporter& teller) {
             const auto& waiting = *static_cast<const Waiting*>(a);
             waiting.sync.tell_call(teller);
             waiting.sync.tell_missing(
@@ -169,7 +169,7 @@ NodeOwner::~NodeOwner() {
 }
 
 void NodeOwner::wait_for_turns() {
-    const progress::WaitSite site{nullptr, progress::Expected::soon, [](const void* a, progress::Teller& teller) {
+    const progress::WaitSite site{nullptr, progress::Expected::soon, [](const void* a, progress::WaitReporter& teller) {
                                       const EngineSync& sync = static_cast<const NodeOwner*>(a)->node_->sync();
                                       sync.tell_call(teller);
                                       sync.tell_awaited(teller);

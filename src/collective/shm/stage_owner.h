@@ -45,14 +45,16 @@ class EngineSync {
 
     /// What an operation that waits is part of, for those who look from outside.
     struct Tells {
-        message::Channel* channel = nullptr;
+        message::MatchContext* channel = nullptr;
         const Exchange* exchange = nullptr;
         std::byte* area = nullptr;
     } tells;
     /// Tells which call waits: the last one.
-    void tell_call(progress::Teller& teller) const { teller.in_collective(tells.channel->context(), tells.exchange->calls()); }
+    void tell_call(progress::WaitReporter& teller) const {
+        teller.in_collective(tells.channel->context(), tells.exchange->calls());
+    }
     /// Tells whom the operation that is awaited now, of several the first, waits for.
-    void tell_awaited(progress::Teller& teller) const {
+    void tell_awaited(progress::WaitReporter& teller) const {
         if (const Awaited* first = awaited_->front())
             std::visit([&](const auto& layout) { tell_missing(first->what, layout, teller); }, first->layout);
     }
@@ -137,7 +139,7 @@ class EngineSync {
     bool someone_gone() const { return (!other_jobs_.empty() || !mortals_.empty() || watches_elsewhere_) && look_for_gone(); }
     bool look_for_gone() const;
     template <class Layout>
-    void tell_missing(const NodeWait& what, const Layout& layout, progress::Teller& teller) const;
+    void tell_missing(const NodeWait& what, const Layout& layout, progress::WaitReporter& teller) const;
 
     int me_;
     std::unique_ptr<List<Awaited, &Awaited::hook>> awaited_;
@@ -167,11 +169,11 @@ class NodeOwner {
     /// The same if it is of those on this host, of several.
     Node* node_of_host() const { return is_part_ ? node_.get() : nullptr; }
     /// Who uses the stage beside the program, or will.
-    Turns& turns() { return turns_; }
+    OperationQueue& turns() { return turns_; }
     /// Blocks until nobody does.
     void wait_for_turns();
     /// Those who have called while it was not known yet whether there is a stage.
-    Turns& callers() { return callers_; }
+    OperationQueue& callers() { return callers_; }
     /// Whether node() says already what it will say to a call that is made now: to be asked by each, once. Where not, the call
     /// takes its place among the callers and awaits, in its turn, what make() gave to the first.
     bool is_known(const comm::Comm& comm) {
@@ -200,7 +202,7 @@ class NodeOwner {
     void start(EngineSync&& sync, comm::Comm& comm, Exchange& exchange, uint32_t first);
 
     std::unique_ptr<Node> node_;
-    Turns turns_, callers_;
+    OperationQueue turns_, callers_;
     int calls_ = 0;
     bool tried_ = false, is_part_ = false;
 };

@@ -285,7 +285,7 @@ class Client {
     uint32_t events_ = EPOLLIN;
     EventLoop::Clock::time_point heard_ = EventLoop::Clock::now(), last_look_ = heard_;
     bool asked_ = false;  ///< for a sign of life
-    Insistence insistence_;
+    RepeatedSignal insistence_;
     int signals_ = -1;
     sigset_t before_{};
     bool started_ = false;

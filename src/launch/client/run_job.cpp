@@ -53,10 +53,10 @@ TreeSettings tree_settings(const Options& options) {
 }
 
 // mpiexec's own terminal, files and pipes.
-class Terminal : public LocalPatron {
+class Terminal : public LocalClient {
   public:
     Terminal(EventLoop& loop, const Options& options, char** argv, bool over_hosts, ProfileFile& profile)
-        : LocalPatron(loop, launcher_settings(options, argv),
+        : LocalClient(loop, launcher_settings(options, argv),
                       over_hosts ? std::optional(tree_settings(options)) : std::nullopt),
           options_(options),
           over_hosts_(over_hosts),
@@ -148,7 +148,7 @@ class Terminal : public LocalPatron {
             return;
         }
         if (insists && over_hosts_) loop_.after(kLastMercy, [this, signal] { end(128 + signal); });
-        LocalPatron::on_signal(signal);
+        LocalClient::on_signal(signal);
         if (signal == SIGCONT && !universe_.reads_here(*this)) reader_.next();
     }
 
@@ -165,7 +165,7 @@ class Terminal : public LocalPatron {
     ProfileFile& profile_file_;
     InputReader reader_;
     bool ending_ = false;
-    Insistence insistence_;
+    RepeatedSignal insistence_;
 };
 
 }  // namespace

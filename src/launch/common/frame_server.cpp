@@ -36,7 +36,7 @@ bool FrameServer::listen(std::string_view name) {
     return listener_ >= 0 && watch(listener_, Door::abstract);
 }
 
-bool FrameServer::meet(const control::Meeting& meeting) {
+bool FrameServer::meet(const control::WellKnownSocket& meeting) {
     anywhere_ = meeting.anywhere;
     return doors_.open(meeting) && (doors_.file() < 0 || watch(doors_.file(), Door::meeting_file)) &&
            (doors_.abstract() < 0 || watch(doors_.abstract(), Door::meeting_abstract));

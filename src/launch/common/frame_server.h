@@ -29,8 +29,8 @@ class FrameServer {
 
     /// At an abstract name, where each peer proves who it is. False with errno.
     bool listen(std::string_view name);
-    /// At a meeting, as Doors::open().
-    bool meet(const control::Meeting& meeting);
+    /// At a meeting, as WellKnownListener::open().
+    bool meet(const control::WellKnownSocket& meeting);
 
     /// For those who have nothing to prove but that they are the same user: each peer is trusted at once.
     void trust_everyone() { trusts_everyone_ = true; }
@@ -64,8 +64,8 @@ class FrameServer {
     FrameHandler on_frame_;
     CloseHandler on_close_;
     int listener_ = -1;
-    control::Doors doors_;
-    bool anywhere_ = false;  ///< Meeting::anywhere
+    control::WellKnownListener doors_;
+    bool anywhere_ = false;  ///< WellKnownSocket::anywhere
     bool trusts_everyone_ = false;
     ConnectionId last_id_ = 0;
     std::unordered_map<ConnectionId, Connection> connections_;

@@ -20,16 +20,16 @@ namespace starling::launch {
 namespace {
 
 // What can't be read the ranks complain about; for the host's address all interfaces are taken then.
-job::RailChoice chosen_rails() {
-    job::RailChoice choice;
-    if (job::RailChoice::parse(config().ip_interfaces, choice) == MPI_SUCCESS) return choice;
+job::InterfaceFilter chosen_rails() {
+    job::InterfaceFilter choice;
+    if (job::InterfaceFilter::parse(config().ip_interfaces, choice) == MPI_SUCCESS) return choice;
     clear_failure();
     return {};
 }
 
 std::vector<OwnAddress> usable_addresses() {
     std::vector<OwnAddress> found;
-    const job::RailChoice choice = chosen_rails();
+    const job::InterfaceFilter choice = chosen_rails();
     ifaddrs* all = nullptr;
     if (getifaddrs(&all) != 0) return found;
     for (const ifaddrs* a = all; a; a = a->ifa_next) {

@@ -7,7 +7,7 @@
 namespace starling::launch {
 
 /// SIGINT and SIGTERM are passed on; with the second of them the user no longer asks.
-class Insistence {
+class RepeatedSignal {
   public:
     /// `signal` has come. True if it is not the first that asks for an end.
     bool grows(int signal) {

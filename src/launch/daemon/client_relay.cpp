@@ -30,7 +30,7 @@ bool submission_for_network(std::string_view payload, std::string& out) {
     return true;
 }
 
-ClientRelay::ClientRelay(EventLoop& loop, Deputy::Send send)
+ClientRelay::ClientRelay(EventLoop& loop, HostAgent::Send send)
     : server_(
           loop,
           [this](auto id, const control::Frame& frame) {

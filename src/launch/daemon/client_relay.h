@@ -14,7 +14,7 @@ bool submission_for_network(std::string_view payload, std::string& out);
 
 class ClientRelay {
   public:
-    ClientRelay(EventLoop& loop, Deputy::Send send);
+    ClientRelay(EventLoop& loop, HostAgent::Send send);
 
     /// Listens; false with errno.
     bool listen(std::string_view name);
@@ -23,7 +23,7 @@ class ClientRelay {
 
   private:
     FrameServer server_;
-    Deputy::Send send_;
+    HostAgent::Send send_;
 };
 
 }  // namespace starling::launch

@@ -10,7 +10,7 @@ namespace starling::launch {
 using control::MessageKind;
 
 /// An mpiexec at the other end of a connection.
-class ClientServer::Client : public Patron {
+class ClientServer::Client : public JobClient {
   public:
     Client(ClientServer& server, Key key) : server_(server), key_(key) {}
 

@@ -136,7 +136,7 @@ void forget_manager() {
     for (const std::string& name : names) unsetenv(name.c_str());
 }
 
-HostJob::HostJob(EventLoop& loop, LocalPatron& patron)
+HostJob::HostJob(EventLoop& loop, LocalClient& patron)
     : loop_(loop),
       patron_(patron),
       launcher_(patron.launcher()),
@@ -151,7 +151,7 @@ HostJob::~HostJob() {
 }
 
 HostJob::Start HostJob::listen() {
-    if (server_.meet(managers::host_meeting(id_))) return Start::ready;
+    if (server_.meet(bootstrap::host_meeting(id_))) return Start::ready;
     if (errno == EADDRINUSE) return Start::another_was_faster;
     fail(MPI_ERR_OTHER, "cannot listen for the job's processes: %s", std::strerror(errno));
     return Start::failed;
@@ -177,8 +177,8 @@ HostJob::Start HostJob::start(const job::JobDescription& description, uint32_t m
 }
 
 bool HostJob::on_frame(FrameServer::ConnectionId id, const control::Frame& frame) {
-    managers::HostJoin join;
-    managers::HostWelcome welcome;
+    bootstrap::HostJoin join;
+    bootstrap::HostWelcome welcome;
     if (frame.kind != control::MessageKind::hello) return false;
     if (!job_ && !manager_known_) return false;  // the next helper is the one to ask
     // All else may look otherwise in another version.
@@ -196,7 +196,7 @@ bool HostJob::on_frame(FrameServer::ConnectionId id, const control::Frame& frame
 }
 
 // `job` is the address of what it joins, or of what another process has joined as that rank.
-std::string HostJob::admit(const managers::HostJoin& join, job::JobAddress& job) {
+std::string HostJob::admit(const bootstrap::HostJoin& join, job::JobAddress& job) {
     const std::string who = "rank " + std::to_string(join.rank);
     if (!job_) return who + " came when its job had ended";
     if (join.job != id_ || join.size != job_->segment.header().size) return "another job has the same name on this host";

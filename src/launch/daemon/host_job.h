@@ -30,7 +30,7 @@ void forget_manager();
 
 class HostJob {
   public:
-    HostJob(EventLoop& loop, LocalPatron& patron);
+    HostJob(EventLoop& loop, LocalClient& patron);
     HostJob(const HostJob&) = delete;
     HostJob& operator=(const HostJob&) = delete;
     ~HostJob();
@@ -48,7 +48,7 @@ class HostJob {
 
     Start listen();
     bool on_frame(FrameServer::ConnectionId id, const control::Frame& frame);
-    std::string admit(const managers::HostJoin& join, job::JobAddress& job);
+    std::string admit(const bootstrap::HostJoin& join, job::JobAddress& job);
     bool watch_starter(pid_t starter);
     void forget_starter();
     void on_starter_gone();
@@ -64,7 +64,7 @@ class HostJob {
     Member& member(uint32_t rank) { return members_[job_->segment.local_index(rank)]; }
 
     EventLoop& loop_;
-    LocalPatron& patron_;
+    LocalClient& patron_;
     Launcher& launcher_;
     FrameServer server_;
     Job* job_ = nullptr;  ///< null once the launcher has let go of it

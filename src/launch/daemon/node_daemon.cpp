@@ -34,7 +34,7 @@ NodeDaemon::NodeDaemon(EventLoop& loop, Tree& tree, char** argv)
         tree_.send(kRootHost, encode(Order{.kind = OrderKind::say, .text = sentence}));
     };
 
-    deputy_ = std::make_unique<Deputy>(
+    deputy_ = std::make_unique<HostAgent>(
         launcher_, tree_.self(),
         [this](uint32_t to, std::string payload, bool bulk) {
             tree_.send(to, std::move(payload), bulk ? Urgency::bulk : Urgency::control);

@@ -26,7 +26,7 @@ class NodeDaemon {
     EventLoop& loop_;
     Tree& tree_;
     Launcher launcher_;
-    std::unique_ptr<Deputy> deputy_;
+    std::unique_ptr<HostAgent> deputy_;
     std::unique_ptr<ClientRelay> relay_;  ///< of standing daemons only
     bool ending_ = false;
 };

@@ -1,4 +1,4 @@
-// The launcher's ear for its ranks: whatever they ask goes to its Superior.
+// The launcher's ear for its ranks: whatever they ask goes to its Controller.
 #pragma once
 
 #include <string>
@@ -37,7 +37,7 @@ class ControlServer {
 
     Launcher& launcher_;
     FrameServer server_;
-    Keeper keeper_;
+    DescriptorBroker keeper_;
     std::string name_;
     std::unordered_map<FrameServer::ConnectionId, Asker> askers_;
 };

@@ -19,9 +19,9 @@ struct Failure {
     std::string sentence;  ///< which rank, process, host, and what happened to it
 };
 
-class Superior {
+class Controller {
   public:
-    virtual ~Superior() = default;
+    virtual ~Controller() = default;
 
     /// The first rank of this host's part has failed; the part is being ended.
     virtual void failed(Job& job, const Failure& failure) = 0;

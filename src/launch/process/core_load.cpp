@@ -63,7 +63,7 @@ void CoreUse::add(const job::JobSegment& segment) {
     }
 }
 
-void CoreUse::add(const job::Sight& sight) {
+void CoreUse::add(const job::SegmentView& sight) {
     for (uint32_t i = 0; i < sight.ranks(); ++i) {
         const RankState state = sight.cell(i).state.load(std::memory_order_relaxed);
         if (state == RankState::started || state == RankState::initialized) add_at(sight.place(i));
@@ -129,8 +129,8 @@ void add_jobs_of(int32_t launcher, CoreUse& use) {
     if (!open) return;
     while (const dirent* entry = readdir(open)) {
         if (!is_job_segment(directory + "/" + entry->d_name)) continue;
-        job::Sight sight;
-        if (job::Sight::open(launcher, std::atoi(entry->d_name), false, sight) == MPI_SUCCESS) use.add(sight);
+        job::SegmentView sight;
+        if (job::SegmentView::open(launcher, std::atoi(entry->d_name), false, sight) == MPI_SUCCESS) use.add(sight);
     }
     closedir(open);
 }

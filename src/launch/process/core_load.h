@@ -19,7 +19,7 @@ class CoreUse {
   public:
     /// Counts the ranks of a job that have not ended. Those that have not said yet where they are count in ranks() only.
     void add(const job::JobSegment& segment);
-    void add(const job::Sight& sight);
+    void add(const job::SegmentView& sight);
     /// One more, on this core.
     void add(uint32_t cpu);
 

@@ -20,7 +20,7 @@ namespace {
 constexpr size_t kMostKept = 4096, kMostAskers = 256;
 
 /// Memory of this user's that a process on this host has open, and nothing else: -1. `name`: what its maker called it.
-int open_memory(const job::HandoverRequest& request, std::string_view name) {
+int open_memory(const job::DescriptorRequest& request, std::string_view name) {
     char path[64], target[64];
     std::snprintf(path, sizeof path, "/proc/%d/fd/%d", request.pid, request.descriptor);
     const ssize_t length = readlink(path, target, sizeof target);
@@ -36,7 +36,7 @@ int open_memory(const job::HandoverRequest& request, std::string_view name) {
 }
 }  // namespace
 
-Keeper::~Keeper() {
+DescriptorBroker::~DescriptorBroker() {
     for (const int asker : askers_) {
         launcher_.loop().forget(asker);
         close(asker);
@@ -47,7 +47,7 @@ Keeper::~Keeper() {
     close(socket_);
 }
 
-bool Keeper::start(const std::string& control_socket) {
+bool DescriptorBroker::start(const std::string& control_socket) {
     sockaddr_un address;
     const socklen_t length = job::keeper_address(control_socket, address);
     socket_ = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -55,7 +55,7 @@ bool Keeper::start(const std::string& control_socket) {
            listen(socket_, 1024) == 0 && launcher_.loop().watch(socket_, EPOLLIN, [this](uint32_t) { accept(); });
 }
 
-void Keeper::accept() {
+void DescriptorBroker::accept() {
     const int asker = accept4(socket_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (asker < 0) return;
     if (askers_.size() >= kMostAskers || !control::is_trusted_peer(asker) ||
@@ -67,12 +67,12 @@ void Keeper::accept() {
 }
 
 /// One packet, one answer, and the end. Strangers, of this user too, get none.
-void Keeper::serve(int socket) {
-    job::HandoverRequest request{};
+void DescriptorBroker::serve(int socket) {
+    job::DescriptorRequest request{};
     int descriptor = -1, found = -1;
     if (job::receive_with(socket, &request, sizeof request, descriptor) == sizeof request && is_entitled(request)) {
         drop_of_ended_jobs();
-        const job::HandoverAnswer done = answer(request, descriptor, found);
+        const job::DescriptorReply done = answer(request, descriptor, found);
         job::send_with(socket, &done, sizeof done, found);
     }
     for (const int each : {descriptor, found})
@@ -83,30 +83,30 @@ void Keeper::serve(int socket) {
 }
 
 /// `descriptor`, which came along, is -1 when it is kept; `found` is what goes back.
-bool Keeper::answer(const job::HandoverRequest& request, int& descriptor, int& found) {
+bool DescriptorBroker::answer(const job::DescriptorRequest& request, int& descriptor, int& found) {
     const auto kept = kept_.find(request.inode);
     switch (request.what) {
-        case job::Handover::give:
+        case job::DescriptorCall::give:
             if (!keep(request, descriptor)) return false;
             descriptor = -1;
             return true;
-        case job::Handover::fetch:
+        case job::DescriptorCall::fetch:
             found = kept != kept_.end()  ? fcntl(kept->second.descriptor, F_DUPFD_CLOEXEC, 0)
                     : request.inode != 0 ? open_memory(request, "/memfd:starling-window")
                                          : -1;
             return found >= 0;
-        case job::Handover::take_back:
+        case job::DescriptorCall::take_back:
             if (kept == kept_.end() || kept->second.job != request.job) return false;
             drop(kept);
             return true;
-        case job::Handover::segment:
+        case job::DescriptorCall::segment:
             found = find_segment(request);
             return found >= 0;
     }
     return false;
 }
 
-int Keeper::find_segment(const job::HandoverRequest& request) const {
+int DescriptorBroker::find_segment(const job::DescriptorRequest& request) const {
     const Job* job = launcher_.find_job(request.wanted);
     if (job && job->segment.fd() >= 0) return fcntl(job->segment.fd(), F_DUPFD_CLOEXEC, 0);
     return open_memory(request, "/memfd:starling-job");
@@ -114,15 +114,15 @@ int Keeper::find_segment(const job::HandoverRequest& request) const {
 
 /// Who begins has no segment yet, and so no secret: it knows its job's id, which is drawn at random and stands in its environment.
 /// Those that other managers have started find ids in names of sockets, so there it would prove nothing.
-bool Keeper::is_entitled(const job::HandoverRequest& request) const {
+bool DescriptorBroker::is_entitled(const job::DescriptorRequest& request) const {
     const Job* job = launcher_.find_job(request.job);
     if (!job) return false;
-    if (request.what == job::Handover::segment && request.wanted == request.job && !job->external) return true;
+    if (request.what == job::DescriptorCall::segment && request.wanted == request.job && !job->external) return true;
     const uint64_t* secret = job->segment.header().secret;
     return ((request.secret[0] ^ secret[0]) | (request.secret[1] ^ secret[1])) == 0;
 }
 
-bool Keeper::keep(const job::HandoverRequest& request, int descriptor) {
+bool DescriptorBroker::keep(const job::DescriptorRequest& request, int descriptor) {
     struct stat status;
     if (descriptor < 0 || kept_.size() >= kMostKept || fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode) ||
         status.st_ino != request.inode)
@@ -130,12 +130,12 @@ bool Keeper::keep(const job::HandoverRequest& request, int descriptor) {
     return kept_.insert({request.inode, {request.job, descriptor}}).second;
 }
 
-void Keeper::drop(std::unordered_map<uint64_t, Kept>::iterator kept) {
+void DescriptorBroker::drop(std::unordered_map<uint64_t, StoredDescriptor>::iterator kept) {
     close(kept->second.descriptor);
     kept_.erase(kept);
 }
 
-void Keeper::drop_of_ended_jobs() {
+void DescriptorBroker::drop_of_ended_jobs() {
     for (auto kept = kept_.begin(); kept != kept_.end();) {
         const auto next = std::next(kept);
         if (!launcher_.find_job(kept->second.job)) drop(kept);

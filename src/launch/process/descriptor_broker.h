@@ -15,35 +15,35 @@ namespace starling::launch {
 
 class Launcher;
 
-class Keeper {
+class DescriptorBroker {
   public:
-    explicit Keeper(Launcher& launcher) : launcher_(launcher) {}
-    Keeper(const Keeper&) = delete;
-    Keeper& operator=(const Keeper&) = delete;
-    ~Keeper();
+    explicit DescriptorBroker(Launcher& launcher) : launcher_(launcher) {}
+    DescriptorBroker(const DescriptorBroker&) = delete;
+    DescriptorBroker& operator=(const DescriptorBroker&) = delete;
+    ~DescriptorBroker();
 
     /// Listens beside that control socket. False with errno.
     bool start(const std::string& control_socket);
 
   private:
-    struct Kept {
+    struct StoredDescriptor {
         job::JobId job;
         int descriptor;
     };
 
     void accept();
     void serve(int socket);
-    bool is_entitled(const job::HandoverRequest& request) const;
-    bool answer(const job::HandoverRequest& request, int& descriptor, int& found);
-    int find_segment(const job::HandoverRequest& request) const;
-    bool keep(const job::HandoverRequest& request, int descriptor);
-    void drop(std::unordered_map<uint64_t, Kept>::iterator kept);
+    bool is_entitled(const job::DescriptorRequest& request) const;
+    bool answer(const job::DescriptorRequest& request, int& descriptor, int& found);
+    int find_segment(const job::DescriptorRequest& request) const;
+    bool keep(const job::DescriptorRequest& request, int descriptor);
+    void drop(std::unordered_map<uint64_t, StoredDescriptor>::iterator kept);
     void drop_of_ended_jobs();
 
     Launcher& launcher_;
     int socket_ = -1;
     std::unordered_set<int> askers_;
-    std::unordered_map<uint64_t, Kept> kept_;  ///< by inode
+    std::unordered_map<uint64_t, StoredDescriptor> kept_;  ///< by inode
 };
 
 }  // namespace starling::launch

@@ -1,7 +1,7 @@
 // The launcher: starts processes on this host, watches them, and ends what must end. The heart of mpiexec, of the
 // server that a program started without mpiexec gets when it spawns, and of the daemons on other hosts.
 //
-// Of each job it has the part that is on this host, and does with it what its Superior says.
+// Of each job it has the part that is on this host, and does with it what its Controller says.
 #pragma once
 
 #include <sched.h>
@@ -61,17 +61,17 @@ class Launcher {
     bool prepare();
 
     /// From before run() to its end there must be one.
-    void set_superior(Superior* superior) { superior_ = superior; }
-    Superior* superior() const { return superior_; }
+    void set_superior(Controller* superior) { superior_ = superior; }
+    Controller* superior() const { return superior_; }
 
-    // --- what the Superior orders ---
+    // --- what the Controller orders ---
 
     /// Creates this host's segment of the job and starts its ranks here, if it has any. If one can't be started, the
     /// others are ended and nothing is left.
     StartOutcome start_part(const JobSpec& spec, const JobPart& part);
     /// A segment of a job that has no ranks here. Null with failure_text().
     Job* make_stub(const job::JobDescription& description, const std::vector<uint32_t>& tree_hosts, uint32_t number);
-    /// SIGTERM, and SIGKILL a moment later, to the ranks here; then Superior::all_gone. Harmless if they are being
+    /// SIGTERM, and SIGKILL a moment later, to the ranks here; then Controller::all_gone. Harmless if they are being
     /// ended already.
     void end_part(Job& job, int failed_rank);
     /// SIGKILL at once.
@@ -186,7 +186,7 @@ class Launcher {
 
     EventLoop& loop_;
     LauncherSettings settings_;
-    Guard guard_;
+    OrphanReaper guard_;
     std::unique_ptr<ControlServer> control_;
     std::string mark_;
     int signal_fd_ = -1;
@@ -205,7 +205,7 @@ class Launcher {
     std::unique_ptr<OutputTagger> output_;
     std::unique_ptr<InputForwarder> input_;
     std::unordered_map<job::JobId, std::unique_ptr<InputPipe>> input_pipes_;
-    Superior* superior_ = nullptr;
+    Controller* superior_ = nullptr;
     std::unordered_map<pid_t, std::function<void()>> helpers_;  ///< children that are not ranks, and what follows them
 };
 

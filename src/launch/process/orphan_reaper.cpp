@@ -99,7 +99,7 @@ int kill_marked(const std::string& mark) {
     return total;
 }
 
-bool Guard::start(std::string mark, char** argv) {
+bool OrphanReaper::start(std::string mark, char** argv) {
     mark_ = std::move(mark);
     argv_ = argv;
     void* memory =
@@ -112,7 +112,7 @@ bool Guard::start(std::string mark, char** argv) {
     return restart();
 }
 
-bool Guard::restart() {
+bool OrphanReaper::restart() {
     const pid_t launcher = getpid();
     const int launcher_fd = static_cast<int>(syscall(SYS_pidfd_open, launcher, 0));
     // The guard must be known neither by the launcher's command line (`pkill -f`) nor by an outer
@@ -141,7 +141,7 @@ bool Guard::restart() {
     return false;
 }
 
-void Guard::serve(pid_t launcher, int launcher_fd) {
+void OrphanReaper::serve(pid_t launcher, int launcher_fd) {
     sigset_t all;
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, nullptr);
@@ -160,7 +160,7 @@ void Guard::serve(pid_t launcher, int launcher_fd) {
     _exit(0);
 }
 
-volatile pid_t* Guard::acquire_slot() {
+volatile pid_t* OrphanReaper::acquire_slot() {
     uint32_t index;
     if (free_count_ > 0) {
         index = free_[--free_count_];
@@ -178,12 +178,12 @@ volatile pid_t* Guard::acquire_slot() {
     return &slots_[index];
 }
 
-void Guard::release_slot(volatile pid_t* slot) {
+void OrphanReaper::release_slot(volatile pid_t* slot) {
     *slot = 0;
     if (free_count_ < 64) free_[free_count_++] = static_cast<uint32_t>(slot - slots_);
 }
 
-void Guard::dismiss() {
+void OrphanReaper::dismiss() {
     if (pid_ <= 0) return;
     kill(pid_, SIGKILL);
     while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {}

@@ -14,11 +14,11 @@ namespace starling::launch {
 /// whoever carries the launcher's mark in its environment. The guard has a process group of its own,
 /// another name and no mark, so that neither Ctrl-C nor `pkill mpiexec` nor the sweep of an outer launcher
 /// reaches it.
-class Guard {
+class OrphanReaper {
   public:
-    Guard() = default;
-    Guard(const Guard&) = delete;
-    Guard& operator=(const Guard&) = delete;
+    OrphanReaper() = default;
+    OrphanReaper(const OrphanReaper&) = delete;
+    OrphanReaper& operator=(const OrphanReaper&) = delete;
 
     /// Forks the guard. `mark` is the environment entry (NAME=value) all processes of this launcher carry;
     /// `argv` is main's. Returns false with failure_text() if no process can be started.

@@ -60,7 +60,7 @@ class TreeConnection {
     void forgive() { heard_ = Clock::now(); }  ///< this process itself has slept
 
   private:
-    struct Piece {
+    struct SendPart {
         std::string own;
         std::shared_ptr<const Content> content;  ///< if set, its payload instead
         std::string_view view() const { return content ? content->payload : std::string_view(own); }
@@ -83,7 +83,7 @@ class TreeConnection {
     Handshake handshake_;
     std::optional<FrameSealer> sealer_;  ///< set when proved
     std::optional<FrameOpener> opener_;
-    std::deque<Piece> pieces_;
+    std::deque<SendPart> pieces_;
     size_t queued_ = 0;   ///< bytes in pieces_
     size_t written_ = 0;  ///< bytes of the first piece that are gone
     bool wants_room_ = false;

@@ -66,7 +66,7 @@ void Gathering::add(const Gathered& news, Receipt receipt) {
         constexpr size_t kLooked = 4;
         const size_t first = pieces_.size() - std::min(pieces_.size(), kLooked);
         const auto same = std::find_if(pieces_.begin() + static_cast<ptrdiff_t>(first), pieces_.end(),
-                                       [&](const Piece& other) { return other.bytes == piece.bytes; });
+                                       [&](const GatheredPart& other) { return other.bytes == piece.bytes; });
         if (same != pieces_.end()) {
             same->hosts.add(hosts);
         } else {
@@ -85,7 +85,7 @@ bool Gathering::complete_for(const HostSet& hosts) const {
 
 std::string Gathering::take(std::string_view topic, Receipt& receipt) {
     Gathered message{topic, contributors_, eager_, {}};
-    for (const Piece& piece : pieces_) message.pieces.push_back({piece.hosts, piece.bytes});
+    for (const GatheredPart& piece : pieces_) message.pieces.push_back({piece.hosts, piece.bytes});
     std::string bytes = encode(message);
     receipt = std::make_shared<std::vector<Receipt>>(std::move(receipts_));
     receipts_.clear();

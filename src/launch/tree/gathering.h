@@ -46,13 +46,13 @@ class Gathering {
     EventLoop::Clock::time_point last_news{};
 
   private:
-    struct Piece {
+    struct GatheredPart {
         HostSet hosts;
         std::string bytes;
     };
     HostSet contributors_, heard_, held_;
     bool eager_ = false, taken_ = false;
-    std::vector<Piece> pieces_;
+    std::vector<GatheredPart> pieces_;
     std::vector<Receipt> receipts_;
     size_t bytes_ = 0;
 };

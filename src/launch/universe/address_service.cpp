@@ -67,14 +67,15 @@ void learn(const job::JobSegment& segment, const std::vector<const HostPorts*>& 
 
 }  // namespace
 
-Locator::Locator(Launcher& launcher, uint32_t self, Ways ways) : launcher_(launcher), self_(self), ways_(std::move(ways)) {}
+AddressService::AddressService(Launcher& launcher, uint32_t self, Ways ways)
+    : launcher_(launcher), self_(self), ways_(std::move(ways)) {}
 
-Locator::~Locator() {
+AddressService::~AddressService() {
     if (timer_ != 0) launcher_.loop().cancel(timer_);
     if (more_timer_ != 0) launcher_.loop().cancel(more_timer_);
 }
 
-void Locator::reply(job::JobId job, uint32_t rank, const Superior::Answer& answer, uint32_t looks) const {
+void AddressService::reply(job::JobId job, uint32_t rank, const Controller::Answer& answer, uint32_t looks) const {
     control::JobReply reply;
     reply.looks = looks;
     const Job* about = launcher_.find_job(job);
@@ -89,14 +90,14 @@ void Locator::reply(job::JobId job, uint32_t rank, const Superior::Answer& answe
     answer(encode(reply));
 }
 
-void Locator::locate(Job& job, uint32_t rank, Superior::Answer answer) {
+void AddressService::locate(Job& job, uint32_t rank, Controller::Answer answer) {
     const uint32_t host = job.segment.host_of(rank);
     const bool asks_nobody = host >= job.tree_hosts.size() || job.tree_hosts[host] == self_;
     if (asks_nobody || job.segment.header().state.load(std::memory_order_acquire) != job::JobState::running) {
         reply(job.id(), rank, answer);
         return;
     }
-    std::vector<Superior::Answer>& answers = asked_[{job.id(), rank}];
+    std::vector<Controller::Answer>& answers = asked_[{job.id(), rank}];
     answers.push_back(std::move(answer));
     if (answers.size() > 1) return;
     // Who knows the port wants to hear how that rank is: only its own host can tell.
@@ -106,11 +107,11 @@ void Locator::locate(Job& job, uint32_t rank, Superior::Answer answer) {
     advance(job, search);
 }
 
-void Locator::send_question(const Job& job, uint32_t rank) const {
+void AddressService::send_question(const Job& job, uint32_t rank) const {
     ways_.send(job.tree_hosts[job.segment.host_of(rank)], {.kind = OrderKind::want_ports, .job = job.id(), .rank = rank});
 }
 
-void Locator::advance(const Job& job, PortSearch& search) {
+void AddressService::advance(const Job& job, PortSearch& search) {
     const PortSearch::Step step = search.next();
     for (const uint32_t rank : step.lookups) send_question(job, rank);
     if (step.table) {
@@ -121,7 +122,7 @@ void Locator::advance(const Job& job, PortSearch& search) {
     if (more_timer_ == 0 && search.held_back()) more_timer_ = launcher_.loop().after(kSlowAnswer, [this] { let_more(); });
 }
 
-void Locator::let_more() {
+void AddressService::let_more() {
     more_timer_ = 0;
     for (auto& [id, search] : searches_) {
         const Job* job = launcher_.find_job(id);
@@ -131,7 +132,7 @@ void Locator::let_more() {
     }
 }
 
-void Locator::collect(const Job& job, const Order& order) {
+void AddressService::collect(const Job& job, const Order& order) {
     Collection collection{job.id(), order.round, {}, EventLoop::Clock::now() + kLatePatience};
     Reader set(order.bytes);
     if (!HostSet::decode(set, collection.contributors) || answer_collection(collection)) return;
@@ -140,7 +141,7 @@ void Locator::collect(const Job& job, const Order& order) {
 }
 
 // False if it is to be tried again.
-bool Locator::answer_collection(const Collection& collection) const {
+bool AddressService::answer_collection(const Collection& collection) const {
     const Job* job = launcher_.find_job(collection.job);
     if (!job) return true;
     HostPorts ports{job->segment.header().my_host, true, {}};
@@ -155,7 +156,7 @@ bool Locator::answer_collection(const Collection& collection) const {
     return true;
 }
 
-void Locator::on_table(Job& job, const Order& order) {
+void AddressService::on_table(Job& job, const Order& order) {
     PortTable table;
     if (!decode(order.bytes, table)) return;
     std::vector<const HostPorts*> by_host(job.segment.header().hosts, nullptr);
@@ -170,14 +171,14 @@ void Locator::on_table(Job& job, const Order& order) {
     advance(job, search->second);
 }
 
-void Locator::count(job::JobId job, uint32_t& lookups, uint32_t& tables) const {
+void AddressService::count(job::JobId job, uint32_t& lookups, uint32_t& tables) const {
     const auto search = searches_.find(job);
     if (search == searches_.end()) return;
     lookups = search->second.lookups();
     tables = search->second.tables();
 }
 
-void Locator::on_question(uint32_t from, const Order& order) {
+void AddressService::on_question(uint32_t from, const Order& order) {
     const Question question{from, order.job, order.rank};
     if (answer_question(question)) return;
     open_.push_back(question);
@@ -186,13 +187,13 @@ void Locator::on_question(uint32_t from, const Order& order) {
 
 // A rank stores its port, and reads its notices, without telling anyone; a look now and then is cheaper than a word from
 // each of them.
-void Locator::look_again_soon() {
+void AddressService::look_again_soon() {
     if (timer_ != 0) return;
     pause_ = kFirstPause;
     timer_ = launcher_.loop().after(pause_, [this] { look_again(); });
 }
 
-void Locator::look_again() {
+void AddressService::look_again() {
     timer_ = 0;
     std::erase_if(open_, [this](const Question& question) { return answer_question(question); });
     std::erase_if(notices_, [this](const Order& notice) { return leave_notice(notice); });
@@ -202,7 +203,7 @@ void Locator::look_again() {
         timer_ = launcher_.loop().after(pause_, [this] { look_again(); });
 }
 
-bool Locator::answer_question(const Question& question) {
+bool AddressService::answer_question(const Question& question) {
     Order answer{.kind = OrderKind::ports, .job = question.job, .rank = question.rank, .host = job::kNoHost};
     Job* job = launcher_.find_job(question.job);
     // A job that is not here (any more) has an answer too: none.
@@ -220,7 +221,7 @@ bool Locator::answer_question(const Question& question) {
     return true;
 }
 
-void Locator::on_answer(const Order& order) {
+void AddressService::on_answer(const Order& order) {
     Job* job = launcher_.find_job(order.job);
     if (job && order.host < job->segment.header().hosts) {
         HostPorts ports;
@@ -240,33 +241,33 @@ void Locator::on_answer(const Order& order) {
     advance(*job, search->second);
 }
 
-void Locator::settle(job::JobId job, uint32_t rank, uint32_t looks) {
+void AddressService::settle(job::JobId job, uint32_t rank, uint32_t looks) {
     const auto found = asked_.find({job, rank});
     if (found == asked_.end()) return;
-    const std::vector<Superior::Answer> answers = std::move(found->second);
+    const std::vector<Controller::Answer> answers = std::move(found->second);
     asked_.erase(found);
-    for (const Superior::Answer& answer : answers) reply(job, rank, answer, looks);
+    for (const Controller::Answer& answer : answers) reply(job, rank, answer, looks);
 }
 
-void Locator::settle(job::JobId job, const std::vector<uint32_t>& ranks) {
+void AddressService::settle(job::JobId job, const std::vector<uint32_t>& ranks) {
     for (const uint32_t rank : ranks) settle(job, rank);
 }
 
-void Locator::tell_given_up(const Job& by, uint32_t by_rank, const Job& job, uint32_t rank) {
+void AddressService::tell_given_up(const Job& by, uint32_t by_rank, const Job& job, uint32_t rank) {
     const uint32_t host = job.segment.host_of(rank);
     if (host >= job.tree_hosts.size() || job.tree_hosts[host] == self_) return;
     ways_.send(job.tree_hosts[host],
                {.kind = OrderKind::given_up, .job = job.id(), .rank = rank, .by_job = by.id(), .by_rank = by_rank});
 }
 
-void Locator::on_given_up(const Order& order) {
+void AddressService::on_given_up(const Order& order) {
     if (leave_notice(order)) return;
     notices_.push_back(order);
     look_again_soon();
 }
 
 // False if the rank has one that it has not read.
-bool Locator::leave_notice(const Order& notice) {
+bool AddressService::leave_notice(const Order& notice) {
     Job* job = launcher_.find_job(notice.job);
     if (!job || notice.rank >= job->segment.header().size || !job->segment.is_local(notice.rank)) return true;
     job::RankCell& cell = job->segment.cell(notice.rank);
@@ -278,7 +279,7 @@ bool Locator::leave_notice(const Order& notice) {
     return true;
 }
 
-void Locator::forget(job::JobId job) {
+void AddressService::forget(job::JobId job) {
     const auto search = searches_.find(job);
     if (search != searches_.end()) search->second.forget_all();
     if (search != searches_.end() && !launcher_.find_job(job)) searches_.erase(search);
@@ -289,7 +290,7 @@ void Locator::forget(job::JobId job) {
     }
 }
 
-void Locator::forget(job::JobId job, const std::vector<uint32_t>& ranks) {
+void AddressService::forget(job::JobId job, const std::vector<uint32_t>& ranks) {
     const auto search = searches_.find(job);
     const Job* about = launcher_.find_job(job);
     for (const uint32_t rank : ranks) {

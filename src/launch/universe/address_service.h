@@ -21,7 +21,7 @@ class Launcher;
 /// One per host. A question names one rank but is answered for all ranks of its host, since who talks to one of them
 /// will often talk to the next. It waits at the rank's host until that rank has a port, or will never have one. Who would
 /// ask many hosts gets the table of all ports of that job instead, which the root gathers when the first one wants it.
-class Locator {
+class AddressService {
   public:
     struct Ways {
         std::function<void(uint32_t tree_host, const Order& order)> send;
@@ -29,13 +29,13 @@ class Locator {
         std::function<void(const Order& topic, std::string_view piece, const HostSet& contributors)> gather;
     };
 
-    Locator(Launcher& launcher, uint32_t self, Ways ways);
-    Locator(const Locator&) = delete;
-    Locator& operator=(const Locator&) = delete;
-    ~Locator();
+    AddressService(Launcher& launcher, uint32_t self, Ways ways);
+    AddressService(const AddressService&) = delete;
+    AddressService& operator=(const AddressService&) = delete;
+    ~AddressService();
 
     /// A rank of this host wants to know; `job` is the other's.
-    void locate(Job& job, uint32_t rank, Superior::Answer answer);
+    void locate(Job& job, uint32_t rank, Controller::Answer answer);
     /// A rank of this host has given up one of `job` on another host.
     void tell_given_up(const Job& by, uint32_t by_rank, const Job& job, uint32_t rank);
     /// Order given_up: the rank is told as soon as it has read what it was told before.
@@ -79,12 +79,12 @@ class Locator {
     bool leave_notice(const Order& notice);
     void look_again_soon();
     void look_again();
-    void reply(job::JobId job, uint32_t rank, const Superior::Answer& answer, uint32_t looks = 0) const;
+    void reply(job::JobId job, uint32_t rank, const Controller::Answer& answer, uint32_t looks = 0) const;
 
     Launcher& launcher_;
     uint32_t self_;
     Ways ways_;
-    std::map<std::pair<job::JobId, uint32_t>, std::vector<Superior::Answer>> asked_;  ///< by ranks here
+    std::map<std::pair<job::JobId, uint32_t>, std::vector<Controller::Answer>> asked_;  ///< by ranks here
     std::map<job::JobId, PortSearch> searches_;  ///< of the jobs that ranks here have asked about
     std::vector<Collection> collections_;        ///< not answered yet
     std::vector<Question> open_;                 ///< by other hosts

@@ -15,7 +15,7 @@ namespace {
 constexpr uint32_t kRoot = 0;
 }
 
-Deputy::Deputy(Launcher& launcher, uint32_t self, Send send, Gather gather)
+HostAgent::HostAgent(Launcher& launcher, uint32_t self, Send send, Gather gather)
     : launcher_(launcher),
       self_(self),
       send_(std::move(send)),
@@ -33,14 +33,14 @@ Deputy::Deputy(Launcher& launcher, uint32_t self, Send send, Gather gather)
     launcher_.on_input_taken = [this](job::JobId job) { tell({.kind = OrderKind::taken, .job = job}); };
 }
 
-Deputy::~Deputy() {
+HostAgent::~HostAgent() {
     launcher_.set_superior(nullptr);
     launcher_.on_input_taken = nullptr;
 }
 
-void Deputy::tell(const Order& order, bool bulk) { send_(kRoot, encode(order), bulk); }
+void HostAgent::tell(const Order& order, bool bulk) { send_(kRoot, encode(order), bulk); }
 
-void Deputy::on_order(uint32_t from, std::string_view payload) {
+void HostAgent::on_order(uint32_t from, std::string_view payload) {
     Order order;
     if (!decode(payload, order)) {
         launcher_.say("a message from host %u of the universe is garbled; use one version of Starling everywhere", from);
@@ -65,7 +65,7 @@ void Deputy::on_order(uint32_t from, std::string_view payload) {
     }
 }
 
-void Deputy::on_job_order(Job& job, Order& order) {
+void HostAgent::on_job_order(Job& job, Order& order) {
     switch (order.kind) {
         case OrderKind::take_back: {
             const job::JobId id = job.id();
@@ -118,7 +118,7 @@ void Deputy::on_job_order(Job& job, Order& order) {
     }
 }
 
-void Deputy::start(const Order& order) {
+void HostAgent::start(const Order& order) {
     StartOrder start;
     StartReport report;
     StartOutcome outcome;
@@ -139,7 +139,7 @@ void Deputy::start(const Order& order) {
     gather_({.kind = OrderKind::started, .job = order.job}, encode(report), all, false);
 }
 
-void Deputy::make_stub(const Order& order) {
+void HostAgent::make_stub(const Order& order) {
     StubOrder stub;
     if (!decode(order.bytes, stub) || launcher_.find_job(stub.description.id)) return;
     Job* job = launcher_.make_stub(stub.description, stub.tree_hosts, stub.number);
@@ -150,14 +150,14 @@ void Deputy::make_stub(const Order& order) {
     }
 }
 
-void Deputy::all_arrived(Job& job) {
+void HostAgent::all_arrived(Job& job) {
     job::JobHeader& header = job.segment.header();
     header.all_arrived.store(1, std::memory_order_release);
     // Who sees a stub counts as if all were here.
     if (header.local_ranks == 0) header.arrived.store(header.size, std::memory_order_release);
 }
 
-void Deputy::ranks_failed(Job& job, const Order& order) {
+void HostAgent::ranks_failed(Job& job, const Order& order) {
     RankRuns runs;
     if (!decode(order.bytes, runs)) return;
     const uint32_t size = job.segment.header().size;
@@ -170,14 +170,14 @@ void Deputy::ranks_failed(Job& job, const Order& order) {
     locator_.forget(job.id(), ranks);
 }
 
-bool Deputy::have_all_arrived(const Job& job) {
+bool HostAgent::have_all_arrived(const Job& job) {
     const job::JobHeader& header = job.segment.header();
     return header.local_ranks > 0 && header.blob_size > 0 &&
            header.arrived.load(std::memory_order_acquire) >= header.local_ranks;
 }
 
 // `at_once`: what is told next must not overtake it.
-void Deputy::tell_arrival(Job& job, bool at_once) {
+void HostAgent::tell_arrival(Job& job, bool at_once) {
     if (!have_all_arrived(job) || (job.arrival_told && !at_once)) return;
     job.arrival_told = true;
     const Order arrived{.kind = OrderKind::arrived, .job = job.id()};
@@ -188,24 +188,24 @@ void Deputy::tell_arrival(Job& job, bool at_once) {
     }
 }
 
-void Deputy::failed(Job& job, const Failure& failure) {
+void HostAgent::failed(Job& job, const Failure& failure) {
     // The last to arrive says so, but may be seen to have died before its word is read: then it had arrived all the same.
     tell_arrival(job, true);
     const FailureReport report{failure.rank, failure.status, failure.exit_code, failure.aborted, failure.sentence};
     tell({.kind = OrderKind::failed, .job = job.id(), .rank = failure.rank, .bytes = encode(report)});
 }
 
-void Deputy::absent(Job& job, uint32_t rank, const std::string& sentence) {
+void HostAgent::absent(Job& job, uint32_t rank, const std::string& sentence) {
     tell({.kind = OrderKind::absent, .job = job.id(), .rank = rank, .text = sentence});
 }
 
-void Deputy::all_gone(Job& job) {
+void HostAgent::all_gone(Job& job) {
     GoneReport report{have_all_arrived(job), 0, 0};
     locator_.count(job.id(), report.lookups, report.tables);
     gather_({.kind = OrderKind::gone, .job = job.id()}, encode(report), HostSet::of(job.tree_hosts), true);
 }
 
-bool Deputy::ask(Job& job, uint32_t rank, MessageKind kind, const std::string& payload, Answer answer) {
+bool HostAgent::ask(Job& job, uint32_t rank, MessageKind kind, const std::string& payload, Answer answer) {
     switch (kind) {
         case MessageKind::spawn:
             // The child's segment is where this host has it, which only we know.
@@ -239,7 +239,7 @@ bool Deputy::ask(Job& job, uint32_t rank, MessageKind kind, const std::string& p
     }
 }
 
-void Deputy::ask_root(Job& job, uint32_t rank, MessageKind kind, const std::string& payload, Answer answer) {
+void HostAgent::ask_root(Job& job, uint32_t rank, MessageKind kind, const std::string& payload, Answer answer) {
     const uint64_t token = ++last_token_;
     asked_[token] = std::move(answer);
     const auto message = static_cast<uint64_t>(kind);
@@ -248,7 +248,7 @@ void Deputy::ask_root(Job& job, uint32_t rank, MessageKind kind, const std::stri
     tell({.kind = OrderKind::ask, .job = job.id(), .rank = rank, .token = token, .message = message, .bytes = payload}, bulk);
 }
 
-bool Deputy::find(Job& job, uint32_t rank, MessageKind kind, const std::string& payload, Answer answer) {
+bool HostAgent::find(Job& job, uint32_t rank, MessageKind kind, const std::string& payload, Answer answer) {
     control::JobQuery query;
     if (!decode(payload, query)) return false;
     control::JobReply reply;
@@ -291,7 +291,7 @@ bool Deputy::find(Job& job, uint32_t rank, MessageKind kind, const std::string& 
     return true;
 }
 
-void Deputy::on_answer(Order& order) {
+void HostAgent::on_answer(Order& order) {
     const auto found = asked_.find(order.token);
     if (found == asked_.end()) return;
     const Answer answer = std::move(found->second);
@@ -299,7 +299,7 @@ void Deputy::on_answer(Order& order) {
     answer(order.bytes);
 }
 
-void Deputy::end_everything() {
+void HostAgent::end_everything() {
     while (!launcher_.jobs().empty()) {
         Job& job = launcher_.jobs().front();
         launcher_.kill_part(job);

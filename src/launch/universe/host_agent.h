@@ -16,7 +16,7 @@
 namespace starling::launch {
 
 /// One per host of a universe, the root's own included.
-class Deputy : public Superior {
+class HostAgent : public Controller {
   public:
     /// Carries an encoded order to a host of the tree. `bulk`: may be overtaken by others.
     using Send = std::function<void(uint32_t tree_host, std::string payload, bool bulk)>;
@@ -25,10 +25,10 @@ class Deputy : public Superior {
     using Gather = std::function<void(const Order& topic, std::string_view piece, const HostSet& contributors, bool bulk)>;
 
     /// Becomes the launcher's superior. `self`: this host's number in the tree; the root has 0.
-    Deputy(Launcher& launcher, uint32_t self, Send send, Gather gather);
-    Deputy(const Deputy&) = delete;
-    Deputy& operator=(const Deputy&) = delete;
-    ~Deputy() override;
+    HostAgent(Launcher& launcher, uint32_t self, Send send, Gather gather);
+    HostAgent(const HostAgent&) = delete;
+    HostAgent& operator=(const HostAgent&) = delete;
+    ~HostAgent() override;
 
     /// From the root, or another host's deputy.
     void on_order(uint32_t from, std::string_view payload);
@@ -57,7 +57,7 @@ class Deputy : public Superior {
     uint32_t self_;
     Send send_;
     Gather gather_;
-    Locator locator_;
+    AddressService locator_;
     std::unordered_map<uint64_t, Answer> asked_;                          ///< by token
     std::unordered_map<job::JobId, std::vector<Answer>> being_resolved_;  ///< one question for all who ask
     uint64_t last_token_ = 0;

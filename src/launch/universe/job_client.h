@@ -15,9 +15,9 @@
 namespace starling::launch {
 
 /// Asked by the Universe, on its loop. What the universe knows of the patron's jobs as a whole is kept here too.
-class Patron {
+class JobClient {
   public:
-    virtual ~Patron() = default;
+    virtual ~JobClient() = default;
 
     /// A sentence for the user.
     virtual void say(const std::string& sentence) = 0;
@@ -45,7 +45,7 @@ class Patron {
     uint32_t jobs_left = 0;
     int exit_code = 0;
     int forwarded_signal = 0;
-    Insistence insistence;
+    RepeatedSignal insistence;
     bool timed_out = false;
 };
 

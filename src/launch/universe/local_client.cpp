@@ -9,7 +9,7 @@
 
 namespace starling::launch {
 
-LocalPatron::LocalPatron(EventLoop& loop, const LauncherSettings& settings, std::optional<TreeSettings> tree)
+LocalClient::LocalClient(EventLoop& loop, const LauncherSettings& settings, std::optional<TreeSettings> tree)
     : loop_(loop), launcher_(loop, settings), universe_(loop, launcher_, std::move(tree)) {
     verbose = settings.verbose;
     quiet = settings.quiet;
@@ -18,23 +18,23 @@ LocalPatron::LocalPatron(EventLoop& loop, const LauncherSettings& settings, std:
     universe_.on_say = [this](const std::string& sentence) { say(sentence); };
 }
 
-bool LocalPatron::adopt(const job::JobAddress& address) {
+bool LocalClient::adopt(const job::JobAddress& address) {
     const Job* job = launcher_.adopt(address);
     if (job) universe_.adopt(*job, *this);
     return job != nullptr;
 }
 
-Job& LocalPatron::adopt(job::JobSegment&& segment) {
+Job& LocalClient::adopt(job::JobSegment&& segment) {
     Job& job = launcher_.adopt(std::move(segment));
     universe_.adopt(job, *this);
     return job;
 }
 
-void LocalPatron::output(int target, std::string_view lines, std::function<void()> written) {
+void LocalClient::output(int target, std::string_view lines, std::function<void()> written) {
     launcher_.output().write_lines(target, lines, std::move(written));
 }
 
-void LocalPatron::on_signal(int signal) {
+void LocalClient::on_signal(int signal) {
     universe_.signal(*this, signal);
     if (signal == SIGTSTP) suspend();
     if (signal == SIGCONT) {
@@ -44,7 +44,7 @@ void LocalPatron::on_signal(int signal) {
 }
 
 // Not before other hosts know of it: the signal for their ranks would not leave, and they would take us for dead.
-void LocalPatron::suspend() {
+void LocalClient::suspend() {
     constexpr std::chrono::seconds kLongest{3};  // for a host that does not answer
     if (suspending_) return;
     suspending_ = true;

@@ -10,10 +10,10 @@
 namespace starling::launch {
 
 /// With the launcher and the universe of its jobs.
-class LocalPatron : public Patron {
+class LocalClient : public JobClient {
   public:
     /// `tree` as for the Universe.
-    LocalPatron(EventLoop& loop, const LauncherSettings& settings, std::optional<TreeSettings> tree = {});
+    LocalClient(EventLoop& loop, const LauncherSettings& settings, std::optional<TreeSettings> tree = {});
 
     Launcher& launcher() { return launcher_; }
     bool prepare() { return launcher_.prepare(); }

@@ -345,18 +345,18 @@ Universe::Job* Universe::find(job::JobId id) {
     return nullptr;
 }
 
-const Universe::Job* Universe::first_job(const Patron& patron) const {
+const Universe::Job* Universe::first_job(const JobClient& patron) const {
     for (const Job& job : jobs_) {
         if (job.patron == &patron && job.number == 0) return &job;
     }
     return nullptr;
 }
 
-void Universe::detail(const Patron& patron, const std::string& sentence) {
-    if (patron.verbose) const_cast<Patron&>(patron).say(sentence);
+void Universe::detail(const JobClient& patron, const std::string& sentence) {
+    if (patron.verbose) const_cast<JobClient&>(patron).say(sentence);
 }
 
-void Universe::signal(Patron& patron, int signal) {
+void Universe::signal(JobClient& patron, int signal) {
     if (signal == SIGINT || signal == SIGQUIT || signal == SIGTERM || signal == SIGHUP) patron.forwarded_signal = signal;
     const bool at_once = patron.insistence.grows(signal);
     for (Job& job : jobs_) {
@@ -376,12 +376,12 @@ void Universe::resume() {
     if (tree_) tree_->broadcast(encode(Order{.kind = OrderKind::signal, .signal = SIGCONT}));
 }
 
-bool Universe::reads_here(const Patron& patron) const {
+bool Universe::reads_here(const JobClient& patron) const {
     const Job* job = first_job(patron);
     return job && job->host_of_first() == kRootHost;
 }
 
-void Universe::input(Patron& patron, std::string data) {
+void Universe::input(JobClient& patron, std::string data) {
     const Job* job = first_job(patron);
     if (!job) return;
     tell(job->host_of_first(), job->order(OrderKind::input, std::move(data)));

@@ -74,24 +74,24 @@ class Universe {
     uint32_t processes() const;
 
     /// Starts a job for `patron`, which must live until finished() was called or leave().
-    void submit(const JobSpec& spec, Patron& patron, Started started);
+    void submit(const JobSpec& spec, JobClient& patron, Started started);
     /// Takes on a job that others have started and the launcher has adopted; the same holds for its patron.
-    void adopt(const launch::Job& here, Patron& patron);
+    void adopt(const launch::Job& here, JobClient& patron);
     /// What the ranks of the patron's jobs report goes to it as lines of a profile. Before it submits one.
-    void write_profiles_of(Patron& patron);
+    void write_profiles_of(JobClient& patron);
     /// Whether rank 0 of the patron's first job is on the root's own host.
-    bool reads_here(const Patron& patron) const;
-    void signal(Patron& patron, int signal);
+    bool reads_here(const JobClient& patron) const;
+    void signal(JobClient& patron, int signal);
     /// This process is about to be stopped: `done` is called when all hosts know. They bear its silence until resume().
     void suspend(std::function<void()> done);
     void resume();
-    void input(Patron& patron, std::string data);
+    void input(JobClient& patron, std::string data);
     /// Says what each process waits for and shows stacks, then ends all its jobs with exit code 124.
-    void time_out(Patron& patron, int seconds);
+    void time_out(JobClient& patron, int seconds);
     /// The patron is gone: all its jobs end, and nobody is told.
-    void leave(Patron& patron);
+    void leave(JobClient& patron);
     /// Its jobs end, and all is told; mpiexec's exit code is this, if nothing has failed before.
-    void end_jobs(Patron& patron, int exit_code);
+    void end_jobs(JobClient& patron, int exit_code);
     /// Ends jobs and daemons; `done` is called when nothing is left, or after a stated time.
     void shut_down(std::function<void()> done);
 
@@ -133,7 +133,7 @@ class Universe {
     // starting
     bool place_job(const JobSpec& spec, bool spawned, std::vector<uint32_t>& host_of_rank, std::string& problem);
     bool find_rooms(const Program& program, bool spawned, PlacementRequest& request, std::string& problem);
-    void start(const JobSpec& spec, Patron& patron, bool spawned, Started started);
+    void start(const JobSpec& spec, JobClient& patron, bool spawned, Started started);
     void describe(Job& job, std::vector<uint32_t> host_of_rank);
     void send_start(Job& job);
     bool fits_message(Job& job, const Order& order);
@@ -153,9 +153,9 @@ class Universe {
     void on_gone(Job& job, const HostSet& hosts, std::string_view bytes);
     void check_over(Job& job);
     void remove(Job& job, job::JobState state);
-    void patron_lost_a_job(Patron& patron);
-    void show_stacks(Patron& patron);
-    void on_stacks_shown(Patron& patron);
+    void patron_lost_a_job(JobClient& patron);
+    void show_stacks(JobClient& patron);
+    void on_stacks_shown(JobClient& patron);
 
     // requests of ranks
     void on_ask(Job& job, uint32_t host, const Order& order);
@@ -183,20 +183,20 @@ class Universe {
     void tell(HostSet hosts, const Order& order);
     void post(std::function<void()> what);
     Job* find(job::JobId id);
-    const Job* first_job(const Patron& patron) const;
-    void detail(const Patron& patron, const std::string& sentence);
+    const Job* first_job(const JobClient& patron) const;
+    void detail(const JobClient& patron, const std::string& sentence);
 
     EventLoop& loop_;
     Launcher& launcher_;
     std::unique_ptr<Tree> tree_;  ///< null: this host is alone
-    Deputy deputy_;
+    HostAgent deputy_;
     NameClient names_;
     std::vector<UniverseHost> hosts_;
     HostNames host_names_;                                    ///< those that may be asked for
     std::unordered_map<job::HostId, uint32_t> host_with_id_;  ///< which of those that are up is that machine
     std::vector<Growth> growing_;
     std::list<Job> jobs_;
-    std::unordered_map<Patron*, uint32_t> stacks_awaited_;
+    std::unordered_map<JobClient*, uint32_t> stacks_awaited_;
     std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  ///< for what is posted
 };
 

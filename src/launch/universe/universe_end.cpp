@@ -17,7 +17,7 @@ void Universe::on_failed(Job& job, uint32_t host, const Order& order) {
     if (!decode(order.bytes, report))
         report.sentence = "a rank on host " + hosts_[host].name + " failed in a way that is not understood here";
     if (job.failing) return;
-    Patron* patron = job.patron;
+    JobClient* patron = job.patron;
     const bool asked_for =
         patron && (patron->timed_out || (WIFSIGNALED(report.status) && WTERMSIG(report.status) == patron->forwarded_signal));
     const bool goes_on = job.spec.recovers && !report.aborted && !(patron && patron->timed_out);
@@ -81,7 +81,7 @@ void Universe::remove(Job& job, JobState state) {
     tell(job.holders, over);
     names_.job_ended(job.id());
     end_profile(job);
-    Patron* patron = job.patron;
+    JobClient* patron = job.patron;
     if (patron && job.lookups + job.tables > 0) {
         detail(*patron, "finding each other: " + std::to_string(job.lookups) + " times the ports of one host were fetched, " +
                             std::to_string(job.tables) + " times those of all");
@@ -90,7 +90,7 @@ void Universe::remove(Job& job, JobState state) {
     if (patron) patron_lost_a_job(*patron);
 }
 
-void Universe::patron_lost_a_job(Patron& patron) {
+void Universe::patron_lost_a_job(JobClient& patron) {
     if (--patron.jobs_left > 0) return;
     stacks_awaited_.erase(&patron);
     patron.finished(patron.timed_out ? 124 : patron.exit_code);
@@ -106,7 +106,7 @@ void Universe::on_host_lost(uint32_t host, const std::string& sentence) {
     forget_machine(host);
     std::vector<job::JobId> touched;
     for (const Job& job : jobs_) touched.push_back(job.id());
-    std::set<Patron*> told;
+    std::set<JobClient*> told;
     for (const job::JobId id : touched) {
         Job* job = find(id);
         if (!job) continue;
@@ -142,13 +142,13 @@ void Universe::on_host_lost(uint32_t host, const std::string& sentence) {
     check_growth();
 }
 
-void Universe::end_jobs(Patron& patron, int exit_code) {
+void Universe::end_jobs(JobClient& patron, int exit_code) {
     for (Job& job : jobs_) {
         if (job.patron == &patron) fail(job, -1, exit_code);
     }
 }
 
-void Universe::leave(Patron& patron) {
+void Universe::leave(JobClient& patron) {
     stacks_awaited_.erase(&patron);
     for (Job& job : jobs_) {
         if (job.patron != &patron) continue;
@@ -159,7 +159,7 @@ void Universe::leave(Patron& patron) {
     }
 }
 
-void Universe::time_out(Patron& patron, int seconds) {
+void Universe::time_out(JobClient& patron, int seconds) {
     patron.say("the job has not ended after " + std::to_string(seconds) + " s (--timeout): ending it");
     patron.timed_out = true;
     const Job* first = first_job(patron);
@@ -176,7 +176,7 @@ void Universe::time_out(Patron& patron, int seconds) {
         });
 }
 
-void Universe::show_stacks(Patron& patron) {
+void Universe::show_stacks(JobClient& patron) {
     uint32_t awaited = 0;
     for (Job& job : jobs_) {
         if (job.patron != &patron) continue;
@@ -194,7 +194,7 @@ void Universe::show_stacks(Patron& patron) {
     });
 }
 
-void Universe::on_stacks_shown(Patron& patron) {
+void Universe::on_stacks_shown(JobClient& patron) {
     const auto found = stacks_awaited_.find(&patron);
     if (found == stacks_awaited_.end() || --found->second > 0) return;
     stacks_awaited_.erase(found);

@@ -10,7 +10,7 @@ struct Universe::Job {
     uint32_t number = 0;
     job::JobDescription description;
     JobSpec spec;
-    Patron* patron = nullptr;          ///< null once it has left
+    JobClient* patron = nullptr;       ///< null once it has left
     std::vector<uint32_t> tree_hosts;  ///< by entry of the description's host table
     std::vector<uint32_t> ranks_on;    ///< the same
     Started started;

@@ -5,7 +5,7 @@
 
 namespace starling::launch {
 
-void Universe::write_profiles_of(Patron& patron) {
+void Universe::write_profiles_of(JobClient& patron) {
     patron.profile = std::make_unique<ProfileLines>([this](job::JobId id) {
         const Job* const job = find(id);
         return job ? &job->description : nullptr;
@@ -20,7 +20,7 @@ void Universe::begin_profile(const Job& job) {
 void Universe::on_profile(const Job& job, uint32_t host, const Order& order) {
     control::NameReply reply;
     control::ProfileReport report;
-    Patron* const patron = job.patron;
+    JobClient* const patron = job.patron;
     if (!decode(order.bytes, report)) {
         reply = {MPI_ERR_OTHER, "a garbled request", {}};
     } else if (!patron || !patron->profile || !patron->write_profile(patron->profile->report(job.id(), order.rank, report))) {

@@ -99,9 +99,11 @@ bool Universe::place_job(const JobSpec& spec, bool spawned, std::vector<uint32_t
     return !host_of_rank.empty();
 }
 
-void Universe::submit(const JobSpec& spec, Patron& patron, Started started) { start(spec, patron, false, std::move(started)); }
+void Universe::submit(const JobSpec& spec, JobClient& patron, Started started) {
+    start(spec, patron, false, std::move(started));
+}
 
-void Universe::adopt(const launch::Job& here, Patron& patron) {
+void Universe::adopt(const launch::Job& here, JobClient& patron) {
     const job::JobHeader& header = here.segment.header();
     Job& job = jobs_.emplace_back();
     job.patron = &patron;
@@ -117,7 +119,7 @@ void Universe::adopt(const launch::Job& here, Patron& patron) {
     job.present = job.holders = HostSet::one(kRootHost);
 }
 
-void Universe::start(const JobSpec& spec, Patron& patron, bool spawned, Started started) {
+void Universe::start(const JobSpec& spec, JobClient& patron, bool spawned, Started started) {
     std::vector<uint32_t> host_of_rank;
     PlacedOutcome outcome;
     if (spec.encrypts && tree_ && !config().encryption) {
@@ -188,7 +190,7 @@ bool Universe::fits_message(Job& job, const Order& order) {
 }
 
 void Universe::send_start(Job& job) {
-    const Patron& patron = *job.patron;
+    const JobClient& patron = *job.patron;
     StartOrder start;
     start.spec = job.spec;
     start.part.description = job.description;
@@ -256,7 +258,7 @@ void Universe::start_failed(Job& job) {
     tell(job.holders, job.order(OrderKind::take_back));
     for (size_t i = 0; i < job.tree_hosts.size(); ++i) remove_load(job.tree_hosts[i], job.ranks_on[i]);
     const Started started = std::move(job.started);
-    Patron* patron = job.patron;
+    JobClient* patron = job.patron;
     outcome.failed_program = job.problem.failed_program;
     outcome.failed_index = job.problem.failed_index;
     jobs_.remove_if([&](const Job& other) { return &other == &job; });

@@ -24,7 +24,7 @@ namespace {
 /// A message of ours whose sender still writes.
 struct Split {
     ReceiveRequest* request = nullptr;
-    Offer offer;
+    Rts offer;
     std::byte* target = nullptr;
     uint64_t bytes = 0;
     uint64_t chunk = 0;

@@ -56,8 +56,8 @@ inline bool can(const link::Peer& peer, uint64_t bytes) {
 [[gnu::noinline, gnu::cold]] inline void take_too_long(ReceiveRequest& request, const std::byte* payload, uint64_t bytes) {
     datatype::unpack(*request.type, request.count, request.buffer, 0, payload, request.capacity);
     request.outcome.bytes = request.capacity;
-    const int marked = may_bring_marks(*request.channel) ? Mark::read(payload, bytes) : MPI_SUCCESS;
-    finish(request, marked ? Mark::failed_elsewhere(marked) : truncated(request, bytes));
+    const int marked = may_bring_marks(*request.channel) ? ErrorMarker::read(payload, bytes) : MPI_SUCCESS;
+    finish(request, marked ? ErrorMarker::failed_elsewhere(marked) : truncated(request, bytes));
 }
 
 /// Completes the receive that the message matches.

@@ -14,7 +14,7 @@ namespace starling::message::incoming {
 
 namespace {
 
-STARLING_STATE Immortal<Serials<ReceiveRequest>> receives_storage;
+STARLING_STATE NoDestroy<RequestIds<ReceiveRequest>> receives_storage;
 constinit auto& receives = receives_storage.value;
 STARLING_STATE uint32_t next_generation = kCounterStart;
 
@@ -28,7 +28,7 @@ void end(ReceiveRequest& request, int error, bool at_once = false) {
 
 }  // namespace
 
-ClearToStream list(const Matched& message) {
+Cts list(const Matched& message) {
     ReceiveRequest& request = message.request;
     link::Peer& peer = *request.peer;
     request.moved = 0;
@@ -49,12 +49,12 @@ ClearToStream list(const Matched& message) {
 }
 
 void ask(const Matched& message) {
-    const ClearToStream clear = list(message);
+    const Cts clear = list(message);
     link::send_control(*message.request.peer, packet::Kind::clear_to_stream, &clear, sizeof clear);
 }
 
 void ask_again(const ReceiveRequest& request) {
-    const ClearToStream clear{request.expected, request.send_serial, request.serial, request.generation, 0};
+    const Cts clear{request.expected, request.send_serial, request.serial, request.generation, 0};
     link::send_control(*request.peer, packet::Kind::clear_to_stream, &clear, sizeof clear);
 }
 
@@ -69,7 +69,7 @@ void arrived(ReceiveRequest& request, uint64_t offset, uint64_t bytes) {
     request.moved += request.coverage ? request.coverage->add({offset, offset + bytes}) : bytes;
     if (request.moved < request.expected) return;
     if (request.coverage) {
-        const Fetched fetched{request.send_serial};
+        const Fin fetched{request.send_serial};
         link::send_control(*request.peer, packet::Kind::fetched, &fetched, sizeof fetched);
     }
     end(request, request.outcome.error);

@@ -8,7 +8,7 @@
 namespace starling::message::incoming {
 
 /// Awaits the wanted bytes; gives what the sender is to be told.
-ClearToStream list(const Matched& message);
+Cts list(const Matched& message);
 /// Does so, and asks the sender for them.
 void ask(const Matched& message);
 /// Of a receive that is listed, and of which nothing has come: asks for them once more, or for the first time, in pieces.

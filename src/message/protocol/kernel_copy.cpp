@@ -24,7 +24,7 @@ const std::byte* mapped(const Matched& message) {
 /// Reads the message: here, where its memory is mapped, else by the kernel. 0 or an errno value.
 int read(const Matched& message) {
     const ReceiveRequest& request = message.request;
-    const Offer& offer = message.offer;
+    const Rts& offer = message.offer;
     if (const std::byte* there = mapped(message)) {
         datatype::unpack(*request.type, request.count, request.buffer, 0, there, message.bytes);
         return 0;
@@ -46,7 +46,7 @@ int read(const Matched& message) {
 }
 
 /// Whether the sender has let a message go since it made the offer, perhaps this one.
-bool let_go_since(const link::Peer& peer, const Offer& offer) {
+bool let_go_since(const link::Peer& peer, const Rts& offer) {
     std::atomic_thread_fence(std::memory_order_acquire);
     return peer.near.region.presence().let_go.load(std::memory_order_relaxed) != offer.let_go;
 }
@@ -79,7 +79,7 @@ void settle(const Matched& message, int error) {
         pieces::start({request, message.offer, message.bytes, false});
         return;
     }
-    const Fetched fetched{message.offer.serial};
+    const Fin fetched{message.offer.serial};
     link::send_control(*request.peer, packet::Kind::fetched, &fetched, sizeof fetched);
     request.outcome.bytes = message.bytes;
     finish(request, request.outcome.error);

@@ -14,7 +14,7 @@
 namespace starling::message {
 
 /// Payload of a rendezvous packet.
-struct Offer {
+struct Rts {
     uint64_t bytes = 0;
     // Within a host; between hosts a region (set_region), if it is `lent`.
     uint64_t address = 0;  ///< of contiguous data in the sender's memory; 0: must be streamed
@@ -37,15 +37,15 @@ struct Offer {
     transport::Region region() const { return {{address, uint64_t{let_go} << 32 | static_cast<uint32_t>(pid)}}; }
 };
 
-static_assert(sizeof(Offer) == 32);
+static_assert(sizeof(Rts) == 32);
 
 /// Payload of a fetched packet.
-struct Fetched {
+struct Fin {
     uint32_t serial;
 };
 
 /// Payload of a clear_to_stream packet: "send me the first `bytes`".
-struct ClearToStream {
+struct Cts {
     uint64_t bytes;
     uint32_t send_serial;
     uint32_t receive_serial;
@@ -54,12 +54,12 @@ struct ClearToStream {
 };
 /// The same, if the sender may write the bytes by its device instead: who can't, or does not know of that, sends pieces. It tells of them by
 /// `clear.receive_serial`.
-struct ClearToWrite {
-    ClearToStream clear;
+struct CtsRdmaWrite {
+    Cts clear;
     transport::Region target;
-    uint64_t told;  ///< transport::Told
+    uint64_t told;  ///< transport::WriteNotice
 };
-static_assert(sizeof(ClearToWrite) == 48);
+static_assert(sizeof(CtsRdmaWrite) == 48);
 
 /// Payload of a share_copy packet: "write chunks of the message to my memory, from the back".
 struct Share {

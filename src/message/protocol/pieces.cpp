@@ -16,7 +16,7 @@ namespace {
 /// Whether the message would come through the ring without delay: its sender waits in the library, has a core, and is not
 /// busy fetching from us. Then that is faster than the kernel's copy, whose reading takes what the sender has just written
 /// from its cache line by line.
-bool come_without_delay(const link::Peer& peer, const Offer& offer, uint64_t bytes) {
+bool come_without_delay(const link::Peer& peer, const Rts& offer, uint64_t bytes) {
     const uint64_t limit = offer.reach == CopyPath::Reach::far ? live(config().stream_limit) / 4 : live(config().stream_limit);
     if (limit == 0 || (bytes > limit && offer.reach != CopyPath::Reach::close)) return false;
     if (progress::core_is_crowded() || peer.open_offers > 1) return false;

@@ -14,7 +14,7 @@ namespace starling::message {
 /// A long message that a receive has matched; its data is still the sender's.
 struct Matched {
     ReceiveRequest& request;  ///< its peer is set, and it holds its type
-    Offer offer;
+    Rts offer;
     uint64_t bytes;  ///< that are wanted: the receive's buffer may be shorter
     bool at_once;    ///< the offer has just come and a receive was waiting for it, so what was sent ahead has not come yet
 

@@ -18,7 +18,7 @@ constexpr uint64_t kLeast = 8 * 1024;
 /// A message of theirs that our device reads.
 struct Reading : transport::Completion {
     ReceiveRequest* request = nullptr;
-    Offer offer;
+    Rts offer;
     uint64_t bytes = 0;
     bool gone = false;  ///< its sender is, and what is known of it perhaps as well
     ListHook hook;
@@ -43,7 +43,7 @@ void settle(transport::Completion& completion) {
     }
     ++counters.reads_rdma;
     counters.bytes_read_rdma += done.bytes;
-    const Fetched fetched{done.offer.serial};
+    const Fin fetched{done.offer.serial};
     link::send_control(*request.peer, packet::Kind::fetched, &fetched, sizeof fetched);
     request.outcome.bytes = done.bytes;
     finish(request, request.outcome.error);
@@ -82,19 +82,19 @@ void fail(const Gone& gone) {
         if (!one->gone) one->gone = gone.includes(*one->request->peer);
 }
 
-void lend(SendRequest& request, Offer& offer) {
+void lend(SendRequest& request, Rts& offer) {
     offer.pid = 0;
     offer.let_go = 0;
     if (request.bytes < kLeast || !datatype::is_block(*request.type, request.count)) return;
     transport::Region region;
     const void* const data = datatype::block_address(*request.type, request.buffer);
-    request.loan = request.peer->base->lend(data, request.bytes, false, region);
+    request.loan = request.peer->base->register_memory(data, request.bytes, false, region);
     if (request.loan) offer.set_region(region);
 }
 
 void take_back(SendRequest& request, bool at_once) {
     if (!request.loan) return;
-    request.peer->base->by.take_back(request.loan, at_once);
+    request.peer->base->by.deregister(request.loan, at_once);
     request.loan = nullptr;
 }
 

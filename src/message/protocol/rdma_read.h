@@ -22,7 +22,7 @@ void fail(const Gone& gone);
 
 // The sender's side.
 /// Lends the message to its receiver, if that can be done now, and says so in the offer.
-void lend(SendRequest& request, Offer& offer);
+void lend(SendRequest& request, Rts& offer);
 /// If it was lent. `at_once`: its receiver may be reading, and shall not any more.
 void take_back(SendRequest& request, bool at_once);
 

@@ -12,7 +12,7 @@
 namespace starling::message::rdma_write {
 
 /// A message that its sender may write to us.
-struct Awaited : transport::Arrival {
+struct Awaited : transport::RdmaTarget {
     ReceiveRequest* request = nullptr;
 };
 
@@ -23,7 +23,7 @@ struct Writing : transport::Completion {
 
 namespace {
 
-void settle(transport::Arrival& arrival, bool written) {
+void settle(transport::RdmaTarget& arrival, bool written) {
     const std::unique_ptr<Awaited> awaited(static_cast<Awaited*>(&arrival));
     ReceiveRequest& request = *awaited->request;
     request.awaited = nullptr;
@@ -33,14 +33,14 @@ void settle(transport::Arrival& arrival, bool written) {
     incoming::arrived(request, 0, request.expected);
 }
 
-bool start(const Matched& message, transport::Told told) {
+bool start(const Matched& message, transport::WriteNotice told) {
     ReceiveRequest& request = message.request;
     auto awaited = std::make_unique<Awaited>();
     awaited->then = settle;
     awaited->request = &request;
-    ClearToWrite asks{incoming::list(message), {}, static_cast<uint64_t>(told)};
+    CtsRdmaWrite asks{incoming::list(message), {}, static_cast<uint64_t>(told)};
     void* const into = datatype::block_address(*request.type, request.buffer);
-    const bool may = request.peer->base->expect(into, message.bytes, request.serial, *awaited, asks.target);
+    const bool may = request.peer->base->post_rdma_target(into, message.bytes, request.serial, *awaited, asks.target);
     if (may) request.awaited = awaited.release();
     link::send_control(*request.peer, packet::Kind::clear_to_stream, &asks, may ? sizeof asks : sizeof asks.clear);
     return true;
@@ -58,24 +58,25 @@ bool can(const Matched& message) { return rdma_read::can(message) && message.pee
 
 bool pays(const Matched&) { return false; }
 
-bool start_chained(const Matched& message) { return start(message, transport::Told::behind); }
-bool start_noted(const Matched& message) { return start(message, transport::Told::with); }
+bool start_chained(const Matched& message) { return start(message, transport::WriteNotice::separate_send); }
+bool start_noted(const Matched& message) { return start(message, transport::WriteNotice::write_with_imm); }
 
 void call_off(ReceiveRequest& request, bool at_once) {
     if (!request.awaited) return;
-    request.peer->base->by.call_off(*request.awaited, at_once);
+    request.peer->base->by.cancel_rdma_target(*request.awaited, at_once);
     delete request.awaited;
     request.awaited = nullptr;
 }
 
-bool begin(SendRequest& request, const ClearToWrite& asks) {
+bool begin(SendRequest& request, const CtsRdmaWrite& asks) {
     if (asks.clear.bytes > request.bytes || !datatype::is_block(*request.type, request.count)) return false;
     auto writing = std::make_unique<Writing>();
     writing->then = settle;
     writing->request = &request;
     transport::Path& path = *request.peer->base;
-    const auto told =
-        asks.told == static_cast<uint64_t>(transport::Told::with) ? transport::Told::with : transport::Told::behind;
+    const auto told = asks.told == static_cast<uint64_t>(transport::WriteNotice::write_with_imm)
+                          ? transport::WriteNotice::write_with_imm
+                          : transport::WriteNotice::separate_send;
     const void* const from = datatype::block_address(*request.type, request.buffer);
     if (path.by.write(path, asks.target, from, asks.clear.bytes, asks.clear.receive_serial, told, *writing)) {
         clear_failure();

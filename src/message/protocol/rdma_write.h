@@ -4,7 +4,7 @@
 //   when    as of RDMA read, whose offer it takes: that the sender's memory is lent says that its device takes it
 //   costs   no copy, but a packet more than RDMA read, and the sender has to look
 //   starts  the receiver asks for a stream, and tells besides where its memory is; from then on the sender's answer may be either
-//   packet  `clear_to_stream`, longer (ClearToWrite); the word is the connection's own; the answer is `fetched`
+//   packet  `clear_to_stream`, longer (CtsRdmaWrite); the word is the connection's own; the answer is `fetched`
 //   fails   with the receiver's end of the connection: what it expected by that can't be written any more, so it asks for the stream, of
 //           which nothing has come. A sender that can't write sends the stream at once, one that fails waits to be asked: so there are
 //           pieces only when nobody writes. If the sender is gone so is the connection, before the receive fails
@@ -24,7 +24,7 @@ void call_off(ReceiveRequest& request, bool at_once);
 
 // The sender's side.
 /// False: it has to be a stream.
-bool begin(SendRequest& request, const ClearToWrite& clear);
+bool begin(SendRequest& request, const CtsRdmaWrite& clear);
 /// The message has arrived, or goes another way: what is under way is its device's business.
 void detach(SendRequest& request);
 

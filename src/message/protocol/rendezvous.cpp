@@ -21,7 +21,7 @@ namespace starling::message::rendezvous {
 
 namespace {
 
-STARLING_STATE Immortal<Serials<SendRequest>> listed_storage;  ///< offered or about to be, data not yet gone
+STARLING_STATE NoDestroy<RequestIds<SendRequest>> listed_storage;  ///< offered or about to be, data not yet gone
 constinit auto& listed = listed_storage.value;
 
 /// Where the receivers are far, long messages are left to the kernel, which doesn't tell when they have come near.
@@ -52,17 +52,17 @@ void list(SendRequest& request) {
 
 bool put(SendRequest& request) {
     link::Slot slot;
-    if (!link::reserve(*request.peer, sizeof(Offer), slot)) return false;
+    if (!link::reserve(*request.peer, sizeof(Rts), slot)) return false;
     slot.header->kind = packet::Kind::rendezvous;
     slot.header->message = request.envelope();
-    Offer offer{request.bytes,
-                0,
-                static_cast<int32_t>(getpid()),
-                sends_let_go(),
-                request.serial,
-                reach_of(*request.peer),
-                request.waits,
-                goes_ahead(request)};
+    Rts offer{request.bytes,
+              0,
+              static_cast<int32_t>(getpid()),
+              sends_let_go(),
+              request.serial,
+              reach_of(*request.peer),
+              request.waits,
+              goes_ahead(request)};
     if (request.synchronous && !request.withdrawn) open_verdict(request);
     offer.has_verdict = request.has_verdict || request.withdrawn;
     if (request.peer->can(transport::kStreams))

@@ -12,22 +12,22 @@ namespace starling::message::stream {
 
 namespace {
 
-ReceiveRequest* find(const link::Peer& peer, const transport::Piece& piece) {
+ReceiveRequest* find(const link::Peer& peer, const transport::StreamFragment& piece) {
     return incoming::find(peer, piece.serial, piece.generation, piece.offset, piece.bytes);
 }
 
-std::byte* target(link::Peer& peer, const transport::Piece& piece, uint64_t done, uint64_t) {
+std::byte* target(link::Peer& peer, const transport::StreamFragment& piece, uint64_t done, uint64_t) {
     ReceiveRequest* request = find(peer, piece);
     if (!request || !datatype::is_block(*request->type, request->count)) return nullptr;
     return static_cast<std::byte*>(datatype::block_address(*request->type, request->buffer)) + piece.offset + done;
 }
 
-void unpack(link::Peer& peer, const transport::Piece& piece, uint64_t done, const std::byte* data, uint64_t bytes) {
+void unpack(link::Peer& peer, const transport::StreamFragment& piece, uint64_t done, const std::byte* data, uint64_t bytes) {
     if (ReceiveRequest* request = find(peer, piece))
         datatype::unpack(*request->type, request->count, request->buffer, piece.offset + done, data, bytes);
 }
 
-void take(link::Peer& peer, const transport::Piece& piece) {
+void take(link::Peer& peer, const transport::StreamFragment& piece) {
     if (ReceiveRequest* request = find(peer, piece)) incoming::arrived(*request, piece.offset, piece.bytes);
 }
 

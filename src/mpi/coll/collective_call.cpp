@@ -34,13 +34,13 @@ struct PendingCollective : collective::CollectiveRequest {
     }
 };
 
-void tell_pending(const progress::Request& request, progress::Teller& teller) {
+void tell_pending(const progress::Request& request, progress::WaitReporter& teller) {
     const collective::Label& label = static_cast<const PendingCollective&>(request).label;
     teller.of(label.function);
     collective::tell(label, teller);
 }
 
-STARLING_STATE Immortal<RequestPool<PendingCollective>> pending_storage;
+STARLING_STATE NoDestroy<RequestPool<PendingCollective>> pending_storage;
 constinit auto& pending = pending_storage.value;
 constinit const progress::RequestClass kPending{
     .dispose = [](progress::Request& request) { pending.destroy(static_cast<PendingCollective&>(request)); },
@@ -68,7 +68,7 @@ struct PersistentCollective : PendingCollective {
     uint64_t number = 0;  ///< by which tools know it
 };
 
-STARLING_STATE Immortal<RequestPool<PersistentCollective>> persistent_storage;
+STARLING_STATE NoDestroy<RequestPool<PersistentCollective>> persistent_storage;
 constinit auto& persistent = persistent_storage.value;
 
 void tell_tools_of(Event event, const PersistentCollective& request) {

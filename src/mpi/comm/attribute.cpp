@@ -74,7 +74,7 @@ int comm_set(MPI_Comm handle, int number, void* value) {
     if (is_predefined(number)) return predefined_keyval(comm);
     Keyval* keyval = comm::find_keyval(AttributeKind::comm, number);
     if (!keyval) return bad_keyval(comm, number);
-    const comm::Kept kept(comm);
+    const comm::ReferenceGuard kept(comm);
     const int error = comm->attributes.set(AttributeHolder(handle), keyval, value);
     return error ? raise(comm, error) : MPI_SUCCESS;
 }
@@ -102,7 +102,7 @@ int comm_delete(MPI_Comm handle, int number) {
     if (!comm) return bad_comm(handle);
     if (is_predefined(number)) return predefined_keyval(comm);
     if (!comm->attributes.get(number, nullptr)) return bad_keyval(comm, number);
-    const comm::Kept kept(comm);
+    const comm::ReferenceGuard kept(comm);
     const int error = comm->attributes.remove(AttributeHolder(handle), number);
     return error ? raise(comm, error) : MPI_SUCCESS;
 }

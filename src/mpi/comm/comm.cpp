@@ -21,7 +21,7 @@ namespace {
 
 // What frees a communicator: callbacks first, for they may still use it and may refuse.
 int release_handle(MPI_Comm& handle, Comm* comm) {
-    const comm::Kept kept(comm);
+    const comm::ReferenceGuard kept(comm);
     if (const int error = comm->attributes.clear(comm::AttributeHolder(handle))) return raise(comm, error);
     comm::drop(comm);
     handle = MPI_COMM_NULL;
@@ -155,7 +155,7 @@ int Comm_disconnect(MPI_Comm* comm) {
     Comm* c = comm::from_handle(*comm);
     if (!c) return bad_comm(*comm);
     if (is_predefined(*comm)) return not_to_be_freed(c);
-    const comm::Kept kept(c);
+    const comm::ReferenceGuard kept(c);
     drop_buffer(c->attached_buffer);
     // Nobody is disconnected before all have asked for it. Those that are gone can't be waited for, and
     // that is no error here.

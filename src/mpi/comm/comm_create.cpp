@@ -59,7 +59,7 @@ Task run_duplication(Comm& comm, Duplication& state) {
     co_await collective::open_cast(*state.made);
     *state.newcomm = handle;
     if (foreign) {
-        const Outside outside;
+        const OutsideLibrary outside;
         foreign->comm_made(state.newcomm);
     }
     co_return MPI_SUCCESS;
@@ -69,7 +69,7 @@ struct DuplicationRequest : collective::CollectiveRequest {
     Duplication state;
 };
 
-STARLING_STATE Immortal<RequestPool<DuplicationRequest>> duplication_pool_storage;
+STARLING_STATE NoDestroy<RequestPool<DuplicationRequest>> duplication_pool_storage;
 constinit auto& duplication_pool = duplication_pool_storage.value;
 
 constexpr progress::RequestClass kDuplicationClass{
@@ -85,7 +85,7 @@ int prepare(MPI_Comm handle, MPI_Info info, MPI_Comm* newcomm, Comm*& comm, Dupl
     if (!state.error) read_hints(object, state.hints);
     state.newcomm = newcomm;
     state.from = handle;
-    const comm::Kept kept(comm);
+    const comm::ReferenceGuard kept(comm);
     if (!state.error) state.error = comm->attributes.copy_to(comm::AttributeHolder(handle), state.attributes);
     if (state.error) state.text = failure_text();
     return MPI_SUCCESS;
@@ -96,7 +96,7 @@ int duplicate(MPI_Comm handle, MPI_Info info, MPI_Comm* newcomm) {
     Comm* comm = nullptr;
     Duplication state;
     if (const int error = prepare(handle, info, newcomm, comm, state)) return error;
-    const comm::Kept kept(comm);
+    const comm::ReferenceGuard kept(comm);
     return raise(comm, collective::run(run_duplication(*comm, state)));
 }
 
@@ -208,7 +208,7 @@ class FromGroup {
   private:
     MPI_Comm* const newcomm_;
     comm::Hints hints_;
-    const comm::Kept<comm::Errhandler> kept_;
+    const comm::ReferenceGuard<comm::Errhandler> kept_;
 };
 
 }  // namespace
@@ -233,8 +233,8 @@ int Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm* newcomm) {
     int wrong = check_place(newcomm);
     if (!wrong) wrong = g ? check_subset(*g, *c) : not_a_group("group");
     if (!g) g = &c->local_group();
-    const comm::Kept kept(c);
-    const comm::Kept kept_group(g);
+    const comm::ReferenceGuard kept(c);
+    const comm::ReferenceGuard kept_group(g);
     Comm* made = nullptr;
     const int error = collective::run(collective::create(*c, *g, made, wrong));
     return finish(c, error, made, newcomm);
@@ -251,8 +251,8 @@ int Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm* newcomm
     if (const int error = check_subset(*g, *c)) return raise(c, error);
     // The others can be told of what is wrong beyond group and tag, by which they know the call.
     const int wrong = check_place(newcomm);
-    const comm::Kept kept(c);
-    const comm::Kept kept_group(g);
+    const comm::ReferenceGuard kept(c);
+    const comm::ReferenceGuard kept_group(g);
     Comm* made = nullptr;
     // Processes outside may call, and have nothing to do.
     const bool member = g->my_rank() != MPI_UNDEFINED;
@@ -266,7 +266,7 @@ int Comm_split(MPI_Comm comm, int color, int key, MPI_Comm* newcomm) {
     if (!c) return bad_comm(comm);
     int wrong = check_place(newcomm);
     if (!wrong && color < 0 && color != MPI_UNDEFINED) wrong = fail(MPI_ERR_ARG, "color %d is negative", color);
-    const comm::Kept kept(c);
+    const comm::ReferenceGuard kept(c);
     Comm* made = nullptr;
     const int error = collective::run(collective::split(*c, color, key, made, wrong));
     return finish(c, error, made, newcomm);
@@ -281,7 +281,7 @@ int Comm_split_type(MPI_Comm comm, int split_type, int key, MPI_Info info, MPI_C
     if (!wrong) wrong = take_info(info, object);
     const int color = color_of_type(split_type, object, c->local_group());
     if (!wrong && color == -1) wrong = fail(MPI_ERR_ARG, "%d is no split type", split_type);
-    const comm::Kept kept(c);
+    const comm::ReferenceGuard kept(c);
     Comm* made = nullptr;
     const int error = collective::run(collective::split(*c, color, key, made, wrong));
     if (made) read_hints(object, made->hints);
@@ -311,8 +311,8 @@ int Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm peer_comm, 
         else
             link.channel = &peer->channel(comm::Plane::leaders);
     }
-    const comm::Kept kept(local);
-    const comm::Kept kept_peer(peer);
+    const comm::ReferenceGuard kept(local);
+    const comm::ReferenceGuard kept_peer(peer);
     Comm* made = nullptr;
     const int error = collective::run(collective::create_intercomm(*local, local_leader, link, made, wrong));
     return finish(local, error, made, newintercomm);
@@ -324,7 +324,7 @@ int Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm* newintracomm) {
     if (!c) return bad_comm(intercomm);
     if (!c->is_inter) return wrong_kind_of_comm(c);
     const int wrong = newintracomm ? MPI_SUCCESS : fail(MPI_ERR_ARG, "argument newintracomm is a null pointer");
-    const comm::Kept kept(c);
+    const comm::ReferenceGuard kept(c);
     Comm* made = nullptr;
     const int error = collective::run(collective::merge(*c, high != 0, made, wrong));
     return finish(c, error, made, newintracomm);
@@ -342,7 +342,7 @@ int Comm_create_from_group(MPI_Group group, const char* stringtag, MPI_Info info
     else if (g->size() > 0 && !member)
         call.error = fail(MPI_ERR_GROUP, "this process is not in the group");
     if (!member) return call.finish();
-    const comm::Kept kept(g);
+    const comm::ReferenceGuard kept(g);
     call.error = collective::run(collective::create_from_group(*g, stringtag, call.handler, call.made, call.error));
     return call.finish();
 }
@@ -369,8 +369,8 @@ int Intercomm_create_from_groups(MPI_Group local_group, int local_leader, MPI_Gr
         else
             leader.group = remote;
     }
-    const comm::Kept kept(local);
-    const comm::Kept kept_remote(leader.group);
+    const comm::ReferenceGuard kept(local);
+    const comm::ReferenceGuard kept_remote(leader.group);
     call.error = collective::run(
         collective::create_intercomm_from_groups(*local, local_leader, leader, stringtag, call.handler, call.made, call.error));
     return call.finish();

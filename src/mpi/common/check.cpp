@@ -52,7 +52,7 @@ void call_foreign(const comm::Errhandler& handler, ErrorSubject& subject, int& e
 
 // The program's function runs outside the library.
 void call_function(const comm::Errhandler& handler, ErrorSubject& subject, int& error) {
-    const Outside outside;
+    const OutsideLibrary outside;
     if (foreign) return call_foreign(handler, subject, error);
     switch (handler.kind) {
         case comm::HandlerKind::win:

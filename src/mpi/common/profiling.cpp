@@ -26,7 +26,7 @@ int Pcontrol(int level) {
     if (level < kFirstPhase || !marks_count) return MPI_SUCCESS;
     char name[32];
     std::snprintf(name, sizeof name, "pcontrol %d", level);
-    profile::begin_phase(name, profile::Mark::pcontrol);
+    profile::begin_phase(name, profile::PhaseMark::pcontrol);
     return MPI_SUCCESS;
 }
 

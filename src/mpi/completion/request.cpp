@@ -136,7 +136,7 @@ struct OverFor {
         return !request || request->done;
     }
 };
-constinit const progress::WaitSite kSharedWaitSite{.tell = [](const void* argument, progress::Teller& teller) {
+constinit const progress::WaitSite kSharedWaitSite{.tell = [](const void* argument, progress::WaitReporter& teller) {
     if (const Request* request = pending_behind(static_cast<const OverFor*>(argument)->handle))
         message::tell_request(request, teller);
 }};
@@ -209,7 +209,7 @@ struct Look {
     Array& array;
     bool operator()() const { return look(array); }
 };
-void tell_array(const void* argument, progress::Teller& teller) {
+void tell_array(const void* argument, progress::WaitReporter& teller) {
     const Array& array = static_cast<const Look*>(argument)->array;
     teller.any_will_do();
     for (int i = 0; i < array.count; ++i)
@@ -508,7 +508,7 @@ int Cancel(MPI_Request* handle) {
     if (!handle) return null_argument(nullptr, "request");
     Request* request = from_handle(*handle);
     if (!request) return bad_request();
-    // Some sends are not taken back, but complete (message::let_go): either is what the standard asks for.
+    // Some sends are not taken back, but complete (message::abandon): either is what the standard asks for.
     if (request->kind == progress::RequestKind::generalized) return raise(nullptr, cancel_generalized(*request));
     if (request->active && !request->done && request->operations->cancel && request->operations->cancel(*request))
         progress::notify();
@@ -562,7 +562,7 @@ struct Generalized : Request {
     MPI_Grequest_cancel_function* cancel_function = nullptr;
     void* extra_state = nullptr;
 };
-STARLING_STATE Immortal<RequestPool<Generalized>> generalized_pool_storage;
+STARLING_STATE NoDestroy<RequestPool<Generalized>> generalized_pool_storage;
 constinit auto& generalized_pool = generalized_pool_storage.value;
 
 // What the program's functions return is what the call returns that led to them (MPI 5.0 section 13.2). They run outside
@@ -570,13 +570,13 @@ constinit auto& generalized_pool = generalized_pool_storage.value;
 
 int free_generalized(Request& request) {
     MPI_Grequest_free_function* function = std::exchange(static_cast<Generalized&>(request).free_function, nullptr);
-    const Outside outside;
+    const OutsideLibrary outside;
     return function ? function(static_cast<Generalized&>(request).extra_state) : MPI_SUCCESS;
 }
 
 int query_generalized(Request& request, MPI_Status& status) {
     auto& self = static_cast<Generalized&>(request);
-    const Outside outside;
+    const OutsideLibrary outside;
     return self.query_function ? self.query_function(self.extra_state, &status) : MPI_SUCCESS;
 }
 
@@ -584,7 +584,7 @@ int cancel_generalized(Request& request) {
     auto& self = static_cast<Generalized&>(request);
     if (!self.cancel_function) return MPI_SUCCESS;
     const bool done = self.done;
-    const Outside outside;
+    const OutsideLibrary outside;
     return self.cancel_function(self.extra_state, done);
 }
 

@@ -54,7 +54,7 @@ int make_intercomm(MPI_Comm handle, int root, MPI_Comm* out, const char* name, W
     else if (!out)
         wrong = fail(MPI_ERR_ARG, "argument %s is a null pointer", name);
     if (out) *out = MPI_COMM_NULL;
-    const comm::Kept kept(comm);
+    const comm::ReferenceGuard kept(comm);
     // Before the root speaks: a member that is wrong may not know which one that is.
     if (const int error = collective::agree(*comm, wrong, "inter-communicator")) return raise(comm, error);
     comm::Comm* made = nullptr;

@@ -37,7 +37,7 @@ int Finalize() {
     if (phase != Phase::running || !world_started || world_ended) return not_running();
     if (!runtime::is_forked_child()) {
         Lock lock;
-        const comm::Kept kept(comm::self());
+        const comm::ReferenceGuard kept(comm::self());
         kept->attributes.clear(comm::AttributeHolder(MPI_COMM_SELF));
     }
     runtime::release(true);

@@ -26,7 +26,7 @@ SendBuffer* buffer_of(comm::Comm& comm) {
     return session && session->attached_buffer ? session->attached_buffer : process_buffer;
 }
 
-STARLING_STATE Immortal<RequestPool<Flush>> flush_pool_storage;
+STARLING_STATE NoDestroy<RequestPool<Flush>> flush_pool_storage;
 constinit auto& flush_pool = flush_pool_storage.value;
 constexpr progress::RequestClass kFlush{.dispose = [](progress::Request& r) { flush_pool.destroy(static_cast<Flush&>(r)); }};
 

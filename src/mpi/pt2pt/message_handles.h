@@ -7,8 +7,8 @@
 
 namespace starling::mpi {
 
-extern Immortal<RequestPool<message::SendRequest>> send_pool_storage;
-extern Immortal<RequestPool<message::ReceiveRequest>> receive_pool_storage;
+extern NoDestroy<RequestPool<message::SendRequest>> send_pool_storage;
+extern NoDestroy<RequestPool<message::ReceiveRequest>> receive_pool_storage;
 inline constinit auto& send_pool = send_pool_storage.value;
 inline constinit auto& receive_pool = receive_pool_storage.value;
 extern const progress::RequestClass kSend, kReceive;

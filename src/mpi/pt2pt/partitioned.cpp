@@ -30,10 +30,10 @@ constexpr progress::RequestClass kClass{
             static_cast<T&>(r).begin();
             return MPI_SUCCESS;
         },
-    .tell = [](const Request& r, progress::Teller& teller) { static_cast<const T&>(r).tell(teller); }};
+    .tell = [](const Request& r, progress::WaitReporter& teller) { static_cast<const T&>(r).tell(teller); }};
 
-STARLING_STATE Immortal<RequestPool<PartitionedSend>> sends_storage;
-STARLING_STATE Immortal<RequestPool<PartitionedReceive>> receives_storage;
+STARLING_STATE NoDestroy<RequestPool<PartitionedSend>> sends_storage;
+STARLING_STATE NoDestroy<RequestPool<PartitionedReceive>> receives_storage;
 template <>
 RequestPool<PartitionedSend>& pool_of<PartitionedSend>() {
     return sends_storage.value;

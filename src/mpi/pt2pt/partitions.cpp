@@ -121,7 +121,7 @@ int PartitionedSend::ready(int partition) {
     return MPI_SUCCESS;
 }
 
-void PartitionedSend::tell(progress::Teller& teller) const {
+void PartitionedSend::tell(progress::WaitReporter& teller) const {
     for (int i = 0; i < what_.partitions; ++i)
         if (const SendRequest& send = sends_[static_cast<size_t>(i)]; ready_[static_cast<size_t>(i)] && !send.done)
             message::tell_send(send, teller);
@@ -248,7 +248,7 @@ bool PartitionedReceive::arrived(int partition) {
     return true;
 }
 
-void PartitionedReceive::tell(progress::Teller& teller) const {
+void PartitionedReceive::tell(progress::WaitReporter& teller) const {
     if (!posted_) return offer_ ? message::tell_receive(*offer_, teller) : void();
     for (int i = 0; i < offer_->offer.partitions; ++i)
         if (const ReceiveRequest& receive = receives_[static_cast<size_t>(i)]; !receive.done)

@@ -47,7 +47,7 @@ struct PartitionedSend : collective::CollectiveRequest {
     void begin();
     /// An error class, with failure_text(), if it can't be.
     int ready(int partition);
-    void tell(progress::Teller& teller) const;
+    void tell(progress::WaitReporter& teller) const;
 
   private:
     collective::Task send_all();
@@ -56,7 +56,7 @@ struct PartitionedSend : collective::CollectiveRequest {
 
     Partitioned what_;
     PartitionedOffer offer_;
-    message::Channel* channel_ = nullptr;
+    message::MatchContext* channel_ = nullptr;
     std::unique_ptr<message::SendRequest[]> sends_;
     std::unique_ptr<bool[]> ready_;
     uint32_t open_ = 0;  ///< partitions that are not sent yet
@@ -73,7 +73,7 @@ struct PartitionedReceive : collective::CollectiveRequest {
     int partitions() const { return what_.partitions; }
     /// Before it goes: if no sender has been prepared for it, something stays that waits for that.
     void leave(comm::Comm& comm);
-    void tell(progress::Teller& teller) const;
+    void tell(progress::WaitReporter& teller) const;
 
   private:
     struct OfferReceive;
@@ -84,7 +84,7 @@ struct PartitionedReceive : collective::CollectiveRequest {
 
     Partitioned what_;
     OfferReceive* offer_ = nullptr;  ///< owned
-    message::Channel* channel_ = nullptr;
+    message::MatchContext* channel_ = nullptr;
     std::unique_ptr<message::ReceiveRequest[]> receives_;  ///< by partition of the sender's; null: not known yet
     std::unique_ptr<std::byte[]> room_;                    ///< for what does not lie in one piece in the buffer
     std::unique_ptr<bool[]> unpacked_;

@@ -32,9 +32,9 @@ struct PersistentSend : message::SendRequest {
 struct PersistentReceive : message::ReceiveRequest {
     Plan plan;
 };
-STARLING_STATE Immortal<RequestPool<PersistentSend>> sends_storage;
+STARLING_STATE NoDestroy<RequestPool<PersistentSend>> sends_storage;
 constinit auto& sends = sends_storage.value;
-STARLING_STATE Immortal<RequestPool<PersistentReceive>> receives_storage;
+STARLING_STATE NoDestroy<RequestPool<PersistentReceive>> receives_storage;
 constinit auto& receives = receives_storage.value;
 
 int start_send(Request& r) {
@@ -76,14 +76,15 @@ void dispose(RequestPool<T>& pool, Request& r) {
 constexpr progress::RequestClass kSend{
     .dispose = [](Request& r) { dispose(sends, r); },
     .start = start_send,
-    .cancel = [](Request& r) { return message::let_go(static_cast<PersistentSend&>(r)); },
-    .tell = [](const Request& r, progress::Teller& to) { message::tell_send(static_cast<const PersistentSend&>(r), to); }};
+    .cancel = [](Request& r) { return message::abandon(static_cast<PersistentSend&>(r)); },
+    .tell = [](const Request& r,
+               progress::WaitReporter& to) { message::tell_send(static_cast<const PersistentSend&>(r), to); }};
 constexpr progress::RequestClass kReceive{
     .dispose = [](Request& r) { dispose(receives, r); },
     .start = start_receive,
     .cancel = [](Request& r) { return message::cancel_receive(static_cast<PersistentReceive&>(r)); },
     .tell = [](const Request& r,
-               progress::Teller& to) { message::tell_receive(static_cast<const PersistentReceive&>(r), to); }};
+               progress::WaitReporter& to) { message::tell_receive(static_cast<const PersistentReceive&>(r), to); }};
 
 template <class T>
 MPI_Request make(RequestPool<T>& pool, const progress::RequestClass& operations, comm::Comm* comm, const Plan& plan) {

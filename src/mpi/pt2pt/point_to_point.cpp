@@ -17,18 +17,18 @@ using message::Mode;
 using message::ReceiveRequest;
 using message::SendRequest;
 
-STARLING_STATE Immortal<RequestPool<SendRequest>> send_pool_storage;
-STARLING_STATE Immortal<RequestPool<ReceiveRequest>> receive_pool_storage;
+STARLING_STATE NoDestroy<RequestPool<SendRequest>> send_pool_storage;
+STARLING_STATE NoDestroy<RequestPool<ReceiveRequest>> receive_pool_storage;
 constinit const progress::RequestClass kSend{
     .dispose = [](progress::Request& r) { send_pool.destroy(static_cast<SendRequest&>(r)); },
-    .cancel = [](progress::Request& r) { return message::let_go(static_cast<SendRequest&>(r)); },
+    .cancel = [](progress::Request& r) { return message::abandon(static_cast<SendRequest&>(r)); },
     .tell = [](const progress::Request& r,
-               progress::Teller& to) { message::tell_send(static_cast<const SendRequest&>(r), to); }};
+               progress::WaitReporter& to) { message::tell_send(static_cast<const SendRequest&>(r), to); }};
 constinit const progress::RequestClass kReceive{
     .dispose = [](progress::Request& r) { receive_pool.destroy(static_cast<ReceiveRequest&>(r)); },
     .cancel = [](progress::Request& r) { return message::cancel_receive(static_cast<ReceiveRequest&>(r)); },
     .tell = [](const progress::Request& r,
-               progress::Teller& to) { message::tell_receive(static_cast<const ReceiveRequest&>(r), to); }};
+               progress::WaitReporter& to) { message::tell_receive(static_cast<const ReceiveRequest&>(r), to); }};
 constinit const progress::WaitSite kRecvSite{.tell = message::tell_receive};
 
 namespace {
@@ -36,7 +36,7 @@ namespace {
 /// Ends a blocking call whose operation is not over yet, where other threads may free its communicator meanwhile.
 [[gnu::noinline]] int wait_for(progress::Request& request, comm::Comm* comm, MPI_Status* status,
                                const progress::WaitSite& site) {
-    const comm::Kept kept(comm);
+    const comm::ReferenceGuard kept(comm);
     progress::wait(request, site);
     message::fill_status(status, request.outcome);
     return raise(comm, progress::error_of(request));

@@ -40,9 +40,9 @@ Unexpected* probe(comm::Comm& comm, int source, int tag, bool wait, message::Loo
             return found || message::sender_gone(comm.point_to_point, source);
         }
     };
-    const comm::Kept kept(&comm);
+    const comm::ReferenceGuard kept(&comm);
     const Over over{comm, source, tag, look, found};
-    const progress::WaitSite site{.tell = [](const void* argument, progress::Teller& teller) {
+    const progress::WaitSite site{.tell = [](const void* argument, progress::WaitReporter& teller) {
         const auto& what = *static_cast<const Over*>(argument);
         message::tell_probe(what.comm.point_to_point, what.source, what.tag, teller);
     }};

@@ -28,10 +28,10 @@ struct Exchange : progress::Request {
     int open = 2;
     std::unique_ptr<std::byte[]> copy;  ///< of what is sent, for the replacing form
 };
-STARLING_STATE Immortal<RequestPool<Exchange>> exchange_pool_storage;
+STARLING_STATE NoDestroy<RequestPool<Exchange>> exchange_pool_storage;
 constinit auto& exchange_pool = exchange_pool_storage.value;
 
-void tell(const progress::Request& request, progress::Teller& teller) {
+void tell(const progress::Request& request, progress::WaitReporter& teller) {
     const auto& whole = static_cast<const Exchange&>(request);
     if (whole.receive.channel && !whole.receive.done) message::tell_receive(whole.receive, teller);
     if (whole.send.peer && !whole.send.done) message::tell_send(whole.send, teller);
@@ -105,8 +105,8 @@ int run(Side send, const Side& receive, MPI_Comm handle, bool replace, MPI_Statu
     Exchange whole;
     if (replace && send.rank != MPI_PROC_NULL) copy_out(whole, send);
     start_halves(whole, *comm, send, receive);
-    const comm::Kept kept(comm);
-    progress::wait(whole, {.tell = [](const void* r, progress::Teller& teller) {
+    const comm::ReferenceGuard kept(comm);
+    progress::wait(whole, {.tell = [](const void* r, progress::WaitReporter& teller) {
                        tell(*static_cast<const progress::Request*>(r), teller);
                    }});
     message::fill_status(status, whole.outcome);

@@ -17,7 +17,7 @@ namespace starling::mpi {
 namespace {
 
 using datatype::Datatype;
-using rma::Local;
+using rma::LocalBuffer;
 using window::Operation;
 
 /// One call, with the library's lock held: the window and the checks; holds the first error, and every further check does nothing then.
@@ -31,7 +31,7 @@ class Call {
 
     Operation operation;
 
-    Local side(const void* buffer, MPI_Count count, MPI_Datatype handle) {
+    LocalBuffer side(const void* buffer, MPI_Count count, MPI_Datatype handle) {
         const Datatype* type = checked(count, handle);
         if (!type) return {};
         if (!buffer && type->predefined && count > 0 && type->size > 0) [[unlikely]]
@@ -87,7 +87,7 @@ class Call {
 struct PendingAccess : rma::Access {
     ~PendingAccess() { window::release_types(*this); }
 };
-STARLING_STATE Immortal<RequestPool<PendingAccess>> pending_storage;
+STARLING_STATE NoDestroy<RequestPool<PendingAccess>> pending_storage;
 constinit auto& pending = pending_storage.value;
 constinit const progress::RequestClass kPending{
     .dispose = [](progress::Request& request) { pending.destroy(static_cast<PendingAccess&>(request)); }};

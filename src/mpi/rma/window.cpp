@@ -38,7 +38,7 @@ void take_hints(Window& window, const comm::Info& info) {
 }
 
 /// What is wrong with the arguments of this process.
-int check(const window::Wanted& wanted, bool info_is_valid, const MPI_Win* win) {
+int check(const window::CreateParams& wanted, bool info_is_valid, const MPI_Win* win) {
     if (!win) return fail(MPI_ERR_ARG, "argument win is a null pointer");
     if (!info_is_valid) return fail(MPI_ERR_INFO, "the info object is not valid; was it freed?");
     if (wanted.bytes < 0) return fail(MPI_ERR_SIZE, "the size %lld is negative", static_cast<long long>(wanted.bytes));
@@ -51,7 +51,7 @@ int check(const window::Wanted& wanted, bool info_is_valid, const MPI_Win* win) 
 
 /// `wanted.error`: what the caller has found already. Whatever is wrong with it, a process takes part, so that the others don't wait.
 // `baseptr`: where the address of the memory goes; null: nowhere.
-int make(window::Wanted wanted, MPI_Info info, MPI_Comm comm, MPI_Win* win, void* baseptr = nullptr) {
+int make(window::CreateParams wanted, MPI_Info info, MPI_Comm comm, MPI_Win* win, void* baseptr = nullptr) {
     comm::Comm* c = comm::from_handle(comm);
     if (!c) return bad_comm(comm);
     if (c->is_inter) return wrong_kind_of_comm(c);
@@ -61,7 +61,7 @@ int make(window::Wanted wanted, MPI_Info info, MPI_Comm comm, MPI_Win* win, void
     const std::string* apart = hints.find("alloc_shared_noncontig");
     wanted.alignment = comm::minimum_alignment(hints);
     wanted.apart = apart && *apart == "true";
-    const comm::Kept kept(c);
+    const comm::ReferenceGuard kept(c);
     Window* made = nullptr;
     if (const int error = window::make(*c, wanted, made)) return raise(c, error);
     take_hints(*made, hints);
@@ -75,7 +75,7 @@ int make(window::Wanted wanted, MPI_Info info, MPI_Comm comm, MPI_Win* win, void
 
 int make_with_memory(int flavor, MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, void* baseptr, MPI_Win* win) {
     const int wrong = baseptr ? MPI_SUCCESS : fail(MPI_ERR_ARG, "argument baseptr is a null pointer");
-    const window::Wanted wanted{.flavor = flavor, .bytes = size, .disp_unit = disp_unit, .error = wrong};
+    const window::CreateParams wanted{.flavor = flavor, .bytes = size, .disp_unit = disp_unit, .error = wrong};
     return make(wanted, info, comm, win, baseptr);
 }
 

@@ -12,7 +12,7 @@ namespace starling::mpi {
 namespace {
 
 using comm::Group;
-using window::Held;
+using window::LockHeld;
 
 constexpr int kFence = MPI_MODE_NOSTORE | MPI_MODE_NOPUT | MPI_MODE_NOPRECEDE | MPI_MODE_NOSUCCEED;
 constexpr int kPost = MPI_MODE_NOCHECK | MPI_MODE_NOSTORE | MPI_MODE_NOPUT;
@@ -47,7 +47,7 @@ int synchronise_with(MPI_Win win, MPI_Group group, int assertion, F&& body) {
     return synchronise(win, assertion, kPost, [&](Window& w) {
         Group* g = comm::from_handle(group);
         if (!g) return fail(MPI_ERR_GROUP, "the group is null or not valid; was it freed?");
-        const comm::Kept kept(g);
+        const comm::ReferenceGuard kept(g);
         return body(w, *g);
     });
 }
@@ -58,12 +58,12 @@ int synchronise_with(MPI_Win win, MPI_Group group, int assertion, F&& body) {
     return raise(w, error);
 }
 
-int take_lock(Window& w, Held kind, int rank, int assertion) {
+int take_lock(Window& w, LockHeld kind, int rank, int assertion) {
     const uint64_t begin = tools_listen() ? now_ns() : 0;
     const int error = window::lock(w, kind, rank, assertion);
     if (!error && tools_listen() && begin)
         tell_tools(Event::window_locked,
-                   {w.comm->context(), static_cast<uint64_t>(rank), kind == Held::exclusive, now_ns() - begin});
+                   {w.comm->context(), static_cast<uint64_t>(rank), kind == LockHeld::exclusive, now_ns() - begin});
     return error;
 }
 
@@ -107,7 +107,7 @@ int Win_lock(int lock_type, int rank, int assertion, MPI_Win win) {
     return synchronise_with(win, rank, assertion, [=](Window& w) {
         if (lock_type != MPI_LOCK_EXCLUSIVE && lock_type != MPI_LOCK_SHARED)
             return fail(MPI_ERR_LOCKTYPE, "%d is neither MPI_LOCK_EXCLUSIVE nor MPI_LOCK_SHARED", lock_type);
-        return take_lock(w, lock_type == MPI_LOCK_EXCLUSIVE ? Held::exclusive : Held::shared, rank, assertion);
+        return take_lock(w, lock_type == MPI_LOCK_EXCLUSIVE ? LockHeld::exclusive : LockHeld::shared, rank, assertion);
     });
 }
 

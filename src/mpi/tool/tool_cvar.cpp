@@ -24,7 +24,7 @@ struct ControlHandle {
     explicit ControlHandle(const Variable& its) : variable(its) {}
 };
 
-STARLING_STATE Immortal<Pool<ControlHandle>> pool_storage;
+STARLING_STATE NoDestroy<Pool<ControlHandle>> pool_storage;
 constinit auto& pool = pool_storage.value;
 
 ControlHandle* from_handle(MPI_T_cvar_handle handle) {

@@ -82,9 +82,9 @@ struct Registration {
     }
 };
 
-STARLING_STATE Immortal<Pool<Registration>> registrations_storage;
+STARLING_STATE NoDestroy<Pool<Registration>> registrations_storage;
 constinit auto& registrations = registrations_storage.value;
-STARLING_STATE Immortal<std::vector<Registration*>> listening_storage;
+STARLING_STATE NoDestroy<std::vector<Registration*>> listening_storage;
 constinit auto& listening = listening_storage.value;
 
 MPI_T_event_registration to_handle(Registration& registration) {
@@ -113,7 +113,7 @@ void end(Registration& registration) {
     MPI_T_event_free_cb_function* const function = registration.at_end;
     void* const data = registration.end_data;
     if (function) {
-        const Outside outside;
+        const OutsideLibrary outside;
         function(handle, MPI_T_CB_REQUIRE_NONE, data);
     }
     const ToolScope scope;
@@ -129,7 +129,7 @@ void call(const Instance& instance, Registration& registration) {
     // The standard's handle is not to what is constant; nothing is ever written through it.
     const auto handle = reinterpret_cast<MPI_T_event_instance>(const_cast<Instance*>(&instance));
     if (!callback.function) return;
-    const Outside outside;
+    const OutsideLibrary outside;
     callback.function(handle, to_handle(registration), MPI_T_CB_REQUIRE_NONE, callback.user_data);
 }
 

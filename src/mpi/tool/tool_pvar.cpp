@@ -48,10 +48,10 @@ struct Session {
     std::vector<PerformanceHandle*> handles;
 };
 
-STARLING_STATE Immortal<Pool<Session>> sessions_storage;
+STARLING_STATE NoDestroy<Pool<Session>> sessions_storage;
 constinit auto& sessions = sessions_storage.value;
 
-STARLING_STATE Immortal<Pool<PerformanceHandle>> handles_storage;
+STARLING_STATE NoDestroy<Pool<PerformanceHandle>> handles_storage;
 constinit auto& handles = handles_storage.value;
 
 Session* from_handle(MPI_T_pvar_session handle) {

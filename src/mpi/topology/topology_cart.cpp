@@ -57,7 +57,7 @@ Comm* topology_base(MPI_Comm handle, int& error) {
 }
 
 int make_with_topology(Comm& base, int nodes, std::shared_ptr<const comm::Topology> topology, MPI_Comm* newcomm, int error) {
-    const comm::Kept kept(&base);
+    const comm::ReferenceGuard kept(&base);
     Comm* made = nullptr;
     // The steps are the same for any number of nodes: a member with an error may not know it.
     comm::Group* members = error ? base.local_group().retain() : first_of(base.local_group(), nodes);
@@ -193,7 +193,7 @@ int Cart_sub(MPI_Comm comm, const int remain_dims[], MPI_Comm* newcomm) {
         sub->dims.push_back(cart->dims[i]);
         sub->periodic.push_back(cart->periodic[i]);
     }
-    const comm::Kept kept(c);
+    const comm::ReferenceGuard kept(c);
     Comm* made = nullptr;
     error = collective::run(collective::split(*c, color, key, made, error));
     if (made) made->topology = std::move(sub);

@@ -82,7 +82,7 @@ Task ask_everyone(Comm& comm, DistGraphTopology& graph, int mine, int& worst) {
 
 /// Makes the communicator, unless the arguments were bad here (`error`) or elsewhere: then nobody does, and nobody waits for it.
 int make(Comm& base, const std::shared_ptr<DistGraphTopology>& graph, int error, MPI_Comm* made) {
-    const comm::Kept kept(&base);
+    const comm::ReferenceGuard kept(&base);
     const std::string why(failure_text());
     int worst = MPI_SUCCESS;
     const int lost = collective::run(ask_everyone(base, *graph, error, worst));
@@ -189,7 +189,7 @@ int Dist_graph_create(MPI_Comm comm_old, int n, const int sources[], const int d
     if (!error) error = check_ranks(total, destinations, base->size, "destinations");
     if (!error) error = check_weights(total, weights, "weights");
     if (!error) error = check_info(info);
-    const comm::Kept kept(base);
+    const comm::ReferenceGuard kept(base);
     const std::string why(failure_text());
     std::vector<FullEdge> got;
     // With bad arguments there are no edges of this process, but it takes part: the others wait for it.

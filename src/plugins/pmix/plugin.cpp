@@ -14,9 +14,9 @@
 
 namespace {
 
-using starling::managers::PmixFound;
-using starling::managers::PmixJob;
-using starling::managers::PmixPlugin;
+using starling::bootstrap::PmixFound;
+using starling::bootstrap::PmixJob;
+using starling::bootstrap::PmixPlugin;
 
 pmix_proc_t myself;
 
@@ -167,5 +167,5 @@ void abort_job(int code, const char* text) { PMIx_Abort(code, text, nullptr, 0);
 
 extern "C" __attribute__((visibility("default"))) const PmixPlugin starling_pmix_plugin;
 const PmixPlugin starling_pmix_plugin = {
-    starling::managers::kPmixPluginVersion, start, put, commit, get, leave, abort_job,
+    starling::bootstrap::kPmixPluginVersion, start, put, commit, get, leave, abort_job,
 };

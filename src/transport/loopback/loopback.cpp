@@ -148,7 +148,8 @@ int Loopback::update(transport::Path&, const Region& region, uint64_t offset, tr
 
 // Groups. A datagram is told at the next poll, to those who are members then.
 
-int Loopback::join(const transport::GroupName& name, transport::Audience& audience, std::unique_ptr<transport::Group>& out) {
+int Loopback::join(const transport::GroupName& name, transport::DatagramHandler& audience,
+                   std::unique_ptr<transport::Group>& out) {
     auto member = std::make_unique<Member>(*this, name.key, audience);
     members_.push_back(member.get());
     out = std::move(member);

@@ -44,7 +44,7 @@ class Path final : public transport::Path {
 /// In a group whose members are all in this process.
 class Member final : public transport::Group {
   public:
-    Member(Loopback& by, uint64_t key, transport::Audience& audience) : by_(by), key_(key), audience_(audience) {}
+    Member(Loopback& by, uint64_t key, transport::DatagramHandler& audience) : by_(by), key_(key), audience_(audience) {}
     ~Member() override;
     bool send(const iovec* parts, int count) override;
 
@@ -52,7 +52,7 @@ class Member final : public transport::Group {
     friend class Loopback;
     Loopback& by_;
     const uint64_t key_;
-    transport::Audience& audience_;
+    transport::DatagramHandler& audience_;
 };
 
 class Loopback final : public transport::Transport {
@@ -73,7 +73,8 @@ class Loopback final : public transport::Transport {
             transport::Completion& done) override;
     int update(transport::Path& of, const transport::Region& region, uint64_t offset, transport::Update how, uint64_t operand,
                uint64_t compare, uint64_t* before, transport::Completion& done) override;
-    int join(const transport::GroupName& name, transport::Audience& audience, std::unique_ptr<transport::Group>& out) override;
+    int join(const transport::GroupName& name, transport::DatagramHandler& audience,
+             std::unique_ptr<transport::Group>& out) override;
     uint32_t group_payload() const override { return 1024; }
 
   private:

@@ -10,7 +10,7 @@
 #include "mpi.h"
 #include "transport/verbs/plugin.h"
 
-namespace starling::ip {
+namespace starling::network {
 
 namespace {
 
@@ -115,11 +115,11 @@ uint64_t Remote::silent_since() const {
     return port_ == 0 ? 1 : network().endpoint_->stalled_since(*session_);
 }
 
-void Remote::vouch(bool looks) {
+void Remote::confirm_alive(bool looks) {
     if (!session_) return;
     network().place(*this);
     Endpoint& endpoint = *network().endpoint_;
-    if (endpoint.stalled_since(*session_) != 0) endpoint.vouch(*session_, looks);
+    if (endpoint.stalled_since(*session_) != 0) endpoint.confirm_alive(*session_, looks);
 }
 
 // The network.
@@ -205,7 +205,7 @@ int Network::attach(const transport::Process& to, void* user, transport::Path*& 
 
 void Network::detach(transport::Path& path) {
     auto& mine = static_cast<Remote&>(path);
-    if (mine.wire_) give_place(mine);
+    if (mine.wire_) release_slot(mine);
     mine.close();
     delete &mine;
 }
@@ -229,7 +229,7 @@ bool Network::place_paths() {
 // The endpoint holds the datagram, and asks again at every poll, if nobody knows the sender's job yet.
 Session* Network::meet(job::JobId job, uint32_t rank, uint64_t key) {
     bool later = false;
-    transport::Path* const met = sink_.meet({{job, 0, 0, 0}, rank}, later);
+    transport::Path* const met = sink_.on_unknown_sender({{job, 0, 0, 0}, rank}, later);
     if (!met || &met->by != this) return nullptr;
     Session* const session = static_cast<Remote*>(met)->session_;
     if (session && key != 0) endpoint_->set_key(*session, key);
@@ -261,7 +261,8 @@ void Network::lose(Remote& path) {
     sink_.failed(path.user);
 }
 
-int Network::join(const transport::GroupName& name, transport::Audience& audience, std::unique_ptr<transport::Group>& out) {
+int Network::join(const transport::GroupName& name, transport::DatagramHandler& audience,
+                  std::unique_ptr<transport::Group>& out) {
     if (!groups_) {
         auto made = std::make_unique<GroupSockets>(endpoint_->wait_fd(), Endpoint::kGroups, endpoint_->ports());
         if (const int error = made->open()) return error;
@@ -341,4 +342,4 @@ bool Network::poll_what_came(uint64_t now) {
 
 uint64_t Network::next_deadline() const { return std::min(endpoint_->next_deadline(), wires_deadline()); }
 
-}  // namespace starling::ip
+}  // namespace starling::network

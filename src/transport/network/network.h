@@ -14,7 +14,7 @@
 #include "transport/transport.h"
 #include "transport/verbs/ports.h"
 
-namespace starling::ip {
+namespace starling::network {
 
 inline constexpr transport::Traits kTraits{
     .name = "ip",
@@ -51,14 +51,15 @@ class Remote final : public transport::Path {
     bool idle() const override;
     void close() override;
     uint64_t silent_since() const override;
-    void vouch(bool looks) override;
+    void confirm_alive(bool looks) override;
     bool carry(OutStream& stream) override;
     void end(OutStream& stream, bool confirmed) override;
     uint32_t piece_limit() const override;
     void take(const transport::Packet& packet) override;
-    void foresee(uint32_t messages) override;
-    void* lend(const void* memory, uint64_t bytes, bool stays, transport::Region& region) override;
-    bool expect(void* memory, uint64_t bytes, uint32_t word, transport::Arrival& arrival, transport::Region& region) override;
+    void set_expected_traffic(uint32_t messages) override;
+    void* register_memory(const void* memory, uint64_t bytes, bool stays, transport::Region& region) override;
+    bool post_rdma_target(void* memory, uint64_t bytes, uint32_t word, transport::RdmaTarget& arrival,
+                          transport::Region& region) override;
     bool lends() const override { return rc() && rc()->serves(); }
     bool reaches(const transport::Region& region) const override;
 
@@ -102,32 +103,33 @@ class Network final : public transport::Transport, public transport::Connector, 
     void begin_batch() override { endpoint_->begin_batch(); }
     void end_batch() override { endpoint_->end_batch(); }
     void flush() override { endpoint_->flush_acks(); }
-    void hasten() override { endpoint_->hasten(); }
+    void request_acks() override { endpoint_->request_acks(); }
     transport::Connector* connector() override { return this; }
-    void take_back(void* loan, bool at_once) override { rc_->take_back(*static_cast<Loan*>(loan), at_once); }
-    void call_off(transport::Arrival& arrival, bool at_once) override {
-        if (arrival.place) rc_->call_off(arrival, at_once);
+    void deregister(void* loan, bool at_once) override { rc_->deregister(*static_cast<Loan*>(loan), at_once); }
+    void cancel_rdma_target(transport::RdmaTarget& arrival, bool at_once) override {
+        if (arrival.place) rc_->cancel_rdma_target(arrival, at_once);
     }
     int write(transport::Path& to, const transport::Region& region, const void* from, uint64_t bytes, uint32_t word,
-              transport::Told told, transport::Completion& done) override;
+              transport::WriteNotice told, transport::Completion& done) override;
     int put(transport::Path& to, const transport::Region& region, uint64_t offset, const void* from, uint64_t bytes,
             transport::Completion& done) override;
     int get(transport::Path& of, const transport::Region& region, uint64_t offset, void* into, uint64_t bytes,
             transport::Completion& done) override;
     int update(transport::Path& of, const transport::Region& region, uint64_t offset, transport::Update how, uint64_t operand,
                uint64_t compare, uint64_t* before, transport::Completion& done) override;
-    int join(const transport::GroupName& name, transport::Audience& audience, std::unique_ptr<transport::Group>& out) override;
+    int join(const transport::GroupName& name, transport::DatagramHandler& audience,
+             std::unique_ptr<transport::Group>& out) override;
     uint32_t group_payload() const override;
 
     bool earned(uint32_t packets, uint64_t bytes) const override;
     bool speeds_up(uint64_t messages, uint64_t bytes) const override;
     bool has_place() override;
-    void take_place(transport::Path& path) override;
+    void acquire_slot(transport::Path& path) override;
     uint32_t describe(transport::Path& path, packet::Kind kind, std::byte* offer) override;
     bool is_offer(const std::byte*) const override { return true; }  // Connections::use() looks
     void use(transport::Path& path, packet::Kind kind, const std::byte* offer) override;
     void finish(transport::Path& path) override;
-    void give_place(transport::Path& path) override;
+    void release_slot(transport::Path& path) override;
     void failed_there(transport::Path& path) override;
     void each_user(void (*visit)(void* user, void* argument), void* argument) override;
 
@@ -205,4 +207,4 @@ class Network final : public transport::Transport, public transport::Connector, 
     StreamTotals counted_by_tcp_, counted_by_rc_;
 };
 
-}  // namespace starling::ip
+}  // namespace starling::network

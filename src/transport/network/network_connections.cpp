@@ -16,7 +16,7 @@
 #include "mpi.h"
 #include "transport/network/network.h"
 
-namespace starling::ip {
+namespace starling::network {
 
 static_assert(sizeof(ConnectionOffer) <= transport::Connector::kOffer);
 
@@ -73,19 +73,20 @@ void Remote::take(const transport::Packet& packet) {
     }
 }
 
-void Remote::foresee(uint32_t messages) {
+void Remote::set_expected_traffic(uint32_t messages) {
     foreseen_ = messages;
-    if (rc()) network().rc_->foresee(*rc(), messages);
+    if (rc()) network().rc_->set_expected_traffic(*rc(), messages);
 }
 
 // Memory: what an RC connection's device reaches.
 
-void* Remote::lend(const void* memory, uint64_t bytes, bool stays, transport::Region& region) {
-    return rc() && rc()->serves() ? Rc::lend(*rc(), memory, bytes, stays, region) : nullptr;
+void* Remote::register_memory(const void* memory, uint64_t bytes, bool stays, transport::Region& region) {
+    return rc() && rc()->serves() ? Rc::register_memory(*rc(), memory, bytes, stays, region) : nullptr;
 }
 
-bool Remote::expect(void* memory, uint64_t bytes, uint32_t word, transport::Arrival& arrival, transport::Region& region) {
-    return rc() && rc()->serves() && Rc::expect(*rc(), memory, bytes, word, arrival, region);
+bool Remote::post_rdma_target(void* memory, uint64_t bytes, uint32_t word, transport::RdmaTarget& arrival,
+                              transport::Region& region) {
+    return rc() && rc()->serves() && Rc::post_rdma_target(*rc(), memory, bytes, word, arrival, region);
 }
 
 bool Remote::reaches(const transport::Region& region) const { return rc() && rc()->reaches(region); }
@@ -109,7 +110,7 @@ int Network::update(transport::Path& of, const transport::Region& region, uint64
 }
 
 int Network::write(transport::Path& to, const transport::Region& region, const void* from, uint64_t bytes, uint32_t word,
-                   transport::Told told, transport::Completion& done) {
+                   transport::WriteNotice told, transport::Completion& done) {
     if (!to.reaches(region)) return unsupported("write");
     return rc_->write_expected(*remote(to).rc(), region, from, bytes, word, told, done);
 }
@@ -152,13 +153,13 @@ ConnectionUpcalls Network::wire_upcalls() {
         path.detach_wire();
         path.attach_wire();
     };
-    all.target = [](Connection& c, const Piece& piece, uint64_t done, uint64_t bytes) {
+    all.target = [](Connection& c, const StreamFragment& piece, uint64_t done, uint64_t bytes) {
         return path_of(c).network().sink_.target(path_of(c).user, piece, done, bytes);
     };
-    all.unpack = [](Connection& c, const Piece& piece, uint64_t done, const std::byte* data, uint64_t bytes) {
+    all.unpack = [](Connection& c, const StreamFragment& piece, uint64_t done, const std::byte* data, uint64_t bytes) {
         path_of(c).network().sink_.unpack(path_of(c).user, piece, done, data, bytes);
     };
-    all.piece = [](Connection& c, const Piece& piece) { path_of(c).network().sink_.piece(path_of(c).user, piece); };
+    all.piece = [](Connection& c, const StreamFragment& piece) { path_of(c).network().sink_.piece(path_of(c).user, piece); };
     all.stranded = [](OutStream& stream) { stream.source().stranded(stream); };
     return all;
 }
@@ -240,7 +241,7 @@ bool Network::has_place() {
     return wired_.size() < static_cast<size_t>(live(config().max_connections)) && (has_verbs() || ensure_tcp());
 }
 
-void Network::take_place(transport::Path& path) {
+void Network::acquire_slot(transport::Path& path) {
     remote(path).wire_ = std::make_unique<Wire>();
     wired_.push_back(&remote(path));
 }
@@ -264,7 +265,7 @@ bool Network::connect_by(Remote& path, bool rc) {
                     path_of(c).network().sink_.send(path_of(c).user, kind, payload, bytes);
                 });
         wire.connection = &rc_->add(peer, &path, path.session_, place, *port);
-        rc_->foresee(static_cast<RcConnection&>(*wire.connection), path.foreseen_);
+        rc_->set_expected_traffic(static_cast<RcConnection&>(*wire.connection), path.foreseen_);
     } else {
         if (!ensure_tcp()) return false;
         const uint64_t key = path.to.segment->host(path.to.segment->host_of(path.to.rank)).key;
@@ -332,7 +333,7 @@ void Network::finish(transport::Path& path) {
     connection.by.finish(connection);
 }
 
-void Network::give_place(transport::Path& path) {
+void Network::release_slot(transport::Path& path) {
     Remote& to = remote(path);
     to.detach_wire();
     drop_connection(to);
@@ -377,7 +378,7 @@ void Network::act_on_news() {
             wire.carries = wire.opened_once = true;
             if (wire.rc) path.better_pause_ = path.better_from_ = 0;
             path.attach_wire();
-            sink_.connection(path.user, transport::News::ready);
+            sink_.connection(path.user, transport::ConnectionEvent::ready);
             clear_failure();
             if (path.wire_) path.tell(path.wire_->rc ? "opened by RC" : "opened");
         }
@@ -387,7 +388,7 @@ void Network::act_on_news() {
             if (path.wire_->rc && !broken) path.rc_pause_ = 0;
             path.wire_->ended = path.wire_->broken = false;
             if (path.wire_->rc && broken) avoid_rc(path);
-            sink_.connection(path.user, broken ? transport::News::broken : transport::News::ended);
+            sink_.connection(path.user, broken ? transport::ConnectionEvent::broken : transport::ConnectionEvent::ended);
         }
     }
 }
@@ -433,7 +434,7 @@ void Network::look_for_better(uint64_t now) {
         path->better_from_ = now + path->better_pause_;
         found.push_back(path);
     }
-    for (Remote* path : found) sink_.connection(path->user, transport::News::surpassed);
+    for (Remote* path : found) sink_.connection(path->user, transport::ConnectionEvent::surpassed);
 }
 
 /// What they have told, and what had to wait until nothing is in the middle of anything.
@@ -486,4 +487,4 @@ uint64_t Network::wires_deadline() const {
     return tcp_ ? tcp_->next_deadline() : UINT64_MAX;
 }
 
-}  // namespace starling::ip
+}  // namespace starling::network

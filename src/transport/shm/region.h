@@ -59,10 +59,11 @@ inline constexpr uint64_t kCollectiveBytes = job::kRegionStride - kCollectiveOff
 static_assert(sizeof(job::Doorbell) <= kPresenceOffset && kPresenceOffset + sizeof(Presence) <= kSymmetricOffset);
 static_assert(kSymmetricOffset + sizeof(SymmetricMemory) <= kExchangedOffset);
 static_assert(kExchangedOffset + sizeof(ExchangedMemory) <= kSplitOffset);
-static_assert(kVerdictsOffset % alignof(Verdicts) == 0 && kVerdictsOffset + sizeof(Verdicts) <= kInboxOffset);
+static_assert(kVerdictsOffset % alignof(MatchOrCancelWords) == 0 &&
+              kVerdictsOffset + sizeof(MatchOrCancelWords) <= kInboxOffset);
 static_assert(sizeof(Ring) <= kRingStride);
 static_assert(kInboxOffset + sizeof(Inbox) <= kCountersOffset);
-static_assert(kCountersOffset % kCounterPage == 0 && kAccountOffset + sizeof(Account) <= kRingsOffset);
+static_assert(kCountersOffset % kCounterPage == 0 && kAccountOffset + sizeof(WaitReportPage) <= kRingsOffset);
 static_assert(kOutboxOffset % 4096 == 0);
 static_assert(kCollectiveOffset + (1u << 20) <= job::kRegionStride);
 
@@ -75,12 +76,12 @@ class Region {
     SymmetricMemory& symmetric() const { return *reinterpret_cast<SymmetricMemory*>(base_ + kSymmetricOffset); }
     ExchangedMemory& exchanged() const { return *reinterpret_cast<ExchangedMemory*>(base_ + kExchangedOffset); }
     SplitSlot& split(uint32_t slot) const { return reinterpret_cast<SplitSlot*>(base_ + kSplitOffset)[slot]; }
-    Verdicts& verdicts() const { return *reinterpret_cast<Verdicts*>(base_ + kVerdictsOffset); }
+    MatchOrCancelWords& verdicts() const { return *reinterpret_cast<MatchOrCancelWords*>(base_ + kVerdictsOffset); }
     Inbox& inbox() const { return *reinterpret_cast<Inbox*>(base_ + kInboxOffset); }
     /// The page that becomes this rank's counters (share_counters); read-only for others.
     Counters* counters() const { return reinterpret_cast<Counters*>(base_ + kCountersOffset); }
     /// What this rank waits for, as it tells those who look from outside; untouched as long as it has not waited long.
-    Account& account() const { return *reinterpret_cast<Account*>(base_ + kAccountOffset); }
+    WaitReportPage& account() const { return *reinterpret_cast<WaitReportPage*>(base_ + kAccountOffset); }
     Ring& ring(uint32_t slot) const { return *reinterpret_cast<Ring*>(base_ + kRingsOffset + slot * kRingStride); }
     /// Where this rank's outgoing payloads lie; kOutboxBytes.
     std::byte* outbox() const { return base_ + kOutboxOffset; }

@@ -117,7 +117,7 @@ bool Path::try_close() {
 bool Path::take_close() {
     // It may have overtaken the accept that makes us ready.
     if (!ready_) return false;
-    memory().sink_.connection(user, transport::News::ended);
+    memory().sink_.connection(user, transport::ConnectionEvent::ended);
     return true;
 }
 
@@ -143,7 +143,7 @@ int SharedMemory::attach(const transport::Process& to, void* user, transport::Pa
 
 void SharedMemory::detach(transport::Path& path) {
     auto& mine = static_cast<Path&>(path);
-    if (mine.in) give_place(mine);
+    if (mine.in) release_slot(mine);
     mine.close();
     if (last_sender_ == &mine) last_sender_ = nullptr;
     if (mine.owned_) delete &mine;
@@ -161,7 +161,7 @@ Path* SharedMemory::sender_of(const Cell& cell, bool& later) {
         later = true;
         return nullptr;
     }
-    transport::Path* const met = sink_.meet({sender.address(), sender.rank}, later);
+    transport::Path* const met = sink_.on_unknown_sender({sender.address(), sender.rank}, later);
     ask_again_at_ = later ? now_ns() + kAskAgainNs : 0;
     if (!met || &met->by != this) return nullptr;
     return last_sender_ = static_cast<Path*>(met);
@@ -212,7 +212,7 @@ bool SharedMemory::earned(uint32_t packets, uint64_t) const {
     return packets >= static_cast<uint32_t>(live(config().direct_threshold));
 }
 
-void SharedMemory::take_place(transport::Path& path) {
+void SharedMemory::acquire_slot(transport::Path& path) {
     auto& mine = static_cast<Path&>(path);
     mine.in_slot_ = static_cast<uint32_t>(free_slot());
     mine.ready_ = mine.leaving_ = false;
@@ -233,7 +233,7 @@ void SharedMemory::use(transport::Path& path, packet::Kind, const std::byte* off
     auto& mine = static_cast<Path&>(path);
     mine.out = RingWriter(mine.region.ring(slot_in(offer)));
     mine.ready_ = true;
-    sink_.connection(mine.user, transport::News::ready);
+    sink_.connection(mine.user, transport::ConnectionEvent::ready);
 }
 
 // Where there is no room, its holder tries again: try_close().
@@ -242,7 +242,7 @@ void SharedMemory::finish(transport::Path& path) {
     mine.close_pending = mine.leaving_ = true;
 }
 
-void SharedMemory::give_place(transport::Path& path) {
+void SharedMemory::release_slot(transport::Path& path) {
     auto& mine = static_cast<Path&>(path);
     mine.in.retire();
     mine.in = {};

@@ -41,12 +41,12 @@ class SharedMemory final : public transport::Transport, public transport::Connec
 
     bool earned(uint32_t packets, uint64_t bytes) const override;
     bool has_place() override;
-    void take_place(transport::Path& path) override;
+    void acquire_slot(transport::Path& path) override;
     uint32_t describe(transport::Path& path, packet::Kind kind, std::byte* offer) override;
     bool is_offer(const std::byte* offer) const override;
     void use(transport::Path& path, packet::Kind kind, const std::byte* offer) override;
     void finish(transport::Path& path) override;
-    void give_place(transport::Path& path) override;
+    void release_slot(transport::Path& path) override;
     void each_user(void (*visit)(void* user, void* argument), void* argument) override;
 
   private:

@@ -20,7 +20,7 @@ namespace {
 const Counter* const kWaiting = find_counter("waiting");
 const Counter* const kSleeping = find_counter("sleeping");
 
-Doing doing_of(const job::Sight& job, uint32_t index) {
+Doing doing_of(const job::SegmentView& job, uint32_t index) {
     switch (job.cell(index).state.load(std::memory_order_acquire)) {
         case job::RankState::started:
             return Doing::starting;
@@ -73,7 +73,7 @@ bool is_job_segment(const std::string& path) {
 
 }  // namespace
 
-const Counters* counters_of(const job::Sight& job, uint32_t index) {
+const Counters* counters_of(const job::SegmentView& job, uint32_t index) {
     const job::RankState state = job.cell(index).state.load(std::memory_order_acquire);
     if (state == job::RankState::started || state == job::RankState::not_started) return nullptr;
     const Counters* page = shm::Region(job.region(index)).counters();
@@ -102,7 +102,7 @@ void Watch::find_in(int32_t pid) {
             return;
         }
         Job job;
-        if (job::Sight::open(pid, fd, all_users_, job.sight) != MPI_SUCCESS) {
+        if (job::SegmentView::open(pid, fd, all_users_, job.sight) != MPI_SUCCESS) {
             ++unreadable_;
             return;
         }

@@ -44,7 +44,7 @@ struct JobView {
 
 /// What a rank of this host counts, which has this place there, as long as the job is looked at. Null before MPI_Init, when the rank has not touched its region
 /// (reading there would give it memory), and if it counts by another table than this program.
-const Counters* counters_of(const job::Sight& job, uint32_t index);
+const Counters* counters_of(const job::SegmentView& job, uint32_t index);
 
 /// Which jobs are looked at: those whose id begins with, or whose command contains, a text. Empty: all.
 bool matches(const std::string& filter, job::JobId id, const std::string& command);
@@ -80,7 +80,7 @@ class Watch {
         std::vector<uint64_t> before;  ///< values at the last snapshot; empty if there is none
     };
     struct Job {
-        job::Sight sight;
+        job::SegmentView sight;
         std::vector<Rank> ranks;
         bool here = true;  ///< found again by the last find_jobs()
     };

@@ -17,7 +17,7 @@
 #include "launch/process/stack_traces.h"
 #include "transport/shm/region.h"
 
-namespace starling::why {
+namespace starling::hang {
 
 namespace {
 
@@ -50,7 +50,7 @@ struct Look {
     uint64_t told = 0;  ///< when its account was written
 };
 
-Look look_at(const job::Sight& job, uint32_t index) {
+Look look_at(const job::SegmentView& job, uint32_t index) {
     Look look;
     look.at = now_ns();
     look.process = read_process(job.cell(index).pid.load(std::memory_order_relaxed));
@@ -91,16 +91,16 @@ Doing doing_of(job::RankState state, const Look& before, const Look& after) {
 double seconds(uint64_t from, uint64_t to) { return from < to ? static_cast<double>(to - from) * 1e-9 : 0; }
 
 /// The account as it lies there; empty if there is none.
-std::string read_account(const job::Sight& job, uint32_t index, uint64_t now, Rank& rank) {
-    const Account& page = shm::Region(job.region(index)).account();
-    Account account;
+std::string read_account(const job::SegmentView& job, uint32_t index, uint64_t now, Rank& rank) {
+    const WaitReportPage& page = shm::Region(job.region(index)).account();
+    WaitReportPage account;
     if (__atomic_load_n(&page.version, __ATOMIC_RELAXED) == 0) return {};
     if (copy_account(page, account)) rank.told = check(account, now);
     rank.garbled = !rank.told;
     return rank.told ? std::string(reinterpret_cast<const char*>(&account), sizeof account) : std::string();
 }
 
-Rank report(const job::Sight& job, uint32_t index, const Look& before, const Look& after, std::string& account) {
+Rank report(const job::SegmentView& job, uint32_t index, const Look& before, const Look& after, std::string& account) {
     Rank rank;
     rank.who = {job.id(), job.rank(index)};
     rank.host = job.my_host();
@@ -121,8 +121,8 @@ Rank report(const job::Sight& job, uint32_t index, const Look& before, const Loo
 std::vector<JobReport> look(const std::string& filter, int launcher, bool all_users, double interval) {
     top::Watch watch(filter, true, all_users);
     watch.find_jobs();
-    std::map<const job::Sight*, std::vector<Look>> first;
-    watch.each_job([&](int32_t owner, const job::Sight& job) {
+    std::map<const job::SegmentView*, std::vector<Look>> first;
+    watch.each_job([&](int32_t owner, const job::SegmentView& job) {
         if (launcher != 0 && owner != launcher) return;
         std::vector<Look>& looks = first[&job];
         for (uint32_t i = 0; i < job.ranks(); ++i) looks.push_back(look_at(job, i));
@@ -169,4 +169,4 @@ void add_stacks(JobReport& job) {
     if (child > 0) waitpid(child, nullptr, 0);
 }
 
-}  // namespace starling::why
+}  // namespace starling::hang

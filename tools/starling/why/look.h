@@ -8,7 +8,7 @@
 #include "hang/report.h"
 #include "starling/top/watch.h"
 
-namespace starling::why {
+namespace starling::hang {
 
 /// One job, as far as it has been seen.
 struct JobReport {
@@ -29,4 +29,4 @@ std::vector<JobReport> look(const std::string& filter, int launcher, bool all_us
 /// Adds the stacks of the job's processes, which are on this host. Takes up to half a minute.
 void add_stacks(JobReport& job);
 
-}  // namespace starling::why
+}  // namespace starling::hang

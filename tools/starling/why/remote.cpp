@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-namespace starling::why {
+namespace starling::hang {
 
 namespace {
 
@@ -51,7 +51,7 @@ Rank rank_of(const Json& from, uint64_t job) {
     rank.since_start = from.at("since_start");
     rank.garbled = from.at("garbled");
     const std::string bytes = from_hex(from.at("account"));
-    Account account;
+    WaitReportPage account;
     if (bytes.empty()) return rank;
     if (bytes.size() == sizeof account) {
         std::memcpy(&account, bytes.data(), sizeof account);
@@ -115,4 +115,4 @@ void merge(std::vector<JobReport>& jobs, std::vector<JobReport> more) {
     }
 }
 
-}  // namespace starling::why
+}  // namespace starling::hang

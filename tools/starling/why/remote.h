@@ -6,7 +6,7 @@
 
 #include "starling/why/look.h"
 
-namespace starling::why {
+namespace starling::hang {
 
 /// One line of JSON.
 std::string to_line(const std::vector<JobReport>& jobs);
@@ -16,4 +16,4 @@ bool from_line(const std::string& line, std::vector<JobReport>& jobs);
 /// Adds what was seen elsewhere to what is known of the same job; other jobs come behind.
 void merge(std::vector<JobReport>& jobs, std::vector<JobReport> more);
 
-}  // namespace starling::why
+}  // namespace starling::hang

@@ -16,8 +16,8 @@ namespace starling {
 
 namespace {
 
-using why::JobReport;
-using why::Rank;
+using hang::JobReport;
+using hang::Rank;
 
 constexpr uint64_t kPatienceNs = 15'000'000'000, kPatienceWithStacksNs = 60'000'000'000;  ///< with other hosts
 
@@ -28,7 +28,7 @@ void sort_ranks(JobReport& job) {
 void print_text(const JobReport& job, const std::vector<std::string>& found) {
     fmt::print("job {:016x}  {}  {} of {} ranks seen\n", job.id, job.command, job.ranks.size(), job.size);
     for (const std::string& line : found) fmt::print("  * {}\n", line);
-    for (const Rank& rank : job.ranks) fmt::print("  {}\n", why::sentence(rank, job.id));
+    for (const Rank& rank : job.ranks) fmt::print("  {}\n", hang::sentence(rank, job.id));
     if (!job.stacks.empty()) fmt::print("{}", job.stacks);
 }
 
@@ -38,14 +38,14 @@ void print_json(const std::vector<JobReport>& jobs) {
         nlohmann::json entry{{"id", fmt::format("{:016x}", job.id)},
                              {"command", job.command},
                              {"size", job.size},
-                             {"findings", why::findings(job.ranks, job.id)},
+                             {"findings", hang::findings(job.ranks, job.id)},
                              {"ranks", nlohmann::json::array()}};
         for (const Rank& rank : job.ranks) {
             entry["ranks"].push_back({{"rank", rank.who.rank},
                                       {"host", rank.host},
                                       {"pid", rank.pid},
                                       {"state", name(rank.doing)},
-                                      {"text", why::sentence(rank, job.id)}});
+                                      {"text", hang::sentence(rank, job.id)}});
         }
         out["jobs"].push_back(std::move(entry));
     }
@@ -54,12 +54,12 @@ void print_json(const std::vector<JobReport>& jobs) {
 
 /// Whether a process has done nothing that could be seen for so long.
 bool is_quiet(const Rank& rank, double seconds) {
-    if (rank.doing == why::Doing::waiting) {
+    if (rank.doing == hang::Doing::waiting) {
         return rank.told && !rank.told->waits.empty() &&
                std::all_of(rank.told->waits.begin(), rank.told->waits.end(),
-                           [&](const why::Wait& wait) { return wait.seconds >= seconds; });
+                           [&](const hang::Wait& wait) { return wait.seconds >= seconds; });
     }
-    if (rank.doing != why::Doing::computing && rank.doing != why::Doing::testing) return true;
+    if (rank.doing != hang::Doing::computing && rank.doing != hang::Doing::testing) return true;
     return (rank.since_wait >= 0 ? rank.since_wait : rank.since_start) >= seconds;
 }
 
@@ -69,7 +69,7 @@ bool all_quiet(const std::vector<JobReport>& jobs, double seconds) {
     for (const JobReport& job : jobs) {
         for (const Rank& rank : job.ranks) {
             if (!is_quiet(rank, seconds)) return false;
-            anyone_waits |= rank.doing == why::Doing::waiting || rank.doing == why::Doing::testing;
+            anyone_waits |= rank.doing == hang::Doing::waiting || rank.doing == hang::Doing::testing;
         }
     }
     return anyone_waits;
@@ -89,14 +89,14 @@ std::string ask_other_hosts(const WhyOptions& options, std::vector<JobReport>& j
     std::vector<JobReport> elsewhere;
     const uint64_t give_up = now_ns() + (options.stacks ? kPatienceWithStacksNs : kPatienceNs);
     do {
-        agents.read([&](const std::string&, const std::string& line) { return why::from_line(line, elsewhere); });
+        agents.read([&](const std::string&, const std::string& line) { return hang::from_line(line, elsewhere); });
         if (!agents.settled()) agents.wait(50);
     } while (!agents.settled() && now_ns() < give_up);
     const auto known = [&](const JobReport& job) {
         return std::any_of(jobs.begin(), jobs.end(), [&](const JobReport& here) { return here.id == job.id; });
     };
     if (options.launcher != 0) std::erase_if(elsewhere, [&](const JobReport& job) { return !known(job); });
-    why::merge(jobs, std::move(elsewhere));
+    hang::merge(jobs, std::move(elsewhere));
     return agents.trouble(false) + (agents.settled() ? "" : "; not all hosts have answered in time");
 }
 
@@ -108,29 +108,29 @@ int run_why(const WhyOptions& options) {
         fmt::print(stderr, "starling: stacks are taken of your own processes alone: leave out --stacks or --all-users\n");
         return 2;
     }
-    std::vector<JobReport> jobs = why::look(options.job, options.launcher, options.all_users, options.interval);
+    std::vector<JobReport> jobs = hang::look(options.job, options.launcher, options.all_users, options.interval);
     if (options.quiet > 0 && !std::all_of(jobs.begin(), jobs.end(), [&](const JobReport& job) {
             return std::all_of(job.ranks.begin(), job.ranks.end(),
                                [&](const Rank& rank) { return is_quiet(rank, options.quiet); });
         }))
         return 0;
     if (options.stacks)
-        for (JobReport& job : jobs) why::add_stacks(job);
+        for (JobReport& job : jobs) hang::add_stacks(job);
     if (options.raw) {
-        fmt::print("{}\n", why::to_line(jobs));
+        fmt::print("{}\n", hang::to_line(jobs));
         return 0;
     }
     const std::string trouble = options.here ? std::string() : ask_other_hosts(options, jobs);
     std::erase_if(jobs, [](const JobReport& job) { return job.ranks.empty(); });
     if (options.quiet > 0 && !all_quiet(jobs, options.quiet)) return 0;
     if (options.ended_awaited &&
-        std::none_of(jobs.begin(), jobs.end(), [](const JobReport& job) { return why::is_ended_awaited(job.ranks); }))
+        std::none_of(jobs.begin(), jobs.end(), [](const JobReport& job) { return hang::is_ended_awaited(job.ranks); }))
         return 0;
     for (JobReport& job : jobs) sort_ranks(job);
     if (options.json)
         print_json(jobs);
     else
-        for (const JobReport& job : jobs) print_text(job, why::findings(job.ranks, job.id));
+        for (const JobReport& job : jobs) print_text(job, hang::findings(job.ranks, job.id));
     // Part of the report: what is missing in it.
     if (!trouble.empty()) fmt::print(options.json ? stderr : stdout, "  not seen: {}\n", trouble);
     if (!jobs.empty()) return 0;

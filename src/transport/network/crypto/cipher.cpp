@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "mpi.h"
 
-namespace starling::ip {
+namespace starling::network {
 
 namespace {
 
@@ -124,4 +124,4 @@ int Cipher::load(std::unique_ptr<Cipher>& out, const char* setting) {
     return MPI_SUCCESS;
 }
 
-}  // namespace starling::ip
+}  // namespace starling::network

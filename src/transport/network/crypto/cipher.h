@@ -7,7 +7,7 @@
 #include <memory>
 #include <span>
 
-namespace starling::ip {
+namespace starling::network {
 
 /// 256 bits that nobody can guess, or that were made of such.
 struct SealKey {
@@ -60,4 +60,4 @@ class Cipher {
     virtual bool equal(const void* a, const void* b, size_t bytes) const = 0;
 };
 
-}  // namespace starling::ip
+}  // namespace starling::network

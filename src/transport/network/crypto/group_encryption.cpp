@@ -4,31 +4,32 @@
 
 #include "base/random.h"
 
-namespace starling::ip {
+namespace starling::network {
 
 namespace {
 constexpr size_t kClear = sizeof(uint64_t);  ///< the group's key
 }
 
-GroupSeal::GroupSeal(const Cipher& cipher, const uint64_t (&secret)[4]) : cipher_(cipher), salt_(draw_random_number()) {
+GroupEncryption::GroupEncryption(const Cipher& cipher, const uint64_t (&secret)[4])
+    : cipher_(cipher), salt_(draw_random_number()) {
     static_assert(sizeof secret == sizeof secret_.bytes);
     std::memcpy(secret_.bytes, secret, sizeof secret);
     key_ = key_of(salt_);
 }
 
 // A salt of each sender's own, so that no two use a number with one key.
-ReadyKey GroupSeal::key_of(uint64_t salt) const {
+ReadyKey GroupEncryption::key_of(uint64_t salt) const {
     const Bytes texts[] = {bytes_of(salt)};
     return cipher_.prepare(Suite::chacha, cipher_.derive(bytes_of(secret_), "starling group", texts));
 }
 
-void GroupSeal::seal(std::byte* datagram, size_t bytes) {
+void GroupEncryption::seal(std::byte* datagram, size_t bytes) {
     SealTrailer trailer{salt_, ++number_, {}};
     cipher_.seal(key_, trailer.number, {datagram, kClear}, {datagram + kClear, bytes - kClear}, trailer.tag);
     std::memcpy(datagram + bytes, &trailer, sizeof trailer);
 }
 
-bool GroupSeal::open(std::byte* datagram, size_t bytes) {
+bool GroupEncryption::open(std::byte* datagram, size_t bytes) {
     if (bytes <= kClear + kSealBytes) return false;
     const size_t plain = bytes - kSealBytes;
     SealTrailer trailer;
@@ -44,4 +45,4 @@ bool GroupSeal::open(std::byte* datagram, size_t bytes) {
     return true;
 }
 
-}  // namespace starling::ip
+}  // namespace starling::network

@@ -9,12 +9,12 @@
 #include "transport/network/crypto/cipher.h"
 #include "transport/network/crypto/sealed_datagram.h"
 
-namespace starling::ip {
+namespace starling::network {
 
 /// One for each group, as long as this process may be a member of it: the windows have to outlive a membership.
-class GroupSeal {
+class GroupEncryption {
   public:
-    GroupSeal(const Cipher& cipher, const uint64_t (&secret)[4]);
+    GroupEncryption(const Cipher& cipher, const uint64_t (&secret)[4]);
 
     /// Seals in place all behind the group's key, which is first; kSealBytes of room are behind it.
     void seal(std::byte* datagram, size_t bytes);
@@ -35,4 +35,4 @@ class GroupSeal {
     std::unordered_map<uint64_t, Sender> senders_;  ///< by salt; only those who have the secret get in
 };
 
-}  // namespace starling::ip
+}  // namespace starling::network

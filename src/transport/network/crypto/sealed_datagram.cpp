@@ -6,7 +6,7 @@
 
 #include "base/random.h"
 
-namespace starling::ip {
+namespace starling::network {
 
 namespace {
 
@@ -124,4 +124,4 @@ Name sender_of(const std::byte* datagram) {
     return {header.job, header.rank};
 }
 
-}  // namespace starling::ip
+}  // namespace starling::network

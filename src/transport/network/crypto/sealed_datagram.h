@@ -10,7 +10,7 @@
 #include "transport/network/session/session.h"
 #include "transport/network/wire/datagram.h"
 
-namespace starling::ip {
+namespace starling::network {
 
 /// Of datagrams sealed by either cipher.
 inline constexpr uint8_t kSealedVersion[] = {2, 3};
@@ -91,4 +91,4 @@ bool may_be_sealed(const std::byte* datagram, uint32_t bytes, uint64_t key, uint
 /// Who it says it is from; not to be believed before it is opened.
 Name sender_of(const std::byte* datagram);
 
-}  // namespace starling::ip
+}  // namespace starling::network

@@ -5,7 +5,7 @@
 
 #include "transport/network/datagram/endpoint_state.h"
 
-namespace starling::ip {
+namespace starling::network {
 
 namespace {
 constexpr uint32_t kHot = 64;    ///< datagrams of late that earn a lane
@@ -54,4 +54,4 @@ void Endpoint::State::leave_lane(Member& member) {
     member.lane = Destination::kNoLane;
 }
 
-}  // namespace starling::ip
+}  // namespace starling::network

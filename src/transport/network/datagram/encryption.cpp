@@ -5,7 +5,7 @@
 #include "mpi.h"
 #include "transport/network/datagram/endpoint_state.h"
 
-namespace starling::ip {
+namespace starling::network {
 
 namespace {
 constexpr size_t kPlace = (kMostDatagram + 63) / 64 * 64;
@@ -61,7 +61,7 @@ void Endpoint::State::seal(const Member& member, const iovec* parts, int count, 
 
 /// Makes a plain datagram of a sealed one; false if there is nothing more to be done with it but what `kept` says: it is to be kept, since its
 /// sender's job is not known yet.
-bool Endpoint::State::unseal(Arrival& arrival, bool& kept) {
+bool Endpoint::State::unseal(ReceivedDatagram& arrival, bool& kept) {
     kept = false;
     if (!may_be_sealed(arrival.data, arrival.bytes, identity.key, identity.rank)) {
         ++totals.strangers;
@@ -100,4 +100,4 @@ SealKey Endpoint::pair_with(const Session& session) const {
     return lock ? lock->pair() : SealKey();
 }
 
-}  // namespace starling::ip
+}  // namespace starling::network

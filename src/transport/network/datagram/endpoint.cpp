@@ -17,7 +17,7 @@
 #include "mpi.h"
 #include "transport/network/datagram/endpoint_state.h"
 
-namespace starling::ip {
+namespace starling::network {
 
 namespace {
 Member& member_of(Session& session) { return static_cast<Member&>(session); }
@@ -39,7 +39,7 @@ int Endpoint::State::open(const Identity& who, const Upcalls& calls) {
     window = static_cast<uint32_t>(config().ip_window);
     timeout = static_cast<uint64_t>(config().ip_timeout) * kSecond;
     now = now_ns();
-    int error = RailChoice::parse(config().ip_interfaces, rail_choice);
+    int error = InterfaceFilter::parse(config().ip_interfaces, rail_choice);
     if (error == MPI_SUCCESS && identity.secret) error = open_sealing();
     if (error == MPI_SUCCESS && !rail_choice.any()) error = rails.open(rail_choice);
     if (error == MPI_SUCCESS) error = udp.open(own_address());
@@ -198,7 +198,7 @@ void Endpoint::State::find_paths(Member& member) {
     }
 }
 
-int Endpoint::State::path_of(const Member& member, const Arrival& arrival) const {
+int Endpoint::State::path_of(const Member& member, const ReceivedDatagram& arrival) const {
     int by_address = -1;
     for (int p = 0; p < kMaxAddresses; ++p) {
         const Path& path = member.path(p);
@@ -216,7 +216,7 @@ int Endpoint::State::path_of(const Member& member, const Arrival& arrival) const
 
 // A datagram has come from where the peer was not known to be. No seal is over where it came from: so nobody who passes one on can turn us
 // away from a peer whose place is known.
-void Endpoint::State::learn(Member& member, const Arrival& arrival) {
+void Endpoint::State::learn(Member& member, const ReceivedDatagram& arrival) {
     if (member.port != arrival.port) {
         if (sealing && member.port != 0 && !arrival.is_new) return;
         member.port = arrival.port;
@@ -367,10 +367,10 @@ void Endpoint::flush_acks() {
     state_->publish();
 }
 
-void Endpoint::hasten() {
+void Endpoint::request_acks() {
     const uint64_t now = now_ns();
     for (Session* session = state_->active.front(); session; session = state_->active.next(session)) {
-        session->hasten(now);
+        session->request_acks(now);
         state_->watch(static_cast<Member&>(*session));
     }
     flush_acks();
@@ -379,7 +379,7 @@ void Endpoint::hasten() {
 bool Endpoint::idle(const Session& session) const { return session.idle(); }
 uint64_t Endpoint::stalled_since(const Session& session) const { return session.stalled_since(); }
 
-void Endpoint::vouch(Session& session, bool looks) { session.vouch(now_ns(), looks); }
+void Endpoint::confirm_alive(Session& session, bool looks) { session.confirm_alive(now_ns(), looks); }
 
 Failure Endpoint::failure(const Session& session) const { return session.failure(); }
 
@@ -472,4 +472,4 @@ size_t Endpoint::rail_counters(RailCounters* out, size_t most) const {
     return rails.count();
 }
 
-}  // namespace starling::ip
+}  // namespace starling::network

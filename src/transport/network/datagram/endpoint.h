@@ -16,7 +16,7 @@
 #include "transport/packet.h"
 #include "transport/verbs/ports.h"
 
-namespace starling::ip {
+namespace starling::network {
 
 /// This process, as its peers know it.
 struct Identity {
@@ -36,7 +36,7 @@ struct Upcalls {
     /// Endpoint::add, and `key` is what the sender says datagrams to it must show, 0 if it does not), or nullptr: the
     /// datagram is dropped and the sender will repeat it.
     Session* (*unknown)(void* context, job::JobId job, uint32_t rank, uint64_t key);
-    /// The peer has neither been heard of nor vouched for (Endpoint::vouch) for STARLING_IP_TIMEOUT seconds while it
+    /// The peer has neither been heard of nor vouched for (Endpoint::confirm_alive) for STARLING_IP_TIMEOUT seconds while it
     /// had something to acknowledge; or it looks at its sockets all that time but nothing sent to it arrives; or it is another
     /// incarnation than the one that was talked to: failure() says which. The session takes and delivers nothing any
     /// more; close() it.
@@ -143,7 +143,7 @@ class Endpoint {
     /// before the process computes for long, before it ends.
     void flush_acks();
     /// That, and asks for those that peers were allowed to hold back.
-    void hasten();
+    void request_acks();
 
     /// Everything committed has been acknowledged.
     bool idle(const Session& session) const;
@@ -151,7 +151,7 @@ class Endpoint {
     uint64_t stalled_since(const Session& session) const;
     /// The daemon says the peer lives: its time starts anew. It may compute; if it `looks` at its sockets instead, it should
     /// have acknowledged something.
-    void vouch(Session& session, bool looks);
+    void confirm_alive(Session& session, bool looks);
     /// Why the session was given up; Failure::none if it was not.
     Failure failure(const Session& session) const;
     /// Forgets the session and what it holds; its user is not called again, its pointer is dead after the upcall
@@ -200,4 +200,4 @@ class Endpoint {
     State* state_;
 };
 
-}  // namespace starling::ip
+}  // namespace starling::network

@@ -6,7 +6,7 @@
 #include "base/counters.h"
 #include "transport/network/datagram/endpoint_state.h"
 
-namespace starling::ip {
+namespace starling::network {
 
 namespace {
 constexpr int kRounds = 1 + Udp::kLanes;  ///< batches of datagrams in one poll
@@ -36,7 +36,7 @@ bool Endpoint::State::poll(uint64_t time) {
         // What could not be delivered for want of memory lies where it was, with all behind it.
         if (arrived == 0) arrived = udp.receive();
         for (; taken < arrived; ++taken) {
-            Arrival& arrival = udp.arrivals()[taken];
+            ReceivedDatagram& arrival = udp.arrivals()[taken];
             if (!take(arrival, time)) hold(arrival, time);
             ++totals.datagrams_received;
             totals.bytes_received += arrival.bytes;
@@ -69,7 +69,7 @@ void Endpoint::State::forgive(uint64_t time) {
 }
 
 // What the sender has said must not be lost if it ends before link has found out who it is: nobody would repeat it.
-void Endpoint::State::hold(const Arrival& arrival, uint64_t time) {
+void Endpoint::State::hold(const ReceivedDatagram& arrival, uint64_t time) {
     ++totals.unknown;
     if (held.size() == kMostHeld) return;
     auto* copy = static_cast<std::byte*>(std::aligned_alloc(64, (arrival.bytes + 63) / 64 * 64));
@@ -89,7 +89,7 @@ void Endpoint::State::take_held(uint64_t time) {
     }
 }
 
-bool Endpoint::State::take(Arrival& arrival, uint64_t time) {
+bool Endpoint::State::take(ReceivedDatagram& arrival, uint64_t time) {
     bool kept = false;
     if (sealing && !arrival.opened && !unseal(arrival, kept)) [[unlikely]]
         return !kept;
@@ -199,4 +199,4 @@ bool Endpoint::receive_frame(Session& session, Carrier& carrier, const std::byte
     return true;
 }
 
-}  // namespace starling::ip
+}  // namespace starling::network

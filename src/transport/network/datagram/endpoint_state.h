@@ -15,7 +15,7 @@
 #include "transport/network/session/session.h"
 #include "transport/verbs/ports.h"
 
-namespace starling::ip {
+namespace starling::network {
 
 /// A session with what the endpoint knows of where the peer is.
 struct Member final : Session {
@@ -43,7 +43,7 @@ struct Held {
     struct Free {
         void operator()(std::byte* data) const { std::free(data); }
     };
-    Arrival arrival;
+    ReceivedDatagram arrival;
     uint64_t since;
     std::unique_ptr<std::byte, Free> data;
 };
@@ -61,8 +61,8 @@ struct Sealing {
 /// What a process has that uses InfiniBand or RoCE.
 struct Verbs {
     std::unique_ptr<verbs::Ports> ports;
-    uint32_t version = 0;  ///< of the ports, as the members' paths are
-    Arrival arrival{};     ///< the one that is being taken, if any
+    uint32_t version = 0;        ///< of the ports, as the members' paths are
+    ReceivedDatagram arrival{};  ///< the one that is being taken, if any
     bool taking = false;
     bool to_group = false;         ///< something that came was to a group, since the poll began
     int came = 0, taken = 0;       ///< datagrams of the last poll, and how many of them are done with
@@ -73,7 +73,7 @@ struct Verbs {
     uint64_t sent = 0, received = 0, busy = 0;
 };
 
-struct Endpoint::State final : Outside {
+struct Endpoint::State final : SessionEnvironment {
     // Outside
     void send(Session& session, const Route& route, uint32_t number, const iovec* parts, int count) override;
     void flush() override { udp.flush(); }
@@ -97,8 +97,8 @@ struct Endpoint::State final : Outside {
     void need_rails();
     void find_paths(Member& member);
     uint32_t& place_for_address(Member& member) const;
-    void learn(Member& member, const Arrival& arrival);
-    int path_of(const Member& member, const Arrival& arrival) const;
+    void learn(Member& member, const ReceivedDatagram& arrival);
+    int path_of(const Member& member, const ReceivedDatagram& arrival) const;
     /// Sends what may be sent, now or when the batch ends, and sees to it that the session's timer is served.
     void serve(Member& member, uint64_t now);
     bool mark_dirty(Member& member);
@@ -121,7 +121,7 @@ struct Endpoint::State final : Outside {
     DatagramLock* lock_with(const Name& peer);
     void forget_locks(job::JobId job);
     void seal(const Member& member, const iovec* parts, int count, iovec (&sealed)[2]);
-    bool unseal(Arrival& arrival, bool& kept);
+    bool unseal(ReceivedDatagram& arrival, bool& kept);
 
     // ud_queue.cpp
     void adopt(std::unique_ptr<verbs::Ports> ports);
@@ -145,8 +145,8 @@ struct Endpoint::State final : Outside {
     uint32_t what_came();
     void forgive(uint64_t now);
     /// False if nobody wants a session with the sender (yet).
-    bool take(Arrival& arrival, uint64_t now);
-    void hold(const Arrival& arrival, uint64_t now);
+    bool take(ReceivedDatagram& arrival, uint64_t now);
+    void hold(const ReceivedDatagram& arrival, uint64_t now);
     void take_held(uint64_t now);
     Member* member_for(const Datagram& datagram);
     bool answer_all(uint64_t now);
@@ -157,7 +157,7 @@ struct Endpoint::State final : Outside {
     Identity identity;
     Upcalls upcalls;
     Udp udp;
-    RailChoice rail_choice;
+    InterfaceFilter rail_choice;
     Rails rails;
     bool rails_open = false;
     std::unique_ptr<Sealing> sealing;  ///< null: nothing is sealed
@@ -189,4 +189,4 @@ struct Endpoint::State final : Outside {
     Counters totals;               ///< those of datagrams; `counters` has the sessions'
 };
 
-}  // namespace starling::ip
+}  // namespace starling::network

@@ -4,7 +4,7 @@
 #include <bit>
 #include <cstring>
 
-namespace starling::ip {
+namespace starling::network {
 
 namespace {
 
@@ -57,4 +57,4 @@ int pair_ports(const verbs::Address* ours, uint32_t count, const PortAddresses& 
     return made;
 }
 
-}  // namespace starling::ip
+}  // namespace starling::network

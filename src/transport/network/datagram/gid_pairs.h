@@ -8,7 +8,7 @@
 #include "transport/verbs/device.h"
 #include "transport/verbs/ports.h"
 
-namespace starling::ip {
+namespace starling::network {
 
 /// All usable ports of a process, in place of what it told before. On the wire: the addresses as they are, one after the other.
 struct PortAddresses {
@@ -34,4 +34,4 @@ struct PortPair {
 /// agree longest. `ours` without a queue is none. Both sides need not come to the same.
 int pair_ports(const verbs::Address* ours, uint32_t count, const PortAddresses& theirs, PortPair* pairs, int most);
 
-}  // namespace starling::ip
+}  // namespace starling::network

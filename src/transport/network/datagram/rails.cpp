@@ -17,7 +17,7 @@
 #include "base/error.h"
 #include "mpi.h"
 
-namespace starling::ip {
+namespace starling::network {
 
 namespace {
 
@@ -33,7 +33,7 @@ Rails::~Rails() {
     if (netlink_ >= 0) close(netlink_);
 }
 
-int Rails::open(const RailChoice& choice) {
+int Rails::open(const InterfaceFilter& choice) {
     choice_ = choice;
     // Subscribed before the first look, so that no change falls between. Without it (a sandbox) rails stay as they are.
     netlink_ = socket(AF_NETLINK, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, NETLINK_ROUTE);
@@ -163,4 +163,4 @@ uint16_t Rails::towards(uint32_t address, uint32_t used) const {
     return best;
 }
 
-}  // namespace starling::ip
+}  // namespace starling::network

@@ -7,9 +7,9 @@
 
 #include "job/interface_filter.h"
 
-namespace starling::ip {
+namespace starling::network {
 
-using job::RailChoice;
+using job::InterfaceFilter;
 
 struct Rail {
     char name[16] = {};
@@ -36,7 +36,7 @@ class Rails {
     ~Rails();
 
     /// Reads the interfaces and subscribes to their changes. MPI_ERR_OTHER with failure_text() if none is usable.
-    int open(const RailChoice& choice);
+    int open(const InterfaceFilter& choice);
     /// Netlink socket: readable when something may have changed.
     int fd() const { return netlink_; }
     /// Takes note of changes; gives whether there were any.
@@ -61,11 +61,11 @@ class Rails {
     bool note_all(const Rail* now, uint16_t count);
     bool note(const Rail& seen);
 
-    RailChoice choice_;
+    InterfaceFilter choice_;
     Rail rails_[kMost];
     uint16_t count_ = 0;
     uint32_t version_ = 0;
     int netlink_ = -1;
 };
 
-}  // namespace starling::ip
+}  // namespace starling::network

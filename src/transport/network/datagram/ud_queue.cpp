@@ -7,7 +7,7 @@
 #include "base/counters.h"
 #include "transport/network/datagram/endpoint_state.h"
 
-namespace starling::ip {
+namespace starling::network {
 
 namespace {
 /// A look at sockets that have nothing costs a call of the system, several times what all else of a poll does. So where ports were the last to
@@ -210,4 +210,4 @@ void Endpoint::ports_brought() {
     if (state_->verbs) state_->verbs->sockets_last = false;
 }
 
-}  // namespace starling::ip
+}  // namespace starling::network

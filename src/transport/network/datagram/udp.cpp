@@ -13,7 +13,7 @@
 #include "base/error.h"
 #include "mpi.h"
 
-namespace starling::ip {
+namespace starling::network {
 
 namespace {
 
@@ -381,7 +381,7 @@ int Udp::receive(Socket& socket) {
     }
     int kept = 0;
     for (int i = 0; i < received; ++i) {
-        Arrival& arrival = arrivals_[kept];
+        ReceivedDatagram& arrival = arrivals_[kept];
         msghdr& message = in_->messages[i].msg_hdr;
         arrival = {static_cast<std::byte*>(in_->parts[i].iov_base), in_->messages[i].msg_len, in_->from[i].sin_addr.s_addr,
                    ntohs(in_->from[i].sin_port), 0};
@@ -403,4 +403,4 @@ int Udp::receive(Socket& socket) {
     return kept;
 }
 
-}  // namespace starling::ip
+}  // namespace starling::network

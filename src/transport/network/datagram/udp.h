@@ -15,7 +15,7 @@
 #include "transport/network/session/carrier.h"
 #include "transport/network/session/path.h"
 
-namespace starling::ip {
+namespace starling::network {
 
 /// Where a datagram goes, and by which interface.
 struct Destination {
@@ -32,7 +32,7 @@ struct Destination {
 };
 
 /// A datagram that came; valid until the next receive().
-struct Arrival {
+struct ReceivedDatagram {
     std::byte* data;  ///< aligned to 64
     uint32_t bytes;
     uint32_t address;       ///< of the sender, network byte order
@@ -97,7 +97,7 @@ class Udp {
     /// Reads what has come on one of the sockets, mostly that which brought something last; at most kReceiveBatch. Gives
     /// how many and writes them to arrivals().
     int receive();
-    Arrival* arrivals() { return arrivals_; }
+    ReceivedDatagram* arrivals() { return arrivals_; }
 
     uint64_t busy_count() const { return busy_; }
     uint64_t truncated_count() const { return truncated_; }
@@ -138,10 +138,10 @@ class Udp {
     int queued_ = 0;
     std::unique_ptr<Outgoing[]> out_;
     std::unique_ptr<Incoming> in_;
-    Arrival arrivals_[kReceiveBatch];
+    ReceivedDatagram arrivals_[kReceiveBatch];
     Refused refused_ = nullptr;
     void* context_ = nullptr;
     uint64_t busy_ = 0, truncated_ = 0;
 };
 
-}  // namespace starling::ip
+}  // namespace starling::network

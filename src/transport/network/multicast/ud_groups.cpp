@@ -5,7 +5,7 @@
 #include "base/counters.h"
 #include "transport/network/multicast/udp_groups.h"
 
-namespace starling::ip {
+namespace starling::network {
 
 // The group's IPv4 address, as a GID.
 void GroupSockets::enter_ports(uint32_t address, Address& by) {
@@ -93,4 +93,4 @@ bool GroupSockets::take_from_port(const std::byte* data, size_t bytes) {
     return true;
 }
 
-}  // namespace starling::ip
+}  // namespace starling::network

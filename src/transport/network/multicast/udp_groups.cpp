@@ -16,7 +16,7 @@
 #include "base/error.h"
 #include "mpi.h"
 
-namespace starling::ip {
+namespace starling::network {
 
 namespace {
 
@@ -63,11 +63,11 @@ struct GroupSockets::Incoming {
     alignas(cmsghdr) std::byte control[kBatch][CMSG_SPACE(sizeof(int))];
 };
 
-GroupMember::GroupMember(GroupSockets& by, const transport::GroupName& name, uint32_t address, GroupSeal& seal,
-                         transport::Audience& audience)
+GroupMember::GroupMember(GroupSockets& by, const transport::GroupName& name, uint32_t address, GroupEncryption& seal,
+                         transport::DatagramHandler& audience)
     : by_(by), name_(name), address_(address), seal_(seal), audience_(audience), tries_(by.tries_) {}
 
-void GroupMember::unheard() {
+void GroupMember::report_unreachable() {
     flush();
     by_.tries_ = ++tries_;
 }
@@ -99,8 +99,8 @@ int GroupSockets::open() {
     if (const int error = GroupRange::parse(config().multicast_range ? config().multicast_range : "239.192.0.0/14", range_))
         return error;
     if (const int error = Cipher::load(cipher_, "STARLING_MULTICAST")) return error;
-    RailChoice choice;
-    if (const int error = RailChoice::parse(config().ip_interfaces, choice)) return error;
+    InterfaceFilter choice;
+    if (const int error = InterfaceFilter::parse(config().ip_interfaces, choice)) return error;
     if (const int error = rails_.open(choice)) return error;
     in_ = std::make_unique<Incoming>();
     run_ = std::make_unique<Run>();
@@ -146,7 +146,7 @@ int GroupSockets::enter(uint16_t rail, uint32_t address) {
     return set(sockets_[rail], IP_ADD_MEMBERSHIP, group) || errno == EADDRINUSE ? 0 : errno;
 }
 
-int GroupSockets::join(const transport::GroupName& name, transport::Audience& audience,
+int GroupSockets::join(const transport::GroupName& name, transport::DatagramHandler& audience,
                        std::unique_ptr<transport::Group>& out) {
     const uint32_t address = range_.address(name.place);
     if (members_.contains(name.key)) return fail(MPI_ERR_INTERN, "a member of the group already");
@@ -168,10 +168,10 @@ int GroupSockets::join(const transport::GroupName& name, transport::Audience& au
     return MPI_SUCCESS;
 }
 
-GroupSeal& GroupSockets::seal_for(const transport::GroupName& name) {
+GroupEncryption& GroupSockets::seal_for(const transport::GroupName& name) {
     if (seals_.size() >= kMostSeals) std::erase_if(seals_, [this](const auto& seal) { return !members_.contains(seal.first); });
-    std::unique_ptr<GroupSeal>& seal = seals_[name.key];
-    if (!seal) seal = std::make_unique<GroupSeal>(*cipher_, name.secret);
+    std::unique_ptr<GroupEncryption>& seal = seals_[name.key];
+    if (!seal) seal = std::make_unique<GroupEncryption>(*cipher_, name.secret);
     return *seal;
 }
 
@@ -337,4 +337,4 @@ bool GroupSockets::poll(uint64_t now) {
     return any;
 }
 
-}  // namespace starling::ip
+}  // namespace starling::network

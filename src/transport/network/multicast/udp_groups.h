@@ -18,7 +18,7 @@
 #include "transport/transport.h"
 #include "transport/verbs/ports.h"
 
-namespace starling::ip {
+namespace starling::network {
 
 /// The addresses that groups are given: part of 239.0.0.0/8.
 struct GroupRange {
@@ -35,13 +35,13 @@ class GroupSockets;
 /// This process's membership in a group.
 class GroupMember final : public transport::Group {
   public:
-    GroupMember(GroupSockets& by, const transport::GroupName& name, uint32_t address, GroupSeal& seal,
-                transport::Audience& audience);
+    GroupMember(GroupSockets& by, const transport::GroupName& name, uint32_t address, GroupEncryption& seal,
+                transport::DatagramHandler& audience);
     ~GroupMember() override;
 
     bool send(const iovec* parts, int count) override;
     void flush() override;
-    void unheard() override;
+    void report_unreachable() override;
 
   private:
     friend class GroupSockets;
@@ -50,8 +50,8 @@ class GroupMember final : public transport::Group {
     GroupSockets& by_;
     const transport::GroupName name_;
     const uint32_t address_;  ///< network byte order
-    GroupSeal& seal_;
-    transport::Audience& audience_;
+    GroupEncryption& seal_;
+    transport::DatagramHandler& audience_;
     uint32_t tries_;  ///< which of the usable rails it sends by
 };
 
@@ -68,7 +68,7 @@ class GroupSockets {
 
     /// Looks for the rails. MPI_ERR_OTHER with failure_text().
     int open();
-    int join(const transport::GroupName& name, transport::Audience& audience, std::unique_ptr<transport::Group>& out);
+    int join(const transport::GroupName& name, transport::DatagramHandler& audience, std::unique_ptr<transport::Group>& out);
     /// Takes what has come. Whether anything did.
     bool poll(uint64_t now);
     /// A datagram that a port has brought; false: it is none of a group of ours.
@@ -118,7 +118,7 @@ class GroupSockets {
     verbs::Membership* port_for(const GroupMember& member) const;
     verbs::Status send_by_port(const GroupMember& member, verbs::Membership& port, const iovec* parts, int count);
     void take(std::byte* data, size_t bytes);
-    GroupSeal& seal_for(const transport::GroupName& name);
+    GroupEncryption& seal_for(const transport::GroupName& name);
 
     const int epoll_;
     const uint32_t bit_;
@@ -128,8 +128,8 @@ class GroupSockets {
     uint32_t interfaces_[Rails::kMost] = {};  ///< that they send by: a rail's place may have become another's
     uint64_t rails_at_ = 0;
     std::unique_ptr<Cipher> cipher_;
-    std::unordered_map<uint64_t, std::unique_ptr<GroupSeal>> seals_;  ///< by key; of groups that were left, too
-    std::unordered_map<uint64_t, GroupMember*> members_;              ///< by key
+    std::unordered_map<uint64_t, std::unique_ptr<GroupEncryption>> seals_;  ///< by key; of groups that were left, too
+    std::unordered_map<uint64_t, GroupMember*> members_;                    ///< by key
     std::unordered_map<uint32_t, Address> addresses_;
     verbs::Ports* const ports_;
     uint32_t ports_seen_ = 0;  ///< their version, as of the last look
@@ -139,4 +139,4 @@ class GroupSockets {
     bool segmentation_ = true;  ///< the kernel cuts runs (UDP_SEGMENT)
 };
 
-}  // namespace starling::ip
+}  // namespace starling::network

@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/state.h"
 
-namespace starling::ip {
+namespace starling::network {
 
 namespace {
 
@@ -50,7 +50,7 @@ verbs::Registrations& RcPort::registrations() {
     return *registrations_;
 }
 
-Loan* RcPort::lend(const void* memory, uint64_t bytes, bool stays, transport::Region& region) {
+Loan* RcPort::register_memory(const void* memory, uint64_t bytes, bool stays, transport::Region& region) {
     auto loan = std::make_unique<Loan>();
     loan->port = this;
     loan->registration = stays ? registrations().hold(memory, bytes) : registrations().use(memory, bytes);
@@ -62,7 +62,7 @@ Loan* RcPort::lend(const void* memory, uint64_t bytes, bool stays, transport::Re
     return loan.release();
 }
 
-void RcPort::take_back(Loan& loan, bool at_once) {
+void RcPort::deregister(Loan& loan, bool at_once) {
     if (loan.port) {
         if (at_once) loan.port->registrations_->spoil(*loan.registration);
         loan.port->registrations_->done(*loan.registration);
@@ -89,4 +89,4 @@ std::byte* RcPort::take_slot() {
     return slot;
 }
 
-}  // namespace starling::ip
+}  // namespace starling::network

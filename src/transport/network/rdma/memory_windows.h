@@ -11,7 +11,7 @@
 #include "transport/verbs/device.h"
 #include "transport/verbs/registrations.h"
 
-namespace starling::ip {
+namespace starling::network {
 
 class RcPort;
 
@@ -40,9 +40,9 @@ class RcPort {
 
     /// Lets peers reach the memory: `stays`: until it is taken back nobody unmaps it; else it is kept for the next time as registrations are.
     /// Null: the device does not take it.
-    Loan* lend(const void* memory, uint64_t bytes, bool stays, transport::Region& region);
+    Loan* register_memory(const void* memory, uint64_t bytes, bool stays, transport::Region& region);
     /// `at_once`: nobody may reach it any more, whatever is under way; else no peer will.
-    static void take_back(Loan& loan, bool at_once);
+    static void deregister(Loan& loan, bool at_once);
     /// What region() has written.
     static uint8_t place_of(const transport::Region& region) { return static_cast<uint8_t>(region.word[1] >> 32); }
     static uint32_t queue_of(const transport::Region& region) { return static_cast<uint32_t>(region.word[1] >> 40); }
@@ -72,4 +72,4 @@ class RcPort {
     std::vector<std::byte*> free_slots_;
 };
 
-}  // namespace starling::ip
+}  // namespace starling::network

@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "mpi.h"
 
-namespace starling::ip {
+namespace starling::network {
 
 namespace {
 
@@ -54,7 +54,7 @@ Rc::~Rc() {
                 while (OutStream* stream = streams->pop_front()) stream->connection = nullptr;
             release(*connection);
         }
-    while (RcArrival* const one = lost_.front()) call_off(*one->told, false);
+    while (RcArrival* const one = lost_.front()) cancel_rdma_target(*one->told, false);
 }
 
 // The high bit, so that a later version of either kind is not taken for the other.
@@ -247,4 +247,4 @@ bool Rc::poll() {
     return true;
 }
 
-}  // namespace starling::ip
+}  // namespace starling::network

@@ -23,7 +23,7 @@
 #include "transport/transport.h"
 #include "transport/verbs/device.h"
 
-namespace starling::ip {
+namespace starling::network {
 
 /// What a packet `open` or `accept` tells; as long as TCP's, with the version at the same place.
 struct RcOffer {
@@ -76,7 +76,7 @@ class RcConnection;
 
 /// Memory that the peer writes once, by one connection.
 struct RcArrival {
-    transport::Arrival* told = nullptr;
+    transport::RdmaTarget* told = nullptr;
     RcConnection* connection = nullptr;  ///< null: it is over, which poll() tells
     Loan* loan = nullptr;
     uint32_t word = 0;
@@ -199,11 +199,11 @@ class Rc final : public Connections {
     /// What the port is told of memory.
     RcPort& memory_of(uint8_t place, verbs::Port& port);
 
-    /// Lends memory to the peer by an open connection (RcPort::lend).
-    static Loan* lend(RcConnection& to, const void* memory, uint64_t bytes, bool stays, transport::Region& region);
+    /// Lends memory to the peer by an open connection (RcPort::register_memory).
+    static Loan* register_memory(RcConnection& to, const void* memory, uint64_t bytes, bool stays, transport::Region& region);
     /// `at_once`: the peer may be reading, and what its device has asked for ours goes on to send on some devices, registered or not: so
     /// the connection is broken, which ends that for certain.
-    void take_back(Loan& loan, bool at_once);
+    void deregister(Loan& loan, bool at_once);
 
     // Memory of the peer, by an open connection that reaches the region; MPI_ERR_OTHER with failure_text(): it can't be begun. The completion
     // comes from poll() or happened(), with MPI_ERR_OTHER if the connection breaks.
@@ -213,11 +213,11 @@ class Rc final : public Connections {
               transport::Completion& done);
     /// What the peer expects: it is told `word`.
     int write_expected(RcConnection& to, const transport::Region& region, const void* from, uint64_t bytes, uint32_t word,
-                       transport::Told told, transport::Completion& done);
-    /// Path::expect, on an open connection; Transport::call_off.
-    static bool expect(RcConnection& from, void* memory, uint64_t bytes, uint32_t word, transport::Arrival& arrival,
-                       transport::Region& region);
-    void call_off(transport::Arrival& arrival, bool at_once);
+                       transport::WriteNotice told, transport::Completion& done);
+    /// Path::post_rdma_target, on an open connection; Transport::cancel_rdma_target.
+    static bool post_rdma_target(RcConnection& from, void* memory, uint64_t bytes, uint32_t word,
+                                 transport::RdmaTarget& arrival, transport::Region& region);
+    void cancel_rdma_target(transport::RdmaTarget& arrival, bool at_once);
     /// Not atomic with what processors do, on most devices.
     int update(RcConnection& of, const transport::Region& region, uint64_t offset, transport::Update how, uint64_t operand,
                uint64_t compare, uint64_t* before, transport::Completion& done);
@@ -226,8 +226,8 @@ class Rc final : public Connections {
     /// Takes what lies in rings: cheap.
     bool poll_rings();
     uint32_t rings() const { return rings_; }
-    /// transport::Path::foresee: it has a ring before its traffic has earned one, and before those that a plan does not name, or has less for.
-    void foresee(RcConnection& connection, uint32_t messages);
+    /// transport::Path::set_expected_traffic: it has a ring before its traffic has earned one, and before those that a plan does not name, or has less for.
+    void set_expected_traffic(RcConnection& connection, uint32_t messages);
     /// Whether poll() has something to do.
     bool due() const { return !to_pump_.empty() || !forgotten_.empty() || ended_ || !lost_.empty() || !old_rings_.empty(); }
 
@@ -319,4 +319,4 @@ class Rc final : public Connections {
     uint32_t packed_bytes_ = 0;
 };
 
-}  // namespace starling::ip
+}  // namespace starling::network

@@ -6,7 +6,7 @@
 #include "transport/network/rdma/rc_connection.h"
 #include "transport/network/wire/datagram.h"
 
-namespace starling::ip {
+namespace starling::network {
 
 namespace {
 constexpr uint64_t kPumpBytes = 1u << 20;  ///< in one go, then others have their turn
@@ -158,7 +158,7 @@ bool Rc::take_piece(RcConnection& connection, const std::byte* data, uint32_t by
     if (bytes < sizeof head) return false;
     std::memcpy(&head, data, sizeof head);
     if (head.frame.bytes != bytes - sizeof head) return false;
-    const Piece piece{head.serial, head.generation, head.offset, head.frame.bytes};
+    const StreamFragment piece{head.serial, head.generation, head.offset, head.frame.bytes};
     if (std::byte* const into = upcalls_.target(connection, piece, 0, piece.bytes))
         std::memcpy(into, data + sizeof head, piece.bytes);
     else
@@ -261,7 +261,7 @@ void Rc::remove_stream(OutStream& stream, bool) {
 }
 
 void Rc::strand(RcConnection& connection) {
-    ip::strand(connection.working_, connection.waiting_, connection.state_ != Connection::State::open, upcalls_);
+    network::strand(connection.working_, connection.waiting_, connection.state_ != Connection::State::open, upcalls_);
 }
 
-}  // namespace starling::ip
+}  // namespace starling::network

@@ -7,7 +7,7 @@
 #include "mpi.h"
 #include "transport/network/rdma/rc_connection.h"
 
-namespace starling::ip {
+namespace starling::network {
 
 namespace {
 constexpr uint64_t kPart = 4u << 20;   ///< of one operation; frames of the same queue go between two parts
@@ -20,16 +20,16 @@ RcPort& Rc::memory_of(uint8_t place, verbs::Port& port) {
     return *ports_.emplace_back(std::make_unique<RcPort>(place, port));
 }
 
-Loan* Rc::lend(RcConnection& to, const void* memory, uint64_t bytes, bool stays, transport::Region& region) {
-    Loan* const loan = to.memory().lend(memory, bytes, stays, region);
+Loan* Rc::register_memory(RcConnection& to, const void* memory, uint64_t bytes, bool stays, transport::Region& region) {
+    Loan* const loan = to.memory().register_memory(memory, bytes, stays, region);
     if (loan) loan->to = to.user;
     return loan;
 }
 
-void Rc::take_back(Loan& loan, bool at_once) {
+void Rc::deregister(Loan& loan, bool at_once) {
     const void* const to = loan.to;
     const RcPort* const port = loan.port;
-    RcPort::take_back(loan, at_once);
+    RcPort::deregister(loan, at_once);
     if (!at_once || !port) return;
     const auto reads = [&](const auto& one) { return one->user == to && one->port_ == port && one->queue_; };
     const auto found = std::find_if(connections_.begin(), connections_.end(), reads);
@@ -125,11 +125,11 @@ int Rc::write(RcConnection& to, const transport::Region& region, uint64_t offset
 }
 
 int Rc::write_expected(RcConnection& to, const transport::Region& region, const void* from, uint64_t bytes, uint32_t word,
-                       transport::Told told, transport::Completion& done) {
+                       transport::WriteNotice told, transport::Completion& done) {
     RcOperation* const one = begin(to, RcOperation::Kind::write, region, 0, bytes, done);
     if (one) {
         one->tells = true;
-        one->owes_frame = told == transport::Told::behind;
+        one->owes_frame = told == transport::WriteNotice::separate_send;
         one->word = word;
     }
     return set_out(one, const_cast<void*>(from));
@@ -256,4 +256,4 @@ bool Rc::tell_ended() {
     return any;
 }
 
-}  // namespace starling::ip
+}  // namespace starling::network

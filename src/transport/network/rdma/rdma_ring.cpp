@@ -15,7 +15,7 @@
 #include "base/live.h"
 #include "transport/network/rdma/rc_connection.h"
 
-namespace starling::ip {
+namespace starling::network {
 
 std::unique_ptr<RcRing> RcRing::make(RcPort& port) {
     void* const pages = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -223,7 +223,7 @@ void Rc::earn_ring(RcConnection& connection) {
     for (auto& one : connections_) one->short_frames_ /= 2;
 }
 
-void Rc::foresee(RcConnection& connection, uint32_t messages) {
+void Rc::set_expected_traffic(RcConnection& connection, uint32_t messages) {
     connection.foreseen_ = messages;
     seek_ring(connection);
 }
@@ -248,4 +248,4 @@ void Rc::pass_on_place() {
     if (most) seek_ring(*most);
 }
 
-}  // namespace starling::ip
+}  // namespace starling::network

@@ -18,7 +18,7 @@
 #include "transport/network/rdma/memory_windows.h"
 #include "transport/verbs/device.h"
 
-namespace starling::ip {
+namespace starling::network {
 
 /// What the owner of a ring tells of it.
 struct RcRingOffer {
@@ -84,4 +84,4 @@ class RcRing {
     uint32_t written_ = kCounterStart, credited_ = kCounterStart;
 };
 
-}  // namespace starling::ip
+}  // namespace starling::network

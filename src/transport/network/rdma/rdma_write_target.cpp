@@ -4,12 +4,12 @@
 
 #include "transport/network/rdma/rc_connection.h"
 
-namespace starling::ip {
+namespace starling::network {
 
-bool Rc::expect(RcConnection& from, void* memory, uint64_t bytes, uint32_t word, transport::Arrival& arrival,
-                transport::Region& region) {
+bool Rc::post_rdma_target(RcConnection& from, void* memory, uint64_t bytes, uint32_t word, transport::RdmaTarget& arrival,
+                          transport::Region& region) {
     auto one = std::make_unique<RcArrival>();
-    one->loan = from.memory().lend(memory, bytes, false, region);
+    one->loan = from.memory().register_memory(memory, bytes, false, region);
     if (!one->loan) return false;
     RcPort::bind(region, from.queue_->address().queue);
     one->told = &arrival;
@@ -20,11 +20,11 @@ bool Rc::expect(RcConnection& from, void* memory, uint64_t bytes, uint32_t word,
     return true;
 }
 
-void Rc::call_off(transport::Arrival& arrival, bool at_once) {
+void Rc::cancel_rdma_target(transport::RdmaTarget& arrival, bool at_once) {
     auto* const one = static_cast<RcArrival*>(arrival.place);
     if (!one) return;
     RcConnection* const connection = one->connection;
-    RcPort::take_back(*one->loan, at_once);
+    RcPort::deregister(*one->loan, at_once);
     one->hook.unlink();
     arrival.place = nullptr;
     delete one;
@@ -36,8 +36,8 @@ bool Rc::on_word(RcConnection& connection, uint32_t word) {
     RcArrival* one = connection.expected_.front();
     while (one && one->word != word) one = connection.expected_.next(one);
     if (!one) return false;
-    transport::Arrival& arrival = *one->told;
-    call_off(arrival, false);
+    transport::RdmaTarget& arrival = *one->told;
+    cancel_rdma_target(arrival, false);
     arrival.then(arrival, true);
     return true;
 }
@@ -54,11 +54,11 @@ void Rc::lose_arrivals(RcConnection& connection) {
 bool Rc::tell_lost() {
     bool any = false;
     for (; RcArrival* const one = lost_.front(); any = true) {
-        transport::Arrival& arrival = *one->told;
-        call_off(arrival, false);
+        transport::RdmaTarget& arrival = *one->told;
+        cancel_rdma_target(arrival, false);
         arrival.then(arrival, false);
     }
     return any;
 }
 
-}  // namespace starling::ip
+}  // namespace starling::network

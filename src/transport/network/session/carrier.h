@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-namespace starling::ip {
+namespace starling::network {
 
 /// How an attempt to send ended.
 enum class Sent : uint8_t {
@@ -41,4 +41,4 @@ class Carrier {
     virtual uint32_t frame_limit() const = 0;
 };
 
-}  // namespace starling::ip
+}  // namespace starling::network

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-namespace starling::ip {
+namespace starling::network {
 
 void strand(StreamList& working, StreamList& waiting, bool lost, const ConnectionUpcalls& upcalls) {
     std::vector<OutStream*> streams;
@@ -20,4 +20,4 @@ void strand(StreamList& working, StreamList& waiting, bool lost, const Connectio
         if (stream->has_work()) upcalls.stranded(*stream);
 }
 
-}  // namespace starling::ip
+}  // namespace starling::network

@@ -17,12 +17,12 @@
 #include "transport/packet.h"
 #include "transport/stream.h"
 
-namespace starling::ip {
+namespace starling::network {
 
 using transport::kReliablePath;
 using transport::OutStream;
 using transport::PathId;
-using transport::Piece;
+using transport::StreamFragment;
 using transport::StreamRange;
 
 using StreamList = List<OutStream, &OutStream::hook>;
@@ -91,10 +91,10 @@ struct ConnectionUpcalls {
 
     /// Where bytes [done, done + bytes) of this piece go: memory for all of them, or nullptr to get them by unpack(). Asked
     /// before each read, so a receive that has completed meanwhile says nullptr and ignores unpack().
-    std::byte* (*target)(Connection&, const Piece& piece, uint64_t done, uint64_t bytes) = nullptr;
-    void (*unpack)(Connection&, const Piece& piece, uint64_t done, const std::byte* data, uint64_t bytes) = nullptr;
+    std::byte* (*target)(Connection&, const StreamFragment& piece, uint64_t done, uint64_t bytes) = nullptr;
+    void (*unpack)(Connection&, const StreamFragment& piece, uint64_t done, const std::byte* data, uint64_t bytes) = nullptr;
     /// All bytes of the piece are where they belong. It may be one that has come before: count with Coverage.
-    void (*piece)(Connection&, const Piece& piece) = nullptr;
+    void (*piece)(Connection&, const StreamFragment& piece) = nullptr;
     /// What was sent seems not to arrive: have the session ask the peer for a sign of life another way (Session::ask).
     void (*ask)(Connection&) = nullptr;
     /// It stalls, or loses much: its streams are being stranded, and it takes neither frames nor streams until trusted().
@@ -145,4 +145,4 @@ class Connections {
     virtual StreamTotals pieces_sent() const = 0;
 };
 
-}  // namespace starling::ip
+}  // namespace starling::network

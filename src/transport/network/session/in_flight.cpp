@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace starling::ip {
+namespace starling::network {
 
 void Flight::resize(uint32_t capacity) {
     auto records = std::make_unique<Flown[]>(capacity);
@@ -35,4 +35,4 @@ void Flight::clear() {
     records_.reset();
 }
 
-}  // namespace starling::ip
+}  // namespace starling::network

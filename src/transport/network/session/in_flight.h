@@ -6,7 +6,7 @@
 
 #include "base/counter_start.h"
 
-namespace starling::ip {
+namespace starling::network {
 
 /// A datagram, or a stretch of the stream given to a carrier, that is under way.
 struct Flown {
@@ -55,4 +55,4 @@ class Flight {
     uint32_t first_, next_;  ///< numbers; they wrap, and 0 names none
 };
 
-}  // namespace starling::ip
+}  // namespace starling::network

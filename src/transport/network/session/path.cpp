@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace starling::ip {
+namespace starling::network {
 
 void RoundTrip::sample(uint64_t ns) {
     latest_ = std::max<uint64_t>(ns, 1);
@@ -60,4 +60,4 @@ uint32_t next_smaller_datagram(uint32_t bytes) {
     return kLeastDatagram;
 }
 
-}  // namespace starling::ip
+}  // namespace starling::network

@@ -6,7 +6,7 @@
 
 #include "transport/network/wire/datagram.h"
 
-namespace starling::ip {
+namespace starling::network {
 
 /// Protocol times, ns. Made for one building: nothing here waits for as long as the internet needs.
 inline constexpr uint64_t kMicrosecond = 1000, kMillisecond = 1'000'000, kSecond = 1'000'000'000;
@@ -123,4 +123,4 @@ inline constexpr uint32_t kLeastDatagram = 576 - 28;
 /// Longer ones are not sent even where the link would take them: it buys little and receivers hold buffers.
 inline constexpr uint32_t kMostDatagram = 9000 - 28;
 
-}  // namespace starling::ip
+}  // namespace starling::network

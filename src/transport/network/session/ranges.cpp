@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace starling::ip {
+namespace starling::network {
 
 size_t RangeSet::reaching(uint64_t offset) const {
     const auto found = std::lower_bound(ranges_.begin(), ranges_.end(), offset,
@@ -63,4 +63,4 @@ Range RangeSet::first_gap(Range range) const {
     return range.start < range.end ? range : Range{range.end, range.end};
 }
 
-}  // namespace starling::ip
+}  // namespace starling::network

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace starling::ip {
+namespace starling::network {
 
 struct Range {
     uint64_t start, end;
@@ -38,4 +38,4 @@ class RangeSet {
     std::vector<Range> ranges_;
 };
 
-}  // namespace starling::ip
+}  // namespace starling::network

@@ -7,10 +7,10 @@
 #include "transport/network/session/send_buffer.h"
 #include "transport/network/session/session.h"
 
-namespace starling::ip {
+namespace starling::network {
 
-struct Reassembly::Early {
-    Early* next;
+struct Reassembly::OutOfOrderBytes {
+    OutOfOrderBytes* next;
     uint64_t offset;
     uint32_t count;
     uint32_t reserved;
@@ -55,9 +55,9 @@ Reassembly::Result Reassembly::accept(uint64_t offset, const std::byte* bytes, u
 
 Reassembly::Result Reassembly::drain(PacketSink& sink) {
     while (early_ && early_->offset <= expected_) {
-        Early* const first = early_;
+        OutOfOrderBytes* const first = early_;
         early_ = first->next;
-        early_bytes_ -= first->count + static_cast<uint32_t>(sizeof(Early));
+        early_bytes_ -= first->count + static_cast<uint32_t>(sizeof(OutOfOrderBytes));
         Result result = Result::in_order;
         try {
             if (first->end() > expected_) {
@@ -71,7 +71,7 @@ Reassembly::Result Reassembly::drain(PacketSink& sink) {
             }
             first->next = early_;
             early_ = first;
-            early_bytes_ += first->count + static_cast<uint32_t>(sizeof(Early));
+            early_bytes_ += first->count + static_cast<uint32_t>(sizeof(OutOfOrderBytes));
             throw;
         }
         ::operator delete(first);
@@ -95,7 +95,7 @@ Reassembly::Result Reassembly::consume(const std::byte* bytes, uint32_t count, P
         if (!deliver_partial(sink)) return Result::stopped;
         whole.done();
     }
-    return take_packets(bytes, count, sink);
+    return register_handler(bytes, count, sink);
 }
 
 bool Reassembly::deliver_partial(PacketSink& sink) {
@@ -127,7 +127,7 @@ uint32_t Reassembly::complete_partial(const std::byte* bytes, uint32_t count) {
     return taken;
 }
 
-Reassembly::Result Reassembly::take_packets(const std::byte* bytes, uint32_t count, PacketSink& sink) {
+Reassembly::Result Reassembly::register_handler(const std::byte* bytes, uint32_t count, PacketSink& sink) {
     while (count >= kHeader) {
         const packet::Header& header = header_at(bytes);
         if (header.bytes > kMaxPayload) return Result::broken;
@@ -155,7 +155,7 @@ Reassembly::Result Reassembly::take_packets(const std::byte* bytes, uint32_t cou
 // crumbs takes no more memory than another.
 Reassembly::Result Reassembly::keep(uint64_t offset, const std::byte* bytes, uint32_t count) {
     Result result = Result::duplicate;
-    Early** link = &early_;
+    OutOfOrderBytes** link = &early_;
     while (count > 0) {
         while (*link && (*link)->end() <= offset) link = &(*link)->next;
         if (*link && (*link)->offset <= offset) {
@@ -167,9 +167,9 @@ Reassembly::Result Reassembly::keep(uint64_t offset, const std::byte* bytes, uin
         }
         uint32_t n = count;
         if (*link) n = static_cast<uint32_t>(std::min<uint64_t>(n, (*link)->offset - offset));
-        const uint32_t cost = n + static_cast<uint32_t>(sizeof(Early));
+        const uint32_t cost = n + static_cast<uint32_t>(sizeof(OutOfOrderBytes));
         if (early_bytes_ + cost > 2 * window_) return Result::beyond;
-        auto* const piece = static_cast<Early*>(::operator new(sizeof(Early) + n));
+        auto* const piece = static_cast<OutOfOrderBytes*>(::operator new(sizeof(OutOfOrderBytes) + n));
         *piece = {*link, offset, n, 0};
         std::memcpy(piece->data(), bytes, n);
         *link = piece;
@@ -183,7 +183,7 @@ int Reassembly::ranges(AckRange* out, int most, bool& more) const {
     int count = 0;
     more = false;
     uint64_t end = 0;
-    for (const Early* piece = early_; piece; piece = piece->next) {
+    for (const OutOfOrderBytes* piece = early_; piece; piece = piece->next) {
         // Next in turn: counted by the cumulative acknowledgement in a moment.
         if (piece->offset <= expected_) continue;
         if (count > 0 && piece->offset == end) {
@@ -201,7 +201,7 @@ int Reassembly::ranges(AckRange* out, int most, bool& more) const {
 }
 
 void Reassembly::clear() {
-    while (Early* piece = early_) {
+    while (OutOfOrderBytes* piece = early_) {
         early_ = piece->next;
         ::operator delete(piece);
     }
@@ -211,4 +211,4 @@ void Reassembly::clear() {
     expected_ = 0;
 }
 
-}  // namespace starling::ip
+}  // namespace starling::network

@@ -8,7 +8,7 @@
 #include "transport/network/wire/datagram.h"
 #include "transport/packet.h"
 
-namespace starling::ip {
+namespace starling::network {
 
 /// Who gets the packets; may do anything but destroy the Reassembly. Returns whether more are wanted: false after
 /// it has cleared it. A packet that it ends with an exception, for want of memory, has not been delivered.
@@ -51,7 +51,7 @@ class Reassembly {
     void clear();
 
   private:
-    struct Early;
+    struct OutOfOrderBytes;
     struct Undo;
     Result consume(const std::byte* bytes, uint32_t count, PacketSink& sink);
     Result drain(PacketSink& sink);
@@ -59,11 +59,11 @@ class Reassembly {
     uint32_t complete_partial(const std::byte* bytes, uint32_t count);
     bool deliver_partial(PacketSink& sink);
     Result keep(uint64_t offset, const std::byte* bytes, uint32_t count);
-    Result take_packets(const std::byte* bytes, uint32_t count, PacketSink& sink);
+    Result register_handler(const std::byte* bytes, uint32_t count, PacketSink& sink);
 
     const uint32_t window_;
     uint64_t expected_ = 0;
-    Early* early_ = nullptr;  ///< by offset, without overlap
+    OutOfOrderBytes* early_ = nullptr;  ///< by offset, without overlap
     uint32_t early_bytes_ = 0;
 
     /// The beginning of a packet: a header at least in part, then payload.
@@ -72,4 +72,4 @@ class Reassembly {
     uint32_t partial_need_ = 0;  ///< bytes of the whole packet; of the header while that is not complete
 };
 
-}  // namespace starling::ip
+}  // namespace starling::network

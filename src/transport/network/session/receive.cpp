@@ -4,7 +4,7 @@
 
 #include "transport/network/session/session.h"
 
-namespace starling::ip {
+namespace starling::network {
 
 namespace {
 
@@ -320,4 +320,4 @@ void Session::note_loss_of_size(Path& path, uint32_t length) {
     path.window.set_datagram(path.datagram);
 }
 
-}  // namespace starling::ip
+}  // namespace starling::network

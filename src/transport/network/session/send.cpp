@@ -5,7 +5,7 @@
 
 #include "transport/network/session/session.h"
 
-namespace starling::ip {
+namespace starling::network {
 
 namespace {
 constexpr uint64_t kBesideMost = 1280;            ///< bytes that may go as a datagram while there is a connection,
@@ -337,4 +337,4 @@ void Session::refused(uint32_t number, Sent why, uint64_t now) {
     flight_.trim();
 }
 
-}  // namespace starling::ip
+}  // namespace starling::network

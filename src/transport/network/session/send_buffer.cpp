@@ -4,7 +4,7 @@
 #include <cstring>
 #include <new>
 
-namespace starling::ip {
+namespace starling::network {
 
 SlabPool::~SlabPool() {
     for (Slab*& list : free_)
@@ -126,4 +126,4 @@ void SendBuffer::clear(uint64_t offset) {
     begin_ = end_ = offset;
 }
 
-}  // namespace starling::ip
+}  // namespace starling::network

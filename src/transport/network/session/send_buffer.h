@@ -11,7 +11,7 @@
 #include "transport/network/session/ranges.h"
 #include "transport/packet.h"
 
-namespace starling::ip {
+namespace starling::network {
 
 /// A piece of memory for packets. `start` is the stream offset of its first byte.
 struct Slab {
@@ -85,4 +85,4 @@ class SendBuffer {
     uint64_t begin_ = 0, end_ = 0;
 };
 
-}  // namespace starling::ip
+}  // namespace starling::network

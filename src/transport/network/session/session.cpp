@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace starling::ip {
+namespace starling::network {
 
 namespace {
 /// What a peer takes that has not said how much; also the least that STARLING_IP_WINDOW may be.
@@ -10,7 +10,7 @@ constexpr uint64_t kFirstLimit = 128 * 1024;
 constexpr uint64_t kNow = 1;  ///< a time that is past
 }  // namespace
 
-Session::Session(Outside& outside, Name its_name, uint64_t key, void* its_user)
+Session::Session(SessionEnvironment& outside, Name its_name, uint64_t key, void* its_user)
     : peer(its_name),
       user(its_user),
       outside_(outside),
@@ -138,7 +138,7 @@ uint64_t Session::stalled_since() const {
     return std::max(waiting_since_, heard_at_);
 }
 
-void Session::vouch(uint64_t now, bool looks) {
+void Session::confirm_alive(uint64_t now, bool looks) {
     vouched_at_ = now;
     if (!looks || !waiting()) return;
     looked_at_ = now;
@@ -213,4 +213,4 @@ void Session::fail(Failure why) {
     outside_.unreachable(*this);
 }
 
-}  // namespace starling::ip
+}  // namespace starling::network

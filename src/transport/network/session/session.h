@@ -20,7 +20,7 @@
 #include "transport/network/wire/datagram.h"
 #include "transport/packet.h"
 
-namespace starling::ip {
+namespace starling::network {
 
 /// The longest payload of one packet, whatever carries it.
 inline constexpr uint32_t kMaxPayload = 64 * 1024;
@@ -54,7 +54,7 @@ struct SessionCounters {
 };
 
 /// What all sessions of a process share, and what they need from outside.
-class Outside {
+class SessionEnvironment {
   public:
     /// Sends a datagram, or keeps it until flush(). The first part is valid during the call, the others until flush().
     /// One that was not taken is told by Session::refused(number, …), from here or from flush().
@@ -75,13 +75,13 @@ class Outside {
     SessionCounters counters;
 
   protected:
-    ~Outside() = default;
+    ~SessionEnvironment() = default;
 };
 
 /// Not thread-safe. `now` never runs backwards.
 class Session : private PacketSink {
   public:
-    Session(Outside& outside, Name peer, uint64_t key, void* user);
+    Session(SessionEnvironment& outside, Name peer, uint64_t key, void* user);
     ~Session() = default;
 
     const Name peer;
@@ -160,7 +160,7 @@ class Session : private PacketSink {
     /// Whether room was made since reserve() last said no; forgets it.
     bool take_room_made();
     uint64_t stalled_since() const;
-    void vouch(uint64_t now, bool looks);
+    void confirm_alive(uint64_t now, bool looks);
     /// This process did not look at its sockets for so long, ns: that time does not count as the peer's silence.
     void forgive(uint64_t away, uint64_t now);
     uint64_t round_trip() const;
@@ -176,7 +176,7 @@ class Session : private PacketSink {
     /// The peer was told that it may hold back acknowledgements for longer than kAckDelay.
     bool allows_hold() const { return hold_ > 0; }
     /// Asks for those.
-    void hasten(uint64_t now);
+    void request_acks(uint64_t now);
     /// For tests: bytes under way on all paths.
     uint64_t in_flight() const;
 
@@ -255,7 +255,7 @@ class Session : private PacketSink {
     uint64_t silent_since() const;
     bool is_given_up(uint64_t now);
 
-    Outside& outside_;
+    SessionEnvironment& outside_;
     uint64_t key_;
 
     // Our stream.
@@ -312,4 +312,4 @@ class Session : private PacketSink {
     Path paths_[kMaxAddresses];
 };
 
-}  // namespace starling::ip
+}  // namespace starling::network

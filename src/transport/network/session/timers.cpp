@@ -3,7 +3,7 @@
 
 #include "transport/network/session/session.h"
 
-namespace starling::ip {
+namespace starling::network {
 
 namespace {
 // The timer runs out early and often while a peer computes. What it concludes from that takes time, not a number of timeouts.
@@ -157,7 +157,7 @@ void Session::question_carriers(uint64_t now) {
     }
 }
 
-void Session::hasten(uint64_t now) {
+void Session::request_acks(uint64_t now) {
     if (idle()) return;
     if (carried_ > 0 && by_devices_alone())
         on_carriers_late(now);
@@ -191,4 +191,4 @@ void Session::probe_suspended(uint64_t now) {
     }
 }
 
-}  // namespace starling::ip
+}  // namespace starling::network

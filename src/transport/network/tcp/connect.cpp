@@ -19,7 +19,7 @@
 #include "transport/network/tcp/engine.h"
 #include "transport/network/tcp/socket.h"
 
-namespace starling::ip {
+namespace starling::network {
 
 namespace {
 
@@ -443,4 +443,4 @@ bool TcpEngine::take_addresses(Connection& connection, const std::byte* contents
     return true;
 }
 
-}  // namespace starling::ip
+}  // namespace starling::network

@@ -10,7 +10,7 @@
 #include "transport/network/tcp/engine.h"
 #include "transport/network/tcp/socket.h"
 
-namespace starling::ip {
+namespace starling::network {
 
 namespace {
 
@@ -32,13 +32,13 @@ class SocketSink final : public FrameSink {
         ++engine_.counters.frames_received;
         return engine_.upcalls.frame(*socket_.connection, contents, bytes) && alive();
     }
-    std::byte* target(const Piece& piece, uint64_t done, uint64_t bytes) override {
+    std::byte* target(const StreamFragment& piece, uint64_t done, uint64_t bytes) override {
         return engine_.upcalls.target(*socket_.connection, piece, done, bytes);
     }
-    void unpack(const Piece& piece, uint64_t done, const std::byte* data, uint64_t bytes) override {
+    void unpack(const StreamFragment& piece, uint64_t done, const std::byte* data, uint64_t bytes) override {
         engine_.upcalls.unpack(*socket_.connection, piece, done, data, bytes);
     }
-    bool piece(const Piece& piece) override {
+    bool piece(const StreamFragment& piece) override {
         ++engine_.counters.pieces_received;
         engine_.counters.piece_bytes_received += piece.bytes;
         engine_.upcalls.piece(*socket_.connection, piece);
@@ -320,7 +320,7 @@ void TcpEngine::remove_stream(OutStream& stream, bool confirmed) {
 
 void TcpEngine::strand(Connection& connection) {
     ConnectionParts& of = parts(connection);
-    ip::strand(of.working, of.waiting, connection.state_ != Connection::State::open, upcalls);
+    network::strand(of.working, of.waiting, connection.state_ != Connection::State::open, upcalls);
 }
 
 void TcpEngine::finish(Connection& connection) {
@@ -343,4 +343,4 @@ void TcpEngine::try_shutdown(Connection& connection) {
     }
 }
 
-}  // namespace starling::ip
+}  // namespace starling::network

@@ -5,7 +5,7 @@
 
 #include "transport/network/tcp/engine.h"
 
-namespace starling::ip {
+namespace starling::network {
 
 namespace {
 
@@ -60,4 +60,4 @@ bool TcpEngine::write_sealed(TcpSocket& socket, const iovec* list, int count, si
     }
 }
 
-}  // namespace starling::ip
+}  // namespace starling::network

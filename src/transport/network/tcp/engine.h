@@ -14,7 +14,7 @@
 #include "transport/network/tcp/socket.h"
 #include "transport/network/tcp/tcp.h"
 
-namespace starling::ip {
+namespace starling::network {
 
 /// What a socket has besides whose connection is sealed.
 struct SocketSeal {
@@ -208,4 +208,4 @@ struct TcpEngine {
     void try_shutdown(Connection& connection);
 };
 
-}  // namespace starling::ip
+}  // namespace starling::network

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-namespace starling::ip {
+namespace starling::network {
 
 namespace {
 
@@ -222,4 +222,4 @@ void FrameWriter::wrote(size_t bytes) {
     piece_done_ += bytes;
 }
 
-}  // namespace starling::ip
+}  // namespace starling::network

@@ -15,7 +15,7 @@
 
 #include "transport/network/tcp/tcp.h"
 
-namespace starling::ip {
+namespace starling::network {
 
 static_assert(std::endian::native == std::endian::little, "frames are written as they lie in memory");
 
@@ -53,9 +53,9 @@ class FrameSink {
     virtual ~FrameSink() = default;
     virtual bool frame(FrameKind kind, const std::byte* contents, size_t bytes) = 0;
     /// As TcpUpcalls::target, unpack and piece.
-    virtual std::byte* target(const Piece& piece, uint64_t done, uint64_t bytes) = 0;
-    virtual void unpack(const Piece& piece, uint64_t done, const std::byte* data, uint64_t bytes) = 0;
-    virtual bool piece(const Piece& piece) = 0;
+    virtual std::byte* target(const StreamFragment& piece, uint64_t done, uint64_t bytes) = 0;
+    virtual void unpack(const StreamFragment& piece, uint64_t done, const std::byte* data, uint64_t bytes) = 0;
+    virtual bool piece(const StreamFragment& piece) = 0;
 };
 
 /// The receiving end of a socket. What a socket has of its own between reads is only the beginning of a frame.
@@ -80,7 +80,7 @@ class FrameReader {
     bool take_piece(FrameSink& sink, const std::byte*& data, size_t& bytes);
     void keep(const std::byte* data, size_t bytes, size_t whole);
 
-    Piece piece_;                          ///< the one that is coming, if done_ < bytes
+    StreamFragment piece_;                 ///< the one that is coming, if done_ < bytes
     uint64_t done_ = 0;                    ///< of it
     uint32_t padding_ = 0;                 ///< still to come behind it
     uint32_t kept_bytes_ = 0, whole_ = 0;  ///< of a frame's beginning; whole_ 0: not known yet
@@ -125,4 +125,4 @@ class FrameWriter {
     size_t tail_at_ = 0;
 };
 
-}  // namespace starling::ip
+}  // namespace starling::network

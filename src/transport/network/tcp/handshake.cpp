@@ -6,7 +6,7 @@
 #include "base/random.h"
 #include "base/state.h"
 
-namespace starling::ip {
+namespace starling::network {
 
 GreetingSalt draw_greeting_salt() {
     GreetingSalt salt;
@@ -54,4 +54,4 @@ const char* refusal(const Welcome& welcome, uint64_t own_key, uint16_t version) 
     return welcome.key == own_key ? nullptr : "another process answered";
 }
 
-}  // namespace starling::ip
+}  // namespace starling::network

@@ -13,7 +13,7 @@
 #include "transport/network/crypto/cipher.h"
 #include "transport/network/tcp/tcp.h"
 
-namespace starling::ip {
+namespace starling::network {
 
 inline constexpr uint16_t kTcpVersion = 1, kSealedTcpVersion = 2;
 
@@ -80,4 +80,4 @@ Greeting judge(const Hello& hello, const ProcessId& self, uint64_t key, uint16_t
 /// nullptr if `welcome` lets the caller in, else why not (a sentence's end, in a static buffer where the version is told).
 const char* refusal(const Welcome& welcome, uint64_t own_key, uint16_t version = kTcpVersion);
 
-}  // namespace starling::ip
+}  // namespace starling::network

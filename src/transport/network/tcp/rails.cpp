@@ -1,6 +1,6 @@
 #include "transport/network/tcp/rails.h"
 
-namespace starling::ip {
+namespace starling::network {
 
 std::vector<RailPair> pair_rails(std::span<const TcpRail> rails, std::span<const uint32_t> remotes, bool& routed) {
     std::vector<RailPair> pairs;
@@ -23,4 +23,4 @@ std::vector<RailPair> pair_rails(std::span<const TcpRail> rails, std::span<const
     return pairs;
 }
 
-}  // namespace starling::ip
+}  // namespace starling::network

@@ -7,7 +7,7 @@
 
 #include "transport/network/tcp/tcp.h"
 
-namespace starling::ip {
+namespace starling::network {
 
 /// A way for one socket. `local` 0: whatever the kernel's routes say.
 struct RailPair {
@@ -20,4 +20,4 @@ struct RailPair {
 /// are given as they are: one of them is enough, since all may lead over the same interface.
 std::vector<RailPair> pair_rails(std::span<const TcpRail> rails, std::span<const uint32_t> remotes, bool& routed);
 
-}  // namespace starling::ip
+}  // namespace starling::network

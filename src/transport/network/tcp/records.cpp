@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-namespace starling::ip {
+namespace starling::network {
 
 namespace {
 
@@ -66,4 +66,4 @@ RecordOpener::Result RecordOpener::next(Bytes& text) {
     return Result::text;
 }
 
-}  // namespace starling::ip
+}  // namespace starling::network

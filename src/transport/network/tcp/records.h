@@ -16,7 +16,7 @@
 
 #include "transport/network/crypto/cipher.h"
 
-namespace starling::ip {
+namespace starling::network {
 
 /// Bytes of the longest text: that much the other side must have before it can open any of it.
 inline constexpr uint32_t kRecordText = 16 * 1024;
@@ -69,4 +69,4 @@ class RecordOpener {
     bool garbage_ = false;
 };
 
-}  // namespace starling::ip
+}  // namespace starling::network

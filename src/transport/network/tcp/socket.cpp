@@ -11,7 +11,7 @@
 
 #include "base/state.h"
 
-namespace starling::ip {
+namespace starling::network {
 
 namespace {
 
@@ -117,4 +117,4 @@ const char* print_address(uint32_t address, uint16_t port) {
     return text;
 }
 
-}  // namespace starling::ip
+}  // namespace starling::network

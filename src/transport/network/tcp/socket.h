@@ -5,7 +5,7 @@
 
 #include "transport/network/tcp/tcp.h"
 
-namespace starling::ip {
+namespace starling::network {
 
 /// A non-blocking listener on an address of this host (network byte order; 0: on all) and a port (host byte order), which is the kernel's choice
 /// where it is 0. The descriptor, or -1 with errno.
@@ -39,4 +39,4 @@ Health examine(int fd, uint64_t silence_limit_ns);
 /// "10.1.0.2 port 4711", in a static buffer.
 const char* print_address(uint32_t address, uint16_t port);
 
-}  // namespace starling::ip
+}  // namespace starling::network

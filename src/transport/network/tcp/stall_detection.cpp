@@ -7,7 +7,7 @@
 #include "transport/network/tcp/engine.h"
 #include "transport/network/tcp/socket.h"
 
-namespace starling::ip {
+namespace starling::network {
 
 namespace {
 
@@ -182,4 +182,4 @@ void TcpEngine::trust(Connection& connection) {
     pump(connection);
 }
 
-}  // namespace starling::ip
+}  // namespace starling::network

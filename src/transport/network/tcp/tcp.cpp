@@ -15,7 +15,7 @@
 #include "transport/network/tcp/engine.h"
 #include "transport/network/tcp/socket.h"
 
-namespace starling::ip {
+namespace starling::network {
 
 namespace {
 
@@ -351,4 +351,4 @@ bool TcpEngine::poll(uint64_t time) {
     return anything;
 }
 
-}  // namespace starling::ip
+}  // namespace starling::network

@@ -16,7 +16,7 @@
 #include "transport/network/crypto/cipher.h"
 #include "transport/network/session/connection.h"
 
-namespace starling::ip {
+namespace starling::network {
 
 struct ConnectionParts;
 struct Health;
@@ -138,4 +138,4 @@ class Tcp final : public Connections {
     std::unique_ptr<TcpEngine> engine_;
 };
 
-}  // namespace starling::ip
+}  // namespace starling::network

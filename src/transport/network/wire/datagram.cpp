@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-namespace starling::ip {
+namespace starling::network {
 
 namespace {
 
@@ -50,4 +50,4 @@ bool decode(const std::byte* data, size_t bytes, Datagram& out) {
     return out.stream_bytes % kGrain == 0;
 }
 
-}  // namespace starling::ip
+}  // namespace starling::network

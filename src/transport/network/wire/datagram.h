@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace starling::ip {
+namespace starling::network {
 
 namespace datagram_flag {
 enum : uint8_t {
@@ -78,4 +78,4 @@ struct Datagram {
 /// things that no sender says (a reserved bit, ranges out of order, bytes that are not a multiple of kGrain).
 bool decode(const std::byte* data, size_t bytes, Datagram& out);
 
-}  // namespace starling::ip
+}  // namespace starling::network
