@@ -1,4 +1,5 @@
-// MPI_Cancel of a send: a synchronous one is taken back, and any from this process itself; others are let go.
+// MPI_Cancel of a send. Synchronous sends, and sends to this process itself, are cancelled; others are abandoned: they complete, and a copy
+// is sent in their place.
 #include <algorithm>
 #include <atomic>
 #include <memory>
@@ -21,15 +22,15 @@ namespace starling::message {
 
 namespace {
 
-constexpr int kLooks = 1000;  // for a message to ourselves: behind others that wait for room
+constexpr int kLooks = 1000;  // polls to let a message to this process itself pass others that wait for room
 
-/// A send that nobody waits for, with a copy of its data.
+/// The stand-in for an abandoned send, with a copy of its data. No caller waits for it.
 struct LetGo : SendRequest {
     std::unique_ptr<std::byte[]> data;
 };
 constexpr RequestClass kLetGo{.dispose = [](Request& request) { delete static_cast<LetGo*>(&request); }};
 
-/// With room for so many bytes of data.
+/// Returns a copy of the request with room for `bytes` of data.
 std::unique_ptr<LetGo> stand_in(const SendRequest& request, uint64_t bytes) {
     auto copy = std::make_unique<LetGo>();
     static_cast<SendRequest&>(*copy) = request;
@@ -49,7 +50,7 @@ std::unique_ptr<LetGo> stand_in(const SendRequest& request, uint64_t bytes) {
     return copy;
 }
 
-/// In queue and list the copy goes on, and the request is free to be finished.
+/// Replaces the request by its copy, in the peer's queue and by its request id. The request can then be finished.
 void replace(SendRequest& request, SendRequest& by) {
     std::replace(request.peer->sends.begin(), request.peer->sends.end(), &request, &by);
     if (request.stage != SendRequest::Stage::eager) rendezvous::replace(request.serial, by);
@@ -65,7 +66,7 @@ bool is_to_self(const SendRequest& request) {
     return &request.peer->job == me.job && request.peer->rank == me.rank;
 }
 
-/// Where an offer to this process itself lies that nobody has received or probed; null where there is none.
+/// Returns the unexpected message of a send to this process itself, if it was neither received nor probed; otherwise null.
 Unexpected* kept_here(const SendRequest& request) {
     MatchContext* channel = directory.find(request.context);
     if (!channel || request.stage != SendRequest::Stage::offered || request.moved > 0) return nullptr;
@@ -88,7 +89,7 @@ bool take_back(SendRequest& request) {
     return true;
 }
 
-/// Its envelope has not gone: it goes without the message, so that those behind it have their turn.
+/// Cancels a send whose envelope was not sent. The envelope is sent without a message, because later messages need its sequence number.
 bool withdraw_envelope(SendRequest& request) {
     std::unique_ptr<LetGo> copy = stand_in(request, 0);
     copy->withdrawn = true;
@@ -98,12 +99,12 @@ bool withdraw_envelope(SendRequest& request) {
     return true;
 }
 
-/// A synchronous send to another process, not asked for. True if it is done.
+/// Cancels a synchronous send to another process that has no CTS. Returns true if the request is done.
 bool cancel_synchronous(SendRequest& request) {
     if (request.stage == SendRequest::Stage::envelope && request.peer->can(transport::kSharesMemory))
         return withdraw_envelope(request);
     if (!request.has_verdict) return ask_back(request), false;
-    if (!cancel_verdict(request)) return let_go_at_once(request), true;  // it was matched
+    if (!cancel_verdict(request)) return let_go_at_once(request), true;  // the message was matched
     tell_receiver(request);
     request.outcome.cancelled = true;
     rendezvous::finish(request, MPI_SUCCESS);
@@ -117,7 +118,7 @@ void let_go_at_once(SendRequest& request) {
     std::unique_ptr<LetGo> copy = stand_in(request, request.bytes);
     datatype::pack(*request.type, request.count, request.buffer, 0, copy->data.get(), request.bytes);
     replace(request, *copy.release());
-    // Before the program may write to the buffer, and seen by who reads it after that.
+    // Count before the program may write to the buffer. A receiver that reads the buffer after such a write then sees the new count.
     ++counters.let_go;
     shared_count().fetch_add(1, std::memory_order_seq_cst);
     std::atomic_thread_fence(std::memory_order_seq_cst);
@@ -125,7 +126,7 @@ void let_go_at_once(SendRequest& request) {
 }
 
 bool abandon(SendRequest& request) {
-    // What we have sent ourselves arrives, unless it was taken by MPI_Mprobe and waits there.
+    // A message to this process itself arrives during these polls, unless MPI_Mprobe has taken it and holds it.
     for (int looks = 0; is_to_self(request) && !is_settled(request) && looks < kLooks; ++looks) progress::poll();
     if (request.done || request.was_asked_for()) return false;
     if (request.synchronous && !is_to_self(request)) return cancel_synchronous(request);

@@ -1,5 +1,5 @@
-// A channel: one message space (a plane of a communicator) with its matching state. Ranks in a channel are those
-// of the communicator's remote group (of its only group in an intra-communicator).
+// MatchContext: one message space (a plane of a communicator) with its matching state. Ranks in a match context are those of the
+// communicator's remote group (in an intra-communicator: of its only group).
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace starling::message {
 
-/// Who is who in a channel; comm::Group implements it. Holds the jobs of all members (link::JobHold).
+/// Maps the ranks of a match context to processes; comm::Group implements it. Holds the jobs of all members (link::JobHold).
 class Roster {
   public:
     virtual ~Roster() = default;
@@ -21,11 +21,11 @@ class Roster {
 
 struct MatchQueues;
 
-/// Made with the communicator, registered under its context id; messages that arrived before are matched then.
+/// One message space. Created with its communicator and registered under the context id; messages that arrived earlier are then matched.
 class MatchContext {
   public:
-    /// `roster` is who ranks of messages sent and received mean and must outlive the channel; `my_rank` is this
-    /// process's rank as the others see it.
+    /// `roster` maps the ranks of sent and received messages to processes and must outlive this object; `my_rank` is this process's rank in
+    /// the view of its peers.
     MatchContext(uint64_t context, const Roster& roster, int my_rank);
     ~MatchContext();
     MatchContext(const MatchContext&) = delete;
@@ -34,7 +34,7 @@ class MatchContext {
     uint64_t context() const { return context_; }
     int my_rank() const { return my_rank_; }
     const Roster& roster() const { return roster_; }
-    /// The peer behind a rank; nullptr with failure_text() if its job is gone.
+    /// Returns the peer of a rank; nullptr with failure_text() if that rank's job has ended.
     link::Peer* peer(int rank) {
         if (peers_ && peers_[rank]) [[likely]]
             return peers_[rank];
@@ -42,11 +42,11 @@ class MatchContext {
     }
     MatchQueues& queues() { return *queues_; }
 
-    /// The comm::Comm it is part of; null: none.
+    /// The comm::Comm that this context belongs to; null: none.
     const void* owner = nullptr;
-    /// Whether peers get a connection with the first message, without waiting for traffic; null: no. Not owned.
+    /// Whether a peer gets a connection at its first message instead of after some traffic; null: no. Not owned.
     const bool* connect_hint = nullptr;
-    /// Follows a hint that was given when there had been messages already.
+    /// Requests the connections to peers known so far, for a hint that is set after the first messages.
     void connect_known_peers();
 
   private:
@@ -58,7 +58,7 @@ class MatchContext {
     struct Free {
         void operator()(link::Peer** table) const { std::free(table); }
     };
-    std::unique_ptr<link::Peer*[], Free> peers_;  ///< filled lazily; from calloc, so that only what is used is touched
+    std::unique_ptr<link::Peer*[], Free> peers_;  ///< filled on demand; from calloc, so that unused pages stay untouched
     std::unique_ptr<MatchQueues> queues_;
 };
 

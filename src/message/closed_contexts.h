@@ -1,4 +1,4 @@
-// Which context ids this process has done with: what comes for them is nobody's any more.
+// The context ids that this process has retired. A message for one of them is dropped, because no communicator will receive it.
 #pragma once
 
 #include <cstddef>
@@ -7,9 +7,9 @@
 
 namespace starling::message {
 
-/// A set of numbers, kept as stretches of neighbours: contexts are numbered in the order in which they are drawn, so
-/// however many were made and freed, few stretches are left. At most kMost; beyond that one is forgotten, which
-/// only means that late messages for it are kept as if it might still come.
+/// A set of numbers, stored as intervals. Context ids are drawn in ascending order, so few intervals remain however many were created and
+/// freed. At most kMost intervals; beyond that one is dropped, and the only effect is that late messages for its contexts are kept as
+/// orphans.
 class ClosedContexts {
   public:
     static constexpr size_t kMost = 4096;
@@ -19,11 +19,11 @@ class ClosedContexts {
     size_t stretches() const { return ends_.size(); }
 
   private:
-    std::map<uint64_t, uint64_t> ends_;  ///< first → one past the last; never adjoining
+    std::map<uint64_t, uint64_t> ends_;  ///< first → one past the last; intervals never adjoin
 };
 
-/// No communicator of this process will have this context (of whatever plane) any more: messages that have come for it
-/// without being received, and all that come later, are dropped.
+/// Declares that no communicator of this process will use this context again (on any plane). Drops the unreceived messages that have
+/// arrived for it, and all that arrive later.
 void retire_context(uint64_t context);
 
 }  // namespace starling::message

@@ -1,4 +1,4 @@
-// The end of a send or a receive.
+// Completion of a send or a receive.
 #pragma once
 
 #include "base/error.h"
@@ -7,18 +7,18 @@
 
 namespace starling::message {
 
-/// Completes it; `error` says why it has failed, failure_text() what happened. Of a receive all data is there.
+/// Completes a request. `error` is its error class, and failure_text() describes it. For a receive, all data must have arrived.
 template <class SendOrReceive>
 inline void finish(SendOrReceive& request, int error) {
     if (request.retained) datatype::release(*request.type);
     request.retained = false;
     if (error && error != request.outcome.error) [[unlikely]]
-        keep_failure(request);  // else it was when it failed
+        keep_failure(request);  // otherwise the text was kept when the error occurred
     request.outcome.error = error;
     request.complete();
 }
 
-/// The error of a receive whose message is longer than its buffer.
+/// Returns the error of a receive whose message is longer than its buffer.
 inline int truncated(const ReceiveRequest& request, uint64_t bytes) {
     return fail(MPI_ERR_TRUNCATE, "a message of %llu bytes from rank %d with tag %d does not fit into a buffer of %llu bytes",
                 static_cast<unsigned long long>(bytes), request.outcome.source, request.outcome.tag,

@@ -1,4 +1,4 @@
-// Which channel a context id means in this process.
+// The table that maps a context id to this process's MatchContext.
 #pragma once
 
 #include <cstddef>
@@ -13,15 +13,15 @@ namespace starling::message {
 class ContextTable {
   public:
     void insert(MatchContext& channel);
-    /// Constant time on average, however many there are: gives how many slots it looked at.
+    /// Takes constant time on average, however many contexts there are. Returns how many slots it examined.
     size_t remove(MatchContext& channel);
-    /// nullptr while no channel of this process has the context id.
+    /// Returns nullptr while this process has no match context with that id.
     MatchContext* find(uint64_t context) {
         if (last_ && last_->context() == context) [[likely]]
             return last_;
         return look_up(context);
     }
-    /// Visits all channels; the visitor must not make or destroy any.
+    /// Visits all match contexts; the visitor must not create or destroy any.
     template <class F>
     void each(F&& visit) {
         for (MatchContext* channel : slots_)
@@ -35,7 +35,7 @@ class ContextTable {
     void grow();
     size_t next(size_t i) const { return (i + 1) & (slots_.size() - 1); }
 
-    std::vector<MatchContext*> slots_;  ///< a power of two, at most half full
+    std::vector<MatchContext*> slots_;  ///< size is a power of two; at most half full
     size_t count_ = 0;
     MatchContext* last_ = nullptr;
 };

@@ -1,12 +1,12 @@
-// The mark: what a member of a collective operation that has failed sends instead of data, so that its receiver learns the error
-// class. It is short enough to wait for nobody, never as long as the data expected, and known by what it says.
+// ErrorMarker: sent by a failed member of a collective operation in place of its data, so that the receiver learns the error class.
+// It is short enough to be sent eagerly. It never has the length of the expected data, and its first bytes identify it.
 //
-//   data expected   the mark has    the receiver finds it
-//   less than 16    16 bytes        as a message that is too long (protocol/eager.h)
-//   16              17 bytes        the same
-//   more            16 bytes        in its buffer (collective/core/view.cpp)
+//   data expected   marker length   where the receiver detects it
+//   less than 16    16 bytes        as a message that is too long (protocol/eager.h).
+//   16              17 bytes        as a message that is too long (protocol/eager.h).
+//   more            16 bytes        in its buffer (collective/core/view.cpp).
 //
-// The program's own messages are never taken for marks: they travel on another plane.
+// The program's own messages are never taken for markers, because they travel on another plane.
 #pragma once
 
 #include <array>
@@ -29,12 +29,12 @@ struct ErrorMarker {
     static constexpr uint64_t kBytes = 16;
     static constexpr uint64_t kMost = kBytes + 1;
 
-    /// Whether it goes without asking the receiver first.
+    /// Returns whether a marker can be sent eagerly, so that the sender need not wait for a CTS.
     static bool can_go() { return live(config().eager_limit) >= kMost; }
-    /// How long it is where `expected` bytes are.
+    /// Returns the marker's length in place of `expected` bytes of data.
     static constexpr uint64_t length(uint64_t expected) { return expected == kBytes ? kMost : kBytes; }
 
-    /// The error class that a message says; MPI_SUCCESS if it is no mark.
+    /// Returns the error class that a message carries; MPI_SUCCESS if the message is not an error marker.
     [[gnu::cold]] static int read(const void* message, uint64_t bytes) {
         if (bytes != kBytes && bytes != kMost) return MPI_SUCCESS;
         if (std::memcmp(message, of(MPI_ERR_OTHER).says, sizeof says) != 0) return MPI_SUCCESS;
@@ -43,7 +43,7 @@ struct ErrorMarker {
         return said > MPI_SUCCESS && said < kClasses ? said : MPI_ERR_OTHER;
     }
 
-    /// Where it may be sent from: one for each class, there for ever.
+    /// Returns the static marker of an error class; a send may use its memory at any time.
     static const ErrorMarker& of(int error_class) {
         static constexpr std::array<ErrorMarker, kClasses> marks = [] {
             std::array<ErrorMarker, kClasses> all;
@@ -53,17 +53,17 @@ struct ErrorMarker {
         return marks[error_class > MPI_SUCCESS && error_class < kClasses ? static_cast<size_t>(error_class) : MPI_ERR_OTHER];
     }
 
-    /// What a receiver says of one.
+    /// Sets the error text of a receive that got a marker, and returns the error class.
     [[gnu::cold]] static int failed_elsewhere(int error_class) {
         return fail(error_class, "a collective operation failed elsewhere: a member has ended, or had an error");
     }
 
   private:
-    static constexpr int kClasses = 128;  ///< more than there are
+    static constexpr int kClasses = 128;  ///< more than there are error classes
 };
 static_assert(sizeof(ErrorMarker) >= ErrorMarker::kMost);
 
-/// Whether marks are looked for in the messages of a channel: not in those of the program.
+/// Returns whether messages of a match context may be error markers; messages of the program never are.
 inline bool may_bring_marks(const MatchContext& channel) { return (channel.context() & 15) != 0; }
 
 }  // namespace starling::message

@@ -1,4 +1,4 @@
-// Matching: which receive takes which message (MPI 5.0 section 3.5: in order per sender, wildcards included).
+// Matching: decides which receive takes which message (MPI 5.0 section 3.5: in order per sender, wildcards included).
 #pragma once
 
 #include <cstdint>
@@ -12,31 +12,30 @@
 
 namespace starling::message {
 
-/// A message that has come and is not (yet) received. What MPI_Mprobe returns is the address of one that was
-/// taken out of its queue.
+/// A message that has arrived and is not yet received. MPI_Mprobe takes one out of its queue and returns its address.
 struct Unexpected {
     static constexpr uint32_t kMagic = 0x4d736721;
     uint32_t magic = 0;
     uint32_t pool_index = 0;
-    MatchContext* channel = nullptr;  ///< null while its communicator is not known here
+    MatchContext* channel = nullptr;  ///< null while this process does not know its communicator
     link::Peer* peer = nullptr;
     uint64_t context = 0;
     int source = 0;
     int tag = 0;
-    uint32_t sequence = 0;  ///< of its sender's messages to this process
+    uint32_t sequence = 0;  ///< number among its sender's messages to this process
     uint64_t bytes = 0;
     bool rendezvous = false;
     Rts offer{};                        ///< rendezvous
-    std::unique_ptr<std::byte[]> data;  ///< eager, null if it fits into `small`
+    std::unique_ptr<std::byte[]> data;  ///< data of an eager message; null if it fits into `small`
     std::byte small[64];
     ListHook bucket_hook, arrival_hook;
-    void* communicator = nullptr;  ///< of MPI_Message handles: the comm::Comm it holds a reference of
+    void* communicator = nullptr;  ///< for MPI_Message handles: the comm::Comm on which it holds a reference
 
     const std::byte* payload() const { return data ? data.get() : small; }
 };
 
-/// Posted receives and unexpected messages of one channel. Receives with a source are hashed by it; those with
-/// MPI_ANY_SOURCE have a list of their own, and the order of posting decides between the two.
+/// Posted receives and unexpected messages of one match context. Receives from a given source are hashed by it; receives from
+/// MPI_ANY_SOURCE have a separate list. The order of posting decides between the two.
 struct MatchQueues {
     static constexpr uint32_t kBuckets = 16;
     static uint32_t bucket(int source) { return static_cast<uint32_t>(source) % kBuckets; }
@@ -47,11 +46,12 @@ struct MatchQueues {
     List<Unexpected, &Unexpected::arrival_hook> arrival;
     uint64_t posts = 0;
 
-    /// The first posted receive for this message, left in its list; nullptr if there is none.
+    /// Returns the first posted receive that matches the message and leaves it in its list; nullptr if there is none.
     ReceiveRequest* find_posted(int source, int tag);
     void post(ReceiveRequest& request);
 
-    /// The first message for a receive with these (wildcards allowed), left in the queues; its sender may have cancelled it.
+    /// Returns the first message that matches `source` and `tag` (wildcards allowed) and leaves it in the queues. Its sender may have
+    /// cancelled it.
     Unexpected* find(int source, int tag);
     void add(Unexpected& message);
     static void take(Unexpected& message) {
@@ -63,10 +63,9 @@ struct MatchQueues {
 extern NoDestroy<Pool<Unexpected>> unexpected_pool_storage;
 inline constinit auto& unexpected_pool = unexpected_pool_storage.value;
 
-// Inline, as every message goes through them.
+// The functions below are inline because every message passes through them.
 
-/// MPI_ANY_TAG matches tags of the application only; negative ones are ours (MPI 5.0 gives tags >= 0 to
-/// users).
+/// MPI_ANY_TAG matches the application's tags only; negative tags are the library's (MPI 5.0 reserves tags >= 0 for users).
 inline bool tag_matches(int wanted, int tag) { return wanted == tag || (wanted == MPI_ANY_TAG && tag >= 0); }
 
 inline ReceiveRequest* MatchQueues::find_posted(int source, int tag) {

@@ -21,7 +21,8 @@ uint64_t their_key(uint32_t sequence) {
     return shm::verdict_key(me.job->address().id, me.rank, sequence);
 }
 
-/// What another host says of words is not meant for memory, and what the dead have cancelled fails like the rest of theirs.
+/// Returns whether a match-or-cancel word decides. An RTS from another host has none in this host's memory. After the sender's death its
+/// cancelled messages fail like its others.
 bool has_word(const link::Peer& peer, const Rts& offer) {
     return offer.has_verdict && peer.can(transport::kSharesMemory) && !peer.dead;
 }

@@ -1,21 +1,23 @@
-// A synchronous message within a host is either matched or cancelled, as a word of its sender says (transport/shm/match_or_cancel.h). Its offer
-// tells that there is one; without it the sender that cancels asks the receiver (remote_cancel.h).
+// Cancellation of a synchronous send within a host. A word in the sender's region decides whether the message was matched or cancelled
+// (transport/shm/match_or_cancel.h). The RTS says whether there is such a word; without one, the canceling sender must ask the receiver
+// (remote_cancel.h).
 #pragma once
 
 #include "message/match.h"
 
 namespace starling::message {
 
-/// The sender of a synchronous message, right before the offer goes: sets `has_verdict`, if MPI_Cancel can reach it and its word is free.
+/// Sender: opens the match-or-cancel word right before the RTS is sent. Sets `has_verdict` if MPI_Cancel can reach the request and the word
+/// is free.
 void open_verdict(SendRequest& request);
-/// The sender: cancels it if its receiver has not been faster.
+/// Sender: cancels the message; returns false if its receiver has already matched it.
 bool cancel_verdict(SendRequest& request);
-/// The sender of one that has a word: the message has gone, or its receiver has.
+/// Sender: frees the word of a message that has been sent, or whose receiver has failed.
 void close_verdict(SendRequest& request);
 
-/// The receiver, for a message that a receive or a matched probe is about to take: false if it was cancelled. May be asked again.
+/// Receiver: matches a message for a receive or a matched probe; returns false if the message was cancelled. Repeated calls are allowed.
 bool match_verdict(const link::Peer& peer, const Rts& offer, uint32_t sequence);
-/// The receiver, for one that it looks at only.
+/// Receiver: returns whether a message was cancelled, without matching it.
 bool was_cancelled(const link::Peer& peer, const Rts& offer, uint32_t sequence);
 
 }  // namespace starling::message

@@ -1,4 +1,4 @@
-// Point-to-point messages on channels. All calls need the library's lock.
+// Point-to-point messages on match contexts. All calls need the library's lock.
 #pragma once
 
 #include "message/channel.h"
@@ -10,18 +10,19 @@ struct Unexpected;
 
 enum class Mode : uint8_t { standard, synchronous };
 
-/// What send_at_once() has found out about a message that it could not send.
+/// A message that send_at_once() could not send, as far as it was examined.
 struct Unsent {
     link::Peer* peer;  ///< null with failure_text(): there is none
     uint64_t bytes;    ///< packed size
-    bool eager;        ///< short enough to go without asking the receiver
+    bool eager;        ///< short enough to be sent without a CTS
 };
 
-/// send_at_once() in mode `standard`, and in the other.
+/// Implementations of send_at_once(): send_short() for mode `standard`, must_ask_first() for mode `synchronous`.
 bool send_short(MatchContext& channel, const void* buffer, int64_t count, const datatype::Datatype& type, int destination,
                 int tag, Unsent& unsent);
 Unsent must_ask_first(MatchContext& channel, int64_t count, const datatype::Datatype& type, int destination);
-/// Sends a message that is short, where nothing is in its way. False: nothing has happened, start_unsent() does it.
+/// Sends a message that is short, if the path has room and no earlier message is queued. Returns false if nothing was sent; start_unsent()
+/// then starts the send.
 inline bool send_at_once(MatchContext& channel, const void* buffer, int64_t count, const datatype::Datatype& type,
                          int destination, int tag, Mode mode, Unsent& unsent) {
     if (mode == Mode::standard) [[likely]]
@@ -29,12 +30,12 @@ inline bool send_at_once(MatchContext& channel, const void* buffer, int64_t coun
     unsent = must_ask_first(channel, count, type, destination);
     return false;
 }
-/// Starts what send_at_once() could not send, with the same arguments. `request` is new.
+/// Starts a send that send_at_once() refused, with the arguments of that call. `request` is new.
 void start_unsent(SendRequest& request, MatchContext& channel, const void* buffer, int64_t count,
                   const datatype::Datatype& type, int destination, int tag, const Unsent& unsent);
 
-/// Both; `request` may be done on return (eager). Failures complete the request with outcome.error.
-/// `type` must be committed and stay alive until the request is done.
+/// Starts a send: send_at_once(), then start_unsent() if needed. An eager `request` may be done on return. Failures complete the request
+/// with outcome.error. `type` must be committed and stay alive until the request is done.
 void start_send(SendRequest& request, MatchContext& channel, const void* buffer, int64_t count, const datatype::Datatype& type,
                 int destination, int tag, Mode mode);
 
@@ -42,8 +43,8 @@ void start_send(SendRequest& request, MatchContext& channel, const void* buffer,
 void start_receive(ReceiveRequest& request, MatchContext& channel, void* buffer, int64_t count, const datatype::Datatype& type,
                    int source, int tag);
 
-/// The first message for a receive with these (wildcards allowed), left in its queue; those that were cancelled leave it. Once one was
-/// found to be taken, its sender can't cancel it any more, and the caller takes it.
+/// Returns the first message that matches (wildcards allowed) and leaves it in its queue; cancelled messages are removed on the way. With
+/// Look::to_take the sender can no longer cancel the message, and the caller must take it.
 enum class Look : uint8_t { only, to_take };
 Unexpected* find_unexpected(MatchContext& channel, int source, int tag, Look look);
 
@@ -51,17 +52,20 @@ Unexpected* find_unexpected(MatchContext& channel, int source, int tag, Look loo
 void start_matched_receive(ReceiveRequest& request, Unexpected& message, void* buffer, int64_t count,
                            const datatype::Datatype& type);
 
-/// Whether no message can come any more from a rank (or, MPI_ANY_SOURCE, from one of them): its job is gone.
+/// Returns whether `source` can send no more messages because its job has ended; for MPI_ANY_SOURCE, whether that holds for any rank.
 bool sender_gone(MatchContext& channel, int source);
 
-/// Cancels a posted receive; true if it was still unmatched (it is then done, outcome.cancelled).
+/// Cancels a posted receive. Returns true if it was still unmatched; it is then done, with outcome.cancelled.
 bool cancel_receive(ReceiveRequest& request);
 
-/// MPI_Cancel of a send that is not done. A synchronous one to a process on this host is cancelled unless it was matched (match_or_cancel.h); to
-/// another host it goes on until its receiver has answered whether it was (remote_cancel.h). Any other, and what was matched, completes at
-/// once, as if it had been buffered. Its data is copied, and goes on without the request; a receiver that reads the sender's memory finds
-/// out afterwards that this may be used again, and asks for the copy (Rts::let_go). True if the request is done by that;
-/// std::bad_alloc if there is no memory for the copy, and then nothing has happened.
+/// Cancels a send that is not done, for MPI_Cancel. Returns true if the request is done afterwards.
+///
+/// A synchronous send to a process on this host is cancelled unless it was matched (match_or_cancel.h). One to another host stays open
+/// until its receiver has answered whether it was matched (remote_cancel.h). Any other send, and one that was matched, is abandoned: it
+/// completes at once, as if it had been buffered. A copy of its data is sent in its place. A receiver that was reading the sender's memory
+/// detects this afterwards and asks for the copy (Rts::let_go).
+///
+/// Throws std::bad_alloc if there is no memory for the copy; then nothing has changed.
 bool abandon(SendRequest& request);
 
 }  // namespace starling::message

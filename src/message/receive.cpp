@@ -38,16 +38,16 @@ STARLING_STATE NoDestroy<std::vector<Unexpected*>> orphans_storage;
 constinit auto& orphans = orphans_storage.value;
 STARLING_STATE bool anyone_failed = false;
 STARLING_STATE Lazy<ClosedContexts> retired;
-constexpr int kPlaneBits = 4;  ///< of a context: comm/comm.h
+constexpr int kPlaneBits = 4;  ///< of a context id: comm/comm.h
 
-/// What a message says of itself, whether it lies in a packet or was kept.
+/// The envelope of a message that is in a packet or was saved from one.
 struct Envelope {
     link::Peer& peer;
     uint64_t context;
     int source;
     int tag;
     bool rendezvous;
-    uint32_t bytes;  ///< of payload
+    uint32_t bytes;  ///< length of the payload
     const std::byte* payload;
     bool was_early = false;
 };
@@ -58,7 +58,7 @@ Rts offer_in(const Envelope& envelope) {
     return offer;
 }
 
-/// Packets that came ahead of their turn, by sequence number.
+/// Packets that arrived out of order, by sequence number.
 struct OutOfOrderPackets {
     struct SavedPacket {
         packet::Message says;
@@ -78,7 +78,7 @@ struct OutOfOrderPackets {
         request.outcome.error = truncated(request, offer.bytes);
         keep_failure(request);
     }
-    // The data may be under way for a while from here on.
+    // The transfer may outlast this call, so hold a reference of the type.
     if (!request.retained) {
         datatype::retain(*request.type);
         request.retained = true;
@@ -88,7 +88,7 @@ struct OutOfOrderPackets {
 
 constexpr RequestClass kDismissal{.dispose = [](Request& request) { delete static_cast<ReceiveRequest*>(&request); }};
 
-/// Nobody will ever receive it, and its sender waits until somebody has: it is taken, with no room for any of it.
+/// Receives a message into a buffer of zero bytes, because no receive will take it and its sender waits for a match.
 [[gnu::cold]] void dismiss(link::Peer& peer, int source, int tag, uint32_t sequence, const Rts& offer) {
     if (peer.dead || !match_verdict(peer, offer, sequence)) return;
     auto* request = new ReceiveRequest;
@@ -98,7 +98,7 @@ constexpr RequestClass kDismissal{.dispose = [](Request& request) { delete stati
     take_rendezvous(*request, peer, source, tag, offer);
 }
 
-/// No receive waits for it. It is kept whole, or std::bad_alloc leaves nothing behind.
+/// Stores a message for which no receive is posted. If std::bad_alloc is thrown, nothing has changed.
 [[gnu::noinline]] void keep(MatchContext* channel, const Envelope& envelope) {
     const Rts offer = envelope.rendezvous ? offer_in(envelope) : Rts{};
     const uint32_t sequence = envelope.peer.next_receive;
@@ -131,7 +131,7 @@ constexpr RequestClass kDismissal{.dispose = [](Request& request) { delete stati
         orphans.push_back(message);
 }
 
-/// A message whose turn it is.
+/// Matches the next message in order.
 [[gnu::always_inline]] inline void match(const Envelope& envelope) {
     MatchContext* channel = directory.find(envelope.context);
     ReceiveRequest* request = channel ? channel->queues().find_posted(envelope.source, envelope.tag) : nullptr;
@@ -164,7 +164,7 @@ constexpr RequestClass kDismissal{.dispose = [](Request& request) { delete stati
         const OutOfOrderPackets::SavedPacket& kept = it->second;
         match({peer, kept.says.context, kept.says.source, kept.says.tag, kept.rendezvous,
                static_cast<uint32_t>(kept.payload.size()), kept.payload.data(), true});
-        ++peer.next_receive;  // as in deliver()
+        ++peer.next_receive;  // after the match, as in deliver()
         packets.erase(it);
     }
     if (packets.empty()) {
@@ -173,7 +173,7 @@ constexpr RequestClass kDismissal{.dispose = [](Request& request) { delete stati
     }
 }
 
-/// False if the packet is shorter than what it should hold.
+/// Copies the payload to `out`. Returns false if the packet is too short.
 template <class T>
 bool read(const link::Packet& packet, T& out) {
     if (packet.header.bytes < sizeof out) return false;
@@ -181,7 +181,8 @@ bool read(const link::Packet& packet, T& out) {
     return true;
 }
 
-/// The pieces that follow this offer unasked are not those of the last one. False if it is broken.
+/// Handles an RTS that fragments follow before a CTS: these do not belong to the previous receive. Returns false if the packet is
+/// malformed.
 [[gnu::noinline]] bool note_offer(link::Peer& peer, const link::Packet& packet) {
     Rts offer;
     if (!read(packet, offer)) return false;
@@ -199,7 +200,7 @@ void deliver(link::Peer& peer, link::Packet packet) {
         return keep_early(peer, packet);
     match({peer, h.message.context, h.message.source, h.message.tag, h.kind == packet::Kind::rendezvous, h.bytes,
            packet.payload});
-    ++peer.next_receive;  // not before: what fails for want of memory comes again
+    ++peer.next_receive;  // only after the match: if memory runs out, the packet is delivered again
     if (peer.early) [[unlikely]]
         match_early(peer);
 }
@@ -223,7 +224,7 @@ void deliver_control(link::Peer& peer, const link::Packet& packet) {
         case packet::Kind::piece:
             return incoming::on_piece(peer, packet);
         default:
-            return;  // a kind of a later version: nothing of ours waits for it
+            return;  // a kind of a later version, on which no request of this version waits
     }
 }
 
@@ -417,10 +418,9 @@ bool cancel_receive(ReceiveRequest& request) {
 
 namespace {
 
-/// Fails the receives whose messages can't come any more.
+/// Fails the receives whose messages cannot arrive any more.
 void fail_receives() {
-    // Completing a receive may post another (a coroutine never does so at once, but schedules itself), so
-    // collect first.
+    // The completion of a receive may post another, so collect first. (A coroutine does not run at once; it is scheduled.)
     std::vector<ReceiveRequest*> lost;
     directory.each([&](MatchContext& channel) {
         auto collect = [&](auto& list) {

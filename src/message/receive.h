@@ -1,4 +1,4 @@
-// The receiving side: from packets to completed receives.
+// The receiving side: turns packets into completed receives.
 #pragma once
 
 #include "link/peer.h"
@@ -6,33 +6,34 @@
 
 namespace starling::message {
 
-/// Sets link's upcalls; once, before the first poll.
+/// Sets link's upcalls. Call it once, before the first poll.
 void start();
 
-/// A new channel takes the messages that came for it before it was known here.
+/// Moves the orphans of a new match context, which arrived before it was known here, into its queues.
 void adopt_orphans(MatchContext& channel);
 
-/// Before a channel goes whose context may be used again: what has come for it waits for the next one with that context.
+/// Turns the unexpected messages of a match context into orphans, before it is destroyed and its id may be used again. The next context
+/// with that id adopts them.
 void orphan_messages(MatchContext& channel);
 
-/// A message that nobody will receive, and that is in no queue any more. Takes `message` out of the pool.
+/// Drops a message that no receive will take and that is in no queue. Returns `message` to the pool.
 void throw_away(Unexpected& message);
 
-/// Takes out of its queue a message that has been offered with this number and that neither a receive nor a matched probe has taken.
+/// Removes an RTS with this sequence number from its queue, unless a receive or a matched probe has taken it.
 enum class Withdrawn : uint32_t { yes, was_taken, has_not_come };
 Withdrawn withdraw(const link::Peer& peer, uint64_t context, uint32_t sequence);
 
-/// A rank of the channel that has failed, as far as is known here; -1: none.
+/// Returns a failed rank of the match context, as far as this process knows; -1: none.
 int failed_member(const MatchContext& channel);
-/// MPI_ERR_PROC_ABORTED; if there is one, failure_text() says which and why.
+/// Returns MPI_ERR_PROC_ABORTED; if a member has failed, failure_text() says which one and why.
 [[gnu::cold]] int why_member_failed(MatchContext& channel);
 
-/// Gives an arrived message to a receive: copies, or begins to fetch. Takes `message` out of the pool.
+/// Passes an arrived message to a receive: copies its data, or starts the transfer. Returns `message` to the pool.
 void receive_unexpected(ReceiveRequest& request, Unexpected& message);
 
-/// Fails everything that waits for processes of a job that is gone.
+/// Fails every request that waits for a process of a job that has ended.
 void fail_job(link::Job& job);
-/// The same for one process on another host that can't be reached, while its job goes on; failure_text() says why.
+/// Fails every request that waits for one unreachable process on another host, while its job continues; failure_text() has the reason.
 void fail_peer(link::Peer& peer);
 
 }  // namespace starling::message

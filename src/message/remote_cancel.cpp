@@ -12,11 +12,11 @@ namespace {
 
 enum class What : uint32_t { ask, withdrawn, was_taken, has_not_come, drop };
 
-/// Payload of a packet `cancel`. The number of the message tells it from others that have had its serial.
+/// Payload of a `cancel` packet. The sequence number distinguishes the message from earlier ones with this request id.
 struct Cancel {
     uint64_t context;
     uint32_t sequence;
-    uint32_t serial;  ///< the sender's name for its request
+    uint32_t serial;  ///< the sender's request id
     What what;
     uint32_t unused = 0;
 };
@@ -39,7 +39,7 @@ What answer_to(const link::Peer& peer, const Cancel& asked) {
 void on_answer(link::Peer& peer, const Cancel& answer) {
     SendRequest* const request = rendezvous::find(peer, answer.serial);
     if (!request || !request->cancelling || request->sequence != answer.sequence) return;
-    if (answer.what == What::has_not_come) return ask_receiver(*request);  // a packet of another way was faster
+    if (answer.what == What::has_not_come) return ask_receiver(*request);  // the question overtook the RTS on another path
     request->cancelling = false;
     if (answer.what != What::withdrawn) return;
     request->outcome.cancelled = true;

@@ -1,18 +1,18 @@
-// MPI_Cancel of a synchronous send to another process, where no word says whether it was matched (match_or_cancel.h): only its receiver
-// knows. So that is asked for the envelope; until it has answered, or has the message, the send is not complete.
+// MPI_Cancel of a synchronous send where no match-or-cancel word says whether it was matched (match_or_cancel.h). Only the receiver knows,
+// so the sender asks for its envelope back. The send stays open until the receiver has answered or has received the message.
 #pragma once
 
 #include "message/request.h"
 
 namespace starling::message {
 
-/// Asks, at once or when the envelope has gone. The request completes by the answer, cancelled, or as if it had not been asked.
+/// Asks for the envelope, at once or when it has been sent. The answer completes the request as cancelled, or leaves it as it was.
 void ask_back(SendRequest& request);
-/// The envelope of a request has gone that was cancelled before.
+/// Sends the question for a request that was cancelled before its envelope was sent.
 void ask_receiver(const SendRequest& request);
-/// The request has been cancelled: who has its envelope need not keep it. Nothing waits for that.
+/// Notifies the receiver that the request was cancelled, so that it can drop the envelope. No answer follows.
 void tell_receiver(const SendRequest& request);
-/// From now on those who ask are answered.
+/// Registers the handler that answers the cancel packets of other processes.
 void listen_for_cancels();
 
 }  // namespace starling::message

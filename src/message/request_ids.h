@@ -1,4 +1,4 @@
-// Names for requests that the other side refers to: small numbers, reused.
+// RequestIds: small, reused numbers by which a peer refers to a request.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ class RequestIds {
   public:
     uint32_t add(T& t) {
         if (free_.empty()) {
-            make_room(free_, entries_.size() + 1 - free_.size());  // giving back needs no memory
+            make_room(free_, entries_.size() + 1 - free_.size());  // remove() then allocates no memory
             entries_.push_back(&t);
             return static_cast<uint32_t>(entries_.size() - 1);
         }
@@ -22,15 +22,15 @@ class RequestIds {
         entries_[serial] = &t;
         return serial;
     }
-    /// nullptr for numbers that are not in use.
+    /// Returns nullptr for numbers that are not in use.
     T* find(uint32_t serial) const { return serial < entries_.size() ? entries_[serial] : nullptr; }
-    /// Gives the number to another.
+    /// Assigns the number to another request.
     void replace(uint32_t serial, T& t) { entries_[serial] = &t; }
     void remove(uint32_t serial) {
         entries_[serial] = nullptr;
         free_.push_back(serial);
     }
-    /// Visits all entries; the visitor may remove the one it is given.
+    /// Visits all entries; the visitor may remove the visited one.
     template <class F>
     void each(F&& visit) {
         for (uint32_t i = 0; i < entries_.size(); ++i)

@@ -27,7 +27,7 @@ namespace {
 
 using Stage = SendRequest::Stage;
 
-STARLING_STATE size_t queued = 0;  ///< eager sends and envelopes in peers' queues, and what goes in pieces
+STARLING_STATE size_t queued = 0;  ///< eager sends and envelopes in peers' queues, and sends as fragments
 
 void enqueue(SendRequest& request) {
     request.peer->sends.push_back(&request);
@@ -35,7 +35,7 @@ void enqueue(SendRequest& request) {
     ++queued;
 }
 
-/// Completes a send that was offered, wherever it is.
+/// Completes a send whose RTS was queued or sent, and removes it from its queue.
 void finish_offered(SendRequest& request, int error) {
     if (request.stream && request.queued) {
         std::erase(request.peer->sends, &request);
@@ -58,8 +58,8 @@ void keep_type(SendRequest& request) {
                       static_cast<uint32_t>(request.bytes));
 }
 
-/// A stream to another host, for as far as it goes by the base path. It ends with the receiver's answer. If others
-/// wait, it goes behind them from time to time.
+/// Advances the part of a stream that uses the base path. The stream ends with the receiver's FIN. If other messages wait, it moves behind
+/// them from time to time.
 bool advance_stream(SendRequest& request) {
     const stream::Turn turn = stream::advance(request);
     if (turn == stream::Turn::no_room) return false;
@@ -68,11 +68,11 @@ bool advance_stream(SendRequest& request) {
     return true;
 }
 
-/// Tries the next step of a queued send; true when it needs its place in the queue no more.
+/// Tries the next step of a queued send. Returns true if it can leave the queue.
 bool advance(SendRequest& request) {
     switch (request.stage) {
         case Stage::eager:
-            // The ring may have been closed since this was queued: what the base path can't take is offered.
+            // The ring may have been closed since the send was queued. A message too long for the base path becomes a rendezvous.
             if (request.bytes > link::payload_limit(*request.peer)) {
                 request.stage = Stage::envelope;
                 rendezvous::list(request);
@@ -117,12 +117,13 @@ bool advance(SendRequest& request) {
 
 namespace {
 
-/// Of an operation of all members, one of whom has failed: the receiver may never ask for it. What has been asked for goes on.
+/// Abandons a send of a collective operation with a failed member, whose receiver may never send its CTS. A send whose CTS has arrived
+/// continues.
 [[gnu::cold]] void give_up(SendRequest& request) {
     if (request.done || request.stage == Stage::eager || request.was_asked_for()) return;
     try {
         let_go_at_once(request);
-    } catch (const std::bad_alloc&) {}  // it waits, then
+    } catch (const std::bad_alloc&) {}  // without memory for the copy, the send stays open
 }
 
 }  // namespace
@@ -155,7 +156,7 @@ void start_unsent(SendRequest& request, MatchContext& channel, const void* buffe
                   const datatype::Datatype& type, int destination, int tag, const Unsent& unsent) {
     link::Peer* const peer = unsent.peer;
     if (!peer || peer->dead) [[unlikely]] {
-        const bool gone = peer || channel.roster().at(destination).job->dead();  // else it can't be mapped just now
+        const bool gone = peer || channel.roster().at(destination).job->dead();  // otherwise it cannot be mapped now
         return finish(request, peer ? link::why_dead(*peer, destination) : gone ? MPI_ERR_PROC_ABORTED : MPI_ERR_OTHER);
     }
     request.buffer = buffer;
@@ -234,10 +235,10 @@ void enqueue_asked(SendRequest& request) {
 
 namespace {
 
-/// Why a send to one that is gone fails: anew for each, since a request takes the sentence with it.
+/// Returns why a send to a failed process fails. Sets the text anew for each request, because keep_failure() moves it into the request.
 int why_gone(const SendRequest& request) { return link::why_dead(*request.peer, request.destination); }
 
-/// Empties a peer's queue. Only eager sends end with that, the others are still among those offered.
+/// Empties a peer's queue. This completes only the eager sends; the others are still registered by rendezvous::list().
 void empty_queue(link::Peer& peer, bool gone) {
     while (!peer.sends.empty()) {
         SendRequest* request = peer.sends.front();
@@ -248,13 +249,13 @@ void empty_queue(link::Peer& peer, bool gone) {
     }
 }
 
-/// Of a collective operation that has lost a member.
+/// Returns whether a send belongs to a collective operation that has lost a member.
 bool lacks_a_member(const SendRequest& request) {
     const MatchContext* channel = request.of_all ? directory.find(request.context) : nullptr;
     return channel && failed_member(*channel) >= 0;
 }
 
-/// Those of collective operations that lost a member: their receivers may never ask for them.
+/// Abandons the sends of collective operations that have lost a member, because their receivers may never send a CTS.
 void give_up_sends_of_all() {
     std::vector<SendRequest*> vain;
     rendezvous::each([&vain](SendRequest& request) {
@@ -278,12 +279,13 @@ void fail_sends(const Gone& gone) {
 
 namespace {
 
-/// Ends the sends to peers that are `over`: those in their queues, and those offered that are `in_vain`. True if there were any.
+/// Completes the sends to peers that are `over`: those in the peers' queues, and the rendezvous sends that are `in_vain`. Returns true if
+/// there were any.
 template <auto over, auto in_vain>
 bool end_sends() {
     const size_t before = queued;
     std::vector<SendRequest*> offered;
-    // Those in a queue leave it below.
+    // Those in a queue leave it in the loop below.
     rendezvous::each([&offered](SendRequest& request) {
         if (over(*request.peer) && in_vain(request)) offered.push_back(&request);
     });
@@ -306,13 +308,13 @@ void drop_sends_to_finalized() {
 }
 
 bool give_up_sends_to_finalized() {
-    // What is in a queue nothing else would end.
+    // Nothing else would complete a queued send.
     return end_sends<[](const link::Peer& peer) { return !peer.dead && link::has_finalized(peer); },
                      [](const SendRequest& request) { return request.queued || lacks_a_member(request); }>();
 }
 
 void each_open_send(void (*visit)(const SendRequest& request, void* argument), void* argument) {
-    // Those offered may be in a queue as well.
+    // Rendezvous sends may be in a queue too, so only the eager ones are visited here.
     STARLING_STATE static decltype(visit) visitor = nullptr;
     STARLING_STATE static void* visitors_argument = nullptr;
     visitor = visit;

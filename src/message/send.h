@@ -1,4 +1,4 @@
-// The sending side: from started sends to packets, and what the receiver's answers do.
+// The sending side: turns started sends into packets and handles the receiver's answers.
 #pragma once
 
 #include "link/peer.h"
@@ -7,27 +7,28 @@
 
 namespace starling::message {
 
-/// The receiver has all data of a send.
+/// Handles a FIN: the receiver has all data of a send.
 void on_fetched(link::Peer& peer, const Fin& fetched);
-/// The receiver wants the first `bytes` in pieces, or `may_write`: written into its memory.
+/// Handles a CTS: sends the first `bytes` as fragments or, with `may_write`, writes them into the receiver's memory.
 void on_clear_to_stream(link::Peer& peer, const Cts& clear, const CtsRdmaWrite* may_write = nullptr);
-/// A send that was asked for has something for its peer's queue, if it is not there.
+/// Puts a send whose CTS has arrived into its peer's queue, unless it is there.
 void enqueue_asked(SendRequest& request);
-/// Sends what is pending to a peer as far as there is room; false if something is left.
+/// Sends the pending packets of a peer as far as there is room. Returns false if some remain.
 bool flush(link::Peer& peer);
-/// Completes all sends to those who are gone with MPI_ERR_PROC_ABORTED.
+/// Completes all sends to the failed processes with MPI_ERR_PROC_ABORTED.
 void fail_sends(const Gone& gone);
-/// Gives up sends whose receivers have called MPI_Finalize: nobody will receive them.
+/// Completes the sends whose receivers have called MPI_Finalize and will not receive them.
 void drop_sends_to_finalized();
-/// Once somebody has failed, members of collective operations may have ended before others who still send to them. True if any was given up.
+/// Completes sends to finalized receivers after a failure: members of a failed collective may have ended while others still send to them.
+/// Returns true if any send was completed.
 bool give_up_sends_to_finalized();
-/// Visits the sends that are not complete.
+/// Visits the incomplete sends.
 void each_open_send(void (*visit)(const SendRequest& request, void* argument), void* argument);
-/// Sends that are not complete, of any kind; MPI_Finalize waits for 0.
+/// Returns the number of incomplete sends of any kind; MPI_Finalize waits for 0.
 size_t open_sends();
-/// Completes a send that has not been asked for: its data is copied and goes on without it. As let_go(); std::bad_alloc.
+/// Completes a send that has no CTS yet: a copy of its data is sent in its place. Throws std::bad_alloc.
 void let_go_at_once(SendRequest& request);
-/// How many sends MPI_Cancel has completed before they were received, as the peers see it too.
+/// Returns how many sends MPI_Cancel has completed before they were received. Peers on this host can read this count.
 uint32_t sends_let_go();
 
 }  // namespace starling::message

@@ -32,12 +32,12 @@ bool poll_flushes() {
 
 }  // namespace
 
-/// A message in a buffer: this head, then the packed data. Blocks lie in address order. The request lies elsewhere: programs that
-/// are built for another MPI leave less room than MPI_BSEND_OVERHEAD, MPICH's 96 bytes.
+/// A message in a buffer: this header, then the packed data. Blocks are in address order. The request is allocated separately: programs
+/// built for another MPI leave less room than MPI_BSEND_OVERHEAD, for MPICH 96 bytes.
 struct SendBuffer::Block {
     std::unique_ptr<SendRequest> request = std::make_unique<SendRequest>();
     Block* next;
-    size_t bytes;  ///< with head, rounded
+    size_t bytes;  ///< including the header, rounded up
 
     Block(Block* next, size_t bytes) : next(next), bytes(bytes) {}
     static size_t rounded(size_t bytes) { return (bytes + alignof(Block) - 1) & ~(alignof(Block) - 1); }
@@ -99,7 +99,9 @@ int SendBuffer::send(MatchContext& channel, const void* data, int64_t count, con
         block = allocate(bytes);
     }
     if (!block)
-        return fail(MPI_ERR_BUFFER, "no room for a message of %llu bytes in the attached buffer of %lld",
+        return fail(MPI_ERR_BUFFER,
+                    "no room for a message of %llu bytes in the attached buffer of %lld bytes: wait for earlier sends or "
+                    "attach a larger one",
                     static_cast<unsigned long long>(bytes), static_cast<long long>(size_));
     void* packed = block + 1;
     datatype::pack(type, count, data, 0, packed, bytes);

@@ -1,4 +1,4 @@
-// Buffers of buffered sends (MPI 5.0 section 3.6): a message is copied into one and sent from there. All calls need the library's
+// Buffers of buffered sends (MPI 5.0 section 3.6): a message is copied into the buffer and sent from there. All calls need the library's
 // lock.
 #pragma once
 
@@ -11,22 +11,22 @@
 
 namespace starling::message {
 
-/// Room is given back when sends turn out to be done, whenever somebody wants some or asks for a flush.
+/// An attached buffer. The space of completed sends is reclaimed when a send needs space and at each flush.
 class SendBuffer {
   public:
-    /// `memory` stays the caller's; MPI_BUFFER_AUTOMATIC: each message gets its own.
+    /// `memory` stays the caller's. MPI_BUFFER_AUTOMATIC: each message has its own allocation.
     SendBuffer(void* memory, int64_t size) : memory_(memory), size_(size) {}
 
     void* memory() const { return memory_; }
     int64_t size() const { return size_; }
 
-    /// MPI_ERR_BUFFER with failure_text() if there is no room.
+    /// Returns MPI_ERR_BUFFER with failure_text() if there is no room.
     int send(MatchContext& channel, const void* data, int64_t count, const datatype::Datatype& type, int destination, int tag);
-    /// Gives back the room of messages that have gone; true if none is left.
+    /// Frees the space of messages that have been sent. Returns true if none is left.
     bool collect();
-    /// Waits until all messages have gone, and completes the flushes that wait for that.
+    /// Waits until all messages have been sent, and completes the flush requests that wait for this.
     void flush();
-    /// The buffer goes, which was made by new: at once, or with the last thread that waits in flush().
+    /// Deletes this buffer, which must have been created by new. If threads wait in flush(), the last of them deletes it.
     void end();
 
   private:
@@ -41,7 +41,7 @@ class SendBuffer {
     bool ended_ = false;
 };
 
-/// Completes when all messages that were in a buffer have left it.
+/// A request that completes when all messages in a buffer have been sent.
 struct Flush : progress::Request {
     SendBuffer* buffer = nullptr;
     Flush* next = nullptr;

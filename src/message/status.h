@@ -1,4 +1,4 @@
-// What the library keeps in an MPI_Status: the byte count and the cancelled flag (MPI 5.0 section 3.2.5).
+// The library's private fields of an MPI_Status: byte count and cancelled flag (MPI 5.0 section 3.2.5).
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ inline void set_status_bytes(MPI_Status& status, uint64_t bytes) { std::memcpy(s
 inline bool status_cancelled(const MPI_Status& status) { return status.MPI_internal[2] != 0; }
 inline void set_status_cancelled(MPI_Status& status, bool cancelled) { status.MPI_internal[2] = cancelled; }
 
-/// Everything but MPI_ERROR, which only the calls that complete several requests set. Null: MPI_STATUS_IGNORE.
+/// Sets all fields but MPI_ERROR, which only the calls that complete several requests set. Null means MPI_STATUS_IGNORE.
 inline void fill_status(MPI_Status* status, const progress::Outcome& outcome) {
     if (!status) return;
     status->MPI_SOURCE = outcome.source;
@@ -27,7 +27,7 @@ inline void fill_status(MPI_Status* status, const progress::Outcome& outcome) {
     set_status_cancelled(*status, outcome.cancelled);
 }
 
-/// What a receive from MPI_PROC_NULL reports.
+/// Returns the outcome of a receive from MPI_PROC_NULL.
 inline progress::Outcome proc_null_outcome() {
     progress::Outcome outcome;
     outcome.source = MPI_PROC_NULL;

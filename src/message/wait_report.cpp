@@ -12,7 +12,7 @@ namespace {
 using Kind = WaitReportPage::Kind;
 using progress::WaitReporter;
 
-/// Most channels and messages that are looked through: a process with more of them tells of some.
+/// Most match contexts and messages that are examined. A process with more reports only some.
 constexpr uint32_t kMostChannels = 256, kMostMessages = 4096;
 
 uint8_t flags_of(uint64_t context) { return (context & 15) != 0 ? WaitReportPage::kOfCollective : 0; }
@@ -45,7 +45,7 @@ WaitReportPage::Operation operation_of(const ReceiveRequest& request) {
     return operation;
 }
 
-/// A message from or to this process, under way or not: the fields that both kinds of it have.
+/// Returns the fields that a send and an unexpected message have in common.
 template <class Message>
 WaitReportPage::Operation known_message(Kind kind, const Message& message, int rank) {
     WaitReportPage::Operation operation{};
@@ -88,7 +88,7 @@ void tell_posted(WaitReporter& teller) {
     });
 }
 
-// Those that a wait may have been meant for come first; there are only so many places.
+// Messages from senders that a wait names are reported first, because the report has a limited number of places.
 void tell_unexpected(WaitReporter& teller) {
     const std::size_t there = unexpected_pool.live();
     uint32_t told = 0;
@@ -98,7 +98,7 @@ void tell_unexpected(WaitReporter& teller) {
             const Unexpected* message = unexpected_pool.at(i);
             if (!message) continue;
             ++seen;
-            // One that a matched probe took is nobody else's any more.
+            // A message that a matched probe has taken can match no other receive.
             if (message->channel && !message->arrival_hook.linked()) continue;
             const WaitReportPage::Operation operation = operation_of(*message);
             if (teller.wants_from(operation.peer_job, operation.peer) != wanted_ones) continue;

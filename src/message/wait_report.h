@@ -1,4 +1,4 @@
-// What requests and message queues tell those who ask what a process waits for (progress/wait_report.h).
+// Describes requests and message queues for the wait report of this process (progress/wait_report.h).
 #pragma once
 
 #include "message/channel.h"
@@ -7,7 +7,7 @@
 
 namespace starling::message {
 
-// For WaitSite::tell of a wait for one request, and for RequestClass::tell.
+// Report a receive or a send. The variants with void* are callbacks of WaitSite and RequestClass.
 void tell_receive(const ReceiveRequest& request, progress::WaitReporter& teller);
 void tell_send(const SendRequest& request, progress::WaitReporter& teller);
 inline void tell_receive(const void* request, progress::WaitReporter& teller) {
@@ -16,16 +16,16 @@ inline void tell_receive(const void* request, progress::WaitReporter& teller) {
 inline void tell_send(const void* request, progress::WaitReporter& teller) {
     tell_send(*static_cast<const SendRequest*>(static_cast<const Request*>(request)), teller);
 }
-/// A request that is a handle, by its class.
+/// Reports a request that is an MPI handle, through its RequestClass.
 void tell_request(const void* request, progress::WaitReporter& teller);
 
-/// A wait for a message that is to stay in its queue.
+/// Reports a probe, a wait for a message that stays in its queue.
 void tell_probe(MatchContext& channel, int source, int tag, progress::WaitReporter& teller);
 
-/// Which messages a collective operation waits for: those of its channel with its tag.
+/// Reports the messages that a collective operation waits for: those of its match context with its tag.
 void tell_collective(MatchContext& channel, int tag, progress::WaitReporter& teller);
 
-/// Posted receives, open sends and messages that have come, of all channels. TellerUpcalls::messages.
+/// Reports posted receives, open sends and unexpected messages of all match contexts. Implements TellerUpcalls::messages.
 void tell_messages(progress::WaitReporter& teller);
 
 }  // namespace starling::message

@@ -21,15 +21,15 @@ namespace starling::message::both_sided {
 
 namespace {
 
-/// A message of ours whose sender still writes.
+/// A receive in progress whose sender may still write chunks.
 struct Split {
     ReceiveRequest* request = nullptr;
     Rts offer;
     std::byte* target = nullptr;
     uint64_t bytes = 0;
     uint64_t chunk = 0;
-    int error = 0;          ///< of our own reading
-    pid_t last_writer = 0;  ///< no request, but this process of a failed job may not have stopped writing
+    int error = 0;          ///< errno value of this process's own reads; 0: none
+    pid_t last_writer = 0;  ///< if there is no request: a process of a failed job that may still write into this slot
 
     uint32_t total() const { return static_cast<uint32_t>((bytes + chunk - 1) / chunk); }
     int read(uint64_t from, uint64_t to) const {
@@ -59,7 +59,8 @@ void finish(uint32_t index, int error) {
     kernel_copy::settle({*split.request, split.offer, split.bytes, false}, error);
 }
 
-/// True if the sender has finished all it claimed. What it could not write is read here after all.
+/// Returns true if the sender has finished all chunks it claimed; the receive is then complete. Reads the chunks that the sender failed to
+/// write.
 bool settle(uint32_t index) {
     const shm::SplitSlot& slot = own_slot(index);
     const Split& split = splits[index];
@@ -87,12 +88,12 @@ int free_split() {
     return -1;
 }
 
-/// Claims and reads chunks until none is left. 0 or an errno value.
+/// Claims and reads chunks until none is left. Returns 0 or an errno value.
 int read_from_front(const Split& split, shm::SplitSlot& slot, uint64_t generation) {
     int error = 0;
     for (int64_t i; !error && (i = shm::claim_chunk(slot, generation, split.total(), false)) >= 0;)
         error = split.read(static_cast<uint64_t>(i) * split.chunk, static_cast<uint64_t>(i + 1) * split.chunk);
-    // Nothing more may be claimed; what the sender writes meanwhile is overwritten by whoever copies next.
+    // Claim the remaining chunks, so that the sender claims no more. The fallback protocol overwrites the chunk that it is writing now.
     while (error && shm::claim_chunk(slot, generation, split.total(), false) >= 0) {}
     return error;
 }
@@ -104,7 +105,7 @@ bool can(const Matched& message) {
 }
 
 bool pays(const Matched& message) {
-    // On a crowded core the sender does not run while we do, and one that fetches from us has no time.
+    // On a crowded core the sender cannot run while this process does. A sender that is reading from this process has no time either.
     return message.bytes >= live(config().split_limit) && !progress::core_is_crowded() && message.peer().open_offers == 0;
 }
 
@@ -146,7 +147,7 @@ void on_share(link::Peer& peer, const Share& share) {
             slot.failed.store(1, std::memory_order_relaxed);
         slot.written.fetch_add(1, std::memory_order_release);
     }
-    job::ring(peer.near.region.doorbell());  // it may have gone to sleep over its wait for us
+    job::ring(peer.near.region.doorbell());  // the receiver may be asleep, waiting for this process
 }
 
 void fail(const Gone& gone) {

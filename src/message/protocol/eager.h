@@ -1,10 +1,11 @@
-// Eager: the whole message is in one packet. Every message's code path, so it is inline.
+// Eager: the whole message is in one packet. Inline, because every message passes through this code.
 //
-//   when    up to STARLING_EAGER_LIMIT and to what a packet of the path takes now; the sender alone decides
-//   costs   a copy into shared memory or a session, and one out of it; nobody waits for anybody
-//   starts  put(), where nothing is in its way; else the send waits in its peer's queue
-//   packet  `eager`: take(), once a receive matches; kept in memory until then
-//   fails   with its peer, while it is queued. If the path takes less by then, the message is offered (rendezvous.h)
+//   when    up to STARLING_EAGER_LIMIT and the current payload limit of the path; the sender alone decides.
+//   costs   a copy into shared memory or a session, and one out of it; neither side waits for the other.
+//   starts  put(), if the peer's queue is empty and the path has room; otherwise the send waits in the queue.
+//   packet  `eager`: take(), once a receive matches; the message is kept in memory until then.
+//   fails   with its peer, while it is queued. If the path's payload limit has shrunk by then, the message becomes a rendezvous
+//           (rendezvous.h).
 #pragma once
 
 #include "base/config.h"
@@ -17,12 +18,12 @@
 
 namespace starling::message::eager {
 
-/// Whether a message goes without asking the receiver first.
+/// Returns whether a message can be sent without waiting for a CTS.
 inline bool can(const link::Peer& peer, uint64_t bytes) {
     return bytes <= live(config().eager_limit) && (bytes <= transport::kLeastPayload || bytes <= link::payload_limit(peer));
 }
 
-/// Sends the message wherever there is room; false if there is none.
+/// Sends the message on any path that has room; returns false if none has.
 [[gnu::noinline]] inline bool put_anywhere(link::Peer& peer, const packet::Message& envelope, const datatype::Datatype& type,
                                            int64_t count, const void* buffer, uint32_t bytes) {
     link::Slot slot;
@@ -35,9 +36,9 @@ inline bool can(const link::Peer& peer, uint64_t bytes) {
     return true;
 }
 
-/// The same, with the shortest way for what is short and finds a ring. The envelope's words stay in registers until they are in the
-/// ring: if it lay in memory, 16 bytes of it would be loaded at once that were stored as three words just before, for which the
-/// processor waits until those are in the cache (1 ns of a message's 40).
+/// Sends the message, with a short code path for short payloads on a ring; returns false if there is no room. The envelope's words stay in
+/// registers until they are stored into the ring. If the envelope lay in memory, one load of 16 bytes would follow the three stores of
+/// its words. The processor would wait until these are in the cache (1 ns of a message's 40).
 [[gnu::always_inline]] inline bool put(link::Peer& peer, const packet::Message& envelope, const datatype::Datatype& type,
                                        int64_t count, const void* buffer, uint32_t bytes) {
     std::byte* const payload = peer.near.has_ring() ? peer.near.out.reserve_short(bytes) : nullptr;

@@ -39,7 +39,7 @@ Cts list(const Matched& message) {
     request.generation = next_generation;
     request.coverage = peer.can(transport::kStreams) ? new transport::Coverage : nullptr;
     request.serial = receives.add(request);
-    // Pieces that were sent ahead may end beyond what was received into.
+    // Fragments sent ahead may reach beyond the end of a shorter receive buffer.
     const bool all_at_once = message.at_once && message.bytes == message.offer.bytes;
     if (all_at_once && message.offer.ahead) {
         peer.ahead_serial = request.serial;
@@ -60,7 +60,7 @@ void ask_again(const ReceiveRequest& request) {
 
 ReceiveRequest* find(const link::Peer& peer, uint32_t serial, uint32_t generation, uint64_t offset, uint64_t bytes) {
     ReceiveRequest* request = receives.find(serial);
-    // A late one may name a serial that is another request's by now.
+    // A late fragment may name a request id that another request uses by then.
     if (!request || request->peer != &peer || request->generation != generation) return nullptr;
     return offset <= request->expected && bytes <= request->expected - offset ? request : nullptr;
 }
@@ -90,7 +90,7 @@ void on_piece(link::Peer& peer, const link::Packet& packet) {
 void fail(const Gone& gone) {
     receives.each([&gone](ReceiveRequest& request) {
         if (!gone.includes(*request.peer)) return;
-        end(request, starling::fail(MPI_ERR_PROC_ABORTED, "the sender of a message that was being received has ended"), true);
+        end(request, starling::fail(MPI_ERR_PROC_ABORTED, "the sender ended while its message was being received"), true);
     });
 }
 

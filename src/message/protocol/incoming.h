@@ -1,25 +1,25 @@
-// Messages on their way to us in pieces, whoever brings those: which receive a piece belongs to, and what is still missing. Within
-// a host pieces come once and in order of their path; from another host they may come twice, so bytes are counted
-// there, and the sender hears when they have all come.
+// Receives whose data arrives as fragments, over any path: finds the receive of a fragment and counts the missing bytes. Within a host,
+// fragments arrive once and in the order of their path. From another host they may arrive twice, so the ranges received are recorded, and
+// the sender gets a FIN when all have arrived.
 #pragma once
 
 #include "message/protocol/protocol.h"
 
 namespace starling::message::incoming {
 
-/// Awaits the wanted bytes; gives what the sender is to be told.
+/// Registers a receive for the wanted bytes and returns the CTS for the sender.
 Cts list(const Matched& message);
-/// Does so, and asks the sender for them.
+/// Registers a receive for the wanted bytes and sends the CTS.
 void ask(const Matched& message);
-/// Of a receive that is listed, and of which nothing has come: asks for them once more, or for the first time, in pieces.
+/// Sends the CTS, for fragments, of a registered receive for which no data has arrived: again, or for the first time.
 void ask_again(const ReceiveRequest& request);
-/// The receive that waits for these bytes, nullptr if none does (any more).
+/// Returns the receive that waits for these bytes; nullptr if there is none (any more).
 ReceiveRequest* find(const link::Peer& peer, uint32_t serial, uint32_t generation, uint64_t offset, uint64_t bytes);
-/// They have been written to its buffer.
+/// Counts bytes that have been written to the receive's buffer.
 void arrived(ReceiveRequest& request, uint64_t offset, uint64_t bytes);
-/// A packet of kind `piece`.
+/// Handles a packet of kind `piece` (a fragment).
 void on_piece(link::Peer& peer, const link::Packet& packet);
-/// Fails the receives whose senders are gone.
+/// Fails the receives whose senders have failed.
 void fail(const Gone& gone);
 
 }  // namespace starling::message::incoming

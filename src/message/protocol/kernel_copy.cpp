@@ -15,13 +15,13 @@ namespace starling::message::kernel_copy {
 
 namespace {
 
-/// Where this process sees the message; null if it does not.
+/// Returns the address at which the message is mapped in this process; null if it is not.
 const std::byte* mapped(const Matched& message) {
     if (message.is_own()) return reinterpret_cast<const std::byte*>(message.offer.address);
     return message.request.peer->near.exchanged(message.offer.address, message.bytes);
 }
 
-/// Reads the message: here, where its memory is mapped, else by the kernel. 0 or an errno value.
+/// Reads the message, by loads where its memory is mapped, otherwise by a system call. Returns 0 or an errno value.
 int read(const Matched& message) {
     const ReceiveRequest& request = message.request;
     const Rts& offer = message.offer;
@@ -45,7 +45,7 @@ int read(const Matched& message) {
     return 0;
 }
 
-/// Whether the sender has let a message go since it made the offer, perhaps this one.
+/// Returns whether the sender has abandoned any send, perhaps this one, since its RTS.
 bool let_go_since(const link::Peer& peer, const Rts& offer) {
     std::atomic_thread_fence(std::memory_order_acquire);
     return peer.near.region.presence().let_go.load(std::memory_order_relaxed) != offer.let_go;
@@ -73,8 +73,8 @@ void settle(const Matched& message, int error) {
         return finish(request, fail(MPI_ERR_PROC_ABORTED, "rank %d ended before its message of %llu bytes was read",
                                     request.outcome.source, static_cast<unsigned long long>(message.offer.bytes)));
     }
-    // Forbidden, or memory that the kernel can't reach but the sender can (a device's, say). Or read while the sender's
-    // program took its buffer back: what was read may be something else.
+    // Either the kernel refused the copy, or it cannot reach memory that the sender can (a device's, for example). Or the sender's program
+    // reused its buffer during the read, and the bytes read may be wrong.
     if (error || (message.bytes > 0 && let_go_since(message.peer(), message.offer))) {
         pieces::start({request, message.offer, message.bytes, false});
         return;

@@ -1,12 +1,12 @@
-// Kernel copy: the receiver reads the sender's memory by a system call (RDMA read, elsewhere).
+// Kernel copy: the receiver reads the sender's memory by a system call (the equivalent of RDMA read within a host).
 //
-//   when    within a host, if the sender's data is one block and STARLING_SINGLE_COPY is not off. What is left when nothing else
-//           pays
-//   costs   one copy, by the receiver alone: the sender may compute meanwhile. A microsecond to start, pages to look up
-//   starts  and ends within the match
-//   packet  none of its own; the answer is `fetched`
-//   fails   where the kernel forbids it or can't reach the memory, and where the sender's program has taken its buffer back
-//           meanwhile (cancel_send.cpp): then it is pieces. If the sender has ended, the receive fails
+//   when    within a host, if the sender's data is contiguous and STARLING_SINGLE_COPY is not off. The last choice, if no other
+//           protocol pays.
+//   costs   one copy, by the receiver alone: the sender may compute meanwhile. A microsecond to start, and page lookups.
+//   starts  and ends within the match.
+//   packet  none; the answer is a FIN.
+//   fails   if the kernel forbids it or cannot reach the memory, or if the sender's program has reused its buffer meanwhile
+//           (cancel_send.cpp): then the message is sent as fragments. If the sender has ended, the receive fails.
 #pragma once
 
 #include "message/protocol/protocol.h"
@@ -17,7 +17,7 @@ bool can(const Matched& message);
 bool pays(const Matched& message);
 bool start(const Matched& message);
 
-/// Whoever copied is through, with an errno value or 0: completes the receive, or has the message come another way.
+/// Handles the end of a copy; `error` is an errno value or 0. Completes the receive, or requests the message as fragments.
 void settle(const Matched& message, int error);
 
 }  // namespace starling::message::kernel_copy

@@ -1,9 +1,10 @@
-// What the message protocols put into packets.
+// Payloads of the message protocols' packets.
 //
-//   eager        whole message in one packet
-//   rendezvous   Offer; the receiver, once matched, either copies the data itself (kernel copy) and answers
-//                `fetched` (a large one both sides copy, both_sided.h; between hosts its device reads, rdma_read.h), or answers `clear_to_stream` and gets `piece`s;
-//                or its memory is written by the sender's device (rdma_write.h)
+//   eager        the whole message in one packet.
+//   rendezvous   an RTS. The receiver, once matched, either copies the data itself (kernel copy) and answers with a FIN (`fetched`), or
+//                answers with a CTS (`clear_to_stream`) and gets fragments (`piece`). Variants of the copy: both sides copy a large
+//                message (both_sided.h); between hosts the receiver's device reads (rdma_read.h). Variant of the CTS: the sender's
+//                device writes into the receiver's memory (rdma_write.h).
 #pragma once
 
 #include <cstdint>
@@ -13,20 +14,21 @@
 
 namespace starling::message {
 
-/// Payload of a rendezvous packet.
+/// RTS, the payload of a `rendezvous` packet.
 struct Rts {
     uint64_t bytes = 0;
-    // Within a host; between hosts a region (set_region), if it is `lent`.
-    uint64_t address = 0;  ///< of contiguous data in the sender's memory; 0: must be streamed
-    int32_t pid = 0;       ///< of the sender
-    uint32_t let_go = 0;   ///< the sender's counter of that name when it was sent: if it differs after the data was read, that
-                           ///< may not have been the message's any more (let_go)
-    uint32_t serial = 0;   ///< the sender's name for its request
-    CopyPath::Reach reach = CopyPath::Reach::near;  ///< what the sender's copies into shared memory have told of the receiver
-    uint8_t waits = 0;                              ///< 1: the sender does nothing else until the message is gone
-    uint8_t ahead = 0;                              ///< 1: the first pieces follow at once, on the same ring
+    // Within a host; between hosts, address, pid and let_go hold a region (set_region) if `lent`.
+    uint64_t address = 0;  ///< of contiguous data in the sender's memory; 0: send as fragments
+    int32_t pid = 0;       ///< the sender's
+    /// The sender's count of abandoned sends when it sent this RTS. If the count differs after the data was read, the buffer may already
+    /// have been reused.
+    uint32_t let_go = 0;
+    uint32_t serial = 0;                            ///< the sender's request id
+    CopyPath::Reach reach = CopyPath::Reach::near;  ///< the receiver's distance, as the sender's copies have measured it
+    uint8_t waits = 0;                              ///< 1: the sender blocks until the message has been sent
+    uint8_t ahead = 0;                              ///< 1: the first fragments follow at once, on the ring of this packet
     uint8_t lent : 1 = 0;                           ///< 1: the receiver's device may read the data
-    uint8_t has_verdict : 1 = 0;  ///< 1: a word of the sender says whether it was cancelled (message/match_or_cancel.h)
+    uint8_t has_verdict : 1 = 0;                    ///< 1: it has a match-or-cancel word (message/match_or_cancel.h)
 
     void set_region(const transport::Region& region) {
         address = region.word[0];
@@ -39,21 +41,22 @@ struct Rts {
 
 static_assert(sizeof(Rts) == 32);
 
-/// Payload of a fetched packet.
+/// FIN, the payload of a `fetched` packet.
 struct Fin {
     uint32_t serial;
 };
 
-/// Payload of a clear_to_stream packet: "send me the first `bytes`".
+/// CTS, the payload of a `clear_to_stream` packet: requests the first `bytes` of the message.
 struct Cts {
     uint64_t bytes;
     uint32_t send_serial;
     uint32_t receive_serial;
-    uint32_t generation;  ///< tells requests that use one receive_serial after the other apart
-    uint32_t at_once;     ///< 1: a receive was waiting for all of it, and what was sent ahead is taken; 0: it is not
+    uint32_t generation;  ///< distinguishes consecutive users of one receive_serial
+    /// 1: a posted receive had room for the whole message, so fragments sent ahead are accepted; 0: they are not.
+    uint32_t at_once;
 };
-/// The same, if the sender may write the bytes by its device instead: who can't, or does not know of that, sends pieces. It tells of them by
-/// `clear.receive_serial`.
+/// A CTS that also permits an RDMA write. A sender that cannot write, or does not know this extension, sends fragments. An RDMA write names
+/// its receive by `clear.receive_serial`.
 struct CtsRdmaWrite {
     Cts clear;
     transport::Region target;
@@ -61,9 +64,9 @@ struct CtsRdmaWrite {
 };
 static_assert(sizeof(CtsRdmaWrite) == 48);
 
-/// Payload of a share_copy packet: "write chunks of the message to my memory, from the back".
+/// Payload of a `share_copy` packet: asks the sender to write chunks of the message into the receiver's memory, from the back.
 struct Share {
-    uint64_t address;  ///< of the receiver's buffer
+    uint64_t address;  ///< the receiver's buffer
     uint64_t bytes;
     uint32_t send_serial;
     int32_t pid;

@@ -13,9 +13,9 @@ namespace starling::message::pieces {
 
 namespace {
 
-/// Whether the message would come through the ring without delay: its sender waits in the library, has a core, and is not
-/// busy fetching from us. Then that is faster than the kernel's copy, whose reading takes what the sender has just written
-/// from its cache line by line.
+/// Returns whether fragments would arrive through the ring without delay: the sender waits in the library, has a core, and is not busy
+/// reading from this process. Fragments are then faster than the kernel's copy, which takes what the sender has just written out of the
+/// sender's cache line by line.
 bool come_without_delay(const link::Peer& peer, const Rts& offer, uint64_t bytes) {
     const uint64_t limit = offer.reach == CopyPath::Reach::far ? live(config().stream_limit) / 4 : live(config().stream_limit);
     if (limit == 0 || (bytes > limit && offer.reach != CopyPath::Reach::close)) return false;
@@ -23,8 +23,8 @@ bool come_without_delay(const link::Peer& peer, const Rts& offer, uint64_t bytes
     return offer.waits || peer.near.region.presence().waiting.load(std::memory_order_relaxed) != 0;
 }
 
-/// While a piece is written the one before is read, and the first and the last have nobody beside them: so pieces grow from
-/// small ones and end with small ones. In between a piece's own cost counts.
+/// The receiver reads one fragment while the sender writes the next, but nothing overlaps with the first write and the last read. So
+/// fragments start small, grow, and end small. In between, the fixed cost per fragment matters.
 uint32_t next_bytes(const SendRequest& request) {
     constexpr uint64_t kShort = 4096;
     const uint64_t done = request.moved, rest = request.bytes - done;
@@ -39,7 +39,8 @@ bool can(const Matched& message) { return !message.peer().can(transport::kStream
 
 bool pays(const Matched& message) {
     if (!kernel_copy::can(message)) return true;
-    // What a process has sent itself would be complete for the sender before it is for the receiver, for two copies.
+    // A message to this process itself is not sent as fragments: the send would be complete before the receive, and the data would be
+    // copied twice.
     return !message.is_own() && come_without_delay(message.peer(), message.offer, message.bytes);
 }
 
@@ -61,8 +62,8 @@ bool put(SendRequest& request, uint32_t serial, uint32_t generation) {
     return true;
 }
 
-// One piece after the other until the path is full, or others have their turn: a receiver that is faster than its sender
-// always makes room. A piece goes out whole or not at all, so a connection may open or close between two of them.
+// Sends fragment after fragment until the path is full or other messages have their turn; a receiver that is faster than its sender always
+// makes room. A fragment is sent whole or not at all, so a connection may open or close between two of them.
 bool advance(SendRequest& request) {
     for (int i = 0; request.moved < request.bytes; ++i)
         if (i == kAtOnce || !put(request, request.stream_to, request.generation)) return false;

@@ -1,5 +1,5 @@
-// What the ways of moving a message have in common. There is a file for each, which says when it can be used, what it costs, how
-// it starts, what it does with a packet, and how it fails; the receiver chooses by table.h.
+// Common types of the rendezvous protocols. Each protocol has a file that says when it can be used, what it costs, how it starts, how it
+// handles its packets, and how it fails. The receiver chooses by table.h.
 #pragma once
 
 #include <cstdint>
@@ -11,22 +11,22 @@
 
 namespace starling::message {
 
-/// A long message that a receive has matched; its data is still the sender's.
+/// A long message that a receive has matched and whose data is still in the sender's memory.
 struct Matched {
-    ReceiveRequest& request;  ///< its peer is set, and it holds its type
+    ReceiveRequest& request;  ///< its peer is set, and it holds a reference of its type
     Rts offer;
-    uint64_t bytes;  ///< that are wanted: the receive's buffer may be shorter
-    bool at_once;    ///< the offer has just come and a receive was waiting for it, so what was sent ahead has not come yet
+    uint64_t bytes;  ///< bytes wanted: the receive's buffer may be shorter than the message
+    bool at_once;    ///< a receive was posted when the RTS arrived, and fragments sent ahead have not arrived yet
 
     const link::Peer& peer() const { return *request.peer; }
-    /// Whether this process has sent it to itself: its memory is at hand.
+    /// Returns whether this process sent the message to itself, so that its memory is accessible.
     bool is_own() const { return link::Process{&request.peer->job, request.peer->rank} == link::self(); }
 };
 
-/// Who is gone: all of a job, or one process of it.
+/// The failed processes: all of a job, or one of it.
 struct Gone {
     link::Job& job;
-    link::Peer* peer = nullptr;  ///< null: all
+    link::Peer* peer = nullptr;  ///< null: all of the job
     bool includes(const link::Peer& other) const { return peer ? &other == peer : &other.job == &job; }
 };
 

@@ -12,15 +12,15 @@ namespace starling::message::rdma_read {
 
 namespace {
 
-/// Shorter ones are sooner there as frames than their memory is registered.
+/// Shorter messages arrive sooner as frames than their memory is registered.
 constexpr uint64_t kLeast = 8 * 1024;
 
-/// A message of theirs that our device reads.
+/// A receive whose data this process's device is reading.
 struct Reading : transport::Completion {
     ReceiveRequest* request = nullptr;
     Rts offer;
     uint64_t bytes = 0;
-    bool gone = false;  ///< its sender is, and what is known of it perhaps as well
+    bool gone = false;  ///< the sender has failed, and its peer object may be invalid
     ListHook hook;
 };
 using Readings = List<Reading, &Reading::hook>;
@@ -76,7 +76,7 @@ bool start(const Matched& message) {
     return false;
 }
 
-// The connection is closed by now, or about to be, and with that the reading ends.
+// The connection is closed, or is about to be, and this ends the RDMA read.
 void fail(const Gone& gone) {
     for (Reading* one = readings ? readings->front() : nullptr; one; one = readings->next(one))
         if (!one->gone) one->gone = gone.includes(*one->request->peer);

@@ -1,13 +1,13 @@
-// RDMA read: the receiver's device reads the sender's memory, which was lent to it with the offer.
+// RDMA read: the receiver's device reads the sender's memory, which the sender has registered and whose rkey is in the RTS.
 //
-//   when    between hosts, if a connection of an InfiniBand or RoCE device is open, the data is one block on both sides, and both
-//           devices take the memory
-//   costs   no copy; registering the memory, unless it was lately. The sender may compute meanwhile
-//   starts  and ends at the receiver; the memory is lent for as long as the send is not done
-//   packet  none of its own; the answer is `fetched`
-//   fails   with the connection, at any point: then it is a stream, from the beginning. A send that is let go takes the memory back at
-//           once, which breaks a connection that is reading; the sender has a copy for the stream. If the sender has ended, the receive
-//           fails, but not before the device has let go of its buffer
+//   when    between hosts, if an InfiniBand or RoCE connection is open and the data is contiguous on both sides. Both devices must
+//           be able to register the memory.
+//   costs   no copy; a registration, unless a recent one is cached. The sender may compute meanwhile.
+//   starts  and ends at the receiver; the memory stays registered until the send is done.
+//   packet  none; the answer is a FIN.
+//   fails   with the connection, at any point: then the message is streamed from its beginning. A send that is abandoned deregisters
+//           its memory at once, which breaks a connection that is reading; the stream then sends the copy. If the sender has ended,
+//           the receive fails, but not before the device has released its buffer.
 #pragma once
 
 #include "message/protocol/protocol.h"
@@ -21,9 +21,9 @@ bool start(const Matched& message);
 void fail(const Gone& gone);
 
 // The sender's side.
-/// Lends the message to its receiver, if that can be done now, and says so in the offer.
+/// Registers the message's memory for its receiver, if that is possible now, and puts the rkey into the RTS.
 void lend(SendRequest& request, Rts& offer);
-/// If it was lent. `at_once`: its receiver may be reading, and shall not any more.
+/// Deregisters the message's memory, if it was registered. `at_once`: the receiver may still be reading, and must be stopped.
 void take_back(SendRequest& request, bool at_once);
 
 }  // namespace starling::message::rdma_read

@@ -11,14 +11,14 @@
 
 namespace starling::message::rdma_write {
 
-/// A message that its sender may write to us.
+/// An RDMA target: a receive that its sender may write.
 struct Awaited : transport::RdmaTarget {
     ReceiveRequest* request = nullptr;
 };
 
-/// A message of ours under way.
+/// A send whose RDMA write is in progress.
 struct Writing : transport::Completion {
-    SendRequest* request = nullptr;  ///< null: it has gone another way, or has arrived
+    SendRequest* request = nullptr;  ///< null: the message was sent another way, or has arrived
 };
 
 namespace {
@@ -49,7 +49,7 @@ bool start(const Matched& message, transport::WriteNotice told) {
 void settle(transport::Completion& completion) {
     const std::unique_ptr<Writing> writing(static_cast<Writing*>(&completion));
     if (writing->request) writing->request->writing = nullptr;
-    if (writing->error) clear_failure();  // the receiver asks again
+    if (writing->error) clear_failure();  // the receiver will send another CTS
 }
 
 }  // namespace

@@ -1,13 +1,13 @@
-// RDMA write: the sender's device writes the message into the receiver's memory, and tells the receiver so in the same breath: by a word chained
-// behind the write ("write"), or with the write itself ("note", write with immediate), which is one piece of work less.
+// RDMA write: the sender's device writes the message into the receiver's memory and notifies the receiver. Either a word is sent
+// behind the write (protocol `write`), or the write carries an immediate (protocol `note`), which saves one work request.
 //
-//   when    as of RDMA read, whose offer it takes: that the sender's memory is lent says that its device takes it
-//   costs   no copy, but a packet more than RDMA read, and the sender has to look
-//   starts  the receiver asks for a stream, and tells besides where its memory is; from then on the sender's answer may be either
-//   packet  `clear_to_stream`, longer (CtsRdmaWrite); the word is the connection's own; the answer is `fetched`
-//   fails   with the receiver's end of the connection: what it expected by that can't be written any more, so it asks for the stream, of
-//           which nothing has come. A sender that can't write sends the stream at once, one that fails waits to be asked: so there are
-//           pieces only when nobody writes. If the sender is gone so is the connection, before the receive fails
+//   when    as for RDMA read, with the same RTS: an rkey in it shows that the sender's device accepts the memory.
+//   costs   no copy, but one packet more than RDMA read, and the sender has to poll.
+//   starts  with a CTS that also carries the rkey of the receiver's memory; the sender may answer it by a write or by a stream.
+//   packet  `clear_to_stream`, longer (CtsRdmaWrite); the notification belongs to the connection; the answer is a FIN.
+//   fails   with the receiver's end of the connection. The RDMA target can then no longer be written and no fragment has arrived, so
+//           the receiver asks for the stream. A sender that cannot write streams at once; after a failed write it waits for that
+//           new CTS. So fragments never overlap with a write. If the sender has failed, its connection ends before the receive fails.
 #pragma once
 
 #include "message/protocol/protocol.h"
@@ -19,13 +19,13 @@ bool can(const Matched& message);
 bool pays(const Matched& message);
 bool start_chained(const Matched& message);
 bool start_noted(const Matched& message);
-/// The receive ends: whoever may write its memory does not from now on. `at_once`: somebody may.
+/// Withdraws the RDMA target of a receive that ends: no device may write its memory any more. `at_once`: a write may be in progress.
 void call_off(ReceiveRequest& request, bool at_once);
 
 // The sender's side.
-/// False: it has to be a stream.
+/// Starts the write. Returns false if the message must be streamed instead.
 bool begin(SendRequest& request, const CtsRdmaWrite& clear);
-/// The message has arrived, or goes another way: what is under way is its device's business.
+/// Detaches the request from its write, because the message has arrived or is sent another way. The device completes the write alone.
 void detach(SendRequest& request);
 
 }  // namespace starling::message::rdma_write

@@ -21,10 +21,11 @@ namespace starling::message::rendezvous {
 
 namespace {
 
-STARLING_STATE NoDestroy<RequestIds<SendRequest>> listed_storage;  ///< offered or about to be, data not yet gone
+STARLING_STATE NoDestroy<RequestIds<SendRequest>> listed_storage;  ///< from before the RTS until the data has been sent
 constinit auto& listed = listed_storage.value;
 
-/// Where the receivers are far, long messages are left to the kernel, which doesn't tell when they have come near.
+/// Returns the receiver's distance, to be put into the RTS. Messages to far receivers use the kernel copy, which never measures whether
+/// they have moved nearer. So every 32nd RTS reports `near`, and the fragments that follow are measured.
 CopyPath::Reach reach_of(link::Peer& peer) {
     constexpr uint32_t kSeldom = 32;
     if (peer.copies.reach() != CopyPath::Reach::far || ++peer.offers_from_far % kSeldom != 0) return peer.copies.reach();
@@ -32,8 +33,8 @@ CopyPath::Reach reach_of(link::Peer& peer) {
     return CopyPath::Reach::near;
 }
 
-/// Whether to begin before the receiver has answered: only where the answer can be foreseen, as what it does not take is
-/// copied for nothing. On a ring, where the pieces can't overtake their offer.
+/// Returns whether to send fragments before the CTS. Fragments that the receiver does not accept are copied in vain, so this is done only
+/// if the CTS is predictable. It needs a ring, on which fragments cannot overtake their RTS.
 bool goes_ahead(const SendRequest& request) {
     const link::Peer& peer = *request.peer;
     return request.waits && peer.expects && peer.near.has_ring();
@@ -71,7 +72,7 @@ bool put(SendRequest& request) {
         offer.address = reinterpret_cast<uint64_t>(datatype::block_address(*request.type, request.buffer));
     std::memcpy(slot.payload, &offer, sizeof offer);
     link::commit(*request.peer, slot, sizeof offer);
-    constexpr uint64_t kAhead = 32 * 1024;  // it takes longer to write than an answer on its way
+    constexpr uint64_t kAhead = 32 * 1024;  // takes longer to write than a CTS takes to arrive
     while (offer.ahead && request.moved < std::min(request.bytes, kAhead) && pieces::put(request, 0, 0)) {}
     return true;
 }

@@ -1,5 +1,5 @@
-// Rendezvous, the sender's side: a long or synchronous message is offered, and waits in memory until its receiver has it. How it
-// then moves is for the receiver to choose (table.h).
+// Rendezvous, the sender's side: sends the RTS of a long or synchronous message, which then waits in memory until its receiver has the
+// data. The receiver chooses the protocol (table.h).
 #pragma once
 
 #include "link/peer.h"
@@ -9,21 +9,21 @@
 
 namespace starling::message::rendezvous {
 
-/// Gives the message the serial by which its receiver names it.
+/// Assigns the request id by which the receiver refers to the message.
 void list(SendRequest& request);
-/// Sends the offer, and perhaps the first pieces with it; false if there is no room.
+/// Sends the RTS, and perhaps the first fragments with it. Returns false if there is no room.
 bool put(SendRequest& request);
 
-/// The message of this name, if it was offered to that peer and nothing has been done with it; else nullptr.
+/// Returns the message with this request id if its RTS was sent to that peer and the transfer has not started; otherwise nullptr.
 SendRequest* find(const link::Peer& peer, uint32_t serial);
-/// The message of this name, in whatever state it is.
+/// Returns the message with this request id, in any state.
 SendRequest* find_any(const link::Peer& peer, uint32_t serial);
-/// Completes a message that was listed and is in no queue.
+/// Completes a message that was registered by list() and is in no queue.
 void finish(SendRequest& request, int error);
-/// Puts another request in the place of one that was listed.
+/// Replaces a registered request by another.
 void replace(uint32_t serial, SendRequest& by);
 
-/// Visits the messages that were listed; the visitor may finish the one it is given.
+/// Visits the registered messages; the visitor may finish the visited one.
 void each(void (*visit)(SendRequest& request, void* argument), void* argument);
 template <class F>
 void each(F visit) {

@@ -36,7 +36,7 @@ void pack(void* user, uint64_t offset, std::byte* to, uint64_t bytes) {
     datatype::pack(*request.type, request.count, request.buffer, offset, to, bytes);
 }
 
-/// Its connection can't carry all of it: the rest goes by the base path.
+/// Handles a connection that cannot carry the whole stream: the base path sends the rest.
 void stranded(transport::OutStream& stream) { enqueue_asked(*static_cast<SendRequest*>(stream.source().user)); }
 
 }  // namespace

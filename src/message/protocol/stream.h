@@ -1,12 +1,12 @@
-// Stream: what is long and goes to another host. It goes over whatever paths there are, TCP straight from the sender's memory into the
-// receiver's, the session for what TCP does not take.
+// Stream: the protocol for long messages to other hosts, over any path. TCP moves the data straight from the sender's memory into the
+// receiver's; the session carries the rest.
 //
-//   when    between hosts, always
-//   costs   a packet each way before the first byte; by TCP the kernel's copies alone, by the session two more
-//   starts  the receiver asks (`clear_to_stream`), begin() at the sender
-//   packet  `piece` on the base path, and frames of TCP: incoming.h
-//   fails   with the other process; not with a path: what a dead one swallowed goes out again, so the memory is needed until the
-//           receiver has it all (`fetched`)
+//   when    between hosts, always.
+//   costs   a packet each way before the first byte; by TCP only the kernel's copies, by the session two more.
+//   starts  with the receiver's CTS, at the sender in begin().
+//   packet  `piece` on the base path, and frames of TCP: incoming.h.
+//   fails   with the other process, but not with a path: what a failed path lost is sent again. So the memory is needed until the
+//           receiver's FIN.
 #pragma once
 
 #include "message/protocol/protocol.h"
@@ -17,16 +17,17 @@ namespace starling::message::stream {
 bool can(const Matched& message);
 bool pays(const Matched& message);
 bool start(const Matched& message);
-/// Takes what TCP brings: sets link's upcalls.
+/// Sets link's upcalls for the data that TCP delivers.
 void listen();
 
 // The sender's side.
-/// Begins to send what the receiver has asked for. Whether something is left for the base path.
+/// Starts to send the data of a CTS. Returns whether some of it is left for the base path.
 bool begin(SendRequest& request);
-/// Sends pieces on the base path, as far as there is room and others have their turn. Done if nothing is left for it.
+/// Sends fragments on the base path, until there is no room or other messages have their turn (`over`). Returns `done` if nothing is left
+/// for the base path.
 enum class Turn : uint8_t { done, no_room, over };
 Turn advance(SendRequest& request);
-/// Its memory is not needed any more; of a send that has no stream, nothing. `confirmed`: the receiver has everything.
+/// Ends the request's stream, if it has one; its memory is no longer needed. `confirmed`: the receiver has everything.
 void end(SendRequest& request, bool confirmed);
 
 }  // namespace starling::message::stream

@@ -20,14 +20,14 @@ constexpr Protocol kProtocols[] = {
     {.name = "eager",
      .choice = LongProtocol::automatic,
      .when = "up to STARLING_EAGER_LIMIT: the whole message is in one packet; the sender decides",
-     .costs = "two copies; nobody waits",
-     .instead = "the message is offered: all below, of which the receiver chooses"},
+     .costs = "two copies; neither side waits",
+     .instead = "the message is a rendezvous: the receiver chooses one of the protocols below"},
     {.name = "read",
      .choice = LongProtocol::read,
      .when =
          "to another host, if an InfiniBand or RoCE device connects the two processes and the data is one block on both sides",
      .costs =
-         "no copy: the receiver's device reads; the sender may compute meanwhile. Memory has to be registered, the first time",
+         "no copy: the receiver's device reads; the sender may compute meanwhile. The memory must be registered the first time",
      .instead = "stream",
      .can = rdma_read::can,
      .pays = rdma_read::pays,
@@ -35,16 +35,16 @@ constexpr Protocol kProtocols[] = {
      .fail = rdma_read::fail},
     {.name = "note",
      .choice = LongProtocol::note,
-     .when = "as read, if that is asked for",
-     .costs = "no copy, but a packet more than by read: the sender's device writes, and the write tells when all is there",
+     .when = "as read, if STARLING_LONG_PROTOCOL selects it",
+     .costs = "no copy, but one packet more than read: the sender's device writes, and an immediate notifies the receiver",
      .instead = "stream",
      .can = rdma_write::can,
      .pays = rdma_write::pays,
-     .start = rdma_write::start_noted},  // incoming::fail is stream's
+     .start = rdma_write::start_noted},  // incoming::fail of `stream` covers it
     {.name = "write",
      .choice = LongProtocol::write,
-     .when = "as read, if that is asked for",
-     .costs = "as note, and a word chained behind the write tells",
+     .when = "as read, if STARLING_LONG_PROTOCOL selects it",
+     .costs = "as note, but a separate word behind the write notifies the receiver",
      .instead = "stream",
      .can = rdma_write::can,
      .pays = rdma_write::pays,
@@ -52,7 +52,8 @@ constexpr Protocol kProtocols[] = {
     {.name = "stream",
      .choice = LongProtocol::stream,
      .when = "to another host, always",
-     .costs = "an exchange of packets, then by TCP from memory to memory, by a device's frames or datagrams two copies more",
+     .costs = "an exchange of packets; then TCP moves data from memory to memory, a device's frames or datagrams need two more "
+              "copies",
      .instead = "",
      .can = stream::can,
      .pays = stream::pays,
@@ -63,15 +64,15 @@ constexpr Protocol kProtocols[] = {
      .when =
          "within a host, up to STARLING_STREAM_LIMIT, if the sender waits in the library and has a core; any size where the "
          "kernel can't copy",
-     .costs = "two copies beside each other",
+     .costs = "two copies that overlap",
      .instead = "",
      .can = pieces::can,
      .pays = pieces::pays,
-     .start = pieces::start},  // incoming::fail is stream's
+     .start = pieces::start},  // incoming::fail of `stream` covers it
     {.name = "both",
      .choice = LongProtocol::both,
-     .when = "within a host, from STARLING_SPLIT_LIMIT on, unless others want the core or messages go both ways",
-     .costs = "one copy, by both processes at a time",
+     .when = "within a host, from STARLING_SPLIT_LIMIT on, unless the core is shared or long messages travel both ways",
+     .costs = "one copy, by both processes at the same time",
      .instead = "kernel",
      .can = both_sided::can,
      .pays = both_sided::pays,
@@ -79,7 +80,7 @@ constexpr Protocol kProtocols[] = {
      .fail = both_sided::fail},
     {.name = "kernel",
      .choice = LongProtocol::kernel,
-     .when = "within a host, else",
+     .when = "within a host, otherwise",
      .costs = "one copy, by the receiver; the sender may compute meanwhile",
      .instead = "pieces",
      .can = kernel_copy::can,
@@ -95,7 +96,7 @@ const Protocol* protocols(size_t& count) {
 }
 
 void fetch(const Matched& message) {
-    // The pid of a process that is gone may be another's by now.
+    // Another process may have taken over the pid of a failed process.
     if (message.peer().dead || message.bytes == 0) return kernel_copy::settle(message, message.peer().dead ? ESRCH : 0);
     const LongProtocol asked = live(config().long_protocol);
     for (const Protocol& row : kProtocols)

@@ -1,6 +1,6 @@
-// The table of the ways in which a message moves. The sender decides on eager; of what is offered the receiver takes the first row that
-// can serve it and pays. STARLING_LONG_PROTOCOL puts one row before the others, where it can serve at all. `starling info
-// --protocols` prints it. A new way is a file and a row.
+// The table of message protocols. The sender decides on eager. For an RTS, the receiver takes the first row that can be used and pays.
+// STARLING_LONG_PROTOCOL prefers one row wherever it can be used. `starling info --protocols` prints the table. A new protocol is a file
+// and a row.
 #pragma once
 
 #include <cstddef>
@@ -12,25 +12,25 @@ namespace starling::message {
 
 struct Protocol {
     const char* name;
-    LongProtocol choice;  ///< by which the variable names it
-    const char* when;     ///< sentences for people
+    LongProtocol choice;  ///< value of STARLING_LONG_PROTOCOL
+    const char* when;     ///< sentences for users
     const char* costs;
-    const char* instead;  ///< what serves where it can't, or fails
+    const char* instead;  ///< protocol used if this one cannot be used, or fails
 
     // Null in the row of eager messages.
-    bool (*can)(const Matched& message) = nullptr;    ///< whether it can serve
-    bool (*pays)(const Matched& message) = nullptr;   ///< whether it is the best of those that can, if no row before is
-    bool (*start)(const Matched& message) = nullptr;  ///< false: it can't just now, nothing has happened
-    void (*fail)(const Gone& gone) = nullptr;         ///< ends what is under way with those who are gone; null: nothing ever is
+    bool (*can)(const Matched& message) = nullptr;    ///< whether the protocol can be used
+    bool (*pays)(const Matched& message) = nullptr;   ///< whether it is the best of the usable ones, if no earlier row is
+    bool (*start)(const Matched& message) = nullptr;  ///< false: not possible now, and nothing has happened
+    void (*fail)(const Gone& gone) = nullptr;         ///< ends the transfers with failed processes; null: there never are any
 };
 
-/// The rows, in the order in which they are asked.
+/// Returns the rows, in the order in which fetch() tries them.
 const Protocol* protocols(size_t& count);
 
-/// Begins to move a message; its receive is completed when it is there, or has failed.
+/// Starts the transfer of a message; the receive is completed when all data has arrived, or on failure.
 void fetch(const Matched& message);
 
-/// Fails the receives that wait for data of those who are gone.
+/// Fails the receives that wait for data of failed processes.
 void fail_fetches(const Gone& gone);
 
 }  // namespace starling::message
