@@ -1,6 +1,6 @@
-// Streams: the data of a large message on its way over several paths at once, in pieces. Both classes are pure
-// book-keeping: what is still to be sent, and what has arrived. A path may die at any time; what it carried is sent
-// again over another, so a piece may come twice, and the receiver alone knows when everything is there.
+// Streams: the data of a large message, sent in fragments over several paths at once. Both classes are pure bookkeeping: OutStream of the
+// bytes still to send, Coverage of the bytes that arrived. A path may die at any time and its bytes are then sent again over another path.
+// So a fragment may arrive twice, and only the receiver knows when everything is there.
 #pragma once
 
 #include <cstddef>
@@ -19,31 +19,31 @@ struct StreamRange {
     bool operator==(const StreamRange&) const = default;
 };
 
-/// A run of a stream's bytes, as it is announced to the receiver.
+/// A run of a stream's bytes, as its header announces it to the receiver.
 struct StreamFragment {
-    uint32_t serial = 0;      ///< of the receiver's request
-    uint32_t generation = 0;  ///< tells requests of one serial apart
-    uint64_t offset = 0;      ///< in the message
+    uint32_t serial = 0;      ///< request id of the receive
+    uint32_t generation = 0;  ///< distinguishes consecutive requests with one serial
+    uint64_t offset = 0;      ///< in the message, bytes
     uint64_t bytes = 0;
 };
 
-/// Names a path among those that carry pieces. kReliablePath: a session, which repeats what is lost by itself.
+/// Identifies one of the paths that carry fragments. kReliablePath is a session, which retransmits lost data itself.
 using PathId = uint32_t;
 inline constexpr PathId kReliablePath = 0;
 
-/// The sending side: what has not been given to a path yet, and which path carries what. Lives from the receiver's
-/// wish for the data until its confirmation (`fetched`), and must not move while a connection knows it. Not
-/// thread-safe.
+/// The sending side: the bytes that no path has taken yet, and which path carries the others. Lives from the receiver's CTS until its FIN,
+/// and must not move while a connection refers to it. Not thread-safe.
 class OutStream {
   public:
-    /// What the pieces' headers say, and where the data is: `memory`, or if it is null whatever `pack` writes.
+    /// The fields of the fragments' headers, and the data: at `memory` or, if that is null, as `pack` writes it.
     struct Source {
-        uint32_t serial = 0;      ///< the receiver's name for its request; header.tag
-        uint32_t generation = 0;  ///< tells requests of the same serial apart: the message's sequence; header.sequence
+        uint32_t serial = 0;  ///< request id of the receive; sent in header.tag
+        /// Distinguishes requests with one serial: the message's sequence number; sent in header.sequence.
+        uint32_t generation = 0;
         uint64_t bytes = 0;
         const std::byte* memory = nullptr;
         void (*pack)(void* user, uint64_t offset, std::byte* to, uint64_t bytes) = nullptr;
-        /// Its connection can't carry all of it: what has_work() says is left goes as packets.
+        /// The connection cannot carry all of the stream: the caller sends the bytes that has_work() reports as packets.
         void (*stranded)(OutStream& stream) = nullptr;
         void* user = nullptr;
     };
@@ -53,23 +53,24 @@ class OutStream {
     OutStream& operator=(const OutStream&) = delete;
 
     const Source& source() const { return source_; }
-    /// Whether bytes wait for a path.
+    /// Returns whether bytes wait for a path.
     bool has_work() const { return next_ < source_.bytes || !again_.empty(); }
     uint64_t waiting_bytes() const;
 
-    /// What take() would give.
+    /// Returns the range that take() would return.
     StreamRange peek(uint64_t most) const;
-    /// Gives the next at most `most` bytes to a path: first what another one lost. Empty if nothing waits.
+    /// Assigns the next bytes, at most `most`, to a path, beginning with bytes that another path lost. Returns an empty range if no bytes
+    /// wait.
     StreamRange take(PathId path, uint64_t most);
-    /// The path died: all it took waits again, but for what the receiver has confirmed. Whether that was anything.
+    /// The path died: all bytes it took wait again, except those that the receiver has confirmed. Returns whether there were any.
     bool lose(PathId path);
-    /// All paths that may die did.
+    /// All paths except kReliablePath died.
     void lose_all();
-    /// The receiver has everything before `offset`: it need not be sent again.
+    /// The receiver has every byte before `offset`: they need not be sent again.
     void confirm(uint64_t offset);
 
     ListHook hook;               ///< in its connection's list
-    void* connection = nullptr;  ///< the transport's, that it was given to; null: none, or one that was dropped
+    void* connection = nullptr;  ///< the connection that carries it, owned by the transport; null: none, or a dropped one
 
   private:
     struct Taken {
@@ -78,23 +79,23 @@ class OutStream {
     };
     Source source_;
     uint64_t next_ = 0;               ///< first byte that no path ever took
-    std::vector<StreamRange> again_;  ///< lost by a path; the last is taken first
-    std::vector<Taken> taken_;        ///< by paths that may die
+    std::vector<StreamRange> again_;  ///< ranges lost by a path; the last is taken first
+    std::vector<Taken> taken_;        ///< ranges on paths other than kReliablePath
 };
 
 /// The receiving side: which bytes of a message have arrived. Not thread-safe.
 class Coverage {
   public:
-    /// Notes that a range has arrived; gives how many of its bytes are new.
+    /// Records that a range has arrived; returns how many of its bytes are new.
     uint64_t add(StreamRange range);
     uint64_t bytes() const { return bytes_; }
-    /// All bytes before this one have arrived.
+    /// Returns the number of bytes at the beginning of the message that have arrived without a gap.
     uint64_t prefix() const { return prefix_; }
     void clear() { *this = {}; }
 
   private:
     uint64_t prefix_ = 0, bytes_ = 0;
-    std::vector<StreamRange> islands_;  ///< beyond the prefix: sorted, apart from each other
+    std::vector<StreamRange> islands_;  ///< ranges behind the prefix: sorted, not adjacent
 };
 
 }  // namespace starling::transport

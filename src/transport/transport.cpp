@@ -1,4 +1,4 @@
-// What a transport that can't do it answers.
+// Default implementations of the optional calls, for transports without the capability.
 #include "transport/transport.h"
 
 #include "base/error.h"

@@ -1,9 +1,11 @@
-// What the network has beside datagrams: connections to one process each, which carry frames of its session and pieces of streams. There
-// are two kinds, TCP (tcp.h) and RC (transport/network/rdma/rc_connection.h); all that the network asks of either is here. A connection is opened by one exchange on the
-// base path (`describe` here, `use` there) and then carries
-//   - frames of the session, opaque here, in order; the session keeps what is in them until its peer has acknowledged it, so that a
-//     connection may die at any time;
-//   - pieces: data of streams, which the receiver puts where it belongs.
+// Connections of the network transport: each leads to one process, and carries frames of its session and fragments of streams. There are two
+// kinds, TCP (tcp.h) and RC (transport/network/rdma/rc_connection.h), and the network uses both through this interface alone.
+//
+// One exchange on the base path opens a connection (`describe` here, `use` at the peer). It then carries
+//  - frames of the session, in order and opaque to the connection. The session keeps their contents until its peer has acknowledged them, so a
+//    connection may die at any time;
+//  - fragments of streams, which the receiver puts where they belong.
+//
 // Not thread-safe: all calls under the library's lock.
 #pragma once
 
@@ -30,20 +32,20 @@ using StreamList = List<OutStream, &OutStream::hook>;
 class Session;
 class Connections;
 
-/// Who somebody is.
+/// The identity of a process.
 struct ProcessId {
     job::JobId job = 0;
     uint32_t rank = 0;
     auto operator<=>(const ProcessId&) const = default;
 };
 
-/// A connection to one peer, in whatever state. As a session's carrier it takes frames while it is open.
+/// A connection to one peer, in any state. While it is open it takes frames as a carrier of the session.
 class Connection : public Carrier {
   public:
     enum class State : uint8_t {
         idle,      ///< neither offered nor asked for
-        waiting,   ///< for the peer, by our offer
-        dialling,  ///< the peer, by its offer
+        waiting,   ///< for the peer to connect, by our offer
+        dialling,  ///< connecting to the peer, by its offer
         open,
         dropped,
     };
@@ -51,14 +53,14 @@ class Connection : public Carrier {
 
     Connections& by;
     ProcessId peer;
-    void* user = nullptr;        ///< of who opened it
-    Session* session = nullptr;  ///< whose frames it carries
+    void* user = nullptr;        ///< of the code that opened it
+    Session* session = nullptr;  ///< the session whose frames it carries
     State state() const { return state_; }
-    /// We have said that we will send nothing more.
+    /// Returns whether we have announced that we will send nothing more.
     bool finished() const { return finished_; }
-    /// It stalled, and has not proved itself since.
+    /// Returns whether it has stalled and not recovered since.
     bool doubted() const { return doubted_; }
-    /// It takes streams.
+    /// Returns whether it takes streams.
     bool serves() const { return state_ == State::open && !finished_ && !doubted_; }
 
   protected:
@@ -69,49 +71,49 @@ class Connection : public Carrier {
     bool doubted_ = false;
 };
 
-/// What happens, told to who opened the connection (opened … broken), to its session (frame … rerouted) and to the
-/// message room (target … stranded). Within any of them every call of Connections but poll() is allowed.
+/// The events of a connection: opened to broken for the code that opened it, frame to rerouted for its session, target to stranded for the
+/// message room. An upcall may call every function of Connections except poll().
 struct ConnectionUpcalls {
-    /// It can carry frames and streams from now on.
+    /// The connection can carry frames and streams from now on.
     void (*opened)(Connection&) = nullptr;
-    /// It did not open: refused, timed out, no descriptor. failure_text() names address, port and reason.
+    /// The connection did not open: refused, timed out, no descriptor. failure_text() names address, port and reason.
     void (*failed)(Connection&) = nullptr;
-    /// The peer has finished: everything it sent has been delivered, and no more will come. Answer with finish(),
-    /// then drop().
+    /// The peer has finished: everything it sent has been delivered, and nothing more follows. Answer with finish(), then drop().
     void (*ended)(Connection&) = nullptr;
-    /// It died: the last of its sockets, or its queue. failure_text() says how. Streams have been stranded; drop() it.
+    /// The connection died: its last socket, or its queue, has failed. failure_text() says how. Its streams have been stranded; drop() it.
     void (*broken)(Connection&) = nullptr;
 
-    /// A whole frame of the session; `frame` is aligned to 8. False: it is malformed, and what brought it is given up.
+    /// A whole frame of the session has arrived; `frame` is aligned to 8 bytes. Return false if it is malformed, which closes the socket or
+    /// queue.
     bool (*frame)(Connection&, const std::byte* frame, size_t bytes) = nullptr;
-    /// send() had said busy and takes frames again.
+    /// The carrier takes frames again, after send() had returned busy.
     void (*room)(Connection&) = nullptr;
-    /// The socket that carried the frames died but others live: all that is not acknowledged is to be sent again.
+    /// The socket that carried the frames died but others live: the session must send all unacknowledged frames again.
     void (*rerouted)(Connection&) = nullptr;
 
-    /// Where bytes [done, done + bytes) of this piece go: memory for all of them, or nullptr to get them by unpack(). Asked
-    /// before each read, so a receive that has completed meanwhile says nullptr and ignores unpack().
+    /// Returns where bytes [done, done + bytes) of this fragment belong: memory for all of them, or nullptr to pass them to unpack().
+    /// Called before each read, so for a receive that has completed meanwhile it returns nullptr and ignores unpack().
     std::byte* (*target)(Connection&, const StreamFragment& piece, uint64_t done, uint64_t bytes) = nullptr;
     void (*unpack)(Connection&, const StreamFragment& piece, uint64_t done, const std::byte* data, uint64_t bytes) = nullptr;
-    /// All bytes of the piece are where they belong. It may be one that has come before: count with Coverage.
+    /// All bytes of the fragment are in place. It may be a duplicate: count with Coverage.
     void (*piece)(Connection&, const StreamFragment& piece) = nullptr;
-    /// What was sent seems not to arrive: have the session ask the peer for a sign of life another way (Session::ask).
+    /// Data that was sent seems not to arrive: the session must ask the peer for a sign of life another way (Session::ask).
     void (*ask)(Connection&) = nullptr;
-    /// It stalls, or loses much: its streams are being stranded, and it takes neither frames nor streams until trusted().
+    /// The connection stalls, or loses much: its streams are being stranded, and it takes neither frames nor streams until trusted().
     void (*doubted)(Connection&) = nullptr;
-    /// All that was given to it has arrived, and some time has passed.
+    /// All data given to the connection has arrived, and some time has passed.
     void (*trusted)(Connection&) = nullptr;
 
-    /// The connection will carry nothing more of the stream: send what it has left (has_work()) on the base path. Comes
-    /// again if a socket dies and what it carried has to be sent once more.
+    /// The connection will carry no more of the stream: send its remaining bytes (has_work()) on the base path. Called again if a socket
+    /// dies and the bytes that it carried must be sent once more.
     void (*stranded)(OutStream&) = nullptr;
 };
 
-/// A connection carries no more of its streams, `working` and those that `waiting` has, all given and not confirmed: tells their owners. One that
-/// is lost for good takes them out of its lists, and what it had of them is to be sent again.
+/// Reports all streams of a connection, `working` and `waiting`, as stranded, because it carries no more of them. If the connection is
+/// `lost` the streams leave its lists, and its unconfirmed bytes are to be sent again; otherwise all of them are in `waiting` afterwards.
 void strand(StreamList& working, StreamList& waiting, bool lost, const ConnectionUpcalls& upcalls);
 
-/// What was sent so far.
+/// Stream data sent so far.
 struct StreamTotals {
     uint64_t pieces = 0, bytes = 0;
 };
@@ -121,27 +123,29 @@ class Connections {
   public:
     virtual ~Connections() = default;
 
-    /// For people.
+    /// Returns the name shown to users.
     virtual const char* name() const = 0;
-    /// What a packet `open` or `accept` tells the other side, at most transport::Connector::kOffer bytes. MPI_ERR_OTHER with failure_text().
+    /// Writes the payload of a packet `open` or `accept`, at most transport::Connector::kOffer bytes. Returns MPI_ERR_OTHER with
+    /// failure_text().
     virtual int describe(Connection& connection, packet::Kind kind, std::byte* offer, uint32_t& bytes) = 0;
-    /// The peer has told that: opened() or failed() follows. MPI_ERR_OTHER with failure_text(), and no such word.
+    /// Starts to connect by the payload of the peer's packet: opened() or failed() follows. Returns MPI_ERR_OTHER with failure_text() if
+    /// neither will.
     virtual int use(Connection& connection, packet::Kind kind, const std::byte* offer) = 0;
-    /// We will send nothing more: the peer hears ended() after all we sent. Streams are stranded, but stay with the
-    /// connection until they are removed or it is dropped.
+    /// Announces that we will send nothing more: the peer gets ended() after everything sent before. Streams are stranded, but stay with
+    /// the connection until they are removed or it is dropped.
     virtual void finish(Connection& connection) = 0;
-    /// Forgets the connection, whatever its state: no upcall comes for it any more, but stranded()
-    /// for its streams during this call, since what it took of them may not have arrived; nor may what send() took.
+    /// Closes the connection, whatever its state. No upcall follows, except stranded() for its streams during this call. Data that the
+    /// connection or send() had taken may not have arrived.
     virtual void drop(Connection& connection) = 0;
 
-    /// Sends a stream over an open connection. Keep it, and its memory, until the receiver has confirmed;
-    /// then, or to give it up, remove_stream().
+    /// Sends a stream over an open connection. Keep the stream and its memory until the receiver has confirmed all data or the send is
+    /// abandoned, and call remove_stream() then.
     virtual void add_stream(Connection& connection, OutStream& stream) = 0;
-    /// The memory of the stream is not read after this. `confirmed`: the receiver has told that it has all of it.
+    /// Ends the stream: its memory is not read afterwards. `confirmed`: the receiver has confirmed all data.
     virtual void remove_stream(OutStream& stream, bool confirmed = false) = 0;
-    /// The peer says that its interface with this address (network byte order) is gone.
+    /// The peer has announced that its interface with this address (network byte order) is down.
     virtual void lose_remote(Connection& connection, uint32_t address) { (void)connection, (void)address; }
-    /// Pieces do not pass the session, where packets are counted.
+    /// Returns the stream data sent, which the session's packet counters do not include.
     virtual StreamTotals pieces_sent() const = 0;
 };
 

@@ -21,7 +21,7 @@ Flown& Flight::append() {
 }
 
 Flown& Flight::add() {
-    if (next_ == 0) append();  // a record not in flight, which stands for the number that names none
+    if (next_ == 0) append();  // a record not in flight, which takes up the number 0
     return append();
 }
 

@@ -1,4 +1,4 @@
-// What is under way: one record per datagram sent and not acknowledged.
+// The records of data in flight: one per datagram that was sent and not acknowledged.
 #pragma once
 
 #include <cstdint>
@@ -8,21 +8,21 @@
 
 namespace starling::network {
 
-/// A datagram, or a stretch of the stream given to a carrier, that is under way.
+/// A datagram in flight, or a stretch of the stream in flight on a carrier.
 struct Flown {
     uint64_t offset;
     uint64_t sent_at;  ///< ns
-    uint64_t order;    ///< on its path
+    uint64_t order;    ///< number of the datagram on its path
     uint32_t length;   ///< 0: a probe
     uint8_t via;       ///< path index, or kFirstCarrier + carrier index
-    bool in_flight;    ///< neither acknowledged nor given up
+    bool in_flight;    ///< neither acknowledged nor abandoned
     bool repeat;       ///< its bytes were sent before
     uint8_t reserved;
     uint64_t end() const { return offset + length; }
 };
 inline constexpr uint8_t kFirstCarrier = 4;
 
-/// Records by number, in the order of sending. Grows with what is under way, up to kMost; small when nothing is.
+/// The records in the order of sending, found by number. Grows with the data in flight, up to kMost records, and shrinks afterwards.
 class Flight {
   public:
     static constexpr uint32_t kMost = 4096;
@@ -33,15 +33,15 @@ class Flight {
     bool full() const { return next_ - first_ >= kMost - 1; }
     uint32_t first() const { return first_; }
     uint32_t next() const { return next_; }
-    /// The record of this number, nullptr if it is not (any more) here.
+    /// Returns the record of this number, nullptr if it is not, or no longer, here.
     Flown* find(uint32_t number) { return number - first_ < next_ - first_ ? &records_[number & mask_] : nullptr; }
     Flown& operator[](uint32_t number) { return records_[number & mask_]; }
     const Flown& operator[](uint32_t number) const { return records_[number & mask_]; }
-    /// A record for the next number. Not if full().
+    /// Returns a new record with the next number. Precondition: not full().
     Flown& add();
-    /// Forgets the newest one: it was not sent after all.
+    /// Removes the newest record, whose datagram was not sent after all.
     void drop_last() { --next_; }
-    /// Forgets the oldest ones that are not in flight.
+    /// Removes the oldest records until one is in flight.
     void trim();
     void clear();
 
@@ -51,8 +51,8 @@ class Flight {
     void resize(uint32_t capacity);
 
     std::unique_ptr<Flown[]> records_;
-    uint32_t mask_ = 0;      ///< capacity - 1; nothing if records_ is null
-    uint32_t first_, next_;  ///< numbers; they wrap, and 0 names none
+    uint32_t mask_ = 0;      ///< capacity - 1; unused if records_ is null
+    uint32_t first_, next_;  ///< numbers; they wrap around, and 0 is never used
 };
 
 }  // namespace starling::network

@@ -27,7 +27,7 @@ void CongestionWindow::set_datagram(uint32_t bytes) {
 }
 
 void CongestionWindow::acknowledged(uint64_t bytes, bool full) {
-    if (!full) return;  // a window that is not used says nothing about what the network bears
+    if (!full) return;  // an unused window says nothing about the network's capacity
     if (bytes_ < threshold_)
         bytes_ += bytes;
     else
@@ -54,7 +54,7 @@ uint64_t Path::timeout_at(uint64_t held) const {
 }
 
 uint32_t next_smaller_datagram(uint32_t bytes) {
-    // Ethernet with long frames, Ethernet, common tunnels, the least of IPv6, and of IPv4.
+    // Ethernet with jumbo frames, Ethernet, common tunnels, the minima of IPv6 and of IPv4.
     for (const uint32_t mtu : {9000u, 4000u, 1500u, 1400u, 1280u, 576u})
         if (mtu - 28 < bytes) return mtu - 28;
     return kLeastDatagram;

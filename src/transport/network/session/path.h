@@ -1,5 +1,5 @@
-// One way to the peer by datagrams: a rail of ours and an address of theirs, or two ports of InfiniBand or RoCE devices, with what was
-// measured on it.
+// A datagram path to the peer, with its measurements: from a rail of ours to an address of the peer, or between two ports of InfiniBand or
+// RoCE devices.
 #pragma once
 
 #include <cstdint>
@@ -8,51 +8,53 @@
 
 namespace starling::network {
 
-/// Protocol times, ns. Made for one building: nothing here waits for as long as the internet needs.
+/// Protocol times, ns. They suit a network within one building and are much shorter than the internet's.
 inline constexpr uint64_t kMicrosecond = 1000, kMillisecond = 1'000'000, kSecond = 1'000'000'000;
-inline constexpr uint64_t kAckDelay = 250 * kMicrosecond;  ///< an acknowledgement waits so long for company, or longer:
-/// An allowance of the sender's, since what is lost last is missed so much later: this part of the time since it lost something.
+/// Delay of an acknowledgement, so that it travels with data or covers several datagrams.
+inline constexpr uint64_t kAckDelay = 250 * kMicrosecond;
+/// A sender without losses allows longer delays, up to the time since its last loss divided by this. The limit is relative because losses
+/// at the end of a burst are noticed later by the allowed delay.
 inline constexpr uint64_t kHoldShare = 128;
-inline constexpr uint64_t kCarrierAckDelay = 1 * kMillisecond;  ///< one for what came over a carrier
-/// The same of a device's, which loses nothing: then only the sender's memory waits. And when to ask for it: nothing but a peer that computes keeps it.
+inline constexpr uint64_t kCarrierAckDelay = 1 * kMillisecond;  ///< delay of an acknowledgement for data from a carrier
+/// Delay of an acknowledgement for data from a device's connection, which loses nothing: the delay only costs the sender memory. After
+/// kDevicePatience the sender asks for it; only a peer that computes is that late.
 inline constexpr uint64_t kDeviceAckDelay = 20 * kMillisecond, kDevicePatience = 100 * kMillisecond;
-inline constexpr uint64_t kFirstTimeout = 20 * kMillisecond;  ///< before anything was measured
+inline constexpr uint64_t kFirstTimeout = 20 * kMillisecond;  ///< before the first measurement
 inline constexpr uint64_t kMostTimeout = 1000 * kMillisecond;
-inline constexpr uint64_t kRefusedWait = 20 * kMillisecond;     ///< when the kernel knows no way at all
-inline constexpr uint64_t kProbeInterval = 250 * kMillisecond;  ///< of paths that seem dead
+inline constexpr uint64_t kRefusedWait = 20 * kMillisecond;     ///< until the next attempt if the kernel has no route
+inline constexpr uint64_t kProbeInterval = 250 * kMillisecond;  ///< of suspended paths
 
-/// The round-trip time as RFC 6298 smooths it; ns.
+/// The round-trip time, smoothed as in RFC 6298; ns.
 class RoundTrip {
   public:
     void sample(uint64_t ns);
     uint64_t smoothed() const { return smoothed_; }  ///< 0: never measured
     uint64_t latest() const { return latest_; }
-    /// When to ask again for an answer: two round trips (RFC 8985, tail loss probes), more if they vary, plus what the peer
-    /// may hold it back. The floor is what was measured: asking costs one datagram, even if the answer is on its way.
+    /// Returns the retransmission timeout: two round trips (RFC 8985, tail loss probes), more if they vary, plus the time for which the
+    /// peer may delay its answer. The measured time is its only floor, since asking too early costs just one datagram.
     uint64_t timeout() const;
 
   private:
     uint64_t smoothed_ = 0, deviation_ = 0, latest_ = 0;
 };
 
-/// How much may be under way: slow start, then one datagram more per round trip, a cut by three tenths per round
-/// trip with losses (the numbers of RFC 5681, with the gentler cut of RFC 9438). Bytes.
+/// The congestion window, in bytes. It begins with slow start, then grows by one datagram per round trip and shrinks by three tenths per
+/// round trip with losses. The numbers are those of RFC 5681, except for the gentler cut of RFC 9438.
 class CongestionWindow {
   public:
     static constexpr uint32_t kFirst = 16;  ///< datagrams
-    static constexpr uint32_t kLeast = 4;   ///< datagrams, also after losses: two to keep acknowledgements coming
+    static constexpr uint32_t kLeast = 4;   ///< datagrams, also after losses: two would keep acknowledgements coming
 
     void set_datagram(uint32_t bytes);
-    /// Never grows beyond this.
+    /// Sets the upper limit of the window.
     void set_most(uint64_t bytes) { most_ = bytes; }
     uint64_t bytes() const { return bytes_; }
-    /// `bytes` were acknowledged. `full`: the window was what kept more from being sent.
+    /// `bytes` were acknowledged. `full`: the window had kept more data from being sent.
     void acknowledged(uint64_t bytes, bool full);
-    /// The datagram with this number (per path) is lost; `next` is the number of the next to be sent. Cuts once per
-    /// window: losses of datagrams sent before the last cut are its cause, not its result.
+    /// The datagram with number `order` (per path) is lost; `next` is the number of the next one to be sent. Shrinks the window at most
+    /// once per window of datagrams: losses of datagrams sent before the last cut are its cause, not its result.
     void lost(uint64_t order, uint64_t next);
-    /// Nothing came back for long, and then it turned out that much was lost: it begins anew, as fast as at first.
-    /// `next` as above.
+    /// Much was lost after a long time without answers: slow start begins again. `next`: number of the next datagram to be sent.
     void collapse(uint64_t next);
 
   private:
@@ -63,12 +65,12 @@ class CongestionWindow {
     uint64_t recovery_end_ = 0;
 };
 
-/// Where datagrams go: our rail and their address. Addresses in network byte order, the port in the host's. By verbs: the number of their
-/// port's queue, and which of the ports that they have told it is.
+/// The destination of datagrams: our rail, the peer's address in network byte order, and its port in host byte order. On a verbs route
+/// `remote` is the queue number of the peer's port, and `port` that port's index in the peer's list.
 struct Route {
     uint32_t remote = 0;
     uint16_t port = 0;
-    uint16_t rail = 0;  ///< index into Rails; from kVerbs on: of verbs::Ports
+    uint16_t rail = 0;  ///< index into Rails; from kVerbs on, into verbs::Ports
 
     static constexpr uint16_t kVerbs = 0x100, kVerbsEnd = 0x200;
     bool by_verbs() const { return rail >= kVerbs && rail < kVerbsEnd; }
@@ -78,49 +80,49 @@ struct Route {
 struct Path {
     Route route;
     bool present = false;
-    bool preferred = false;  ///< by verbs: no other is used while it, or another such one, answers
-    bool suspended = false;  ///< it does not answer while others do, or it is preferred and has never answered: only probed
-    uint8_t probes = 0;      ///< since it was made, of one that has never answered
-    /// Number and time of the last probe while it was suspended; 0: it was answered. It is not counted as under way, or one that is not
-    /// answered for long would hold the records of all that is sent after it.
+    bool preferred = false;  ///< a verbs path: no other path is used while a preferred one answers
+    bool suspended = false;  ///< does not answer while others do, or is preferred and has never answered: it is only probed
+    uint8_t probes = 0;      ///< probes sent since the path was made, if it has never answered
+    /// Number and send time (ns) of the last probe while suspended; 0: it was answered. The probe is not counted as in flight, since one
+    /// that stays unanswered would hold the records of all later datagrams.
     uint32_t probe = 0;
     uint64_t probe_sent_at = 0;
-    bool full = false;    ///< the congestion window kept something from being sent since the last acknowledgement
-    bool credit = false;  ///< one datagram may go though the window is full: the timer asks for an answer
-    uint8_t backoff = 0;  ///< timeouts in a row
-    /// Datagrams lost, none of them above the least size, since one as long as the longest of them arrived; how long that is, and
-    /// whether a shorter one has arrived meanwhile: then they are too long for the way.
+    bool full = false;    ///< the congestion window has kept data from being sent since the last acknowledgement
+    bool credit = false;  ///< one datagram may be sent although the window is full: the timer asks for an answer
+    uint8_t backoff = 0;  ///< consecutive timeouts
+    /// The detection of datagrams that are too long for the path. `big_losses`: losses of datagrams above the least size, since one as long
+    /// as `longest_lost` arrived. `longest_lost`: the longest of these, bytes. `small_arrived`: a shorter datagram has arrived meanwhile.
     uint8_t big_losses = 0;
     bool small_arrived = false;
     uint32_t longest_lost = 0;
-    uint32_t datagram = 0;       ///< longest datagram, UDP payload bytes
-    uint32_t datagram_most = 0;  ///< what the rail allows; `datagram` may have been found to be less
-    uint64_t in_flight = 0;      ///< bytes, with what each datagram costs besides its contents
-    uint64_t next_order = 1;     ///< datagrams sent on it are numbered
-    uint64_t best_order = 0;     ///< highest that is known to have arrived
-    uint64_t last_sent = 0;      ///< ns, of what wants an answer
-    uint64_t since_ask = 0;      ///< bytes sent since an acknowledgement was asked for
-    uint64_t unanswered_at = 0;  ///< ns, of the first timeout in the row
-    bool quiet = false;          ///< nothing was answered for so long that nothing new is sent, only what the timer asks with
+    uint32_t datagram = 0;       ///< longest datagram sent, UDP payload bytes
+    uint32_t datagram_most = 0;  ///< limit of the rail, bytes; `datagram` may have been reduced
+    uint64_t in_flight = 0;      ///< bytes, including kDatagramCost per datagram
+    uint64_t next_order = 1;     ///< number of the next datagram on this path
+    uint64_t best_order = 0;     ///< highest number that is known to have arrived
+    uint64_t last_sent = 0;      ///< ns, when the last datagram that requires an answer was sent
+    uint64_t since_ask = 0;      ///< bytes sent since an acknowledgement was requested
+    uint64_t unanswered_at = 0;  ///< ns, time of the first of the consecutive timeouts
+    bool quiet = false;  ///< unanswered for so long that no new data is sent, only the timer's retransmissions and probes
     RoundTrip round_trip;
     CongestionWindow window;
 
     bool usable() const { return present && !suspended; }
     bool proven() const { return round_trip.smoothed() != 0; }
     bool has_room() const { return credit || in_flight == 0 || (!quiet && in_flight < window.bytes()); }
-    /// When to act if nothing comes back.
-    /// `held`: how long the peer was allowed to hold back its acknowledgement, besides kAckDelay, ns.
+    /// Returns the time (ns) to retransmit if no answer arrives. `held`: ns for which the peer may delay its acknowledgement beyond
+    /// kAckDelay.
     uint64_t timeout_at(uint64_t held) const;
 };
 
-/// What a datagram costs on the way besides its contents: headers, and the kernels' bookkeeping of buffers.
+/// Cost of a datagram besides its contents, bytes: headers, and the kernels' bookkeeping of buffers.
 inline constexpr uint32_t kDatagramCost = 256;
 
-/// Datagram sizes worth trying when a longer one does not get through: the next below `bytes`.
+/// Returns the next smaller datagram size worth trying if `bytes` does not get through.
 uint32_t next_smaller_datagram(uint32_t bytes);
-/// Every IPv4 host takes datagrams of 576 bytes.
+/// Every IPv4 host accepts datagrams of 576 bytes.
 inline constexpr uint32_t kLeastDatagram = 576 - 28;
-/// Longer ones are not sent even where the link would take them: it buys little and receivers hold buffers.
+/// Longer ones are not sent even if the link takes them: the benefit is small, and receivers need larger buffers.
 inline constexpr uint32_t kMostDatagram = 9000 - 28;
 
 }  // namespace starling::network

@@ -1,4 +1,4 @@
-// A set of stream bytes, as sorted ranges that do not touch.
+// A set of stream bytes, stored as sorted ranges that do not touch.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +13,8 @@ struct Range {
     bool operator==(const Range&) const = default;
 };
 
-/// For the handful of ranges that losses leave behind: adding and removing is linear in their number. Empty costs
-/// three words. Not thread-safe.
+/// Efficient for the few ranges that losses cause: adding and removing is linear in their number. An empty set takes three words. Not
+/// thread-safe.
 class RangeSet {
   public:
     bool empty() const { return ranges_.empty(); }
@@ -25,15 +25,15 @@ class RangeSet {
 
     void add(Range range);
     void remove(Range range);
-    /// Whether all of the range is in the set; an empty one is.
+    /// Returns whether the set contains all of the range; true for an empty range.
     bool covers(Range range) const;
-    /// The first piece of `range` that is not in the set; empty at range.end if there is none.
+    /// Returns the first part of `range` that is not in the set, or an empty range at range.end if there is none.
     Range first_gap(Range range) const;
-    /// Gives the memory back as well: sessions idle for long.
+    /// Empties the set and frees its memory, because sessions are idle for long times.
     void clear() { std::vector<Range>().swap(ranges_); }
 
   private:
-    /// Index of the first range that ends at or after `offset`.
+    /// Returns the index of the first range that ends at or after `offset`.
     size_t reaching(uint64_t offset) const;
     std::vector<Range> ranges_;
 };

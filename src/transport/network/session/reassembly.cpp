@@ -18,8 +18,8 @@ struct Reassembly::OutOfOrderBytes {
     uint64_t end() const { return offset + count; }
 };
 
-/// A delivery that may fail: until it is done(), its end puts back what was expected before. A sink that has cleared everything
-/// has begun a new stream, and of that nothing is put back.
+/// Guards a delivery that may throw: unless done() was called, the destructor restores the expected offset. If the sink has cleared
+/// everything, a new stream has begun, and nothing is restored.
 struct Reassembly::Undo {
     Reassembly& of;
     const uint64_t expected = of.expected_;
@@ -43,7 +43,7 @@ constexpr uint32_t kHeader = sizeof(packet::Header);
 }  // namespace
 
 Reassembly::Result Reassembly::accept(uint64_t offset, const std::byte* bytes, uint32_t count, PacketSink& sink) {
-    // Given again, it may have been delivered itself, and what had come early behind it not.
+    // If the same bytes are passed again after an exception, they may have been delivered, but not the out-of-order bytes behind them.
     if (count == 0 || offset + count <= expected_)
         return early_ && early_->offset <= expected_ ? drain(sink) : Result::duplicate;
     if (offset + count > expected_ + window_) return Result::beyond;
@@ -65,7 +65,7 @@ Reassembly::Result Reassembly::drain(PacketSink& sink) {
                 result = consume(first->data() + known, first->count - known, sink);
             }
         } catch (...) {
-            if (expected_ == 0) {  // cleared meanwhile
+            if (expected_ == 0) {  // the sink has cleared everything
                 ::operator delete(first);
                 throw;
             }
@@ -99,7 +99,7 @@ Reassembly::Result Reassembly::consume(const std::byte* bytes, uint32_t count, P
 }
 
 bool Reassembly::deliver_partial(PacketSink& sink) {
-    // The sink may begin a new stream: the packet must not go with the old one.
+    // The sink may begin a new stream, which must not free the packet.
     std::unique_ptr<std::byte[]> packet = std::move(partial_);
     try {
         return sink.deliver(header_at(packet.get()), packet.get() + kHeader);
@@ -151,8 +151,8 @@ Reassembly::Result Reassembly::register_handler(const std::byte* bytes, uint32_t
     return Result::in_order;
 }
 
-// Keeps the parts that are not here yet. What a piece costs besides its bytes is counted, so that a stream cut into
-// crumbs takes no more memory than another.
+// Stores the bytes that are not here yet. The overhead of each block is counted, so that a stream cut into tiny parts takes no more memory
+// than another.
 Reassembly::Result Reassembly::keep(uint64_t offset, const std::byte* bytes, uint32_t count) {
     Result result = Result::duplicate;
     OutOfOrderBytes** link = &early_;
@@ -184,7 +184,7 @@ int Reassembly::ranges(AckRange* out, int most, bool& more) const {
     more = false;
     uint64_t end = 0;
     for (const OutOfOrderBytes* piece = early_; piece; piece = piece->next) {
-        // Next in turn: counted by the cumulative acknowledgement in a moment.
+        // These bytes are in order and about to be delivered; the cumulative acknowledgement will cover them.
         if (piece->offset <= expected_) continue;
         if (count > 0 && piece->offset == end) {
             out[count - 1].length += piece->count;

@@ -1,4 +1,4 @@
-// The receiving half of a session: puts the stream together again and takes the packets out of it.
+// The receiving half of a session: reassembles the stream and extracts the packets.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,8 @@
 
 namespace starling::network {
 
-/// Who gets the packets; may do anything but destroy the Reassembly. Returns whether more are wanted: false after
-/// it has cleared it. A packet that it ends with an exception, for want of memory, has not been delivered.
+/// The receiver of the packets. deliver() returns whether it accepts more packets, false after it has cleared the Reassembly; it must not
+/// destroy it. A packet for which deliver() throws, for lack of memory, counts as not delivered.
 class PacketSink {
   public:
     virtual bool deliver(const packet::Header& header, const std::byte* payload) = 0;
@@ -20,8 +20,8 @@ class PacketSink {
     ~PacketSink() = default;
 };
 
-/// Packets that arrive in order are delivered from where they lie. What comes early is copied and kept, at most
-/// `window` bytes of it; so is the beginning of a packet whose end is in the next datagram. Not thread-safe.
+/// Packets that arrive in order are delivered without a copy. Data that arrives out of order is copied and stored, at most `window` bytes
+/// of it, and so is the beginning of a packet that ends in the next datagram. Not thread-safe.
 class Reassembly {
   public:
     explicit Reassembly(uint32_t window) : window_(window) {}
@@ -31,21 +31,21 @@ class Reassembly {
 
     enum class Result : uint8_t {
         in_order,   ///< new bytes at the front of the stream
-        early,      ///< new, with a hole before them
-        duplicate,  ///< nothing new
-        beyond,     ///< past the window: not taken, or not all of it
-        broken,     ///< it holds a header that no sender writes: the stream can't go on
-        stopped,    ///< the sink wants no more
+        early,      ///< new bytes, behind a gap
+        duplicate,  ///< no new bytes
+        beyond,     ///< past the window: not stored, at least in part
+        broken,     ///< contains an invalid packet header: the stream cannot continue
+        stopped,    ///< the sink accepts no more
     };
-    /// Takes stream bytes (multiples of kGrain, aligned to it) that begin at `offset`. If that ends with an exception of the
-    /// sink's, or by std::bad_alloc, the same bytes are to be given again: what was not delivered is still expected.
+    /// Adds stream bytes (a multiple of kGrain, aligned to it) that begin at `offset`. If the sink throws, or std::bad_alloc is thrown,
+    /// pass the same bytes again: those that were not delivered are still expected.
     Result accept(uint64_t offset, const std::byte* bytes, uint32_t count, PacketSink& sink);
 
-    /// Every byte below this has arrived. While a packet is delivered it is already counted.
+    /// Returns the offset below which every byte has arrived. During deliver() it already includes the packet.
     uint64_t expected() const { return expected_; }
     uint32_t window() const { return window_; }
     bool has_holes() const { return early_ != nullptr; }
-    /// What arrived early, relative to expected(), lowest first; at most `most` ranges. `more`: there were more.
+    /// Writes the ranges that arrived out of order, relative to expected(), lowest first, at most `most` of them. `more`: there were more.
     int ranges(AckRange* out, int most, bool& more) const;
     /// Begins a new stream.
     void clear();
@@ -55,7 +55,7 @@ class Reassembly {
     struct Undo;
     Result consume(const std::byte* bytes, uint32_t count, PacketSink& sink);
     Result drain(PacketSink& sink);
-    /// Adds to the packet whose beginning is kept; gives how many bytes it took.
+    /// Appends to the incomplete packet; returns how many bytes it took.
     uint32_t complete_partial(const std::byte* bytes, uint32_t count);
     bool deliver_partial(PacketSink& sink);
     Result keep(uint64_t offset, const std::byte* bytes, uint32_t count);
@@ -63,13 +63,13 @@ class Reassembly {
 
     const uint32_t window_;
     uint64_t expected_ = 0;
-    OutOfOrderBytes* early_ = nullptr;  ///< by offset, without overlap
+    OutOfOrderBytes* early_ = nullptr;  ///< sorted by offset, without overlap
     uint32_t early_bytes_ = 0;
 
-    /// The beginning of a packet: a header at least in part, then payload.
+    /// The beginning of an incomplete packet: at least a part of its header, then payload.
     std::unique_ptr<std::byte[]> partial_;
-    uint32_t partial_size_ = 0;  ///< bytes of it that are there
-    uint32_t partial_need_ = 0;  ///< bytes of the whole packet; of the header while that is not complete
+    uint32_t partial_size_ = 0;  ///< bytes stored
+    uint32_t partial_need_ = 0;  ///< bytes of the whole packet, or of the header until that is complete
 };
 
 }  // namespace starling::network

@@ -1,4 +1,4 @@
-// What a datagram does to a session: whose it is, what it acknowledges, what it brings.
+// The handling of a datagram that has arrived for a session: its incarnation, its acknowledgements and its stream bytes.
 #include <algorithm>
 #include <cstring>
 
@@ -8,10 +8,11 @@ namespace starling::network {
 
 namespace {
 
-constexpr uint64_t kReorder = 3;            ///< datagrams that may overtake one before it counts as lost (RFC 5681's three)
-constexpr uint32_t kOwedMost = 32;          ///< datagrams that go unacknowledged at most
-constexpr uint64_t kOwedBytes = 64 * 1024;  ///< bytes over carriers, likewise
-constexpr uint8_t kSizeLosses = 12;         ///< long datagrams lost in a row, while short ones arrive: the path is narrower
+constexpr uint64_t kReorder = 3;            ///< later datagrams that may arrive before one counts as lost (RFC 5681's three)
+constexpr uint32_t kOwedMost = 32;          ///< most datagrams without an acknowledgement
+constexpr uint64_t kOwedBytes = 64 * 1024;  ///< most bytes from carriers without an acknowledgement
+/// Consecutive losses of long datagrams while short ones arrive: the path does not carry their size.
+constexpr uint8_t kSizeLosses = 12;
 
 uint32_t cost_of(const Flown& flown) { return flown.length + kDatagramCost; }
 
@@ -41,14 +42,14 @@ bool Session::receive(const Datagram& datagram, int path, Carrier* carrier, uint
         deaf_since_ = now;
     if (datagram.stream_bytes == 0) return true;
     const bool taken = take_stream(datagram, carrier, now);
-    // An answer that went from within a delivery has acknowledged what was delivered by then, not what came behind it.
+    // An acknowledgement sent from within a delivery covers what was delivered until then, not the packets behind it.
     if (owed_.ack_at == 0 && in_.expected() > owed_.told)
         want_ack(now + (carrier && carrier->by_device() ? kDeviceAckDelay : (1 + header.hold) * kAckDelay));
     return taken;
 }
 
-// An answer names one datagram. A path that a probe came by is not tried again for long, so that is named whatever comes behind it; and
-// of two that come together each has an answer.
+// An acknowledgement echoes the number of one datagram only. A probe's number is kept even if other datagrams follow, because its path is
+// not probed again for a long time. If a second probe arrives, the first is acknowledged at once, so that both are answered.
 void Session::note_echo(uint32_t number, bool probe, uint64_t now) {
     const bool kept = owed_.echo != 0 && echo_probe_;
     if (kept && !probe) return;
@@ -80,7 +81,7 @@ bool Session::take_stream(const Datagram& datagram, Carrier* carrier, uint64_t n
             ++outside_.counters.duplicates;
             owed_.twice = true;
             want_ack(now);
-            // It repeats what we have: our acknowledgements do not arrive, this one or all.
+            // A duplicate shows that our acknowledgements do not arrive, a single one or all.
             if (deaf_since_ == 0) deaf_since_ = now;
             return true;
         case Reassembly::Result::beyond:
@@ -96,20 +97,20 @@ bool Session::take_stream(const Datagram& datagram, Carrier* carrier, uint64_t n
     return true;
 }
 
-// A stream is named by its epoch, and one that begins anew takes a later one. So a datagram for, or from, a process
-// that is no more is told from the others; docs/network.md has the cases.
+// An epoch identifies a stream, and a new stream takes a later one. So datagrams for or from a process that no longer exists are
+// recognized; docs/network.md lists the cases.
 bool Session::right_incarnation(const Datagram& datagram, uint64_t now) {
     const DatagramHeader& header = datagram.header;
     if (header.target_epoch != 0 && header.target_epoch != epoch_) {
-        // It speaks to an earlier stream of ours: say which one is there now. Only to what wants an answer, lest two such
-        // answers go back and forth.
+        // The datagram is for an earlier stream of ours, so reply with the current epoch. Reply only to datagrams that require an answer,
+        // or two such replies would trigger each other forever.
         if (header.target_epoch < epoch_ && (header.number != 0 || datagram.stream_bytes > 0)) want_ack(now);
         return false;
     }
     if (header.epoch == peer_epoch_) return true;
     if (header.epoch <= std::max(peer_epoch_, past_epoch_)) return false;
     if (peer_epoch_ != 0) {
-        // Another process than the one that we sent to: what is on the way to that one is void.
+        // The peer is not the process that we sent to: everything in flight to the old one is void.
         fail(Failure::successor);
         return false;
     }
@@ -141,13 +142,13 @@ bool Session::take_acks(const Datagram& datagram, uint64_t now) {
         sacked_.add(range);
         news = true;
     }
-    // An answer from within a delivery acknowledges what was delivered by then. What is known to lie behind it goes the same way:
-    // nothing of it is under way any more, so were the acknowledgement of the rest lost, nobody would ask for it.
+    // An acknowledgement sent from within a delivery covers only what was delivered until then. Also release the selectively acknowledged
+    // range right behind it. None of it is in flight any more, so if the next acknowledgement were lost, nothing would ask for it.
     if (!sacked_.empty() && sacked_.front().start <= buffer_.begin()) advanced |= release_to(sacked_.front().end);
     if (header.flags & datagram_flag::kTwice) [[unlikely]]
         lost_at_ = lost_before_;
     limit_ = std::max(limit_, header.ack + uint64_t{header.window} * kWindowUnit);
-    // How far the answer speaks of single datagrams: beyond, one that is missing may only be left out of it.
+    // End of the part that this acknowledgement describes fully: a datagram beyond it may have arrived and been left out.
     told_end_ = header.flags & datagram_flag::kMoreRanges && header.ranges > 0
                     ? header.ack + datagram.ranges[header.ranges - 1].start + datagram.ranges[header.ranges - 1].length
                     : UINT64_MAX;
@@ -166,8 +167,8 @@ bool Session::take_acks(const Datagram& datagram, uint64_t now) {
     return news || echoed;
 }
 
-// Takes what arrived out of the flight. Without repeats and holes the records are in the stream's order, and the first
-// that has not arrived ends the search.
+// Removes arrived data from the records in flight. Without repeats and holes the records are in stream order, and the search ends at the
+// first one that has not arrived.
 void Session::mark_arrived(bool everything) {
     for (uint32_t n = flight_.first(); n != flight_.next(); ++n) {
         Flown& flown = flight_[n];
@@ -176,7 +177,7 @@ void Session::mark_arrived(bool everything) {
             arrived(flown);
         } else if (!everything) {
             if (flown.offset >= buffer_.begin()) break;
-            // A long stretch on a carrier, acknowledged in part.
+            // A long stretch on a carrier, of which a part is acknowledged.
             if (flown.via >= kFirstCarrier) {
                 flown.length = static_cast<uint32_t>(flown.end() - buffer_.begin());
                 flown.offset = buffer_.begin();
@@ -198,7 +199,7 @@ void Session::arrived(Flown& flown) {
     path.in_flight -= cost_of(flown);
     if (path.big_losses > 0) [[unlikely]]
         note_arrival_of_size(path, flown.length);
-    // Which copy of repeated bytes arrived is not known.
+    // If bytes were sent twice, it is unknown which copy arrived.
     if (!flown.repeat) {
         path.best_order = std::max(path.best_order, flown.order);
         path.backoff = 0;
@@ -206,7 +207,7 @@ void Session::arrived(Flown& flown) {
     if (path.in_flight < path.window.bytes() / 2) path.full = false;
 }
 
-// The number of a datagram that arrived tells its path and when it was sent, whatever way the answer took.
+// The echoed number of a datagram identifies its path and send time, whatever path the acknowledgement took.
 bool Session::take_echo(const DatagramHeader& header, uint64_t now) {
     if (header.echo == 0) return false;
     answered_at_ = now;
@@ -217,7 +218,7 @@ bool Session::take_echo(const DatagramHeader& header, uint64_t now) {
     Path& path = paths_[flown->via];
     answered(path, flown->sent_at, uint64_t{header.echo_delay} * kMicrosecond, now);
     path.best_order = std::max(path.best_order, flown->order);
-    flown->sent_at = 0;  // one sample per datagram
+    flown->sent_at = 0;  // take one sample per datagram
     if (flown->in_flight && flown->length == 0) {
         path.small_arrived = true;
         flown->in_flight = false;
@@ -237,16 +238,16 @@ bool Session::take_probe_answer(const DatagramHeader& header, uint64_t now) {
     return false;
 }
 
-// `held`: by the peer, before it answered.
+// `held`: ns for which the peer delayed its answer.
 void Session::answered(Path& path, uint64_t sent_at, uint64_t held, uint64_t now) {
-    // A poll's time is taken at its beginning, and the datagram may have been sent, and answered, within it.
+    // `now` is the time at the beginning of a poll, and the datagram may have been sent and answered since.
     const uint64_t passed = now > sent_at ? now - sent_at : 0;
     path.round_trip.sample(passed > held ? passed - held : 1);
     path.backoff = 0;
     path.suspended = false;
 }
 
-// A datagram is lost when later ones on its path have arrived: three of them, or any after a while (RFC 8985).
+// A datagram is lost when later ones on its path have arrived: three of them, or any after some time (RFC 8985).
 void Session::find_losses(uint64_t now) {
     loss_check_at_ = 0;
     const bool one_path =
@@ -263,7 +264,7 @@ void Session::find_losses(uint64_t now) {
         const uint64_t time = std::max(path.round_trip.smoothed(), path.round_trip.latest());
         const uint64_t late_at = flown.sent_at + time + time / 4 + kMillisecond / 4;
         if (path.best_order - flown.order >= kReorder || late_at <= now) {
-            lose(flown, flown.length > 0);  // only the last question is answered, though all may have come
+            lose(flown, flown.length > 0);  // an unanswered probe is no loss: only the last of several is echoed
             if (flown.length > 0) note_loss(now);
         } else if (loss_check_at_ == 0 || late_at < loss_check_at_)
             loss_check_at_ = late_at;
@@ -291,12 +292,12 @@ void Session::lose(Flown& flown, bool congestion) {
     note_loss_of_size(path, flown.length);
 }
 
-/// Of a datagram with so many stream bytes.
+/// Returns the length of a datagram with `length` stream bytes.
 uint32_t Session::size_of_datagram(uint32_t length) const {
     return length + static_cast<uint32_t>(sizeof(DatagramHeader)) + outside_.seal_bytes;
 }
 
-// As long as a lost one: the way takes that size.
+// If the datagram is as long as the longest lost one, the path carries that size.
 void Session::note_arrival_of_size(Path& path, uint32_t length) {
     if (size_of_datagram(length) >= path.longest_lost)
         path.big_losses = 0;
@@ -304,7 +305,7 @@ void Session::note_arrival_of_size(Path& path, uint32_t length) {
         path.small_arrived = true;
 }
 
-// Of whatever size it is: the way may be narrower than the next size that would be tried from the longest one.
+// Counts losses of all sizes above the least, as the path may not even carry the size below that of the longest lost datagram.
 void Session::note_loss_of_size(Path& path, uint32_t length) {
     const uint32_t bytes = size_of_datagram(length);
     if (bytes <= kLeastDatagram || bytes > path.datagram) return;

@@ -1,4 +1,4 @@
-// The sending half of a session: what goes next, by which way, in what datagram.
+// The sending half of a session: chooses the next bytes, their path, and the datagram that carries them.
 #include <algorithm>
 #include <cstring>
 #include <new>
@@ -8,19 +8,19 @@
 namespace starling::network {
 
 namespace {
-constexpr uint64_t kBesideMost = 1280;            ///< bytes that may go as a datagram while there is a connection,
-constexpr uint64_t kBesideAll = 2 * kBesideMost;  ///< with all that is not acknowledged
-constexpr uint8_t kBesideTimeouts = 3;            ///< in a row: then the connection carries all again
+constexpr uint64_t kBesideMost = 1280;            ///< most bytes sent as a datagram while there is a connection
+constexpr uint64_t kBesideAll = 2 * kBesideMost;  ///< most unacknowledged bytes in that case
+constexpr uint8_t kBesideTimeouts = 3;            ///< consecutive timeouts after which the connection carries everything again
 }  // namespace
 
-/// The front of a datagram, with room for all that may follow.
+/// The front of a datagram, with room for everything that may follow the header.
 struct Session::Head {
     DatagramHeader header;
     std::byte more[sizeof(Introduction) + kMostRanges * sizeof(AckRange)];
-    uint32_t bytes;  ///< of header and what follows it
+    uint32_t bytes;  ///< of the header and the parts that follow it
 };
 
-// What was lost goes first; else new bytes, as far as the peer takes them.
+// Returns lost bytes first, then new bytes within the peer's window.
 Range Session::next_range() {
     while (!lost_.empty()) {
         Range range = lost_.front();
@@ -44,8 +44,9 @@ bool Session::carriers_serve() const {
                        [](const Attached& place) { return place.carrier && !place.gone; });
 }
 
-// While a connection lives it carries everything, however busy it is, but for the little that has nothing on the connection
-// before it: that arrives sooner as a datagram (not where the connection is a device's, too), and is sent again as one if it is lost.
+// A live connection carries everything, even while it is busy, with one exception. A small range is sent as a datagram if no other data is
+// in flight on the connection, because it arrives sooner, and is retransmitted as one. Beside a device's connection a datagram is not
+// faster.
 int Session::pick_path_beside(const Range& range) const {
     const bool repeat = range.start < next_;
     if (range.length() > kBesideMost || (!repeat && (carried_ > 0 || buffer_.kept() > kBesideAll))) return -1;
@@ -54,7 +55,7 @@ int Session::pick_path_beside(const Range& range) const {
         [](const Path& path) { return path.usable() && path.has_room() && path.backoff < kBesideTimeouts && path.proven(); });
 }
 
-/// Of those that are preferred, else of the others; -1: none fits.
+/// Returns the first path for which `fits` is true, preferred paths first; -1: none.
 template <class Fits>
 int Session::first_path(Fits fits) const {
     if (preferred_ > 0) [[unlikely]] {
@@ -66,8 +67,8 @@ int Session::first_path(Fits fits) const {
     return -1;
 }
 
-// The first path with room: the others are used when it is full, so each carries what it can. But what has a preferred path waits for
-// those: beside them the others are slow, and perhaps the same cable.
+// Returns the first path with room: later paths are used when earlier ones are full, so each carries what it can. If a preferred path
+// answers, only those are used: the other paths are slow in comparison, and may share the same cable.
 int Session::pick_path() {
     bool any = false, suspended = false;
     const bool preferred = prefers();
@@ -81,7 +82,7 @@ int Session::pick_path() {
         path.full = true;
     }
     if (any || !suspended) return -1;
-    // None answers: then the one is as good as the other.
+    // No path answers, so all are equally good.
     for (int i = 0; i < kMaxAddresses; ++i) paths_[i].suspended = false;
     probe_at_ = 0;
     return pick_path();
@@ -89,13 +90,13 @@ int Session::pick_path() {
 
 void Session::transmit(uint64_t now) {
     if (dead_ || key_ == 0) return;
-    // What is refused is cut anew, or goes another way.
+    // A refused datagram is cut to another size, or takes another path.
     for (int attempt = 0; attempt < 4; ++attempt) {
         refused_ = false;
         try {
             while (has_next() && send_next(now)) {}
         } catch (const std::bad_alloc&) {
-            blocked_until_ = now + kMillisecond;  // as if the kernel had none
+            blocked_until_ = now + kMillisecond;  // as if the kernel's buffer were full
         }
         outside_.flush();
         if (!refused_) break;
@@ -152,13 +153,13 @@ void Session::fill(Head& head, uint64_t offset, uint32_t stream_bytes, int most_
         head.bytes += static_cast<uint32_t>(header.ranges * sizeof(AckRange));
     }
     header.bytes = head.bytes + stream_bytes;
-    // With this everything is acknowledged that was delivered by now.
+    // This acknowledges everything delivered so far.
     owed_ = {};
     owed_.told = in_.expected();
 }
 
-// An acknowledgement that has company wakes nobody by itself, which counts where processes share processors. Where little is lost little is
-// lost by waiting for it.
+// Returns the acknowledgement delay that the peer may add, in units of kAckDelay. An acknowledgement that travels with data wakes no
+// process by itself, which matters where processes share cores. The fewer losses, the less a delayed acknowledgement costs.
 uint8_t Session::allow_hold(uint64_t now) {
     if (lost_at_ == 0) lost_at_ = now;
     const auto units = static_cast<uint8_t>(std::min<uint64_t>((now - lost_at_) / (kHoldShare * kAckDelay), kMostHold));
@@ -166,7 +167,7 @@ uint8_t Session::allow_hold(uint64_t now) {
     return units;
 }
 
-// Takes as many whole packets as there is room for, or a part of one that is longer than that.
+// Shortens the range to as many whole packets as fit, or to a part of a packet that is longer than the room.
 void Session::cut(Range& range, uint32_t room) {
     if (range.length() > room)
         range.end = buffer_.cut(range, room & ~(kGrain - 1), packet_hint_);
@@ -198,11 +199,11 @@ bool Session::send_frame(int index, Range range, uint64_t now) {
     if (sent != Sent::done) {
         owed_ = owed;
         (sent == Sent::busy ? place.busy : place.gone) = true;
-        return true;  // there may be another way
+        return true;  // another path may take it
     }
     const bool repeat = range.start < next_;
     const uint8_t via = static_cast<uint8_t>(kFirstCarrier + index);
-    // Carriers keep order and lose nothing while they live: one record does for as long as no other way is used.
+    // Carriers keep order and lose nothing while they live, so one record covers consecutive frames as long as no other path is used.
     Flown* last = flight_.empty() ? nullptr : &flight_[flight_.next() - 1];
     if (last && last->in_flight && last->via == via && last->end() == range.start && !repeat && last->length < (1u << 30)) {
         last->length += static_cast<uint32_t>(range.length());
@@ -244,7 +245,7 @@ bool Session::send_datagram(int index, Range range, uint64_t now) {
     path.in_flight += cost;
     path.since_ask += cost;
     path.last_sent = now;
-    // An acknowledgement is asked for four times per window, and when the window, or what the peer takes, is used up.
+    // Request an acknowledgement four times per window, and when the congestion window or the peer's window is used up.
     if (path.since_ask >= std::min<uint64_t>(path.window.bytes(), outside_.window) / 4 || repeat || next_ >= limit_) {
         head.header.flags |= datagram_flag::kAckNow;
         path.since_ask = 0;
@@ -254,13 +255,14 @@ bool Session::send_datagram(int index, Range range, uint64_t now) {
 }
 
 int Session::reply_path() const {
-    // The way it came by is known to work, for the peer at least.
+    // The path of the last datagram is known to work, at least from the peer to us.
     if (last_path_ >= 0 && paths_[last_path_].present) return last_path_;
     const int usable = first_path([](const Path& path) { return path.usable(); });
     return usable >= 0 ? usable : first_path([](const Path& path) { return path.present; });
 }
 
-// By a device's connection, if there is one: it is not lost there, and costs no call of the system. What a datagram has asked, one answers.
+// Prefers a device's connection: there the acknowledgement is not lost, and costs no system call. A datagram's echo is always sent as a
+// datagram.
 void Session::flush_ack(uint64_t now) {
     if (owed_.ack_at == 0 || dead_ || key_ == 0) return;
     const int path = reply_path();
@@ -290,7 +292,7 @@ bool Session::acknowledge_by(int carrier, uint64_t now) {
     return false;
 }
 
-// A datagram without stream bytes: an acknowledgement, or a probe, which wants one.
+// Sends a datagram without stream bytes: an acknowledgement, or a probe, which requests one.
 void Session::send_bare(int index, bool probe, uint64_t now) {
     Path& path = paths_[index];
     uint32_t number = 0;
@@ -327,7 +329,7 @@ void Session::refused(uint32_t number, Sent why, uint64_t now) {
     } else if (why == Sent::busy) {
         blocked_until_ = now + kMillisecond;
     } else {
-        // Rails tells when it works again; until then it is probed. If there is no other way, not again at once.
+        // Rails reports when the rail works again; until then it is probed. If there is no other path, wait before the next attempt.
         path.suspended = true;
         probe_at_ = now + kProbeInterval;
         if (std::none_of(std::begin(paths_), std::end(paths_), [](const Path& other) { return other.usable(); }))

@@ -45,7 +45,7 @@ void SlabPool::give(Slab* slab) {
 packet::Header* SendBuffer::reserve(uint32_t payload) {
     const uint32_t bytes = packet_bytes(payload);
     if (!tail_ || tail_->capacity - tail_->used < bytes) {
-        // An empty last slab was reserved from, and not committed: it is too small now.
+        // A last slab that is empty was reserved from but not committed to; it is too small now.
         Slab* const slab = pool_.take(bytes, kept() < SlabPool::kSmall);
         slab->start = end_;
         (tail_ ? tail_->next : head_) = slab;
@@ -61,7 +61,7 @@ void SendBuffer::commit(uint32_t payload) {
     header->stamp.store(0, std::memory_order_relaxed);
     header->where = packet::Where::here;
     const uint32_t bytes = packet_bytes(payload);
-    // What the grain adds must not tell what the memory held before.
+    // Zero the padding, so that it does not reveal earlier contents of the memory.
     std::memset(place + sizeof(packet::Header) + payload, 0, bytes - sizeof(packet::Header) - payload);
     tail_->used += bytes;
     end_ += bytes;

@@ -1,6 +1,5 @@
-// The send buffer of a session: the stream of packets from the first byte that is not acknowledged to the last that was
-// committed. Packets lie whole in slabs, so that a datagram points into them and nothing is copied but the payload
-// into its place; slabs come from a pool that all sessions of a process share.
+// The send buffer of a session: the stream's packets, from the first unacknowledged byte to the last committed one. Packets lie whole in
+// slabs, so datagrams refer to them, and only the payload is ever copied, into the slab. All sessions of a process share one pool of slabs.
 #pragma once
 
 #include <sys/uio.h>
@@ -13,7 +12,7 @@
 
 namespace starling::network {
 
-/// A piece of memory for packets. `start` is the stream offset of its first byte.
+/// A block of memory for packets. `start` is the stream offset of its first byte.
 struct Slab {
     Slab* next;
     uint64_t start;
@@ -24,7 +23,7 @@ struct Slab {
 };
 static_assert(sizeof(Slab) % 8 == 0);
 
-/// Keeps some slabs of both sizes, so that traffic back and forth allocates nothing. Not thread-safe.
+/// Keeps some free slabs of both sizes, so that steady traffic allocates nothing. Not thread-safe.
 class SlabPool {
   public:
     SlabPool() = default;
@@ -32,19 +31,19 @@ class SlabPool {
     SlabPool& operator=(const SlabPool&) = delete;
     ~SlabPool();
 
-    static constexpr uint32_t kSmall = 4096 - sizeof(Slab);       ///< for a session that says little
-    static constexpr uint32_t kLarge = 72 * 1024 - sizeof(Slab);  ///< for streams, and for the longest packet
-    /// An empty slab that holds `bytes` (at most kLarge); a small one if `small` and that suffices.
+    static constexpr uint32_t kSmall = 4096 - sizeof(Slab);       ///< bytes, for a session with little traffic
+    static constexpr uint32_t kLarge = 72 * 1024 - sizeof(Slab);  ///< bytes, for streams, and for the longest packet
+    /// Returns an empty slab that holds `bytes` (at most kLarge); a small one if `small` and that suffices.
     Slab* take(uint32_t bytes, bool small);
     void give(Slab* slab);
 
   private:
-    static constexpr int kKept[2] = {16, 8};  ///< small and large ones that are kept
+    static constexpr int kKept[2] = {16, 8};  ///< number of small and of large slabs that are kept
     Slab* free_[2] = {};
     int count_[2] = {};
 };
 
-/// Bytes of stream that a packet with so much payload takes.
+/// Returns the stream bytes that a packet with this payload occupies.
 constexpr uint32_t packet_bytes(uint32_t payload) {
     return static_cast<uint32_t>(sizeof(packet::Header)) + ((payload + 7) & ~7u);
 }
@@ -60,20 +59,21 @@ class SendBuffer {
     uint64_t end() const { return end_; }      ///< one past the last committed byte
     uint64_t kept() const { return end_ - begin_; }
 
-    /// Room for a packet; its payload follows the header. Reserving again without a commit is free.
+    /// Returns space for a packet; its payload follows the header. Reserving again without a commit has no cost.
     packet::Header* reserve(uint32_t payload);
-    /// Appends the reserved packet to the stream, with at most as many bytes as reserved.
+    /// Appends the reserved packet to the stream, with at most as many payload bytes as reserved.
     void commit(uint32_t payload);
 
-    /// Where the bytes of `range` (all kept) lie: fills at most `most` parts and says how many, and cuts range.end if
-    /// they do not suffice.
+    /// Finds the memory of the bytes in `range`, all of which must be kept. Fills at most `most` parts and returns their number, and
+    /// shortens range.end if they do not suffice.
     int parts(Range& range, iovec* out, int most) const;
-    /// The end of as many whole packets from range.start on as fit into `room` bytes; range.start + room if the first one
-    /// doesn't. `hint` is where some packet at or before range.start begins, if it still is known, and is moved on.
+    /// Returns the end of as many whole packets from range.start on as fit into `room` bytes, or range.start + room if the first does not
+    /// fit. `hint` is the stream offset of a packet at or before range.start, which speeds up the search if it is still kept; the call
+    /// advances it.
     uint64_t cut(Range range, uint32_t room, uint64_t& hint) const;
-    /// Everything below `offset` is acknowledged.
+    /// Frees everything below `offset`, which the peer has acknowledged.
     void release(uint64_t offset);
-    /// Throws everything away and begins anew at `offset`.
+    /// Discards everything and begins again at `offset`.
     void clear(uint64_t offset);
 
   private:

@@ -5,9 +5,9 @@
 namespace starling::network {
 
 namespace {
-/// What a peer takes that has not said how much; also the least that STARLING_IP_WINDOW may be.
+/// Bytes that a peer accepts before it has announced its window; also the least value of STARLING_IP_WINDOW.
 constexpr uint64_t kFirstLimit = 128 * 1024;
-constexpr uint64_t kNow = 1;  ///< a time that is past
+constexpr uint64_t kNow = 1;  ///< any time in the past, ns
 }  // namespace
 
 Session::Session(SessionEnvironment& outside, Name its_name, uint64_t key, void* its_user)
@@ -30,7 +30,7 @@ void Session::set_path(int index, const Route& route, uint32_t datagram) {
     if (path.present && path.route == route && path.datagram_most == datagram) return;
     if (!path.present || !(path.route == route)) {
         if (path.present && path.preferred) --preferred_;
-        // Numbers go on, lest a record of what was here before be taken for one of the new path.
+        // The numbering continues, so that a record of the path that was here before is not taken for one of the new path.
         const uint64_t order = path.next_order;
         const uint64_t in_flight = path.in_flight;
         path = Path{};
@@ -59,7 +59,7 @@ void Session::remove_path(int index) {
     give_up(static_cast<uint8_t>(index));
 }
 
-// Everything under way on a path or carrier is to be sent again.
+// Marks everything in flight on a path or carrier for retransmission.
 void Session::give_up(uint8_t via) {
     for (uint32_t n = flight_.first(); n != flight_.next(); ++n) {
         Flown& flown = flight_[n];
@@ -108,7 +108,7 @@ uint32_t Session::payload_limit() const {
         if (path.present && path.preferred == preferred && (datagram == 0 || path.datagram < datagram))
             datagram = path.datagram;
     if (datagram == 0) datagram = 1500 - 28;
-    // Room for an introduction and a few ranges, so that a full packet fits whatever else there is to say.
+    // Reserve room for an introduction and a few ranges, so that a full packet always fits beside them.
     return (datagram - static_cast<uint32_t>(sizeof(DatagramHeader) + sizeof(Introduction) + sizeof(packet::Header)) -
             kRangesWithData * static_cast<uint32_t>(sizeof(AckRange)) - outside_.seal_bytes) &
            ~(kGrain - 1);
@@ -165,7 +165,7 @@ uint64_t Session::in_flight() const {
     return sum;
 }
 
-// The stream begins anew, for another incarnation of the peer.
+// Begins a new stream, for another incarnation of the peer.
 void Session::reset_sending() {
     buffer_.clear(0);
     flight_.clear();

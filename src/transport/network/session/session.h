@@ -1,9 +1,9 @@
-// A session: everything between this process and one peer on the base path, made reliable. A pure protocol: no
-// sockets and no clock; time and datagrams are passed in, so that it runs against a simulated network.
+// A session makes the base path between this process and one peer reliable. It is a pure protocol without sockets and clock; the caller
+// passes in time and datagrams, so that tests can run it against a simulated network.
 //
-// Packets (a 32-byte packet::Header and a payload) form one stream of bytes per direction. A datagram carries a
-// stretch of it, so that what was cut for one path can be cut anew for another; the receiver acknowledges bytes, at
-// this level, whatever brought them. docs/network.md tells it whole.
+// Packets (a 32-byte packet::Header and a payload) form one stream of bytes per direction, and a datagram carries a stretch of it. So data
+// that was cut for one path can be cut differently for another. The receiver acknowledges stream bytes, whatever carried them.
+// docs/network.md describes the protocol in full.
 #pragma once
 
 #include <algorithm>
@@ -22,30 +22,30 @@
 
 namespace starling::network {
 
-/// The longest payload of one packet, whatever carries it.
+/// The longest payload of a packet, bytes, whatever carries it.
 inline constexpr uint32_t kMaxPayload = 64 * 1024;
-inline constexpr int kMaxAddresses = 4;  ///< of a peer that are used; also paths, by UDP and verbs together
-inline constexpr int kMaxCarriers = 4;   ///< connections of one session at the same time
+inline constexpr int kMaxAddresses = 4;  ///< addresses of a peer in use; also paths, by UDP and verbs together
+inline constexpr int kMaxCarriers = 4;   ///< simultaneous connections of one session
 static_assert(kFirstCarrier >= kMaxAddresses);
-/// Selective acknowledgements in a datagram that has stream bytes; one without holds kMostRanges.
+/// Selective acknowledgements in a datagram with stream bytes; a datagram without them holds kMostRanges.
 inline constexpr int kRangesWithData = 4;
 
 class Session;
 
-/// A process as the base path names it.
+/// The name of a process in datagrams.
 struct Name {
     uint64_t job = 0;
     uint32_t rank = 0;
     bool operator==(const Name&) const = default;
 };
 
-/// Why a session ended.
+/// The reason why a session ended.
 enum class Failure : uint8_t {
     none,
-    silent,     ///< nothing was heard for too long, and nobody vouched for the peer
-    deaf,       ///< the peer looks at its sockets, but what is sent to it does not arrive: a firewall, as a rule
+    silent,     ///< no sign of life for too long, from the peer or from elsewhere
+    deaf,       ///< the peer polls its sockets, but our data does not reach it: usually a firewall
     successor,  ///< another process has taken the peer's place
-    broken,     ///< its stream is no stream
+    broken,     ///< the peer's stream is malformed
 };
 
 struct SessionCounters {
@@ -53,24 +53,24 @@ struct SessionCounters {
     uint64_t acks_alone = 0, repeated = 0, timeouts = 0, duplicates = 0, out_of_order = 0, stale = 0, malformed = 0;
 };
 
-/// What all sessions of a process share, and what they need from outside.
+/// The services that all sessions of a process share and call.
 class SessionEnvironment {
   public:
-    /// Sends a datagram, or keeps it until flush(). The first part is valid during the call, the others until flush().
-    /// One that was not taken is told by Session::refused(number, …), from here or from flush().
+    /// Sends a datagram, at once or at flush(). The first part is valid during the call, the others until flush(). Reports a datagram that
+    /// the kernel did not take by Session::refused(number, …), from here or from flush().
     virtual void send(Session& session, const Route& route, uint32_t number, const iovec* parts, int count) = 0;
     virtual void flush() = 0;
     virtual void deliver(Session& session, const packet::Header& header, const std::byte* payload) = 0;
-    /// The peer is given up. Once per session; the session holds nothing any more.
+    /// The peer is unreachable. Called once per session, which is already closed.
     virtual void unreachable(Session& session) = 0;
-    /// A number that is later than all it gave before, also in earlier runs of this process; not 0.
+    /// Returns a number greater than all before, also than those of earlier runs of this process; not 0.
     virtual uint64_t new_epoch() = 0;
 
     Name self;
-    uint64_t key = 0;                 ///< our own
-    uint32_t window = 1 << 20;        ///< bytes a session keeps, sent or received; at most 16 MB
-    uint64_t timeout = 30 * kSecond;  ///< of silence until a peer is given up, ns
-    uint32_t seal_bytes = 0;          ///< that every datagram gets besides what send() is given
+    uint64_t key = 0;                 ///< of this process; peers put it into datagrams for it
+    uint32_t window = 1 << 20;        ///< bytes a session stores, sent or received; at most 16 MB
+    uint64_t timeout = 30 * kSecond;  ///< ns of silence until a peer counts as unreachable
+    uint32_t seal_bytes = 0;          ///< bytes that encryption adds to every datagram
     SlabPool slabs;
     SessionCounters counters;
 
@@ -78,7 +78,7 @@ class SessionEnvironment {
     ~SessionEnvironment() = default;
 };
 
-/// Not thread-safe. `now` never runs backwards.
+/// Not thread-safe. `now` never decreases.
 class Session : private PacketSink {
   public:
     Session(SessionEnvironment& outside, Name peer, uint64_t key, void* user);
@@ -86,23 +86,23 @@ class Session : private PacketSink {
 
     const Name peer;
     void* user;
-    ListHook active_hook;  ///< for the owner: in the list of those with a deadline
+    ListHook active_hook;  ///< for the owner: links the sessions with a deadline
 
-    // Where the peer is.
+    // The peer's addresses.
 
     uint64_t key() const { return key_; }
     void set_key(uint64_t key) { key_ = key; }
-    /// Sets path `index` (< kMaxAddresses). `datagram`: the longest that the rail takes, UDP payload bytes. One by verbs carries nothing
-    /// before it has answered a probe, and then everything.
+    /// Sets path `index` (< kMaxAddresses). `datagram`: the longest that the rail takes, UDP payload bytes. A verbs path carries nothing
+    /// until it has answered a probe, and everything afterwards.
     void set_path(int index, const Route& route, uint32_t datagram);
-    /// What is under way on it is sent again another way.
+    /// Removes a path; its datagrams in flight are sent again another way.
     void remove_path(int index);
     const Path& path(int index) const { return paths_[index]; }
-    /// What is sent goes by a preferred path.
+    /// Returns whether data is sent on a preferred path.
     bool prefers() const { return preferred_ > 0 && preferred_path() >= 0; }
-    /// The preferred path that is used first; -1: none answers.
+    /// Returns the preferred path that is used first; -1: none answers.
     int preferred_path() const;
-    /// There is room again where a datagram was refused as busy.
+    /// The socket that refused a datagram as busy has room again.
     void unblock() { blocked_until_ = 0; }
     bool reachable() const { return key_ != 0 && (has_path() || carrier_count_ > 0); }
 
@@ -113,7 +113,7 @@ class Session : private PacketSink {
 
     // Sending.
 
-    /// Room for a packet, nullptr if the buffer is full; see Endpoint::reserve.
+    /// Returns space for a packet, nullptr if the buffer is full; see Endpoint::reserve.
     packet::Header* reserve(uint32_t payload) {
         const uint32_t bytes = packet_bytes(payload);
         if (buffer_.kept() + bytes > outside_.window && buffer_.kept() != 0) [[unlikely]]
@@ -128,56 +128,56 @@ class Session : private PacketSink {
         ++outside_.counters.packets_sent;
     }
     uint32_t payload_limit() const;
-    /// Sends what may be sent now, and the acknowledgement if it is due.
+    /// Sends everything that may be sent now, and the acknowledgement if it is due.
     void transmit(uint64_t now);
-    /// Sends the acknowledgement that is being held back, if there is one.
+    /// Sends the delayed acknowledgement, if there is one.
     void flush_ack(uint64_t now);
-    /// The datagram was not taken by the kernel.
+    /// The kernel did not take the datagram.
     void refused(uint32_t number, Sent why, uint64_t now);
 
     // Receiving.
 
-    /// What came with a datagram; false if it was dropped. `path`: the one it came by, -1 if by none of them or by
-    /// `carrier`. Delivers, but does not answer: transmit() does, once for several.
+    /// Handles an arrived datagram; returns false if it was dropped. `path`: the path it arrived on, -1 if none, or if `carrier` brought
+    /// it. Delivers packets but does not reply: call transmit() once after several datagrams.
     bool receive(const Datagram& datagram, int path, Carrier* carrier, uint64_t now);
-    /// Of a dead session: whether the datagram is from a later incarnation of the peer than the one given up.
+    /// For a closed session: returns whether the datagram is from a later incarnation of the peer than the closed session's.
     bool is_successor(const DatagramHeader& header) const { return header.epoch > peer_epoch_ && header.epoch > past_epoch_; }
 
     // Time.
 
-    /// When on_timer() must be called; UINT64_MAX: never.
+    /// Returns when on_timer() must be called, ns; UINT64_MAX: never.
     uint64_t deadline() const;
     void on_timer(uint64_t now);
 
     // State.
 
     bool idle() const { return buffer_.kept() == 0; }
-    /// Something is to be sent, or sent again, as soon as a way has room.
+    /// Returns whether data waits to be sent or retransmitted as soon as a path has room.
     bool has_next() const { return !lost_.empty() || next_ < std::min(buffer_.end(), limit_); }
     bool all_sent() const { return next_ == buffer_.end(); }
     bool dead() const { return dead_; }
     Failure failure() const { return failure_; }
-    /// Whether room was made since reserve() last said no; forgets it.
+    /// Returns whether room was made since reserve() last failed, and resets this.
     bool take_room_made();
     uint64_t stalled_since() const;
     void confirm_alive(uint64_t now, bool looks);
-    /// This process did not look at its sockets for so long, ns: that time does not count as the peer's silence.
+    /// This process did not poll its sockets for `away` ns, which must not count as the peer's silence.
     void forgive(uint64_t away, uint64_t now);
     uint64_t round_trip() const;
     uint64_t epoch() const { return epoch_; }
-    /// Lets go of everything; takes nothing any more. revive() makes it a new stream, to another incarnation.
+    /// Frees everything and accepts nothing more. revive() starts a new stream, to another incarnation of the peer.
     void close();
     void revive(uint64_t key, void* new_user);
-    /// Asks the peer for a sign of life by a datagram, if there is a way. answered_at() tells when it answered one.
+    /// Asks the peer for a sign of life by a datagram, if a path is available. answered_at() is the time of its last answer.
     void ask(uint64_t now);
-    /// Shows the peer by each path where it comes from: an address of ours has changed, and we may have nothing else to say.
+    /// Sends a probe on each path, because an address of ours has changed: the peer learns the new one from it.
     void announce(uint64_t now);
     uint64_t answered_at() const { return answered_at_; }
-    /// The peer was told that it may hold back acknowledgements for longer than kAckDelay.
+    /// Returns whether the peer may delay acknowledgements for longer than kAckDelay.
     bool allows_hold() const { return hold_ > 0; }
-    /// Asks for those.
+    /// Asks the peer for the acknowledgements that it delays.
     void request_acks(uint64_t now);
-    /// For tests: bytes under way on all paths.
+    /// For tests: bytes in flight on all paths.
     uint64_t in_flight() const;
 
   private:
@@ -210,21 +210,21 @@ class Session : private PacketSink {
     bool ack_due(uint64_t now) const { return owed_.ack_at != 0 && owed_.ack_at <= now; }
     int reply_path() const;
     bool acknowledge_by(int carrier, uint64_t now);
-    /// What is owed to the peer, and an acknowledgement tells.
+    /// The acknowledgement that is owed to the peer.
     struct Owed {
-        uint64_t told = 0;    ///< as far as the last acknowledgement went
-        uint64_t ack_at = 0;  ///< when the acknowledgement must go out; 0: none is owed
-        uint64_t bytes = 0;   ///< that came over carriers since the last acknowledgement
+        uint64_t told = 0;    ///< stream offset that the last acknowledgement confirmed
+        uint64_t ack_at = 0;  ///< ns, when the acknowledgement must be sent; 0: none is due
+        uint64_t bytes = 0;   ///< bytes from carriers since the last acknowledgement
         uint32_t count = 0;   ///< datagrams since the last acknowledgement
         uint32_t echo = 0;    ///< number of the last datagram, or of the last probe
-        bool twice = false;   ///< one of them brought nothing new
+        bool twice = false;   ///< one of the datagrams brought only duplicate bytes
     };
 
     // receive.cpp
     bool right_incarnation(const Datagram& datagram, uint64_t now);
-    /// These give whether the datagram shows that the peer gets what we send.
+    /// These return whether the datagram shows that the peer receives our data.
     bool take_acks(const Datagram& datagram, uint64_t now);
-    /// All below has arrived. Whether that is news.
+    /// Everything below `offset` has arrived. Returns whether that is news.
     bool release_to(uint64_t offset);
     void mark_arrived(bool everything);
     void arrived(Flown& flown);
@@ -258,51 +258,51 @@ class Session : private PacketSink {
     SessionEnvironment& outside_;
     uint64_t key_;
 
-    // Our stream.
+    // The outgoing stream.
     uint64_t epoch_;
     SendBuffer buffer_;
     uint64_t next_ = 0;         ///< first byte that was never sent
-    uint64_t packet_hint_ = 0;  ///< where a packet begins, at or before next_
-    uint64_t limit_;            ///< as far as the peer takes
-    RangeSet sacked_;           ///< arrived beyond the first hole
-    RangeSet lost_;             ///< to be sent again
+    uint64_t packet_hint_ = 0;  ///< beginning of a packet at or before next_
+    uint64_t limit_;            ///< end of the peer's receive window
+    RangeSet sacked_;           ///< bytes that are selectively acknowledged
+    RangeSet lost_;             ///< sent bytes that must be retransmitted
     Flight flight_;
-    uint32_t repeats_ = 0;            ///< records in flight whose order is not that of the stream
+    uint32_t repeats_ = 0;            ///< records in flight that are out of stream order
     uint32_t carried_ = 0;            ///< records in flight on carriers
-    uint32_t carrier_question_ = 0;   ///< number of the datagram that asks after them; 0: none
-    uint64_t carried_since_ = 0;      ///< when the first of them was sent, or something was acknowledged since
-    uint64_t lost_at_ = 0;            ///< something, or the stream began, or nothing was answered in time,
-    uint64_t lost_before_ = 0;        ///< before which it had been this; so it is still if nothing turns out to be lost
-    uint64_t hold_ = 0;               ///< besides kAckDelay the peer may keep back its acknowledgement for so long
-    uint64_t told_end_ = UINT64_MAX;  ///< the last selective acknowledgement leaves out nothing below this
-    uint64_t loss_check_at_ = 0;      ///< when a datagram that was overtaken counts as lost; 0: none
-    uint64_t blocked_until_ = 0;      ///< the kernel's buffer is full
+    uint32_t carrier_question_ = 0;   ///< number of the datagram that asks the peer about data on carriers; 0: none
+    uint64_t carried_since_ = 0;      ///< ns, when the first carrier record was sent or data was last acknowledged
+    uint64_t lost_at_ = 0;            ///< ns, time of the last loss or timeout, or of the stream's beginning; 0: unset
+    uint64_t lost_before_ = 0;        ///< ns, value of lost_at_ before the latest timeouts, restored if they were spurious
+    uint64_t hold_ = 0;               ///< ns by which the peer may delay an acknowledgement beyond kAckDelay
+    uint64_t told_end_ = UINT64_MAX;  ///< below this the last selective acknowledgement is complete
+    uint64_t loss_check_at_ = 0;      ///< ns, when a datagram that was overtaken counts as lost; 0: none
+    uint64_t blocked_until_ = 0;      ///< ns, nothing is sent before: the kernel's send buffer is full
 
-    // Their stream.
-    uint64_t peer_epoch_ = 0;  ///< 0: not heard of
-    uint64_t past_epoch_ = 0;  ///< of the incarnation that was given up, if there was one
+    // The incoming stream.
+    uint64_t peer_epoch_ = 0;  ///< epoch of the peer's stream; 0: no datagram has arrived yet
+    uint64_t past_epoch_ = 0;  ///< epoch of the peer's previous incarnation; 0: there was none
     Reassembly in_;
     Owed owed_;
-    bool echo_probe_ = false;  ///< it is a probe's: what comes behind it does not take its place
+    bool echo_probe_ = false;  ///< the echo is a probe's: a later datagram does not replace it
     uint64_t echo_at_ = 0;
-    int8_t last_path_ = -1;  ///< by which the last datagram came
+    int8_t last_path_ = -1;  ///< path of the last datagram that arrived; -1: none
 
-    // Life.
+    // Liveness.
     uint64_t waiting_since_ = 0, heard_at_ = 0, vouched_at_ = 0;
-    uint64_t answered_at_ = 0;  ///< a datagram of ours, by the peer
-    uint64_t looked_at_ = 0;    ///< by the peer at its sockets, as far as is known
-    uint64_t probe_at_ = 0;     ///< of suspended paths; 0: none
-    uint64_t deaf_since_ = 0;   ///< the peer is heard, or looks at its sockets, since then, but does not hear us; 0: it does
+    uint64_t answered_at_ = 0;  ///< ns, when the peer last answered a datagram of ours
+    uint64_t looked_at_ = 0;    ///< ns, when the peer last polled its sockets, as far as is known
+    uint64_t probe_at_ = 0;     ///< ns, when to probe suspended paths; 0: never
+    uint64_t deaf_since_ = 0;   ///< ns, since when the live peer has received nothing; 0: it receives our data
     Failure failure_ = Failure::none;
     bool dead_ = false;
     bool room_refused_ = false, room_made_ = false;
-    bool refused_ = false;   ///< the kernel did not take something since transmit() began
-    bool heard_us_ = false;  ///< the peer has acknowledged something of this stream: it needs no introduction
+    bool refused_ = false;   ///< the kernel refused a datagram since transmit() began
+    bool heard_us_ = false;  ///< the peer has acknowledged something of this stream, so it needs no introduction
 
-    uint8_t preferred_ = 0;  ///< paths that are preferred
+    uint8_t preferred_ = 0;  ///< number of preferred paths
     uint8_t carrier_count_ = 0;
-    uint8_t device_count_ = 0;     ///< of these, devices'
-    uint8_t carrier_backoff_ = 0;  ///< questions after carriers in a row that were not answered
+    uint8_t device_count_ = 0;     ///< number of carriers that are devices'
+    uint8_t carrier_backoff_ = 0;  ///< consecutive unanswered requests about data on carriers
     struct Attached {
         Carrier* carrier = nullptr;
         bool busy = false;

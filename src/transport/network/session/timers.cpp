@@ -1,4 +1,4 @@
-// What a session does when time has passed.
+// The timeouts of a session.
 #include <algorithm>
 
 #include "transport/network/session/session.h"
@@ -6,17 +6,19 @@
 namespace starling::network {
 
 namespace {
-// The timer runs out early and often while a peer computes. What it concludes from that takes time, not a number of timeouts.
-constexpr uint64_t kQuietAfter = 10 * kMillisecond;      ///< of timeouts in a row: nothing new is sent
-constexpr uint64_t kLeaveAfter = 25 * kMillisecond;      ///< likewise: the path is left, if the peer is heard another way
-constexpr uint64_t kCarriersAfter = 250 * kMillisecond;  ///< or by no way, and there is a connection
+// A path's timer expires early and often while a peer computes. So conclusions depend on the elapsed time, not on the number of timeouts.
+constexpr uint64_t kQuietAfter = 10 * kMillisecond;  ///< of consecutive timeouts, after which no new data is sent on the path
+/// After consecutive timeouts for this time, a path is suspended if the peer is heard on another path.
+constexpr uint64_t kLeaveAfter = 25 * kMillisecond;
+/// After consecutive timeouts for this time, a path is suspended if there is a connection, even if the peer is not heard at all.
+constexpr uint64_t kCarriersAfter = 250 * kMillisecond;
 
 uint64_t earlier(uint64_t a, uint64_t b) { return b != 0 && b < a ? b : a; }
 
-/// Whether something on it may be late. Preferred paths that do not answer are probed, and nobody is alarmed.
+/// Returns whether the path has a retransmission timer. Preferred paths that do not answer are only probed.
 bool is_timed(const Path& path) { return path.present && path.in_flight > 0 && !(path.preferred && path.suspended); }
 
-/// One that has never answered perhaps never will: that may be two networks that are not connected.
+/// A path that has never answered may never do so: its ends may be in two networks that are not connected.
 uint64_t probe_interval(const Path& path) {
     return path.preferred && !path.proven() ? kProbeInterval << std::min<int>(path.probes, 7) : kProbeInterval;
 }
@@ -56,7 +58,7 @@ bool Session::is_given_up(uint64_t now) {
         return true;
     }
     if (deaf_since_ == 0 || deaf_since_ + outside_.timeout > now) return false;
-    // It looked at its socket all the time, or spoke, which comes to the same; else it may have been computing.
+    // The peer has polled its socket or sent something in the second half of the interval; otherwise it may have been computing.
     if (std::max(heard_at_, looked_at_) >= deaf_since_ + outside_.timeout / 2) {
         fail(Failure::deaf);
         return true;
@@ -65,8 +67,8 @@ bool Session::is_given_up(uint64_t now) {
     return false;
 }
 
-// Nothing came back in time. Only the oldest datagram goes again: its answer tells what else is missing. A peer that
-// computes and does not look at its socket thus costs one datagram now and then, and what it has got stays counted.
+// No answer arrived in time. Only the oldest datagram is retransmitted, as its acknowledgement shows what else is missing. So a peer that
+// computes without polling costs one datagram now and then, and the others stay counted as in flight.
 void Session::on_path_timeout(int index, uint64_t now) {
     Path& path = paths_[index];
     ++outside_.counters.timeouts;
@@ -80,12 +82,12 @@ void Session::on_path_timeout(int index, uint64_t now) {
     lost_at_ = now;
     const uint64_t unanswered = now - path.unanswered_at;
     if (unanswered >= kQuietAfter) path.quiet = true;
-    // A short one besides: if it is answered and long ones are not, they are too long.
+    // Also send a short datagram: if it is answered and long ones are not, the path does not carry their size.
     bool bare = path.quiet;
     for (uint32_t n = flight_.first(); n != flight_.next(); ++n) {
         Flown& flown = flight_[n];
         if (!flown.in_flight || flown.via != index) continue;
-        bare |= flown.length == 0;  // nothing of it would go again
+        bare |= flown.length == 0;  // a probe has no bytes to retransmit
         lose(flown, false);
         break;
     }
@@ -94,7 +96,8 @@ void Session::on_path_timeout(int index, uint64_t now) {
     if (unanswered >= kLeaveAfter) consider_leaving(index, now);
 }
 
-// The path does not answer. If the peer is heard it is the path; if not it may be the peer, and the other ways are asked.
+// The path does not answer. If the peer is heard elsewhere the path is at fault. Otherwise it may be the peer, so the other paths are
+// probed.
 void Session::consider_leaving(int index, uint64_t now) {
     Path& path = paths_[index];
     const bool heard = heard_at_ > path.unanswered_at;
@@ -111,8 +114,8 @@ void Session::consider_leaving(int index, uint64_t now) {
     probe_at_ = probe_at_ != 0 ? probe_at_ : now + kProbeInterval;
 }
 
-// One that has answered; else one that never did, but as far as anybody knows might. Where all that was ever sent on it was lost once
-// it has no round trip (answers to what was repeated measure none), and yet nothing else could ask.
+// Returns a path that has answered, otherwise any usable one. A path whose first datagrams were all lost has no round-trip time, since
+// retransmissions are not measured, yet it may be the only one to ask on.
 int Session::asking_path() const {
     int other = -1;
     for (int i = 0; i < kMaxAddresses; ++i) {
@@ -128,15 +131,15 @@ uint64_t Session::carriers_late_at() const {
         return 0;
     const int path = asking_path();
     if (path < 0) return 0;
-    // What devices have taken arrives. Once it was asked for it should come.
+    // Devices deliver everything that they take. Only after a request is the acknowledgement expected within the usual timeout.
     if (carrier_question_ == 0 && by_devices_alone()) return carried_since_ + kDevicePatience;
     const uint64_t wait = (paths_[path].round_trip.timeout() + std::max(kCarrierAckDelay, hold_))
                           << std::min<int>(carrier_backoff_, 10);
     return carried_since_ + std::min(wait, kMostTimeout);
 }
 
-// What carriers took is not acknowledged. The peer computes, or its acknowledgement was lost, or the connection stalls: a
-// datagram finds out, which nothing can hold up.
+// Data on carriers is not acknowledged. Either the peer computes, or its acknowledgement was lost, or the connection stalls. A datagram
+// finds out which, since nothing queues in front of it.
 void Session::on_carriers_late(uint64_t now) {
     if (carrier_backoff_ < UINT8_MAX) ++carrier_backoff_;
     carried_since_ = now;
@@ -144,7 +147,7 @@ void Session::on_carriers_late(uint64_t now) {
     carrier_question_ = flight_.next() - 1;
 }
 
-// The peer has answered the question, and its answer has been taken: what is still under way did not get there.
+// The peer has answered the request, and its acknowledgement has been processed: data that is still in flight has not reached it.
 void Session::question_carriers(uint64_t now) {
     carrier_question_ = 0;
     carrier_backoff_ = 0;
@@ -183,7 +186,7 @@ void Session::probe_suspended(uint64_t now) {
     for (int i = 0; i < kMaxAddresses; ++i) {
         Path& path = paths_[i];
         if (!path.present || !path.suspended) continue;
-        // What was under way as it was refused.
+        // The datagrams that were in flight when the rail refused one.
         give_up(static_cast<uint8_t>(i));
         send_bare(i, true, now);
         if (path.probes < UINT8_MAX) ++path.probes;
