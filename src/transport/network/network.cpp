@@ -14,15 +14,16 @@ namespace starling::network {
 
 namespace {
 
-/// Polls that may pass without a look at the sockets: while others bring packets, and while nothing comes at all but what came
-/// last came by others.
+/// Polls that may skip the sockets: kSkipBusy while other transports deliver packets, kSkipQuiet while nothing arrives and the last packet
+/// came from another transport.
 constexpr uint32_t kSkipBusy = 16, kSkipQuiet = 4;
-/// And without a look at datagrams or connections while the others bring everything, as they have for so long, ns.
+/// Polls that may skip connections (or datagrams) while only the other of the two has delivered anything for the last kBusyNs.
 constexpr uint32_t kSkipOther = 8;
 constexpr uint64_t kBusyNs = 1'000'000;
 constexpr uint64_t kDevicesInterval = 1'000'000'000;
 
-/// So many packets may lie here since a window is full, and for so long, ns, until who sends on has to poll. Not at once: some go together.
+/// Limits on packets that wait because the send window is full: their number, and the age of the first. Beyond them reserve() refuses until
+/// the next poll. Below them packets may wait, so that several go out together.
 constexpr uint32_t kMostHeldBack = 64;
 constexpr uint64_t kHoldBackNs = 1'000'000;
 
@@ -34,7 +35,7 @@ const job::HostEntry& host_of(const transport::Process& process) {
     return process.segment->host(process.segment->host_of(process.rank));
 }
 
-/// Who fills in a host's entry writes `addresses` last.
+/// Returns the number of addresses. The process that fills in a host's entry writes `addresses` last, hence the acquire.
 uint32_t addresses_of(const job::HostEntry& host) { return __atomic_load_n(&host.addresses, __ATOMIC_ACQUIRE); }
 
 bool is_known(const transport::Process& process) { return word_of(process).port != 0 && addresses_of(host_of(process)) != 0; }
@@ -62,10 +63,10 @@ Network& Remote::network() const { return static_cast<Network&>(by); }
 bool Remote::reserve(uint32_t bytes, transport::Slot& slot) {
     if (!session_ || bytes > kTraits.payload) return false;
     Endpoint& endpoint = *network().endpoint_;
-    // Not before it can leave: a send that is complete must not lie here while the program computes or blocks elsewhere.
+    // A packet is accepted only when it can leave: a completed send must not wait here while the program computes or blocks elsewhere.
     if (port_ == 0 && !endpoint.reachable(*session_)) [[unlikely]]
         return false;
-    // Who does nothing but send would not poll, and so never hear that there is room for what lies here.
+    // A program that only sends would never poll. It would then not process the acknowledgements that make room for the waiting packets.
     if (network().must_poll_) [[unlikely]]
         return false;
     slot.path = this;
@@ -148,7 +149,7 @@ void Network::adopt(std::unique_ptr<verbs::Ports> ports) {
     endpoint_->adopt(std::move(ports));
 }
 
-// On a host that has no device one may come.
+// A host that has no verbs device now may get one later.
 void Network::look_for_devices(uint64_t now) {
     devices_at_ = now + kDevicesInterval;
     if (!verbs::has_device()) return;
@@ -210,7 +211,7 @@ void Network::detach(transport::Path& path) {
     delete &mine;
 }
 
-/// Tells the session where the process is, if that is known (anew).
+/// Passes the process's addresses and port to the session if they are known and the port is new. Returns whether they are known.
 bool Network::place(Remote& path) {
     const job::HostEntry& host = host_of(path.to);
     const job::PortWord word = word_of(path.to);
@@ -226,7 +227,7 @@ bool Network::place_paths() {
     return std::erase_if(unplaced_, [this](Remote* path) { return place(*path); }) > 0;
 }
 
-// The endpoint holds the datagram, and asks again at every poll, if nobody knows the sender's job yet.
+// Returns nullptr if the sender's job is not known yet. The endpoint then keeps the datagram and calls this again at every poll.
 Session* Network::meet(job::JobId job, uint32_t rank, uint64_t key) {
     bool later = false;
     transport::Path* const met = sink_.on_unknown_sender({{job, 0, 0, 0}, rank}, later);
@@ -271,14 +272,15 @@ int Network::join(const transport::GroupName& name, transport::DatagramHandler& 
     return groups_->join(name, audience, out);
 }
 
-// Most are of Ethernet's size, and members whose own differ have to agree on nothing: what is too long for a cable is not sent.
+// Most networks have Ethernet's MTU. A fixed limit spares members with different MTUs an agreement, and no datagram exceeds what a link
+// carries.
 uint32_t Network::group_payload() const { return GroupSockets::kPayload; }
 
 bool Network::poll(Look look) {
     held_back_ = 0;
     must_poll_ = false;
     bool any = look_around(look);
-    // Another thread sleeps, and what was to wake it we may have taken.
+    // Another thread sleeps on the descriptor, and this poll may have taken the event that was to wake it. So arm it again.
     for (int tries = 0; asleep_ > 0 && tries < static_cast<int>(kSkipBusy) && !endpoint_->arm(); ++tries)
         any |= poll_datagrams(now_ns());
     return any;
@@ -289,7 +291,7 @@ bool Network::arm() {
         ++asleep_;
         return true;
     }
-    // The next poll leaves no datagrams out.
+    // The next poll must not skip datagrams.
     skipped_ = kSkipBusy;
     by_datagram_.passed = kSkipOther;
     return false;
@@ -325,7 +327,7 @@ bool Network::look_at_descriptors(Look look, uint64_t now) {
     return any;
 }
 
-// Who slept looks at all that woke it, once: it may sleep again soon, and what it had passed over would wake it again.
+// Polls every source that woke the thread, once. The thread may sleep again soon, and a source that was skipped would wake it again.
 bool Network::poll_what_came(uint64_t now) {
     woken_ = false;
     skipped_ = 0;

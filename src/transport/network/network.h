@@ -1,6 +1,7 @@
-// Transport ip: this process on the network of a universe of several hosts. A path is a session (session.h), which keeps what is
-// sent until the other side has it; its packets go as datagrams (endpoint.h), or over the connection that the path has earned:
-// a queue of an InfiniBand or RoCE device where both have one (transport/network/rdma/rc_connection.h), else TCP (tcp.h). Streams go over connections alone.
+// Transport `ip`: connects this process to processes on other hosts of the universe. Each path has a session (session.h), which stores what
+// is sent until the peer has acknowledged it. The session's frames travel as datagrams (endpoint.h), or over the connection that the path
+// has earned. That connection is an RC queue pair where both processes have InfiniBand or RoCE (transport/network/rdma/rc_connection.h),
+// else TCP (tcp.h). Streams travel over connections only.
 #pragma once
 
 #include <cstdint>
@@ -24,19 +25,19 @@ inline constexpr transport::Traits kTraits{
     .payload = 16 * 1024,
 };
 
-/// Of a message, with an Ethernet's MTU.
+/// Bytes of a message that fits in one datagram with an Ethernet MTU.
 inline constexpr uint64_t kOneDatagram = 1400;
 
 class Network;
 
-/// A path's connection, from the first word of it to the last.
+/// The connection of one path, from acquire_slot() to release_slot().
 struct Wire {
-    Connection* connection = nullptr;  ///< null until it is known of which kind it is
+    Connection* connection = nullptr;  ///< null until its kind (RC or TCP) is chosen
     bool rc = false;
     bool opened_once = false;
-    bool attached = false;  ///< the session sends through it
-    bool carries = false;   ///< it has opened, and we have not said that we will send nothing more
-    // What it has told in the middle of something, to be acted upon after it.
+    bool attached = false;  ///< the session sends its frames over this connection
+    bool carries = false;   ///< it has opened, and finish() was not called yet
+    // Events that the connection reported within a callback; act_on_news() handles them later. `queued`: the path is in told_.
     bool opened = false, ended = false, broken = false, doubted = false, trusted = false, queued = false;
 };
 
@@ -73,20 +74,20 @@ class Remote final : public transport::Path {
     void detach_wire();
     void tell(const char* what) const;
 
-    Session* session_ = nullptr;  ///< null once it is closed
-    uint16_t port_ = 0;           ///< UDP, as the session was told; 0: not known yet
-    std::unique_ptr<Wire> wire_;  ///< while it has a place for a connection
+    Session* session_ = nullptr;  ///< null after close()
+    uint16_t port_ = 0;           ///< UDP port that the session sends to; 0: not known yet
+    std::unique_ptr<Wire> wire_;  ///< null unless the path has a connection slot
     uint32_t foreseen_ = 0;       ///< messages
-    uint64_t rc_from_ = 0;        ///< ns; an RC connection did not open, or broke: not before this
-    uint64_t rc_pause_ = 0;       ///< how long that was last
-    uint64_t better_from_ = 0;    ///< ns; TCP is not given up for RC before this
-    uint64_t better_pause_ = 0;   ///< how long that was last
+    uint64_t rc_from_ = 0;        ///< ns; earliest time of the next RC attempt after one failed or broke
+    uint64_t rc_pause_ = 0;       ///< ns; current pause between RC attempts, doubled each time
+    uint64_t better_from_ = 0;    ///< ns; earliest time at which TCP may be replaced by RC
+    uint64_t better_pause_ = 0;   ///< ns; current pause between such replacements
 };
 
 class Network final : public transport::Transport, public transport::Connector, private verbs::QueueListener {
   public:
-    /// Opens a socket and puts its port into the process's word of the address table. Constant time; talks to no one. It lives
-    /// until the process ends.
+    /// Opens a UDP socket and publishes its port in this process's word of the address table. Takes constant time and sends nothing. The
+    /// Network lives until the process ends.
     static int open(const transport::Process& self, transport::Sink& sink, Network*& out);
 
     bool reaches(const transport::Process& process) const override { return !process.segment->is_local(process.rank); }
@@ -126,7 +127,7 @@ class Network final : public transport::Transport, public transport::Connector, 
     bool has_place() override;
     void acquire_slot(transport::Path& path) override;
     uint32_t describe(transport::Path& path, packet::Kind kind, std::byte* offer) override;
-    bool is_offer(const std::byte*) const override { return true; }  // Connections::use() looks
+    bool is_offer(const std::byte*) const override { return true; }  // Connections::use() checks it
     void use(transport::Path& path, packet::Kind kind, const std::byte* offer) override;
     void finish(transport::Path& path) override;
     void release_slot(transport::Path& path) override;
@@ -135,10 +136,10 @@ class Network final : public transport::Transport, public transport::Connector, 
 
   private:
     friend class Remote;
-    /// One of two ways that packets come by.
+    /// How recently one source of packets (connections, datagrams or groups) delivered something, and whether to poll it now.
     struct Bringer {
-        uint64_t last = 0;    ///< ns, when it brought something
-        uint32_t passed = 0;  ///< polls that left it out
+        uint64_t last = 0;    ///< ns; time of its last packet
+        uint32_t passed = 0;  ///< consecutive polls that skipped it
 
         bool busy(uint64_t now) const;
         bool due(uint64_t now, const Bringer& other, uint64_t deadline);
@@ -184,26 +185,26 @@ class Network final : public transport::Transport, public transport::Connector, 
     const transport::Process self_;
     transport::Sink& sink_;
     Endpoint* endpoint_ = nullptr;
-    std::vector<Remote*> unplaced_;  ///< paths to processes whose port is not known
+    std::vector<Remote*> unplaced_;  ///< paths to processes whose port is not known yet
     uint32_t skipped_ = 0, skip_quiet_ = 1;
-    uint32_t held_back_ = 0;     ///< packets since the last poll that no way had room for,
-    uint64_t held_back_at_ = 0;  ///< ns, and the first of them
-    bool must_poll_ = false;     ///< whoever sends
+    uint32_t held_back_ = 0;     ///< packets committed since the last poll that could not be sent at once
+    uint64_t held_back_at_ = 0;  ///< ns; time of the first of them
+    bool must_poll_ = false;     ///< reserve() refuses until the next poll
     bool woken_ = false;
     int asleep_ = 0;  ///< threads that sleep on wait_fd()
     Bringer by_wire_, by_datagram_, by_group_;
-    std::unique_ptr<GroupSockets> groups_;  ///< from the first join on
+    std::unique_ptr<GroupSockets> groups_;  ///< null until the first join()
 
-    std::unique_ptr<Tcp> tcp_;     ///< from the first connection on
-    std::unique_ptr<Rc> rc_;       ///< likewise
-    bool rc_came_ = false;         ///< in this poll something has come by one
-    std::vector<Remote*> wired_;   ///< paths with a wire
-    std::vector<Remote*> told_;    ///< of these, those with news
-    std::vector<uint32_t> rails_;  ///< addresses of ours, as of the last look
+    std::unique_ptr<Tcp> tcp_;     ///< null until the first TCP connection
+    std::unique_ptr<Rc> rc_;       ///< null until the first RC connection
+    bool rc_came_ = false;         ///< this poll has handled an event of a port
+    std::vector<Remote*> wired_;   ///< paths that have a Wire
+    std::vector<Remote*> told_;    ///< paths in wired_ with unhandled events
+    std::vector<uint32_t> rails_;  ///< this host's addresses, as of follow_rails()
     uint32_t rails_seen_ = 0;      ///< rails_version()
     uint64_t last_traffic_ = 0;
-    uint64_t devices_at_ = UINT64_MAX;  ///< ns; when to look whether there is a device by now
-    uint64_t better_at_ = 0;            ///< ns; when to look whether TCP need not be any more
+    uint64_t devices_at_ = UINT64_MAX;  ///< ns; next check for a verbs device; UINT64_MAX: none
+    uint64_t better_at_ = 0;            ///< ns; next check whether RC can replace TCP
     StreamTotals counted_by_tcp_, counted_by_rc_;
 };
 

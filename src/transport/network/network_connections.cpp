@@ -1,5 +1,6 @@
-// The network's connections: what link/connection decides is carried out here, by RC or TCP. A process without any has no TCP socket.
-// Which of the two is decided by who asks: RC where both processes are known to have verbs, and TCP for a while after that failed.
+// The network's connections: carries out by RC or TCP what link/connection decides. A process without connections has no TCP socket. The
+// process that asks for the connection chooses the kind: RC where both processes are known to have verbs, and TCP for a while after RC has
+// failed.
 #include <ifaddrs.h>
 #include <netinet/in.h>
 #include <sys/epoll.h>
@@ -25,7 +26,7 @@ Remote& path_of(Connection& connection) { return *static_cast<Remote*>(connectio
 Remote& remote(transport::Path& path) { return static_cast<Remote&>(path); }
 
 constexpr uint64_t kBetterInterval = 10'000'000;                                 ///< ns
-constexpr uint64_t kFirstPause = 1'000'000'000, kLongestPause = 60'000'000'000;  ///< ns, without RC
+constexpr uint64_t kFirstPause = 1'000'000'000, kLongestPause = 60'000'000'000;  ///< ns without RC after a failure
 }  // namespace
 
 void Remote::tell(const char* what) const {
@@ -58,7 +59,7 @@ void Remote::end(OutStream& stream, bool confirmed) {
     if (stream.connection) static_cast<Connection*>(stream.connection)->by.remove_stream(stream, confirmed);
 }
 
-// The process has told that an interface of its, or a queue, is down.
+// Handles the peer's notice that one of its interfaces (rail_gone) or queues (wire_gone) is down.
 void Remote::take(const transport::Packet& packet) {
     if (!wire_ || !wire_->connection) return;
     if (packet.header.kind == packet::Kind::rail_gone && packet.header.bytes == sizeof(uint32_t)) {
@@ -78,7 +79,7 @@ void Remote::set_expected_traffic(uint32_t messages) {
     if (rc()) network().rc_->set_expected_traffic(*rc(), messages);
 }
 
-// Memory: what an RC connection's device reaches.
+// Memory that the device of an RC connection accesses.
 
 void* Remote::register_memory(const void* memory, uint64_t bytes, bool stays, transport::Region& region) {
     return rc() && rc()->serves() ? Rc::register_memory(*rc(), memory, bytes, stays, region) : nullptr;
@@ -115,7 +116,7 @@ int Network::write(transport::Path& to, const transport::Region& region, const v
     return rc_->write_expected(*remote(to).rc(), region, from, bytes, word, told, done);
 }
 
-// What connections tell.
+// Events that connections report.
 
 void Network::note(Remote& path, bool Wire::*what) {
     Wire& wire = *path.wire_;
@@ -164,8 +165,8 @@ ConnectionUpcalls Network::wire_upcalls() {
     return all;
 }
 
-// To the other side of a cable that is pulled here nothing has happened: it would send into it until it finds out by
-// silence. The word goes over whatever is left, if need be as a datagram.
+// A peer does not notice that a cable is pulled at this host: it would send into the dead link until its timeout. The notice travels over
+// any path that is left, if need be as a datagram.
 void Network::tell_of_lost_rails(const uint32_t* now, size_t count) {
     for (const uint32_t address : rails_) {
         if (std::find(now, now + count, address) != now + count) continue;
@@ -175,7 +176,7 @@ void Network::tell_of_lost_rails(const uint32_t* now, size_t count) {
     rails_.assign(now, now + count);
 }
 
-// The endpoint knows which interfaces are to be used; of these, the networks they are in.
+// The endpoint knows which interfaces are in use; this adds the netmask of each.
 void Network::follow_rails() {
     if (rails_seen_ == endpoint_->rails_version()) return;
     uint32_t addresses[16];
@@ -196,7 +197,7 @@ void Network::follow_rails() {
     tell_of_lost_rails(addresses, count);
 }
 
-/// False with failure_text() if there is no descriptor to be had.
+/// Creates the TCP engine if there is none. Returns false with failure_text() if no descriptor is available.
 bool Network::ensure_tcp() {
     if (tcp_) return true;
     TcpOptions options;
@@ -216,12 +217,13 @@ bool Network::ensure_tcp() {
     return true;
 }
 
-// What link decides.
+// The functions that link/connection calls.
 
-/// Nothing seals what a device reads and writes.
+/// Returns whether RC may be used. With encryption it may not, because nothing seals the memory that a device reads and writes.
 bool Network::has_verbs() const { return endpoint_->ports() && !endpoint_->cipher() && endpoint_->ports()->count() > 0; }
 
-/// By which the process is reached, as both have told; null: by none. An RC connection finds out by itself whether it is.
+/// Returns the port by which both processes have announced they can be reached, or nullptr. Whether it really works only an attempt to
+/// connect shows.
 verbs::Port* Remote::port(uint8_t& place) const {
     if (!session_ || !network().has_verbs()) return nullptr;
     const int known = network().endpoint_->likely_verbs_place(*session_);
@@ -234,7 +236,7 @@ bool Network::earned(uint32_t packets, uint64_t bytes) const {
     return packets >= static_cast<uint32_t>(live(config().connect_messages)) || bytes >= live(config().connect_bytes);
 }
 
-// What fits into a datagram costs a system call either way, and more in the kernel over TCP.
+// A message that fits in one datagram costs one system call either way, and more work in the kernel over TCP.
 bool Network::speeds_up(uint64_t messages, uint64_t bytes) const { return has_verbs() || bytes > messages * kOneDatagram; }
 
 bool Network::has_place() {
@@ -246,14 +248,14 @@ void Network::acquire_slot(transport::Path& path) {
     wired_.push_back(&remote(path));
 }
 
-/// Chooses the kind of a wire's connection. False with failure_text(): there is none of that kind to be had.
+/// Creates the connection, of the given kind. Returns false with failure_text() if that kind is not available.
 bool Network::connect_by(Remote& path, bool rc) {
     Wire& wire = *path.wire_;
     const ProcessId peer{path.to.job(), path.to.rank};
     if (rc) {
         uint8_t place = 0;
         verbs::Port* port = path.port(place);
-        // The other side has found out already.
+        // No common port is known here, but the peer has already found one: take any usable port.
         for (uint8_t i = 0; !port && has_verbs() && i < verbs::Ports::kMost; ++i)
             if (endpoint_->ports()->usable(i)) port = endpoint_->ports()->port(place = i);
         if (!port || port->counters().queues >= port->facts().most_queues)
@@ -277,12 +279,12 @@ bool Network::connect_by(Remote& path, bool rc) {
 
 void Network::drop_connection(Remote& path) {
     Wire& wire = *path.wire_;
-    if (wire.connection) wire.connection->by.drop(*wire.connection);  // strands its streams
+    if (wire.connection) wire.connection->by.drop(*wire.connection);  // this strands its streams
     wire.connection = nullptr;
     wire.broken = false;
 }
 
-/// RC does not open to this process, or breaks: TCP, for a while that grows.
+/// Makes the path use TCP for a while, which doubles each time, after RC did not open or broke.
 void Network::avoid_rc(Remote& path) {
     path.rc_pause_ = std::clamp(2 * path.rc_pause_, kFirstPause, kLongestPause);
     path.rc_from_ = now_ns() + path.rc_pause_;
@@ -291,7 +293,7 @@ void Network::avoid_rc(Remote& path) {
 uint32_t Network::describe(transport::Path& path, packet::Kind kind, std::byte* payload) {
     Remote& to = remote(path);
     Wire& wire = *to.wire_;
-    if (!wire.connection && kind == packet::Kind::accept) return 0;  // it failed, and the refusal follows
+    if (!wire.connection && kind == packet::Kind::accept) return 0;  // the connection failed; the refusal follows
     uint32_t bytes = 0;
     const auto described = [&] { return wire.connection->by.describe(*wire.connection, kind, payload, bytes) == MPI_SUCCESS; };
     uint8_t place = 0;
@@ -306,13 +308,13 @@ uint32_t Network::describe(transport::Path& path, packet::Kind kind, std::byte* 
     return bytes;
 }
 
-/// It can't be opened.
+/// Reports that the connection can't be opened.
 void Network::failed_to(Remote& path, const char* what) {
     path.tell(what);
     note(path, &Wire::broken);
 }
 
-// Where both have asked, each by another kind, it is TCP: that can be done by both.
+// If both sides have asked, each for another kind, the connection is TCP, since both support it.
 void Network::use(transport::Path& path, packet::Kind kind, const std::byte* payload) {
     Remote& to = remote(path);
     Wire& wire = *to.wire_;
@@ -342,7 +344,7 @@ void Network::release_slot(transport::Path& path) {
     to.wire_.reset();
 }
 
-// One without a place would have none for TCP either, and asks in its turn when it has.
+// A peer without a free slot has none for TCP either; it asks for a connection itself when it has one.
 void Network::failed_there(transport::Path& path) {
     Remote& to = remote(path);
     if (to.wire_ && to.wire_->rc && !to.wire_->opened_once) avoid_rc(to);
@@ -352,7 +354,7 @@ void Network::each_user(void (*visit)(void* user, void* argument), void* argumen
     for (const Remote* path : wired_) visit(path->user, argument);
 }
 
-// What a connection in doubt has taken of the session goes again as datagrams; one that is trusted again carries all.
+// Detaches a doubted connection, so that the frames it had are sent again as datagrams; reattaches one that is trusted again.
 void Network::follow_doubt(Remote& path) {
     Wire& wire = *path.wire_;
     wire.doubted = wire.trusted = false;
@@ -393,7 +395,7 @@ void Network::act_on_news() {
     }
 }
 
-/// Pieces do not pass the session, where packets are counted.
+/// Adds the stream fragments sent since the last call to the counters. They bypass the session, where packets are counted.
 void Network::count_pieces() {
     const auto count = [](const Connections& of, StreamTotals& before, Count& messages, Count& bytes) {
         const StreamTotals so_far = of.pieces_sent();
@@ -412,7 +414,8 @@ bool Network::poll_wires(uint64_t now) {
     last_traffic_ = now;
     bool any = false;
     {
-        // What is answered goes out together, and one acknowledgement is for all that has come: behind a datagram that is still on its way each frame would ask for one.
+        // Batch the replies, so that one acknowledgement covers everything received in this poll. Otherwise each TCP frame that overtakes a
+        // datagram would trigger its own.
         const transport::Batch batch(this);
         any = tcp_->poll(now);
     }
@@ -420,7 +423,7 @@ bool Network::poll_wires(uint64_t now) {
     return settle_wires(now) || any;
 }
 
-/// Verbs may be known of, or work again, only after TCP was opened.
+/// Replaces TCP connections by RC, where verbs became known or usable only after TCP was opened.
 void Network::look_for_better(uint64_t now) {
     if (now < better_at_) return;
     better_at_ = now + kBetterInterval;
@@ -429,7 +432,7 @@ void Network::look_for_better(uint64_t now) {
     for (Remote* path : wired_) {
         if (!path->wire_->carries || path->wire_->rc || path->rc_from_ > now || path->better_from_ > now || !path->port(place))
             continue;
-        // If it is TCP again, the peer knows why it is not RC.
+        // If the new connection is TCP again, the peer had a reason; so the next attempt waits longer.
         path->better_pause_ = std::clamp(2 * path->better_pause_, kBetterInterval, kLongestPause);
         path->better_from_ = now + path->better_pause_;
         found.push_back(path);
@@ -437,7 +440,7 @@ void Network::look_for_better(uint64_t now) {
     for (Remote* path : found) sink_.connection(path->user, transport::ConnectionEvent::surpassed);
 }
 
-/// What they have told, and what had to wait until nothing is in the middle of anything.
+/// Handles the events that connections reported, and the work that had to wait until no callback is running.
 bool Network::settle_wires(uint64_t now) {
     if (tcp_ && has_verbs()) look_for_better(now);
     const bool any = rc_ && rc_->poll();
@@ -447,7 +450,7 @@ bool Network::settle_wires(uint64_t now) {
     return any;
 }
 
-// What comes by ports the endpoint takes, and has frames told in between.
+// The endpoint polls the verbs ports too, and delivers the session frames of RC connections in between.
 bool Network::poll_datagrams(uint64_t now) {
     if (devices_at_ <= now) [[unlikely]]
         look_for_devices(now);
@@ -459,7 +462,7 @@ bool Network::poll_datagrams(uint64_t now) {
     return (rc_came_ || rc_->due() ? settle_wires(now) : false) || any || rc_came_;
 }
 
-// In memory, without a call of the system.
+// Polls the RDMA rings in memory, without a system call.
 bool Network::poll_rings(uint64_t now) {
     last_traffic_ = now;
     if (!rc_->poll_rings()) return false;
