@@ -14,7 +14,7 @@ constexpr size_t kLongestName = 63;
 
 struct Entry {
     std::string_view device;
-    unsigned port = 0;  ///< 0: all of them
+    unsigned port = 0;  ///< 0: all ports
 };
 
 bool read(std::string_view text, Entry& out) {
@@ -28,7 +28,7 @@ bool read(std::string_view text, Entry& out) {
     return error == std::errc() && stop == end && out.port >= 1 && out.port <= 255;
 }
 
-/// Visits the entries until one is answered with true; gives whether one was.
+/// Visits the comma-separated entries until a visit returns true; returns whether one did.
 template <class Visit>
 bool any_entry(std::string_view text, Visit visit) {
     for (;;) {

@@ -17,7 +17,7 @@
 #include "base/error.h"
 #include "mpi.h"
 
-// Of Linux 5.11; not in every libc's headers.
+// Since Linux 5.11; some libc headers lack it.
 #ifndef UFFD_USER_MODE_ONLY
 #define UFFD_USER_MODE_ONLY 1
 #endif
@@ -61,7 +61,7 @@ MemoryWatch::~MemoryWatch() {
         (void)!write(end_, &one, sizeof one);
         pthread_join(thread_, nullptr);
     }
-    close(fd_);  // with it the kernel forgets what was watched
+    close(fd_);  // this also ends all watches
     close(end_);
 }
 
@@ -76,7 +76,8 @@ void* MemoryWatch::run(void* self) {
     return nullptr;
 }
 
-/// Whoever has made the change goes on as soon as it is read, so it is noted before anybody can look.
+/// Reads and notes the pending events under the lock. The thread that made a change continues as soon as its event is read. take() needs the
+/// same lock, so it never misses a change whose system call has returned.
 void MemoryWatch::read_events() {
     uffd_msg message;
     while (read(fd_, &message, sizeof message) == sizeof message) {
@@ -86,7 +87,7 @@ void MemoryWatch::read_events() {
                 note(message.arg.remove.start, message.arg.remove.end);
                 break;
             case UFFD_EVENT_REMAP:
-                // What moves is watched where it goes, which nobody wants; what is there then was never registered.
+                // The watch moves along with the mapping. Drop both ranges: the memory at the new address was never registered.
                 note(message.arg.remap.from, message.arg.remap.from + message.arg.remap.len);
                 note(message.arg.remap.to, message.arg.remap.to + message.arg.remap.len);
                 break;
@@ -106,7 +107,7 @@ void MemoryWatch::note(uint64_t begin, uint64_t end) {
 bool MemoryWatch::watch(const Stretch& memory) {
     uffdio_register wanted{};
     wanted.range = {memory.begin, memory.end - memory.begin};
-    wanted.mode = UFFDIO_REGISTER_MODE_WP;  // nothing is ever protected: it is for the events
+    wanted.mode = UFFDIO_REGISTER_MODE_WP;  // write protection is never set: the registration is for the events
     return ioctl(fd_, UFFDIO_REGISTER, &wanted) == 0;
 }
 
@@ -135,7 +136,8 @@ bool MemoryWatch::is_own(const Stretch& memory) const {
 
 int MemoryWatch::take(Stretch (&changed)[kMost], bool& settled) {
     const std::lock_guard lock(mutex_);
-    // The kernel refuses this as nonsense, but before it looks, while a change is under way.
+    // The kernel rejects this copy of zero bytes as invalid. While a change is in progress it returns EAGAIN before it validates the
+    // arguments.
     uffdio_copy nothing{};
     settled = ioctl(fd_, UFFDIO_COPY, &nothing) != 0 && errno != EAGAIN;
     const int count = too_many_ ? -1 : count_;

@@ -1,15 +1,14 @@
-// Whether memory that a device uses is still the memory that the program means by its address: the device holds on to the pages that were
-// there when it was told of them, and a program that unmaps, moves or gives back memory has other pages at the address afterwards.
+// Detects that memory which a device uses is no longer the memory that the program means by its address. The device keeps the pages that
+// were there at registration. A program that unmaps, moves or discards memory has other pages at that address afterwards.
 //
-// The kernel tells: memory is put under a userfaultfd, for its events alone (no access to it ever faults), and whoever unmaps, moves or
-// discards some of it waits within that call until a thread of ours has read the event. So nothing in the program's way of
-// getting memory has to be intercepted, no allocator is left out, and what a cache holds is known to be right when it is looked at:
-// settled() says whether all changes that have begun were read. What another thread discards (MADV_DONTNEED) at the very moment when it is
-// sent is wrong with any network.
+// The kernel reports such changes: memory is registered with a userfaultfd for its events only, so no access ever faults. A thread that
+// unmaps, moves or discards watched memory blocks in that call until a thread of this class has read the event. So no allocation function
+// needs to be intercepted and no allocator is missed. take() also reports whether all changes that have begun were read, so a lookup in the
+// cache is exact. A discard (MADV_DONTNEED) that races with the send of the same memory is an error of the program on any network.
 //
-// Only private memory that is no file's can be watched: a file's pages change without a call in this process. Where a watched stretch ends
-// within a mapping that mapping becomes two, so a program's own mremap() across the border fails (realloc() copies then).
-// Not to be had where the kernel is older than 5.11, or a container's profile forbids userfaultfd(2).
+// Only private anonymous memory can be watched: the pages of a file change without a call in this process. At the end of a watched stretch
+// the kernel splits the mapping in two, so the program's own mremap() across that border fails (realloc() copies instead). Not available
+// before Linux 5.11, or where a container's seccomp profile forbids userfaultfd(2).
 #pragma once
 
 #include <cstdint>
@@ -18,31 +17,32 @@
 
 namespace starling::verbs {
 
-/// Bytes [begin, end) of the address space; of whole pages.
+/// Address range [begin, end) in bytes, of whole pages.
 struct Stretch {
     uint64_t begin = 0, end = 0;
     bool meets(const Stretch& other) const { return begin < other.end && other.begin < end; }
 };
 
-/// take() and settled() from any thread; the others under the library's lock. It must not be destroyed while memory is watched and other threads run.
+/// take() may be called from any thread, the other functions under the library's lock. Must not be destroyed while memory is watched and
+/// other threads run.
 class MemoryWatch {
   public:
-    /// Null with failure_text(): the kernel does not let us.
+    /// Returns null with failure_text() if the kernel does not permit it.
     static std::unique_ptr<MemoryWatch> start();
     MemoryWatch(const MemoryWatch&) = delete;
     MemoryWatch& operator=(const MemoryWatch&) = delete;
     ~MemoryWatch();
 
-    /// From now on changes of it are told. False: it can't be watched.
+    /// Starts to watch the memory. Returns false if it can't be watched.
     bool watch(const Stretch& memory);
-    /// Whether that tells of all changes: no page is a file's or shared. They have to be there, as those of memory are that a device
-    /// has been told of; what is not counts as no.
+    /// Returns whether events report all changes of the memory, that is, no page belongs to a file or is shared. Pages that are not present
+    /// count as no; those of registered memory are present.
     bool is_own(const Stretch& memory) const;
-    /// It need not be told any more. Not what else is watched.
+    /// Stops watching the memory, and nothing else.
     void unwatch(const Stretch& memory);
 
-    /// What has changed since the last call: gives how many, at most kMost, or -1: too much to say, so everything that was watched may have.
-    /// Changes that have begun and are not among them may be under way, unless `settled`.
+    /// Returns how many stretches have changed since the last call, at most kMost, or -1 if there were more: then any watched memory may
+    /// have changed. If `settled` is false, further changes may be in progress.
     static constexpr int kMost = 64;
     int take(Stretch (&changed)[kMost], bool& settled);
 
@@ -53,10 +53,9 @@ class MemoryWatch {
     void note(uint64_t begin, uint64_t end);
 
     const int fd_;   ///< userfaultfd
-    const int end_;  ///< eventfd: the thread is to end
+    const int end_;  ///< eventfd that stops the thread
     unsigned long thread_ = 0;
-    std::mutex
-        mutex_;  ///< held while an event is read and noted. Nothing is allocated or freed under it, which could wait for that
+    std::mutex mutex_;  ///< held while an event is read and noted; no allocation under it, it could block on an unread event
     Stretch changed_[kMost];
     int count_ = 0;
     bool too_many_ = false;

@@ -22,7 +22,7 @@ namespace starling::verbs {
 
 namespace {
 
-/// Where libibverbs looks as well.
+/// The folder that libibverbs also searches.
 std::string devices_folder() {
     const char* const root = std::getenv("SYSFS_PATH");
     return std::string(root && *root ? root : "/sys") + "/class/infiniband";
@@ -35,7 +35,7 @@ class Folder {
     ~Folder() {
         if (stream_) closedir(stream_);
     }
-    /// Null at the end.
+    /// Returns null at the end.
     const char* next() {
         while (const dirent* const entry = stream_ ? readdir(stream_) : nullptr)
             if (entry->d_name[0] != '.') return entry->d_name;
@@ -46,7 +46,7 @@ class Folder {
     DIR* stream_;
 };
 
-/// "4: ACTIVE", and the like; empty if there is no such port.
+/// Returns the port's state, for example "4: ACTIVE"; empty if the port does not exist.
 std::string state_of(const std::string& port) {
     const int fd = open((port + "/state").c_str(), O_RDONLY | O_CLOEXEC);
     if (fd < 0) return {};
@@ -56,7 +56,7 @@ std::string state_of(const std::string& port) {
     return {text, bytes > 0 ? static_cast<size_t>(bytes) : 0};
 }
 
-// Beside the object that this code is in: the library, or a tool, whose libraries are in a folder beside its own.
+// Searches beside the object that contains this code (the library, or a tool), then in the lib folders beside that object's folder.
 std::string plugin_path() {
     Dl_info info;
     char self[PATH_MAX];
@@ -65,7 +65,7 @@ std::string plugin_path() {
     const std::string path(self), folder = path.substr(0, path.rfind('/') + 1);
     for (const char* const way : {"", "../lib/", "../lib64/"})
         if (access((folder + way + kPluginFile).c_str(), F_OK) == 0) return folder + way + kPluginFile;
-    return kPluginFile;  // where the system's libraries are
+    return kPluginFile;  // found by the dynamic linker
 }
 
 STARLING_STATE const Plugin* instead = nullptr;
@@ -81,7 +81,7 @@ uint64_t devices_seen() {
     while (const char* const device = devices.next()) {
         const std::string path = root + "/" + device;
         struct stat inode {};
-        // One that has come in the place of another by that name is another.
+        // The inode tells a device from an earlier one with the same name.
         if (stat(path.c_str(), &inode) != 0) continue;
         all += hash_on(hash_on(kEmptyHash, device), inode.st_ino);
         Folder ports(path + "/ports");
@@ -103,7 +103,7 @@ bool plugin_is_a_tests() { return instead != nullptr; }
 const Plugin* load_plugin() {
     if (instead) return instead;
     const std::string path = plugin_path();
-    // Never unloaded: others may have taken up what it has brought along.
+    // Never unloaded: other libraries may use the libraries that it has loaded.
     void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (!library) {
         fail(MPI_ERR_OTHER, "%s (InfiniBand and RoCE need libibverbs.so.1 and librdmacm.so.1)", dlerror());

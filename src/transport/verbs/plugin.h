@@ -1,4 +1,4 @@
-// The plugin for InfiniBand and RoCE, which lies beside the library, and what the kernel says of devices without it.
+// Loads the plugin for InfiniBand and RoCE, and reads without it what the kernel reports about devices.
 #pragma once
 
 #include <cstdint>
@@ -7,21 +7,21 @@
 
 namespace starling::verbs {
 
-/// Whether the kernel knows a device. One failed opendir() where there never was one.
+/// Returns whether the kernel lists a device. Costs one failed opendir() on a host that never had one.
 bool has_device();
-/// Changes (most likely) whenever a device comes or goes, or the link of a port does.
+/// Returns a hash that changes whenever a device appears or disappears, or the link state of a port changes (collisions aside).
 uint64_t devices_seen();
 
 enum class Link : uint8_t { gone, down, active };
-/// What the kernel says of a port.
+/// Returns the kernel's state of a port.
 Link link_of(const char* device, uint8_t port);
 
-/// Tests have their own: then there is a device. Null: the one beside the library again.
+/// Replaces the plugin by a test's own, which counts as a device. Null: the plugin beside the library is used again.
 void use_plugin(const Plugin* plugin);
 bool plugin_is_a_tests();
-/// Loads it, for good. Null with failure_text().
+/// Loads the plugin, which is never unloaded. Returns null with failure_text() on failure.
 const Plugin* load_plugin();
-/// As the variables say.
+/// Returns the options that the STARLING_VERBS_* variables set.
 Options configured_options();
 
 }  // namespace starling::verbs

@@ -22,7 +22,7 @@ namespace {
 
 constexpr int kMostListed = 64;
 constexpr uint64_t kRefreshInterval = 1'000'000'000;
-/// A port that the kernel says is up, but that has not told us so for so long, is opened anew: its device was reset.
+/// A port that is up for the kernel, but has reported no `up` event for this long (ns), is reopened: its device was reset.
 constexpr uint64_t kStuckAfter = 2'000'000'000;
 
 void tell(const PortFacts& facts, const char* what) {
@@ -87,7 +87,7 @@ void Ports::refresh(uint64_t now, bool thoroughly) {
     if (look) take_up();
 }
 
-/// Opens all that are chosen, can be used, and are not open.
+/// Opens all ports that are selected, usable and not open yet.
 void Ports::take_up() {
     std::vector<PortFacts> all(kMostListed);
     const Options options = configured_options();
@@ -109,7 +109,7 @@ void Ports::take_up() {
     }
 }
 
-/// The port's place: the one it has or had, else a free one. Null: all are taken.
+/// Returns the place that the port has or had, else a free one. Null: all are taken.
 Ports::Place* Ports::place_for(const PortFacts& facts) {
     Place* free = nullptr;
     for (Place& place : places_) {
@@ -201,7 +201,7 @@ void Ports::take(uint16_t index, const Event& event) {
         case Event::Kind::down:
         case Event::Kind::up:
             ++starling::counters.verbs_events;
-            // Up again is news even if it was not known to be down: its address may be another.
+            // An `up` event counts even if the port was not known to be down: its address may have changed.
             change(place, event.kind == Event::Kind::up);
             tell(place.port->facts(), place.usable ? "up" : "down");
             return tell_listener(index, event);
@@ -210,7 +210,7 @@ void Ports::take(uint16_t index, const Event& event) {
         case Event::Kind::done:
         case Event::Kind::broken:
             brought_ = true;
-            // Without a user it is of a queue that was closed.
+            // Events without a user belong to a queue that was closed.
             if (event.user) tell_listener(index, event);
             if (event.buffer) place.port->give_back(event);
             return;

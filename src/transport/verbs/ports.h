@@ -1,4 +1,5 @@
-// The ports of this host's InfiniBand and RoCE devices that this process uses: chosen, opened, looked at, and followed as they come and go.
+// The InfiniBand and RoCE ports of this host that this process uses: selects, opens and polls them, and follows them as devices appear and
+// disappear.
 //
 // Not thread-safe: all calls under the library's lock. Times are those of base/clock.h (ns).
 #pragma once
@@ -12,19 +13,20 @@
 
 namespace starling::verbs {
 
-/// Whoever has connections' queues (RC) of the ports, and memory that they may use. Told from inside Ports::poll() and refresh().
+/// The owner of RC queues and registered memory of the ports. Called from inside Ports::poll() and refresh().
 class QueueListener {
   public:
-    /// Kinds frame, note, done, broken, room (of a queue), down and up. What came in a buffer is valid during the call.
+    /// Handles events of the kinds frame, note, done, broken, room (of a queue), down and up. A receive buffer is valid only during the
+    /// call.
     virtual void happened(uint16_t place, Port& port, const Event& event) = 0;
-    /// The port is closed after the call: close its queues and dismiss its memory now.
+    /// Called before the port is closed: close its queues and deregister its memory now.
     virtual void closing(uint16_t place, Port& port) = 0;
 
   protected:
     ~QueueListener() = default;
 };
 
-/// A datagram that came, until it is given back.
+/// A received datagram, valid until give_back().
 struct Came {
     uint16_t place;
     Event event;
@@ -32,64 +34,65 @@ struct Came {
 
 class Ports {
   public:
-    static constexpr uint16_t kMost = 4;  ///< used at a time
+    static constexpr uint16_t kMost = 4;  ///< ports used at a time
     static constexpr int kBatch = 16;     ///< events of a port in one poll
 
-    /// Opens what is to be used, as the variables say. Null if that is nothing; an MPI error class with failure_text() where a port is
-    /// required, or a variable is wrong. Where there is no device that costs an opendir().
+    /// Opens the ports that the variables select. `out` is null if there are none. Returns an MPI error class with failure_text() if a port
+    /// is required and none can be used, or if a variable is wrong. Costs one opendir() on a host without a device.
     static int open(std::unique_ptr<Ports>& out);
-    /// The same of this plugin, whatever the kernel knows.
+    /// Opens the ports of this plugin, whatever the kernel lists.
     static int open(const Plugin& plugin, std::unique_ptr<Ports>& out);
     Ports(const Ports&) = delete;
     Ports& operator=(const Ports&) = delete;
     ~Ports();
 
-    /// Of a place. A port keeps its place for as long as it is open, and takes it again if it comes again, unless all were needed. Null:
-    /// none is open there.
+    /// Returns the port at this index, or null. A port keeps its index while it is open, and gets it back when it reappears, unless all
+    /// indices were needed meanwhile.
     Port* port(uint16_t place) const { return places_[place].port; }
-    /// It is open and its link up.
+    /// Returns whether the port is open and its link is up.
     bool usable(uint16_t place) const { return places_[place].usable; }
-    /// Of those that are usable.
+    /// Returns how many ports are usable.
     uint16_t count() const {
         uint16_t n = 0;
         for (const Place& place : places_) n = static_cast<uint16_t>(n + place.usable);
         return n;
     }
-    /// Changes whenever a port becomes usable or ceases to be, or its address does.
+    /// Returns a number that changes whenever a port becomes usable or unusable, or changes its address.
     uint32_t version() const { return version_; }
-    /// By one, who is there for as long as the ports are.
+    /// Sets the only listener, which must outlive the ports.
     void listen(QueueListener& listener) { listener_ = &listener; }
-    /// The listener has closed the queue whose user that was: nothing that has come for it is told any more.
+    /// Called after the listener has closed the queue with this user: events already polled for it are dropped.
     void forget(const void* user);
 
-    /// Has the ports' descriptors watched, those to come as well: an event has `data`.
+    /// Adds the descriptors of all ports, also of later ones, to the epoll set, with `data` in their events.
     void watch(int epoll, uint64_t data);
-    /// Looks at all ports. Gives how many datagrams have come, in came(); they have to be given back before the next call. If the listener
-    /// throws (std::bad_alloc), the next call goes on with the same event.
+    /// Polls all ports. Returns how many datagrams came() holds; return each by give_back() before the next call. If the listener throws
+    /// (std::bad_alloc), the next call continues with the same event.
     int poll();
     const Came& came(int i) const { return came_[i]; }
     void give_back(const Came& one) { places_[one.place].port->give_back(one.event); }
-    /// A datagram queue that was busy has room; forgets it.
+    /// Returns, once, whether a datagram queue that was busy has room again.
     bool take_room();
-    /// Something of which peers are the cause has come since the last call.
+    /// Returns whether an event caused by a peer has arrived since the last call.
     bool take_brought() { return std::exchange(brought_, false); }
-    /// From now on the descriptors tell of what comes. False: something has come.
+    /// Arms the descriptors for new events. Returns false if there is an event already.
     bool arm();
-    /// Looks for devices that have come or gone; not between poll() and give_back(). `thoroughly`: also where the kernel has told nothing.
+    /// Opens and closes ports as devices appear and disappear; not between poll() and give_back(). `thoroughly`: even if the kernel's list
+    /// of devices has not changed.
     void refresh(uint64_t now, bool thoroughly = false);
 
-    /// Of all that are open.
+    /// Returns the sum over all open ports.
     PortCounters counters() const;
-    /// Why a port is not used, of those that were looked at last: "mlx5_0:1: sentence; …". Empty: all are.
+    /// Returns why ports are not used, as of the last check: "mlx5_0:1: sentence; …". Empty: all are used.
     const char* why_not() const { return why_not_; }
 
   private:
     struct Place {
         Port* port = nullptr;
-        char device[64] = {};  ///< whose place it is; empty: nobody's yet
+        char device[64] = {};  ///< the device that this index is reserved for; empty: none yet
         uint8_t number = 0;
         bool usable = false;
-        uint64_t down_at = 0;  ///< ns, since when it is not
+        uint64_t down_at = 0;  ///< ns; start of the current time of being unusable
     };
 
     Ports(const Plugin& plugin, bool kernels) : plugin_(plugin), kernels_(kernels) {}
@@ -105,7 +108,7 @@ class Ports {
     void watch(Place& place);
 
     const Plugin& plugin_;
-    const bool kernels_;  ///< what the kernel says of devices is true for these
+    const bool kernels_;  ///< the ports are real devices: the kernel's state applies to them
     DeviceChoice choice_;
     Place places_[kMost];
     uint32_t version_ = 1;
@@ -118,8 +121,8 @@ class Ports {
     uint64_t refresh_at_ = 0;  ///< ns
     Came came_[kMost * kBatch];
     int came_count_ = 0;
-    uint16_t at_ = 0;       ///< the place that is looked at
-    Event events_[kBatch];  ///< of its port
+    uint16_t at_ = 0;       ///< index of the port being polled
+    Event events_[kBatch];  ///< events of that port
     int event_ = 0, events_count_ = 0;
     char why_not_[512] = {};
 };

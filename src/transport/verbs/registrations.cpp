@@ -14,13 +14,13 @@ Registrations::~Registrations() {
     while (!all_.empty()) remove(all_.begin());
 }
 
-// No page more than the memory has: what else lies there its owner may give back at any time.
+// Covers exactly the pages that contain the memory: the owner of neighboring pages may unmap them at any time.
 Stretch Registrations::pages_of(const void* memory, uint64_t bytes) const {
     const auto begin = reinterpret_cast<uint64_t>(memory);
     return {begin / page_ * page_, (begin + bytes + page_ - 1) / page_ * page_};
 }
 
-/// Whether what is kept is known to be right now.
+/// Invalidates registrations of changed memory. Returns whether those that remain are known to be valid now.
 bool Registrations::note_changes() {
     Stretch changed[MemoryWatch::kMost];
     bool settled = false;
@@ -45,7 +45,7 @@ void Registrations::invalidate(const Stretch& changed) {
 }
 
 Registration* Registrations::find(const Stretch& pages) {
-    constexpr int kTries = 8;  // stretches lie in each other seldom
+    constexpr int kTries = 8;  // stretches rarely overlap, so few steps find the right one
     auto place = all_.upper_bound(pages.begin);
     for (int i = 0; i < kTries && place != all_.begin(); ++i) {
         --place;
@@ -66,7 +66,7 @@ Registration* Registrations::use(const void* memory, uint64_t bytes) {
             return one;
         }
     }
-    // Watched before the device takes the pages, so that no change is missed.
+    // Watch the memory before the device pins its pages, so that no change is missed.
     const bool watched = known && pages.end - pages.begin <= most_ && watch_->watch(pages);
     Registration* const one = make(pages);
     if (watched && one && watch_->is_own(pages)) {
@@ -95,7 +95,7 @@ Registration* Registrations::make(const Stretch& pages) {
     const uint64_t bytes = pages.end - pages.begin;
     auto made = std::make_unique<Registration>();
     make_room(bytes);
-    // The system's own limit may be lower than ours.
+    // The kernel's limit may be lower than `most_`.
     while (!port_.enroll(reinterpret_cast<void*>(pages.begin), bytes, true, made->memory))
         if (!evict_one()) return nullptr;
     made->pages = pages;
@@ -107,7 +107,7 @@ Registration* Registrations::make(const Stretch& pages) {
     return all_.emplace(pages.begin, std::move(made))->second.get();
 }
 
-/// For so much more, of what is kept.
+/// Evicts unused registrations until `bytes` more fit below the limit. Returns false if they do not.
 bool Registrations::make_room(uint64_t bytes) {
     while (bytes_ + bytes > most_)
         if (!evict_one()) return false;
@@ -154,7 +154,7 @@ Registrations::All::iterator Registrations::remove(All::iterator place) {
     return place;
 }
 
-/// Unless others are there that are watched.
+/// Stops watching the pages, unless another watched registration overlaps them.
 void Registrations::unwatch(const Stretch& pages) {
     const uint64_t from = pages.begin > longest_ ? pages.begin - longest_ : 0;
     for (auto place = all_.lower_bound(from); place != all_.end() && place->first < pages.end; ++place)

@@ -1,10 +1,10 @@
-// Memory that a port may use. Telling a device of memory costs a system call, and time for every page, so what has been used is kept, as
-// long as it is known to be the same memory (memory_watch.h) and there is not too much of it (STARLING_VERBS_REGISTERED): then what has not been
-// used for longest goes. Where it can't be known nothing is kept, but what its owner holds on to.
+// Cache of memory registrations of one port. A registration costs a system call and time for each page, so it is kept after use while it is
+// known to be the same memory (memory_watch.h). Beyond STARLING_VERBS_REGISTERED bytes the least recently used one is evicted. Where
+// changes can't be detected, only registrations that their owner holds are kept.
 //
-// Why not otherwise: hooks in malloc and munmap miss what an allocator of the program's own, a static program or a system call does, and hooks
-// by symbols or patched code fight with other libraries for the same functions; one that misses a call corrupts data. Addresses alone say
-// nothing.
+// Why not otherwise: hooks in malloc and munmap miss custom allocators, static programs and direct system calls. Hooks by symbols or
+// patched code conflict with other libraries that hook the same functions. A cache that misses one call corrupts data. Addresses alone
+// prove nothing.
 #pragma once
 
 #include <cstdint>
@@ -16,15 +16,15 @@
 
 namespace starling::verbs {
 
-/// A stretch of memory that the port may use.
+/// A stretch of memory registered with the port.
 struct Registration {
     Stretch pages;
     Memory memory;
-    uint32_t uses = 0;       ///< by those who have not said done()
-    bool watched = false;    ///< it is kept when nobody uses it
-    bool held = false;       ///< its owner keeps it there: for all that do so of the same memory
-    bool dismissed = false;  ///< the device has forgotten it: spoil()
-    bool valid = true;       ///< the program means the same memory by the address
+    uint32_t uses = 0;       ///< calls of use() and hold() without their done() yet
+    bool watched = false;    ///< changes are detected, so it is kept while unused
+    bool held = false;       ///< created by hold() and shared by all holders of this memory
+    bool dismissed = false;  ///< no longer registered with the device, see spoil()
+    bool valid = true;       ///< the address still means the same memory
     uint64_t last_used = 0;
 };
 
@@ -32,28 +32,29 @@ struct RegistrationCounters {
     uint64_t found = 0, made = 0, evicted = 0, changed = 0;
 };
 
-/// Of one port, which lives longer. Not thread-safe: under the library's lock.
+/// The registrations of one port, which must outlive this object. Not thread-safe: all calls under the library's lock.
 class Registrations {
   public:
-    /// `watch`: null: nothing is kept. `most`: bytes of what is.
+    /// `watch`: null if changes can't be detected, then nothing is kept. `most`: limit of kept registrations in bytes.
     Registrations(Port& port, MemoryWatch* watch, uint64_t most);
     Registrations(const Registrations&) = delete;
     Registrations& operator=(const Registrations&) = delete;
     ~Registrations();
 
-    /// For memory that its owner may do with as he likes after done(). Null: the device does not take it.
+    /// Registers memory that its owner may unmap after done(). Returns null if the device refuses.
     Registration* use(const void* memory, uint64_t bytes);
-    /// For memory that its owner keeps where it is until done().
+    /// Registers memory that its owner keeps mapped until done().
     Registration* hold(const void* memory, uint64_t bytes);
     void done(Registration& registration);
-    /// Nobody shall reach the memory by it any more, whoever uses it: whoever tries breaks his queue, and has another way. It must be used.
+    /// Deregisters the memory while it is in use, so that no peer can access it any more. An access by a peer breaks that peer's queue,
+    /// which then uses another path.
     void spoil(Registration& registration);
 
     uint64_t bytes() const { return bytes_; }
     const RegistrationCounters& counters() const { return counters_; }
 
   private:
-    using All = std::multimap<uint64_t, std::unique_ptr<Registration>>;  ///< by the first address
+    using All = std::multimap<uint64_t, std::unique_ptr<Registration>>;  ///< key: first address
     Stretch pages_of(const void* memory, uint64_t bytes) const;
     bool note_changes();
     void invalidate(const Stretch& changed);
@@ -69,9 +70,9 @@ class Registrations {
     MemoryWatch* const watch_;
     const uint64_t most_;
     const uint64_t page_;
-    uint64_t bytes_ = 0;    ///< of all
-    uint64_t longest_ = 0;  ///< of the stretches that ever were
-    uint64_t clock_ = 0;    ///< of uses
+    uint64_t bytes_ = 0;    ///< bytes of all registrations
+    uint64_t longest_ = 0;  ///< bytes of the longest stretch so far
+    uint64_t clock_ = 0;    ///< counter that orders uses
     RegistrationCounters counters_;
     All all_;
 };
