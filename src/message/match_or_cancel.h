@@ -1,5 +1,5 @@
 // Cancellation of a synchronous send within a host. A word in the sender's region decides whether the message was matched or cancelled
-// (transport/shm/match_or_cancel.h). The RTS says whether there is such a word; without one, the canceling sender must ask the receiver
+// (transport/shm/match_or_cancel.h). The RTS says whether there is such a word; without one, a cancelling sender must ask the receiver
 // (remote_cancel.h).
 #pragma once
 

@@ -8,7 +8,7 @@ namespace starling::progress {
 namespace {
 
 constexpr uint64_t kLateYieldNs = 1000;  ///< an undisturbed sched_yield takes a third of this
-constexpr int kCrowdedAfter = 2;         ///< late yields in a row of eight
+constexpr int kCrowdedAfter = 2;         ///< late yields among the last eight
 
 }  // namespace
 
@@ -19,7 +19,7 @@ void CoreWatch::see(uint32_t cpu, bool neighbour, uint64_t now) {
     if (!neighbour) shared_ = 0;
     if (contest_->cpu == cpu) return;
     Contest* const known = std::find_if(contests_, std::end(contests_), [cpu](const Contest& c) { return c.cpu == cpu; });
-    // A core that we have not been on for longest is forgotten.
+    // A new core replaces the entry that was created first.
     contest_ = known != std::end(contests_) ? known : &contests_[next_forgotten_++ % kCoresKnown];
     if (known == std::end(contests_)) *contest_ = {.cpu = cpu};
 }
@@ -27,7 +27,7 @@ void CoreWatch::see(uint32_t cpu, bool neighbour, uint64_t now) {
 void CoreWatch::lost(uint64_t ns, uint64_t now) {
     if (ns < kSliceNs || now < begun_) return;
     Contest& here = *contest_;
-    // Soon: before as much time has passed in peace as the last contest took.
+    // `again`: before a quiet time as long as the last contest has passed.
     const bool again = here.length > 0 && now < here.until + here.length + ns;
     const bool twice = here.last_loss != 0 && now < here.last_loss + kBetweenLossesNs + ns;
     here.last_loss = now;
@@ -65,12 +65,12 @@ Waiting::Act Waiting::next(const Look& look, const Terms& terms) {
     if (look.short_of_cores) core_.suspect_neighbour(look.now);
     const bool neighbour = look.neighbour || core_.suspects_neighbour(look.now);
     core_.see(look.cpu, neighbour, look.now);
-    // Of a core that we were taken from, or brought to, nobody knows which of the two kept us waiting.
+    // If this thread changed cores, it is unknown which of the two delayed it, so no loss is recorded.
     if (looked_ != 0 && look.now > looked_ && stayed) core_.lost(look.now - looked_, look.now);
     looked_ = look.now;
     if (look.contested) core_.told_of_strangers(look.now);
     const bool contested = core_.contested(look.now);
-    // Beside strangers as well: on another core they share with us alone.
+    // Move even if strangers want this core: on another core they compete with this process alone.
     if (look.neighbour && core_.should_move(look.now)) return Act::move;
     if (terms.may_sleep) {
         uint64_t patience = terms.spin_ns;
@@ -82,7 +82,7 @@ Waiting::Act Waiting::next(const Look& look, const Terms& terms) {
             return Act::announce;
         }
     }
-    // Who may not sleep has no other way to let a neighbour run.
+    // A wait that must not sleep can let a neighbour run only by a yield.
     return neighbour && !(contested && terms.may_sleep) ? Act::yield : Act::spin;
 }
 

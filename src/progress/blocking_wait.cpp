@@ -34,32 +34,32 @@ namespace starling::progress {
 namespace {
 
 constexpr uint32_t kPollsAlone = 800;      ///< about 40 µs: longer than most partners need
-constexpr uint32_t kLooksPerPoll = 4;      ///< at the rings alone, while nothing is there
-constexpr uint32_t kPollsOfSockets = 100;  ///< the same time, where each poll asks the kernel
+constexpr uint32_t kLooksPerPoll = 4;      ///< checks of the rings alone between two polls
+constexpr uint32_t kPollsOfSockets = 100;  ///< about as long as kPollsAlone, if each poll is a system call
 constexpr uint64_t kLivenessNs = 20'000'000;
 constexpr uint64_t kLongestSleepNs = 100'000'000;
-/// With something to send that found no room: a receiver that makes room does not ring.
+/// Longest sleep while packets wait for room: a receiver that makes room does not ring.
 constexpr uint64_t kRetryNs = 200'000;
-/// With a question to a process manager that does not ring when it is answered.
+/// Longest sleep while a process manager owes an answer, for which it does not ring.
 constexpr uint64_t kAnswersNs = 1'000'000;
-/// Where what is waited for may come without a ring.
+/// Longest sleep if the awaited event may occur without a ring.
 constexpr uint64_t kUnrungNs = 1'000'000;
-/// Of a progress thread that leaves the sockets to the application, until it looks whether that still waits.
+/// Longest sleep of a library thread that leaves the sockets to the application, before it checks whether that still waits.
 constexpr uint64_t kAsideNs = 1'000'000;
 
 STARLING_STATE job::Doorbell* doorbell = nullptr;
 STARLING_STATE bool may_block = true;
-/// With peers on other hosts one thread sleeps on the sockets, any other on the futex; this socket wakes the former.
+/// With peers on other hosts, one thread sleeps on the sockets and this socket wakes it; any other thread sleeps on the futex.
 STARLING_STATE int wake_socket = -1;
 STARLING_STATE bool sleeping_on_sockets = false;
-/// The last sleep ended by what came on a socket, and nobody rang: that is no sign of a death.
+/// Whether data on a socket ended the last sleep, without a ring: that is no sign of a death.
 STARLING_STATE bool woken_by_data = false;
-/// Threads of the program that have gone to sleep over their wait.
+/// Application threads that sleep in a wait.
 STARLING_STATE uint32_t asleep = 0;
 STARLING_STATE CoreWatch core;
 STARLING_STATE uint64_t next_liveness = 0;
 
-/// How peers must ring: bits of Doorbell::sleeping.
+/// Returns how peers must ring: bits of Doorbell::sleeping.
 uint32_t ways_to_wake() {
     if (link::wait_descriptor() < 0) return job::kOnFutex;
     if (wake_socket < 0 && (wake_socket = job::open_wake_socket(*doorbell)) < 0) return job::kOnFutex;
@@ -68,20 +68,20 @@ uint32_t ways_to_wake() {
 
 timespec time_of(uint64_t ns) { return {static_cast<time_t>(ns / 1'000'000'000), static_cast<long>(ns % 1'000'000'000)}; }
 
-/// The kernel lets nobody wait for two words at once (Linux before 5.16, or a filter of system calls).
+/// Whether the kernel cannot wait for two words at once (Linux before 5.16, or a system call filter).
 STARLING_STATE bool one_word_at_most = false;
 
 futex_waitv word_to_sleep_on(const std::atomic<uint32_t>& word, uint32_t value) {
     return {value, reinterpret_cast<uint64_t>(&word), FUTEX_32, 0};
 }
 
-/// A thread of the program's in a job that goes on without its dead sleeps on the word that counts them, too: so one call of the
-/// launcher's wakes all of these on the host.
+/// Returns whether to sleep on the job's failure count too. In a job that survives failures, application threads do: one call of the
+/// launcher then wakes all of them on the host.
 bool should_sleep_on_two_words(Sleeper sleeper) {
     return sleeper == Sleeper::application && link::self().job->segment().header().recovers && !one_word_at_most;
 }
 
-/// True if it was rung, or somebody has died.
+/// Returns true if the doorbell was rung, or a process has died.
 bool sleep_on_two_words(uint32_t rings, const timespec& until) {
     link::Job& job = *link::self().job;
     futex_waitv words[] = {word_to_sleep_on(doorbell->rings, rings),
@@ -94,7 +94,7 @@ bool sleep_on_two_words(uint32_t rings, const timespec& until) {
     return woken >= 0;
 }
 
-/// True if it was rung.
+/// Returns true if the doorbell was rung.
 bool sleep_on_futex(uint32_t rings, uint64_t limit_ns, Sleeper sleeper) {
     const uint32_t who = sleeper == Sleeper::application ? FUTEX_BITSET_MATCH_ANY : job::kLibraryThreads;
     const timespec until = time_of(now_ns() + limit_ns);
@@ -105,7 +105,7 @@ bool sleep_on_futex(uint32_t rings, uint64_t limit_ns, Sleeper sleeper) {
     return woken == 0;
 }
 
-/// True if it was rung or a socket has something.
+/// Returns true if the doorbell was rung or a socket has data.
 bool sleep_on_sockets(uint64_t limit_ns) {
     const uint64_t now = now_ns(), deadline = link::next_deadline();
     const timespec limit = time_of(deadline <= now ? 0 : std::min(limit_ns, deadline - now));
@@ -123,14 +123,15 @@ bool sleep_on_sockets(uint64_t limit_ns) {
     return ready > 0;
 }
 
-/// Between two polls: what comes on a ring ends it at once. Where only other hosts can send, polls alone find it.
+/// Pauses between two polls; a packet on a ring ends the pause at once. If only other hosts can send, the pause is minimal, because only a
+/// poll finds their packets.
 void pause_between_polls() {
     _mm_pause();
     if (core.crowded() || (!link::has_rings() && link::wait_descriptor() >= 0)) return;
     for (uint32_t i = 1; i < kLooksPerPoll && !link::rings_hold_something(); ++i) _mm_pause();
 }
 
-/// Gives up the lock. Returns when it ended, ns.
+/// Yields, without the lock. Returns when the yield ended, ns.
 uint64_t yield_now() {
     ++counters.yields;
     step_out();
@@ -143,7 +144,7 @@ Waiting::Look look() {
     const uint64_t now = now_ns();
     const uint32_t cpu = own_core();
     const Company company = look_for_company(cpu, core.is_on(cpu) && core.sure_of_strangers(now));
-    // Other threads of this process may be on this core, and have no place of their own in the table.
+    // Other threads of this process may be on this core; they have no entry in the table.
     return {now, company.neighbour || program_threads_at_once(), cpu, company.contested};
 }
 
@@ -183,9 +184,9 @@ uint64_t sleep_until_rung(uint32_t rings, uint64_t limit_ns, Sleeper sleeper) {
     const uint64_t before = now_ns();
     ++counters.sleeps;
     if (application) counters.sleeping = ++asleep;
-    // Of several threads one may compute.
+    // With several threads, another one may be computing.
     if (application && !program_threads_at_once()) mark_self_asleep();
-    if (sleeper == Sleeper::server) ways_to_wake();  // makes what the engine's end wakes it by
+    if (sleeper == Sleeper::server) ways_to_wake();  // creates the wake socket, by which stop() wakes this thread
     const bool on_sockets = sleeper != Sleeper::aside && wake_socket >= 0 && !sleeping_on_sockets;
     if (on_sockets ? sleep_on_sockets(limit_ns) : sleep_on_futex(rings, limit_ns, sleeper)) ++counters.wakes_by_ring;
     if (application) mark_self_awake();
@@ -194,7 +195,7 @@ uint64_t sleep_until_rung(uint32_t rings, uint64_t limit_ns, Sleeper sleeper) {
         counters.sleeping = --asleep;
         counters.slept += after - before;
     }
-    // Another thread has to watch the sockets now.
+    // Another thread must watch the sockets now.
     if (on_sockets) wake_own_threads();
     withdraw_sleep();
     return after;
@@ -256,8 +257,7 @@ void Idle::tell_if_long(uint64_t now) {
     tell_wait(this, site_, argument_, began_, now);
 }
 
-// What is waited for is asked once: who waits for several things waits for the first of them that is missing. So is where in the
-// program that is.
+// The cause and the call site are determined once per wait. A wait for several operations is attributed to the first one that is missing.
 void Idle::count_cause(uint64_t ns) {
     if (cause_ == kNoCause) cause_ = static_cast<uint8_t>(cause_of(site_, argument_));
     const bool has_place = profile::add_wait(static_cast<profile::Cause>(cause_), ns) || called_from_;
@@ -266,8 +266,8 @@ void Idle::count_cause(uint64_t ns) {
     profile::place_waits(called_from_, calling);
 }
 
-// Who is not rung for looks by itself; where others want the core after an eighth of what it has waited already, since the looks of
-// hundreds alone would fill it.
+// An event without a ring is found only by a poll, so these sleeps are short. If other threads want the core, they last an eighth of the
+// time waited so far: the polls of hundreds of processes would fill the core.
 uint64_t Idle::time_to_sleep(uint64_t now) const {
     if (site_.expected != Expected::unrung) return longest_sleep();
     if (!core.crowded() && !core.suspects_neighbour(now)) return std::min(kUnrungNs, longest_sleep());
@@ -277,7 +277,7 @@ uint64_t Idle::time_to_sleep(uint64_t now) const {
 
 void Idle::look_around() {
     Waiting::Look seen = look();
-    // A neighbour that wants the core gets it by a yield.
+    // A neighbour that wants the core gets it by a yield, so this check is not needed.
     if (may_block && !seen.neighbour && waiting_.should_ask_for_cores(seen.now)) seen.short_of_cores = cores_are_short();
     const Waiting::Act act = waiting_.next(seen, {may_block, static_cast<uint64_t>(live(config().spin_us)) * 1000});
     if (waiting_.since() == seen.now) counted_ = seen.now;
@@ -305,14 +305,14 @@ void Idle::look_around() {
         case Waiting::Act::sleep: {
             const uint64_t ended = sleep_until_rung(rings_, time_to_sleep(seen.now), Sleeper::application);
             waiting_.slept(ended);
-            count_until(ended);  // and what has ended the sleep may end the wait: there is nothing to tell before the next look
+            count_until(ended);  // the event that ended the sleep may end the wait too, so publish nothing before the next look
             return std::exchange(woken_by_data, false) ? look_at_liveness_now_and_then(ended) : look_at_liveness();
         }
     }
 }
 
 void Idle::step() {
-    // Not between announcing and sleeping: who completes our operation then would see nobody to wake.
+    // Keep the lock between announcement and sleep: a thread that completes the operation in between would see no sleeper to wake.
     if (threads_at_once() && !waiting_.announced()) hand_over_lock();
     const bool dear = link::wait_descriptor() >= 0;
     if (waiting_.is_time_to_look(dear ? kPollsOfSockets : kPollsAlone, dear))

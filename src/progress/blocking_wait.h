@@ -1,5 +1,5 @@
-// What a wait does when a poll found nothing: it spins, yields to neighbours and blocks, as the rules of progress/backoff_policy.h
-// say.
+// Idle: one step of a wait after a poll that found nothing. It spins, yields to neighbours, or sleeps, as progress/backoff_policy.h
+// decides.
 #pragma once
 
 #include <cstdint>
@@ -10,24 +10,24 @@
 
 namespace starling::progress {
 
-/// One wait: carries out what its rules decide.
+/// Carries out the decisions of the backoff policy for one wait.
 class Idle {
   public:
-    /// What is waited for, told when it has lasted for a while. If it is expected later, this spins for as long as waking
-    /// somebody takes, and sleeps without yielding.
+    /// `site` describes the awaited event, which is published when the wait has lasted for a while. With Expected::later the wait spins for
+    /// as long as waking a process takes, then sleeps without yielding.
     Idle(const WaitSite& site, const void* argument);
     ~Idle() {
         withdraw();
         if (told_) [[unlikely]]
             end_told_wait(this);
     }
-    /// Something happened: start over.
+    /// Restarts the policy after a poll that found something.
     void reset() {
         withdraw();
         waiting_.reset();
     }
-    /// One step of doing nothing. Blocking takes two: the first announces it, so that the caller looks once more
-    /// for what it waits for, whatever that is, before the second sleeps.
+    /// Performs one idle step. A sleep takes two steps: the first announces it to peers, so that the caller polls once more before the
+    /// second one sleeps.
     void step();
 
   private:
@@ -39,55 +39,54 @@ class Idle {
     void count_cause(uint64_t ns);
     static constexpr uint8_t kNoCause = 0xff;
     Waiting waiting_;
-    uint64_t began_ = 0;    ///< ns, when this wait first stopped spinning; 0 before
-    uint64_t counted_ = 0;  ///< ns, up to when counters.waited has this wait
+    uint64_t began_ = 0;    ///< ns; when this wait first stopped spinning; 0 before
+    uint64_t counted_ = 0;  ///< ns; counters.waited includes this wait up to here
     bool told_ = false;
-    uint8_t cause_ = kNoCause;           ///< profile::Cause, when it is known
-    uint32_t rings_ = 0;                 ///< of the doorbell, when it was announced
-    const void* called_from_ = nullptr;  ///< place in the program, when it is known
+    uint8_t cause_ = kNoCause;           ///< profile::Cause, once known
+    uint32_t rings_ = 0;                 ///< doorbell's ring count when the sleep was announced
+    const void* called_from_ = nullptr;  ///< call site in the program; null until known
     const WaitSite& site_;
     const void* argument_;
 };
 
-/// Lets a neighbour have the core if one is there, and notes the load that this showed; not while strangers would take it,
-/// unless `whoever`, for those that have no other way to wait. Gives up the lock. Whether it has yielded.
+/// Yields this core if a neighbour is on it, and records the load that the yield has shown. Does not yield if strangers would take the
+/// core, unless `whoever` is set (for callers that cannot wait in another way). Releases the lock meanwhile. Returns whether it yielded.
 bool yield_core(bool whoever = false);
 
-/// Whether a process that we know has lately wanted the core that this one waits on.
+/// Returns whether a known process has recently wanted the core on which this one waits.
 bool core_is_crowded();
 
-/// The doorbell that block() sleeps on, and whether blocking is allowed at all (mode poll: no).
+/// Sets the doorbell on which waits sleep, and whether they may sleep at all (not in mode poll).
 void set_doorbell(job::Doorbell& doorbell, bool may_block);
 
-/// Who blocks: a thread of the application inside a wait, the progress thread in its place, a thread of the library's while
-/// the application waits and looks at everything by itself, or the one that serves other hosts.
+/// The kind of thread that sleeps. application: an application thread inside a wait. aside: a library thread while an application thread
+/// waits and polls. server: the thread that serves other hosts.
 enum class Sleeper { application, progress_thread, aside, server };
 
-/// Has peers ring from now on and gives the count of rings so far. While a thread of the application sleeps in a wait, a ring wakes those
-/// of the library for nothing, and they stay asleep.
+/// Makes peers ring from now on; returns the current ring count. While an application thread sleeps in a wait, a ring does not concern the
+/// library's threads, and they stay asleep.
 uint32_t announce_sleep(Sleeper sleeper);
-/// Sleeps until the doorbell has rung more often than `rings` or, with peers on other hosts, the sockets have something,
-/// for at most `limit_ns`; gives up the lock meanwhile. Does not sleep over a death that nobody has looked at: look_at_liveness() is
-/// the caller's.
-/// Returns when it ended, ns.
+/// Sleeps until the doorbell has rung more often than `rings`, for at most `limit_ns`. With peers on other hosts, data on the sockets ends
+/// the sleep too. Releases the lock meanwhile. Does not sleep if a death is unprocessed; the caller must call look_at_liveness() then.
+/// Returns when the sleep ended, ns.
 uint64_t sleep_until_rung(uint32_t rings, uint64_t limit_ns, Sleeper sleeper);
-/// Peers need not ring, unless another thread still sleeps.
+/// Withdraws the announcement, so that peers need not ring, unless another thread still sleeps.
 void withdraw_sleep();
 
-/// How long a sleep may last before it must look again, ns.
+/// Returns how long a sleep may last before the next poll, ns.
 uint64_t longest_sleep();
-/// The same for Sleeper::aside.
+/// Returns how long a sleep of Sleeper::aside may last, ns.
 uint64_t longest_sleep_aside();
-/// Whether somebody who fell asleep as aside has to be woken when the application waits no more: there is something to look for that rings
-/// nobody.
+/// Returns whether a library thread asleep as Sleeper::aside must be woken when no application thread waits any more, because it must poll
+/// for events that do not ring.
 bool aside_is_too_long();
 
-/// Looks whether other jobs live; what that completes wakes the threads that wait for it.
+/// Checks whether other jobs are alive; requests that complete as a result wake their threads.
 void look_at_liveness();
-/// The same, if somebody is known to have died or it is 20 ms or more since the last time.
+/// Calls look_at_liveness() if a death was reported, or the last check was 20 ms ago or more.
 void look_at_liveness_now_and_then(uint64_t now);
 
-/// Wakes the application's threads that block: one of them may be waiting for what was just done.
+/// Wakes the sleeping application threads, because the last action may have completed the wait of one of them.
 void wake_own_threads();
 
 }  // namespace starling::progress

@@ -16,7 +16,7 @@ namespace {
 using job::Place;
 
 STARLING_STATE std::atomic<uint32_t>* own = nullptr;
-STARLING_STATE uint32_t own_index = 0;  ///< among the ranks of this host
+STARLING_STATE uint32_t own_index = 0;  ///< index among the ranks of this host
 
 void write_down(uint32_t word) {
     if (own && own->load(std::memory_order_relaxed) != word) own->store(word, std::memory_order_relaxed);
@@ -27,8 +27,8 @@ uint32_t here() {
     return cpu < 0 ? Place::kNowhere : Place::on(static_cast<uint32_t>(cpu));
 }
 
-/// Visits the words of everyone that we know on this host but ourselves, until `visit(word, before)` is true; `before`: it
-/// comes before us, by job and rank. Whether it was.
+/// Visits the place words of all other known processes on this host, until `visit(word, before)` returns true. `before`: that process
+/// precedes this one, by job and rank. Returns whether a visit returned true.
 template <class F>
 bool any_other(F&& visit) {
     const link::Job* const mine = link::self().job;
@@ -46,7 +46,7 @@ bool any_other(F&& visit) {
     return false;
 }
 
-/// Runs this thread on the core; what it may use stays as it was.
+/// Moves this thread to the core, then restores its affinity.
 bool go_to(uint32_t cpu, const cpu_set_t& usable) {
     cpu_set_t only;
     CPU_ZERO(&only);
@@ -65,7 +65,7 @@ void take_place() {
     own = &segment.place(own_index);
     job::Doorbell& doorbell = shm::Region(segment.region(me.rank)).doorbell();
     doorbell.place_distance = reinterpret_cast<char*>(own) - reinterpret_cast<char*>(&doorbell);
-    // Where the launcher has put this process, which may have been moved since. Its core is free, as far as is known.
+    // Return to the core that the launcher chose; the kernel may have moved this process since. That core is free, as far as known.
     const uint32_t planned = own->load();
     cpu_set_t usable;
     if (planned != Place::kNowhere && planned != here() && sched_getaffinity(0, sizeof usable, &usable) == 0 &&
@@ -82,7 +82,7 @@ Company look_for_company(uint32_t cpu, bool contested) {
     write_down(contested ? cpu | Place::kContested : cpu);
     Company company{};
     if (!own || cpu == Place::kNowhere) return company;
-    // One that knows of strangers is looked for, and any other remembered.
+    // A neighbour that has found strangers ends the search; any other is only noted.
     company.contested = any_other([&](uint32_t other, bool) {
         if (Place::where(other) == cpu) company.neighbour = true;
         return other == (cpu | Place::kContested);
@@ -96,7 +96,7 @@ bool move_to_free_core() {
     const auto shares = [word](uint32_t other, bool before) { return before && Place::where(other) == word; };
     if (!any_other(shares)) return false;
     if (sched_getaffinity(0, sizeof usable, &usable) != 0) return false;
-    // Those asleep may be woken at any time: where more of them are at home than here, moving gains nothing for long.
+    // Sleeping processes may wake at any time. Moving to a core with more of them than this one has no lasting benefit.
     cpu_set_t free = usable;
     uint16_t at_home[CPU_SETSIZE] = {};
     any_other([&](uint32_t other, bool) {
@@ -108,9 +108,9 @@ bool move_to_free_core() {
     });
     const uint32_t here_at_home = word - 1 < CPU_SETSIZE ? at_home[word - 1] : 0;
     for (uint32_t i = 0; i < CPU_SETSIZE; ++i) {
-        const uint32_t cpu = (word + i) % CPU_SETSIZE;  // the one after ours first
+        const uint32_t cpu = (word + i) % CPU_SETSIZE;  // starts behind the current core
         if (!CPU_ISSET(cpu, &free) || at_home[cpu] > here_at_home) continue;
-        // Said before it is done, and looked again: two that go for the same core see each other, and neither does.
+        // Publish the move before it is made, and check again: two processes that choose the same core see each other, and neither moves.
         own->store(Place::on(cpu));
         std::atomic_thread_fence(std::memory_order_seq_cst);
         const bool wanted = any_other([cpu](uint32_t other, bool) { return Place::is_awake_on(other, cpu); });
@@ -128,7 +128,7 @@ void mark_self_asleep() {
 void mark_self_awake() {
     if (!own) return;
     const uint32_t word = here();
-    // On the same core what we knew of it still holds, until the next look.
+    // If the core is unchanged, the earlier finding about strangers stays valid until the next look.
     const uint32_t said = own->load(std::memory_order_relaxed);
     write_down((said & Place::kCpu) == word ? word | (said & Place::kContested) : word);
 }

@@ -1,33 +1,32 @@
-// Who else is on this core: the places that processes of the jobs we know have written down (job/places.h).
+// Finds the other processes on this core, from the table in which processes of known jobs record their cores (job/places.h).
 #pragma once
 
 #include <cstdint>
 
 namespace starling::progress {
 
-/// Begins to write down this process's own place. Once, after link::start().
+/// Starts to record this process's core. Call it once, after link::start().
 void take_place();
-/// Ends it: what this process does from here on needs no help of others. In MPI_Finalize.
+/// Removes the record, in MPI_Finalize: from here on the work of this process does not depend on its neighbours.
 void leave_place();
 
-/// What a look at the places shows.
+/// The other known processes on this core.
 struct Company {
-    bool neighbour;  ///< a process of a job that we know is awake here
-    bool contested;  ///< one of those has found that strangers want this core
+    bool neighbour;  ///< a process of a known job is awake here
+    bool contested;  ///< one of them has found that strangers want this core
 };
-/// Where this thread runs, as a number that means nothing else; the quickest of looks.
+/// Returns an opaque number of the core on which this thread runs. Faster than look_for_company().
 uint32_t own_core();
-/// Writes down that this process runs on that core, and whether it has found it contested; who else is there. A few loads
-/// where nothing has changed. Needs the library's lock.
+/// Records that this process runs on `cpu`, and whether it has found that core contested; returns which processes are there. Takes a few
+/// loads if nothing has changed. Needs the library's lock.
 Company look_for_company(uint32_t cpu, bool contested);
 
-/// Goes to a core that this thread may use, where no process we know is awake and no more of them sleep than share this
-/// one, if there is such a core. Of those that share a core
-/// the first, by job and rank, stays. Nothing stays bound: the thread is only put there. Whether it has moved. Needs the
-/// library's lock.
+/// Moves this thread to a free core that it may use: no known process is awake there, and no more of them sleep there than share this core.
+/// Of the processes that share a core, the first by job and rank stays. The thread's affinity does not change. Returns whether it moved.
+/// Needs the library's lock.
 bool move_to_free_core();
 
-/// This process blocks from here on; it is awake again.
+/// Record that this process sleeps from here on, or is awake again.
 void mark_self_asleep();
 void mark_self_awake();
 

@@ -8,7 +8,7 @@ namespace starling::progress {
 /// Queues `handle` to be resumed. Called with the library's lock held.
 void schedule(std::coroutine_handle<> handle);
 
-/// Resumes what is queued, including what that queues. Returns whether there was anything.
+/// Resumes all queued coroutines, including those queued meanwhile. Returns whether there were any.
 bool run_ready();
 
 }  // namespace starling::progress

@@ -12,7 +12,7 @@ namespace starling::progress {
 
 namespace {
 
-/// The threads that run or could, of "0.20 0.18 0.12 3/100 23282" (proc_loadavg(5)); 0: it is not that.
+/// Returns the number of runnable threads in a text like "0.20 0.18 0.12 3/100 23282" (proc_loadavg(5)); 0 for any other text.
 long runnable_of(char* text) {
     for (int field = 0; field < 3; ++field) {
         text = std::strchr(text, ' ');
@@ -26,7 +26,7 @@ long runnable_of(char* text) {
 }  // namespace
 
 bool cores_are_short() {
-    // A program may close all descriptors that it doesn't know: then what is read here is nothing, or makes no sense.
+    // A program may close all descriptors it does not know. The read then fails, or returns other text.
     STARLING_STATE static int file = -1;
     STARLING_STATE static long cores = 0;
     if (cores == 0) {

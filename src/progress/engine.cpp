@@ -30,34 +30,34 @@ namespace {
 using Poller = bool (*)();
 STARLING_STATE Poller pollers[8] = {};
 STARLING_STATE int poller_count = 0;
-/// Every so many polls look everywhere, however much comes on rings.
+/// Every 8th poll polls all transports, even if the rings always deliver packets.
 constexpr uint32_t kBusyPolls = 8;
-/// A wait that always finds something, and not what it waits for, looks after the dead as often.
+/// A wait whose polls always find events, but never the awaited one, checks for deaths once in this number of polls.
 constexpr uint32_t kBusyWaits = 64;
 STARLING_STATE uint32_t busy_polls = 0;
-STARLING_STATE bool polling = false;  ///< a poll is on the stack; packets must not be taken while one is being delivered
-/// The progress thread sleeps when so many polls in a row have found nothing; that for other hosts sooner, and at once where its core
-/// is wanted.
+STARLING_STATE bool polling = false;  ///< a poll is on the stack; no packet may be taken while another is being delivered
+/// Fruitless polls in a row before the progress thread sleeps. The thread for other hosts sleeps sooner, and after one poll if cores are
+/// short.
 constexpr int kQuietPolls = 200, kQuietPollsForHosts = 50;
-/// How long it takes what it has heard of the cores for true, ns.
+/// How long that thread relies on its last check for a shortage of cores, ns.
 constexpr uint64_t kShortOfCoresNs = 1'000'000;
-/// A loop of tests that find nothing yields once in so many, as a wait does.
+/// Fruitless test calls per yield, so that a loop of tests yields as a wait does.
 constexpr uint32_t kTestsPerYield = 32;
 
-/// Also when a poll ends by std::bad_alloc.
+/// Marks that a poll is in progress. A destructor, because a poll may end by std::bad_alloc.
 struct Polling {
     Polling() { polling = true; }
     ~Polling() { polling = false; }
 };
 
-/// What the library's thread is there for.
+/// The purpose of the library's thread.
 enum class Serves : uint8_t { nobody, program, other_hosts };
 STARLING_STATE Serves thread_serves = Serves::nobody;
-STARLING_STATE uint32_t rings_awaited = 0;  ///< calls of await_ring() without their await_no_ring()
+STARLING_STATE uint32_t rings_awaited = 0;  ///< calls of await_ring() without a matching await_no_ring()
 STARLING_STATE pthread_t thread;
 STARLING_STATE std::atomic<bool> stopping{false};
 
-/// How many threads wait, as peers see it too.
+/// The number of waiting threads, which peers also read.
 STARLING_STATE shm::Presence before_start{};
 STARLING_STATE shm::Presence* presence = &before_start;
 bool anyone_waits() { return presence->waiting.load(std::memory_order_relaxed) != 0; }
@@ -72,9 +72,9 @@ shm::Region own_region() {
 }
 job::Doorbell& own_doorbell() { return own_region().doorbell(); }
 
-// The progress thread sleeps on the same doorbell. It is armed (sleeping = 1) only while no thread of the
-// application waits inside the library: those that do poll by themselves, and a peer then pays for no wake. The one that serves other
-// hosts is armed while a neighbour's ring is awaited.
+// The progress thread sleeps on the same doorbell. The doorbell is armed (sleeping = 1) only while no application thread waits inside the
+// library: waiting threads poll by themselves, and a peer then need not wake any. For the thread that serves other hosts, the doorbell is
+// armed while a neighbour's ring is awaited.
 bool is_rung() { return thread_serves == Serves::program || (thread_serves == Serves::other_hosts && rings_awaited != 0); }
 
 void arm() {
@@ -88,7 +88,7 @@ void disarm() {
     if (is_rung()) own_doorbell().sleeping.store(0, std::memory_order_relaxed);
 }
 
-/// A thread of the program inside a wait, also when that ends by std::bad_alloc.
+/// Counts an application thread as waiting. A destructor, because a wait may end by std::bad_alloc.
 struct Waiter {
     Waiter() {
         const uint32_t others = presence->waiting.load(std::memory_order_relaxed);
@@ -110,7 +110,7 @@ void* run_thread(void*) {
         // While the application polls by itself, peers need not ring.
         const bool armed = !anyone_waits();
         const uint32_t rings = armed ? announce_sleep(Sleeper::progress_thread) : own_doorbell().rings.load();
-        // stop() rings after it has said so: either we see that here, or the ring.
+        // stop() sets `stopping` before it rings, so this thread sees one of the two.
         if (!armed && !stopping.load())
             sleep_until_rung(rings, longest_sleep_aside(), Sleeper::aside);
         else if (!poll() && !stopping.load())
@@ -125,14 +125,14 @@ bool poll_paths() {
     delay_at("before a poll");
     const Polling now;
     bool any = link::poll_rings();
-    // Who waits for what came on a ring should not wait for a look at everything else, too.
+    // A wait for a packet on a ring should not be delayed by polls of all other transports.
     if (!any || ++busy_polls % kBusyPolls == 0) any |= link::poll_but_rings(any);
     for (int i = 0; i < poller_count; ++i) any |= pollers[i]();
     return any;
 }
 
-// While a thread of the program waits, it looks at the sockets itself. Whatever else these bring is left for the program's next call,
-// which runs what it makes ready.
+// The thread that serves other hosts. While an application thread waits, that thread polls the sockets itself. This thread runs no
+// coroutines; those that become ready run in the program's next call.
 void* serve(void*) {
     ask_for_short_slices();
     bool short_of_cores = false;
@@ -164,7 +164,7 @@ void* serve(void*) {
     return nullptr;
 }
 
-/// The program's signals are for its own threads.
+/// Starts a thread with all signals blocked, because the program's signals are for its own threads.
 bool start_thread(void* (*run)(void*)) {
     sigset_t all, before;
     sigfillset(&all);
@@ -216,7 +216,7 @@ void await_no_ring() { --rings_awaited; }
 
 void add_poller(bool (*poller)()) {
     if (std::find(pollers, pollers + poller_count, poller) != pollers + poller_count) return;
-    if (poller_count == static_cast<int>(std::size(pollers))) panic("more pollers than progress/engine has places");
+    if (poller_count == static_cast<int>(std::size(pollers))) panic("more pollers than progress/engine has room for: enlarge `pollers`");
     pollers[poller_count++] = poller;
 }
 
@@ -228,7 +228,7 @@ bool poll() {
 }
 
 void test() {
-    // Across calls: a loop of tests idles as a wait does, short of blocking.
+    // Kept across calls: a loop of tests idles as a wait does, but does not sleep.
     STARLING_STATE static uint32_t empty = 0;
     if (poll()) {
         empty = 0;
@@ -246,7 +246,7 @@ void wait_until(bool (*condition)(void*), void* argument, const WaitSite& site) 
     if (condition(argument)) return;
     {
         const Waiter waiter;
-        Idle idle(site, argument);  // gone, and its announcement with it, before the progress thread is armed
+        Idle idle(site, argument);  // destroyed, and its announcement withdrawn, before the progress thread is armed
         for (uint32_t busy = 0; !condition(argument);) {
             if (!poll()) {
                 idle.step();
@@ -255,7 +255,7 @@ void wait_until(bool (*condition)(void*), void* argument, const WaitSite& site) 
             idle.reset();
             if (++busy % kBusyWaits == 0 && link::deaths_are_news()) [[unlikely]]
                 look_at_liveness();
-            // What came may be for a thread that needs the lock to take it, and come again until it has.
+            // The event may concern another thread, which needs the lock to handle it; polls report the event again until then.
             if (threads_at_once() && !condition(argument)) hand_over_lock();
         }
     }

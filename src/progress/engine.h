@@ -1,5 +1,5 @@
-// The engine: moves messages and waits. One per process; every wait of the library goes through it. All calls
-// need the library's lock, which a wait gives up while it idles in multi-threaded programs.
+// The progress engine: moves messages and waits. One per process; every wait of the library goes through it. All calls need the library's
+// lock, which a wait releases while it idles in multi-threaded programs.
 #pragma once
 
 #include "progress/request.h"
@@ -7,38 +7,39 @@
 
 namespace starling::progress {
 
-/// Begins: own doorbell, waiting mode (STARLING_WAIT); in mode `thread` starts the progress thread, with all signals
-/// blocked. After link::start(), and again after stop(); Threads::at_once must be allowed for that mode.
+/// Starts the engine with its doorbell and waiting mode (STARLING_WAIT). In mode `thread` it also starts the progress thread, with all
+/// signals blocked; Threads::at_once must then be allowed. Call it after link::start(); it may be called again after stop().
 void start();
-/// Ends the library's thread. When the library is no longer used; nothing of it may run while the process exits.
+/// Ends the library's thread. Call it when the library is no longer used: none of its code may run while the process exits.
 void stop();
 
-/// From now on a thread answers while the program computes what processes on other hosts want of this one's memory: it polls when
-/// the sockets have something and no thread of the program waits, and runs no coroutines, so nothing of the program's. Nothing
-/// happens if STARLING_RMA_THREAD is off, no other host can be met or there is a progress thread. Gives up the lock meanwhile.
+/// Starts a thread that serves the RMA accesses of other hosts while the program computes. The thread polls when the sockets have data and
+/// no program thread waits. It runs no coroutines, and so no code of the program. Has no effect if STARLING_RMA_THREAD is off, no other
+/// host can be reached, or there is a progress thread. Releases the lock meanwhile.
 void serve_other_hosts();
-/// From now on until await_no_ring(), called as often, that thread is rung by neighbours too. Neighbours are told so before; what they may
-/// have done until then is looked at behind it.
+/// Between await_ring() and await_no_ring(), which nest, neighbours ring that thread too. The caller must ask neighbours to ring before it
+/// calls await_ring(), and afterwards check for earlier events that did not ring.
 void await_ring();
 void await_no_ring();
 
-/// Adds something that poll() asks each time, if it is not there yet; it returns whether anything happened. At most 8.
+/// Adds a function that poll() calls each time, unless it was added before; it returns whether anything happened. At most 8.
 void add_poller(bool (*poller)());
 
 /// Polls every path once and runs what became ready. Returns whether anything happened.
 bool poll();
 
-/// What a call that tests does: polls, and if nothing came lets other threads and neighbours on this core run, for programs
-/// that test in a loop.
+/// Polls for a test call of the program. If nothing happened, lets other threads and neighbours on this core run, for programs that test in
+/// a loop.
 void test();
 
-/// A request was completed by the application, not by a poll: threads that wait look again.
+/// Makes waiting threads check their conditions, because the application (and not a poll) has completed a request.
 void notify();
 
-/// Where there is no more to say than which function waits.
+/// A wait site that names only the calling MPI function.
 inline constexpr WaitSite kSomewhere{};
 
-/// Blocks until `condition(argument)` holds; it is asked after each poll, so it must be cheap. `site` lasts as long.
+/// Blocks until `condition(argument)` holds. The condition is evaluated after each poll, so it must be cheap. `site` must stay alive until
+/// the return.
 void wait_until(bool (*condition)(void*), void* argument, const WaitSite& site = kSomewhere);
 
 template <class F>
@@ -46,12 +47,12 @@ void wait_until(F condition, const WaitSite& site = kSomewhere) {
     wait_until([](void* f) { return static_cast<bool>((*static_cast<F*>(f))()); }, &condition, site);
 }
 
-/// Whether a coroutine or a thread waits for words that others write (progress/flag_wait.h).
+/// Returns whether a coroutine or a thread waits for words that other processes write (progress/flag_wait.h).
 bool flags_are_awaited();
-/// Waits for `request` by looking at these alone, for as long as most take. True if it is done.
+/// Waits for `request` by polling only those words, for as long as most such waits take. Returns whether it is done.
 bool wait_for_flags_first(const Request& request);
 
-/// Blocks until `request` is done, in the job's waiting mode. `site.tell` gets the request.
+/// Blocks until `request` is done, in the job's waiting mode. The site's callback gets the request as argument.
 inline void wait(Request& request, const WaitSite& site = kSomewhere) {
     if (request.done) return;
     if (flags_are_awaited() && wait_for_flags_first(request)) return;

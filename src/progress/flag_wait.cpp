@@ -11,7 +11,7 @@ namespace {
 
 using Waits = List<FlagWait, &FlagWait::hook>;
 
-// Made at first use: most programs' start need not pay for it.
+// Allocated at first use, so that most programs do not pay for it at startup.
 STARLING_STATE Waits* waits = nullptr;
 
 void add(FlagWait& wait) {

@@ -23,13 +23,13 @@ void Request::tell_of_completion() {
 
 namespace {
 
-/// The last failures; those that nobody reports, as of requests that were freed, are overwritten in time.
+/// The error texts of the last failures. Texts that are never reported, such as those of freed requests, are overwritten in time.
 constexpr size_t kSentences = 64;
 STARLING_STATE const Request* sentence_of[kSentences] = {};
 STARLING_STATE char* sentences[kSentences] = {};  ///< from malloc
 STARLING_STATE size_t next_sentence = 0;
 
-/// kSentences: there is none.
+/// Returns the request's index; kSentences if it has no text.
 size_t find_sentence(const Request& request) {
     return static_cast<size_t>(std::find(sentence_of, sentence_of + kSentences, &request) - sentence_of);
 }
@@ -40,7 +40,7 @@ void keep_failure(const Request& request) {
     const std::string_view text = failure_text();
     if (text.empty()) return;
     char* const kept = strndup(text.data(), text.size());
-    if (!kept) return clear_failure();  // the error class has to do
+    if (!kept) return clear_failure();  // only the error class is reported then
     size_t place = find_sentence(request);
     if (place == kSentences) place = next_sentence++ % kSentences;
     std::free(std::exchange(sentences[place], kept));

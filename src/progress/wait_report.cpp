@@ -43,7 +43,7 @@ PublishedWait* find(const void* wait) {
     return nullptr;
 }
 
-// On the stack of whoever waits: a page, which it has.
+// Builds the page on the stack of the waiting thread, which has room for one.
 [[gnu::noinline]] void write_all(uint64_t now) {
     last_told = now;
     WaitReportPage account{};
@@ -120,7 +120,7 @@ void WaitReporter::in_collective(uint64_t context, uint32_t number) {
     wait_->number = number;
 }
 
-// All message spaces of a communicator are one to the reader: told apart by the low four bits of the id.
+// Returns the table index of a communicator. All match contexts of a communicator count as one; they differ in the low four bits of the id.
 uint8_t WaitReporter::communicator(uint64_t context) {
     context &= ~uint64_t{15};
     for (uint32_t i = 0; i < account_.communicators; ++i)

@@ -1,5 +1,5 @@
-// Tells whoever looks from outside what this process waits for (base/wait_report_page.h). The waits that have lasted for a while are
-// known here; what each waits for is asked only then, of the place in the code that waits. All calls need the library's lock.
+// Publishes what this process waits for, for readers in other processes (base/wait_report_page.h). Waits that have lasted for a while are
+// recorded here. Only then is the waiting code asked to describe its wait. All calls need the library's lock.
 #pragma once
 
 #include "base/wait_report_page.h"
@@ -9,49 +9,49 @@ namespace starling::progress {
 
 class WaitReporter;
 
-/// When what is waited for can be expected: at any moment, from a rank that runs; or later, from a process that has to be
-/// woken and needs a core for it, as the launcher. Who waits for that soon sleeps.
-/// Or unrung: a store of a neighbour's into memory, who need not ring for it; who waits for that does not sleep for long.
+/// When the awaited event can be expected. `soon`: at any moment, from a running rank. `later`: from a process that must be woken and needs
+/// a core, such as the launcher; the wait soon sleeps. `unrung`: by a neighbour's store to memory, which need not ring the doorbell; the
+/// wait never sleeps for long.
 enum class Expected : uint8_t { soon, later, unrung };
 
-/// A place in the code that waits: what a reader needs to know of it. Lasts as long as the wait; mostly a constant.
+/// A place in the code that waits, described for the reader of a wait report. Must outlive the wait; usually a constant.
 struct WaitSite {
-    const char* call = nullptr;  ///< null: the MPI function that the thread is in; else what there is to say instead
+    const char* call = nullptr;  ///< name of the wait; null: the MPI function that the thread is in
     Expected expected = Expected::soon;
-    /// Tells what is waited for; `argument` is that of wait_until(). Null: there is nothing to add.
+    /// Reports what is waited for; `argument` is that of wait_until(). Null: there is nothing to add.
     void (*tell)(const void* argument, WaitReporter& teller) = nullptr;
 };
 
-/// Fills one account.
+/// Fills one wait report page.
 class WaitReporter {
   public:
     explicit WaitReporter(WaitReportPage& account) : account_(account) {}
 
-    // Of the wait that is being told.
-    /// An operation that is waited for; `which` is its address, so that it is not told again among those that are open.
+    // Functions that describe the current wait:
+    /// Adds an operation that is waited for. `which` is its address, so that it is not listed again among the open operations.
     void waits_for(const WaitReportPage::Operation& operation, const void* which);
-    /// One of them is enough.
+    /// Declares that any one of the operations ends the wait.
     void any_will_do() { wait_->any = 1; }
-    /// The wait is in a collective operation, the `number`th of its communicator.
+    /// Declares that the wait is in a collective operation, the `number`th of its communicator.
     void in_collective(uint64_t context, uint32_t number);
-    /// It ends when all have come to it; who has not is not known here.
+    /// Declares that the wait ends when all members have arrived; this process does not know which ones are missing.
     void for_everyone() { wait_->everyone = 1; }
-    /// What the function that waits has been given to wait for: "MPI_Wait" becomes "MPI_Wait (MPI_Ibarrier)".
+    /// Appends the operation that is waited for to the function's name: "MPI_Wait" becomes "MPI_Wait (MPI_Ibarrier)".
     void of(const char* operation);
 
-    // Of what else is under way here: three lists, one after the other.
+    // Functions that list the other open operations of this process: three lists, one after the other.
     void begin_posted() { begin(account_.posted); }
     void begin_sends() { begin(account_.sends); }
     void begin_messages() { begin(account_.messages); }
     void posted(const WaitReportPage::Operation& operation, const void* which) { add_open(account_.posted, operation, which); }
     void send(const WaitReportPage::Operation& operation, const void* which) { add_open(account_.sends, operation, which); }
     void message(const WaitReportPage::Operation& operation);
-    /// More of a kind, that are not told one by one.
+    /// Counts further messages that are not listed one by one.
     void more_messages(uint32_t count) { account_.messages.total += count; }
-    /// Whether a wait wants a message of this process: such messages are worth their places.
+    /// Returns whether a wait of the peer's messages is reported, so that such messages are listed first.
     bool wants_from(uint64_t peer_job, uint32_t peer) const;
 
-    /// Begins with what another thread waits for; false if there is no place for it.
+    /// Starts the description of the next thread's wait. Returns false if there is no place for it.
     bool begin_wait(uint64_t since, int thread, const char* name);
 
   private:
@@ -67,30 +67,30 @@ class WaitReporter {
     uint32_t waited_count_ = 0;
 };
 
-/// What rooms above fill in; set once, before the first wait.
+/// Callbacks that upper rooms set once, before the first wait.
 struct TellerUpcalls {
-    /// What the process knows of a communicator by its context id; leaves `out` as it is if that is nothing.
+    /// Describes a communicator by its context id. Leaves `out` unchanged if the context id is unknown here.
     void (*communicator)(uint64_t context, WaitReportPage::Communicator& out) = nullptr;
-    /// Posted receives, open sends and messages that have come.
+    /// Lists posted receives, open sends and unexpected messages.
     void (*messages)(WaitReporter& teller) = nullptr;
 };
 extern TellerUpcalls teller_upcalls;
 
-/// Where this process's account is; once, in MPI_Init.
+/// Sets the address of this process's wait report page; once, in MPI_Init.
 void set_account(WaitReportPage& page);
 
-/// A wait has lasted for a while: told from now on. `wait` names it. `now`: ns.
+/// Publishes a wait that has lasted for a while, from now on. `wait` identifies it. `since` and `now`: ns.
 void tell_wait(const void* wait, const WaitSite& site, const void* argument, uint64_t since, uint64_t now);
-/// It has ended. For waits that were told.
+/// Removes a wait that has ended, if it was published.
 void end_told_wait(const void* wait);
-/// A program that tests in a loop has found nothing: tells what it has open, not too often.
+/// Publishes the open operations of a program that tests in a loop and has found nothing; at most once per kTellAgainNs.
 void tell_test(uint64_t now);
 
-/// What such a wait is put down to in the profile: asks the site, and so costs as much as telling.
+/// Returns the cause to which the profile attributes such a wait. It asks the site, and so costs as much as publishing.
 profile::Cause cause_of(const WaitSite& site, const void* argument);
 
-/// How long a wait lasts before it is told, and how often it is told again, ns: a person does not look faster, and it costs a
-/// process that waits in turns with others nothing.
+/// How long a wait lasts before it is published, and how often it is published again, ns. A human reader needs no faster updates, and
+/// processes that wait in turns never reach the first of these times.
 inline constexpr uint64_t kTellAfterNs = 20'000'000, kTellAgainNs = 100'000'000;
 
 }  // namespace starling::progress
