@@ -11,7 +11,7 @@ namespace starling::launch {
 namespace {
 
 constexpr size_t kMost = 100000;
-constexpr size_t kLongest = 255;  ///< of a name
+constexpr size_t kLongest = 255;  ///< characters of a host name
 
 bool take(std::string_view& text, char c) {
     if (text.empty() || text.front() != c) return false;
@@ -19,7 +19,7 @@ bool take(std::string_view& text, char c) {
     return true;
 }
 
-// Digits; how many there were matters, since "07" names another host than "7".
+// Removes a number from the front of `text`. `digits` is set to its length, because "07" names another host than "7".
 bool take_number(std::string_view& text, uint32_t& value, size_t& digits) {
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     digits = static_cast<size_t>(end - text.data());
@@ -34,7 +34,7 @@ std::string padded(uint32_t value, size_t digits) {
     return text;
 }
 
-// "1-3,07]" with the bracket.
+// Reads ranges such as "1-3,07]", including the bracket.
 bool take_ranges(std::string_view& text, std::vector<std::string>& out) {
     do {
         uint32_t first, last;
@@ -48,7 +48,7 @@ bool take_ranges(std::string_view& text, std::vector<std::string>& out) {
     return take(text, ']');
 }
 
-// One name with ranges in it, up to a comma outside of brackets.
+// Reads one name with ranges, up to a comma outside brackets.
 bool take_names(std::string_view& text, std::vector<std::string>& out) {
     std::vector<std::string> names = {""};
     while (!text.empty() && text.front() != ',') {
@@ -106,7 +106,7 @@ std::vector<HostSlots> slurm_hosts(std::string& problem) {
                   "' can't be understood; name the hosts with --host";
         return {};
     }
-    // How many tasks the user has asked for on each host, if he has; else one per core.
+    // The tasks that the user requested on each host, or else one per core.
     const char* counts = variable("SLURM_NTASKS") ? variable("SLURM_TASKS_PER_NODE") : nullptr;
     if (!counts) counts = variable("SLURM_JOB_CPUS_PER_NODE");
     std::vector<uint32_t> slots;
@@ -126,7 +126,7 @@ std::string use_allocation(Options& options) {
     if (!options.agent.empty() || config().launcher_agent) return {};
     options.agent = "srun --jobid=" + std::string(variable("SLURM_JOB_ID")) +
                     " --overlap --nodes=1 --ntasks=1 --mpi=none --cpu-bind=none --quiet --nodelist";
-    // A step's processes end with its srun.
+    // When srun ends, Slurm kills the processes of its step, so srun must keep running.
     set_variable("STARLING_KEEP_AGENT", "on");
     return {};
 }

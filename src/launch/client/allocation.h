@@ -1,5 +1,5 @@
-// What a batch system has given to mpiexec: in an allocation of Slurm's, jobs use its hosts, and their
-// daemons are started through srun. Nothing of Slurm is linked: it tells by the environment.
+// Uses the hosts of a Slurm allocation: jobs run on its hosts, and their daemons are started through srun. All information comes from
+// environment variables; no library of Slurm is linked.
 #pragma once
 
 #include <string>
@@ -11,20 +11,18 @@
 
 namespace starling::launch {
 
-/// Reads "n[1-3,07],login" as its hosts, in order. False if it is no such list, or one of more than 100,000
-/// hosts.
+/// Expands "n[1-3,07],login" to its hosts, in order. Returns false if it is malformed or has more than 100,000 hosts.
 bool expand_hosts(std::string_view list, std::vector<std::string>& out);
 
-/// Reads "4(x2),1" as 4, 4, 1. False if it is no such list, or one of more than 100,000 counts.
+/// Expands "4(x2),1" to 4, 4, 1. Returns false if it is malformed or has more than 100,000 counts.
 bool expand_counts(std::string_view list, std::vector<uint32_t>& out);
 
-/// The hosts and slots of the Slurm allocation in which this process runs; empty if it runs in none.
-/// `problem` gets a sentence if there is one that can't be understood.
+/// Returns the hosts and slots of the Slurm allocation in which this process runs; empty outside an allocation. Sets `problem` to a
+/// sentence if the allocation can't be parsed.
 std::vector<HostSlots> slurm_hosts(std::string& problem);
 
-/// If no host is named and there is an allocation of several hosts, or of another than this: names its
-/// hosts, and srun as the agent unless the user has chosen one. Returns an empty string, or the sentence
-/// that tells what is wrong.
+/// Applies the allocation if the options name no host, and the allocation has several hosts, or one other than this. Sets its hosts, and
+/// srun as the agent unless the user has chosen one. Returns an empty string, or a sentence that describes the error.
 std::string use_allocation(Options& options);
 
 }  // namespace starling::launch

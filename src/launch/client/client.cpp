@@ -105,7 +105,7 @@ class Client {
         while (read(signals_, &info, sizeof info) == sizeof info) {
             const int number = static_cast<int>(info.ssi_signo);
             const bool deadly = number == SIGINT || number == SIGTERM || number == SIGHUP || number == SIGQUIT;
-            // Before the job has started there is nothing to forward to: to hang up ends it.
+            // Before the job has started there is no process to forward to: closing the connection ends it.
             if (deadly && (!started_ || finished_)) return end(128 + number);
             send(ClientMessage::signal, encode(ClientNotice{info.ssi_signo, {}}));
             if (insistence_.grows(number)) end_soon(128 + number);
@@ -114,7 +114,8 @@ class Client {
         }
     }
 
-    // Whoever says it twice wants the prompt back. The daemons kill the job now; if they can't, they will when they see us gone.
+    // A repeated signal means that the user wants the prompt back. The daemons kill the job now. If they can't, they will when this process
+    // closes its connection.
     void end_soon(int code) {
         loop_.after(std::chrono::seconds(1), [this, code] {
             if (loop_.stopped() || finished_) return;
@@ -133,7 +134,7 @@ class Client {
     }
 
     void send(ClientMessage message, std::string_view payload) { send(kind_of(message), payload); }
-    // Never waits: signals must be heard, whatever the daemon does.
+    // Sends without blocking: signals must be handled even if the daemon hangs.
     void send(control::MessageKind kind, std::string_view payload) {
         if (socket_gone_) return;
         unsent_ += control::encode_frame(kind, payload);
@@ -157,11 +158,11 @@ class Client {
         lost();
     }
 
-    // A daemon may be stopped, or hang with its host: its connection does not tell. While it says nothing it is asked.
+    // Detects a daemon that is stopped, or hangs with its host: the connection stays open then. Requests its status while it is silent.
     void look_for_life() {
         const std::chrono::milliseconds limit(config().silence_ms);
         const auto now = EventLoop::Clock::now();
-        if (now - last_look_ > limit / 2) heard_ = now;  // it was us who were suspended
+        if (now - last_look_ > limit / 2) heard_ = now;  // this process itself was suspended
         last_look_ = now;
         if (finished_ || loop_.stopped()) return;
         if (now - heard_ > limit) return give_up();
@@ -222,7 +223,7 @@ class Client {
 
     bool on_frame(const control::Frame& frame) {
         ClientNotice notice;
-        if (frame.kind == control::MessageKind::reply) return true;  // it lives
+        if (frame.kind == control::MessageKind::reply) return true;  // reply to the status request
         switch (static_cast<ClientMessage>(frame.kind)) {
             case ClientMessage::started:
                 return on_started(frame.payload);
@@ -284,7 +285,7 @@ class Client {
     std::string unsent_;
     uint32_t events_ = EPOLLIN;
     EventLoop::Clock::time_point heard_ = EventLoop::Clock::now(), last_look_ = heard_;
-    bool asked_ = false;  ///< for a sign of life
+    bool asked_ = false;  ///< a status request is pending
     RepeatedSignal insistence_;
     int signals_ = -1;
     sigset_t before_{};

@@ -1,4 +1,4 @@
-// mpiexec as a client of the standing daemons: they start the job; what it prints, reads and is told goes through here.
+// mpiexec as a client of the standing daemons: they start the job; this client passes on the job's output, input and signals.
 #pragma once
 
 #include <string>
@@ -9,12 +9,12 @@
 namespace starling::launch {
 
 struct ClientOutcome {
-    bool served = false;  ///< false: there is no standing daemon, or it does not have the hosts; `text` tells
+    bool served = false;  ///< false: no standing daemon runs, or it lacks the hosts; reason in `text`
     std::string text;
     int exit_code = 0;
 };
 
-/// Submits the job and stays until it has ended. `profile`: of the job, if it is open.
+/// Submits the job and runs until it has ended. `profile`: receives the job's profile, if it is open.
 ClientOutcome run_as_client(const Options& options, ProfileFile& profile);
 
 }  // namespace starling::launch

@@ -61,7 +61,7 @@ int start_names(int running) {
         if (answer == Answer::none) return complain("the running daemon does not answer");
         if (answer == Answer::given) std::puts("the daemon was running and now stays until stopped");
         if (answer == Answer::given) return 0;
-        // It was about to end.
+        // The running daemon was about to end: start another.
     }
     const std::string program = control::find_starlingd();
     if (program.empty()) return complain("starlingd is neither beside this program nor in PATH; reinstall Starling");
@@ -133,7 +133,7 @@ int start_standing(const StartOptions& options) {
     return 0;
 }
 
-// What the standing daemons say to a question; false if none run, or these were about to end.
+// Sends a request to the standing daemons. Returns false if none run, or they were about to end.
 bool ask_standing(MessageKind kind, std::string& text) {
     const int fd = control::connect_at({universe_socket_name()});
     if (fd < 0) return false;
@@ -142,7 +142,7 @@ bool ask_standing(MessageKind kind, std::string& text) {
     ucred daemon{};
     socklen_t length = sizeof daemon;
     getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &daemon, &length);
-    // They end; whoever comes back to start others must not meet these.
+    // Wait until the stopped daemons have ended: the user's next command may start others, which must not find these.
     char byte;
     while (answer == Answer::given && kind == MessageKind::stop && recv(fd, &byte, 1, 0) > 0) {}
     close(fd);

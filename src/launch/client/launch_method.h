@@ -1,4 +1,4 @@
-// How a job's daemons come about: by mpiexec alone, through an agent, or because they are there already.
+// Selects how a job is started: by mpiexec alone, through an agent, or by daemons that run already.
 #pragma once
 
 #include <string>
@@ -11,16 +11,17 @@ namespace starling::launch {
 struct Choice {
     Way way = Way::direct;
     std::string why;      ///< for --verbose
-    std::string problem;  ///< not empty: the job can't be started the way that was asked for
+    std::string problem;  ///< not empty: the job can't be started in the requested way
 };
 
-/// All hosts that the programs name.
+/// Returns all hosts that the programs name.
 std::vector<HostSlots> hosts_of(const std::vector<Program>& programs);
 
-/// The fastest way that can serve the job, in order: mpiexec itself if all hosts named are this machine; standing daemons,
-/// since nothing has to be started first; the agent. A job that names no host goes to standing daemons if there are any,
-/// for its children may spread over their hosts, and runs here otherwise. `standing`: whether such daemons may be tried;
-/// `refusal`: why these did not take the job.
+/// Selects the fastest way that can serve the job. If all hosts are this machine, mpiexec itself starts it. Standing daemons come next,
+/// since nothing has to be started first; the agent is last.
+///
+/// A job that names no host is submitted to standing daemons if they run, because its children may spread over their hosts. Otherwise it
+/// runs here. `standing`: whether standing daemons may be tried; `refusal`: why they rejected the job.
 Choice choose_way(const Options& options, bool standing, const std::string& refusal);
 
 }  // namespace starling::launch

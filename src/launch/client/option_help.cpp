@@ -12,7 +12,7 @@ constexpr OptionHelp kHelp[] = {
 
 constexpr size_t kTerm = 28, kWidth = 118;
 
-/// "-n, -np, -c N": short names with one dash, long ones with two.
+/// Returns a term such as "-n, -np, -c N": short names with one dash, long ones with two.
 std::string term_of(const OptionHelp& option) {
     std::string text;
     for_each_name(option.names, [&](std::string_view name) {

@@ -1,4 +1,4 @@
-// What mpiexec's options are called and do, in words: for --help, the manual page and the completion of shells.
+// Names and descriptions of mpiexec's options, for --help, the manual page and the completion of shells.
 #pragma once
 
 #include <span>
@@ -17,7 +17,7 @@ struct OptionHelp {
 
 std::span<const OptionHelp> option_help();
 
-/// One name after the other of those that a row has.
+/// Calls `use` with each name of a comma-separated list.
 template <class Use>
 void for_each_name(std::string_view names, Use use) {
     while (!names.empty()) {
@@ -27,14 +27,14 @@ void for_each_name(std::string_view names, Use use) {
     }
 }
 
-/// "Hosts (without these, this one)".
+/// Returns a title such as "Hosts (without these, this one)".
 std::string_view title_of(OptionGroup group);
 
-/// What is said beside the options: how a command line is made, and what becomes of input, exit codes and signals.
+/// Return the text around the options: the form of a command line, and the rules for input, exit codes and signals.
 std::string_view usage_synopsis();
 std::string_view usage_remarks();
 
-/// The text of --help.
+/// Returns the text of --help.
 std::string usage();
 
 }  // namespace starling::launch

@@ -36,21 +36,21 @@ class Parser {
     }
 
   private:
-    /// An option as it stands on the command line, with the arguments that follow it; who takes fewer leaves the rest empty.
+    /// An option from the command line, with the two arguments that follow it; unused ones are empty.
     struct Given {
         const std::string& option;
         const std::string& value;
         const std::string& second;
     };
     struct Option {
-        std::string_view names;  ///< by commas
-        int values;              ///< how many arguments follow; kAttached: none, but =VALUE may
+        std::string_view names;  ///< comma-separated
+        int values;              ///< number of arguments; kAttached: none, but =VALUE is allowed
         void (Parser::*apply)(const Given&);
     };
     static const Option kOptions[];
     static constexpr int kAttached = -1;
 
-    // One command of the MPMD list: options, program, its arguments, up to ':' or the end.
+    // Parses one command of the MPMD list: options, program, its arguments, up to ':' or the end.
     void section() {
         program_ = Program{};
         counted_ = false;
@@ -209,7 +209,7 @@ class Parser {
         }
     }
 
-    // The processes ask for their part of it; what is set explicitly for them comes later and wins.
+    // Stores the path; finish() reads the plan. Variables that the user sets explicitly come later in the list and take precedence.
     void take_plan(const Given& given) { plan_path_ = given.value; }
 
     void stand_in(const Given& given) {
@@ -255,7 +255,7 @@ class Parser {
         } else if (unit != "slot" && unit != "socket" && unit != "numa" && unit != "hwthread" && !unit.empty()) {
             error_ = "'--map-by " + given.value + "': it is slot, node or core";
         }
-        // Modifiers (PE=2, oversubscribe, ...) say how crowded a host may get; here it may get as crowded as asked for.
+        // Modifiers (PE=2, oversubscribe, ...) limit the processes of a host; here a host has no limit.
         if (colon != std::string::npos && error_.empty())
             out_.notes.push_back("the modifier in --map-by " + given.value + " is not needed and ignored");
     }
@@ -295,7 +295,7 @@ class Parser {
     static const Option* find(std::string_view name);
     static std::string unknown_option(std::string_view given, std::string_view name);
 
-    // Global variables hold for all commands; a command's own come later in its list and win.
+    // Completes all commands. Global variables are put in front, so that a command's own variables take precedence.
     void finish() {
         if (!rank_file_.empty()) place_by_ranks();
         for (Program& program : out_.programs) {
@@ -327,7 +327,7 @@ class Parser {
     Forward forward_ = Forward::usual;
     bool counted_ = false, any_counted_ = false;
     std::string rank_file_;
-    std::vector<std::string> host_of_rank_;  ///< by that file
+    std::vector<std::string> host_of_rank_;  ///< from the rank file
     std::string plan_path_;
     std::string error_;
 };

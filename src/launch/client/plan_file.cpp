@@ -26,7 +26,7 @@ constexpr unsigned kVersion = 1;
 constexpr uint64_t kMostProcesses = control::kMaxProcesses;
 constexpr size_t kMostBytes = 1 << 30;
 
-/// What is wrong, where, in one sentence.
+/// Exception with the error and its place as one sentence.
 struct Wrong {
     std::string sentence;
 };
@@ -39,7 +39,7 @@ uint64_t number(const Json& value, const std::string& where, uint64_t least, uin
     return value.get<uint64_t>();
 }
 
-/// A member that must be there.
+/// Returns a required member.
 const Json& member(const Json& of, const char* name, const std::string& where) {
     const auto found = of.find(name);
     if (found == of.end()) refuse(where, std::string("has no \"") + name + "\"");
@@ -105,7 +105,7 @@ const std::string& word(const Json& value, const std::string& where) {
     return *text;
 }
 
-// Which algorithms there are the processes know.
+// Reads one entry of "collectives". The algorithm's name is checked by the processes, which know the algorithms.
 std::string read_collective(const Json& from, const std::string& where, std::set<std::string>& known) {
     if (!from.is_object()) refuse(where, "is not an object");
     std::string kind = word(member(from, "kind", where), where + " \"kind\"");
@@ -121,7 +121,7 @@ std::string read_collective(const Json& from, const std::string& where, std::set
     return place + "=" + word(member(from, "algorithm", where), where + " \"algorithm\"");
 }
 
-// As they go into the environment, where a text may have 128 KB.
+// Returns the entries as text for an environment variable, which may have at most 128 KB.
 std::string read_collectives(const Json& plan) {
     constexpr size_t kMost = 100'000;
     const auto found = plan.find("collectives");
@@ -135,7 +135,7 @@ std::string read_collectives(const Json& plan) {
     return all;
 }
 
-// So that each occurrence is in one entry.
+// Rejects overlapping entries, so that each occurrence of a phase is in one entry only.
 void check_overlaps(const std::vector<Plan::Phase>& phases) {
     std::vector<const Plan::Phase*> sorted;
     for (const Plan::Phase& phase : phases) sorted.push_back(&phase);
@@ -167,7 +167,7 @@ void read_all(const Json& json, Plan& out) {
     out.collectives = read_collectives(json);
 }
 
-// What the parser says: [json.exception.parse_error.101] parse error at line 3, column 4: syntax error ...
+// Shortens a message of the parser: [json.exception.parse_error.101] parse error at line 3, column 4: syntax error ...
 std::string plain(const std::string& what) {
     const size_t at = what.find("] ");
     return "it is not JSON: " + (at == std::string::npos ? what : what.substr(at + 2));

@@ -1,4 +1,4 @@
-// A plan as a file: JSON that people can read (docs/plan.md), made by `starling profile plan` or by hand.
+// Reads a plan from a JSON file that people can read (docs/plan.md), written by `starling profile plan` or by hand.
 #pragma once
 
 #include <string>
@@ -10,10 +10,11 @@
 
 namespace starling::launch {
 
-/// Reads the text of a plan. Returns an empty string, or the sentence that tells what is wrong and where; `out` is then unspecified.
+/// Parses the text of a plan. Returns an empty string, or a sentence with the error and its place; `out` is unspecified then.
 std::string parse_plan(std::string_view text, Plan& out);
 
-/// Reads the file, and holds it against what is to be started. The sentence names the file.
+/// Reads the file, and checks that the plan fits the programs to be started. Returns an empty string, or a sentence with the file and the
+/// error.
 std::string read_plan(const std::string& path, const std::vector<Program>& programs, Plan& out);
 
 }  // namespace starling::launch

@@ -34,7 +34,7 @@ std::string first_line(const Options& options, const std::string& application) {
     return line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
-/// A gzip file of its own; empty if there is no memory for it.
+/// Compresses the bytes to a complete gzip file; empty if memory is short.
 std::string compress(std::string_view bytes) {
     constexpr int kGzip = 16;
     z_stream stream{};
@@ -81,7 +81,7 @@ bool ProfileFile::write(std::string_view lines) {
 void ProfileFile::flush() {
     if (fd_ < 0 || waiting_.empty()) return;
     bool written = true;
-    // In parts: what one has must be counted in zlib's 32 bits.
+    // Write in parts, since zlib counts the bytes of a part in 32 bits.
     for (size_t at = 0; at < waiting_.size() && written; at += 16 * kMostWaiting) {
         const std::string_view part = std::string_view(waiting_).substr(at, 16 * kMostWaiting);
         written = compressed_ ? put(compress(part)) : put(part);

@@ -1,4 +1,4 @@
-// The file of mpiexec --profile.
+// The output file of mpiexec --profile.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace starling::launch {
 
-/// Lines, compressed where the name ends in .gz. Such a file has several parts, each whole in itself, so that what was written
-/// when mpiexec is killed can be read.
+/// A file of lines, compressed if its name ends in .gz. A compressed file has several complete parts, so that the written parts can be read
+/// if mpiexec is killed.
 class ProfileFile {
   public:
     ProfileFile() = default;
@@ -18,14 +18,14 @@ class ProfileFile {
     ProfileFile& operator=(const ProfileFile&) = delete;
     ~ProfileFile() { close(); }
 
-    /// Makes the file, with its first line; nothing if the options want none. Returns an empty string, or what is wrong.
+    /// Creates the file with its first line, if the options request it. Returns an empty string, or an error sentence.
     std::string open(const Options& options);
     bool is_open() const { return fd_ >= 0; }
-    /// Whose timers see to it that lines do not wait for long; lasts until close().
+    /// Sets the loop whose timers limit how long lines stay buffered; it must exist until close().
     void use(EventLoop& loop) { loop_ = &loop; }
-    /// Whole lines. False if the file has ended, which was told on standard error: its disk is full, say.
+    /// Writes whole lines. Returns false if the file was closed after an error such as a full disk, which was reported on standard error.
     bool write(std::string_view lines);
-    /// Writes what waits. The loop is no longer used.
+    /// Writes the buffered lines and closes the file. The loop is not used afterwards.
     void close();
 
   private:

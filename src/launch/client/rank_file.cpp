@@ -12,12 +12,12 @@ namespace starling::launch {
 
 namespace {
 
-/// "1", "0:1", "0-3", "1,2".
+/// Returns whether the text is a slot: "1", "0:1", "0-3", "1,2".
 bool is_slot(std::string_view text) {
     return !text.empty() && text.find_first_not_of("0123456789:,-*") == std::string_view::npos;
 }
 
-/// Of a line that says something: rank and host. "rank 3 = host" may have blanks around '='.
+/// Reads rank and host from a line that is not empty. "rank 3 = host" may have blanks around '='.
 bool read_line(std::string_view line, uint32_t& rank, std::string& host) {
     if (take_word(line) != "rank") return false;
     const size_t equals = line.find('=');
@@ -49,7 +49,7 @@ std::string take_line(std::string_view line, std::vector<std::string>& out) {
     return {};
 }
 
-/// The host's number in the program; added if the program may run anywhere.
+/// Finds the host's index in the program's hosts; adds the host if the program may run anywhere.
 std::string find_host(const std::string& name, bool anywhere, Program& program, uint32_t& out) {
     std::vector<HostSlots>& hosts = program.hosts;
     if (name.starts_with("+n")) {

@@ -1,4 +1,4 @@
-// Rank files: which rank goes to which host, line by line, as Open MPI reads them and `starling profile plan` writes them.
+// Reads rank files: the host of each rank, line by line, in the format of Open MPI and `starling profile plan`.
 #pragma once
 
 #include <string>
@@ -8,13 +8,14 @@
 
 namespace starling::launch {
 
-/// Reads lines "rank 3=host slot=1" (# begins a comment; the slot, a core or socket:core, is checked and not needed: the
-/// binding decides on cores) and adds the name of each rank's host to `out`. An empty string, or the sentence that tells what is
-/// wrong: file, line and why; ranks have to be 0, 1, … without a gap, in any order.
+/// Reads lines "rank 3=host slot=1" and adds the name of each rank's host to `out`; # begins a comment. The slot, a core or socket:core, is
+/// checked but not used: the binding selects the cores. Ranks must be 0, 1, … without a gap, in any order. Returns an empty string, or a
+/// sentence with file, line and error.
 std::string read_rank_file(const std::string& path, std::vector<std::string>& out);
 
-/// Gives the processes of `programs`, which are ranked one program after the other, their hosts: among those of the program, or
-/// any where it names none. "+n2" is the third host of the program. An empty string or the sentence that tells what is wrong.
+/// Sets the hosts of the processes of `programs`, whose ranks are numbered one program after the other. Each host must be among those of
+/// the program, unless it names none. "+n2" is the third host of the program. Returns an empty string, or a sentence that describes the
+/// error.
 std::string place_by(const std::string& path, const std::vector<std::string>& host_of_rank, std::vector<Program>& programs);
 
 }  // namespace starling::launch

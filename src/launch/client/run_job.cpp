@@ -45,14 +45,14 @@ TreeSettings tree_settings(const Options& options) {
     TreeSettings settings = TreeSettings::from_config();
     if (!options.agent.empty()) {
         settings.agent = words_of(options.agent);
-        // `starling why`, which this process may call, reaches other hosts the same way.
+        // `starling why`, which this process may run, uses the same agent for other hosts.
         setenv("STARLING_LAUNCHER_AGENT", options.agent.c_str(), 1);
     }
     if (!options.prefix.empty()) settings.program = options.prefix + "/bin/starlingd";
     return settings;
 }
 
-// mpiexec's own terminal, files and pipes.
+// The job client for mpiexec's own terminal, files and pipes.
 class Terminal : public LocalClient {
   public:
     Terminal(EventLoop& loop, const Options& options, char** argv, bool over_hosts, ProfileFile& profile)
@@ -72,7 +72,7 @@ class Terminal : public LocalClient {
         };
         if (profile_file_.is_open()) universe_.write_profiles_of(*this);
         if (!over_hosts) return;
-        // Elsewhere processes do not get these by being our children.
+        // Processes on other hosts are not children of this process, so they do not inherit these.
         environment = own_environment();
         char here[PATH_MAX];
         if (getcwd(here, sizeof here)) directory = here;
@@ -134,14 +134,14 @@ class Terminal : public LocalClient {
                 std::fprintf(stderr, "mpiexec: %s\n", outcome.text.c_str());
                 return end(kCannotStart);
             }
-            // On this host rank 0 has it as it is; elsewhere it is read here and sent.
+            // Rank 0 on this host has mpiexec's standard input itself. For another host it is read here and sent.
             if (!universe_.reads_here(*this)) reader_.next();
         });
     }
 
     void on_signal(int signal) override {
         const bool insists = insistence_.grows(signal);
-        // The daemons have been told to end; the user does not wait for them.
+        // The daemons have been ordered to end already; the user does not wait for them any longer.
         if (ending_ && insists) return loop_.stop(128 + signal);
         if (jobs_left == 0) {
             if (signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT) end(128 + signal);

@@ -1,4 +1,4 @@
-// mpiexec as the root of a universe, for the time of one job and what that spawns.
+// Runs mpiexec as the root of a universe, which lasts for one job and its spawned jobs.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace starling::launch {
 
-/// Runs the job: on this host, or, if that is the choice, with daemons that it starts before and ends after. Returns
-/// mpiexec's exit code. `profile`: of the job, if it is open.
+/// Runs the job: on this host, or, depending on `choice`, with daemons that it starts before and ends afterwards. Returns mpiexec's exit
+/// code. `profile`: receives the job's profile, if it is open.
 int run_job(const Options& options, char** argv, const Choice& choice, ProfileFile& profile);
 
 }  // namespace starling::launch

@@ -1,4 +1,4 @@
-// The launcher looks at the job's STARLING_ settings, so that a slip is told once, not by every process.
+// Checks the job's STARLING_ settings in mpiexec, so that an error is reported once, not by every process.
 #pragma once
 
 #include <vector>
@@ -7,8 +7,8 @@
 
 namespace starling::launch {
 
-/// Reads this process's own configuration and checks what -x and --set give the programs. Bad settings are
-/// told on standard error, one line each; the processes are told that this has been done.
+/// Reads this process's own configuration and checks the variables that -x and --set pass to the programs. Reports bad settings on standard
+/// error, one line each, and sets a variable so that the processes do not report them again.
 void check_settings(std::vector<Program>& programs);
 
 }  // namespace starling::launch
