@@ -1,4 +1,4 @@
-// What mpiexec and a standing daemon say to each other, in frames of control/control_protocol.h.
+// The messages between mpiexec and a standing daemon, as frames of control/control_protocol.h.
 #pragma once
 
 #include <string>
@@ -11,58 +11,58 @@
 
 namespace starling::launch {
 
-/// Kinds of frames. `stop` and `status` of control::MessageKind are understood besides.
+/// Kinds of frames. A standing daemon also accepts `stop` and `status` of control::MessageKind.
 enum class ClientMessage : uint32_t {
-    submit = 20,    ///< client → daemon: a job
-    started = 21,   ///< daemon → client
-    output = 22,    ///< daemon → client: what ranks print
-    written = 23,   ///< client → daemon: so much of it has been written
+    submit = 20,    ///< client → daemon: a job to start
+    started = 21,   ///< daemon → client: SubmissionReply
+    output = 22,    ///< daemon → client: output of the ranks
+    written = 23,   ///< client → daemon: number of output bytes that were written
     input = 24,     ///< client → daemon: standard input, empty at its end
-    taken = 25,     ///< daemon → client: the input has gone on
-    signal = 26,    ///< client → daemon
+    taken = 25,     ///< daemon → client: the input was passed on
+    signal = 26,    ///< client → daemon: a signal for the ranks
     finished = 27,  ///< daemon → client: the exit code
-    profile = 28,   ///< daemon → client: lines for the profile's file
+    profile = 28,   ///< daemon → client: lines for the profile file
 };
 static_assert(static_cast<uint32_t>(ClientMessage::profile) == static_cast<uint32_t>(control::MessageKind::last));
 
 constexpr control::MessageKind kind_of(ClientMessage message) { return static_cast<control::MessageKind>(message); }
 
-/// The socket of the user's standing daemon on any of its hosts; its name depends on STARLING_UNIVERSE.
+/// Returns the name of the socket on which the user's standing daemon listens on each of its hosts. It depends on STARLING_UNIVERSE.
 std::string universe_socket_name();
 
-/// submit: a job and all that a process started here would have got from mpiexec.
+/// Payload of submit: a job, and everything that its processes would inherit from mpiexec if mpiexec started them.
 struct Submission {
-    uint32_t version = wire_version();  ///< these two are first in all versions to come
+    uint32_t version = wire_version();  ///< version and release are the first fields in all future versions
     std::string release = kThisVersion.release;
     JobSpec spec;
     JobStyle style;
     bool verbose = false, quiet = false;
-    bool profile = false;  ///< the client writes a profile
+    bool profile = false;  ///< the client writes a profile file
     uint32_t timeout_seconds = 0;
     std::string directory;
     std::vector<std::string> environment;  ///< NAME=value
-    bool partial = false;                  ///< that is what ranks on other hosts get, and not all
+    bool partial = false;                  ///< `environment` is only the part that ranks on other hosts receive
 };
 
-/// started: what became of it.
+/// Payload of started: whether the job was started.
 struct SubmissionReply {
     int32_t error_class = 0;
     bool unknown_host =
-        false;  ///< a host that was named is not one of this universe, or lost, or all are: another way may serve it
+        false;  ///< a named host is not in this universe, or is lost, or all hosts are lost: the client may try another way
     std::string text;
-    uint32_t hosts = 0;  ///< of the universe
+    uint32_t hosts = 0;  ///< number of hosts of the universe
 };
 
-/// output, written, signal, finished: a number and bytes.
+/// Payload of output, written, signal and finished: a number and bytes.
 struct ClientNotice {
     uint32_t number = 0;  ///< descriptor, signal, or exit code
-    std::string bytes;    ///< lines, if it is output
+    std::string bytes;    ///< lines, for output
 };
 
 std::string encode(const Submission& message);
 std::string encode(const SubmissionReply& message);
 std::string encode(const ClientNotice& message);
-/// False if `payload` is not exactly one such message, or of a version that is not understood: then it has version and release alone.
+/// Return false if `payload` is not exactly one such message. For a Submission of an unsupported version, only version and release are set.
 bool decode(std::string_view payload, Submission& out);
 bool decode(std::string_view payload, SubmissionReply& out);
 bool decode(std::string_view payload, ClientNotice& out);

@@ -1,6 +1,5 @@
-// The launcher's event loop: epoll and timers, nothing else. Asio would do as much, but costs start-up time
-// (mpiexec must be running its first rank after about a millisecond) and hides the descriptors that a
-// process which forks must know one by one.
+// The launcher's event loop: epoll and timers only. Asio would do the same, but it costs start-up time (mpiexec must be running its first
+// rank after about a millisecond). It also hides its descriptors, and a process that forks must know each of them.
 #pragma once
 
 #include <chrono>
@@ -14,7 +13,7 @@
 
 namespace starling::launch {
 
-/// Single-threaded. Handlers may add and remove descriptors and timers, their own included.
+/// Event loop for a single thread. Handlers may add and remove descriptors and timers, including their own.
 class EventLoop {
   public:
     using Clock = std::chrono::steady_clock;
@@ -30,13 +29,13 @@ class EventLoop {
     /// `fd`.
     bool watch(int fd, uint32_t events, std::function<void(uint32_t)> handler);
     void change(int fd, uint32_t events);
-    /// To be called before `fd` is closed.
+    /// Stops watching `fd`. Must be called before `fd` is closed.
     void forget(int fd);
 
     TimerId after(std::chrono::milliseconds delay, std::function<void()> handler);
     void cancel(TimerId id);
 
-    /// Runs until stop(); returns what was given to it.
+    /// Runs until stop() is called; returns the result that was passed to stop().
     int run();
     void stop(int result);
     bool stopped() const { return stopped_; }

@@ -16,7 +16,7 @@ namespace {
 constexpr std::chrono::seconds kTimeToProve{5};
 constexpr std::chrono::milliseconds kAcceptPause{50};
 constexpr size_t kMaxConnections = 16384;
-constexpr int kBacklog = 1024;  ///< peers that the kernel keeps for a listener
+constexpr int kBacklog = 1024;  ///< connections that the kernel queues for a listener
 constexpr size_t kPiece = 64 * 1024;
 }  // namespace
 
@@ -51,12 +51,12 @@ bool FrameServer::admits(int fd, Door door) const {
     return door == Door::meeting_abstract ? control::is_own_peer(fd, anywhere_) : control::is_trusted_peer(fd);
 }
 
-/// Whether there was a peer.
+/// Accepts one connection. Returns whether there was one.
 bool FrameServer::on_connect(int listener, Door door) {
     const int fd = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd < 0) {
         if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
-            // It would be reported ready again at once: look away until others have gone.
+            // epoll would report the listener as ready again at once. Stop watching it for a while, until other descriptors are closed.
             loop_.change(listener, 0);
             loop_.after(kAcceptPause, [this, listener] { loop_.change(listener, EPOLLIN); });
         }
@@ -83,7 +83,7 @@ void FrameServer::take_what_has_come() {
     std::vector<ConnectionId> ids;
     for (const auto& [id, connection] : connections_) ids.push_back(id);
     for (const ConnectionId id : ids) {
-        // Each taken as long as it has something, but not for ever.
+        // Read from each connection while it has data, but at most kMaxFrame bytes, so that the loop ends.
         for (uint32_t taken = 0; taken < control::kMaxFrame / kPiece; ++taken) {
             const auto found = connections_.find(id);
             if (found == connections_.end()) break;
@@ -107,7 +107,7 @@ bool FrameServer::receive(ConnectionId id) {
     connections_[id].decoder.feed({buffer, static_cast<size_t>(n)});
     for (;;) {
         control::Frame frame;
-        // Looked up each time: the handler may have sent, and lost, the connection.
+        // Look the connection up each time: the handler may have sent, and a failed send closes the connection.
         const auto found = connections_.find(id);
         if (found == connections_.end()) return true;
         switch (found->second.decoder.next(frame)) {

@@ -1,5 +1,5 @@
-// A listening local socket and its connections, as frames. Foreign users, garbage, and peers that never say
-// who they are get hung up on; nobody else notices.
+// A listening local socket and its connections, which carry frames. The server closes connections of other users, connections that send
+// garbage, and connections that never prove their identity; its owner does not notice them.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace starling::launch {
 class FrameServer {
   public:
     using ConnectionId = uint64_t;
-    /// Returns false to hang up.
+    /// Handles one frame. Returns false to close the connection.
     using FrameHandler = std::function<bool(ConnectionId, const control::Frame&)>;
     using CloseHandler = std::function<void(ConnectionId)>;
 
@@ -27,18 +27,19 @@ class FrameServer {
     FrameServer& operator=(const FrameServer&) = delete;
     ~FrameServer();
 
-    /// At an abstract name, where each peer proves who it is. False with errno.
+    /// Listens on an abstract socket, whose peers must each prove their identity. Returns false and sets errno on failure.
     bool listen(std::string_view name);
-    /// At a meeting, as WellKnownListener::open().
+    /// Listens on a well-known socket, as WellKnownListener::open() does.
     bool meet(const control::WellKnownSocket& meeting);
 
-    /// For those who have nothing to prove but that they are the same user: each peer is trusted at once.
+    /// Trusts every peer at once, for servers that only require that the peer is the same user.
     void trust_everyone() { trusts_everyone_ = true; }
-    /// The peer has proved who it is: long frames are taken, and it may be silent for as long as it likes.
+    /// Accepts long frames from this peer and removes its deadline, because the peer has proved its identity.
     void trust(ConnectionId id);
-    /// Queues a frame. Nothing happens if the connection is gone.
+    /// Queues a frame. Does nothing if the connection is closed.
     void send(ConnectionId id, control::MessageKind kind, std::string_view payload);
-    /// Takes what has come and was not looked at yet, for who is about to act on a peer's death: its last word comes before that.
+    /// Reads and handles all frames that have already arrived. To be called before acting on a peer's death, so that the peer's last
+    /// message is handled first.
     void take_what_has_come();
     size_t connections() const { return connections_.size(); }
 
@@ -47,7 +48,7 @@ class FrameServer {
         int fd = -1;
         control::FrameDecoder decoder;
         std::string outgoing;
-        EventLoop::TimerId deadline = 0;  ///< to prove who it is
+        EventLoop::TimerId deadline = 0;  ///< for the peer to prove its identity
     };
 
     enum class Door { abstract, meeting_file, meeting_abstract };

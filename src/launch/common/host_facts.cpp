@@ -19,7 +19,7 @@ namespace starling::launch {
 
 namespace {
 
-// What can't be read the ranks complain about; for the host's address all interfaces are taken then.
+// The ranks report an invalid filter. Here all interfaces are used then.
 job::InterfaceFilter chosen_rails() {
     job::InterfaceFilter choice;
     if (job::InterfaceFilter::parse(config().ip_interfaces, choice) == MPI_SUCCESS) return choice;
@@ -60,7 +60,8 @@ HostFacts own_facts(const std::vector<uint32_t>& others) {
 }
 
 void choose_addresses(std::vector<OwnAddress> own, const std::vector<uint32_t>& others, job::HostEntry& out) {
-    // The bridges of containers have the same address on many hosts, and lead to none of them.
+    // Container bridges have the same address on many hosts and lead to none of them. So an address of `others` that is also ours does not
+    // count.
     const auto is_ours = [&](uint32_t address) {
         return std::any_of(own.begin(), own.end(), [&](const OwnAddress& one) { return one.address == address; });
     };

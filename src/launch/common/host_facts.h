@@ -1,4 +1,4 @@
-// What a daemon tells of its host when it joins a universe.
+// The facts that a daemon reports about its host when it joins a universe.
 #pragma once
 
 #include <cstdint>
@@ -11,16 +11,16 @@
 namespace starling::launch {
 
 struct HostFacts {
-    job::HostEntry entry;  ///< id, name, addresses: as it goes into the jobs' host tables
-    uint32_t cores = 1;    ///< that processes may use
+    job::HostEntry entry;  ///< id, name and addresses, as in the jobs' host tables
+    uint32_t cores = 1;    ///< number of cores that processes may use
 };
 
-/// Of this host, without its addresses, which nobody needs who meets no other host.
+/// Returns the facts of this host without addresses, which suffices in a universe of one host.
 HostFacts own_identity();
 
-/// All of it. Addresses are those of the interfaces that are up, without loopback unless there is nothing else;
-/// STARLING_IP_INTERFACES chooses among them as it does for the host's processes (job/interface_filter.h). There is room for few, so
-/// those come first that lie in a network of one of `others` (network byte order), then those that have a carrier.
+/// Returns all facts of this host. Its addresses are those of the interfaces that are up, without loopback unless there is no other.
+/// STARLING_IP_INTERFACES selects among them, as it does for the host's processes (job/interface_filter.h). The host table has room for
+/// only a few. So addresses in the network of one of `others` (network byte order) come first, then those of interfaces with a carrier.
 HostFacts own_facts(const std::vector<uint32_t>& others = {});
 
 struct OwnAddress {

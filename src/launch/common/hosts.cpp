@@ -18,7 +18,7 @@ constexpr uint32_t kMostSlots = 1000000;
 
 bool read_slots(std::string_view text, uint32_t& out) { return read_number(text, out) && out > 0 && out <= kMostSlots; }
 
-// "name" or "name:8"; an IPv6 address has more than one colon.
+// Reads "name" or "name:8"; an IPv6 address has more than one colon.
 bool read_host(std::string_view text, HostSlots& out) {
     const size_t colon = text.rfind(':');
     const bool counted = colon != std::string_view::npos && (text.find(':') == colon || text[colon - 1] == ']');
@@ -26,7 +26,7 @@ bool read_host(std::string_view text, HostSlots& out) {
     return may_be_host(out.name) && (!counted || read_slots(text.substr(colon + 1), out.slots));
 }
 
-// The rest of a hostfile line after the name: "slots=4 max_slots=8" and the like.
+// Reads the rest of a hostfile line after the name: "slots=4 max_slots=8" and similar.
 bool read_settings(std::string_view rest, HostSlots& out) {
     for (std::string_view word = take_word(rest); !word.empty(); word = take_word(rest)) {
         const size_t equals = word.find('=');
@@ -44,7 +44,7 @@ std::string lower(std::string_view name) {
     return out;
 }
 
-/// A list that grows by one host after the other; where each is in it.
+/// A growing list of hosts, with an index by name.
 class HostList {
   public:
     explicit HostList(std::vector<HostSlots>& hosts) : hosts_(hosts) {
@@ -100,7 +100,7 @@ bool is_own_address(std::string_view host) {
 }  // namespace
 
 bool may_be_host(std::string_view name) {
-    // What comes first could be taken for an option by ssh.
+    // ssh could take a name that begins with '-' for an option.
     return !name.empty() && name.size() < 256 && name[0] != '-' && std::all_of(name.begin(), name.end(), [](unsigned char c) {
         return std::isalnum(c) || (c != '\0' && std::strchr(".-_:[]@", c));
     });

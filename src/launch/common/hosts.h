@@ -1,4 +1,4 @@
-// Which hosts a job may use: --host, --hostfile and the info keys of the same names.
+// The hosts that a job may use, as --host, --hostfile and the info keys of the same names specify them.
 #pragma once
 
 #include <cstdint>
@@ -12,24 +12,25 @@ namespace starling::launch {
 /// A host as the user named it.
 struct HostSlots {
     std::string name;
-    uint32_t slots = 0;  ///< processes that have room there; 0: as many as it has cores
+    uint32_t slots = 0;  ///< processes that fit on the host; 0: one per core
     bool operator==(const HostSlots&) const = default;
 };
 
-/// True for localhost, its addresses, and this machine's name with or without its domain. Names have no case, here and below.
+/// Returns true for localhost, its addresses, and this machine's name with or without its domain. All functions here ignore the case of
+/// names.
 bool is_this_machine(std::string_view host);
 
-/// This machine's name.
+/// Returns this machine's name.
 const std::string& host_name();
 
-/// True if both name one host: equal, or one is the other with its domain, or both are this machine.
+/// Returns whether both names mean one host: they are equal, or differ only in the domain, or both mean this machine.
 bool same_host(std::string_view a, std::string_view b);
 
-/// Hosts by their names, each with a number: finds what same_host() would find among them, without comparing with each.
+/// Numbers of hosts by name. find() agrees with same_host(), but does not compare with each name.
 class HostNames {
   public:
     static constexpr uint32_t kNone = ~0u;
-    /// A name that is there already keeps its host.
+    /// Adds a host. If the name exists already, it keeps its number.
     void add(std::string_view name, uint32_t host);
     uint32_t find(std::string_view name) const;
 
@@ -38,21 +39,22 @@ class HostNames {
     uint32_t this_machine_ = kNone;
 };
 
-/// Whether a text can be the name of a host. It goes on command lines, so nothing else may stand there, whoever has chosen it.
+/// Returns whether `name` can be the name of a host. Names are put on command lines, so no other characters are allowed, whatever their
+/// source.
 bool may_be_host(std::string_view name);
 
-/// Reads "host[:slots],host..." and adds to `out`; a host named again gets more slots. An empty string, or the sentence
-/// that tells what is wrong.
+/// Reads "host[:slots],host..." and adds the hosts to `out`; a host that is named again gets more slots. Returns an empty string, or a
+/// sentence that describes the error.
 std::string read_hosts(std::string_view list, std::vector<HostSlots>& out);
 
-/// The same for a file with one host per line ("name [slots=N] [max_slots=N]" or "name:N", # begins a comment). The
-/// sentence names file and line.
+/// Reads a file with one host per line ("name [slots=N] [max_slots=N]" or "name:N"; # begins a comment), and adds the hosts to `out`.
+/// Returns an empty string, or a sentence that describes the error with file and line.
 std::string read_hostfile(const std::string& path, std::vector<HostSlots>& out);
 
-/// The slots of a host that is listed twice: as batch systems write it, a host that is listed n times has n slots.
+/// Adds `more` to the slots of a host that is listed again. In the style of batch systems, a host that is listed n times has n slots.
 void unite_slots(uint32_t& slots, uint32_t more);
 
-/// Adds a host, or its slots to one that is there already.
+/// Adds a host; if the list has it already, adds its slots.
 void add_host(std::vector<HostSlots>& hosts, HostSlots host);
 
 }  // namespace starling::launch

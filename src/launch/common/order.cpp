@@ -14,7 +14,7 @@ bool known(uint32_t kind) {
            in(OrderKind::want_ports, OrderKind::given_up);
 }
 
-// Where the numbers of an order are on the wire; kinds that are not here have none.
+// The fields of an Order that each kind puts on the wire; kinds that are not listed use none.
 struct Places {
     OrderKind kind;
     uint64_t Order::*first;
@@ -124,7 +124,7 @@ void write(Writer& writer, const JobSpec& spec) {
 }
 
 bool read(Reader& reader, JobSpec& out) {
-    constexpr size_t kLeast = 40;  // bytes that an encoded program takes
+    constexpr size_t kLeast = 40;  // minimum bytes of an encoded program
     out.programs.resize(reader.count(kLeast));
     for (Program& program : out.programs) {
         if (!read(reader, program)) return false;
@@ -302,7 +302,7 @@ std::string encode(const PortTable& table) {
 
 bool decode(std::string_view bytes, PortTable& out) {
     Reader reader(bytes);
-    constexpr size_t kLeast = 9;  // bytes that an encoded HostPorts takes
+    constexpr size_t kLeast = 9;  // minimum bytes of an encoded HostPorts
     out.resize(reader.count(kLeast));
     for (HostPorts& ports : out) {
         if (!read(reader, ports)) return false;

@@ -1,5 +1,5 @@
-// What the universe's root and its deputies on the hosts say to each other, through the daemon tree. One form for all; which
-// fields an order has depends on the kind.
+// The messages between the universe's root and the host agents, which travel through the daemon tree. All have one format; which fields are
+// used depends on the kind.
 #pragma once
 
 #include <cstdint>
@@ -13,47 +13,47 @@
 namespace starling::launch {
 
 enum class OrderKind : uint32_t {
-    // root → deputy
+    // root → host agent
     start = 1,           ///< bytes: StartOrder
     stub = 2,            ///< bytes: StubOrder
-    take_back = 3,       ///< the job: as if it had never been
-    fail = 4,            ///< the job is to be ended; failed_rank
-    over = 5,            ///< the job is over everywhere; state
-    kill = 6,            ///< SIGKILL to the job, at once
-    signal = 7,          ///< signal: for the job's ranks. Without a job: the root itself is about to be suspended, or goes on
+    take_back = 3,       ///< undo the start of the job
+    fail = 4,            ///< end the job because of failed_rank
+    over = 5,            ///< the job has ended on all hosts; state
+    kill = 6,            ///< send SIGKILL to the job at once
+    signal = 7,          ///< signal: for the job's ranks. Job 0: the root itself is suspended or continued
     all_arrived = 8,     ///< all ranks of the job have reached the end of MPI_Init
-    ring = 9,            ///< the job's ranks are to look around
+    ring = 9,            ///< wake the job's ranks, so that they check their state
     input = 10,          ///< bytes: standard input for rank 0, empty at its end
-    written = 11,        ///< descriptor, count: bytes of the job's output that have gone on
-    answer = 12,         ///< to an ask; its token and message, bytes: the reply
-    stacks = 13,         ///< the stacks of the job's ranks, to its standard error
-    serve_clients = 14,  ///< text: the socket's name; this host's mpiexecs may come there
+    written = 11,        ///< descriptor, count: bytes of the job's output that were passed on
+    answer = 12,         ///< answers an `ask`; its token and message, bytes: the reply
+    stacks = 13,         ///< write the stacks of the job's ranks to its standard error
+    serve_clients = 14,  ///< text: name of the socket on which this host serves its mpiexecs
     to_client = 15,      ///< connection, message, bytes: the payload
-    ranks_failed = 16,   ///< of a job that goes on; bytes: RankRuns
-    gather_ports = 17,   ///< to some of the job's hosts; round, bytes: the set of these
-    table = 18,          ///< bytes: PortTable, of the job; who has asked gets it
+    ranks_failed = 16,   ///< ranks that failed in a job that continues; bytes: RankRuns
+    gather_ports = 17,   ///< to some hosts of the job; round, bytes: the set of these hosts
+    table = 18,          ///< bytes: PortTable of the job, for the host agents that asked for it
 
-    // deputy → root. An order that is gathered (Tree::gather) is the topic and has no bytes; they are its pieces.
+    // host agent → root. If an order is gathered (Tree::gather), the order itself is the topic and has no bytes; the hosts' pieces have
+    // them.
     started = 32,       ///< gathered; piece: StartReport
-    failed = 33,        ///< a rank of the job; bytes: FailureReport
-    gone = 34,          ///< gathered, behind the output (bulk): all ranks of the job on this host; piece: GoneReport
+    failed = 33,        ///< a rank of the job failed; bytes: FailureReport
+    gone = 34,          ///< gathered, after the output (bulk): all ranks of the job on this host have ended; piece: GoneReport
     output = 35,        ///< descriptor, bytes: lines (bulk)
-    taken = 36,         ///< the input has gone on
-    ask = 37,           ///< by a rank: token, message, rank, bytes: the request
-    say = 38,           ///< text: for whoever started the daemons
-    stacks_shown = 39,  ///< the stacks have all been sent (bulk)
-    client = 40,        ///< as to_client, from it
+    taken = 36,         ///< the input was passed on
+    ask = 37,           ///< a rank's request: token, message, rank, bytes: the request
+    say = 38,           ///< text: a line for the program that started the daemons
+    stacks_shown = 39,  ///< all stacks have been sent (bulk)
+    client = 40,        ///< a client's frame, with the fields of to_client
     client_gone = 41,   ///< connection
-    arrived = 42,       ///< gathered, or alone: all ranks of the job on this host are at the end of MPI_Init
-    want_table = 43,    ///< gathered, eager: of the job's ports
+    arrived = 42,       ///< gathered or single: all ranks of the job on this host have reached the end of MPI_Init
+    want_table = 43,    ///< gathered, eager: request for the table of the job's ports
     host_ports = 44,    ///< gathered; round; piece: HostPorts
-    absent = 45,        ///< a rank of the job has ended well and never called MPI_Init; text: which, and how
+    absent = 45,        ///< a rank of the job exited with 0 without calling MPI_Init; text: which rank, and how it ended
 
-    // deputy → deputy
-    want_ports = 64,  ///< rank: which one's port matters; answered when it is known
-    ports = 65,       ///< rank: as asked; host; bytes: a word per rank of that host; looks: of the rank asked about
-    given_up = 66,    ///< the rank of the job is not waited for any more by `by_rank` of `by_job`, whom it shall not wait for
-                      ///< either
+    // host agent → host agent
+    want_ports = 64,  ///< rank: whose port is wanted; answered when the port is known
+    ports = 65,       ///< rank: as asked; host; bytes: a word per rank of that host; looks: those of the rank in question
+    given_up = 66,    ///< `by_rank` of `by_job` no longer waits for the rank of the job, which must not wait for it either
 };
 
 struct Order {
@@ -61,17 +61,17 @@ struct Order {
     job::JobId job = 0;
     uint32_t rank = 0;
 
-    // At most two of these, which then have two places on the wire (order.cpp).
-    uint64_t failed_rank = 0;  ///< as uint32_t; ~0u: none
+    // An order uses at most two of the following numbers, which have two fields on the wire (order.cpp).
+    uint64_t failed_rank = 0;  ///< a uint32_t; ~0u: none
     uint64_t state = 0;        ///< job::JobState
     uint64_t signal = 0;
     uint64_t descriptor = 0;  ///< 1 or 2
     uint64_t count = 0;       ///< bytes
-    uint64_t token = 0;       ///< the deputy's, of what it asks
-    uint64_t connection = 0;  ///< a client's, at the relay of its host
+    uint64_t token = 0;       ///< number that the host agent gave to its request
+    uint64_t connection = 0;  ///< number of a client's connection at the relay of its host
     uint64_t message = 0;     ///< control::MessageKind
-    uint64_t round = 0;       ///< of gathering ports
-    uint64_t host = 0;        ///< entry of the job's host table
+    uint64_t round = 0;       ///< round in which ports are gathered
+    uint64_t host = 0;        ///< index in the job's host table
     uint64_t looks = 0;       ///< RankCell::looks
     uint64_t by_job = 0, by_rank = 0;
 
@@ -79,16 +79,16 @@ struct Order {
     std::string bytes{};
 };
 
-/// Whether what a deputy says is for the root's Universe, not for its deputy.
+/// Returns whether the root's Universe handles this order from a host agent. Orders of other kinds are for the root's own host agent.
 inline bool is_for_root(OrderKind kind) { return kind >= OrderKind::started && kind <= OrderKind::absent; }
 
 std::string encode(const Order& order);
-/// Of an encoded order; anything of none.
+/// Returns the kind of an encoded order; any value if `payload` is not an order.
 OrderKind kind_of(std::string_view payload);
-/// False if `payload` is not exactly one order of a known kind.
+/// Returns false if `payload` is not exactly one order of a known kind.
 bool decode(std::string_view payload, Order& out);
 
-/// A job for the hosts that have ranks of it. JobPart::my_host is found by each of them.
+/// Starts a job on the hosts that have ranks of it. Each host determines its own JobPart::my_host.
 struct StartOrder {
     JobSpec spec;
     JobPart part;
@@ -100,18 +100,18 @@ struct StartReport {
     std::string text;
 };
 
-/// What is left of a host's part of a job.
+/// The last report about a host's part of a job.
 struct GoneReport {
-    bool had_arrived = false;  ///< as `arrived`, which may be on its way still
-    uint32_t lookups = 0;      ///< hosts of which this one has asked the ports one by one
-    uint32_t tables = 0;       ///< and how often for all
+    bool had_arrived = false;  ///< content of an `arrived` that may still be on its way
+    uint32_t lookups = 0;      ///< hosts whose ports this host requested one by one
+    uint32_t tables = 0;       ///< requests for the whole port table
 };
 
-/// Where the ranks of one host listen.
+/// The ports on which the ranks of one host listen.
 struct HostPorts {
-    uint32_t host = 0;            ///< entry of the job's host table
-    bool complete = false;        ///< of all its ranks; else some had not come so far
-    std::vector<uint32_t> words;  ///< job::PortWord by rank of that host
+    uint32_t host = 0;            ///< index in the job's host table
+    bool complete = false;        ///< false: some ranks of the host did not have a port yet
+    std::vector<uint32_t> words;  ///< job::PortWord by rank within that host
 };
 using PortTable = std::vector<HostPorts>;
 
@@ -129,7 +129,7 @@ struct FailureReport {
     std::string sentence;
 };
 
-/// Some ranks of a job: of each run first, stride and count count.
+/// A set of ranks of a job, as runs of first, stride and count.
 using RankRuns = std::vector<job::Placement>;
 
 std::string encode(const StartOrder& order);
@@ -140,7 +140,7 @@ std::string encode(const RankRuns& runs);
 std::string encode(const GoneReport& report);
 std::string encode(const HostPorts& ports);
 std::string encode(const PortTable& table);
-/// False on anything that is not exactly one such thing, or contradicts itself; `out` is then unspecified.
+/// Return false unless the bytes are exactly one consistent value of that type; `out` is unspecified then.
 bool decode(std::string_view bytes, StartOrder& out);
 bool decode(std::string_view bytes, StartReport& out);
 bool decode(std::string_view bytes, StubOrder& out);
@@ -150,7 +150,7 @@ bool decode(std::string_view bytes, GoneReport& out);
 bool decode(std::string_view bytes, HostPorts& out);
 bool decode(std::string_view bytes, PortTable& out);
 
-/// A job as a client submits it: its programs and all that goes with them.
+/// A job as a client submits it, with its programs and their options.
 void write(Writer& writer, const JobSpec& spec);
 bool read(Reader& reader, JobSpec& out);
 void write(Writer& writer, const std::vector<std::string>& strings);

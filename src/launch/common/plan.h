@@ -1,4 +1,5 @@
-// A plan for all ranks of a job, as the root of the universe keeps it: mpiexec reads it (launch/client/plan_file.h), a rank asks for its part.
+// A connection plan for all ranks of a job. mpiexec reads it from a file (launch/client/plan_file.h), the universe's root stores it, and
+// each rank asks the root for its part.
 #pragma once
 
 #include <map>
@@ -16,27 +17,27 @@ struct Plan {
     struct Phase {
         std::string name;
         uint64_t from = 1, to = 1;
-        std::map<uint32_t, std::vector<control::PlannedPeer>> peers;  ///< by rank; who has none may be left out
+        std::map<uint32_t, std::vector<control::PlannedPeer>> peers;  ///< by rank; ranks without peers may be missing
         bool operator==(const Phase&) const = default;
     };
     std::string application;  ///< base name of the command
     uint32_t size = 0;        ///< processes
     control::PlanLimits limits;
     std::vector<Phase> phases;
-    std::string collectives;  ///< as in STARLING_PLAN_COLLECTIVES
+    std::string collectives;  ///< value for STARLING_PLAN_COLLECTIVES
     bool operator==(const Plan&) const = default;
 
-    /// Whether it is one for this job; there is none if `size` is 0.
+    /// Returns whether the plan is for this job; a plan of size 0 is for none.
     bool is_for(std::string_view command, uint32_t processes) const;
     control::PlanReply part_of(uint32_t rank) const;
-    /// What a program has to find in its environment. What concerns several processes at once they know from their start; all else they
-    /// ask for. In front of what is there, so that what the user sets wins.
+    /// Adds the variables that the job's programs need. Settings that concern several processes at once are passed in the environment; each
+    /// rank asks the root for the rest. The variables are put in front, so that the user's own settings take precedence.
     void put_into(std::vector<std::pair<std::string, std::string>>& environment) const;
 };
 
-/// A plan within another message.
+/// Writes a plan as part of another message.
 void write(Writer& writer, const Plan& plan);
-/// False if it is none; `out` is then unspecified.
+/// Returns false if the bytes are not a plan; `out` is unspecified then.
 bool read(Reader& reader, Plan& out);
 
 }  // namespace starling::launch

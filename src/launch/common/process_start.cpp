@@ -36,21 +36,21 @@ void place(int from, int to) {
     }
 }
 
-// The kernel moves a process to a core that it may use, and has no reason to move it on when it may use others again.
+// Starts on a core of `begin_on`, then allows all usable cores again. The kernel has no reason to move the process after the second call.
 void begin_on_free_core(const ProcessStart& start) {
     if (sched_setaffinity(0, sizeof *start.begin_on, start.begin_on) != 0) return;
-    // By the system call: in a child on its parent's memory sched_getcpu() would tell where the parent was.
+    // Use the system call: in a vfork child on its parent's memory, sched_getcpu() would return the parent's core.
     unsigned cpu = 0;
     if (syscall(SYS_getcpu, &cpu, nullptr, nullptr) == 0) start.place->store(job::Place::on(cpu));
     sched_setaffinity(0, sizeof *start.usable, start.usable);
 }
 
-// Runs in the child on the parent's memory, which waits: system calls only.
+// Runs in the vfork child, on the memory of the suspended parent: only system calls are allowed.
 [[noreturn]] void become(const ProcessStart& start, pid_t launcher, char* const* script_argv, Outcome& outcome) {
     if (start.guard_slot) *start.guard_slot = getpid();
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != launcher) _exit(127);  // it died before the line above
+    if (getppid() != launcher) _exit(127);  // the launcher died before prctl()
     if (start.directory && chdir(start.directory) != 0) give_up(outcome, "chdir");
     const int input = start.input >= 0 ? start.input : open("/dev/null", O_RDONLY | O_CLOEXEC);
     place(input, 0);
@@ -67,8 +67,8 @@ void begin_on_free_core(const ProcessStart& start) {
     give_up(outcome, "exec");
 }
 
-// vfork returns twice: the function must have nothing that the child could spoil, hence apart and not
-// inlined.
+// vfork returns twice, and the child runs on this stack frame. A separate function that is not inlined has no variables that the child
+// could overwrite.
 [[gnu::noinline]] pid_t spawn_child(const ProcessStart& start, pid_t launcher, char* const* script_argv, Outcome& outcome) {
     const pid_t pid = vfork();
     if (pid == 0) become(start, launcher, script_argv, outcome);
@@ -131,7 +131,7 @@ std::string find_program(std::string_view name, std::string_view path, std::stri
         const size_t colon = path.find(':');
         std::string candidate(path.substr(0, colon));
         if (candidate.empty()) candidate = ".";
-        // A relative entry is relative to where the program will run.
+        // A relative entry is relative to the directory where the program will run.
         if (candidate[0] != '/' && !directory.empty()) candidate = std::string(directory) + "/" + candidate;
         candidate.append("/").append(name);
         if (is_program(candidate)) return candidate;

@@ -1,4 +1,4 @@
-// Starting one process, fast, with an exact account of what went wrong.
+// Starts one process, fast, and reports exactly which step failed.
 #pragma once
 
 #include <sched.h>
@@ -14,43 +14,43 @@
 
 namespace starling::launch {
 
-/// What a process is to be; pointers must stay valid during start_process() only.
+/// Properties of a process to start. The pointers must stay valid during start_process() only.
 struct ProcessStart {
     const char* path = nullptr;  ///< to execve; relative paths are looked up after the change to `directory`
     char* const* argv = nullptr;
     char* const* envp = nullptr;
-    const char* directory = nullptr;  ///< null: the launcher's
+    const char* directory = nullptr;  ///< null: the launcher's directory
     int input = -1;                   ///< -1: /dev/null
-    int output = -1, error = -1;      ///< -1: the launcher's
-    bool keeps_writing = false;       ///< to a terminal of whose foreground it is not, even if `stty tostop` forbids it
+    int output = -1, error = -1;      ///< -1: the launcher's descriptor
+    bool keeps_writing = false;       ///< may write to a terminal as a background process, even under `stty tostop`
     const cpu_set_t* cpus = nullptr;  ///< null: unbound
-    /// Cores to begin on, without being bound to them: `usable` is what the process may use, and `place` learns which core it
-    /// got. All three or none.
+    /// Cores to start on without being bound to them. `usable` holds the cores that the process may use later; the core on which it starts
+    /// is stored in `place`. All three or none must be set.
     const cpu_set_t* begin_on = nullptr;
     const cpu_set_t* usable = nullptr;
     std::atomic<uint32_t>* place = nullptr;
     volatile pid_t* guard_slot = nullptr;
-    const sigset_t* signals = nullptr;    ///< mask to start with
-    const rlimit* descriptors = nullptr;  ///< RLIMIT_NOFILE to start with; null: as is
+    const sigset_t* signals = nullptr;    ///< signal mask to start with
+    const rlimit* descriptors = nullptr;  ///< RLIMIT_NOFILE to start with; null: unchanged
 };
 
 struct StartedProcess {
-    pid_t pid = -1;         ///< leader of a new process group of the same number; gets SIGKILL when the launcher dies
-    int error = 0;          ///< errno, 0 if the program runs
+    pid_t pid = -1;         ///< leads a new process group of the same number; receives SIGKILL when the launcher dies
+    int error = 0;          ///< errno; 0 if the program runs
     const char* step = "";  ///< what failed: "fork", "chdir", "bind", "exec"
 };
 
-/// Starts the process by vfork: the caller continues when the program runs or has failed to.
+/// Starts the process by vfork: returns when the program runs or has failed to start.
 StartedProcess start_process(const ProcessStart& start);
 
-/// Finds a program as a shell would, in the directories of `path` (':'-separated), then in `directory`. A
-/// name with a slash is given back as it is. An empty string if there is none.
+/// Finds a program as a shell would: in the directories of `path` (':'-separated), then in `directory`. Returns a name with a slash
+/// unchanged, and an empty string if the program is not found.
 std::string find_program(std::string_view name, std::string_view path, std::string_view directory);
 
-/// One sentence: file, directory, reason, remedy.
+/// Returns one sentence with file, directory, reason and remedy.
 std::string start_failure(std::string_view program, std::string_view directory, const StartedProcess& process);
 
-/// An array of C strings for execve, ended by null. The strings must outlive it.
+/// Returns a null-terminated array of C strings for execve. The strings must outlive the array.
 std::vector<char*> c_strings(const std::vector<std::string>& strings);
 
 }  // namespace starling::launch

@@ -1,4 +1,4 @@
-// When a user who has asked for an end asks again.
+// Detects that a user asks mpiexec to end for the second time.
 #pragma once
 
 #include <chrono>
@@ -6,13 +6,13 @@
 
 namespace starling::launch {
 
-/// SIGINT and SIGTERM are passed on; with the second of them the user no longer asks.
+/// Detects a repeated SIGINT or SIGTERM. The first one is passed on to the ranks; the second means that the job must be killed.
 class RepeatedSignal {
   public:
-    /// `signal` has come. True if it is not the first that asks for an end.
+    /// Records that `signal` arrived. Returns true if it repeats an earlier request to end.
     bool grows(int signal) {
         if (signal != SIGINT && signal != SIGTERM) return false;
-        // timeout(1) sends what it sends twice, to its child and to their group.
+        // timeout(1) sends each signal twice: to its child, and to their process group.
         constexpr std::chrono::milliseconds kSameWish{50};
         const auto now = std::chrono::steady_clock::now();
         const bool fresh = !asked_ || now - last_ > kSameWish;
@@ -27,7 +27,7 @@ class RepeatedSignal {
     std::chrono::steady_clock::time_point last_{};
 };
 
-/// So long the daemons have after that to end the job; then it is left to them, and mpiexec ends.
+/// Time that the daemons have to end the job after the second signal. Then mpiexec ends and leaves the job to them.
 inline constexpr std::chrono::milliseconds kLastMercy{2000};
 
 }  // namespace starling::launch

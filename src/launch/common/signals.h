@@ -1,14 +1,16 @@
-// Which signals mpiexec and the daemons take, and how processes that a daemon starts find them.
+// The signals that mpiexec and the daemons handle, and the signal actions that the processes of a daemon inherit.
 #pragma once
 
 #include <csignal>
 
 namespace starling::launch {
 
-/// What is passed on to ranks. Without SIGHUP where it is ignored, as below nohup: then neither this process nor any rank is to hear of it.
+/// Returns the signals that are passed on to ranks. SIGHUP is left out if it is ignored, as under nohup: then neither this process nor any
+/// rank should receive it.
 sigset_t forwarded_signals();
 
-/// For a daemon, whose processes are not those of the shell that it was started from: what that ignores they don't.
+/// Resets the forwarded signals to their default action. For a daemon: the processes it starts do not belong to the shell that started the
+/// daemon, so they should not ignore the signals that this shell ignores.
 void heed_all_signals();
 
 }  // namespace starling::launch

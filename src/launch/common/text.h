@@ -1,4 +1,4 @@
-// Pieces of what users write: options, lists, hostfiles, rank files.
+// Parses pieces of text that users write: options, lists, hostfiles, rank files.
 #pragma once
 
 #include <charconv>
@@ -10,27 +10,27 @@ namespace starling::launch {
 
 inline constexpr std::string_view kBlank = " \t\r\n";
 
-/// The whole text as a number; false if it is none, or too great.
+/// Reads the whole text as a number. Returns false if it is not a number, or too large.
 template <class Number>
 bool read_number(std::string_view text, Number& out) {
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
     return error == std::errc() && end == text.data() + text.size();
 }
 
-/// Takes the next word off the front, without what stands around it; empty at the end.
+/// Removes the next word from the front of `text` and returns it without surrounding blanks; empty at the end.
 std::string_view take_word(std::string_view& text);
 
-/// What a user wrote, in quotes, to be shown in a complaint about it: the begin of what is long, and nothing that a terminal would obey.
+/// Quotes a user's text for an error message. Shortens long text, and replaces control characters, which a terminal would obey.
 std::string shown(std::string_view text);
 
-/// The last part of a path.
+/// Returns the last component of a path.
 inline std::string_view base_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
-/// How many letters have to be changed, added or left out to make the one of the other.
+/// Returns how many characters must be changed, added or removed to turn `a` into `b`.
 size_t edit_distance(std::string_view a, std::string_view b);
 
-/// Gives each line of a file to `take`, without its end, until that returns what is wrong with it. An empty string, or the sentence
-/// that tells what is wrong, with the file and the line. `what` is what the user calls such a file.
+/// Passes each line of a file, without its end, to `take`, until `take` returns a description of an error. Returns an empty string, or the
+/// error with file and line. `what` is the user's term for such a file.
 std::string read_lines(const std::string& what, const std::string& path,
                        const std::function<std::string(std::string_view)>& take);
 
