@@ -16,7 +16,7 @@ bool submission_for_network(std::string_view payload, std::string& out) {
     Submission submission;
     if (!decode(payload, submission)) {
         if (understands(submission.version)) return false;
-        // Of another version: the root says so, which takes no more than these.
+        // For an unsupported version the root needs only these two fields, to report the mismatch.
         out = Writer().number(submission.version).string(submission.release).take();
         return true;
     }

@@ -1,4 +1,4 @@
-// On the other hosts of standing daemons: mpiexec finds them there too. What its clients say goes to the root.
+// The relay of a host of standing daemons: mpiexec connects to it, and it passes the client's frames to the root.
 #pragma once
 
 #include <string>
@@ -8,17 +8,17 @@
 
 namespace starling::launch {
 
-/// A submission as it crosses the network: of the user's environment no more than ranks on other hosts get, unless he wants all of it to go
-/// there (-genvall). False if it is none.
+/// Converts a submission for the network: removes the user's variables that ranks on other hosts do not receive, unless the user passes on
+/// all of them (-genvall). Returns false if `payload` is not a submission.
 bool submission_for_network(std::string_view payload, std::string& out);
 
 class ClientRelay {
   public:
     ClientRelay(EventLoop& loop, HostAgent::Send send);
 
-    /// Listens; false with errno.
+    /// Listens on a socket. Returns false and sets errno on failure.
     bool listen(std::string_view name);
-    /// A frame of the root for a client here.
+    /// Handles an order of the root with a frame for a client of this host.
     void on_order(const Order& order);
 
   private:

@@ -9,7 +9,7 @@ namespace starling::launch {
 
 using control::MessageKind;
 
-/// An mpiexec at the other end of a connection.
+/// An mpiexec that is connected.
 class ClientServer::Client : public JobClient {
   public:
     Client(ClientServer& server, Key key) : server_(server), key_(key) {}
@@ -32,7 +32,7 @@ class ClientServer::Client : public JobClient {
         server_.send(key_, kind_of(ClientMessage::finished), encode(ClientNotice{static_cast<uint32_t>(code), {}}));
     }
 
-    /// The client answers each output frame once, in order.
+    /// Handles the client's answer; it answers each output frame once, in order.
     void on_written() {
         if (written_.empty()) return;
         const auto written = std::move(written_.front());
@@ -166,7 +166,7 @@ bool ClientServer::submit(Key key, const std::string& payload) {
     return true;
 }
 
-// Not at once: a connection breaks while something is sent on it, by someone who will still look at the client.
+// Closes the client from the loop: a connection may break during a send whose caller still uses the client.
 void ClientServer::close_soon(Key key) {
     loop_.after(std::chrono::milliseconds(0), [this, key] { on_close(key); });
 }

@@ -1,4 +1,4 @@
-// The standing daemon's ear for mpiexec: jobs come in, their output and exit codes go back.
+// The standing daemon's server for mpiexec: it receives jobs, and returns their output and exit codes.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace starling::launch {
 
-/// At the universe's root. Clients on its own host come by the socket; those on others by the relay of their host.
+/// The server at the universe's root. Clients on its own host use the socket; those on other hosts use the relay of their host.
 class ClientServer {
   public:
     ClientServer(EventLoop& loop, Universe& universe);
@@ -22,22 +22,22 @@ class ClientServer {
     ClientServer& operator=(const ClientServer&) = delete;
     ~ClientServer();
 
-    /// False with errno; EADDRINUSE if the user has a standing daemon already.
+    /// Returns false and sets errno on failure; EADDRINUSE if the user already has a standing daemon.
     bool listen();
-    /// A frame, or the end, of a client that is connected to another host's relay.
+    /// Handle a frame, or the end, of a client that is connected to another host's relay.
     void on_relayed(uint32_t host, uint64_t connection, control::MessageKind kind, const std::string& payload);
     void on_relayed_end(uint32_t host, uint64_t connection);
-    /// The host is lost, and whoever was there.
+    /// Handles the loss of a host with all its clients.
     void on_host_lost(uint32_t host);
-    /// Sends a frame to such a client.
+    /// Sends a frame to a client of another host's relay.
     std::function<void(uint32_t host, uint64_t connection, control::MessageKind, const std::string& payload)> send_relayed;
 
-    std::function<void()> on_stop;            ///< a tool wants the daemon to end
-    std::function<std::string()> get_status;  ///< lines for `starling daemon status`
+    std::function<void()> on_stop;            ///< called when a tool orders the daemon to end
+    std::function<std::string()> get_status;  ///< returns lines for `starling daemon status`
 
   private:
     class Client;
-    using Key = std::pair<uint32_t, uint64_t>;  ///< host (0: this one), connection
+    using Key = std::pair<uint32_t, uint64_t>;  ///< host (0: this one), number of the connection
     struct Hash {
         size_t operator()(const Key& key) const { return key.second * 0x9e3779b97f4a7c15u + key.first; }
     };

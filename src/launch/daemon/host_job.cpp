@@ -24,11 +24,11 @@ namespace starling::launch {
 
 namespace {
 
-/// After a rank has died: the time for its manager to end the job in its own way.
+/// Time that the manager has to end the job in its own way after a rank has died.
 constexpr std::chrono::milliseconds kManagersTurn{1000};
-/// Between SIGTERM and SIGKILL.
+/// Time between SIGTERM and SIGKILL.
 constexpr std::chrono::milliseconds kMercy{250};
-/// Nobody is here any more, but ranks that were announced have not come: how long they are waited for.
+/// Time to wait for announced ranks that have not joined yet, while no other rank is on this host.
 constexpr std::chrono::seconds kLinger{60};
 constexpr int kMostWrappers = 32;
 
@@ -47,7 +47,7 @@ bool read_file(const std::string& path, std::string& out) {
     return got == 0;
 }
 
-/// What tells a rank from others in a process's environment; empty if it is none, or not ours to look at.
+/// Returns the variables that identify a rank in a process's environment; empty if it is not a rank, or not readable for us.
 std::string rank_marks(pid_t pid) {
     std::string environment, marks;
     if (!read_file("/proc/" + std::to_string(pid) + "/environ", environment)) return {};
@@ -70,7 +70,7 @@ pid_t parent_of(pid_t pid) {
     return parent;
 }
 
-/// Slurm leaves the other tasks of a step alone when one dies, on this host and on others.
+/// Cancels the Slurm step: Slurm does not end the other tasks of a step when one dies.
 void cancel_slurm_step() {
     const char *job = std::getenv("SLURM_JOB_ID"), *step = std::getenv("SLURM_STEP_ID");
     if (!job || !step) return;
@@ -81,8 +81,8 @@ void cancel_slurm_step() {
     }
 }
 
-/// A manager may wait until nobody can write to it any more. We have output for what our job spawns, which
-/// nobody is left to do.
+/// Closes the inherited output, since a manager may wait until no process can write to it. It was needed for jobs that this job spawns, and
+/// no rank is left here that could spawn one.
 void drop_output(OutputTagger& output) {
     const int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
     for (const int fd : {1, 2}) dup2(null, fd);
@@ -180,8 +180,8 @@ bool HostJob::on_frame(FrameServer::ConnectionId id, const control::Frame& frame
     bootstrap::HostJoin join;
     bootstrap::HostWelcome welcome;
     if (frame.kind != control::MessageKind::hello) return false;
-    if (!job_ && !manager_known_) return false;  // the next helper is the one to ask
-    // All else may look otherwise in another version.
+    if (!job_ && !manager_known_) return false;  // the job has ended: the rank must ask the next helper
+    // In other versions, only the first field is the same.
     const auto version = Reader(frame.payload).number<uint32_t>();
     if (!understands(version))
         welcome.refusal = "the ranks of this job run different versions of Starling: this one's is of wire " +
@@ -195,7 +195,8 @@ bool HostJob::on_frame(FrameServer::ConnectionId id, const control::Frame& frame
     return true;
 }
 
-// `job` is the address of what it joins, or of what another process has joined as that rank.
+// Admits a rank. `job` is set to the address of its job, also if another process has already joined as that rank. Returns an empty string,
+// or the refusal.
 std::string HostJob::admit(const bootstrap::HostJoin& join, job::JobAddress& job) {
     const std::string who = "rank " + std::to_string(join.rank);
     if (!job_) return who + " came when its job had ended";
@@ -222,7 +223,8 @@ std::string HostJob::admit(const bootstrap::HostJoin& join, job::JobAddress& job
     return {};
 }
 
-// Until somebody has come the output that this process has inherited, which its manager may wait for the end of, is the starter's.
+// Watches the process that started this helper. Until the first rank has joined, the inherited output belongs to the starter, and its
+// manager may wait for the output's end.
 bool HostJob::watch_starter(pid_t starter) {
     starter_fd_ = open_process(starter);
     if (starter_fd_ < 0) {
@@ -240,7 +242,7 @@ void HostJob::forget_starter() {
     close(std::exchange(starter_fd_, -1));
 }
 
-// Nobody has anything from this helper: whoever comes starts another, and gives it an output of its own.
+// Ends the helper, because no rank has joined. The next process starts another helper with an output of its own.
 void HostJob::on_starter_gone() {
     forget_starter();
     if (job_) release();
@@ -271,7 +273,8 @@ void HostJob::on_exit(uint32_t rank) {
     settle();
 }
 
-// The ranks here know at once: the job is marked. That they end is their manager's business first.
+// Ends all ranks after a delay. The job is marked as failed at once, so the ranks here know. Their manager gets the first chance to end
+// them.
 void HostJob::fail_soon(uint32_t rank) {
     if (std::exchange(failing_, true)) return;
     turn_ = loop_.after(kManagersTurn, [this, rank] {
@@ -316,7 +319,7 @@ void HostJob::end_rest() {
     });
 }
 
-// The helper ends with the last who may need it.
+// Ends the helper once no rank needs it any more.
 void HostJob::settle() {
     if (!job_ || turn_ != 0 || anybody(Where::here)) return;
     const bool nobody_came = !manager_known_;

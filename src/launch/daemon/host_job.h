@@ -1,6 +1,5 @@
-// `starlingd host`: the helper of a job that another manager has started, on one host. It owns this host's
-// segment of the job, is the launcher of whatever the job spawns here, and sees to it that nobody waits for
-// the dead.
+// `starlingd host`: the helper on one host of a job that another process manager has started. It owns this host's segment of the job, is
+// the launcher for the jobs that this job spawns here, and reports dead ranks to the ranks that wait for them.
 #pragma once
 
 #include <string>
@@ -13,19 +12,17 @@
 
 namespace starling::launch {
 
-/// Reads the file at `path` as the description of a job of which `rank` is on this host. False with
-/// failure_text().
+/// Reads the file at `path` as the description of a job that has `rank` on this host. Returns false and sets failure_text() on failure.
 bool read_description(const char* path, uint32_t rank, job::JobDescription& out, uint32_t& my_host);
 
-/// The process whose file `path`, /proc/PID/fd/FD, is. -1 if it names none.
+/// Returns the process whose file `path`, /proc/PID/fd/FD, is; -1 if it names none.
 pid_t owner_of(const char* path);
 
-/// The process that watches over the process `pid` for its manager: its nearest ancestor that is not itself
-/// that rank (a wrapper has the same rank in its environment). -1 if there is none.
+/// Returns the process that monitors process `pid` for the manager: its nearest ancestor that is not itself that rank (a wrapper has the
+/// same rank in its environment). Returns -1 if there is none.
 pid_t manager_of(pid_t pid);
 
-/// Takes the manager's marks out of this process's environment: what the job spawns is no rank of the
-/// manager's.
+/// Removes the manager's variables from this process's environment: spawned processes are not ranks of the manager.
 void forget_manager();
 
 class HostJob {
@@ -36,7 +33,7 @@ class HostJob {
     ~HostJob();
 
     enum class Start { ready, another_was_faster, failed };
-    /// Creates the segment and listens for its ranks, of which `starter` is the first to come. failure_text() if it failed.
+    /// Creates the segment and listens for the ranks of this host, of which `starter` will be the first. Sets failure_text() on failure.
     Start start(const job::JobDescription& description, uint32_t my_host, pid_t starter);
 
   private:
@@ -67,10 +64,10 @@ class HostJob {
     LocalClient& patron_;
     Launcher& launcher_;
     FrameServer server_;
-    Job* job_ = nullptr;  ///< null once the launcher has let go of it
+    Job* job_ = nullptr;  ///< null once the launcher has released it
     job::JobId id_ = 0;
     std::vector<Member> members_;
-    int starter_fd_ = -1;  ///< until somebody has come
+    int starter_fd_ = -1;  ///< watched until the first rank has joined
     int manager_fd_ = -1;
     bool manager_known_ = false, manager_gone_ = false;
     bool failing_ = false;

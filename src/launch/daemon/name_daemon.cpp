@@ -34,7 +34,7 @@ bool NameDaemon::start() {
 bool NameDaemon::on_frame(ConnectionId id, const control::Frame& frame) {
     NameRequest request;
     if (!decode(frame.payload, request)) return false;
-    server_.trust(id);  // the kernel has told that it is the same user
+    server_.trust(id);  // the kernel has confirmed that it is the same user
     NameReply answer;
     switch (frame.kind) {
         case MessageKind::publish:

@@ -1,4 +1,4 @@
-// The user's daemon: the published names of all the user's jobs on this machine.
+// The user's daemon, which stores the published names of all the user's jobs on this machine.
 #pragma once
 
 #include <cstdint>
@@ -10,13 +10,13 @@
 
 namespace starling::launch {
 
-/// Names belong to the connection they came by: when a launcher ends, its names are gone. Unless told to
-/// persist, the daemon ends with its last client.
+/// Each name belongs to the connection that published it: when a launcher ends, its names are removed. Unless it is persistent, the daemon
+/// ends with its last client.
 class NameDaemon {
   public:
     NameDaemon(EventLoop& loop, bool persistent);
 
-    /// False with errno; EADDRINUSE if another daemon serves this user already.
+    /// Returns false and sets errno on failure; EADDRINUSE if another daemon already serves this user.
     bool start();
 
   private:
@@ -38,7 +38,7 @@ class NameDaemon {
     FrameServer server_;
     bool persistent_;
     std::map<std::string, Name> names_;
-    std::unordered_set<ConnectionId> launchers_;  ///< connections that asked about names, for status
+    std::unordered_set<ConnectionId> launchers_;  ///< connections that made requests about names, for status
 };
 
 }  // namespace starling::launch

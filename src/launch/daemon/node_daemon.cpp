@@ -78,7 +78,7 @@ bool NodeDaemon::on_client_order(std::string_view payload) {
     }
     relay_ = std::make_unique<ClientRelay>(loop_,
                                            [this](uint32_t to, std::string bytes, bool) { tree_.send(to, std::move(bytes)); });
-    // Held by another of this user's daemons: then clients here are served by that one.
+    // Another daemon of this user has the socket, and serves the clients here.
     if (!relay_->listen(order.text)) relay_.reset();
     return true;
 }
@@ -88,7 +88,7 @@ NodeDaemon::~NodeDaemon() {
     launcher_.shut_down();
 }
 
-// A user who ends the daemon itself means all of it; what goes to its ranks comes through the root.
+// Handles signals to the daemon itself, which end it with all jobs here. Signals for its ranks arrive through the root.
 void NodeDaemon::on_signal(int signal) {
     if (signal == SIGTERM || signal == SIGINT || signal == SIGHUP) end(128 + signal);
 }

@@ -1,4 +1,4 @@
-// What lives in `starlingd node`: the launcher of its host, led by the universe's root through the tree.
+// The service of `starlingd node`: the launcher of its host, which carries out the orders of the universe's root.
 #pragma once
 
 #include "launch/daemon/client_relay.h"
@@ -10,7 +10,7 @@ namespace starling::launch {
 
 class NodeDaemon {
   public:
-    /// `argv` is main's. If the host can't start processes, says so on standard error and stops the loop.
+    /// `argv` is main's. If the host can't start processes, reports it on standard error and stops the loop.
     NodeDaemon(EventLoop& loop, Tree& tree, char** argv);
     NodeDaemon(const NodeDaemon&) = delete;
     NodeDaemon& operator=(const NodeDaemon&) = delete;
@@ -27,7 +27,7 @@ class NodeDaemon {
     Tree& tree_;
     Launcher launcher_;
     std::unique_ptr<HostAgent> deputy_;
-    std::unique_ptr<ClientRelay> relay_;  ///< of standing daemons only
+    std::unique_ptr<ClientRelay> relay_;  ///< with standing daemons only
     bool ending_ = false;
 };
 

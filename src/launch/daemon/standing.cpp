@@ -74,7 +74,7 @@ int StandingRoot::run(const std::string& hosts, const std::string& prefix) {
     };
     clients_->on_stop = [this] { end(0); };
     clients_->get_status = [this] { return status(); };
-    // First of all, so that two who start at once do not both start daemons everywhere.
+    // Listen first, so that of two simultaneous starts only one starts daemons on the hosts.
     if (!clients_->listen()) {
         tell_(errno == EADDRINUSE ? "standing daemons run already; see: starling daemon status"
               : errno == EPERM    ? "another user, or a process in another container, holds the abstract socket name '" +
@@ -95,7 +95,7 @@ void StandingRoot::on_ready(const std::string& problem) {
         tell_(problem);
         return end(1);
     }
-    // Ready when all hosts listen: an mpiexec there would else not find its daemon, and run the job by itself.
+    // Report "ready" only when all hosts listen: otherwise an mpiexec there would not find its daemon, and would run the job by itself.
     universe_->listen_for_clients(universe_socket_name(), [this] { tell_("ready"); });
 }
 

@@ -1,4 +1,4 @@
-// The root of standing daemons: a universe that stays, in which jobs start without ssh.
+// The root of standing daemons: a permanent universe, in which jobs start without ssh.
 #pragma once
 
 #include <functional>
@@ -12,17 +12,17 @@
 
 namespace starling::launch {
 
-/// Lives in `starlingd universe`, on the host where `starling daemon start --hostfile` was called.
+/// Runs in `starlingd universe`, on the host where `starling daemon start --hostfile` was called.
 class StandingRoot {
   public:
-    /// `tell` is called once: with "ready", or with what is wrong.
+    /// `tell` is called once: with "ready", or with an error.
     StandingRoot(EventLoop& loop, char** argv, std::function<void(const std::string&)> tell);
     StandingRoot(const StandingRoot&) = delete;
     StandingRoot& operator=(const StandingRoot&) = delete;
 
-    /// `hosts` as --host takes them; `prefix`: where Starling is on the others, empty: as here. Returns the exit code.
+    /// `hosts`: a list as for --host; `prefix`: where Starling is installed on the other hosts, empty: as here. Returns the exit code.
     int run(const std::string& hosts, const std::string& prefix);
-    /// Whoever has started us does not wait for us any more.
+    /// Ends the daemons, because the process that started them does not wait any longer.
     void give_up() { end(1); }
 
   private:
@@ -36,7 +36,7 @@ class StandingRoot {
     Launcher launcher_;
     std::unique_ptr<Universe> universe_;
     std::unique_ptr<ClientServer> clients_;
-    std::deque<std::string> notes_;  ///< the last things that went wrong, for status
+    std::deque<std::string> notes_;  ///< the last error messages, for status
     bool ending_ = false;
 };
 
