@@ -9,7 +9,7 @@ namespace starling::launch {
 
 namespace {
 
-// What is used of hwloc, found at run time.
+// The functions of hwloc that are used, resolved at run time.
 struct Hwloc {
     decltype(&hwloc_topology_init) topology_init;
     decltype(&hwloc_topology_load) topology_load;

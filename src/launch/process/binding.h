@@ -1,4 +1,4 @@
-// --bind-to core: which core each process gets.
+// Selects the core of each process for --bind-to core.
 #pragma once
 
 #include <sched.h>
@@ -9,18 +9,18 @@
 
 namespace starling::launch {
 
-/// The cores this launcher may use, and how many of its processes each one has. hwloc is loaded when this
-/// is asked for and not before: starting it takes longer than starting a job.
+/// The cores that this launcher may use, and how many of its processes run on each. hwloc is loaded on demand only: starting it takes
+/// longer than starting a job.
 class CoreMap {
   public:
-    /// An empty string, or the sentence that tells why cores can't be found out.
+    /// Loads the cores through hwloc. Returns an empty string, or a sentence that describes the error.
     std::string load();
 
-    /// The core with the fewest processes, the first of them: repeated spawns spread. `cpus` gets all its
-    /// hardware threads. Returns its index for release().
+    /// Takes the first of the cores with the fewest processes, so that repeated spawns spread. Sets `cpus` to all hardware threads of that
+    /// core. Returns the core's index for release().
     uint32_t take(cpu_set_t& cpus);
     void release(uint32_t core) { --cores_[core].processes; }
-    /// The operating system's number of its first hardware thread.
+    /// Returns the operating system's number of the core's first hardware thread.
     uint32_t first_cpu(uint32_t core) const { return cores_[core].first; }
 
   private:

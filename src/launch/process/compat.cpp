@@ -14,7 +14,8 @@ namespace starling::launch {
 
 namespace {
 
-// What lies below the library folder beside this program: beside bin/, and where tests are in the build tree; lib/ as distributions call it.
+// Returns the path of `name` in the library folder beside this program: next to bin/ after installation, or in the build tree for tests.
+// The folder is lib, lib64, or the configured name.
 std::string find_library(const std::string& name) {
     char self[PATH_MAX];
     if (!realpath("/proc/self/exe", self)) return {};
@@ -48,13 +49,13 @@ std::string own_library_path(const std::string& program) {
 
 Shims choose_shims(std::string_view setting, const OtherLibrary& linked_with) {
     if (setting == kChoices<Compat>[static_cast<size_t>(Compat::off)] || !is_compat(setting))
-        return {};  // a wrong word has been told
+        return {};  // an invalid word has been reported already
     const std::string linked = linked_with.binary_interface;
     if (!linked_with.name.empty() && linked.empty())
         return {{},
                 "it is linked with " + linked_with.name +
                     ", whose binary interface Starling has no shim for; compile it with Starling's mpicc"};
-    // An interpreter's libraries are not known before it runs: it may find either.
+    // An interpreter's libraries are not known before it runs, so both shims are put into the path.
     std::string first(setting), second;
     if (setting == "auto") {
         first = linked.empty() ? "mpich" : linked;

@@ -1,5 +1,5 @@
-// Programs that are built for another MPI: a shim with that one's binary interface is put in front of its library, where the loader
-// looks first (docs/compatibility.md).
+// Runs programs that are built for another MPI: a shim with that MPI's binary interface is put into the loader's search path before the
+// other MPI's library (docs/compatibility.md).
 #pragma once
 
 #include <string>
@@ -9,17 +9,17 @@
 
 namespace starling::launch {
 
-/// Whether STARLING_COMPAT can be this.
+/// Returns whether `word` is a valid value of STARLING_COMPAT.
 bool is_compat(std::string_view word);
 
-/// The folder of Starling's own libraries, for a program that is linked with them but does not say where they are, as Rust's cargo
-/// links; empty: it needs none.
+/// Returns the folder of Starling's own libraries, for a program that is linked with them but has no RPATH or RUNPATH, as Rust's cargo
+/// links. Returns an empty string if the program does not need it.
 std::string own_library_path(const std::string& program);
 
-/// What `setting`, a value of STARLING_COMPAT, means for a program.
+/// The shims that a program needs for `setting`, a value of STARLING_COMPAT.
 struct Shims {
-    std::string library_path;  ///< goes in front of LD_LIBRARY_PATH; empty: nothing
-    std::string problem;       ///< a sentence; empty: none
+    std::string library_path;  ///< goes in front of LD_LIBRARY_PATH; empty: no shim
+    std::string problem;       ///< an error as a sentence; empty: none
 };
 Shims choose_shims(std::string_view setting, const OtherLibrary& linked_with);
 

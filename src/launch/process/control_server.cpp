@@ -56,7 +56,7 @@ bool ControlServer::greet(FrameServer::ConnectionId id, const control::Frame& fr
 void ControlServer::reply(FrameServer::ConnectionId id, std::string_view payload) {
     const auto asker = askers_.find(id);
     if (asker == askers_.end()) return;
-    const Asker who = asker->second;  // sending may end the connection
+    const Asker who = asker->second;  // a copy, because send() may close the connection
     server_.send(id, MessageKind::reply, payload);
     Job* job = launcher_.find_job(who.job);
     if (!job) return;

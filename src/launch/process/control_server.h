@@ -1,4 +1,4 @@
-// The launcher's ear for its ranks: whatever they ask goes to its Controller.
+// The socket on which the launcher receives requests of its ranks, and passes them to its Controller.
 #pragma once
 
 #include <string>
@@ -17,12 +17,12 @@ class ControlServer {
   public:
     explicit ControlServer(Launcher& launcher);
 
-    /// Listens on that abstract name. False with failure_text().
+    /// Listens on the abstract socket `name`. Returns false and sets failure_text() on failure.
     bool start(const std::string& name);
-    /// For JobHeader::control_socket.
+    /// Returns the name for JobHeader::control_socket.
     const std::string& name() const { return name_; }
 
-    /// A rank is dead: what it had asked for before is taken first.
+    /// Handles the requests that a rank sent before it died. To be called before its death is handled.
     void take_what_has_come() { server_.take_what_has_come(); }
 
   private:

@@ -1,4 +1,4 @@
-// Who decides about jobs: the universe's root, through the deputy that it has on each host.
+// The interface through which the launcher reports to the universe's root, which decides about jobs. The host agent implements it.
 #pragma once
 
 #include <cstdint>
@@ -13,26 +13,26 @@ namespace starling::launch {
 /// How a rank failed.
 struct Failure {
     uint32_t rank = 0;
-    int status = 0;        ///< as waitpid gave it
-    int exit_code = 1;     ///< what mpiexec's is to be
+    int status = 0;        ///< status from waitpid
+    int exit_code = 1;     ///< the exit code for mpiexec
     bool aborted = false;  ///< by MPI_Abort
-    std::string sentence;  ///< which rank, process, host, and what happened to it
+    std::string sentence;  ///< names the rank, process and host, and the cause
 };
 
 class Controller {
   public:
     virtual ~Controller() = default;
 
-    /// The first rank of this host's part has failed; the part is being ended.
+    /// The first rank of this host's part has failed, and the launcher is ending the part.
     virtual void failed(Job& job, const Failure& failure) = 0;
-    /// A rank of a job on several hosts has ended well, as the sentence says, and never called MPI_Init: others may wait for it.
+    /// A rank of a job on several hosts has exited with 0 without calling MPI_Init, as `sentence` says. Other ranks may be waiting for it.
     virtual void absent(Job& job, uint32_t rank, const std::string& sentence) = 0;
-    /// All ranks of this host are gone, and what they left behind too.
+    /// All ranks of the job on this host have ended, and so have the processes that they started.
     virtual void all_gone(Job& job) = 0;
 
     using Answer = std::function<void(std::string payload)>;
-    /// A request of a rank. `answer` is called once with the encoded reply: at once, later, or never if the universe
-    /// ends before. False if it is not a request.
+    /// Handles a rank's request. `answer` is called once with the encoded reply: at once, later, or never if the universe ends first.
+    /// Returns false if `kind` is not a request.
     virtual bool ask(Job& job, uint32_t rank, control::MessageKind kind, const std::string& payload, Answer answer) = 0;
 };
 

@@ -29,7 +29,7 @@ std::string text_of(const std::string& path) {
     return text.str();
 }
 
-/// Takes a number off the front; whether there was one.
+/// Removes a number from the front of `text`. Returns whether there was one.
 bool take_number(std::string_view& text, uint64_t& number) {
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
     if (error != std::errc()) return false;
@@ -38,7 +38,7 @@ bool take_number(std::string_view& text, uint64_t& number) {
 }
 
 std::string control_group() {
-    // The line of the one hierarchy: "0::/path".
+    // The line of the unified hierarchy (cgroup v2): "0::/path".
     const std::string groups = "\n" + text_of("/proc/self/cgroup");
     const size_t at = groups.find("\n0::/");
     if (at == std::string::npos) return "/";
@@ -121,7 +121,7 @@ std::vector<int32_t> launchers_in(std::string_view sockets, uint32_t user, int32
 std::vector<int32_t> other_launchers() { return launchers_in(text_of("/proc/net/unix"), geteuid(), getpid()); }
 
 void add_jobs_of(int32_t launcher, CoreUse& use) {
-    // Anybody can bind a name that says it is a launcher of ours.
+    // Check the owner: any user can bind a socket name that claims to be a launcher of this user.
     struct stat status;
     const std::string process = "/proc/" + std::to_string(launcher), directory = process + "/fd";
     if (stat(process.c_str(), &status) != 0 || status.st_uid != geteuid()) return;

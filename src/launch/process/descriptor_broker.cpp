@@ -16,10 +16,11 @@
 namespace starling::launch {
 
 namespace {
-/// More would use up the launcher's descriptors.
+/// Limits, because the stored descriptors and connections use up the launcher's descriptors.
 constexpr size_t kMostKept = 4096, kMostAskers = 256;
 
-/// Memory of this user's that a process on this host has open, and nothing else: -1. `name`: what its maker called it.
+/// Opens memory of this user that a process of this host has open. Returns -1 for any other kind of file. `name`: prefix of the memfd's
+/// name.
 int open_memory(const job::DescriptorRequest& request, std::string_view name) {
     char path[64], target[64];
     std::snprintf(path, sizeof path, "/proc/%d/fd/%d", request.pid, request.descriptor);
@@ -66,7 +67,7 @@ void DescriptorBroker::accept() {
     askers_.insert(asker);
 }
 
-/// One packet, one answer, and the end. Strangers, of this user too, get none.
+/// Handles one request and closes the connection. Processes that are not entitled, even of this user, get no answer.
 void DescriptorBroker::serve(int socket) {
     job::DescriptorRequest request{};
     int descriptor = -1, found = -1;
@@ -82,7 +83,7 @@ void DescriptorBroker::serve(int socket) {
     close(socket);
 }
 
-/// `descriptor`, which came along, is -1 when it is kept; `found` is what goes back.
+/// Handles `request`. `descriptor`, which came with it, is set to -1 if it is stored; `found` is set to the descriptor to return.
 bool DescriptorBroker::answer(const job::DescriptorRequest& request, int& descriptor, int& found) {
     const auto kept = kept_.find(request.inode);
     switch (request.what) {
@@ -112,8 +113,8 @@ int DescriptorBroker::find_segment(const job::DescriptorRequest& request) const 
     return open_memory(request, "/memfd:starling-job");
 }
 
-/// Who begins has no segment yet, and so no secret: it knows its job's id, which is drawn at random and stands in its environment.
-/// Those that other managers have started find ids in names of sockets, so there it would prove nothing.
+/// A starting process has no segment yet, so it does not know the secret. But it knows its job's random id from its environment, which
+/// suffices for its own segment. In jobs of other managers the id proves nothing, because socket names show it.
 bool DescriptorBroker::is_entitled(const job::DescriptorRequest& request) const {
     const Job* job = launcher_.find_job(request.job);
     if (!job) return false;

@@ -1,5 +1,6 @@
-// The launcher keeps memory of processes that nobody may look into, and gives it to the others of its jobs; for those that may look into nobody
-// it opens what it can itself (job/descriptor_passing.h).
+// Passes file descriptors between processes that cannot open each other's /proc entries. The broker stores descriptors of processes whose
+// /proc is closed, and passes them to their peers. For processes that cannot open any /proc entry it opens memory itself
+// (job/descriptor_passing.h).
 #pragma once
 
 #include <sys/types.h>
@@ -22,7 +23,7 @@ class DescriptorBroker {
     DescriptorBroker& operator=(const DescriptorBroker&) = delete;
     ~DescriptorBroker();
 
-    /// Listens beside that control socket. False with errno.
+    /// Listens on a socket whose name follows from `control_socket`. Returns false and sets errno on failure.
     bool start(const std::string& control_socket);
 
   private:

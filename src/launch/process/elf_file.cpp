@@ -11,9 +11,9 @@ namespace starling::launch {
 
 namespace {
 
-constexpr uint64_t kMostBytes = 256 << 20;  // of a table in a file: more is none
+constexpr uint64_t kMostBytes = 256 << 20;  // sanity limit for a table in a file
 
-// Of a table of strings; a place behind its end is an empty one.
+// Returns the string at an offset of a string table; empty beyond its end.
 std::string string_at(const std::string& strings, uint64_t place) {
     return place < strings.size() ? std::string(strings.c_str() + place) : std::string();
 }
@@ -44,7 +44,7 @@ bool ElfFile::read_segments() {
     return read(head.e_phoff, segments_.data(), segments_.size());
 }
 
-// Where in the file that is what the loader puts at `address`.
+// Returns the file offset of the bytes that the loader maps at `address`.
 uint64_t ElfFile::offset_of(uint64_t address) const {
     for (const Elf64_Phdr& segment : segments_)
         if (segment.p_type == PT_LOAD && address - segment.p_vaddr < segment.p_filesz)

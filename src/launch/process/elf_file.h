@@ -1,4 +1,4 @@
-// What is in a program's or a library's file for the loader: what it needs, and the names that it looks for and has.
+// Reads the parts of a program or library file that matter to the loader: needed libraries, and undefined and defined symbols.
 #pragma once
 
 #include <elf.h>
@@ -9,8 +9,8 @@
 
 namespace starling::launch {
 
-/// An ELF file of this machine's word size and byte order. Reads when it is asked; what doesn't fit together in the file is as if it
-/// were not there. Not thread-safe.
+/// An ELF file of this machine's word size and byte order. Reads on demand; inconsistent parts of the file are treated as missing. Not
+/// thread-safe.
 class ElfFile {
   public:
     explicit ElfFile(const std::string& path);
@@ -18,15 +18,15 @@ class ElfFile {
     ElfFile& operator=(const ElfFile&) = delete;
     ~ElfFile();
 
-    /// Whether it is one: a script, a static archive and an unreadable file are not.
+    /// Returns whether the file is an ELF file: scripts, static archives and unreadable files are not.
     bool valid() const { return !segments_.empty(); }
-    /// The loader that it wants to be started by; empty: none, as libraries and static programs.
+    /// Returns the loader that the program requests; empty for libraries and static programs.
     std::string interpreter() const;
-    /// The libraries that it is linked with, as it names them.
+    /// Returns the names of the libraries that the file is linked with.
     std::vector<std::string> needed() const;
-    /// Whether it names folders where the loader looks for them (RPATH, RUNPATH).
+    /// Returns whether the file has an RPATH or RUNPATH, where the loader searches for libraries.
     bool has_path() const;
-    /// The names that it looks for in other files and can't do without, and those that others find in it.
+    /// `wanted`: symbols that the file requires from other files (weak ones excluded). `had`: symbols that it defines for other files.
     struct Symbols {
         std::vector<std::string> wanted, had;
     };

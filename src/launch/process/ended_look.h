@@ -1,5 +1,5 @@
-// Whether others wait for a rank that has ended well: looked at again and again, since they may come to that late, and each time after twice
-// as long, since they may never.
+// Checks repeatedly whether other ranks wait for a rank that exited successfully. They may begin to wait late, so one check is not enough.
+// They may never wait, so the interval doubles each time.
 #pragma once
 
 #include <chrono>
@@ -16,19 +16,19 @@ class Launcher;
 
 enum class Look : uint8_t {
     now,
-    later,  ///< nobody can wait yet
-    never,  ///< it does not matter any more
+    later,  ///< no rank can wait yet
+    never,  ///< no more checks are needed
 };
 
 struct EndedLook {
     job::JobId job = 0;
-    std::chrono::milliseconds longest{};              ///< from one look to the next
-    std::function<Look()> state;                      ///< asked before each look and after it
-    std::function<std::vector<std::string>()> hosts;  ///< to be asked besides this one; none if there is no function
-    std::function<void()> found;                      ///< somebody waits; no more looks after that
+    std::chrono::milliseconds longest{};              ///< longest interval between two checks
+    std::function<Look()> state;                      ///< called before and after each check
+    std::function<std::vector<std::string>()> hosts;  ///< returns other hosts to check too; null: this host only
+    std::function<void()> found;                      ///< called when a rank waits; then no more checks
 };
 
-/// The first look is after a second. Nothing is called once `state` says never.
+/// Starts the checks, the first after one second. Calls no function of `look` after `state` has returned `never`.
 void look_for_waiting(EventLoop& loop, Launcher& launcher, EndedLook look);
 
 }  // namespace starling::launch

@@ -1,5 +1,5 @@
-// A rank that ends well and has not called MPI_Init. That is no failure by itself, since not every program is one of MPI; but those
-// that are may wait for it, and would for ever.
+// Handles ranks that exit with 0 without calling MPI_Init. This is not a failure by itself, since not every program uses MPI. But ranks
+// that do use MPI may wait for such a rank forever.
 #include <algorithm>
 
 #include "launch/common/hosts.h"
@@ -15,7 +15,7 @@ std::string Launcher::absence_of(const Job& job, uint32_t rank) const {
 void Launcher::note_absent(Job& job, uint32_t rank) {
     const job::JobHeader& header = job.segment.header();
     if (header.size == 1 || job.external || std::exchange(job.absent_noted, true)) return;
-    // Who waits for whom is seen from where all are, or by the root.
+    // If ranks run on other hosts, only the root can find out whether a rank waits for this one.
     if (header.local_ranks != header.size) return superior_->absent(job, rank, absence_of(job, rank));
     look_for_waiting(loop_, *this,
                      {.job = job.id(),

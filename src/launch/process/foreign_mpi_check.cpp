@@ -14,7 +14,8 @@ namespace starling::launch {
 
 namespace {
 
-/// The names that MPI libraries have for the loader, whatever number follows a whole one. What no shim stands in for has no interface.
+/// Loader names of MPI libraries; further digits after a complete number do not match. Libraries that no shim can replace have an empty
+/// interface.
 struct Name {
     std::string_view begin;
     const char* mpi;
@@ -46,9 +47,9 @@ constexpr Name kNames[] = {
 };
 constexpr std::string_view kOwn = "libmpi_abi.so.";
 
-constexpr int kMostProcesses = 64;  // looked at behind a wrapper
+constexpr int kMostProcesses = 64;  // checked among the descendants of a wrapper
 
-// libmpi.so.120 is not libmpi.so.12, but libmpi.so.12.1 is.
+// Returns whether a file name matches: libmpi.so.120 is not libmpi.so.12, but libmpi.so.12.1 is.
 bool is_called(std::string_view file, std::string_view begin) {
     if (!file.starts_with(begin)) return false;
     const std::string_view rest = file.substr(begin.size());
@@ -65,7 +66,7 @@ std::string text_of(const std::string& path) {
     return text;
 }
 
-// Who has Starling's library as well knows what it does.
+// A program that is linked with Starling's library as well is accepted.
 OtherLibrary first_other(const std::vector<std::string>& libraries) {
     OtherLibrary other;
     for (const std::string& library : libraries) {

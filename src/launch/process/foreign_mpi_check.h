@@ -1,4 +1,5 @@
-// Programs of another MPI: under Starling's mpiexec each of their processes would be alone, and nobody would say so.
+// Detects programs that are linked with another MPI. Under Starling's mpiexec each of their processes would run as a singleton, without any
+// error message.
 #pragma once
 
 #include <sys/types.h>
@@ -8,7 +9,7 @@
 
 namespace starling::launch {
 
-/// What a library is by its file's name.
+/// Identifies an MPI library by its file name.
 struct MpiLibrary {
     const char* mpi = "";               ///< "Open MPI"; empty: no MPI's
     const char* binary_interface = "";  ///< "mpich" or "openmpi", which have a shim, or "standard"; empty: another
@@ -17,14 +18,15 @@ MpiLibrary mpi_library(std::string_view file);
 
 struct OtherLibrary {
     std::string name;                   ///< for a sentence: "Open MPI (libmpi.so.40)"; empty: there is none
-    const char* binary_interface = "";  ///< whose shim could stand in for it (launch/process/compat.h); empty: nobody's
+    const char* binary_interface = "";  ///< the shim that can replace it (launch/process/compat.h); empty: none
 };
 
-/// The other MPI library that the program in this file is linked with. None if the file is not for the loader to look at (a script, a
-/// static program). What stands in between is not followed.
+/// Returns the other MPI library that this program file is linked with. Returns none if the loader does not handle the file (a script, a
+/// static program). Checks direct dependencies only.
 OtherLibrary other_library_of(const std::string& path);
 
-/// The name of that which a running process, or one that it has started, has loaded: an interpreter's libraries are seen here only.
+/// Returns the name of another MPI's library that a running process or one of its children has loaded. Libraries of an interpreter are
+/// found only here.
 std::string other_library_in(pid_t pid);
 
 }  // namespace starling::launch

@@ -18,7 +18,7 @@ namespace {
 constexpr std::chrono::seconds kLongest{25};
 constexpr size_t kMostText = 1 << 20;
 
-/// The program `starling` beside this one; empty if there is none.
+/// Returns the path of the program `starling` next to this program; empty if there is none.
 std::string starling_program() {
     char path[PATH_MAX];
     const ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
@@ -28,7 +28,7 @@ std::string starling_program() {
     return access(program.c_str(), X_OK) == 0 ? program : std::string();
 }
 
-/// One question under way.
+/// A run of `starling why` in progress.
 struct Question {
     EventLoop& loop;
     std::function<void(const std::string&)> done;

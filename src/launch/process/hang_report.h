@@ -1,5 +1,5 @@
-// What `starling why` says of a job that does not go on, for --timeout and STARLING_HANG_REPORT. It is a process of its own,
-// which reads what the ranks tell and asks other hosts; the loop goes on meanwhile.
+// Runs `starling why` on hanging jobs for --timeout and STARLING_HANG_REPORT. It runs as a separate process, which reads the ranks' wait
+// reports and asks other hosts, so the event loop continues meanwhile.
 #pragma once
 
 #include <functional>
@@ -12,19 +12,19 @@ namespace starling::launch {
 
 class Launcher;
 
-/// What has to be so, or nothing is said.
+/// Conditions without which the report is empty.
 struct ExplainWhen {
-    int quiet = 0;               ///< nobody has got any further for so many seconds
-    bool ended_awaited = false;  ///< somebody waits for a process that has ended
+    int quiet = 0;               ///< no rank has made progress for this number of seconds
+    bool ended_awaited = false;  ///< a rank waits for a process that has ended
 };
 
-/// Asks about all jobs whose id begins with `job` (empty: all jobs of this process). `done` gets the text, of whole lines, empty if there
-/// is none; it is called within half a minute, from the loop, or at once. `hosts`: asked too, where this one has no part of the job, and so does not
-/// know that they have.
+/// Diagnoses all jobs whose id begins with `job` (empty: all jobs of this process). `done` receives the text in whole lines, empty if there
+/// is no diagnosis; it is called within half a minute, from the loop or at once. `hosts`: hosts to ask in addition, needed if this process
+/// has no part of the job and cannot know its hosts.
 void explain(EventLoop& loop, Launcher& launcher, const std::string& job, ExplainWhen when,
              const std::vector<std::string>& hosts, std::function<void(const std::string&)> done);
 
-/// Prints the explanation once, when nobody has got any further for so many seconds. Asks no more when it has said it.
+/// Prints the diagnosis once, when no rank has made progress for `seconds`, and then stops checking.
 void report_when_hanging(EventLoop& loop, Launcher& launcher, int seconds, std::function<void(const std::string&)> print);
 
 }  // namespace starling::launch

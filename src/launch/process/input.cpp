@@ -17,14 +17,14 @@ void InputReader::next() {
     if (!in_foreground()) return look_again();
     watching_ = loop_.watch(0, EPOLLIN, [this](uint32_t) { on_ready(); });
     if (watching_) return;
-    // A regular file is always ready, and the kernel does not watch it.
+    // A regular file is always ready, and epoll does not support it.
     soon_ = loop_.after(std::chrono::milliseconds(0), [this] {
         soon_ = 0;
         on_ready();
     });
 }
 
-// A shell that brings its job to the foreground need not tell it, if it was not stopped.
+// Tries again later: a shell that moves a job to the foreground sends no signal if the job was not stopped.
 void InputReader::look_again() {
     constexpr std::chrono::milliseconds kNextLook{500};
     soon_ = loop_.after(kNextLook, [this] {
@@ -69,7 +69,7 @@ void InputPipe::feed(std::string data) {
         return;
     }
     if (to_rank_ < 0) {
-        on_taken_();  // to no one: the sender may go on until its end
+        on_taken_();  // no reader: acknowledge, so that the sender can reach its end
         return;
     }
     pending_ += data;

@@ -1,4 +1,4 @@
-// What the launcher knows of this host's part of a job, and what became of its processes.
+// The launcher's record of this host's part of a job and of its processes.
 #pragma once
 
 #include <sys/types.h>
@@ -15,30 +15,30 @@ namespace starling::launch {
 
 /// A process of a job on this host.
 struct Rank {
-    pid_t pid = -1;  ///< also its process group; -1 once nothing is left of either
+    pid_t pid = -1;  ///< also its process group; -1 once both have ended
     bool running = false;
     volatile pid_t* guard_slot = nullptr;
-    int core = -1;               ///< in the launcher's CoreMap; -1: not bound
-    bool marked_failed = false;  ///< all who look at the segment see it
+    int core = -1;               ///< index in the launcher's CoreMap; -1: not bound
+    bool marked_failed = false;  ///< the job segment shows the failure to all its readers
 };
 
 struct Job {
-    uint32_t number = 0;  ///< 0 for the job that its patron wanted, then counting the spawned
+    uint32_t number = 0;  ///< 0 for the job client's own job; spawned jobs count up
     job::JobSegment segment;
-    std::vector<Rank> ranks;            ///< of this host, by JobSegment::local_index
+    std::vector<Rank> ranks;            ///< ranks on this host, by JobSegment::local_index
     std::vector<std::string> programs;  ///< by appnum, for messages
-    uint32_t running = 0;               ///< ranks of this host not reaped yet
-    /// Whether it goes down with its parent.
+    uint32_t running = 0;               ///< ranks of this host that are not reaped yet
+    /// Returns whether the job must end if its parent job fails.
     bool connected() const { return segment.header().parted.load(std::memory_order_acquire) == 0; }
-    bool external = false;  ///< a singleton's: not started by this launcher
+    bool external = false;  ///< not started by this launcher: a singleton, or started by another manager
     bool failing = false;
-    bool absent_noted = false;        ///< a rank has ended without MPI_Init, and it is looked whether others wait for it
-    EventLoop::TimerId deadline = 0;  ///< when failing: the time for SIGKILL
+    bool absent_noted = false;        ///< a rank ended without MPI_Init, and checks for ranks that wait for it are scheduled
+    EventLoop::TimerId deadline = 0;  ///< timer for SIGKILL while `failing`
     JobStyle style;
 
     bool arrival_told = false;         ///< the root knows that all ranks of this host have reached the end of MPI_Init
-    bool reported = false;             ///< the root knows that all ranks of this host are gone
-    std::vector<uint32_t> tree_hosts;  ///< as in JobPart; empty: its other hosts, if it has any, have no daemons of ours
+    bool reported = false;             ///< the root knows that all ranks of this host have ended
+    std::vector<uint32_t> tree_hosts;  ///< as in JobPart; empty: the job has one host, or its other hosts run no daemon of ours
 
     job::JobId id() const { return segment.header().id; }
     uint32_t rank_of(size_t index) const { return segment.local_rank(static_cast<uint32_t>(index)); }

@@ -1,4 +1,4 @@
-// How jobs end: processes are reaped, failures told and spread, leftovers killed.
+// The end of jobs: reaps processes, reports failures and propagates them, kills remaining processes.
 #include <linux/futex.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -25,11 +25,11 @@ namespace {
 using job::JobState;
 using job::RankState;
 
-constexpr std::chrono::milliseconds kMercy{250};  // between SIGTERM and SIGKILL
+constexpr std::chrono::milliseconds kMercy{250};  // grace period between SIGTERM and SIGKILL
 
 int exit_code_of(int status) { return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status); }
 
-/// A child that has ended and is not reaped yet; 0: there is none.
+/// Returns a child that has ended and is not reaped yet; 0 if there is none.
 pid_t ended_child() {
     siginfo_t about{};
     return waitid(P_ALL, 0, &about, WEXITED | WNOHANG | WNOWAIT) == 0 ? about.si_pid : 0;
@@ -38,13 +38,13 @@ pid_t ended_child() {
 }  // namespace
 
 void Launcher::reap() {
-    // Several may have gone since the last look, and waitpid does not tell who went first: what was killed
-    // or aborted is taken before what then gave up because of it.
+    // Several children may have ended since the last call, and waitpid does not return them in order. Handle first those that were killed
+    // or aborted; others may have ended because of them.
     std::vector<Exit> exits;
     int status = 0;
     while (pid_t pid = ended_child()) {
         const auto found = running_.find(pid);
-        // Neighbours copy from and to the process of this number: none must find it there once the kernel may give it to another.
+        // Neighbors copy to and from the process with this pid. Clear it before the kernel can reuse the pid.
         if (found != running_.end()) {
             int32_t number = pid;
             found->second.job->segment.cell(found->second.rank).pid.compare_exchange_strong(number, 0);
@@ -108,8 +108,9 @@ void Launcher::note_exit(const Exit& exit) {
     if (job.running == 0) finish(job);
 }
 
-// The kernel gives the number of a reaped process to the next, unless something is left in its group: from now on it may
-// mean processes that are not ours. What a dead wrapper leaves behind while its job fails is ended with the job.
+// The kernel may reuse the pid of a reaped process, unless its process group still has members. So the pid is forgotten, because it might
+// soon mean a foreign process. Exception: processes that a dead wrapper leaves behind in a failing job keep it, and are killed with the
+// job.
 void Launcher::forget_unless_left_over(Job& job, Rank& rank) {
     if (job.failing && kill(-rank.pid, 0) == 0) return;
     release_guard(rank);
@@ -119,7 +120,7 @@ void Launcher::forget_unless_left_over(Job& job, Rank& rank) {
 void Launcher::on_external_exit(Job& job, int pid_fd) {
     loop_.forget(pid_fd);
     close(pid_fd);
-    // How it ended only its parent can know; whether it was meant to, its cell tells.
+    // Only the parent can read the exit status. The rank's cell shows whether it ended properly: it must not be `initialized` any more.
     external_exit(job, 0, job.segment.cell(0).state.load(std::memory_order_acquire) == RankState::initialized);
     release(job);
 }
@@ -132,7 +133,7 @@ void Launcher::external_exit(Job& job, uint32_t rank, bool failed) {
 void Launcher::fail_external(Job& job, int failed_rank) {
     if (job.failing) return;
     end_ranks(job, failed_rank);
-    // Its own manager decides whether such a job goes on, and tells what has happened.
+    // The job's own manager decides whether the job continues, and reports the failure.
     Failure failure;
     failure.rank = static_cast<uint32_t>(failed_rank);
     failure.aborted = true;
@@ -182,26 +183,27 @@ std::string Launcher::what_happened(const Job& job, uint32_t rank, int status) c
 void Launcher::note_failure(Job& job, uint32_t rank, int status) {
     const job::RankCell& cell = job.segment.cell(rank);
     const job::JobHeader& header = job.segment.header();
-    // Those who wait for it are told before anything else is done, not when the root says so: it would say nothing else.
+    // Wake the ranks that wait for this one before anything else. There is no need to wait for the root, whose decision is known.
     const bool goes_on = header.recovers && cell.aborted.load(std::memory_order_acquire) == 0;
     if (goes_on) {
         mark_and_wake(job, {rank});
-        // Others are rung with the root's order: what they were woken for would take the cores from those who wait for the dead.
+        // With several hosts, ring the other ranks only on the root's order: waking them now would take the cores from the ranks that wait
+        // for the dead one.
         if (header.hosts > 1) ring_ranks(job);
     }
-    if (output_) output_->read_now();  // its last words come first
+    if (output_) output_->read_now();  // print its last output first
     Failure failure{rank, status, exit_code_of(status), cell.aborted.load(std::memory_order_acquire) != 0,
                     what_happened(job, rank, status)};
     if (failure.aborted) failure.exit_code = cell.abort_code.load(std::memory_order_relaxed) & 0xff;
     const bool well = failure.aborted && failure.exit_code == 0 && cell.aborted.load() == job::kEndedForAll;
     if (failure.exit_code == 0 && !well) failure.exit_code = 1;
-    // Only a launcher that has all ranks of the job knows how many still run.
+    // Only a launcher with all ranks of the job knows how many still run.
     if (header.local_ranks == header.size && job.running > 0)
         failure.sentence +=
             (goes_on ? "; the other " : "; ending the other ") + std::to_string(job.running) + (goes_on ? " go on" : "");
     if (well) failure.sentence.clear();
     if (goes_on) {
-        kill(-job.at(rank).pid, SIGKILL);  // what it has started
+        kill(-job.at(rank).pid, SIGKILL);  // kill the processes that it started
     } else {
         end_ranks(job, static_cast<int>(rank));
     }
@@ -211,7 +213,7 @@ void Launcher::note_failure(Job& job, uint32_t rank, int status) {
 void Launcher::mark_and_wake(Job& job, const std::vector<uint32_t>& ranks) {
     uint32_t news = 0;
     for (const uint32_t rank : ranks) {
-        // One of this host was marked when it was reaped.
+        // A rank of this host was marked when it was reaped.
         if (job.has(rank) && std::exchange(job.at(rank).marked_failed, true)) continue;
         ++news;
         const job::PortWord word = job::PortWord::of(job.segment.port(rank).load(std::memory_order_relaxed));
@@ -220,7 +222,7 @@ void Launcher::mark_and_wake(Job& job, const std::vector<uint32_t>& ranks) {
     if (news == 0) return;
     std::atomic<uint32_t>& failures = job.segment.header().failures;
     failures.fetch_add(news, std::memory_order_release);
-    syscall(SYS_futex, &failures, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);  // most of those who wait here, at once
+    syscall(SYS_futex, &failures, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);  // wakes most waiting ranks at once
 }
 
 void Launcher::mark_failed(Job& job, const std::vector<uint32_t>& ranks) {
@@ -237,7 +239,7 @@ void Launcher::end_ranks(Job& job, int failed_rank) {
     for (const Rank& rank : job.ranks) {
         if (rank.pid <= 0) continue;
         kill(-rank.pid, SIGTERM);
-        kill(-rank.pid, SIGCONT);  // who is stopped would not hear of it
+        kill(-rank.pid, SIGCONT);  // a stopped process would not handle SIGTERM
     }
     if (job.external || job.ranks.empty()) return;
     job.deadline = loop_.after(kMercy, [this, &job] {
@@ -256,13 +258,13 @@ void Launcher::kill_rest(Job& job) {
     for (const Rank& rank : job.ranks) {
         if (rank.pid > 0) kill(-rank.pid, SIGKILL);
     }
-    // Whoever left its process group still carries the job's address.
+    // Processes that left their process group still have the job's address in their environment.
     if (!job.external) kill_marked(std::string(job::kJobVariable) + "=" + job::to_string(job.segment.address()));
 }
 
 void Launcher::finish(Job& job) {
     if (job.failing && job.deadline != 0) {
-        // The ranks are gone; what they started gets the rest of its time, if there is any.
+        // The ranks have ended. Processes that they started keep the rest of the grace period.
         const bool left = std::any_of(job.ranks.begin(), job.ranks.end(),
                                       [](const Rank& rank) { return rank.pid > 0 && kill(-rank.pid, 0) == 0; });
         if (left) return;
@@ -279,8 +281,8 @@ void Launcher::finish(Job& job) {
 }
 
 void Launcher::keep_ended(Job& job) {
-    // Parents may only now be about to look at a child that was as quick as that: to see that it was
-    // there, and how it ended, they need its segment.
+    // Keep the segment for a while: a parent may only now open the segment of a child that ended quickly, to see that it existed and how it
+    // ended.
     ended_.push_back(std::move(job.segment));
     if (ended_.size() > kEndedKept) ended_.pop_front();
 }
@@ -294,7 +296,7 @@ void Launcher::ring_everyone(const Job* first) {
 void Launcher::ring_ranks(const Job& job) {
     for (size_t i = 0; i < job.ranks.size(); ++i) {
         const uint32_t rank = job.rank_of(i);
-        // The doorbell of a rank that has never slept is memory not touched so far: leave it so.
+        // A rank that has not finished MPI_Init has never slept. Its doorbell is memory that is not touched yet, and should stay so.
         if (job.segment.cell(rank).state.load(std::memory_order_acquire) != RankState::initialized) continue;
         job::ring(*reinterpret_cast<job::Doorbell*>(job.segment.region(rank)));
     }

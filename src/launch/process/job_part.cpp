@@ -1,4 +1,4 @@
-// What the universe's root has done here.
+// Carries out the orders of the universe's root on this host.
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -49,7 +49,7 @@ Job* Launcher::make_stub(const job::JobDescription& description, const std::vect
     Job job;
     if (job::JobSegment::create(description, job::kNoHost, job.segment) != MPI_SUCCESS) return nullptr;
     job.number = number;
-    job.reported = true;  // there is nothing to wait for
+    job.reported = true;  // no ranks to wait for
     job.tree_hosts = tree_hosts;
     job::JobHeader& header = job.segment.header();
     std::snprintf(header.control_socket, sizeof header.control_socket, "%s", control_->name().c_str());
@@ -65,7 +65,7 @@ void Launcher::signal_part(const Job& job, int signal) {
     for (const Rank& rank : job.ranks) {
         if (!rank.running) continue;
         kill(-rank.pid, signal);
-        if (ends(signal)) kill(-rank.pid, SIGCONT);  // who is stopped would not hear of it
+        if (ends(signal)) kill(-rank.pid, SIGCONT);  // a stopped process would not handle the signal
     }
     if (signal == SIGCONT && input_) input_->resume();
 }
@@ -75,7 +75,7 @@ void Launcher::release_part(Job& job, JobState state) {
         job.segment.header().state.store(state, std::memory_order_release);
     ring_everyone();
     if (job.running > 0 || job.deadline != 0) {
-        // Not to be expected, since the root waits for us; but nothing may be left.
+        // Should not happen, since the root waits for this host; make sure that no process is left.
         kill_rest(job);
         take_back(job);
         if (job.deadline != 0) loop_.cancel(job.deadline);
@@ -105,15 +105,15 @@ void Launcher::show_stacks(Job& job, std::function<void()> done) {
     std::vector<std::pair<std::string, pid_t>> processes;
     for (size_t i = 0; i < job.ranks.size(); ++i) {
         const uint32_t rank = job.rank_of(i);
-        // Behind a wrapper the rank is another process than the one that was started.
+        // With a wrapper, the rank is another process than the one that was started.
         if (job.ranks[i].running)
             processes.emplace_back(name_of(job, rank), job.segment.cell(rank).pid.load(std::memory_order_relaxed));
     }
-    // Those of several hosts come at the same time: each line says from where.
+    // Output of several hosts arrives at the same time, so each line names its host.
     const int to =
         job.style.capture ? output().open_pipe({.target = 2, .prefix = host_name() + ": ", .job = job.id()}) : dup(2);
     if (to < 0) return done();
-    // A debugger takes its time; the loop has to go on meanwhile.
+    // A debugger takes long, and the loop must continue: run it in a child.
     const pid_t pid = fork();
     if (pid == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);

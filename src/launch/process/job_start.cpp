@@ -1,4 +1,4 @@
-// How jobs start.
+// The start of jobs.
 #include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -24,7 +24,9 @@ namespace starling::launch {
 
 namespace {
 
-constexpr std::chrono::milliseconds kFirstLook{400}, kLastLook{20000};  // four times as long from one to the next
+constexpr std::chrono::milliseconds kFirstLook{400},
+    kLastLook{20000};  // delay of the first and the last check; each is four times the
+                       // previous
 
 bool allows_singletons(const ProcessEnvironment& environment) {
     return config().singleton == Singleton::allow || environment.value("STARLING_SINGLETON") == "allow";
@@ -38,7 +40,7 @@ std::string refusal(const std::string& program, const OtherLibrary& library) {
            "meant";
 }
 
-// The file to execute for each rank in turn: ranks of one program follow each other, so what is known of one is kept.
+// The executable file for each rank in turn. Ranks of one program are consecutive, so the result for one is reused for the next.
 class ProgramFiles {
   public:
     ProgramFiles(const JobSpec& spec, const JobPart& part, const std::string& address, const std::string& mark)
@@ -47,11 +49,11 @@ class ProgramFiles {
     struct File {
         ProcessEnvironment environment;
         std::string path;     ///< empty: not found
-        std::string problem;  ///< why its processes could not work together; empty: they can
+        std::string problem;  ///< reason why its processes could not communicate; empty: they can
         std::vector<char*> argv;
     };
 
-    /// Which program a rank runs, and which of its processes it is.
+    /// Returns the index of the program that a rank runs, and sets `which` to the process's number within it.
     size_t index_of(uint32_t rank, uint32_t& which) {
         while (rank < first_) first_ -= spec_.programs[--index_].count;
         while (rank >= first_ + spec_.programs[index_].count) first_ += spec_.programs[index_++].count;
@@ -78,7 +80,7 @@ class ProgramFiles {
         const bool relative = file->path[0] != '/' && !program.directory.empty();
         const std::string whole_path = relative ? program.directory + "/" + file->path : file->path;
         meet_other_library(program, whole_path, *file);
-        // Behind what the user has said.
+        // Appended, so that the user's own path takes precedence.
         if (const std::string own = own_library_path(whole_path); !own.empty()) add_library_path(*file, "", own);
         return file;
     }
@@ -90,7 +92,7 @@ class ProgramFiles {
         file.environment.set("LD_LIBRARY_PATH", path);
     }
 
-    /// What is linked with another MPI gets a shim, if that was asked for.
+    /// Adds a shim for a program that is linked with another MPI, if the user asked for it.
     void meet_other_library(const Program& program, const std::string& path, File& file) const {
         const std::string_view setting = file.environment.value("STARLING_COMPAT");
         const bool alone = spec_.size() == 1 && spec_.parent == 0;
@@ -161,8 +163,8 @@ bool Launcher::launch_all(Job& job, const JobSpec& spec, const JobPart& part, St
     return true;
 }
 
-// What an interpreter or a wrapper brings with it only shows when it runs. A program that has called MPI_Init is ours; one that
-// does not in a minute most likely never does.
+// Checks repeatedly, because the libraries of an interpreter or a wrapper show only at run time. A program that calls MPI_Init uses
+// Starling. One that has not called it after a minute most likely never will.
 void Launcher::watch_for_other_library(job::JobId id, std::chrono::milliseconds wait) {
     loop_.after(wait, [this, id, wait] {
         Job* job = find_job(id);
@@ -188,7 +190,7 @@ void Launcher::count_cores(const Job& job) {
     for (const Job& other : jobs_)
         if (&other != &job) use.add(other.segment);
     for (const int32_t launcher : other_launchers()) add_jobs_of(launcher, use);
-    // With more ranks than cores the kernel deals out the time, and had better not be helped.
+    // With more ranks than cores, leave the placement to the kernel, which has to share the cores anyway.
     if (use.ranks() + job.ranks.size() <= cores_allowed()) use_ = std::move(use);
 }
 
@@ -229,7 +231,7 @@ StartedProcess Launcher::launch_one(Job& job, uint32_t rank, ProcessStart start,
     }
     if (null_input_ < 0) null_input_ = open("/dev/null", O_RDONLY | O_CLOEXEC);
     start.input = null_input_;
-    int ours[3] = {-1, -1, -1};  // the ranks' ends of pipes
+    int ours[3] = {-1, -1, -1};  // our ends of the rank's pipes
     process.step = "pipe";
     if (forward_input) start.input = open_input(job, ours[0]);
     const bool has_output = open_output(job, rank, start, ours);
@@ -254,8 +256,7 @@ StartedProcess Launcher::launch_one(Job& job, uint32_t rank, ProcessStart start,
         return process;
     }
     if (const uint32_t word = start.place ? start.place->load() & job::Place::kCpu : job::Place::kNowhere) use_->add(word - 1);
-    // The program may be further already and have stored its own pid, which is another one behind a
-    // wrapper.
+    // The program may already have stored its own pid, which differs from this one under a wrapper.
     int32_t none = 0;
     job.segment.cell(rank).pid.compare_exchange_strong(none, process.pid, std::memory_order_relaxed);
     job.at(rank) = {process.pid, true, start.guard_slot, core};
@@ -265,7 +266,8 @@ StartedProcess Launcher::launch_one(Job& job, uint32_t rank, ProcessStart start,
     return process;
 }
 
-// Alone, a process has the launcher's own descriptors. The lines of several are kept whole, however they are written.
+// Opens the output of a rank. A single process gets the launcher's own descriptors. With several, pipes keep each line whole, however it is
+// written.
 bool Launcher::open_output(const Job& job, uint32_t rank, ProcessStart& start, int (&ours)[3]) {
     const JobStyle& style = job.style;
     const bool must = style.tag_output || style.capture;
@@ -281,11 +283,11 @@ bool Launcher::open_output(const Job& job, uint32_t rank, ProcessStart& start, i
     for (const int target : {1, 2}) {
         route.target = target;
         route.terminal = !must && isatty(target);
-        if (!must && leads_nowhere(target)) continue;  // so lines need not be kept whole on their way
+        if (!must && leads_nowhere(target)) continue;  // lines to /dev/null need not be kept whole
         if (target == 1 || !one) ours[target] = output().open_pipe(route);
         if (must && ours[target] < 0) return false;
     }
-    // Without a descriptor left torn lines are better than none.
+    // If no descriptor is left for a pipe, the rank writes directly: torn lines are better than none.
     start.output = ours[1];
     start.error = one ? ours[1] : ours[2];
     return true;

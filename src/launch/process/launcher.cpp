@@ -64,7 +64,7 @@ void Launcher::detail(const char* format, ...) {
 bool Launcher::prepare() {
     signal(SIGPIPE, SIG_IGN);
     if (!watch_signals()) return false;
-    // Pipes and segments need descriptors; the ranks get back the limit the user set.
+    // Pipes and segments need descriptors. The ranks start with the user's limit again.
     if (getrlimit(RLIMIT_NOFILE, &original_descriptors_) == 0) {
         rlimit generous = original_descriptors_;
         generous.rlim_cur = generous.rlim_max;
@@ -78,14 +78,14 @@ bool Launcher::prepare() {
     std::snprintf(name, sizeof name, "starling-%u-%d-%llx", geteuid(), getpid(), static_cast<unsigned long long>(random));
     mark_ = job::kLauncherVariable;
     mark_.append("=").append(name);
-    ask_for_short_slices();  // the ranks wait for what it has to say, such as that one has died
+    ask_for_short_slices();  // ranks wait for the launcher's news, for example that a rank has died
     if (!guard_.start(mark_, settings_.argv)) return false;
     control_ = std::make_unique<ControlServer>(*this);
     return control_->start(name);
 }
 
 bool Launcher::watch_signals() {
-    // Who has started this process may ignore SIGCHLD, and ignored it stays: the kernel would reap the ranks itself.
+    // The parent may have set SIGCHLD to be ignored, which is inherited; then the kernel would reap the ranks itself.
     signal(SIGCHLD, SIG_DFL);
     sigset_t watched = forwarded_signals();
     sigaddset(&watched, SIGCHLD);
@@ -137,7 +137,8 @@ OutputTagger& Launcher::output() {
     return *output_;
 }
 
-// A process that nobody may look into gives its segment along, under the number that it has there (control/start_server.cpp).
+// Takes the segment from an inherited descriptor. A process whose /proc is closed passes its segment to this process under the same
+// descriptor number (control/start_server.cpp).
 static bool take_inherited(const job::JobAddress& address, job::JobSegment& out) {
     const bool is_memory = fcntl(address.owner_fd, F_GET_SEALS) >= 0;
     const int own = is_memory ? fcntl(address.owner_fd, F_DUPFD_CLOEXEC, 0) : -1;
@@ -164,7 +165,7 @@ Job& Launcher::adopt(job::JobSegment&& segment) {
     job.segment = std::move(segment);
     job::JobHeader& header = job.segment.header();
     job.external = true;
-    job.running = 1;  // whoever has adopted it
+    job.running = 1;  // the process that adopted the job
     job.ranks.resize(header.local_ranks);
     job.programs.push_back(header.command);
     std::snprintf(header.control_socket, sizeof header.control_socket, "%s", control_->name().c_str());

@@ -1,7 +1,7 @@
-// The launcher: starts processes on this host, watches them, and ends what must end. The heart of mpiexec, of the
-// server that a program started without mpiexec gets when it spawns, and of the daemons on other hosts.
+// The launcher: starts processes on this host, monitors them, and ends them. It is the core of mpiexec, of the daemons on other hosts, and
+// of the server that a program without mpiexec starts when it spawns.
 //
-// Of each job it has the part that is on this host, and does with it what its Controller says.
+// The launcher holds this host's part of each job, and carries out the orders of its Controller.
 #pragma once
 
 #include <sched.h>
@@ -34,21 +34,21 @@ class InputForwarder;
 class InputPipe;
 
 struct LauncherSettings {
-    const char* name = "mpiexec";  ///< how messages begin
+    const char* name = "mpiexec";  ///< prefix of messages
     char** argv = nullptr;         ///< main's
     bool verbose = false;
     bool quiet = false;
 };
 
-/// What an order to start this host's part of a job came to.
+/// The result of starting this host's part of a job.
 struct StartOutcome {
     int error_class = 0;
     std::string text;
-    size_t failed_program = 0;  ///< which command could not be started,
-    uint32_t failed_index = 0;  ///< and how many of its processes could
+    size_t failed_program = 0;  ///< index of the command that failed to start
+    uint32_t failed_index = 0;  ///< number of its processes that did start
 };
 
-/// Single-threaded; there is one per process.
+/// Starts, monitors and ends the ranks of this host. Single-threaded; one instance per process.
 class Launcher {
   public:
     Launcher(EventLoop& loop, const LauncherSettings& settings);
@@ -56,72 +56,71 @@ class Launcher {
     Launcher& operator=(const Launcher&) = delete;
     ~Launcher();
 
-    /// Blocks signals, makes the descriptor limit generous, forks the guard. Returns false with
-    /// failure_text().
+    /// Blocks signals, raises the descriptor limit, forks the guard process. Returns false and sets failure_text() on failure.
     bool prepare();
 
-    /// From before run() to its end there must be one.
+    /// Sets the Controller, which must exist from before run() until run() returns.
     void set_superior(Controller* superior) { superior_ = superior; }
     Controller* superior() const { return superior_; }
 
-    // --- what the Controller orders ---
+    // --- orders of the Controller ---
 
-    /// Creates this host's segment of the job and starts its ranks here, if it has any. If one can't be started, the
-    /// others are ended and nothing is left.
+    /// Creates this host's segment of the job and starts the job's ranks of this host, if any. If one fails to start, ends the others and
+    /// removes the segment.
     StartOutcome start_part(const JobSpec& spec, const JobPart& part);
-    /// A segment of a job that has no ranks here. Null with failure_text().
+    /// Creates a segment for a job that has no ranks here. Returns null and sets failure_text() on failure.
     Job* make_stub(const job::JobDescription& description, const std::vector<uint32_t>& tree_hosts, uint32_t number);
-    /// SIGTERM, and SIGKILL a moment later, to the ranks here; then Controller::all_gone. Harmless if they are being
-    /// ended already.
+    /// Sends SIGTERM to the ranks here, and SIGKILL after a grace period; then Controller::all_gone is called. Does nothing if the ranks
+    /// are already being ended.
     void end_part(Job& job, int failed_rank);
-    /// SIGKILL at once.
+    /// Sends SIGKILL at once.
     void kill_part(Job& job) { kill_rest(job); }
     void signal_part(const Job& job, int signal);
-    /// Of a job that goes on without these ranks: all who look at this segment see it, and are rung. Those of this host are marked as
-    /// soon as they are reaped, and those who wait are woken then.
+    /// Marks ranks as failed in a job that continues without them: all readers of this segment see the marks, and all ranks here are woken.
+    /// Ranks of this host are marked earlier, when they are reaped, and the ranks that wait for them are woken then.
     void mark_failed(Job& job, const std::vector<uint32_t>& ranks);
-    /// The whole job is over, everywhere: processes that have met it see `state`, and nothing of it is kept.
+    /// Releases the job, which has ended on all hosts: processes that have its segment mapped see `state`.
     void release_part(Job& job, job::JobState state);
-    /// As if it had never been started.
+    /// Undoes start_part(), as if the job had not been started.
     void take_back_part(Job& job);
-    /// Standard input for rank 0, which is here; empty: its end. `taken` as in InputPipe.
+    /// Passes standard input to rank 0, which runs here; an empty text marks the end. on_input_taken is called as InputPipe's `on_taken`.
     void feed_input(Job& job, std::string data);
     std::function<void(job::JobId)> on_input_taken;
-    /// The stacks of the job's ranks here, to the job's standard error, while this goes on; `done` is called then.
+    /// Writes the stacks of the job's ranks here to the job's standard error, while the loop continues; then calls `done`.
     void show_stacks(Job& job, std::function<void()> done);
 
-    /// Told of every signal that this process gets, SIGCHLD aside.
+    /// Called for every signal of this process except SIGCHLD.
     std::function<void(int signal)> on_signal;
-    /// Told of child processes that are not ranks.
+    /// Called for each ended child process that is not a rank.
     std::function<void(pid_t pid, int status)> on_other_child;
-    /// Says instead of writing to standard error.
+    /// Called with a sentence that would otherwise go to standard error.
     std::function<void(const std::string& sentence)> on_say;
 
-    // --- jobs that others have started ---
+    // --- jobs that this launcher did not start ---
 
-    /// Takes on a singleton's job, whose process this launcher serves. Null with failure_text().
+    /// Adopts the job of a singleton, which started this launcher. Returns null and sets failure_text() on failure.
     Job* adopt(const job::JobAddress& address);
 
-    /// Takes on a job whose processes another manager starts, and whose segment is this process's own, until release().
+    /// Adopts a job whose processes another manager starts, and whose segment this process owns, until release().
     Job& adopt(job::JobSegment&& segment);
-    /// A rank that this launcher did not start is gone.
+    /// Handles the end of a rank that this launcher did not start.
     void external_exit(Job& job, uint32_t rank, bool failed);
-    /// A job that this launcher did not start has failed; `failed_rank`: -1 if none of its ranks here has.
+    /// Handles the failure of a job that this launcher did not start; `failed_rank`: -1 if none of its ranks here failed.
     void fail_external(Job& job, int failed_rank = -1);
-    /// Nobody of a job that this launcher did not start is here any more. `job` is gone soon.
+    /// Ends the part of an adopted job: no process of the job is left on this host. `job` becomes invalid soon.
     void release(Job& job);
 
-    /// Runs until somebody stops the loop, and returns what the loop does.
+    /// Runs until the loop is stopped, and returns the loop's result.
     int run();
-    /// A child that is no rank: `ended` is called when it has been reaped.
+    /// Registers a child that is not a rank: `ended` is called when it has been reaped.
     void expect_helper(pid_t pid, std::function<void()> ended) { helpers_[pid] = std::move(ended); }
 
-    /// Ends the guard; for those who never come to run().
+    /// Ends the guard process, for callers that never call run().
     void shut_down() { guard_.dismiss(); }
 
     Job* find_job(job::JobId id);
     std::list<Job>& jobs() { return jobs_; }
-    /// Where the segment of a job is that is here or was a moment ago. False if there is none.
+    /// Finds the segment of a job that runs here or ended a moment ago. Returns false if there is none.
     bool find_segment(job::JobId id, job::JobAddress& out) const;
 
     EventLoop& loop() { return loop_; }
@@ -129,9 +128,10 @@ class Launcher {
     std::string name_of(const Job& job, uint32_t rank) const;
     void ring_ranks(const Job& job);
 
-    /// "<name>: <sentence>" to standard error, as one write. say() is silent with --quiet.
+    /// Writes "<name>: <sentence>" to standard error with one write. say() is silent with --quiet.
     [[gnu::format(printf, 2, 3)]] void say(const char* format, ...);
-    /// Several lines for the user, of any length, on this process's own standard error. Neither waits for who reads it.
+    /// say_all() writes lines of any length to this process's own standard error, without waiting for a slow reader. detail() writes only
+    /// with --verbose.
     void say_all(std::string_view text);
     [[gnu::format(printf, 2, 3)]] void detail(const char* format, ...);
 
@@ -147,15 +147,15 @@ class Launcher {
 
     void describe(Job& job, const JobSpec& spec) const;
     bool launch_all(Job& job, const JobSpec& spec, const JobPart& part, StartOutcome& outcome);
-    /// Which cores a process is given.
+    /// The cores of one process.
     struct Cores {
         cpu_set_t cpus;
         cpu_set_t usable;
-        int bound_to = -1;  ///< in `cores_`; -1: not bound
+        int bound_to = -1;  ///< index in `cores_`; -1: not bound
     };
-    /// Before a job's processes start: whether they are to begin on the least used cores (sets `use_`).
+    /// Decides before a job's processes start whether they start on the least used cores (then sets `use_`).
     void count_cores(const Job& job);
-    /// `cores` must last as long as `start`.
+    /// Selects the cores of a process. `cores` must live as long as `start`.
     void assign_cores(Job& job, uint32_t rank, Cores& cores, ProcessStart& start);
     void report_binding(Job& job, uint32_t rank);
     StartedProcess launch_one(Job& job, uint32_t rank, ProcessStart start, bool forward_input);
@@ -196,17 +196,18 @@ class Launcher {
 
     std::list<Job> jobs_;
     static constexpr size_t kEndedKept = 16;
-    std::deque<job::JobSegment> ended_;  ///< of the jobs that ended last
+    std::deque<job::JobSegment> ended_;  ///< segments of the jobs that ended last
     std::unordered_map<pid_t, Running> running_;
     int null_input_ = -1;
     CoreMap cores_;
-    std::optional<CoreUse> use_;  ///< while a job is started whose ranks begin on the least used cores
+    std::optional<CoreUse> use_;  ///< set while a job starts whose ranks start on the least used cores
 
     std::unique_ptr<OutputTagger> output_;
     std::unique_ptr<InputForwarder> input_;
     std::unordered_map<job::JobId, std::unique_ptr<InputPipe>> input_pipes_;
     Controller* superior_ = nullptr;
-    std::unordered_map<pid_t, std::function<void()>> helpers_;  ///< children that are not ranks, and what follows them
+    std::unordered_map<pid_t, std::function<void()>>
+        helpers_;  ///< children that are not ranks, with functions to call at their end
 };
 
 }  // namespace starling::launch

@@ -25,8 +25,8 @@ namespace {
 
 constexpr const char* kGuardName = "starling-guard";
 
-// Plain calls and a stack buffer: this runs in the guard, which must not depend on memory being there to be
-// had.
+// Returns whether a process has the mark in its environment. Uses plain calls and a static buffer, because the guard must work without free
+// memory.
 bool carries_mark(pid_t pid, const char* mark, size_t length) {
     char path[32];
     std::snprintf(path, sizeof path, "/proc/%d/environ", pid);
@@ -52,7 +52,7 @@ bool carries_mark(pid_t pid, const char* mark, size_t length) {
             ++at;
         }
         if (found) break;
-        // Entries may straddle two reads: keep the tail, with the byte before a possible start.
+        // An entry may straddle two reads: keep the tail, with the byte before a possible start.
         kept = filled < length + 2 ? filled : length + 2;
         std::memmove(buffer, buffer + filled - kept, kept);
     }
@@ -75,7 +75,7 @@ int kill_marked_once(const char* mark, size_t length) {
     return killed;
 }
 
-// Where the kernel finds this process's command line and environment for others to read.
+// Returns the memory from which the kernel shows this process's command line and environment to others.
 std::string_view visible_origin(char** argv) {
     char* begin = argv[0];
     char* end = begin;
@@ -115,8 +115,8 @@ bool OrphanReaper::start(std::string mark, char** argv) {
 bool OrphanReaper::restart() {
     const pid_t launcher = getpid();
     const int launcher_fd = static_cast<int>(syscall(SYS_pidfd_open, launcher, 0));
-    // The guard must be known neither by the launcher's command line (`pkill -f`) nor by an outer
-    // launcher's mark, not even before it runs for the first time: it is born without them.
+    // The guard must not match the launcher's command line (`pkill -f`) or an outer launcher's mark, not even before its first instruction.
+    // So both are erased before fork() and restored after it.
     const std::string_view origin = visible_origin(argv_);
     auto* const begin = const_cast<char*>(origin.data());
     const std::string kept(origin);
@@ -130,7 +130,7 @@ bool OrphanReaper::restart() {
     const int error = errno;
     std::memcpy(begin, kept.data(), kept.size());
     prctl(PR_SET_NAME, name);
-    // Out of a group that may be killed as a whole, by the time there is anything to guard.
+    // Move the guard out of a process group that may be killed as a whole, before there is anything to guard.
     if (pid_ > 0) setpgid(pid_, pid_);
     if (launcher_fd >= 0) close(launcher_fd);
     if (pid_ > 0) return true;
@@ -145,8 +145,7 @@ void OrphanReaper::serve(pid_t launcher, int launcher_fd) {
     sigset_t all;
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, nullptr);
-    // Nothing of the launcher's may stay open here: a pipe reader waiting for its end would wait for the
-    // guard.
+    // Close all of the launcher's descriptors: otherwise a reader that waits for the end of a pipe would wait for the guard.
     dup2(launcher_fd, 0);
     syscall(SYS_close_range, 1u, ~0u, 0u);
     if (chdir("/") != 0) _exit(1);
@@ -166,9 +165,9 @@ volatile pid_t* OrphanReaper::acquire_slot() {
         index = free_[--free_count_];
     } else if (used_ + 1 < kSlots) {
         index = used_++;
-        slots_[used_] = -1;  // the end, for the guard
+        slots_[used_] = -1;  // end mark for the guard
     } else {
-        // Every slot has been used: look for one given back.
+        // Every slot has been used: search for a released one.
         index = kSlots - 2;
         for (uint32_t i = 0; i + 1 < kSlots; ++i) {
             if (slots_[i] == 0) index = i;

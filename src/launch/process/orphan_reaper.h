@@ -1,4 +1,4 @@
-// The guard: a tiny process that outlives a launcher killed at any instant and ends what it had started.
+// The guard: a tiny process that survives a launcher killed at any instant, and kills the processes that the launcher had started.
 #pragma once
 
 #include <sys/types.h>
@@ -8,31 +8,29 @@
 
 namespace starling::launch {
 
-/// Why a process and not only PR_SET_PDEATHSIG: that reaches the ranks themselves, but not what a rank
-/// started (a shell wrapper's program). Why not only process groups: a grandchild may have left its group.
-/// So: the death signal for the ranks, at once; the guard then kills their process groups; last it kills
-/// whoever carries the launcher's mark in its environment. The guard has a process group of its own,
-/// another name and no mark, so that neither Ctrl-C nor `pkill mpiexec` nor the sweep of an outer launcher
-/// reaches it.
+/// PR_SET_PDEATHSIG alone does not suffice: it reaches the ranks, but not the processes that a rank started (the program of a shell
+/// wrapper). Process groups alone do not suffice either: a grandchild may have left its group. So the death signal kills the ranks at once.
+/// Then the guard kills their process groups, and last all processes that have the launcher's mark in their environment. The guard has its
+/// own process group, another name and no mark, so that neither Ctrl-C nor `pkill mpiexec` nor an outer launcher's sweep reaches it.
 class OrphanReaper {
   public:
     OrphanReaper() = default;
     OrphanReaper(const OrphanReaper&) = delete;
     OrphanReaper& operator=(const OrphanReaper&) = delete;
 
-    /// Forks the guard. `mark` is the environment entry (NAME=value) all processes of this launcher carry;
-    /// `argv` is main's. Returns false with failure_text() if no process can be started.
+    /// Forks the guard. `mark` is the environment entry (NAME=value) of all processes of this launcher; `argv` is main's. Returns false and
+    /// sets failure_text() if no process can be started.
     bool start(std::string mark, char** argv);
-    /// Forks it again after it was killed.
+    /// Forks the guard again after it was killed.
     bool restart();
     pid_t pid() const { return pid_; }
 
-    /// A word that the guard reads: a process group to kill, 0 for none. The starting child itself stores
-    /// its pid there before exec, so that no instant is left uncovered.
+    /// Returns a word that the guard reads: a process group to kill, 0 for none. The starting child stores its own pid there before exec,
+    /// so that it is covered from its first instant.
     volatile pid_t* acquire_slot();
     void release_slot(volatile pid_t* slot);
 
-    /// Ends the guard: all is cleaned up. Returns when it is gone.
+    /// Ends the guard after an orderly shutdown. Returns when the guard has ended.
     void dismiss();
 
   private:
@@ -40,16 +38,16 @@ class OrphanReaper {
 
     static constexpr uint32_t kSlots = 1 << 18;
     volatile pid_t* slots_ = nullptr;  ///< shared with the guard; sparse
-    uint32_t used_ = 0;                ///< slots ever used
-    uint32_t free_[64] = {};           ///< a few released ones
+    uint32_t used_ = 0;                ///< number of slots ever used
+    uint32_t free_[64] = {};           ///< a few released slots
     uint32_t free_count_ = 0;
     std::string mark_;
     char** argv_ = nullptr;
     pid_t pid_ = -1;
 };
 
-/// Sends SIGKILL to every process of this user whose environment holds the entry `mark`, until none is left
-/// (a process may fork while it is being looked for). Never the caller. Returns how many were killed.
+/// Sends SIGKILL to every process of this user whose environment has the entry `mark`, except the caller. Repeats until none is left, since
+/// a process may fork during the search. Returns the number of killed processes.
 int kill_marked(const std::string& mark);
 
 }  // namespace starling::launch

@@ -21,15 +21,15 @@ namespace starling::launch {
 
 namespace {
 
-constexpr size_t kBuffer = 64 * 1024;          // what a pipe holds
-constexpr size_t kLongestLine = 64 * 1024;     // longer ones are broken up
-constexpr size_t kEnoughPending = 256 * 1024;  // then the ranks have to wait
-constexpr size_t kMostRest = 1024 * 1024;      // what a pipe can hold: more comes from who writes without end
+constexpr size_t kBuffer = 64 * 1024;          // capacity of a pipe
+constexpr size_t kLongestLine = 64 * 1024;     // longer lines are split
+constexpr size_t kEnoughPending = 256 * 1024;  // beyond this, the ranks have to wait
+constexpr size_t kMostRest = 1024 * 1024;      // capacity of a pipe; a process that writes more never stops
 constexpr std::chrono::milliseconds kPatience{200}, kShortPatience{20}, kLongPatience{1000};
-constexpr uint64_t kBlock = 4096;  ///< what the C library writes at a time to a pipe
-constexpr int kLastWait = 2000;    ///< for a reader, at the very end
+constexpr uint64_t kBlock = 4096;  ///< block size of the C library when it writes to a pipe
+constexpr int kLastWait = 2000;    ///< ms to wait for a reader at the end
 
-// The descriptor is shared with whoever else has it, so it can't be made non-blocking; the same file, opened once more, can.
+// Other processes share the open file description, so it must not be made non-blocking. Opens the same file again instead.
 int description_of_our_own(int target, const struct stat& status) {
     if (!S_ISFIFO(status.st_mode) && !S_ISCHR(status.st_mode)) return target;
     char path[32];
@@ -38,7 +38,7 @@ int description_of_our_own(int target, const struct stat& status) {
     return fd < 0 ? target : fd;
 }
 
-// Both ends of a terminal that passes on all bytes as they are, as large as that of descriptor `like`.
+// Opens both ends of a raw pseudo-terminal with the window size of descriptor `like`.
 bool open_terminal(int like, int (&ends)[2]) {
     ends[0] = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
     if (ends[0] < 0) return false;
@@ -59,8 +59,8 @@ bool open_terminal(int like, int (&ends)[2]) {
     return false;
 }
 
-// How much of `text` can go out. Begins to look at `from`, before which there is nothing. A carriage return begins a new line
-// over the old one unless a newline follows, which may be yet to come.
+// Returns how many bytes of `text` can be passed on as whole lines; the search begins at `from`. A carriage return overwrites the line,
+// unless a newline follows it, which may arrive later.
 size_t whole_until(std::string_view text, size_t from) {
     const size_t newline = text.rfind('\n');
     const size_t whole = newline == std::string_view::npos || newline < from ? 0 : newline + 1;
@@ -143,7 +143,7 @@ void OutputTagger::on_readable(Source& source) {
 bool OutputTagger::read_some(Source& source, size_t& bytes) {
     bytes = 0;
     const ssize_t n = read(source.fd, buffer_.data(), buffer_.size());
-    if (n < 0) return errno == EAGAIN || errno == EINTR;  // EIO: all have closed their end of a terminal
+    if (n < 0) return errno == EAGAIN || errno == EINTR;  // EIO: all processes have closed the terminal's other end
     if (n == 0) return false;
     bytes = static_cast<size_t>(n);
     add_text(source, {buffer_.data(), bytes});
@@ -192,15 +192,15 @@ void OutputTagger::add_tagged(Source& source, std::string_view text) {
 void OutputTagger::hand_on_unfinished(Source& source) {
     source.patience = 0;
     if (source.line.empty()) return;
-    // The line that this was started for may have ended, and another begun. And whoever writes full blocks has not stopped
-    // to ask, but has lost its core in the middle of a line.
+    // The line of this timer may have ended, and another begun. A process that writes full blocks has not paused to prompt, but has lost
+    // its core in the middle of a line, so it gets more time.
     const auto needed = source.bytes % kBlock == 0 ? kLongPatience : source.route.alone ? kShortPatience : kPatience;
     const auto waited = std::chrono::duration_cast<std::chrono::milliseconds>(EventLoop::Clock::now() - source.last_text);
     if (waited < needed) {
         source.patience = loop_.after(needed - waited, [this, &source] { hand_on_unfinished(source); });
         return;
     }
-    // More of it may be in the pipe already, and this process be the one that had no core.
+    // More data may already be in the pipe, if this process was the one without a core.
     size_t bytes = 0;
     if (!source.sink->paused && read_some(source, bytes) && bytes > 0) return flush(*source.sink, false);
     source.sink->pending.append(source.line);
@@ -239,7 +239,7 @@ void OutputTagger::write_out(Sink& sink, bool may_block) {
         pollfd ready{sink.fd, POLLOUT, 0};
         if (!sink.never_blocks && poll(&ready, 1, patience) == 0) break;
         if (write_piece(sink)) continue;
-        // A terminal that seems to be ready and takes nothing.
+        // Some terminals are reported ready but take no data.
         if (patience <= 0) break;
         poll(nullptr, 0, 10);
         patience -= 10;
@@ -260,8 +260,8 @@ void OutputTagger::write_out(Sink& sink, bool may_block) {
     }
 }
 
-// How much a pipe that poll calls ready takes in one piece, without blocking: PIPE_BUF bytes for sure. And half of what it holds less
-// what is in it, since its pages are half full at least; more would be parted where it does not fit.
+// Returns how many bytes a pipe that poll reports as ready takes in one piece without blocking. PIPE_BUF bytes always fit. Half of its
+// capacity minus its content fits too, since its pages are at least half full. A longer piece might be split.
 size_t OutputTagger::piece(const Sink& sink) {
     int held;
     if (sink.pipe_bytes / 2 <= PIPE_BUF || ioctl(sink.fd, FIONREAD, &held) != 0 || held < 0) return PIPE_BUF;
@@ -269,11 +269,11 @@ size_t OutputTagger::piece(const Sink& sink) {
     return full < sink.pipe_bytes / 2 ? std::max<size_t>(sink.pipe_bytes / 2 - full, PIPE_BUF) : PIPE_BUF;
 }
 
-// False if nothing was taken.
+// Writes one piece of the pending text. Returns false if nothing was written.
 bool OutputTagger::write_piece(Sink& sink) {
     std::string_view front = std::string_view(sink.pending).substr(sink.written);
     if (!sink.never_blocks) {
-        // Whole lines, in one piece each: others may write to the same place.
+        // Write whole lines in one piece, since other processes may write to the same file.
         front = front.substr(0, piece(sink));
         if (const size_t lines = front.rfind('\n') + 1; lines > 0) front = front.substr(0, lines);
     }
@@ -289,7 +289,7 @@ void OutputTagger::lose(Sink& sink, int error) {
     sink.pending.clear();
     sink.written = 0;
     if (error == EPIPE || error == ECONNRESET) {
-        // The ranks are to meet what they would have met with a pipe of their own to that reader.
+        // Close the pipes of the ranks, so that they get the SIGPIPE that a direct pipe to that reader would cause.
         if (exit_code_ == 0) exit_code_ = 128 + SIGPIPE;
         sink.gone = true;
         for (Source& source : sources_) {
@@ -298,7 +298,7 @@ void OutputTagger::lose(Sink& sink, int error) {
         return sink.from_elsewhere ? tell_reader_gone() : void();
     }
     exit_code_ = 1;
-    // There may be room for what comes later, so that is tried.
+    // Later output may find room again, so the sink stays open.
     if (std::exchange(sink.failed, true) || name_.empty() || sink.target == 2) return;
     write_lines(2,
                 name_ + ": what the processes print can't be written to standard output and is lost: " + std::strerror(error) +
@@ -353,7 +353,7 @@ bool OutputTagger::all_written() const {
                        [](const auto& entry) { return entry.second.job != 0 || entry.second.pending.empty(); });
 }
 
-// One pipe after the other, so that no more is held than a reader that is slow has been given.
+// Empties one pipe after the other, so that at most one pipe's content is held for a slow reader.
 void OutputTagger::check_written() {
     if (!when_written_ || checking_) return;
     checking_ = true;

@@ -1,5 +1,5 @@
-// What the ranks print, kept in whole lines: on its way to the launcher's own descriptors, with the rank before each line if
-// that is wanted (--tag-output), or to the host where mpiexec is.
+// Collects the output of ranks in whole lines. The lines go to the launcher's own descriptors, with the rank in front with --tag-output, or
+// to the host where mpiexec runs.
 #pragma once
 
 #include <cstdint>
@@ -16,73 +16,72 @@
 
 namespace starling::launch {
 
-/// Where a rank's output goes.
+/// The destination of a rank's output.
 struct OutputRoute {
     int target = 1;         ///< the launcher's descriptor, 1 or 2
-    std::string prefix;     ///< before each line
-    job::JobId job = 0;     ///< not 0: to forward, as lines of this job, not to the descriptor
-    bool alone = false;     ///< no other rank's lines can be mixed with these: what is no line yet need not wait long
-    bool terminal = false;  ///< a terminal of the rank's own, if there is one to be had, so that its output comes line by line
+    std::string prefix;     ///< put in front of each line
+    job::JobId job = 0;     ///< not 0: forward the lines as output of this job, instead of writing to `target`
+    bool alone = false;     ///< no other rank writes here, so an unfinished line is passed on earlier
+    bool terminal = false;  ///< gives the rank a pseudo-terminal, if available, so that it writes line by line
 };
 
-/// Reads pipes and hands on whole lines, to the launcher's standard output and error or to who forwards them. Never
-/// blocks the loop on a slow reader: it stops reading the ranks' pipes instead, so they wait as they would have
-/// without it. What is no line yet goes out when no more comes for a moment, as a prompt has to, and a line that is overwritten by
-/// a carriage return counts as one.
+/// Reads pipes and passes on whole lines: to the launcher's standard output and error, or to `forward`. Never blocks the loop on a slow
+/// reader. Instead, it stops reading the ranks' pipes, so the ranks wait as they would without it. An unfinished line is passed on after a
+/// short silence, because it may be a prompt. A line that a carriage return overwrites counts as a line.
 class OutputTagger {
   public:
-    /// `name`: how its complaints on standard error begin; empty: it makes none.
+    /// `name`: prefix of error messages on standard error; empty: no error messages.
     OutputTagger(EventLoop& loop, std::string name);
     OutputTagger(const OutputTagger&) = delete;
     OutputTagger& operator=(const OutputTagger&) = delete;
     ~OutputTagger();
 
-    /// Makes a pipe whose lines take this route. Returns the end to write to, which the caller closes; -1 with errno if there is
-    /// no descriptor left.
+    /// Creates a pipe whose lines take this route. Returns the end to write to, which the caller must close; -1 with errno if no descriptor
+    /// is left.
     int open_pipe(OutputRoute route);
 
-    /// Who sends lines on. What was sent counts as pending until acknowledge().
+    /// Forwards lines to another host. Their bytes count as pending until acknowledge().
     std::function<void(job::JobId, int target, std::string lines)> forward;
     void acknowledge(job::JobId job, int target, size_t bytes);
 
-    /// Lines that came from elsewhere, for this process's standard output or error. `written` is called when there is
-    /// room for more.
+    /// Writes lines of other hosts to this process's standard output or error. `written` is called when there is room for more.
     void write_lines(int target, std::string_view lines, std::function<void()> written);
-    /// Called, soon, when lines came from elsewhere for a reader that has gone: their writers can't be told by a closed pipe.
+    /// Called soon after lines of other hosts met a reader that has closed its end: the processes that wrote them cannot notice it by
+    /// SIGPIPE.
     std::function<void()> on_reader_gone;
 
-    /// Reads what is in the pipes now.
+    /// Reads all data that the pipes hold now.
     void read_now();
-    /// Calls `done`, now or later, when all that the ranks have written is out, or nobody reads it. To be called when the ranks
-    /// are gone: who else still holds a pipe is not waited for.
+    /// Calls `done`, now or later, when all output of the ranks is written or has no reader. To be called when the ranks have ended; other
+    /// processes that still hold a pipe open are not waited for.
     void when_written(std::function<void()> done);
 
-    /// Hands on what is in the job's pipes and closes them: its ranks are gone.
+    /// Passes on the rest of the job's pipes and closes them, because its ranks have ended.
     void end_job(job::JobId job);
 
-    /// Writes out what is in the pipes and waits for the reader. Called at the very end.
+    /// Writes out the rest of the pipes and waits for the reader. Called last.
     void drain();
 
-    /// The launcher's own descriptors have become others.
+    /// Opens the launcher's own descriptors again after they were replaced.
     void reopen();
 
-    /// What an exit code has to say of output that was lost: 0 if none was.
+    /// Returns the exit code for lost output: 0 if none was lost.
     int exit_code() const { return exit_code_; }
 
   private:
     struct Sink {
         int target;
         job::JobId job;             ///< 0: this process's descriptor `target`
-        int fd = -1;                ///< that descriptor, or another of the same file that does not block
-        bool never_blocks = false;  ///< a file or /dev/null: nobody's lines get between the parts of one write
-        size_t pipe_bytes = 0;      ///< so much a pipe holds that does not block; 0: it is none
+        int fd = -1;                ///< descriptor `target`, or a non-blocking one opened on the same file
+        bool never_blocks = false;  ///< a file or /dev/null: other writers' lines cannot split one write
+        size_t pipe_bytes = 0;      ///< capacity of a non-blocking pipe; 0: not such a pipe
         std::string pending;
-        size_t written = 0;    ///< so much of it
-        size_t in_flight = 0;  ///< handed to forward, not acknowledged
-        bool waiting = false;  ///< for the reader to take some
-        bool paused = false;   ///< the ranks wait
-        bool gone = false;     ///< the reader
-        bool failed = false;   ///< which has been told
+        size_t written = 0;    ///< written bytes of `pending`
+        size_t in_flight = 0;  ///< bytes passed to `forward` and not acknowledged
+        bool waiting = false;  ///< for the reader to take data
+        bool paused = false;   ///< the pipes of the ranks are not read
+        bool gone = false;     ///< the reader has closed its end
+        bool failed = false;   ///< an error was reported
         bool from_elsewhere = false;
         std::vector<std::function<void()>> on_room;
     };
@@ -90,10 +89,10 @@ class OutputTagger {
         int fd;  ///< -1: closed
         Sink* sink;
         OutputRoute route;
-        std::string line;                 ///< begun, not ended yet
-        EventLoop::TimerId patience = 0;  ///< after which an unfinished line goes out
+        std::string line;                 ///< an unfinished line
+        EventLoop::TimerId patience = 0;  ///< timer after which an unfinished line is passed on
         EventLoop::Clock::time_point last_text{};
-        uint64_t bytes = 0;  ///< that came in all
+        uint64_t bytes = 0;  ///< total received
     };
 
     void on_readable(Source& source);
@@ -128,10 +127,10 @@ class OutputTagger {
     int exit_code_ = 0;
 };
 
-/// Whether nobody will ever see what is written to the launcher's descriptor: it is /dev/null.
+/// Returns whether the launcher's descriptor is /dev/null, so that the output cannot be read anywhere.
 bool leads_nowhere(int target);
 
-/// Whether standard output and error lead to the same place, so that one pipe for both keeps what a rank prints in order.
+/// Returns whether standard output and error are the same file, so that one pipe for both keeps a rank's output in order.
 bool output_and_error_are_one();
 
 }  // namespace starling::launch

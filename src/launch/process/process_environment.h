@@ -10,21 +10,21 @@
 
 namespace starling::launch {
 
-/// A program's environment: a base, the program's own on top, and Starling's. Built once per program; only the rank
-/// differs from process to process.
+/// A program's environment: a base, overridden by the program's own entries and Starling's. Built once per program; only the rank differs
+/// between its processes.
 class ProcessEnvironment {
   public:
-    /// `base`: entries NAME=value that end with null; must outlive this. `over`: further entries on top of it. `job`:
-    /// the address for STARLING_JOB. `mark`: an entry that all processes of this launcher carry.
+    /// `base`: entries NAME=value, null-terminated; must outlive this object. `over`: entries that override it. `job`: the address for
+    /// STARLING_JOB. `mark`: an entry that all processes of this launcher have.
     ProcessEnvironment(const Program& program, char* const* base, const std::vector<std::string>& over, const std::string& job,
                        const std::string& mark);
     ProcessEnvironment(const ProcessEnvironment&) = delete;
     ProcessEnvironment& operator=(const ProcessEnvironment&) = delete;
 
-    /// For execve; valid until the next call.
+    /// Returns the environment for execve; valid until the next call.
     char* const* for_rank(uint32_t rank);
     std::string_view value(std::string_view name) const;
-    /// Instead of what it was, for all processes.
+    /// Replaces a variable for all processes.
     void set(std::string_view name, std::string_view value);
 
   private:
@@ -39,10 +39,10 @@ class ProcessEnvironment {
     size_t rank_ = 0, rank_slot_ = 0;
 };
 
-/// What of an environment goes to other hosts unless more or less is asked for: STARLING_..., PATH, LD_LIBRARY_PATH.
+/// Returns the entries that go to other hosts: STARLING_..., PATH and LD_LIBRARY_PATH, unless `forward` requests more or less.
 std::vector<std::string> forwarded_environment(const std::vector<std::string>& environment, Forward forward);
 
-/// This process's environment as strings.
+/// Returns this process's environment as strings.
 std::vector<std::string> own_environment();
 
 }  // namespace starling::launch

@@ -46,7 +46,7 @@ void print_proc(pid_t pid) {
                  status_field(status, "VmRSS").c_str());
 }
 
-/// Runs a program that looks at process `pid` and prints what it sees. False if it could not, or took too long.
+/// Runs a program that inspects process `pid` and prints the result. Returns false on failure or timeout.
 bool print_by(const std::vector<std::string>& arguments, pid_t pid) {
     const std::vector<char*> argv = c_strings(arguments);
     const int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
@@ -68,7 +68,7 @@ bool print_by(const std::vector<std::string>& arguments, pid_t pid) {
         if (Clock::now() > give_up) {
             kill(-process.pid, SIGKILL);
             waitpid(process.pid, nullptr, 0);
-            kill(pid, SIGCONT);  // a debugger killed at the wrong moment leaves its subject stopped
+            kill(pid, SIGCONT);  // a killed debugger may leave the process stopped
             return false;
         }
         const timespec while_it_works{0, 5'000'000};

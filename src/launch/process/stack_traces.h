@@ -1,4 +1,4 @@
-// Where processes hang: for --timeout.
+// Prints where processes hang, for --timeout.
 #pragma once
 
 #include <sys/types.h>
@@ -9,8 +9,8 @@
 
 namespace starling::launch {
 
-/// Prints, to standard error, the stacks of each (name, process) by gdb, and Python's by py-spy where it is installed; without gdb, or when its time is
-/// up, what /proc tells: state, what the kernel waits for, threads. Blocks for up to half a minute.
+/// Prints the stacks of each (name, process) to standard error: by gdb, and by py-spy for Python, if installed. Without gdb or after a
+/// timeout it prints the state, the kernel function and the threads from /proc. Blocks for up to half a minute.
 void print_stacks(const std::vector<std::pair<std::string, pid_t>>& processes);
 
 }  // namespace starling::launch
