@@ -39,7 +39,7 @@ std::vector<Interface> interfaces() {
         found.push_back(std::move(one));
     }
     freeifaddrs(list);
-    // There is not room for all everywhere, and a bridge without a carrier leads nowhere.
+    // Some users take only the first few addresses. A bridge without a carrier leads nowhere, so it comes last.
     std::stable_partition(found.begin(), found.end(), [](const Interface& i) { return i.running; });
     return found;
 }
@@ -56,7 +56,9 @@ int own_addresses(std::string_view filter, std::vector<std::string>& out) {
             }
             if (!out.empty()) return MPI_SUCCESS;
         }
-        return fail(MPI_ERR_OTHER, "this machine has no network interface that is up and has an IPv4 address, not even loopback; daemons need one");
+        return fail(
+            MPI_ERR_OTHER,
+            "this machine has no network interface that is up and has an IPv4 address, not even loopback; daemons need one");
     }
     while (!filter.empty()) {
         const size_t comma = std::min(filter.find(','), filter.size());

@@ -1,4 +1,4 @@
-// Where daemons listen and what they connect to. IPv4 only.
+// The addresses on which daemons listen and to which they connect. IPv4 only.
 #pragma once
 
 #include <netinet/in.h>
@@ -11,18 +11,18 @@
 
 namespace starling::launch {
 
-/// This machine's addresses on interfaces that are up. `filter` names interfaces or addresses, separated by commas; empty
-/// means all but loopback, or loopback if there is nothing else. MPI_ERR_ARG with failure_text() if a name of
-/// the filter is unknown.
+/// Returns this machine's addresses on interfaces that are up. `filter` lists interfaces or addresses, separated by commas. If it is empty,
+/// all interfaces except loopback are used, or loopback if it is the only one. Returns MPI_ERR_ARG and sets failure_text() if the filter
+/// has an unknown name.
 int own_addresses(std::string_view filter, std::vector<std::string>& out);
 
-/// `endpoints` with those first that lie in a network this machine is directly connected to.
+/// Returns `endpoints` sorted so that those in directly connected networks of this machine come first.
 std::vector<Endpoint> nearest_first(std::vector<Endpoint> endpoints);
 
-/// False if it is not an IPv4 address in digits.
+/// Converts an endpoint for connect(). Returns false if its address is not an IPv4 address in digits.
 bool socket_address(const Endpoint& endpoint, sockaddr_in& out);
 
-/// "10.0.0.1 port 4711".
+/// Returns text such as "10.0.0.1 port 4711".
 std::string to_text(const Endpoint& endpoint);
 
 }  // namespace starling::launch

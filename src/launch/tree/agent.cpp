@@ -1,4 +1,4 @@
-// Starting a daemon on another host: the agent's process, what it is told, and what became of it.
+// Starts a daemon on another host: runs the launch agent, passes it the orders, and interprets its output and exit.
 #include <fcntl.h>
 #include <sys/epoll.h>
 #include <sys/syscall.h>
@@ -24,7 +24,7 @@ namespace starling::launch {
 
 namespace {
 
-constexpr size_t kMostOutput = 64 * 1024;  // of an agent that talks and talks
+constexpr size_t kMostOutput = 64 * 1024;  // limit for an agent that prints without end
 constexpr std::chrono::milliseconds kLastWords{200};
 
 std::string shell_word(const std::string& word) {
@@ -40,7 +40,8 @@ std::vector<std::string> command_for(const Orders& orders) {
     if (is_this_machine(orders.self.name)) return {s.program, "node"};
     std::vector<std::string> words = s.agent;
     if (words.empty()) {
-        // It should give up, and say why, before its time is over here. Never a question that nobody could answer; all else as the user's configuration of ssh has it.
+        // ssh should time out and report the reason before start_limit expires here. It must never prompt, since no user could answer. All
+        // other settings come from the user's ssh configuration.
         const auto seconds = std::max<int64_t>(1, s.start_limit.count() * 2 / 3000);
         words = {"ssh", "-x", "-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=" + std::to_string(seconds)};
     }
@@ -50,7 +51,7 @@ std::vector<std::string> command_for(const Orders& orders) {
     return words;
 }
 
-// The last lines that say something, as one.
+// Returns the last two non-empty lines as one.
 std::string last_words(const std::string& text) {
     std::vector<std::string> lines;
     for (size_t at = 0; at < text.size();) {
@@ -71,7 +72,7 @@ class AgentStart : public NodeStart {
   public:
     AgentStart(EventLoop& loop, const Orders& orders, std::function<void(const std::string&)> on_failed)
         : loop_(loop), orders_(orders), on_failed_(std::move(on_failed)) {
-        // The length first: a node knows when it has everything, whatever the agent does with the stream's end.
+        // The length comes first, so that a node recognizes the end of its orders even if the agent keeps the stream open.
         const std::string body = encode(orders);
         input_ = greeting_line(orders.settings.version) + Writer().number(static_cast<uint32_t>(body.size())).take() + body;
         launch();
@@ -121,14 +122,14 @@ class AgentStart : public NodeStart {
     EventLoop& loop_;
     Orders orders_;
     std::function<void(const std::string&)> on_failed_;
-    std::string input_;  ///< what has not been written yet
+    std::string input_;  ///< bytes that are not written yet
     std::string output_, complaints_;
-    std::string program_;  ///< what was called
+    std::string program_;  ///< the command that was run
     pid_t pid_ = -1;
     int status_ = 0;
     int in_ = -1, out_ = -1, err_ = -1, pid_fd_ = -1;
     bool version_seen_ = false;
-    bool connected_ = false;  ///< the node says so
+    bool connected_ = false;  ///< reported by the node
     EventLoop::TimerId timer_ = 0;
 };
 
@@ -188,7 +189,7 @@ void AgentStart::write_input() {
     const ssize_t n = write(in_, input_.data(), input_.size());
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (n > 0) input_.erase(0, static_cast<size_t>(n));
-    // A broken pipe: the agent is about to say why.
+    // A broken pipe: the agent is about to print the reason.
     if (n < 0 || input_.empty()) drop(in_);
 }
 
@@ -206,7 +207,7 @@ void AgentStart::read_from(int& fd, std::string& text) {
     conclude();
 }
 
-// What a login script prints before and after is skipped.
+// Handles the node's lines. Lines that a login script prints before and after are skipped.
 void AgentStart::look_at_output() {
     for (size_t end; (end = output_.find('\n')) != std::string::npos;) {
         const std::string line = output_.substr(0, end);
@@ -229,7 +230,7 @@ void AgentStart::on_pid_ready() {
     int status = 0;
     const pid_t pid = waitpid(pid_, &status, WNOHANG);
     if (pid == 0) return;
-    // Whoever waits for all children may have been faster; it will tell, or nobody knows.
+    // Code that waits for all children may have reaped it first. Then child_exited() reports the status, or it stays unknown.
     on_exit(pid == pid_ ? status : -1);
 }
 
@@ -237,7 +238,7 @@ void AgentStart::on_exit(int status) {
     pid_ = -1;
     status_ = status;
     drop(pid_fd_);
-    // Its output is still to be read, unless somebody else holds the pipes open.
+    // Read the rest of its output first; the timer is for pipes that another process holds open.
     timer_ = loop_.after(kLastWords, [this] {
         timer_ = 0;
         drop(out_);
@@ -247,7 +248,7 @@ void AgentStart::on_exit(int status) {
     conclude();
 }
 
-// When all has been heard.
+// Reports the failure once the process has ended and all its output is read.
 void AgentStart::conclude() {
     if (pid_ > 0 || out_ >= 0 || err_ >= 0 || connected_) return;
     fail(reason());
@@ -286,7 +287,7 @@ void AgentStart::fail(const std::string& why) {
 class AgentStarter : public NodeStarter {
   public:
     explicit AgentStarter(EventLoop& loop) : loop_(loop) {
-        signal(SIGPIPE, SIG_IGN);  // an agent may end without having read a word
+        signal(SIGPIPE, SIG_IGN);  // an agent may end without reading its input
     }
     std::unique_ptr<NodeStart> start(const Orders& orders, std::function<void(const std::string&)> on_failed) override {
         return std::make_unique<AgentStart>(loop_, orders, std::move(on_failed));

@@ -1,4 +1,4 @@
-// The public face of the tree.
+// The public functions of Tree.
 #include <algorithm>
 
 #include "launch/tree/addresses.h"

@@ -13,8 +13,8 @@ namespace starling::launch {
 
 namespace {
 
-constexpr size_t kWriteAhead = 256 * 1024;  // what is sealed already can't be overtaken: not too much of it
-constexpr size_t kReadAtOnce = 256 * 1024;  // then the other connections have their turn
+constexpr size_t kWriteAhead = 256 * 1024;  // sealed frames cannot be overtaken, so the amount is limited
+constexpr size_t kReadAtOnce = 256 * 1024;  // then other connections are served
 constexpr int kMaxPieces = 64;
 
 }  // namespace
@@ -50,7 +50,7 @@ void TreeConnection::close() {
 void TreeConnection::lose(const std::string& why) {
     if (fd_ < 0) return;
     hang_up();
-    const auto tell = handlers_.on_close;  // which may replace the handlers
+    const auto tell = handlers_.on_close;  // a copy, because the call may replace the handlers
     if (tell) tell(why);
 }
 
@@ -77,7 +77,7 @@ void TreeConnection::receive() {
     }
 }
 
-// False when the connection is gone.
+// Returns false if the connection has been closed.
 bool TreeConnection::take(std::string_view bytes) {
     if (!opener_ && !greet(bytes)) return false;
     while (!bytes.empty()) {
@@ -109,7 +109,7 @@ bool TreeConnection::greet(std::string_view& bytes) {
     if (state == Handshake::State::waiting) return true;
     sealer_.emplace(handshake_.key_to_send());
     opener_.emplace(handshake_.key_to_receive());
-    const auto tell = handlers_.on_open;  // which may replace the handlers
+    const auto tell = handlers_.on_open;  // a copy, because the call may replace the handlers
     if (tell) tell();
     return fd_ >= 0;
 }
@@ -118,7 +118,7 @@ void TreeConnection::add(Outgoing frame) {
     const std::string_view payload = frame.content ? frame.content->payload : std::string_view();
     const size_t body = frame.head.size() + payload.size() + frame.tail.size();
     queued_ += kFrameHead + body + kFrameSeal;
-    // Small frames, the common ones, are one piece, and what is encrypted is a copy anyway.
+    // A small frame, the common case, is one piece. An encrypted payload must be copied in any case.
     if (payload.size() <= 4096 || sealer_->encrypts()) {
         pieces_.push_back({sealer_->seal(frame.kind, frame.head, payload, frame.tail), nullptr});
         return;
@@ -160,7 +160,7 @@ void TreeConnection::flush() {
     watch_for_room(false);
 }
 
-// False if the kernel takes no more, or the connection is gone.
+// Returns false if the kernel accepts no more bytes, or the connection is broken.
 bool TreeConnection::write_some() {
     iovec parts[kMaxPieces];
     int n = 0;
@@ -180,7 +180,7 @@ bool TreeConnection::write_some() {
         return false;
     }
     if (sent < 0) {
-        // Reported on reading, so that what the other side has still said is heard first.
+        // receive() reports the error, after the last data from the peer has been handled.
         pieces_.clear();
         queued_ = written_ = 0;
         shutdown(fd_, SHUT_WR);

@@ -1,4 +1,4 @@
-// One TCP connection between two daemons: the handshake, then sealed frames both ways, and the signs of life.
+// One TCP connection between two daemons: the handshake, then sealed frames in both directions, and heartbeats.
 #pragma once
 
 #include <chrono>
@@ -15,7 +15,7 @@
 
 namespace starling::launch {
 
-/// A frame to be sent: head, the content's payload, and tail make its body.
+/// A frame to be sent. Its body consists of head, payload of the content, and tail.
 struct Outgoing {
     FrameKind kind = FrameKind::heartbeat;
     std::string head;
@@ -23,19 +23,19 @@ struct Outgoing {
     std::string tail;
 };
 
-/// Not to be destroyed from within its own handlers: close() it and put it aside.
+/// Must not be destroyed within its own handlers: close() it there, and destroy it later.
 class TreeConnection {
   public:
     using Clock = EventLoop::Clock;
     struct Handlers {
-        std::function<void()> on_open;  ///< the other end has proved itself
+        std::function<void()> on_open;  ///< the peer has proved that it holds the key
         std::function<void(FrameKind, std::string& body)> on_frame;
-        std::function<void(const std::string& why)> on_close;  ///< not after close()
-        /// Asked for more to send when there is room; false if there is nothing.
+        std::function<void(const std::string& why)> on_close;  ///< not called after close()
+        /// Asked for the next frame when there is room. Returns false if there is none.
         std::function<bool(Outgoing&)> pull;
     };
 
-    /// Owns `fd`, which is connected and non-blocking.
+    /// Takes ownership of `fd`, which must be connected and non-blocking.
     TreeConnection(EventLoop& loop, int fd, Handshake::Role role, const TreeCredentials& credentials, Handlers handlers);
     TreeConnection(const TreeConnection&) = delete;
     TreeConnection& operator=(const TreeConnection&) = delete;
@@ -43,13 +43,13 @@ class TreeConnection {
 
     void set_handlers(Handlers handlers) { handlers_ = std::move(handlers); }
 
-    /// Sent before what pull() gives from now on. The body may be empty.
+    /// Queues a frame before all frames that pull() has not returned yet. The body may be empty.
     void send(FrameKind kind, std::string body);
-    /// pull() would give something now. Writes at the end of the loop's turn.
+    /// Announces that pull() has a frame to return. Writes at the end of the current loop iteration.
     void pump();
-    /// Writes what the kernel takes and hangs up, without on_close.
+    /// Writes as much as the kernel accepts and closes the connection, without calling on_close.
     void close();
-    /// Hangs up and calls on_close.
+    /// Closes the connection and calls on_close.
     void lose(const std::string& why);
 
     bool is_open() const { return fd_ >= 0 && sealer_.has_value(); }
@@ -57,12 +57,12 @@ class TreeConnection {
     bool all_written() const { return pieces_.empty(); }
     Clock::time_point heard() const { return heard_; }
     Clock::time_point said() const { return said_; }
-    void forgive() { heard_ = Clock::now(); }  ///< this process itself has slept
+    void forgive() { heard_ = Clock::now(); }  ///< resets the silence after this process itself was suspended
 
   private:
     struct SendPart {
         std::string own;
-        std::shared_ptr<const Content> content;  ///< if set, its payload instead
+        std::shared_ptr<const Content> content;  ///< if set, its payload is used instead of `own`
         std::string_view view() const { return content ? content->payload : std::string_view(own); }
     };
 
@@ -81,11 +81,11 @@ class TreeConnection {
     int fd_;
     Handlers handlers_;
     Handshake handshake_;
-    std::optional<FrameSealer> sealer_;  ///< set when proved
+    std::optional<FrameSealer> sealer_;  ///< set after the handshake
     std::optional<FrameOpener> opener_;
     std::deque<SendPart> pieces_;
     size_t queued_ = 0;   ///< bytes in pieces_
-    size_t written_ = 0;  ///< bytes of the first piece that are gone
+    size_t written_ = 0;  ///< bytes of the first piece that are written
     bool wants_room_ = false;
     EventLoop::TimerId flush_timer_ = 0;
     Clock::time_point heard_ = Clock::now(), said_ = heard_;

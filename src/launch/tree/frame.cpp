@@ -14,7 +14,7 @@ namespace {
 static_assert(kFrameSeal == crypto_aead_chacha20poly1305_ietf_ABYTES && kFrameSeal == crypto_onetimeauth_BYTES);
 static_assert(sizeof FrameKey::bytes == crypto_aead_chacha20poly1305_ietf_KEYBYTES);
 
-// Never twice with one key: a key is of one connection and direction, and numbers only grow.
+// A nonce is never used twice with one key: each key belongs to one connection and direction, and frame numbers only increase.
 struct Nonce {
     explicit Nonce(uint64_t number) { std::memcpy(bytes, &number, sizeof number); }
     unsigned char bytes[crypto_aead_chacha20poly1305_ietf_NPUBBYTES] = {};
@@ -23,8 +23,8 @@ struct Nonce {
 const unsigned char* raw(std::string_view bytes) { return reinterpret_cast<const unsigned char*>(bytes.data()); }
 unsigned char* raw(std::string& bytes) { return reinterpret_cast<unsigned char*>(bytes.data()); }
 
-// A seal without encryption: the cipher's first bytes for this frame are the key of a hash that is used once. The head says
-// how long the body is, so the parts need no marks between them.
+// Computes a seal without encryption: the cipher's first bytes for this frame are the key of a one-time hash. The head contains the body's
+// length, so no separators are needed between the parts.
 std::string seal_open_frame(const FrameKey& key, uint64_t number, std::string_view head, std::string_view a, std::string_view b,
                             std::string_view c) {
     unsigned char once[crypto_onetimeauth_KEYBYTES];
@@ -72,7 +72,7 @@ bool FrameOpener::read_head() {
     return length_ <= kMaxFrameBody && kind >= 1 && kind <= kLastFrameKind;
 }
 
-// Checks the seal, and only then is there anything to read.
+// Checks the seal before any byte of the body is used.
 bool FrameOpener::open_body() {
     unsigned char* const body = raw(body_);
     const uint64_t number = number_++;
@@ -94,7 +94,7 @@ FrameOpener::Result FrameOpener::feed(std::string_view& bytes, FrameKind& kind, 
         garbage_ = !read_head();
         if (garbage_) return Result::garbage;
     }
-    // The buffer grows with what has arrived, not with what is announced.
+    // The buffer grows with the received bytes, not with the announced length.
     const size_t part = std::min(bytes.size(), length_ + kFrameSeal - body_.size());
     body_.append(bytes.substr(0, part));
     bytes.remove_prefix(part);

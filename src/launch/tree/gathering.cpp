@@ -1,8 +1,8 @@
-// The way up of what many hosts tell: a daemon waits for those below it, and says it once for all of them.
+// Gathering: a daemon waits for the hosts below it, and sends the pieces of all of them up at once.
 //
-// Nothing depends on the waiting: who is slow, or has moved, or is dead, delays the others by kPatience at most. Nothing
-// is acknowledged before the root has it, so a daemon that dies with pieces in its memory loses none. But a piece may
-// arrive twice then: the root takes it as it takes the first.
+// Correctness does not depend on the waiting: a host that is slow, moved or dead delays the others by at most kPatience. Pieces are
+// acknowledged only when the root has them, so none is lost if a daemon dies with pieces in its memory. A piece may arrive twice then: the
+// root handles the second as the first.
 #include "launch/tree/gathering.h"
 
 #include <algorithm>
@@ -15,13 +15,13 @@ using Implementation = Tree::Implementation;
 
 namespace {
 
-/// Longer than processes of one job usually start, or end, one after the other; no user minds it.
+/// Longer than the processes of one job usually take to start or end one after the other; too short for users to notice.
 constexpr std::chrono::milliseconds kPatience{50};
-/// With what is eager: only for those that come at the same time.
+/// For eager topics: combines only pieces that arrive at the same time.
 constexpr std::chrono::milliseconds kShortPatience{2};
-/// A daemon remembers who has told for so long after the last did: then the last ones need not wait for anybody.
+/// Time for which a daemon remembers, after the last piece, which hosts have contributed. With this memory the last hosts need not wait.
 constexpr std::chrono::minutes kMemory{1};
-/// More than this is not held back.
+/// Larger pieces are sent up at once.
 constexpr size_t kMostHeld = 4u << 20;
 
 }  // namespace
@@ -62,7 +62,7 @@ void Gathering::add(const Gathered& news, Receipt receipt) {
         if (hosts.empty()) continue;
         held_.add(hosts);
         heard_.add(hosts);
-        // Most topics have one kind of piece or as many as hosts: the last few tell which it is.
+        // Most topics have either one kind of piece or a different one per host: comparing with the last few suffices.
         constexpr size_t kLooked = 4;
         const size_t first = pieces_.size() - std::min(pieces_.size(), kLooked);
         const auto same = std::find_if(pieces_.begin() + static_cast<ptrdiff_t>(first), pieces_.end(),
@@ -74,7 +74,8 @@ void Gathering::add(const Gathered& news, Receipt receipt) {
             pieces_.push_back({std::move(hosts), std::string(piece.bytes)});
         }
     }
-    if (receipt.use_count() > 0) receipts_.push_back(std::move(receipt));  // it points at nothing: only its end counts
+    if (receipt.use_count() > 0)
+        receipts_.push_back(std::move(receipt));  // a receipt has no object; only its destruction matters
 }
 
 bool Gathering::complete_for(const HostSet& hosts) const {
@@ -123,7 +124,7 @@ HostSet Implementation::all_here() const {
     return here;
 }
 
-// The topic may be the key of the entry, which may be gone afterwards.
+// `topic` may refer to the key of the entry, which may be erased at the end.
 void Implementation::gather_up(const std::string& topic, Urgency urgency) {
     auto& topics = gatherings[static_cast<size_t>(urgency)];
     const auto it = topics.find(topic);
@@ -143,7 +144,7 @@ void Implementation::gather_up(const std::string& topic, Urgency urgency) {
     push(uplink, {std::move(content), HostSet::one(kRootHost), std::move(receipt)});
 }
 
-// Nobody waits for anybody any more.
+// Sends up all pieces without waiting any longer.
 void Implementation::gather_up_everything() {
     for (const Urgency urgency : {Urgency::control, Urgency::bulk}) {
         std::vector<std::string> all;
@@ -164,7 +165,7 @@ void Implementation::drop_gatherings() {
         for (auto& [topic, gathering] : topics) {
             if (gathering.timer != 0) loop.cancel(gathering.timer);
         }
-        // Dropping receipts may come back here.
+        // Dropping receipts may call this function again.
         const auto gone = std::exchange(topics, {});
     }
 }

@@ -1,4 +1,4 @@
-// What many hosts have to tell the root about one thing, put together on the way up: the mirror image of a scatter.
+// Combines pieces from many hosts on their way up to the root: the inverse of a scatter.
 #pragma once
 
 #include <string>
@@ -10,39 +10,38 @@
 
 namespace starling::launch {
 
-/// The payload of a gathered message: pieces of some of the hosts that contribute to its topic. Views point into
-/// whatever it was decoded from.
+/// The payload of a gathered message: pieces of some of the hosts that contribute to its topic. Views point into the decoded bytes.
 struct Gathered {
     std::string_view topic;
-    HostSet contributors;  ///< all that there will be
+    HostSet contributors;  ///< all hosts that will contribute
     bool eager = false;
     std::vector<GatheredPiece> pieces;  ///< at least one
 };
 
 std::string encode(const Gathered& message);
-/// False if `bytes` is not exactly one such message; `out` is then unspecified.
+/// Returns false if `bytes` is not exactly one such message; `out` is unspecified then.
 bool decode(std::string_view bytes, Gathered& out);
 
-/// What has come to a daemon on one topic, from itself and from below, and has not gone up yet. Equal pieces are kept
-/// once, for a set of hosts: "started" of a thousand of them is a few bytes.
+/// The pieces of one topic that a daemon has from itself and from below, and has not sent up yet. Equal pieces are stored once with their
+/// set of hosts, so "started" of a thousand hosts takes a few bytes.
 class Gathering {
   public:
-    /// Keeps copies. The receipt is dropped when the pieces have arrived at the root.
+    /// Stores copies of the pieces. `receipt` is dropped when they have arrived at the root.
     void add(const Gathered& news, Receipt receipt);
 
-    /// Whether all contributors among these hosts have told, be it that it has gone up already.
+    /// Returns whether all contributors among `hosts` have contributed, including pieces that were sent up earlier.
     bool complete_for(const HostSet& hosts) const;
-    /// The first of an eager one goes up at once.
+    /// Returns whether the pieces must go up at once: they are the first ones of an eager topic.
     bool in_a_hurry() const { return eager_ && !taken_; }
     bool is_eager() const { return eager_; }
     bool empty() const { return pieces_.empty(); }
     size_t bytes() const { return bytes_; }
 
-    /// Takes out everything, as a message; its receipt is theirs together.
+    /// Removes all pieces and returns them as one message. `receipt` is set to their combined receipt.
     std::string take(std::string_view topic, Receipt& receipt);
 
-    // For the daemon.
-    EventLoop::TimerId timer = 0;  ///< then it goes up as it is
+    // For use by the daemon.
+    EventLoop::TimerId timer = 0;  ///< when it expires, incomplete pieces are sent up
     EventLoop::Clock::time_point last_news{};
 
   private:

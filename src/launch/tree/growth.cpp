@@ -1,4 +1,4 @@
-// The way down: which hosts this daemon starts itself, and which it leaves to those below.
+// Growth of the tree: decides which hosts this daemon starts itself, and which its children start.
 #include <algorithm>
 
 #include "base/error.h"
@@ -22,8 +22,8 @@ static std::vector<std::vector<GrowHost>> split(std::vector<GrowHost> hosts, siz
     return result;
 }
 
-// While there is room, one branch for each run of hosts: its first host starts the others. Else those below get them,
-// who do the same.
+// While there is room, makes one branch for each run of hosts: its first host starts the others. Without room the smallest branches get the
+// hosts, and do the same.
 void Implementation::place(std::vector<GrowHost> list) {
     if (list.empty() || ending || orphan) return;
     if (branches.size() < settings.fanout) {
@@ -34,7 +34,7 @@ void Implementation::place(std::vector<GrowHost> list) {
     for (Branch& branch : branches) {
         if (branch.state != Branch::State::limbo) smallest.push_back(&branch);
     }
-    // All of them may be about to go: then one too many is the lesser evil.
+    // All branches may be about to disappear: exceeding the fanout by one is the lesser evil.
     if (smallest.empty()) return start(std::move(list));
     std::stable_sort(smallest.begin(), smallest.end(),
                      [](Branch* a, Branch* b) { return a->members.size() < b->members.size(); });
@@ -64,9 +64,7 @@ void Implementation::start(std::vector<GrowHost> list) {
     list.erase(list.begin());
     delegate(branch, std::move(list));
     const std::string& name = branch.head.name;
-    if (!may_be_host(name)) {
-        return start_fails_soon(branch, "this is not the name of a host");
-    }
+    if (!may_be_host(name)) { return start_fails_soon(branch, "this is not the name of a host"); }
     if (listen() != MPI_SUCCESS) return start_fails_soon(branch, std::string(failure_text()));
     branch.start = starter->start({settings, branch.head, ancestors_of_child()},
                                   [this, id = branch.id](const std::string& why) { start_failed(id, why); });
@@ -79,7 +77,7 @@ void Implementation::start(std::vector<GrowHost> list) {
     });
 }
 
-// Not at once: whoever asked for the start does not expect to be called back from within.
+// Fails from the loop: callers of start() do not expect a callback within the call.
 void Implementation::start_fails_soon(Branch& branch, const std::string& why) {
     branch.timer = loop.after(std::chrono::milliseconds(0), [this, &branch, why] {
         branch.timer = 0;
@@ -103,7 +101,7 @@ void Implementation::start_failed(uint64_t id, const std::string& why) {
     check_end();
 }
 
-// Who starts nobody does not listen.
+// Starts listening, unless it does already. Daemons without children do not listen.
 int Implementation::listen() {
     if (listener) return MPI_SUCCESS;
     std::string credential, why;

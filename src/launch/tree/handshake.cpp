@@ -32,7 +32,7 @@ const unsigned char* raw(const Bytes& bytes) {
     return reinterpret_cast<const unsigned char*>(bytes.data());
 }
 
-/// HMAC-SHA-256 of the parts in a row.
+/// Returns the HMAC-SHA-256 of the concatenated parts.
 std::array<uint8_t, 32> keyed_hash(const TreeKey& key, std::initializer_list<std::string_view> parts) {
     std::array<uint8_t, crypto_auth_hmacsha256_BYTES> hash;
     crypto_auth_hmacsha256_state state;
@@ -47,7 +47,7 @@ std::string_view view_of(const Bytes& bytes) {
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-/// In a time that does not depend on where they differ.
+/// Compares in a time that does not depend on the position of the difference.
 bool equal_secret(std::string_view a, std::string_view b) {
     return a.size() == b.size() && sodium_memcmp(a.data(), b.data(), a.size()) == 0;
 }
@@ -60,10 +60,10 @@ Handshake::Handshake(Role role, const TreeCredentials& credentials)
     (role_ == Role::child ? child_nonce_ : parent_nonce_) = fresh_nonce();
 }
 
-// Tells universes apart before anyone has to prove anything.
+// Distinguishes universes before any proof is exchanged.
 std::string Handshake::tag() const { return std::string(view_of(keyed_hash(key_, {"starling universe"})).substr(0, kTag)); }
 
-// What only holders of the key can make of this very conversation, for one purpose.
+// Returns a digest for one purpose that only holders of the key can compute for this exchange of nonces.
 Handshake::Digest Handshake::derive(std::string_view purpose, bool encrypt) const {
     return keyed_hash(key_, {purpose, encrypt ? "encrypted" : "", child_nonce_, parent_nonce_, secret_});
 }
@@ -81,7 +81,7 @@ std::string Handshake::opening() {
     return std::string(kMagic) + tag() + child_nonce_;
 }
 
-// How many bytes the present step takes; more is known when the length of a credential is.
+// Returns the number of bytes of the current step; it grows once the length of a credential is known.
 size_t Handshake::wanted() const {
     if (role_ == Role::parent) return challenged_ ? kProof : kHello;
     const size_t fixed = kNonce + kProof + (munge_ ? kLength : 0);
@@ -95,7 +95,7 @@ Handshake::State Handshake::feed(std::string_view& bytes, std::string& out) {
         const size_t part = std::min(bytes.size(), wanted() - buffer_.size());
         buffer_.append(bytes.substr(0, part));
         bytes.remove_prefix(part);
-        // A wrong first byte is enough: whoever speaks another protocol is not kept waiting.
+        // Refuse after the first wrong byte, so that clients of other protocols need not wait.
         const size_t known = std::min(buffer_.size(), kMagic.size());
         if (role_ == Role::parent && !challenged_ && buffer_.substr(0, known) != kMagic.substr(0, known))
             return state_ = State::refused;
@@ -127,7 +127,7 @@ bool Handshake::add_credential(std::string& out) {
     return true;
 }
 
-// The child's own nonce in it tells that it was made for this connection.
+// The child's nonce in the credential proves that it was made for this connection.
 bool Handshake::open_credential() {
     std::string opened;
     const std::string credential = buffer_.substr(kNonce + kProof + kLength);

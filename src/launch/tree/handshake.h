@@ -1,5 +1,5 @@
-// How two daemons prove to each other that they hold the universe's key, without sending it: each hashes the other's
-// fresh random number with it. Pure: bytes in, bytes out; no socket, no clock.
+// The handshake by which two daemons prove to each other that they hold the universe's key, without sending it: each hashes the peer's
+// random nonce with the key. It converts bytes to bytes, without socket or clock.
 #pragma once
 
 #include <array>
@@ -12,11 +12,12 @@
 
 namespace starling::launch {
 
-/// child → parent: magic, universe's tag, nonce; parent → child: nonce, proof; child → parent: proof. Anything
-/// else ends it. The keys of the connection's frames come from both nonces, so that nothing can be replayed.
-/// With MUNGE the parent adds a credential with a secret in it, which is hashed in with the key: only this user
-/// can open it. (Then it is not pure: it asks munged.) Whether frames are encrypted is hashed in too: both ends want the same, or
-/// the child finds that the parent wants the other and says so.
+/// The exchange: child → parent: magic, the universe's tag, nonce; parent → child: nonce, proof; child → parent: proof. Any other bytes end
+/// it.
+///
+/// The keys of the connection's frames are derived from both nonces, so nothing can be replayed. With MUNGE the parent adds a credential
+/// with a secret that only this user can open. The secret is hashed with the key. (This step calls munged.) The encryption setting is
+/// hashed too: if the settings of both ends differ, the child detects it and reports it.
 class Handshake {
   public:
     enum class Role { child, parent };
@@ -24,16 +25,15 @@ class Handshake {
 
     Handshake(Role role, const TreeCredentials& credentials);
 
-    /// Takes what it needs from the front of `bytes`; what is left after `proved` are frames. Appends to
-    /// `out` what has to be sent.
+    /// Consumes handshake bytes from the front of `bytes`; the rest after `proved` are frames. Appends the bytes to send to `out`.
     State feed(std::string_view& bytes, std::string& out);
-    /// What a child begins with; empty for a parent.
+    /// Returns the first bytes that a child sends; empty for a parent.
     std::string opening();
 
-    /// Why it was refused.
+    /// Returns the reason for `refused`.
     const std::string& why() const { return why_; }
 
-    /// Valid when proved.
+    /// Return the frame keys; valid in state `proved`.
     FrameKey key_to_send() const { return frame_key(role_); }
     FrameKey key_to_receive() const { return frame_key(role_ == Role::child ? Role::parent : Role::child); }
 
@@ -56,12 +56,12 @@ class Handshake {
     Role role_;
     TreeKey key_;
     bool munge_, encrypt_;
-    std::string secret_;  ///< from the credential
+    std::string secret_;  ///< secret from the MUNGE credential
     std::string why_ = "it does not hold this universe's key";
     State state_ = State::waiting;
     std::string child_nonce_, parent_nonce_;
     std::string buffer_;
-    bool challenged_ = false;  ///< the parent's part of the exchange is out
+    bool challenged_ = false;  ///< the parent has sent its nonce and proof
 };
 
 }  // namespace starling::launch

@@ -6,11 +6,11 @@ namespace starling::launch {
 
 namespace {
 
-// Walks the borders of both sets; a stretch belongs to the result if `keep(in a, in b)`.
+// Visits the borders of both sets in order; a stretch between two borders belongs to the result if `keep(in a, in b)`.
 template <class Keep>
 std::vector<HostSet::Run> combine(const std::vector<HostSet::Run>& a, const std::vector<HostSet::Run>& b, Keep keep) {
     std::vector<HostSet::Run> result;
-    size_t i = 0, j = 0;  // border numbers: run i / 2, its first if even, its end if odd
+    size_t i = 0, j = 0;  // border n belongs to run n / 2: its first host if n is even, its end if odd
     const auto border = [](const std::vector<HostSet::Run>& runs, size_t n) -> uint64_t {
         if (n / 2 >= runs.size()) return uint64_t{1} << 32;
         return n % 2 == 0 ? runs[n / 2].first : runs[n / 2].end;

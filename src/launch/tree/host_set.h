@@ -1,5 +1,4 @@
-// A set of hosts as runs of consecutive numbers: subtrees are started as runs, so that a set of thousands mostly is a
-// few of them.
+// A set of hosts as runs of consecutive numbers. Subtrees are started as runs, so a set of thousands of hosts usually has a few runs.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +9,7 @@
 namespace starling::launch {
 
 using HostId = uint32_t;
-inline constexpr HostId kMostHosts = 1u << 24;  ///< numbers are below
+inline constexpr HostId kMostHosts = 1u << 24;  ///< all host numbers are below this
 
 class HostSet {
   public:
@@ -21,7 +20,7 @@ class HostSet {
     };
 
     HostSet() = default;
-    /// Of hosts in any order, repeated ones counted once.
+    /// Returns the set of `hosts`, which may be in any order and repeated.
     static HostSet of(std::vector<HostId> hosts);
     static HostSet one(HostId host) { return HostSet({{host, host + 1}}); }
     static HostSet everyone() { return HostSet({{0, kMostHosts}}); }
@@ -42,13 +41,13 @@ class HostSet {
     bool operator==(const HostSet&) const = default;
 
     void encode(Writer& out) const;
-    /// False if it isn't a set: runs empty, out of order, touching, or beyond what a host number may be.
+    /// Returns false if the bytes are not a valid set: a run is empty, out of order, touches another, or exceeds kMostHosts.
     static bool decode(Reader& in, HostSet& out);
 
   private:
     explicit HostSet(std::vector<Run> runs) : runs_(std::move(runs)) {}
 
-    std::vector<Run> runs_;  ///< ascending, none empty, none touching the next
+    std::vector<Run> runs_;  ///< ascending, not empty, separated by gaps
 };
 
 }  // namespace starling::launch

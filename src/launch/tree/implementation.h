@@ -1,4 +1,4 @@
-// The inside of a Tree, for the files of this directory and their tests.
+// The implementation of Tree, for the files of this directory and their tests.
 #pragma once
 
 #include <deque>
@@ -19,47 +19,47 @@
 
 namespace starling::launch {
 
-/// The daemon at the other end of one edge of the tree.
+/// The daemon at the other end of an edge of the tree.
 struct Neighbour {
-    uint64_t serial = 0;  ///< of the present connection; what an older one delivered is not acknowledged on this one
-    std::unique_ptr<TreeConnection> connection;  ///< null while there is none
+    uint64_t serial = 0;  ///< number of the current connection; messages of earlier connections are not acknowledged on it
+    std::unique_ptr<TreeConnection> connection;  ///< null without a connection
     Outbox outbox;
-    DoneRanges done[2] = {{Urgency::control, {}}, {Urgency::bulk, {}}};  ///< to be said
+    DoneRanges done[2] = {{Urgency::control, {}}, {Urgency::bulk, {}}};  ///< acknowledgements to be sent
 };
 
-/// A child and all below it.
+/// A child and all hosts below it.
 struct Branch : Neighbour {
     enum class State {
-        starting,  ///< an agent is at work
+        starting,  ///< the launch agent runs
         live,
-        limbo,  ///< the connection is lost: those below may come by themselves, for a while
+        limbo,  ///< the connection is lost; for a while, hosts below may reconnect by themselves
     };
     uint64_t id = 0;
     GrowHost head;
-    HostSet members;  ///< the head, and all below it, ready or not
+    HostSet members;  ///< the head and all hosts below it, ready or not
     State state = State::starting;
     uint64_t incarnation = 0;
-    bool doubted = false;           ///< live, but silent for a while
-    std::vector<GrowHost> waiting;  ///< to be started by the head, when it is there
+    bool doubted = false;           ///< live, but silent for some heartbeats
+    std::vector<GrowHost> waiting;  ///< hosts that the head will start once it is connected
     std::unique_ptr<NodeStart> start;
-    EventLoop::TimerId timer = 0;  ///< of the start, or of limbo
-    std::string trouble;           ///< why it is in limbo
+    EventLoop::TimerId timer = 0;  ///< for the start, or for limbo
+    std::string trouble;           ///< reason for limbo
 };
 
-/// What the root knows of a host.
+/// The root's record of a host.
 struct KnownHost {
     enum class State : uint8_t { starting, up, failed, lost };
     std::string name;
     State state = State::starting;
     uint32_t attempt = 1;
-    bool doubtful = false;  ///< while up
+    bool doubtful = false;  ///< in state `up`: its connection is silent or lost
 };
 
 struct Tree::Implementation {
-    /// The root.
+    /// Creates the root.
     Implementation(EventLoop& loop, TreeSettings settings, std::unique_ptr<NodeStarter> starter);
-    /// A node. `connected` is told once whether the first search has succeeded: an empty text, or the
-    /// sentence; in that case on_orphaned is not called.
+    /// Creates a node. `connected` is called once with the result of the first search for a parent: an empty text, or an error sentence.
+    /// After an error on_orphaned is not called.
     Implementation(EventLoop& loop, Orders orders, std::unique_ptr<NodeStarter> starter,
                    std::function<void(const std::string&)> connected);
     ~Implementation();
@@ -92,7 +92,7 @@ struct Tree::Implementation {
     void arrived(uint64_t serial, Urgency urgency, uint64_t number);
     void push(Neighbour& to, Outbox::Message message);
 
-    // gathering.cpp: put together on the way up
+    // gathering.cpp: combines pieces on the way up
     void gather(std::string_view topic, std::string_view piece, const HostSet& contributors, Urgency urgency, bool eager);
     void gather_in(const Gathered& news, Urgency urgency, Receipt receipt);
     void gather_up(const std::string& topic, Urgency urgency);
@@ -102,7 +102,7 @@ struct Tree::Implementation {
     void drop_gatherings();
     HostSet all_here() const;
 
-    // growth.cpp: the way down
+    // growth.cpp: starts hosts below
     void place(std::vector<GrowHost> hosts);
     void start(std::vector<GrowHost> hosts);
     void start_fails_soon(Branch& branch, const std::string& why);
@@ -111,7 +111,7 @@ struct Tree::Implementation {
     int listen();
     std::vector<Ancestor> ancestors_of_child() const;
 
-    // membership.cpp: who hangs where
+    // membership.cpp: which host is below which
     void on_peer(std::unique_ptr<TreeConnection> connection);
     void on_attach(TreeConnection* newcomer, const std::string& body);
     Branch* adopt(const Attach& attach, std::string& refusal);
@@ -131,7 +131,7 @@ struct Tree::Implementation {
     Branch* branch_of(HostId host);
     uint32_t attempt_of(HostId host) const;
 
-    // uplink.cpp: the way up
+    // uplink.cpp: the connection to the parent
     void search_uplink(bool first);
     void on_uplink_found(UplinkSearch::Found found);
     void on_uplink_frame(FrameKind kind, std::string& body);
@@ -149,32 +149,32 @@ struct Tree::Implementation {
 
     std::unique_ptr<TreeListener> listener;
     std::list<Branch> branches;
-    std::unordered_map<HostId, uint32_t> attempts;  ///< of hosts below that were started more than once
-    std::vector<KnownHost> hosts;                   ///< root only, by number
+    std::unordered_map<HostId, uint32_t> attempts;  ///< by host, for hosts below that were started more than once
+    std::vector<KnownHost> hosts;                   ///< by number; root only
     struct Newcomer {
-        std::unique_ptr<TreeConnection> connection;  ///< proved, has not said yet who it is
+        std::unique_ptr<TreeConnection> connection;  ///< authenticated, but has not sent its Attach yet
         EventLoop::Clock::time_point since;
     };
     std::list<Newcomer> newcomers;
-    std::list<std::unique_ptr<NodeStart>> agents;  ///< whose node is there, and which have not ended yet
+    std::list<std::unique_ptr<NodeStart>> agents;  ///< agents whose node is connected, and which have not ended yet
 
     Neighbour uplink;
-    std::vector<Ancestor> ancestors;  ///< the parent first
+    std::vector<Ancestor> ancestors;  ///< from the parent to the root
     std::unique_ptr<UplinkSearch> search;
     bool root_is_suspended = false;
 
     uint64_t numbers[2] = {};                                  ///< of the last message sent from here, by urgency
-    std::unordered_map<HostId, uint64_t> seen[2];              ///< by origin: the last message delivered here
-    std::unordered_map<std::string, Gathering> gatherings[2];  ///< by topic; at the root none
-    size_t backlog = 0;                                        ///< bulk bytes from here that have not arrived
+    std::unordered_map<HostId, uint64_t> seen[2];              ///< number of the last message delivered here, by origin
+    std::unordered_map<std::string, Gathering> gatherings[2];  ///< by topic; empty at the root
+    size_t backlog = 0;                                        ///< bulk bytes sent from here that have not arrived
     bool hold_bulk = false;
     std::deque<std::pair<std::shared_ptr<const Content>, Receipt>> held;
     uint64_t last_serial = 0;
     std::unordered_map<uint64_t, Neighbour*> by_serial;
 
-    bool ending = false;   ///< nothing is started any more
-    bool leaving = false;  ///< goes when nobody is below and all has arrived
-    bool orphan = false;   ///< nothing is above any more
+    bool ending = false;   ///< no more hosts are started
+    bool leaving = false;  ///< leaves when no host is below and all messages have arrived
+    bool orphan = false;   ///< no daemon is above any more
     bool said_bye = false;
     bool destroying = false;
     EventLoop::Clock::time_point end_limit{};

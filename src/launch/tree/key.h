@@ -1,4 +1,4 @@
-// The secret that all daemons of one universe share.
+// The secret key that all daemons of one universe share.
 #pragma once
 
 #include <array>
@@ -8,24 +8,24 @@
 
 namespace starling::launch {
 
-/// 256 random bits. Never in an argument list, an environment or a message.
+/// 256 random bits. Must never appear in an argument list, an environment or a message.
 struct TreeKey {
     std::array<uint8_t, 32> bytes{};
 
     std::string_view view() const { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
 };
 
-/// What a daemon proves itself with.
+/// The credentials with which a daemon authenticates itself.
 struct TreeCredentials {
     TreeKey key;
-    bool munge = false;    ///< MUNGE has to vouch for both ends besides
-    bool encrypt = false;  ///< what daemons say is secret too; both ends have to want it
+    bool munge = false;    ///< MUNGE must also authenticate both ends
+    bool encrypt = false;  ///< frames are encrypted; both ends must agree
 
     TreeCredentials(const TreeKey& k, bool with_munge = false, bool encrypted = false)
         : key(k), munge(with_munge), encrypt(encrypted) {}
 };
 
-/// From the kernel's generator.
+/// Returns a new key from the kernel's random number generator.
 TreeKey make_key();
 
 }  // namespace starling::launch

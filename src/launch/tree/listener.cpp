@@ -63,7 +63,7 @@ void TreeListener::on_connect(int listener) {
         if (fd >= 0) {
             admit(fd);
         } else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
-            // It would be reported ready again at once: look away until others have gone.
+            // epoll would report the sockets as ready again at once. Stop watching them for a while, until other descriptors are closed.
             for (const int s : sockets_) loop_.change(s, 0);
             if (pause_ != 0) loop_.cancel(pause_);
             pause_ = loop_.after(kAcceptPause, [this] {
@@ -80,7 +80,7 @@ void TreeListener::on_connect(int listener) {
 void TreeListener::admit(int fd) {
     const int on = 1;
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    // A daemon proves itself within a round trip, so among too many the one that has waited longest is no daemon.
+    // A daemon authenticates itself within a round trip. So if there are too many connections, the oldest is not from a daemon.
     if (strangers_.size() >= kMaxStrangers) drop(strangers_.begin());
     const auto it = strangers_.insert(strangers_.end(), {nullptr, EventLoop::Clock::now()});
     TreeConnection::Handlers handlers;

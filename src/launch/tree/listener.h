@@ -1,5 +1,4 @@
-// A daemon's ear for those below it. Anyone may knock: strangers are few at a time, get a few seconds and a few
-// bytes, and disturb nobody.
+// Listens for the daemons below this one. Any program can connect, so unauthenticated connections are limited in number, time and bytes.
 #pragma once
 
 #include <functional>
@@ -12,7 +11,7 @@ namespace starling::launch {
 
 class TreeListener {
   public:
-    /// Given a connection whose other end has proved to hold the key; its handlers are to be set.
+    /// Receives an authenticated connection, whose handlers must be set.
     using OnPeer = std::function<void(std::unique_ptr<TreeConnection>)>;
 
     TreeListener(EventLoop& loop, const TreeCredentials& credentials, OnPeer on_peer)
@@ -21,12 +20,12 @@ class TreeListener {
     TreeListener& operator=(const TreeListener&) = delete;
     ~TreeListener();
 
-    /// Listens on ports that the kernel chooses, one socket for each of this machine's addresses that `filter` lets
-    /// through (own_addresses()). An MPI error class with failure_text().
+    /// Listens on ports that the kernel chooses, with one socket for each address of this machine that `filter` admits (own_addresses()).
+    /// Returns an MPI error class and sets failure_text() on failure.
     int open(const std::string& filter);
     bool is_open() const { return !sockets_.empty(); }
     const std::vector<Endpoint>& endpoints() const { return endpoints_; }
-    /// Connections that have not proved anything yet.
+    /// Returns the number of connections that are not authenticated yet.
     size_t strangers() const { return strangers_.size(); }
 
     static constexpr size_t kMaxStrangers = 128;
@@ -50,8 +49,8 @@ class TreeListener {
     OnPeer on_peer_;
     std::vector<int> sockets_;
     std::vector<Endpoint> endpoints_;
-    std::list<Stranger> strangers_;                        ///< the oldest first
-    std::vector<std::unique_ptr<TreeConnection>> graves_;  ///< closed from within their own handlers
+    std::list<Stranger> strangers_;                        ///< oldest first
+    std::vector<std::unique_ptr<TreeConnection>> graves_;  ///< connections that were closed within their own handlers
     EventLoop::TimerId expiry_ = 0, burial_ = 0, pause_ = 0;
 };
 

@@ -1,8 +1,8 @@
-// Who hangs where: daemons that come, daemons that have lost their parent, and those that are gone.
+// Membership: daemons that connect, daemons that have lost their parent, and daemons that are lost.
 //
-// The truth about where a host hangs is local: every daemon knows which of its branches it is below. A host that
-// comes by another way than expected has lost its parent, so it is taken from the branch it was below, with all that is
-// still to be delivered to it; the branch is told. What is in no branch has been given up, for good.
+// Each daemon decides locally where a host belongs: it knows under which of its branches the host is. If a host connects in an unexpected
+// place, it has lost its parent. Then it is removed from its old branch together with its undelivered messages, and that branch is
+// notified. A host that is in no branch has been declared lost, permanently.
 #include <algorithm>
 
 #include "launch/tree/implementation.h"
@@ -67,7 +67,7 @@ void Implementation::on_attach(TreeConnection* newcomer, const std::string& body
     if (!branch->waiting.empty()) peer->send(FrameKind::grow, encode(Grow{std::exchange(branch->waiting, {})}));
 }
 
-// The branch that is the newcomer's from now on, or null and why not.
+// Returns the branch of the new connection, or null with the reason in `refusal`.
 Branch* Implementation::adopt(const Attach& attach, std::string& refusal) {
     Branch* const old = branch_of(attach.host);
     if (!old || attempt_of(attach.host) != attach.attempt || orphan) {
@@ -99,7 +99,7 @@ Branch* Implementation::adopt(const Attach& attach, std::string& refusal) {
     }
     std::vector<Outbox::Message> messages;
     release(members, branch, messages);
-    // Hosts that were left to it and that it knows nothing of: it has given them up, or was never told.
+    // Hosts that were delegated to it but that it does not list: it has declared them lost, or never received them.
     HostSet unknown = branch->members;
     unknown.remove(members);
     for (const GrowHost& host : branch->waiting) unknown.remove(host.host);
@@ -120,10 +120,10 @@ Branch* Implementation::adopt(const Attach& attach, std::string& refusal) {
     return branch;
 }
 
-// Takes hosts out of all branches but `keep`, which may be null, with what was to be delivered to them.
+// Removes hosts from all branches except `keep`, which may be null, and appends their undelivered messages to `messages`.
 void Implementation::release(const HostSet& hosts, Branch* keep, std::vector<Outbox::Message>& messages) {
     std::vector<GrowHost> homeless;
-    std::vector<Outbox::Message> theirs;  // of the homeless
+    std::vector<Outbox::Message> theirs;  // messages for the homeless hosts
     std::vector<Branch*> emptied;
     for (Branch& branch : branches) {
         HostSet gone = branch.members.intersection(hosts);
@@ -150,7 +150,7 @@ void Implementation::release(const HostSet& hosts, Branch* keep, std::vector<Out
     for (const auto& message : theirs) route(message.content, message.to, message.receipt, nullptr);
 }
 
-// From above: these hosts, below us until now, have found somebody else.
+// Handles the parent's notice that hosts below this daemon have found another parent.
 void Implementation::on_moved(const HostSet& hosts) {
     std::vector<Outbox::Message> messages;
     release(hosts, nullptr, messages);
@@ -192,9 +192,9 @@ void Implementation::limbo(Branch& branch, const std::string& why) {
     });
 }
 
-// Long before who is silent counts as lost, nothing new should be entrusted to it.
+// Reports silent branches as doubtful, long before they count as lost, so that no new work is placed there.
 void Implementation::doubt_silent_branches(EventLoop::Clock::time_point now) {
-    constexpr int kBeats = 3;  // one is late now and then
+    constexpr int kBeats = 3;  // a single heartbeat may be late
     for (Branch& branch : branches) {
         if (!branch.connection || branch.members.empty()) continue;
         const bool silent = now - branch.connection->heard() > settings.heartbeat * kBeats;
@@ -209,12 +209,12 @@ void Implementation::remove_branch(Branch& branch) {
     for (const auto& run : branch.members.runs()) {
         for (HostId host = run.first; !attempts.empty() && host < run.end; ++host) attempts.erase(host);
     }
-    // It may be what called us.
+    // The start may be the caller of this function.
     if (branch.start) defer([start = std::shared_ptr<NodeStart>(std::move(branch.start))] {});
     branches.remove_if([&](const Branch& b) { return &b == &branch; });
 }
 
-// Hosts of a branch are given up, unless they have gone elsewhere meanwhile.
+// Declares hosts of a branch lost, except those that have moved to another parent in the meantime.
 void Implementation::lose_members(Branch& branch, const HostSet& hosts, const std::string& why) {
     const HostSet lost = branch.members.intersection(hosts);
     branch.members.remove(lost);
@@ -232,7 +232,7 @@ void Implementation::report(const Report& report) {
     originate(encode(report), {}, HostSet::one(kRootHost), Urgency::control, true);
 }
 
-// A report comes through from below. False if nothing of it is right any more.
+// Checks a report that passes through from below. Returns false if none of it is valid any more.
 bool Implementation::pass_report(Branch& from, Content& content) {
     Report report;
     if (!decode(content.payload, report)) return false;
@@ -252,7 +252,7 @@ bool Implementation::pass_report(Branch& from, Content& content) {
     return true;
 }
 
-// At the root.
+// Handles a report at the root.
 void Implementation::on_report(const Report& report) {
     for (const HostId id : report.hosts.list()) {
         if (id >= hosts.size()) continue;
@@ -280,7 +280,7 @@ void Implementation::on_host_lost(HostId id, const std::string& why) {
     constexpr uint32_t kMostAttempts = 8;
     KnownHost& host = hosts[id];
     if (host.state == KnownHost::State::starting && host.attempt < kMostAttempts && !ending) {
-        // Who was to start it died: that says nothing against the host itself.
+        // The daemon that should have started the host died. The host itself may be fine, so try again.
         ++host.attempt;
         defer([this, id] { place({{id, hosts[id].attempt, hosts[id].name}}); });
         return;

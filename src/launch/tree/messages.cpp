@@ -54,7 +54,7 @@ bool get(Reader& in, GrowHost& host) {
 void put_limit(Writer& out, std::chrono::milliseconds limit) { out.number(static_cast<int64_t>(limit.count())); }
 
 std::chrono::milliseconds get_limit(Reader& in) {
-    // A day: additions to a time point stay far from overflow.
+    // At most a day, so that additions to a time point cannot overflow.
     return std::chrono::milliseconds(std::clamp<int64_t>(in.number<int64_t>(), 1, 86'400'000));
 }
 
@@ -225,7 +225,7 @@ bool decode_message(std::string bytes, MessageHead& head, Content& content) {
     content.parts.clear();
     if (has_parts == 1) {
         const size_t n = head.to.size();
-        // Each part takes eight bytes at least: a set that claims more hosts than that is a lie.
+        // Each part takes at least eight bytes: reject a set with more hosts than that.
         if (n > content.storage.size() / 8) return false;
         content.parts.reserve(n);
         for (const HostSet::Run& run : head.to.runs()) {

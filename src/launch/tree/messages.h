@@ -1,5 +1,5 @@
-// What the daemons of a tree say to each other, as bytes. Every decode() gives false for what is not exactly one such
-// message; `out` is then unspecified.
+// The messages between the daemons of a tree, and their encoding. Every decode() returns false if the bytes are not exactly one such
+// message; `out` is unspecified then.
 #pragma once
 
 #include <cstdint>
@@ -19,23 +19,23 @@ struct Endpoint {
     uint16_t port = 0;
 };
 
-/// A daemon above, and where it listens.
+/// A daemon above, with the endpoints where it listens.
 struct Ancestor {
     HostId host = kRootHost;
     std::string name;
     std::vector<Endpoint> endpoints;
 };
 
-/// A host to be started. The attempt tells a node from an earlier one on the same host that was given up.
+/// A host to be started. `attempt` distinguishes a node from an earlier one on the same host that was declared lost.
 struct GrowHost {
     HostId host = 0;
     uint32_t attempt = 1;
     std::string name;
 };
 
-/// What a node is told by the agent's standard input.
+/// The orders that a node reads from the agent's standard input.
 struct Orders {
-    TreeSettings settings;  ///< with the key
+    TreeSettings settings;  ///< includes the key
     GrowHost self;
     std::vector<Ancestor> ancestors;  ///< the parent first, the root last
 };
@@ -43,33 +43,32 @@ struct Orders {
 struct Attach {
     HostId host = 0;
     uint32_t attempt = 1;
-    uint64_t incarnation = 0;                                 ///< random: whether it is the same process
-    HostSet members;                                          ///< itself and all below it, started or being started
-    std::vector<std::pair<HostId, uint32_t>> later_attempts;  ///< of members whose attempt is not 1
+    uint64_t incarnation = 0;                                 ///< random; identifies the process
+    HostSet members;                                          ///< the node and all hosts below it, started or starting
+    std::vector<std::pair<HostId, uint32_t>> later_attempts;  ///< attempts of members other than 1
 };
 
 struct Welcome {
-    std::vector<Ancestor> ancestors;  ///< of the child
+    std::vector<Ancestor> ancestors;  ///< those of the child
 };
 
 struct Grow {
     std::vector<GrowHost> hosts;
 };
 
-/// What is carried from host to host. Views point into `storage`.
+/// A message as it travels from host to host. Views point into `storage`.
 struct Content {
     HostId origin = kRootHost;
-    uint64_t number = 0;  ///< ascending for each origin and urgency: a receiver knows what it has had
+    uint64_t number = 0;  ///< ascending for each origin and urgency, so that receivers detect duplicates
     Urgency urgency = Urgency::control;
-    bool internal = false;  ///< between the trees themselves: a Report, or an order to end
-    bool gathered = false;  ///< the payload is a Gathered: each hop on the way to the root adds it to its own
+    bool internal = false;  ///< for the trees themselves: a Report, or an order to end
+    bool gathered = false;  ///< the payload is a Gathered: each hop on the way to the root adds it to its own pieces
     std::string storage;
     std::string_view payload;
     std::vector<std::pair<HostId, std::string_view>> parts;  ///< ascending by host
 };
 
-/// The part of a message that differs from hop to hop: its number on the connection, and for whom of those
-/// below it is.
+/// The part of a message that differs between hops: its number on the connection, and its receivers at or below the next hop.
 struct MessageHead {
     uint64_t edge_number = 0;
     HostSet to;
@@ -80,14 +79,14 @@ struct DoneRanges {
     std::vector<std::pair<uint64_t, uint64_t>> ranges;  ///< first and last
 };
 
-/// To the root, about a host.
+/// A report to the root about hosts.
 struct Report {
     enum class What : uint8_t {
         ready = 1,
         failed,
         lost,
-        doubtful,  ///< the way to them is broken or silent: they are lost before long, or
-        sure,      ///< found again
+        doubtful,  ///< the connection to the hosts is broken or silent; followed by `lost` or `sure`
+        sure,      ///< the connection works again
     };
     What what = What::ready;
     HostSet hosts;
@@ -111,15 +110,15 @@ bool decode(std::string_view bytes, HostSet& out);
 bool decode(std::string_view bytes, DoneRanges& out);
 bool decode(std::string_view bytes, Report& out);
 
-/// A message frame's body is head, payload and tail in a row; the tail is the parts of those it is for.
+/// Encode head and tail of a message frame's body, which is head, payload and tail. The tail holds the parts of the receivers.
 std::string encode_head(const MessageHead& head, const Content& content);
 std::string encode_tail(const MessageHead& head, const Content& content);
-/// Takes the bytes over.
+/// Decodes a message and takes ownership of its bytes.
 bool decode_message(std::string bytes, MessageHead& head, Content& content);
 
-/// "starling-node 1 <version>": what both sides begin with, readable for every version to come.
+/// Returns "starling-node 1 <version>", the line that both sides send first. All future versions must be able to read it.
 std::string greeting_line(std::string_view version);
-/// The version of such a line (without its end); false if it is another line.
+/// Extracts the version from such a line (without its newline). Returns false for other lines.
 bool parse_greeting(std::string_view line, std::string& version);
 
 }  // namespace starling::launch

@@ -11,7 +11,7 @@ namespace starling::launch {
 
 namespace {
 
-// From munge.h, which need not be installed where Starling is built; version 2 of the library has no others.
+// Constants from munge.h, which need not be installed where Starling is built. They are fixed in version 2 of the library.
 constexpr int kOptionSocket = 8, kOptionUser = 9;
 constexpr int kSuccess = 0, kExpired = 15, kRewound = 16;
 

@@ -1,5 +1,5 @@
-// MUNGE, a site's own authentication between hosts: its daemon on each host seals bytes so that only a chosen user, on
-// hosts of the same site, can open them. Its library is looked for when it is asked for; Starling does not link it.
+// MUNGE, a site's authentication service between hosts: a daemon on each host seals bytes so that only a chosen user on hosts of the same
+// site can open them. Its library is loaded on demand; Starling is not linked with it.
 #pragma once
 
 #include <sys/types.h>
@@ -9,12 +9,10 @@
 
 namespace starling::launch {
 
-/// Bytes sealed for this very user. Blocks for the time that munged takes, about a millisecond. False with the
-/// reason in `why`.
+/// Seals bytes for this user. Blocks for about a millisecond, while munged works. Returns false with the reason in `why`.
 bool munge_seal(std::string_view bytes, std::string& credential, std::string& why);
 
-/// Opens what this user has sealed, on whatever host; a credential can be opened once on each. False with the
-/// reason.
+/// Opens bytes that this user has sealed on any host; each host can open a credential once. Returns false with the reason in `why`.
 bool munge_open(const std::string& credential, std::string& bytes, std::string& why);
 
 inline constexpr size_t kMostCredential = 4096;  ///< bytes

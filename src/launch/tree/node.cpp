@@ -23,7 +23,7 @@ namespace {
 constexpr int kOrdersSeconds = 30;
 constexpr size_t kMostOrders = 16u << 20;
 
-// Reads `size` more bytes of standard input; false at its end, or when nothing comes for long.
+// Reads `size` more bytes from standard input. Returns false at its end, or after kOrdersSeconds without input.
 bool read_more(std::string& into, size_t size) {
     char buffer[65536];
     while (size > 0) {
@@ -59,13 +59,13 @@ void tell(int fd, std::string_view text) {
     }
 }
 
-// Why there are no orders; empty if there are.
+// Reads the orders. Returns an empty string, or the reason for the failure.
 std::string read_orders(Orders& orders) {
     std::string line, version, length, body;
     if (!read_line(line) || !parse_greeting(line, version))
         return "starlingd node is started by Starling itself, through an agent that passes standard input on";
     if (!understand_each_other(version, version_text())) {
-        // The other side says more, having read our greeting.
+        // The other side has our greeting and prints a more detailed message.
         return "the daemon that started this one is of Starling " + version + ", this one of " + version_text() + "; " +
                kVersionRemedy;
     }
@@ -77,8 +77,8 @@ std::string read_orders(Orders& orders) {
     return {};
 }
 
-// What the agent started: it lives until the daemon is connected, so that the agent can tell failure from success, or
-// as long as the daemon if the agent ends everything with itself.
+// Runs in the process that the agent started. It waits until the daemon is connected, so that the agent can report success or failure. With
+// `keep` it runs as long as the daemon, for agents that kill everything when they end.
 int wait_for_daemon(int report, pid_t daemon, bool keep) {
     std::string line;
     char c = 0;
@@ -144,8 +144,8 @@ int run_node(const MakeNodeService& make) {
     close(report[0]);
     read_config(false);
     setsid();
-    heed_all_signals();  // no terminal hangs up any more, and ranks may be told so by their mpiexec
-    // The agent's pipes end with what it has started; complaints of the first moments still go to it.
+    heed_all_signals();  // the daemon has no terminal that could hang up, and its ranks may be sent SIGHUP by their mpiexec
+    // The agent's input and output must not stay open in the daemon. Standard error stays for early error messages.
     const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     dup2(null, 0);
     dup2(null, 1);

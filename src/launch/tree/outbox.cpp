@@ -33,7 +33,7 @@ void Outbox::finish(Lane& lane, Entry& entry) {
     if (entry.done) return;
     entry.done = true;
     if (entry.sent) bulk_in_flight_ -= weight(*entry.message.content);
-    // Dropping a receipt may come back to this outbox: not while it is being changed.
+    // Dropping a receipt may call this outbox again, so drop it after the change.
     const Message gone = std::move(entry.message);
     trim(lane);
 }
@@ -49,7 +49,7 @@ void Outbox::trim(Lane& lane) {
 bool Outbox::done(Urgency urgency, uint64_t first, uint64_t last) {
     Lane& lane = this->lane(urgency);
     if (first > last || last >= lane.first + lane.next) return false;
-    // From the back: finishing the front one moves the others.
+    // Iterate backwards: finishing the front entry shifts the others.
     for (uint64_t n = last + 1; n > first && n > lane.first; --n)
         finish(lane, lane.entries[static_cast<size_t>(n - 1 - lane.first)]);
     return true;
@@ -75,7 +75,7 @@ std::vector<Outbox::Message> Outbox::take(const HostSet& hosts) {
             if (!entry.message.to.empty()) continue;
             entry.done = true;
             if (entry.sent) bulk_in_flight_ -= weight(*entry.message.content);
-            entry.message.receipt.reset();  // `taken` has a copy
+            entry.message.receipt.reset();  // `taken` has a copy of the receipt
         }
         trim(lane);
     }

@@ -1,5 +1,5 @@
-// The messages that one neighbour has been or is to be given, kept until all their receivers have them: a
-// neighbour that dies may have had them in its memory only.
+// The messages for one neighbor, sent or not. They are stored until all their receivers have them, because a neighbor may die with messages
+// that exist only in its memory.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace starling::launch {
 
-/// Dropping the last copy tells where the message came from that it has arrived.
+/// When the last copy of a receipt is dropped, the hop that sent the message is informed of its arrival.
 using Receipt = std::shared_ptr<void>;
 
 class Outbox {
@@ -24,21 +24,23 @@ class Outbox {
 
     void push(Message message);
 
-    /// The next one to send; null if there is none, or only bulk ones and the receivers are behind.
+    /// Returns the next message to send; null if there is none, or if only bulk messages are left and the window is full.
     std::shared_ptr<const Content> next(MessageHead& head);
 
-    /// The neighbour says that these have arrived. False if they have never been sent: it lies.
+    /// Handles the neighbor's acknowledgement of these messages. Returns false if they have never been sent, so that the neighbor is
+    /// faulty.
     bool done(Urgency urgency, uint64_t first, uint64_t last);
 
-    /// The connection is a new one: everything that has not arrived is to be sent again, in order.
+    /// Marks all messages that have not arrived to be sent again in order, on a new connection.
     void restart();
 
-    /// Takes out what is for `hosts`, in order; what is for others too stays for those.
+    /// Removes `hosts` from the receivers of all messages, and returns the messages for them in order.
     std::vector<Message> take(const HostSet& hosts);
 
     bool empty() const { return lanes_[0].entries.empty() && lanes_[1].entries.empty(); }
 
-    /// Bulk bytes that are sent before the receivers have the first of them: the most a hop holds for a neighbour.
+    /// Bulk bytes that may be in flight before the receivers acknowledge the first. This also limits the bytes that a hop stores for a
+    /// neighbor.
     static constexpr size_t kBulkWindow = 1 << 20;
 
   private:
@@ -49,8 +51,8 @@ class Outbox {
     };
     struct Lane {
         std::deque<Entry> entries;
-        uint64_t first = 1;  ///< the number of entries.front(); they are consecutive
-        size_t next = 0;     ///< index of the first that has not been sent
+        uint64_t first = 1;  ///< number of entries.front(); numbers are consecutive
+        size_t next = 0;     ///< index of the first entry that is not sent yet
     };
 
     Lane& lane(Urgency urgency) { return lanes_[static_cast<size_t>(urgency)]; }

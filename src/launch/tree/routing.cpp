@@ -1,4 +1,4 @@
-// Messages: from here, to here, and through here.
+// Routes messages that this daemon sends, receives or passes on.
 #include "base/error.h"
 #include "launch/tree/implementation.h"
 
@@ -6,7 +6,7 @@ namespace starling::launch {
 
 using Implementation = Tree::Implementation;
 
-// A copy of what the caller gave, laid out as if it had arrived.
+// Copies the caller's data into the layout of a received message.
 static std::shared_ptr<Content> make_content(std::string payload, const std::vector<std::pair<HostId, std::string>>& parts) {
     auto content = std::make_shared<Content>();
     const size_t shared = payload.size();
@@ -69,22 +69,22 @@ void Implementation::route(const std::shared_ptr<const Content>& content, HostSe
         to.remove(theirs);
         push(branch, {content, std::move(theirs), receipt});
     }
-    // What comes from above for hosts that are not below any more has been sent to where they are by whoever took
-    // them there. At the root the rest is for hosts that are lost.
+    // A message from above may list hosts that are no longer below this daemon; the daemon that adopted them has sent it to them. At the
+    // root, the remaining hosts are lost.
     if (!to.empty() && !is_root() && !orphan && from != &uplink) push(uplink, {content, std::move(to), receipt});
 }
 
 void Implementation::deliver(const std::shared_ptr<const Content>& content, const Receipt& receipt) {
-    // What is gathered may come late, after what passed it on the way to a daemon that has died; and twice does no harm.
+    // Skip the duplicate check for gathered messages: they may arrive late if a daemon died on their way, and duplicates are harmless.
     if (!content->gathered) {
         uint64_t& last = seen[static_cast<size_t>(content->urgency)][content->origin];
-        if (content->number <= last) return;  // it came before, by an edge that broke
+        if (content->number <= last) return;  // a duplicate that arrived on a connection that broke
         last = content->number;
     }
     if (content->internal) {
         Report report;
         if (!is_root()) {
-            begin_end();  // the only thing that a root says to nodes themselves
+            begin_end();  // an order to end, the only internal message from the root
         } else if (decode(content->payload, report)) {
             on_report(report);
         }
@@ -125,7 +125,7 @@ void Implementation::on_message(Neighbour& from, std::string& body) {
     const uint64_t serial = from.serial, number = head.edge_number;
     const Urgency urgency = content->urgency;
     const Receipt receipt(nullptr, [this, serial, urgency, number](void*) { arrived(serial, urgency, number); });
-    // Reports pass through every hop between a host and the root, and each holds them against what it knows.
+    // Every hop between a host and the root checks reports against its own knowledge.
     if (content->internal && &from != &uplink && !pass_report(static_cast<Branch&>(from), *content)) return;
     if (content->gathered && !is_root()) {
         Gathered news;
@@ -140,10 +140,10 @@ void Implementation::on_done(Neighbour& from, const std::string& body) {
     bool good = decode(body, done);
     for (const auto& [first, last] : done.ranges) good = good && from.outbox.done(done.urgency, first, last);
     if (!good) return from.connection->lose("it acknowledged what it was never sent");
-    if (from.connection) from.connection->pump();  // the window of bulk messages may have opened
+    if (from.connection) from.connection->pump();  // the acknowledgement may have opened the window for bulk messages
 }
 
-// All receivers of a message have it, or are lost.
+// Acknowledges a message: all its receivers have it, or are lost.
 void Implementation::arrived(uint64_t serial, Urgency urgency, uint64_t number) {
     if (destroying) return;
     const auto found = by_serial.find(serial);

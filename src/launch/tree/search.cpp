@@ -13,7 +13,7 @@
 namespace starling::launch {
 
 namespace {
-constexpr std::chrono::milliseconds kStagger{250};  // before the next address is tried besides
+constexpr std::chrono::milliseconds kStagger{250};  // before the next address is tried in parallel
 constexpr std::chrono::milliseconds kPause{100};    // between rounds
 }  // namespace
 
@@ -112,7 +112,7 @@ void UplinkSearch::converse(Attempts::iterator attempt) {
         std::make_unique<TreeConnection>(loop_, fd, Handshake::Role::child, credentials_, std::move(handlers));
 }
 
-// One at a time: two addresses may belong to one daemon, which takes us in once.
+// Sends the Attach to one authenticated daemon at a time: two addresses may belong to one daemon, which accepts this node only once.
 void UplinkSearch::ask_one() {
     if (asked_ || ended_) return;
     for (Attempt& attempt : attempts_) {
@@ -136,7 +136,7 @@ void UplinkSearch::on_frame(Attempts::iterator attempt, FrameKind kind, const st
     ended_ = true;
     Found found{std::move(attempt->connection), std::move(ancestors)};
     attempts_.erase(attempt);
-    // The callback may destroy this object: nothing of it may be used after.
+    // The callback may destroy this object, so use no member after it.
     const OnFound tell = on_found_;
     tell(std::move(found));
 }

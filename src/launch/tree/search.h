@@ -1,4 +1,4 @@
-// A node's search for someone above it: its parent at first, an ancestor when the parent is gone.
+// A node's search for a parent: its original parent at first, another ancestor when the parent has died.
 #pragma once
 
 #include <functional>
@@ -11,20 +11,20 @@
 
 namespace starling::launch {
 
-/// Tries addresses in order, the next one when the last has failed or has been silent for a while, round after round.
-/// The first that proves the key and takes us in wins.
+/// Tries addresses in order, in rounds. Tries the next address when the last one has failed or been silent for a while. The first daemon
+/// that proves the key and accepts this node is selected.
 class UplinkSearch {
   public:
     struct Found {
-        std::unique_ptr<TreeConnection> connection;  ///< its handlers are to be set
-        std::vector<Ancestor> ancestors;             ///< ours from now on
+        std::unique_ptr<TreeConnection> connection;  ///< its handlers must be set
+        std::vector<Ancestor> ancestors;             ///< ancestors of this node from now on
     };
     using OnFound = std::function<void(Found)>;
-    /// The sentence tells every address and what became of it.
+    /// The sentence lists each address and its result.
     using OnFailed = std::function<void(const std::string& sentence)>;
 
-    /// Starts at once; calls back from the loop, once. `candidates` in order of preference. `patient`: that a
-    /// network is unreachable may pass; else it is as good as a refusal.
+    /// Starts at once; calls back once from the loop. `candidates` are in order of preference. `patient`: treat an unreachable network as
+    /// temporary; otherwise it counts as a refusal.
     UplinkSearch(EventLoop& loop, const TreeCredentials& credentials, const std::vector<Ancestor>& candidates,
                  std::string attach, std::chrono::milliseconds limit, bool patient, OnFound on_found, OnFailed on_failed);
     UplinkSearch(const UplinkSearch&) = delete;
@@ -39,7 +39,7 @@ class UplinkSearch {
     };
     struct Attempt {
         size_t target;
-        int fd = -1;  ///< while it is being connected
+        int fd = -1;  ///< while connect() is in progress
         std::unique_ptr<TreeConnection> connection;
         bool proved = false;
     };
@@ -68,9 +68,9 @@ class UplinkSearch {
     OnFailed on_failed_;
     std::vector<Target> targets_;
     Attempts attempts_;
-    const Attempt* asked_ = nullptr;  ///< the one that has been sent the attach
+    const Attempt* asked_ = nullptr;  ///< the attempt that has been sent the Attach
     bool ended_ = false;
-    bool hopeless_ = true;  ///< in this round all have said no, none was silent
+    bool hopeless_ = true;  ///< in this round all targets have refused, and none was silent
     size_t next_ = 0;
     EventLoop::TimerId stagger_ = 0, limit_ = 0;
     std::vector<std::unique_ptr<TreeConnection>> graves_;

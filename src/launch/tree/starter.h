@@ -1,4 +1,4 @@
-// How a daemon brings another one to life.
+// The interface for starting daemons on other hosts.
 #pragma once
 
 #include <sys/types.h>
@@ -11,27 +11,27 @@
 
 namespace starling::launch {
 
-/// One start under way. Destroying it gives it up: what runs on this machine for it is ended.
+/// A start in progress. Its destruction cancels the start and ends its processes on this machine.
 class NodeStart {
   public:
     virtual ~NodeStart() = default;
-    /// Nothing is left to be done or cleaned up for it.
+    /// Returns whether the start has no process left to wait for.
     virtual bool finished() const = 0;
-    /// What has been heard so far, if it tells something about a start that takes too long.
+    /// Returns output of the agent that may explain why a start takes too long.
     virtual std::string said() const { return {}; }
-    /// The status of a child process that somebody else has waited for. False if it is not of this start.
+    /// Takes the status of a child process that another part of this program has reaped. Returns false if the child is not of this start.
     virtual bool child_exited(pid_t, int) { return false; }
 };
 
 class NodeStarter {
   public:
     virtual ~NodeStarter() = default;
-    /// Never fails at once: `on_failed` is called from the loop, at most once, with the reason, in words
-    /// that go after "host <name>: ".
+    /// Starts a node. `on_failed` is called at most once, from the loop and not within start(), with the reason as text that fits after
+    /// "host <name>: ".
     virtual std::unique_ptr<NodeStart> start(const Orders& orders, std::function<void(const std::string&)> on_failed) = 0;
 };
 
-/// Through the agent of the settings, or directly if the host is this machine.
+/// Returns a starter that uses the agent of the settings, or starts directly if the host is this machine.
 std::unique_ptr<NodeStarter> make_agent_starter(EventLoop& loop);
 
 }  // namespace starling::launch

@@ -44,7 +44,7 @@ TreeSettings TreeSettings::from_config() {
     settings.encrypt = variables.encryption;
     settings.agent = words(variables.launcher_agent ? variables.launcher_agent : "");
     settings.program = control::find_starlingd();
-    if (settings.program.empty()) settings.program = "starlingd";  // the other hosts' PATH may know it
+    if (settings.program.empty()) settings.program = "starlingd";  // it may be in PATH on the other hosts
     settings.interfaces = variables.daemon_interfaces ? variables.daemon_interfaces : "";
     settings.fanout = static_cast<uint32_t>(variables.tree_fanout);
     settings.keep_agent = variables.keep_agent;
@@ -70,7 +70,7 @@ Implementation::Implementation(EventLoop& event_loop, Orders orders, std::unique
       connected(std::move(tell)),
       ancestors(std::move(orders.ancestors)) {
     incarnation = draw_random_number();
-    // Only now may the owner set handlers and facts; both are needed as soon as the parent has been found.
+    // Run later, because the owner sets handlers and facts after construction, and both are needed when the parent is found.
     defer([this] {
         report({Report::What::ready, HostSet::one(self.host), self.attempt, facts});
         search_uplink(true);
@@ -98,7 +98,7 @@ void Implementation::defer(std::function<void()> action) {
     });
 }
 
-// A connection may be ended from within its own handlers: it is destroyed when they have returned.
+// Closes a connection and destroys it later: one of the connection's handlers may be the caller, and must return first.
 void Implementation::bury(std::unique_ptr<TreeConnection> connection) {
     if (!connection) return;
     connection->close();
@@ -117,11 +117,11 @@ HostId Implementation::grow(const std::vector<std::string>& names) {
     return first;
 }
 
-// Signs of life, and who gives none.
+// Sends heartbeats and detects silent connections.
 void Implementation::tick() {
     const auto now = EventLoop::Clock::now();
     const auto period = std::max(settings.heartbeat / 2, std::chrono::milliseconds(1));
-    // A daemon that was stopped itself has heard nobody, and that is nobody's fault.
+    // A daemon that was suspended itself has received nothing, so the silence proves nothing about its neighbors.
     const bool slept = last_tick != EventLoop::Clock::time_point{} && now - last_tick > settings.silence_limit / 2;
     last_tick = now;
     heartbeat_timer = loop.after(period, [this] { tick(); });
@@ -129,7 +129,8 @@ void Implementation::tick() {
     for (const auto& [serial, neighbour] : by_serial) all.push_back(neighbour->connection.get());
     for (TreeConnection* connection : all) {
         if (connection->is_closed()) continue;
-        const bool suspended = root_is_suspended && connection == uplink.connection.get() && ancestors.front().host == kRootHost;
+        const bool suspended =
+            root_is_suspended && connection == uplink.connection.get() && ancestors.front().host == kRootHost;
         if (slept || suspended) connection->forgive();
         if (now - connection->heard() > settings.silence_limit) {
             connection->lose("no sign of life for " + std::to_string(settings.silence_limit.count()) + " ms");
@@ -144,7 +145,7 @@ void Implementation::tick() {
     agents.remove_if([](const auto& agent) { return agent->finished(); });
 }
 
-// Nothing is started any more; what is being started is given up.
+// Starts no more hosts, and cancels the starts in progress.
 void Implementation::begin_end() {
     if (ending) return;
     ending = true;
@@ -190,7 +191,7 @@ void Implementation::leave(std::chrono::milliseconds limit, std::function<void()
     });
 }
 
-// Whether the end that was asked for has been reached.
+// Completes the end that was requested, if its condition is met.
 void Implementation::check_end() {
     if (!leaving) return;
     const bool late = EventLoop::Clock::now() >= end_limit;

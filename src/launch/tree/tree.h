@@ -1,9 +1,9 @@
-// The tree of daemons: starts `starlingd node` on other hosts, each of which starts those below it, and carries
-// messages between any two of them. It knows nothing of jobs.
+// The tree of daemons: starts `starlingd node` on other hosts, each of which starts the hosts below it, and passes messages between any two
+// of them. It knows nothing of jobs.
 //
-// Why a tree: no daemon talks to more than `fanout` others, so that starting, telling all, and noticing a death cost
-// the logarithm of the number of hosts. Why custody (a hop keeps what it has sent until the last receiver
-// has it): a daemon may die at any time with messages in its memory, and who is still alive must miss none.
+// Why a tree: no daemon communicates with more than `fanout` others. So the cost of starting, broadcasting, and detecting a death is
+// logarithmic in the number of hosts. Why each hop stores sent messages until the last receiver has them: a daemon may die at any time with
+// messages in its memory, and the live daemons must not miss any of them.
 #pragma once
 
 #include <sys/types.h>
@@ -23,148 +23,150 @@
 
 namespace starling::launch {
 
-/// Number of a host in its tree. The root is 0; numbers are given out in order by Tree::grow() and never twice.
+/// Number of a host in its tree. The root is 0; Tree::grow() assigns numbers in order and never reuses them.
 using HostId = uint32_t;
 inline constexpr HostId kRootHost = 0;
 
-/// Control messages overtake bulk ones (standard streams), never the other way round. Within an urgency order holds.
+/// Control messages may overtake bulk messages (standard streams), but not vice versa. Messages of one urgency stay in order.
 enum class Urgency : uint8_t { control, bulk };
 
 inline constexpr size_t kMaxTreePayload = 64u << 20;  ///< bytes of one message, shared and own part together
 
-/// What arrives. The views are valid during the handler only.
+/// A received message. The views are valid during the handler only.
 struct TreeMessage {
     HostId from = kRootHost;
-    std::string_view payload;  ///< the same for every receiver
-    std::string_view own;      ///< this host's part of a scatter(), else empty
+    std::string_view payload;  ///< identical for all receivers
+    std::string_view own;      ///< this host's part of a scatter(), otherwise empty
 };
 
-/// What these hosts have told the root, each of them the same; `bytes` is valid during the handler only.
+/// A piece that the root has gathered, identical from all these hosts. `bytes` is valid during the handler only.
 struct GatheredPiece {
     HostSet hosts;
     std::string_view bytes;
 };
 
-/// All are called from the event loop, never from within a call of the Tree. Unset ones are skipped.
+/// All handlers are called from the event loop, never within a call of the Tree. Handlers that are not set are skipped.
 struct TreeHandlers {
     std::function<void(const TreeMessage&)> on_message;
 
-    // At the root. For every host of grow() exactly one of on_ready and on_failed is called; for every
-    // host that was ready on_lost at most once, and nothing after it.
+    // At the root. For every host of grow() exactly one of on_ready and on_failed is called. For every host that was ready, on_lost is
+    // called at most once, and no handler after it.
     std::function<void(HostId, std::string_view facts)> on_ready;
     std::function<void(HostId, const std::string& sentence)> on_failed;
     std::function<void(HostId, const std::string& sentence)> on_lost;
-    /// A host that is up may be lost: the connection to it, or to one above it, broke or is silent (true); or it has been
-    /// found again (false). Soon after true comes either false or on_lost.
+    /// true: a host that is up may be lost, because the connection to it or to a daemon above it broke or is silent. false: the host can be
+    /// reached again. After true, either false or on_lost follows soon.
     std::function<void(HostId, bool doubtful)> on_doubt;
 
-    /// Some of the pieces of a gather(). When a daemon on the way has died the same piece may come a second time.
+    /// Receives some of the pieces of a gather(). If a daemon on the way has died, a piece may be received twice.
     std::function<void(std::string_view topic, const std::vector<GatheredPiece>& pieces)> on_gathered;
 
     // At the nodes.
-    /// The root, or the way to it, is gone for good: no message goes anywhere any more. End the jobs and stop.
+    /// The root cannot be reached any more, and no message can be sent. The node must end its jobs and stop.
     std::function<void(const std::string& sentence)> on_orphaned;
-    /// The root ends the tree: finish, then call leave(). Messages can still be sent until then.
+    /// The root ends the tree: the node must finish and then call leave(). Messages can still be sent until then.
     std::function<void()> on_shut_down;
 };
 
 struct TreeSettings {
-    TreeKey key;                     ///< a fresh one for each universe: make_key()
-    bool munge = false;              ///< MUNGE has to vouch for both ends besides
-    bool encrypt = false;            ///< what daemons say to each other is secret
-    std::vector<std::string> agent;  ///< called as `agent... host command`; ssh by default
-    std::string program;             ///< starlingd as the other hosts know it
+    TreeKey key;                     ///< a new one for each universe: make_key()
+    bool munge = false;              ///< MUNGE must also authenticate both ends
+    bool encrypt = false;            ///< connections between daemons are encrypted
+    std::vector<std::string> agent;  ///< run as `agent... host command`; ssh by default
+    std::string program;             ///< path of starlingd on the other hosts
     std::string interfaces;          ///< names or addresses to listen on, separated by commas; empty: all that are up
     uint32_t fanout = 16;
     bool keep_agent = false;                         ///< the agent ends with the node, not when it has started it
-    std::chrono::milliseconds start_limit{30000};    ///< from calling the agent to a node that is connected
-    std::chrono::milliseconds heartbeat{1000};       ///< a connection is never silent for longer
-    std::chrono::milliseconds silence_limit{10000};  ///< after which the other end counts as dead
-    std::chrono::milliseconds grace{2000};           ///< for a cut-off node to find an ancestor
-    std::string version;                             ///< nodes of another one are refused; this build's by default
+    std::chrono::milliseconds start_limit{30000};    ///< from running the agent to a connected node
+    std::chrono::milliseconds heartbeat{1000};       ///< maximum silence of a working connection
+    std::chrono::milliseconds silence_limit{10000};  ///< silence after which the peer is treated as dead
+    std::chrono::milliseconds grace{2000};           ///< time for a disconnected node to find another ancestor
+    std::string version;                             ///< nodes of another version are rejected; this build's by default
 
-    /// From the variables (STARLING_TREE_FANOUT, ...), with this installation's starlingd and a new key.
+    /// Returns settings from the variables (STARLING_TREE_FANOUT, ...), with this installation's starlingd and a new key.
     static TreeSettings from_config();
     TreeCredentials credentials() const { return {key, munge, encrypt}; }
 };
 
-/// One daemon's part of the tree. Single-threaded, on `loop`, which must outlive it. Destroying it closes
-/// all connections and ends agents that still run; the nodes below then end by themselves.
+/// One daemon's part of the tree. Single-threaded, on `loop`, which must outlive it. Its destruction closes all connections and ends
+/// running agents; the nodes below then end by themselves.
 class Tree {
   public:
-    /// The root.
+    /// Creates the root.
     Tree(EventLoop& loop, TreeSettings settings);
     Tree(const Tree&) = delete;
     Tree& operator=(const Tree&) = delete;
     ~Tree();
 
     void set_handlers(TreeHandlers handlers);
-    /// What the root's on_ready is to be told of this host; at most 64 KB, to be set before the loop runs. Node only.
+    /// Sets the facts that the root's on_ready receives about this host, at most 64 KB. Must be called before the loop runs. Node only.
     void set_facts(std::string facts);
 
     HostId self() const;
-    /// This host's name as the root was given it.
+    /// Returns this host's name as it was passed to the root.
     const std::string& host_name() const;
 
     // --- root only ---
 
-    /// Starts nodes on hosts and returns the number of the first; the others follow. Returns at once. May be called
-    /// again at any time.
+    /// Starts nodes on hosts and returns the number of the first; the others follow consecutively. Returns at once. May be called again at
+    /// any time.
     HostId grow(const std::vector<std::string>& hosts);
-    /// The name given to grow(), or this machine's for the root.
+    /// Returns the name that was passed to grow(); for the root, this machine's name.
     const std::string& name_of(HostId host) const;
-    /// Whether the host has been reported ready and not lost.
+    /// Returns whether the host has been reported ready and not lost.
     bool is_up(HostId host) const;
-    /// Tells all nodes to end. `done` is called when all have gone, or after `limit` with those that have not
-    /// closed their connection by then (they end by themselves once the root's process is gone).
+    /// Orders all nodes to end. `done` is called when all have left, or after `limit`, with the hosts that have not closed their connection
+    /// by then. These end by themselves after the root's process has ended.
     void shut_down(std::chrono::milliseconds limit, std::function<void(const std::vector<HostId>&)> done);
 
-    // --- messages, from any host to any other ---
-    // Each arrives once or its receiver is lost. Order holds for each pair of hosts and urgency; what A
-    // sends to B after having got a message that went to both by multicast() or broadcast() from the root arrives at
-    // B after it. Messages to hosts that are lost, and to this host itself, are dropped.
+    // --- messages between any two hosts --- Each message arrives once, unless its receiver is lost. Messages of one urgency between two
+    // hosts stay in order. Suppose the root sends a message to A and B by multicast() or broadcast(). Anything that A sends to B after
+    // receiving it arrives at B after that message. Messages to lost hosts and to this host itself are dropped.
 
     void send(HostId to, std::string payload, Urgency urgency = Urgency::control);
-    /// To several hosts; every connection carries it once. Root only, as the next three.
+    /// Sends to several hosts; each connection carries the message once. Root only, as are the next three functions.
     void multicast(const std::vector<HostId>& to, std::string payload, Urgency urgency = Urgency::control);
     void multicast(const HostSet& to, std::string payload, Urgency urgency = Urgency::control);
-    /// To all that are up or still starting (they get it first of all). `arrived` is called when on_message of each has
-    /// returned, or its host is lost.
+    /// Sends to all hosts that are up or starting (these receive it first). `arrived` is called when on_message has returned on each host,
+    /// or the host is lost.
     void broadcast(std::string payload, Urgency urgency = Urgency::control, std::function<void()> arrived = {});
-    /// `shared` to all of them and to each its own part besides; a connection carries only the parts of those below it.
+    /// Sends `shared` to all listed hosts, with each host's own part. A connection carries only the parts of the hosts below it.
     void scatter(std::string shared, std::vector<std::pair<HostId, std::string>> parts, Urgency urgency = Urgency::control);
 
-    /// The other way round: one piece of each of `contributors`, all of whom call this with the same topic and urgency,
-    /// to the root. A daemon on the way waits a moment (50 ms) for those below it, so that the root gets a few messages
-    /// and not one per host; `eager`: the first piece is not made to wait. It arrives behind what this host has sent before
-    /// with the same urgency, but what is sent afterwards may overtake it. Who does not contribute delays the others only.
+    /// The inverse of scatter(): sends one piece to the root from each host of `contributors`. All of them must call this with the same
+    /// topic and urgency.
+    ///
+    /// A daemon on the way waits up to 50 ms for the hosts below it, so that the root receives a few messages and not one per host. With
+    /// `eager`, the first piece is sent on at once. A piece arrives after earlier messages of this host with the same urgency, but later
+    /// messages may overtake it. A host that does not contribute only delays the others.
     void gather(std::string_view topic, std::string_view piece, const HostSet& contributors, Urgency urgency = Urgency::control,
                 bool eager = false);
 
-    /// Bulk bytes that this host has sent and that have not arrived yet. Who sends streams pauses while it is large.
+    /// Returns the bulk bytes sent from this host that have not arrived. Senders of streams should pause while the number is large.
     size_t bulk_backlog() const;
-    /// Stops (true) handing bulk messages to on_message; they wait where they were sent from, bounded at every hop.
+    /// Stops (true) or resumes (false) passing bulk messages to on_message. Stopped messages wait at their senders; each hop stores a
+    /// bounded amount.
     void hold_bulk(bool hold);
 
     // --- node only ---
 
-    /// Says good-bye: waits until what was sent has arrived and the nodes below have left, for `limit` at most, closes,
-    /// and calls `done`.
+    /// Leaves the tree: waits until sent messages have arrived and the nodes below have left, for at most `limit`; then closes the
+    /// connections and calls `done`.
     void leave(std::chrono::milliseconds limit, std::function<void()> done);
 
-    /// Where those above listen, the root among them: IPv4 in network byte order.
+    /// Returns the addresses on which the daemons above listen, including the root: IPv4 in network byte order.
     std::vector<uint32_t> addresses_above() const;
-    /// The root has said that it will be suspended: until it says otherwise, hearing nothing of it means nothing. That it has ended
-    /// its connection tells as ever.
+    /// Called with true when the root announces its suspension: until a call with false, the root's silence does not count as its death. A
+    /// closed connection still does.
     void bear_silence_of_root(bool bear);
 
     // --- processes ---
 
-    /// For an owner that waits for any child process: true if `pid` was an agent of the tree.
+    /// Handles the status of a child that the caller has reaped. Returns true if `pid` was an agent of the tree.
     bool child_exited(pid_t pid, int status);
 
     struct Implementation;
-    /// A node, made by run_node().
+    /// Creates a node; called by run_node().
     explicit Tree(std::unique_ptr<Implementation> implementation);
 
   private:

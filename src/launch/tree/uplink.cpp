@@ -1,4 +1,4 @@
-// The way up: finding a parent, and finding another one.
+// The connection to the parent: finds a parent, and another one if it is lost.
 #include <algorithm>
 
 #include "launch/tree/implementation.h"
@@ -14,7 +14,7 @@ void Implementation::search_uplink(bool first) {
         if (attach.members.contains(host)) attach.later_attempts.emplace_back(host, attempt);
     }
     if (self.attempt > 1) attach.later_attempts.emplace_back(self.host, self.attempt);
-    // A parent that has just been lost comes last: those above it are the ones to know what has become of it.
+    // Try a parent that was just lost last: the ancestors above it decide what happens to its subtree.
     std::vector<Ancestor> candidates = ancestors;
     if (!first && candidates.size() > 1) std::rotate(candidates.begin(), candidates.begin() + 1, candidates.end());
     const auto limit = first ? settings.start_limit / 2 : settings.grace;
@@ -85,7 +85,7 @@ void Implementation::on_uplink_closed(const std::string& why) {
     search_uplink(false);
 }
 
-// There is nobody above any more. Those below are told: they need not search.
+// Ends this daemon's part of the tree, because no daemon above is left. Notifies the hosts below, which need not search for a parent then.
 void Implementation::orphaned(const std::string& why) {
     if (orphan) return;
     orphan = true;
