@@ -14,12 +14,12 @@ using job::PortWord;
 using job::RankState;
 
 constexpr std::chrono::milliseconds kFirstPause{1}, kLongestPause{20};
-/// After this a lookup that is not answered, because its rank is late, holds up no others.
+/// After this time a lookup without an answer, because its rank is late, does not delay other lookups any more.
 constexpr std::chrono::milliseconds kSlowAnswer{10};
-/// How long ranks here that are late hold up what this host has to say of the others.
+/// Time for which late ranks of this host delay its answer to gather_ports.
 constexpr std::chrono::milliseconds kLatePatience{200};
 
-// What this host knows of one of its ranks.
+// Returns the port and state of a rank of this host.
 PortWord word_of(const job::JobSegment& segment, uint32_t rank) {
     PortWord word = PortWord::of(segment.port(rank).load(std::memory_order_acquire));
     switch (segment.cell(rank).state.load(std::memory_order_acquire)) {
@@ -43,7 +43,8 @@ bool is_known(const job::JobSegment& segment, uint32_t rank) {
     return PortWord::of(segment.port(rank).load(std::memory_order_acquire)).state != PortWord::unknown;
 }
 
-// Knowledge only grows: a port may have been learned from a datagram meanwhile, and who has ended does not come back.
+// Merges news into a table entry. Entries only gain information: a port may have arrived earlier in a datagram, and a rank that has ended
+// stays so.
 void learn(std::atomic<uint32_t>& entry, PortWord news) {
     uint32_t known = entry.load(std::memory_order_relaxed);
     uint32_t merged = 0;
@@ -54,7 +55,7 @@ void learn(std::atomic<uint32_t>& entry, PortWord news) {
     } while (merged != known && !entry.compare_exchange_weak(known, merged, std::memory_order_release));
 }
 
-// What hosts have told of their ranks, by entry of the host table; null: nothing.
+// Merges hosts' answers into the port table. `by_host`: by index in the host table; null: no answer.
 void learn(const job::JobSegment& segment, const std::vector<const HostPorts*>& by_host) {
     for (uint64_t i = 0; i < segment.header().runs; ++i) {
         const job::Placement& run = segment.run(i);
@@ -100,7 +101,7 @@ void AddressService::locate(Job& job, uint32_t rank, Controller::Answer answer) 
     std::vector<Controller::Answer>& answers = asked_[{job.id(), rank}];
     answers.push_back(std::move(answer));
     if (answers.size() > 1) return;
-    // Who knows the port wants to hear how that rank is: only its own host can tell.
+    // A rank that asks although the port is known wants the state of the other rank. Only that rank's own host has it.
     if (PortWord::of(job.segment.port(rank).load(std::memory_order_acquire)).port != 0) return send_question(job, rank);
     PortSearch& search = searches_.try_emplace(job.id(), job.segment.header().hosts).first->second;
     search.want(host, rank);
@@ -140,7 +141,7 @@ void AddressService::collect(const Job& job, const Order& order) {
     look_again_soon();
 }
 
-// False if it is to be tried again.
+// Returns false if the collection must be tried again later.
 bool AddressService::answer_collection(const Collection& collection) const {
     const Job* job = launcher_.find_job(collection.job);
     if (!job) return true;
@@ -185,8 +186,8 @@ void AddressService::on_question(uint32_t from, const Order& order) {
     look_again_soon();
 }
 
-// A rank stores its port, and reads its notices, without telling anyone; a look now and then is cheaper than a word from
-// each of them.
+// Polls with growing pauses. Ranks store their ports and read their notices without reporting it; polling is cheaper than a message from
+// each rank.
 void AddressService::look_again_soon() {
     if (timer_ != 0) return;
     pause_ = kFirstPause;
@@ -206,7 +207,7 @@ void AddressService::look_again() {
 bool AddressService::answer_question(const Question& question) {
     Order answer{.kind = OrderKind::ports, .job = question.job, .rank = question.rank, .host = job::kNoHost};
     Job* job = launcher_.find_job(question.job);
-    // A job that is not here (any more) has an answer too: none.
+    // If the job is not on this host, or no longer, answer at once with no ports.
     if (job && question.rank < job->segment.header().size && job->segment.is_local(question.rank)) {
         const PortWord wanted = word_of(job->segment, question.rank);
         if (wanted.state == PortWord::unknown) return false;
@@ -266,7 +267,7 @@ void AddressService::on_given_up(const Order& order) {
     look_again_soon();
 }
 
-// False if the rank has one that it has not read.
+// Stores a notice in the rank's cell. Returns false if the rank has not read its previous notice yet.
 bool AddressService::leave_notice(const Order& notice) {
     Job* job = launcher_.find_job(notice.job);
     if (!job || notice.rank >= job->segment.header().size || !job->segment.is_local(notice.rank)) return true;

@@ -1,4 +1,5 @@
-// Where ranks on other hosts listen: asks the daemons there, answers theirs, keeps the jobs' address tables.
+// Finds the ports on which ranks on other hosts listen: asks the host agents there, answers their questions, and maintains the jobs' port
+// tables.
 #pragma once
 
 #include <cstdint>
@@ -18,14 +19,16 @@ namespace starling::launch {
 
 class Launcher;
 
-/// One per host. A question names one rank but is answered for all ranks of its host, since who talks to one of them
-/// will often talk to the next. It waits at the rank's host until that rank has a port, or will never have one. Who would
-/// ask many hosts gets the table of all ports of that job instead, which the root gathers when the first one wants it.
+/// The service of one host. A question names one rank, but the answer has all ranks of its host, since a process that communicates with one
+/// of them will often communicate with the next.
+///
+/// The question waits at the rank's host until that rank has a port, or will never have one. Instead of asking many hosts, the service gets
+/// the table of all ports of the job, which the root gathers at the first request.
 class AddressService {
   public:
     struct Ways {
         std::function<void(uint32_t tree_host, const Order& order)> send;
-        /// This host's piece of what several tell the root.
+        /// Sends this host's piece of a gathered order to the root.
         std::function<void(const Order& topic, std::string_view piece, const HostSet& contributors)> gather;
     };
 
@@ -34,24 +37,24 @@ class AddressService {
     AddressService& operator=(const AddressService&) = delete;
     ~AddressService();
 
-    /// A rank of this host wants to know; `job` is the other's.
+    /// Finds the port of `rank` of `job` for a rank of this host, and calls `answer`.
     void locate(Job& job, uint32_t rank, Controller::Answer answer);
-    /// A rank of this host has given up one of `job` on another host.
+    /// Notifies the host of `rank` of `job` that `by_rank` of `by`, a rank of this host, no longer waits for it.
     void tell_given_up(const Job& by, uint32_t by_rank, const Job& job, uint32_t rank);
-    /// Order given_up: the rank is told as soon as it has read what it was told before.
+    /// Handles order given_up: notifies the rank as soon as it has read its previous notice.
     void on_given_up(const Order& order);
-    /// Orders want_ports and ports.
+    /// Handle the orders want_ports and ports.
     void on_question(uint32_t from, const Order& order);
     void on_answer(const Order& order);
-    /// Order gather_ports: tells the root the ports of the ranks here, as soon as all have one, or after a moment.
+    /// Handles order gather_ports: sends the ports of the ranks here to the root, as soon as all have one, or after a short wait.
     void collect(const Job& job, const Order& order);
-    /// Order table.
+    /// Handles order table.
     void on_table(Job& job, const Order& order);
-    /// What ranks here have caused of it, for that job.
+    /// Sets the numbers of lookups and table requests that ranks of this host have caused for `job`.
     void count(job::JobId job, uint32_t& lookups, uint32_t& tables) const;
-    /// No one answers for this job any more: its state tells all there is.
+    /// Ends all searches for this job, because no host answers questions about it any more. Its state is in the segment.
     void forget(job::JobId job);
-    /// The same for some of its ranks.
+    /// Ends the searches for these ranks of the job.
     void forget(job::JobId job, const std::vector<uint32_t>& ranks);
 
   private:
@@ -61,7 +64,7 @@ class AddressService {
         uint32_t rank;
     };
 
-    /// The root wants the ports of the ranks here.
+    /// A request of the root for the ports of the ranks here.
     struct Collection {
         job::JobId job;
         uint64_t round;
@@ -84,11 +87,12 @@ class AddressService {
     Launcher& launcher_;
     uint32_t self_;
     Ways ways_;
-    std::map<std::pair<job::JobId, uint32_t>, std::vector<Controller::Answer>> asked_;  ///< by ranks here
-    std::map<job::JobId, PortSearch> searches_;  ///< of the jobs that ranks here have asked about
-    std::vector<Collection> collections_;        ///< not answered yet
-    std::vector<Question> open_;                 ///< by other hosts
-    std::vector<Order> notices_;                 ///< given_up, for ranks that have not read an earlier one
+    std::map<std::pair<job::JobId, uint32_t>, std::vector<Controller::Answer>>
+        asked_;                                  ///< waiting ranks of this host, by job and rank
+    std::map<job::JobId, PortSearch> searches_;  ///< by job that ranks of this host have asked about
+    std::vector<Collection> collections_;        ///< requests that are not answered yet
+    std::vector<Question> open_;                 ///< questions of other hosts that are not answered yet
+    std::vector<Order> notices_;                 ///< given_up orders for ranks that have not read the previous one
     EventLoop::TimerId timer_ = 0, more_timer_ = 0;
     std::chrono::milliseconds pause_{1};
 };

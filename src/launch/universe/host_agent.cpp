@@ -60,7 +60,7 @@ void HostAgent::on_order(uint32_t from, std::string_view payload) {
         case OrderKind::given_up:
             return locator_.on_given_up(order);
         default:
-            // Of a job that is gone by now: what was ordered is so already.
+            // If the job has ended already, there is nothing left to do.
             if (Job* job = launcher_.find_job(order.job)) on_job_order(*job, order);
     }
 }
@@ -153,7 +153,7 @@ void HostAgent::make_stub(const Order& order) {
 void HostAgent::all_arrived(Job& job) {
     job::JobHeader& header = job.segment.header();
     header.all_arrived.store(1, std::memory_order_release);
-    // Who sees a stub counts as if all were here.
+    // Processes that use the stub must see all ranks as arrived.
     if (header.local_ranks == 0) header.arrived.store(header.size, std::memory_order_release);
 }
 
@@ -176,7 +176,7 @@ bool HostAgent::have_all_arrived(const Job& job) {
            header.arrived.load(std::memory_order_acquire) >= header.local_ranks;
 }
 
-// `at_once`: what is told next must not overtake it.
+// Reports that all ranks here have reached the end of MPI_Init. `at_once`: as a message that the next one cannot overtake.
 void HostAgent::tell_arrival(Job& job, bool at_once) {
     if (!have_all_arrived(job) || (job.arrival_told && !at_once)) return;
     job.arrival_told = true;
@@ -189,7 +189,7 @@ void HostAgent::tell_arrival(Job& job, bool at_once) {
 }
 
 void HostAgent::failed(Job& job, const Failure& failure) {
-    // The last to arrive says so, but may be seen to have died before its word is read: then it had arrived all the same.
+    // The death of a rank may be noticed before its report of the arrival is read. Check the segment, where the arrival is stored.
     tell_arrival(job, true);
     const FailureReport report{failure.rank, failure.status, failure.exit_code, failure.aborted, failure.sentence};
     tell({.kind = OrderKind::failed, .job = job.id(), .rank = failure.rank, .bytes = encode(report)});
@@ -208,7 +208,7 @@ void HostAgent::all_gone(Job& job) {
 bool HostAgent::ask(Job& job, uint32_t rank, MessageKind kind, const std::string& payload, Answer answer) {
     switch (kind) {
         case MessageKind::spawn:
-            // The child's segment is where this host has it, which only we know.
+            // Set the address of the child's segment on this host, which only this host knows.
             ask_root(job, rank, kind, payload, [this, answer = std::move(answer)](const std::string& bytes) {
                 control::SpawnReply reply;
                 if (decode(bytes, reply) && reply.error_class == MPI_SUCCESS) {
@@ -243,7 +243,7 @@ void HostAgent::ask_root(Job& job, uint32_t rank, MessageKind kind, const std::s
     const uint64_t token = ++last_token_;
     asked_[token] = std::move(answer);
     const auto message = static_cast<uint64_t>(kind);
-    // What is long and urgent to nobody: as output, and so before the word that the job's ranks are gone.
+    // Profiles are long and not urgent. They are sent as bulk, so they arrive in order with the job's output and before `gone`.
     const bool bulk = kind == MessageKind::profile;
     tell({.kind = OrderKind::ask, .job = job.id(), .rank = rank, .token = token, .message = message, .bytes = payload}, bulk);
 }

@@ -1,4 +1,4 @@
-// The universe's root as it acts on one host: does there what it orders, and tells it what happens there.
+// The host agent: carries out the root's orders on one host, and reports to the root.
 #pragma once
 
 #include <cstdint>
@@ -15,24 +15,24 @@
 
 namespace starling::launch {
 
-/// One per host of a universe, the root's own included.
+/// One per host of a universe, including the root's own host.
 class HostAgent : public Controller {
   public:
-    /// Carries an encoded order to a host of the tree. `bulk`: may be overtaken by others.
+    /// Sends an encoded order to a host of the tree. `bulk`: other orders may overtake it.
     using Send = std::function<void(uint32_t tree_host, std::string payload, bool bulk)>;
 
-    /// Gives the root this host's piece of what `contributors` tell together (Tree::gather).
+    /// Sends this host's piece of an order that `contributors` report together (Tree::gather).
     using Gather = std::function<void(const Order& topic, std::string_view piece, const HostSet& contributors, bool bulk)>;
 
-    /// Becomes the launcher's superior. `self`: this host's number in the tree; the root has 0.
+    /// Becomes the launcher's Controller. `self`: this host's number in the tree; the root has 0.
     HostAgent(Launcher& launcher, uint32_t self, Send send, Gather gather);
     HostAgent(const HostAgent&) = delete;
     HostAgent& operator=(const HostAgent&) = delete;
     ~HostAgent() override;
 
-    /// From the root, or another host's deputy.
+    /// Handles an order from the root or from another host agent.
     void on_order(uint32_t from, std::string_view payload);
-    /// The root is gone or ends: all processes here are killed.
+    /// Kills all processes of jobs on this host, because the root ends or cannot be reached.
     void end_everything();
 
     void failed(Job& job, const Failure& failure) override;
@@ -58,8 +58,9 @@ class HostAgent : public Controller {
     Send send_;
     Gather gather_;
     AddressService locator_;
-    std::unordered_map<uint64_t, Answer> asked_;                          ///< by token
-    std::unordered_map<job::JobId, std::vector<Answer>> being_resolved_;  ///< one question for all who ask
+    std::unordered_map<uint64_t, Answer> asked_;  ///< pending requests to the root, by token
+    std::unordered_map<job::JobId, std::vector<Answer>>
+        being_resolved_;  ///< one question for all ranks that ask about the same job
     uint64_t last_token_ = 0;
 };
 

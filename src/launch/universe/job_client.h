@@ -1,4 +1,5 @@
-// Who a job is for: the user at mpiexec's terminal, or at that of a client of the standing daemons.
+// The program that a job runs for: mpiexec at the user's terminal, a client of the standing daemons, or a program that spawned without
+// mpiexec.
 #pragma once
 
 #include <cstdint>
@@ -14,33 +15,33 @@
 
 namespace starling::launch {
 
-/// Asked by the Universe, on its loop. What the universe knows of the patron's jobs as a whole is kept here too.
+/// The Universe calls a job client on its loop. The client also stores what the universe records about all jobs of the client together.
 class JobClient {
   public:
     virtual ~JobClient() = default;
 
-    /// A sentence for the user.
+    /// Passes a sentence to the user.
     virtual void say(const std::string& sentence) = 0;
-    /// Whole lines for standard output (1) or error (2); `written` is called when there is room for more.
+    /// Writes whole lines to standard output (1) or error (2); `written` is called when there is room for more.
     virtual void output(int target, std::string_view lines, std::function<void()> written) = 0;
-    /// The last piece of standard input is with rank 0.
+    /// Reports that rank 0 has received the last piece of standard input.
     virtual void input_taken() = 0;
-    /// All jobs have ended.
+    /// Reports that all jobs have ended.
     virtual void finished(int exit_code) = 0;
-    /// Lines for the profile, if there is one. False if they have nowhere to go any more.
+    /// Writes lines to the profile, if there is one. Returns false if they can't be written any more.
     virtual bool write_profile(const std::string& lines) { return lines.empty(); }
 
-    // Set by the patron.
+    // Set by the job client.
     JobStyle style;
     bool verbose = false;
     bool quiet = false;
-    std::vector<std::string> environment;  ///< the user's: NAME=value
-    bool whole_environment = true;         ///< that is all of it, and nothing of a daemon's goes below
-    std::string directory;                 ///< where programs run unless they say otherwise
-    bool has_own_host = false;  ///< processes on the root's host are the patron's children, with its environment and streams
+    std::vector<std::string> environment;  ///< the user's variables: NAME=value
+    bool whole_environment = true;         ///< `environment` is complete; no variables of a daemon are added
+    std::string directory;                 ///< default directory of programs
+    bool has_own_host = false;  ///< processes on the root's host are the client's children, with its environment and streams
 
-    // Kept by the universe.
-    std::unique_ptr<ProfileLines> profile;  ///< null: none is written
+    // Set by the universe.
+    std::unique_ptr<ProfileLines> profile;  ///< null: no profile is written
     uint32_t jobs_started = 0;
     uint32_t jobs_left = 0;
     int exit_code = 0;

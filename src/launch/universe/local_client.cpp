@@ -43,9 +43,10 @@ void LocalClient::on_signal(int signal) {
     }
 }
 
-// Not before other hosts know of it: the signal for their ranks would not leave, and they would take us for dead.
+// Stops this process, but only after all other hosts are notified. Otherwise the signal for their ranks would not be sent, and they would
+// treat this process as dead.
 void LocalClient::suspend() {
-    constexpr std::chrono::seconds kLongest{3};  // for a host that does not answer
+    constexpr std::chrono::seconds kLongest{3};  // limit, in case a host does not answer
     if (suspending_) return;
     suspending_ = true;
     const auto stop = [this, which = ++suspensions_] {

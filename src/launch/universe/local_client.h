@@ -1,5 +1,5 @@
-// Who has started this process: a user by mpiexec, or a program that is in need of a launcher. The processes on this host
-// are this one's children and share its streams.
+// The job client in the process of the launcher itself: mpiexec started by a user, or a launcher that a spawning program started. Processes
+// on this host are its children and share its streams.
 #pragma once
 
 #include <optional>
@@ -9,18 +9,18 @@
 
 namespace starling::launch {
 
-/// With the launcher and the universe of its jobs.
+/// A job client with its own launcher and universe.
 class LocalClient : public JobClient {
   public:
-    /// `tree` as for the Universe.
+    /// `tree`: passed to the Universe.
     LocalClient(EventLoop& loop, const LauncherSettings& settings, std::optional<TreeSettings> tree = {});
 
     Launcher& launcher() { return launcher_; }
     bool prepare() { return launcher_.prepare(); }
-    /// Launcher::adopt, and the universe knows of it.
+    /// Calls Launcher::adopt and registers the job with the universe.
     bool adopt(const job::JobAddress& address);
     Job& adopt(job::JobSegment&& segment);
-    /// Until all jobs have ended. Returns mpiexec's exit code.
+    /// Runs until all jobs have ended. Returns mpiexec's exit code.
     int run() { return launcher_.run(); }
 
     void say(const std::string& sentence) override { launcher_.say_all(sentence + "\n"); }

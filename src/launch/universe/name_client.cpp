@@ -22,7 +22,7 @@ using control::NameRequest;
 
 int connect_daemon(bool may_start, std::string& problem) {
     const std::string name = control::daemon_socket_name();
-    // More than one attempt: a daemon may be ending just while we come.
+    // Try several times: a daemon may be ending at this moment.
     for (int attempt = 0; attempt < 5; ++attempt) {
         const int fd = control::connect_at({name});
         if (fd >= 0) return fd;
@@ -66,7 +66,7 @@ void NameClient::hang_up() {
     fd_ = -1;
 }
 
-// A daemon that is stopped, or that can't go on, must not make ranks wait for ever.
+// Limits the wait for a daemon that is stopped or hangs, so that ranks do not wait forever.
 void NameClient::expect_reply() {
     if (patience_ != 0) loop_.cancel(patience_);
     patience_ = 0;
@@ -87,7 +87,7 @@ bool NameClient::connect(std::string& problem) {
     if (fd_ >= 0) return true;
     fd_ = connect_daemon(true, problem);
     if (fd_ < 0) return false;
-    const timeval longest{2, 0};  // where it reads nothing; then it counts as silent
+    const timeval longest{2, 0};  // if the daemon does not read for this long, it counts as silent
     setsockopt(fd_, SOL_SOCKET, SO_SNDTIMEO, &longest, sizeof longest);
     decoder_ = control::FrameDecoder(control::kMaxFrame);
     loop_.watch(fd_, EPOLLIN, [this](uint32_t) { on_readable(); });
@@ -106,7 +106,7 @@ void NameClient::request(MessageKind kind, NameRequest request, Callback callbac
         return;
     }
     pending_.push_back({kind, std::move(request), std::move(callback)});
-    // If it fails the daemon has just gone; the loop will tell, and all that is pending is sent again.
+    // If this fails, the daemon has just ended. The loop will detect it and send all pending requests again.
     transmit(pending_.back());
     if (patience_ == 0) expect_reply();
 }
@@ -148,7 +148,7 @@ void NameClient::on_reply(const NameReply& reply) {
 
 void NameClient::on_lost() {
     hang_up();
-    // What was only a repetition is repeated from the list below.
+    // Remove requests that only republish names; they are created again from published_.
     std::erase_if(pending_, [](const Pending& pending) { return !pending.callback; });
     if (published_.empty() && pending_.empty()) return;
     std::string problem;

@@ -1,4 +1,4 @@
-// The launcher's line to the user's daemon, which keeps the published names of all the user's jobs.
+// The launcher's connection to the user's daemon, which stores the published names of all the user's jobs.
 #pragma once
 
 #include <deque>
@@ -10,9 +10,8 @@
 
 namespace starling::launch {
 
-/// Connects at the first request and starts the daemon if there is none. When the daemon is killed, another
-/// one is started and told again what this launcher's jobs have published. The daemon forgets it all when
-/// this ends.
+/// Connects at the first request, and starts the daemon if it does not run. If the daemon is killed, starts another and publishes the names
+/// of this launcher's jobs again. When this connection ends, the daemon removes these names.
 class NameClient {
   public:
     using Callback = std::function<void(const control::NameReply&)>;
@@ -47,10 +46,10 @@ class NameClient {
     control::FrameDecoder decoder_{control::kMaxFrame};
     std::deque<Pending> pending_;
     std::vector<control::NameRequest> published_;
-    EventLoop::TimerId patience_ = 0;  ///< runs while something is pending
+    EventLoop::TimerId patience_ = 0;  ///< timer, runs while a request is pending
 };
 
-/// Connects to the user's daemon; starts it if `may_start`. -1 with `problem`. The descriptor blocks.
+/// Connects to the user's daemon; starts it if `may_start`. Returns a blocking descriptor, or -1 with `problem` set.
 int connect_daemon(bool may_start, std::string& problem);
 
 }  // namespace starling::launch

@@ -10,8 +10,8 @@ namespace {
 
 struct Candidate {
     uint32_t host;
-    uint32_t slots;   ///< for this request
-    uint32_t placed;  ///< there before, then also by this request
+    uint32_t slots;   ///< slots for this request
+    uint32_t placed;  ///< processes placed before, and then also by this request
     uint32_t given = 0;
 };
 
@@ -31,12 +31,12 @@ std::vector<Candidate> candidates(const PlacementRequest& request, const std::ve
     return out;
 }
 
-// With one process more, a would have less of its slots in use than b.
+// Returns whether a would be less full than b with one process more.
 bool emptier(const Candidate& a, const Candidate& b) {
     return (uint64_t{a.placed} + 1) * b.slots < (uint64_t{b.placed} + 1) * a.slots;
 }
 
-// Block after block: up to `room` of each host, then around again.
+// Places processes in blocks: up to `room` on each host, then another round.
 template <class RoomOf>
 std::vector<uint32_t> in_blocks(std::vector<Candidate>& all, uint32_t count, RoomOf room_of) {
     std::vector<uint32_t> out;
@@ -50,15 +50,15 @@ std::vector<uint32_t> in_blocks(std::vector<Candidate>& all, uint32_t count, Roo
             candidate.given += here;
         }
         if (out.size() == before) {
-            // No room anywhere: from now on each host takes as many as it has slots, again and again.
+            // All hosts are full: from now on each takes as many as it has slots, in every round.
             for (Candidate& candidate : all) candidate.given = candidate.placed = 0;
         }
     }
     return out;
 }
 
-// How many each host gets if every process goes to the emptiest: the outcome of doing it one by one, without the many
-// changes of host that it would mean for neighbouring ranks.
+// Sets `given` as if each process was placed on the emptiest host in turn, and returns the processes in blocks by host. Neighboring ranks
+// stay together, unlike with placing one by one.
 std::vector<uint32_t> emptiest_first(std::vector<Candidate>& all, uint32_t count) {
     const auto fuller = [](const Candidate* a, const Candidate* b) {
         if (emptier(*a, *b) || emptier(*b, *a)) return emptier(*b, *a);

@@ -1,5 +1,4 @@
-// Where the processes of a job go. Decided in one place, with what was placed before in mind; pure, so that it is
-// tested without any host.
+// Selects the hosts for the processes of a job, taking earlier jobs into account. Has no side effects, so it is tested without hosts.
 #pragma once
 
 #include <cstdint>
@@ -10,31 +9,31 @@
 
 namespace starling::launch {
 
-/// A host of the universe as placement sees it.
+/// The load of one host of the universe.
 struct Room {
-    uint32_t slots = 1;   ///< processes that have room
-    uint32_t placed = 0;  ///< processes of all jobs that are there now
-    bool usable = true;   ///< it is up
+    uint32_t slots = 1;   ///< number of processes that fit
+    uint32_t placed = 0;  ///< processes of all jobs on it now
+    bool usable = true;   ///< the host is up
 };
 
-/// What one command of a job asks for.
+/// The processes of one command of a job, and the rules for placing them.
 struct PlacementRequest {
     uint32_t count = 1;
     Mapping mapping = Mapping::slot;
-    uint32_t per_host = 0;        ///< so many on a host before the next one is taken; 0: by its slots
-    std::vector<uint32_t> hosts;  ///< indices into the universe, in the order to be used; empty: all
-    std::vector<uint32_t> slots;  ///< of these hosts, for this job; 0: the universe's word. Empty: for all
-    bool least_loaded = false;    ///< a spawn: the emptiest hosts first
-    /// Where a rank file wants each, as a place in `hosts`; the other members then say nothing. Empty: without any.
+    uint32_t per_host = 0;        ///< processes on a host before the next host is used; 0: by its slots
+    std::vector<uint32_t> hosts;  ///< indices into the universe, in order of use; empty: all
+    std::vector<uint32_t> slots;  ///< slots of these hosts for this job; 0: the universe's number. Empty: 0 for all
+    bool least_loaded = false;    ///< for a spawn: the emptiest hosts first
+    /// The host of each process from a rank file, as an index in `hosts`; the other members are ignored then. Empty: no rank file.
     std::vector<uint32_t> fixed;
 };
 
-/// The host of each process, and the universe's rooms updated with them. More processes than slots wrap around evenly
-/// instead of failing. Empty if no host is usable, or one of those that a rank file wants is not.
+/// Returns the host of each process, and adds the processes to the universe's rooms. If there are more processes than slots, they are
+/// distributed evenly in further rounds. Returns an empty vector if no host is usable, or if a host of the rank file is not.
 std::vector<uint32_t> place(const PlacementRequest& request, std::vector<Room>& universe);
 
-/// Turns the placements' host numbers, which are the universe's, into those of a table that has only the hosts in use;
-/// returns these, the universe's numbers in order of their first rank.
+/// Replaces the universe's host numbers in `host_of_rank` by indices into a table of the hosts in use. Returns that table: the universe's
+/// numbers, in order of their first rank.
 std::vector<uint32_t> hosts_in_use(std::vector<uint32_t>& host_of_rank);
 
 }  // namespace starling::launch

@@ -1,4 +1,5 @@
-// The root's part in the table of all ports of a job: who is asked, who wants it, and what has come.
+// The root's state while it gathers the table of all ports of a job: the hosts that were asked, the hosts that want the table, and the
+// answers.
 #pragma once
 
 #include <cstdint>
@@ -10,24 +11,24 @@
 
 namespace starling::launch {
 
-/// Pure: says what is to be sent, sends nothing. Nothing is collected before somebody wants it; what has been collected
-/// is kept, since ports do not change, and a later round asks only those whose ranks had not all come.
+/// Returns what to send, but sends nothing itself. Collects only on demand. Stores the answers, since ports do not change; a later round
+/// asks only the hosts whose ranks did not all have ports.
 class PortCollection {
   public:
-    /// `who` want the table; `present` are the hosts that can be asked now. Returns whom to ask, in a new round. If there
-    /// is nobody to be asked and no round under way, the table can be taken at once.
+    /// Registers that hosts `who` want the table; `present` are the hosts that can be asked now. Returns the hosts to ask in a new round.
+    /// If it returns none and no round is in progress, the table can be taken at once.
     HostSet want(const HostSet& who, const HostSet& present);
-    /// A host's answer, of this or an earlier round.
+    /// Stores a host's answer, of this or an earlier round.
     void add(HostId from, HostPorts ports);
-    /// That host will not answer any more.
+    /// Stops waiting for a host that will not answer any more.
     void lost(HostId host) { awaited_.remove(host); }
-    /// Who is slow is not waited for.
+    /// Stops waiting for slow hosts.
     void close_round() { awaited_ = {}; }
     uint64_t round() const { return round_; }
 
-    /// Whether somebody waits for the table, and nothing else has to come for it.
+    /// Returns whether a host wants the table and no answer is missing.
     bool ready() const { return awaited_.empty() && !wanting_.empty(); }
-    /// The table as far as it is known, and who is to get it.
+    /// Returns the table as far as it is known; `to` is set to the hosts that want it.
     PortTable take(HostSet& to);
 
   private:

@@ -6,8 +6,8 @@ namespace starling::launch {
 
 namespace {
 
-/// Lookups of one host at a time. In a job of hundreds of hosts each has fewer: when all begin to talk at once, what they
-/// ask before they come to ask for the table meets at the root.
+/// Returns the number of lookups that one host may have open. In a job of hundreds of hosts each gets fewer: when all ranks start to
+/// communicate at once, all lookups before the table request meet at the root.
 uint32_t window_of(uint32_t hosts) {
     constexpr uint32_t kMost = 4, kAtTheRoot = 256;
     return std::clamp(kAtTheRoot / std::max(hosts, 1u), 1u, kMost);
@@ -34,7 +34,7 @@ PortSearch::Step PortSearch::next() {
     if (table_wanted_) return step;
     const size_t idle = idle_hosts();
     if (idle == 0) return step;
-    // After a table has come, what it did not tell is a few ranks that were late; or many.
+    // After a table has arrived, only ranks that were late are missing: look up a few, or request the table again for many.
     if ((tables_ == 0 ? met_.size() : idle) > kFewHosts) {
         table_wanted_ = step.table = true;
         return step;

@@ -16,7 +16,7 @@ using control::ProfileReport;
 
 double seconds(uint64_t ns) { return static_cast<double>(ns) / 1e9; }
 
-/// Names are the program's, in whatever encoding.
+/// Names come from the program and may not be valid UTF-8.
 void add_line(std::string& lines, const Json& line) {
     lines += line.dump(-1, ' ', false, Json::error_handler_t::replace);
     lines += '\n';
@@ -31,7 +31,7 @@ constexpr const char* kMarks[] = {"start", "program", "pcontrol", "found"};
 constexpr const char* kCauses[] = {"late sender", "late receiver", "collective", "other"};
 static_assert(std::size(kCauses) == ProfileReport::kCauses);
 
-/// Runs of ranks that lie side by side, by their first: [host, first rank, count].
+/// Returns runs of consecutive ranks, sorted by first rank: [host, first rank, count].
 Json places_of(const job::JobDescription& job) {
     std::vector<std::array<uint32_t, 3>> runs;
     for (const job::Placement& run : job.placements) {
@@ -80,8 +80,8 @@ uint32_t ProfileLines::number_of(job::JobId id, std::string& lines) {
     return know(job ? *job : nothing, 0, lines).number;
 }
 
-// Contexts are numbers in a row from their job's id on, those of each of its hosts from a place of their own on
-// (comm/comm.h: make_context). 1 and 2 are the predefined communicators.
+// Returns a communicator's name. Contexts are numbered from their job's id on, with a separate range for each of its hosts (comm/comm.h:
+// make_context). 1 and 2 are the predefined communicators.
 std::string ProfileLines::communicator_name(uint64_t context, job::JobId own) const {
     constexpr uint64_t kCircle = (uint64_t{1} << 60) - 1, kPerHost = uint64_t{1} << 40;
     const auto number_in = [&](job::JobId job) { return ((context >> 4) - job) & kCircle; };
@@ -100,7 +100,7 @@ std::string ProfileLines::communicator_name(uint64_t context, job::JobId own) co
 
 void ProfileLines::write_phase(const Known& job, job::JobId id, uint32_t rank, const ProfileReport::Phase& phase,
                                std::string& lines) {
-    // Lines for jobs that are met here for the first time come before.
+    // number_of() may append the line of a job that is new here, which must precede this line.
     Json peers = Json::array(), accesses = Json::array(), collectives = Json::array(), connections = Json::array(),
          waits = Json::object(), waiting = Json::array();
     for (const ProfileReport::Peer& peer : phase.peers) {
@@ -128,7 +128,7 @@ void ProfileLines::write_phase(const Known& job, job::JobId id, uint32_t rank, c
         connections.push_back({seconds(connection.at_ns), number_of(connection.job, lines), connection.rank,
                                connection.opened ? "opened" : "closed"});
     }
-    // Hosts' clocks differ a little: nothing begins before its job.
+    // Clocks of hosts differ slightly: no phase may begin before its job.
     const uint64_t began = phase.began_ns > job.began_ns ? phase.began_ns - job.began_ns : 0;
     Json line = {{"kind", "phase"},
                  {"job", job.number},
@@ -144,7 +144,7 @@ void ProfileLines::write_phase(const Known& job, job::JobId id, uint32_t rank, c
                  {"waits", waits},
                  {"waiting", waiting},
                  {"connections", connections}};
-    if (!accesses.empty()) line["accesses"] = accesses;  // most programs have none
+    if (!accesses.empty()) line["accesses"] = accesses;  // omitted if empty, as in most programs
     add_line(lines, line);
 }
 
@@ -152,7 +152,7 @@ std::string ProfileLines::report(job::JobId id, uint32_t rank, const ProfileRepo
     std::string lines;
     const auto found = known_.find(id);
     if (found == known_.end() || rank >= found->second.finalized.size()) return lines;
-    Known& job = found->second;  // stays where it is when others are met
+    Known& job = found->second;  // the reference stays valid when other jobs are added
     for (const ProfileReport::Phase& phase : report.phases) write_phase(job, id, rank, phase, lines);
     if (!report.last || job.finalized[rank]) return lines;
     job.finalized[rank] = true;

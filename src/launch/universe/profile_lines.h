@@ -1,4 +1,4 @@
-// What ranks report of their phases, as the lines of a profile (docs/profile.md).
+// Converts the phase reports of ranks to the lines of a profile (docs/profile.md).
 #pragma once
 
 #include <cstdint>
@@ -13,25 +13,26 @@
 
 namespace starling::launch {
 
-/// The jobs of one user's mpiexec, and others that they meet. What is returned are whole lines, or nothing.
+/// The profile of one user's mpiexec: its jobs, and other jobs that they communicate with. The functions return whole lines, or an empty
+/// string.
 class ProfileLines {
   public:
-    /// What is known of a job; null: nothing.
+    /// Returns the description of a job; null if it is unknown.
     using Find = std::function<const job::JobDescription*(job::JobId)>;
     explicit ProfileLines(Find find) : find_(std::move(find)) {}
 
-    /// A job begins, now; `parent` is 0 if it has none.
+    /// Records that a job begins now; `parent` is 0 without a parent.
     std::string begin(const job::JobDescription& job, job::JobId parent);
-    /// Of a rank of a job that has begun.
+    /// Records a report of a rank of a job that has begun.
     std::string report(job::JobId job, uint32_t rank, const control::ProfileReport& report);
-    /// A job is over: those of its ranks that have not said their last have ended early.
+    /// Records that a job has ended: ranks that have not sent their last report have ended early.
     std::string end(job::JobId job);
 
   private:
     struct Known {
         uint32_t number = 0;
-        uint64_t began_ns = 0;        ///< since 1970
-        std::vector<bool> finalized;  ///< by rank
+        uint64_t began_ns = 0;        ///< ns since 1970
+        std::vector<bool> finalized;  ///< by rank: the last report has arrived
     };
     Known& know(const job::JobDescription& job, job::JobId parent, std::string& lines);
     uint32_t number_of(job::JobId job, std::string& lines);

@@ -17,7 +17,7 @@ bool take_number(std::string_view& text, uint32_t& out) {
     return true;
 }
 
-// As whoever asks means it: from its directory.
+// Makes a path absolute, relative to the directory of the requesting process.
 std::string absolute(const std::string& path, const std::string& from) {
     if (path.empty() || path[0] == '/' || from.empty()) return path;
     return path == "." ? from : from + "/" + path;
@@ -81,10 +81,10 @@ std::string apply_info(const std::string& key, const std::string& value, uint32_
     } else if (key == "soft" && !parse_soft(value, maxprocs, out.soft)) {
         return "the info value soft='" + value + "' is not a list of numbers or ranges a:b or a:b:c";
     }
-    return {};  // what is not known is ignored, as MPI demands
+    return {};  // unknown keys are ignored, as MPI requires
 }
 
-// A universe of one host has nothing but it: no socket was opened for what may lie beyond.
+// Returns an error if a host is not this machine. A universe of one host has no tree, so no other host can be added.
 std::string all_here(const std::vector<HostSlots>& hosts) {
     for (const HostSlots& host : hosts) {
         if (!is_this_machine(host.name))

@@ -1,4 +1,4 @@
-// From what MPI_Comm_spawn_multiple asks for to a job.
+// Converts the arguments of MPI_Comm_spawn_multiple to a job.
 #pragma once
 
 #include <cstddef>
@@ -12,14 +12,14 @@
 
 namespace starling::launch {
 
-/// A spawn request as a job; with `here_only` hosts other than this one are refused. An empty string, or the sentence that
-/// tells what can't be done.
+/// Converts a spawn request to a job. With `here_only`, hosts other than this one are rejected. Returns an empty string, or a sentence that
+/// describes the error.
 std::string job_of(const control::SpawnRequest& request, job::JobId parent, JobSpec& out, bool here_only = true);
 
-/// How many processes a request is for; no more than a job may have, if it asks for more.
+/// Returns the number of processes that a request asks for, at most the maximum size of a job.
 size_t processes_asked_for(const control::SpawnRequest& request);
 
-/// The counts of a soft set like "1,4:8" or "2:8:2" that are at most `most`, ascending. False if malformed.
+/// Parses a soft set such as "1,4:8" or "2:8:2" and returns the counts up to `most`, ascending. Returns false if it is malformed.
 bool parse_soft(std::string_view text, uint32_t most, std::vector<uint32_t>& out);
 
 }  // namespace starling::launch

@@ -1,4 +1,4 @@
-// Hosts and messages; see also universe_start, universe_end and universe_requests.
+// Hosts and messages of the universe; see also universe_start, universe_end and universe_requests.
 #include "launch/universe/universe.h"
 
 #include <algorithm>
@@ -21,12 +21,12 @@ Universe::Universe(EventLoop& loop, Launcher& launcher, std::optional<TreeSettin
                   tree_->send(to, std::move(payload), bulk ? Urgency::bulk : Urgency::control);
                   return;
               }
-              // Never from within: a deputy reports in the middle of what it does.
+              // Handle it later: the host agent may report in the middle of an operation.
               post([this, payload = std::move(payload)] { on_message(kRootHost, payload); });
           },
           [this](const Order& topic, std::string_view piece, const HostSet&, bool) {
-              // The root has nobody to wait for. Its own word goes the way of what it told before: the end of a job's
-              // processes here must not overtake what they have printed.
+              // The root needs no gathering on its own host. Its piece is posted like its other reports, so that the end of a job's
+              // processes here cannot overtake their output.
               post([this, topic = encode(topic), piece = std::string(piece)] {
                   on_gathered(topic, {{HostSet::one(kRootHost), piece}});
               });
@@ -136,8 +136,8 @@ void Universe::on_host_ready(uint32_t host, std::string_view facts) {
     check_growth();
 }
 
-// A machine may have been named twice, by an address, say, or the name of another of its networks. Processes recognize their host by
-// its id, so it must be one host here as well: that of the first name, unless another is in use already.
+// Detects that a machine was named twice, for example by an address or by its name in another network. Processes identify their host by its
+// id, so both names must become one host here too. The first name is used, unless the other is in use already.
 void Universe::recognize(uint32_t host) {
     const auto [at, fresh] = host_with_id_.try_emplace(hosts_[host].facts.entry.id, host);
     if (fresh) return;
@@ -188,7 +188,7 @@ std::string Universe::aliases() const {
     return text;
 }
 
-// A host that is lost or was never there: a new daemon takes its place, under each of its names.
+// Renames a host that is lost or never was up, so that a new daemon can use its names.
 void Universe::replace_name(uint32_t host) {
     hosts_[host].name += " (before)";
     host_names_ = {};
@@ -216,7 +216,7 @@ bool Universe::has_grown(const Growth& growth, std::string& problem) const {
     return all_up || !problem.empty();
 }
 
-// Who shares a network with the others is known when they are up.
+// Selects this host's addresses again: the networks that it shares with other hosts are known when they are up.
 void Universe::look_at_own_addresses() {
     std::vector<uint32_t> others;
     for (const UniverseHost& host : hosts_) {
@@ -228,7 +228,7 @@ void Universe::look_at_own_addresses() {
 }
 
 void Universe::check_growth() {
-    // A callback may begin the next growth.
+    // A callback may call add_hosts() again.
     std::vector<Growth> still;
     for (Growth& growth : std::exchange(growing_, {})) {
         std::string problem;
@@ -252,7 +252,7 @@ void Universe::on_message(uint32_t from, std::string_view payload) {
         if (on_say) on_say("a message from host " + hosts_[from].name + " is garbled and ignored");
         return;
     }
-    // What the root orders its own deputy comes here too when it is the deputy who sends to the root's deputy.
+    // Orders between host agents arrive here too if they are for the root's own host agent.
     if (!is_for_root(order.kind)) {
         deputy_.on_order(from, payload);
         return;
@@ -293,7 +293,7 @@ void Universe::on_gathered(std::string_view topic, const std::vector<GatheredPie
     Order order;
     if (!decode(topic, order)) return;
     for (const GatheredPiece& piece : pieces) {
-        // What one piece brings may be the end of the job.
+        // Handling a piece may end the job, so find it again each time.
         if (Job* job = find(order.job)) on_piece(*job, order.kind, piece.hosts, piece.bytes);
     }
 }
@@ -329,7 +329,7 @@ void Universe::on_output(Job& job, uint32_t host, const Order& order) {
 
 void Universe::tell(uint32_t host, const Order& order) { tell(HostSet::one(host), order); }
 
-// At once on this host: its deputy reports later, whatever it does.
+// Sends an order. The host agent of this host is called directly; its reports are posted, so they arrive later.
 void Universe::tell(HostSet hosts, const Order& order) {
     if (hosts.empty()) return;
     std::string payload = encode(order);

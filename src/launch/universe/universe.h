@@ -1,5 +1,4 @@
-// The universe as its root knows it: the hosts, what was placed where, the jobs and their state. It decides; its
-// deputies on the hosts do.
+// The universe: the root's record of all hosts, placements and jobs. It makes the decisions; the host agents carry them out.
 #pragma once
 
 #include <cstdint>
@@ -23,91 +22,92 @@
 
 namespace starling::launch {
 
-/// What became of a request to start a job.
+/// The result of a request to start a job.
 struct PlacedOutcome {
     int error_class = 0;
     std::string text;
     job::JobId job = 0;
-    uint32_t failed_program = 0;  ///< which command could not be started,
-    uint32_t failed_index = 0;    ///< and how many of its processes could
+    uint32_t failed_program = 0;  ///< index of the command that failed to start
+    uint32_t failed_index = 0;    ///< number of its processes that did start
 };
 
-/// One host of the universe; its number is the tree's.
+/// One host of the universe; its number in the tree is also its number here.
 struct UniverseHost {
     enum class State { starting, up, failed, lost, alias };
-    std::string name;    ///< as the user gave it
-    uint32_t slots = 0;  ///< 0: as many as cores
+    std::string name;    ///< as the user wrote it
+    uint32_t slots = 0;  ///< 0: one per core
     State state = State::starting;
     HostFacts facts;
-    uint32_t placed = 0;    ///< processes of all jobs there now
-    bool offered = true;    ///< jobs that name no host may go there
-    bool doubtful = false;  ///< up, but perhaps lost: only what names it goes there
-    std::string problem;    ///< when failed or lost
+    uint32_t placed = 0;    ///< processes of all jobs on it now
+    bool offered = true;    ///< used for jobs that name no host
+    bool doubtful = false;  ///< up, but possibly lost: used only for jobs that name it
+    std::string problem;    ///< reason for `failed` or `lost`
     uint32_t same_as =
-        job::kNoHost;  ///< an alias: the host that it is. Its daemon carries messages for others and does nothing else
+        job::kNoHost;  ///< of an alias: the host that is the same machine. The alias's daemon only passes on messages
 };
 
-/// Single-threaded, on the loop of the tree and the launcher.
+/// The root of a universe. Single-threaded, on the loop of the tree and the launcher.
 class Universe {
   public:
     using Started = std::function<void(const PlacedOutcome&)>;
 
-    /// `launcher` is this host's. With `tree` hosts come by add_hosts(); this one is there from the beginning, but jobs
-    /// are placed on it only if it is among them. Without it this host is all there is, and will be.
+    /// `launcher` is this host's. With `tree`, hosts are added by add_hosts(). This host is present from the start, but jobs are placed on
+    /// it only if it is added too. Without `tree`, this host is the only one.
     Universe(EventLoop& loop, Launcher& launcher, std::optional<TreeSettings> tree);
     Universe(const Universe&) = delete;
     Universe& operator=(const Universe&) = delete;
     ~Universe();
 
-    /// Starts daemons on those that are new. `ready` is called when each of them is up or has failed: with an empty
-    /// sentence if all are up, else with what is wrong with the first.
+    /// Starts daemons on hosts that are new. `ready` is called when each host is up or has failed: with an empty text if all are up,
+    /// otherwise with the first problem.
     void add_hosts(const std::vector<HostSlots>& hosts, bool offered, std::function<void(const std::string&)> ready);
     const std::vector<UniverseHost>& hosts() const { return hosts_; }
     bool knows(std::string_view name) const { return find_host(name) != job::kNoHost; }
-    /// Why a job can't be placed on what is up of the hosts that it names, or, if it names none, of all; empty if it can.
+    /// Returns why a job can't be placed on those of its hosts that are up (all hosts if it names none); empty if it can.
     std::string refusal(const JobSpec& spec) const;
-    /// For the user: names that have turned out to mean one machine. Empty if there are none.
+    /// Returns a sentence for the user about names that mean the same machine; empty if there are none.
     std::string aliases() const;
-    uint32_t offered() const;  ///< hosts that jobs may go to which name none
+    uint32_t offered() const;  ///< number of hosts for jobs that name none
     uint32_t slots() const;
     size_t jobs() const { return jobs_.size(); }
     uint32_t processes() const;
 
-    /// Starts a job for `patron`, which must live until finished() was called or leave().
+    /// Starts a job for `patron`, which must live until finished() or leave() has been called.
     void submit(const JobSpec& spec, JobClient& patron, Started started);
-    /// Takes on a job that others have started and the launcher has adopted; the same holds for its patron.
+    /// Registers a job that was started elsewhere and that the launcher has adopted. `patron` must live as for submit().
     void adopt(const launch::Job& here, JobClient& patron);
-    /// What the ranks of the patron's jobs report goes to it as lines of a profile. Before it submits one.
+    /// Writes the reports of the job client's ranks to it as lines of a profile. Must be called before it submits a job.
     void write_profiles_of(JobClient& patron);
-    /// Whether rank 0 of the patron's first job is on the root's own host.
+    /// Returns whether rank 0 of the client's first job is on the root's own host.
     bool reads_here(const JobClient& patron) const;
     void signal(JobClient& patron, int signal);
-    /// This process is about to be stopped: `done` is called when all hosts know. They bear its silence until resume().
+    /// Announces that this process will be suspended. `done` is called when all hosts have been notified. They tolerate its silence until
+    /// resume().
     void suspend(std::function<void()> done);
     void resume();
     void input(JobClient& patron, std::string data);
-    /// Says what each process waits for and shows stacks, then ends all its jobs with exit code 124.
+    /// Reports the wait state of each process and its stack, then ends all jobs of the client with exit code 124.
     void time_out(JobClient& patron, int seconds);
-    /// The patron is gone: all its jobs end, and nobody is told.
+    /// Ends all jobs of a job client that has disconnected, without reporting to it.
     void leave(JobClient& patron);
-    /// Its jobs end, and all is told; mpiexec's exit code is this, if nothing has failed before.
+    /// Ends all jobs of the client and reports as usual; `exit_code` becomes mpiexec's exit code unless a failure has set it already.
     void end_jobs(JobClient& patron, int exit_code);
-    /// Ends jobs and daemons; `done` is called when nothing is left, or after a stated time.
+    /// Ends jobs and daemons; `done` is called when none is left, or after a fixed time.
     void shut_down(std::function<void()> done);
 
-    std::function<void(const std::string& sentence)> on_say;  ///< what concerns no patron
+    std::function<void(const std::string& sentence)> on_say;  ///< for messages that concern no job client
 
-    // --- clients of standing daemons that come in on other hosts (launch/daemon/client_relay.h) ---
+    // --- clients of standing daemons that connect on other hosts (launch/daemon/client_relay.h) ---
 
     void listen_for_clients(const std::string& socket_name, std::function<void()> done);
     std::function<void(uint32_t host, const Order& order)> on_client;
-    std::function<void(uint32_t host)> on_clients_lost;  ///< with their host
+    std::function<void(uint32_t host)> on_clients_lost;  ///< their host is lost
     void send_to_client(uint32_t host, uint64_t connection, control::MessageKind kind, const std::string& payload);
 
   private:
     struct Job;
     struct Spawn;
-    /// Hosts that someone waits for.
+    /// A call of add_hosts() whose hosts are not all up yet.
     struct Growth {
         std::vector<uint32_t> hosts;
         std::function<void(const std::string&)> ready;
@@ -188,16 +188,16 @@ class Universe {
 
     EventLoop& loop_;
     Launcher& launcher_;
-    std::unique_ptr<Tree> tree_;  ///< null: this host is alone
+    std::unique_ptr<Tree> tree_;  ///< null: the universe has only this host
     HostAgent deputy_;
     NameClient names_;
     std::vector<UniverseHost> hosts_;
-    HostNames host_names_;                                    ///< those that may be asked for
-    std::unordered_map<job::HostId, uint32_t> host_with_id_;  ///< which of those that are up is that machine
+    HostNames host_names_;                                    ///< hosts that can be requested by name
+    std::unordered_map<job::HostId, uint32_t> host_with_id_;  ///< of the hosts that are up, by identity of the machine
     std::vector<Growth> growing_;
     std::list<Job> jobs_;
     std::unordered_map<JobClient*, uint32_t> stacks_awaited_;
-    std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  ///< for what is posted
+    std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  ///< false after destruction, for posted functions
 };
 
 }  // namespace starling::launch

@@ -1,5 +1,5 @@
-// A rank that ends well and has not called MPI_Init, of a job on several hosts (of one on one host: process/absent_rank.cpp): whether others
-// wait for it is seen from here.
+// Handles ranks that exit with 0 without calling MPI_Init, in jobs on several hosts: checks from here whether other ranks wait for them.
+// Jobs on one host are handled by process/exit_without_init.cpp.
 #include <chrono>
 #include <string>
 #include <utility>
@@ -19,7 +19,7 @@ std::vector<std::string> Universe::other_hosts(const Job& job) const {
 
 void Universe::on_absent(Job& job, uint32_t host, const Order& order) {
     if (std::exchange(job.absent_noted, true)) return;
-    // A look goes to all hosts, and few such jobs hang.
+    // Each check asks all hosts, and few such jobs hang, so the checks become rare.
     look_for_waiting(loop_, launcher_,
                      {.job = job.id(),
                       .longest = std::chrono::minutes(5),

@@ -1,4 +1,4 @@
-// How jobs end: by themselves, by a rank's failure, with a host, or because their user wants it.
+// The end of jobs: their normal end, or because of a failed rank, a lost host, or the user's order.
 #include <sys/wait.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ void Universe::on_failed(Job& job, uint32_t host, const Order& order) {
     const bool asked_for =
         patron && (patron->timed_out || (WIFSIGNALED(report.status) && WTERMSIG(report.status) == patron->forwarded_signal));
     const bool goes_on = job.spec.recovers && !report.aborted && !(patron && patron->timed_out);
-    // A host that has all the ranks has told of the others itself.
+    // If one host has all the ranks, its own sentence mentions the others already.
     const bool others = job.failures + 1 < job.description.size && job.tree_hosts.size() > 1;
     if (patron && !asked_for && !report.sentence.empty()) {
         const char* rest = !others ? "" : goes_on ? "; the others go on" : "; ending the others";
@@ -44,7 +44,7 @@ void Universe::fail(Job& job, int failed_rank, int exit_code) {
 }
 
 bool Universe::is_connected(const Job& child) const {
-    // Where a universe has one host the parents write into the child's segment that they part, and ask nobody.
+    // In a universe of one host, parents that disconnect write it into the child's segment without a request.
     const launch::Job* here = launcher_.find_job(child.id());
     return child.connected && (!here || here->connected());
 }
@@ -99,7 +99,7 @@ void Universe::patron_lost_a_job(JobClient& patron) {
 void Universe::on_host_lost(uint32_t host, const std::string& sentence) {
     if (host >= hosts_.size()) return;
     if (on_clients_lost) on_clients_lost(host);
-    if (hosts_[host].state == UniverseHost::State::alias) return;  // the machine is reached by its other name
+    if (hosts_[host].state == UniverseHost::State::alias) return;  // the machine is still connected under its other name
     hosts_[host].state = UniverseHost::State::lost;
     hosts_[host].problem = sentence;
     hosts_[host].placed = 0;
@@ -164,11 +164,11 @@ void Universe::time_out(JobClient& patron, int seconds) {
     patron.timed_out = true;
     const Job* first = first_job(patron);
     if (!first) return show_stacks(patron);
-    char id[20] = "";  // on this host alone: all of this process's jobs
+    char id[20] = "";  // without a tree: all jobs of this process
     if (tree_) std::snprintf(id, sizeof id, "%016llx", static_cast<unsigned long long>(first->id()));
     explain(
         loop_, launcher_, id, {}, other_hosts(*first), [this, alive = alive_, patron_is = &patron](const std::string& text) {
-            // The jobs may have ended meanwhile, and the patron with them.
+            // The jobs may have ended in the meantime, together with the job client.
             if (!*alive || std::none_of(jobs_.begin(), jobs_.end(), [=](const Job& job) { return job.patron == patron_is; }))
                 return;
             if (!text.empty()) patron_is->say("what each process waits for:\n" + text.substr(0, text.size() - 1));
@@ -185,7 +185,7 @@ void Universe::show_stacks(JobClient& patron) {
     }
     stacks_awaited_[&patron] = awaited + 1;
     on_stacks_shown(patron);
-    // A debugger that hangs must not keep the job alive.
+    // A hanging debugger must not delay the end of the job forever.
     constexpr std::chrono::seconds kLongest{40};
     loop_.after(kLongest, [this, alive = alive_, &patron] {
         if (!*alive || !stacks_awaited_.contains(&patron)) return;

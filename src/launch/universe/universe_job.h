@@ -1,4 +1,4 @@
-// What the universe's root knows of one job. For the files of Universe only.
+// The root's record of one job. Only for the files of Universe.
 #pragma once
 
 #include "launch/universe/port_collection.h"
@@ -10,27 +10,27 @@ struct Universe::Job {
     uint32_t number = 0;
     job::JobDescription description;
     JobSpec spec;
-    JobClient* patron = nullptr;       ///< null once it has left
-    std::vector<uint32_t> tree_hosts;  ///< by entry of the description's host table
-    std::vector<uint32_t> ranks_on;    ///< the same
+    JobClient* patron = nullptr;       ///< null after it has left
+    std::vector<uint32_t> tree_hosts;  ///< by index in the description's host table
+    std::vector<uint32_t> ranks_on;    ///< number of ranks, by index in the description's host table
     Started started;
 
-    HostSet starting;  ///< hosts that have not reported their start
-    HostSet present;   ///< hosts with ranks that are not gone
-    HostSet holders;   ///< hosts that have a segment of it
-    HostSet arriving;  ///< hosts whose ranks have not all come to the end of MPI_Init
+    HostSet starting;  ///< hosts that have not reported their start yet
+    HostSet present;   ///< hosts with ranks that have not ended
+    HostSet holders;   ///< hosts that have a segment of the job
+    HostSet arriving;  ///< hosts whose ranks have not all reached the end of MPI_Init
     PortCollection ports;
-    uint64_t lookups = 0;  ///< of ports, host by host; as far as its hosts have told
-    uint64_t tables = 0;   ///< of all ports that were sent to them
-    StartReport problem;   ///< the first that a host had with starting its part
+    uint64_t lookups = 0;  ///< ports looked up host by host, as far as the hosts have reported
+    uint64_t tables = 0;   ///< port tables sent to the hosts
+    StartReport problem;   ///< the first start failure of a host
     uint32_t problem_host = 0;
-    bool connected = true;  ///< to its parent: goes down with it
+    bool connected = true;  ///< to its parent: if the parent fails, this job ends too
     bool failing = false;
-    bool absent_noted = false;  ///< a rank has ended without MPI_Init, and it is looked whether others wait for it
-    uint32_t failures = 0;      ///< ranks that a job which recovers has lost
+    bool absent_noted = false;  ///< a rank ended without MPI_Init, and checks for ranks that wait for it are scheduled
+    uint32_t failures = 0;      ///< lost ranks of a job that recovers
 
     job::JobId id() const { return description.id; }
-    /// The tree's number of rank 0's host.
+    /// Returns the number in the tree of the host of rank 0.
     uint32_t host_of_first() const {
         for (const job::Placement& run : description.placements) {
             if (run.first == 0) return tree_hosts[run.host];
@@ -41,7 +41,7 @@ struct Universe::Job {
     Order order(OrderKind kind, std::string bytes = {}) const {
         return {.kind = kind, .job = description.id, .bytes = std::move(bytes)};
     }
-    /// -1: none of the job's ranks has failed.
+    /// Returns the order to end the job. `failed_rank`: -1 if no rank of the job has failed.
     Order fail(int failed_rank) const {
         return {.kind = OrderKind::fail, .job = description.id, .failed_rank = static_cast<uint32_t>(failed_rank)};
     }

@@ -1,4 +1,4 @@
-// Profiles: what ranks report goes to their patron, who keeps the file.
+// Profiles: passes reports of ranks to their job client, which writes the file.
 #include "control/profile_report.h"
 #include "launch/universe/universe_job.h"
 #include "mpi.h"

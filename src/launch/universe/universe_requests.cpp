@@ -1,4 +1,4 @@
-// What ranks ask of the universe's root: spawns, names, other jobs.
+// Requests of ranks to the universe's root: spawns, names, other jobs.
 #include <algorithm>
 
 #include "launch/common/plan.h"
@@ -10,20 +10,20 @@ namespace starling::launch {
 
 using control::MessageKind;
 
-/// How long hosts whose ranks come late to MPI_Init hold up the table of all ports for the others.
+/// Time for which hosts with ranks that are late in MPI_Init delay the table of all ports for the others.
 constexpr std::chrono::milliseconds kTableWait{300};
 
-/// A spawn on its way; with MPI's `soft` it may take more than one attempt.
+/// A spawn in progress; with MPI's `soft` it may take several attempts.
 struct Universe::Spawn {
     job::JobId parent;
-    uint32_t host;  ///< of who asked
+    uint32_t host;  ///< host of the requesting rank
     Order asked;
     JobSpec spec;
-    std::vector<uint32_t> wanted;  ///< processes of each command, as first asked for
+    std::vector<uint32_t> wanted;  ///< processes of each command, as first requested
 };
 
 void Universe::answer(uint32_t host, const Order& asked, std::string bytes) {
-    Order order = asked;  // its job, rank, token and message
+    Order order = asked;  // copies job, rank, token and message
     order.kind = OrderKind::answer;
     order.bytes = std::move(bytes);
     tell(host, order);
@@ -75,9 +75,10 @@ void Universe::on_ask(Job& job, uint32_t host, const Order& order) {
 
 namespace {
 
-// What the user has set for a program (-x, -env, --compat) is meant for what it spawns as well; the plan has a say of its own.
+// Copies the user's settings for a program (-x, -env, --compat) to the programs that it spawns. The variables of the plan are left out;
+// put_into() sets them.
 void inherit(const JobSpec& parents, uint32_t rank, Program& child) {
-    if (parents.programs.empty()) return;  // nobody started a singleton
+    if (parents.programs.empty()) return;  // the job is a singleton, which was not started with settings
     const Program* asking = &parents.programs.back();
     for (const Program& program : parents.programs) {
         if (rank < program.count) {
@@ -130,7 +131,7 @@ void Universe::try_spawn(std::shared_ptr<Spawn> spawn) {
     if (!parent || !parent->patron) return;
     start(spawn->spec, *parent->patron, true, [this, spawn](const PlacedOutcome& outcome) {
         if (outcome.job == 0 && outcome.error_class == MPI_ERR_SPAWN) {
-            // Fewer may do: the largest number allowed of those that could be started.
+            // Try again with fewer processes: the largest count of the soft set that does not exceed the number that could be started.
             Program& program = spawn->spec.programs[outcome.failed_program];
             const auto above = std::upper_bound(program.soft.begin(), program.soft.end(), outcome.failed_index);
             if (above != program.soft.begin() && above[-1] != 0 && above[-1] < program.count) {

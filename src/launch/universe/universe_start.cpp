@@ -1,4 +1,4 @@
-// How jobs start: placed here, started there.
+// The start of jobs: placed by the root, started by the hosts.
 #include <algorithm>
 #include <unordered_map>
 
@@ -9,8 +9,7 @@
 
 namespace starling::launch {
 
-// For what names no host. A host that may be lost is left out as long as there are others: a job that has begun to run
-// can't be moved any more.
+// Returns the hosts for jobs that name none. A doubtful host is left out if there are others: a job that has started can't be moved.
 std::vector<uint32_t> Universe::offered_hosts() const {
     std::vector<uint32_t> sure, all;
     for (uint32_t i = 0; i < hosts_.size(); ++i) {
@@ -115,7 +114,7 @@ void Universe::adopt(const launch::Job& here, JobClient& patron) {
     job.description.command = header.command;
     job.spec.recovers = header.recovers != 0;
     job.tree_hosts = {kRootHost};
-    job.ranks_on = {0};  // none that was placed
+    job.ranks_on = {0};  // none that was placed here
     job.present = job.holders = HostSet::one(kRootHost);
 }
 
@@ -140,7 +139,7 @@ void Universe::start(const JobSpec& spec, JobClient& patron, bool spawned, Start
     job.number = patron.jobs_started++;
     ++patron.jobs_left;
     for (Program& program : job.spec.programs) {
-        program.host_of_process.clear();  // it is placed; nobody else needs to read this
+        program.host_of_process.clear();  // already used for the placement, so it is not sent
         if (program.directory.empty()) program.directory = patron.directory;
     }
     describe(job, std::move(host_of_rank));
@@ -170,14 +169,15 @@ void Universe::describe(Job& job, std::vector<uint32_t> host_of_rank) {
     job.arriving = job.present;
 }
 
-// The children's hosts must know the parents' job, whose ranks are the first that the children talk to.
+// Sends the parent's job to the children's hosts, since the children communicate with their parents first.
 void Universe::introduce_parent(const Job& child) {
     Job* parent = find(child.spec.parent);
     if (!parent) return;
     send_stub(*parent, child.present);
 }
 
-// What would be too long for the tree's messages: nobody else shall suffer from it.
+// Rejects a job whose start order exceeds the size limit of tree messages. Otherwise the connections of the tree, and other jobs, would
+// suffer.
 bool Universe::fits_message(Job& job, const Order& order) {
     constexpr size_t kAround = 4096;
     if (order.bytes.size() + kAround <= kMaxTreePayload) return true;
@@ -233,7 +233,7 @@ void Universe::on_started(Job& job, const HostSet& hosts, std::string_view bytes
     if (report.error_class != MPI_SUCCESS) {
         job.present.remove(fresh);
         job.holders.remove(fresh);
-        // Of several problems the one that leaves fewest processes decides how many a soft spawn may try again with.
+        // If several hosts failed, keep the failure that leaves the fewest processes: it limits the next attempt of a soft spawn.
         const bool worse =
             report.failed_program < job.problem.failed_program ||
             (report.failed_program == job.problem.failed_program && report.failed_index < job.problem.failed_index);
