@@ -7,7 +7,7 @@
 namespace starling::transport {
 
 int Transport::unsupported(const char* what) const {
-    return fail(MPI_ERR_UNSUPPORTED_OPERATION, "transport %s has no %s", traits.name, what);
+    return fail(MPI_ERR_UNSUPPORTED_OPERATION, "transport %s does not support %s", traits.name, what);
 }
 
 int Transport::expose(void*, uint64_t, Region&) { return unsupported("registered memory"); }

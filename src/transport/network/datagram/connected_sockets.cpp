@@ -1,4 +1,4 @@
-// Which peers have a socket of their own: those with the most traffic, as long as it lasts.
+// The choice of the peers that get a connected socket (a lane): those with the most traffic, as long as it lasts.
 #include <sys/epoll.h>
 
 #include <algorithm>
@@ -8,11 +8,11 @@
 namespace starling::network {
 
 namespace {
-constexpr uint32_t kHot = 64;    ///< datagrams of late that earn a lane
-constexpr uint32_t kHotter = 4;  ///< how many times more than its holder one must send to take a lane over
+constexpr uint32_t kHot = 64;    ///< recent datagrams to a peer that justify a lane
+constexpr uint32_t kHotter = 4;  ///< factor by which its datagrams must exceed the holder's to take over a lane
 }  // namespace
 
-// Half of what was counted in each span of time before.
+// Halves the count for each interval that has passed since.
 uint32_t Endpoint::State::heat_of(const Member& member) const {
     return member.heat >> std::min<uint64_t>(span - member.heated_at, 31);
 }
@@ -26,7 +26,7 @@ int Endpoint::State::lane_for(Member& member, const Destination& where) {
 }
 
 int Endpoint::State::seek_lane(Member& member, const Destination& where) {
-    // One after the other is opened, when all before are taken.
+    // Lanes are opened one by one, each when all before are in use.
     Lane* coldest = lanes;
     for (Lane& lane : lanes) {
         if (!lane.user || heat_of(*lane.user) < heat_of(*coldest->user)) coldest = &lane;

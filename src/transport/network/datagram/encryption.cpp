@@ -1,4 +1,4 @@
-// Datagrams of a job that encrypts: sealed last before they are sent, opened before anything in them is believed.
+// Datagrams of a job that encrypts: sealed as the last step of sending, and opened before any of their contents is used.
 #include <cstring>
 
 #include "base/error.h"
@@ -9,12 +9,12 @@ namespace starling::network {
 
 namespace {
 constexpr size_t kPlace = (kMostDatagram + 63) / 64 * 64;
-/// One more than may wait to be sent: they lie in their places until they have been.
+/// One more than the datagrams that may be queued, which stay in these buffers until they are sent.
 constexpr uint32_t kPlaces = Udp::kBatch + 1;
 }  // namespace
 
 int Endpoint::State::open_sealing() {
-    if (!upcalls.secret) return fail(MPI_ERR_INTERN, "nobody tells the secrets of other jobs");
+    if (!upcalls.secret) return fail(MPI_ERR_INTERN, "encryption needs the upcall `secret`");
     auto made = std::make_unique<Sealing>();
     if (const int error = Cipher::load(made->cipher)) return error;
     made->places = std::make_unique_for_overwrite<std::byte[]>(kPlaces * kPlace);
@@ -24,7 +24,7 @@ int Endpoint::State::open_sealing() {
     return MPI_SUCCESS;
 }
 
-/// A new lock with that process; null if its job's secret is not known (yet), or it has none.
+/// Returns a new lock for the peer; null if the secret of its job is not known (yet), or it has none.
 std::unique_ptr<DatagramLock> Endpoint::State::make_lock(const Name& peer) {
     const job::NetworkSecret* const theirs = upcalls.secret(upcalls.context, peer.job, peer.rank);
     if (!theirs || !*theirs) return nullptr;
@@ -32,7 +32,7 @@ std::unique_ptr<DatagramLock> Endpoint::State::make_lock(const Name& peer) {
     return std::make_unique<DatagramLock>(*sealing->cipher, pair, self, peer);
 }
 
-/// The lock with a process that link knows, made if there is none.
+/// Returns the lock for a peer that link knows, created if there is none.
 DatagramLock* Endpoint::State::lock_with(const Name& peer) {
     const auto found = sealing->locks.find(peer);
     if (found != sealing->locks.end()) return found->second.get();
@@ -45,7 +45,7 @@ void Endpoint::State::forget_locks(job::JobId job) {
                   [&](const auto& entry) { return entry.first.job == job && members.find(entry.first) == members.end(); });
 }
 
-/// Puts the parts together and seals them; what `sealed` names stays until the datagram has been sent.
+/// Copies the parts into one buffer and seals them. `sealed` refers to a buffer that stays valid until the datagram has been sent.
 void Endpoint::State::seal(const Member& member, const iovec* parts, int count, iovec (&sealed)[2]) {
     std::byte* const place = sealing->places.get() + sealing->next * kPlace;
     sealing->next = (sealing->next + 1) % kPlaces;
@@ -59,8 +59,8 @@ void Endpoint::State::seal(const Member& member, const iovec* parts, int count, 
     sealed[1] = {place + kClearHead, bytes + kSealBytes - kClearHead};
 }
 
-/// Makes a plain datagram of a sealed one; false if there is nothing more to be done with it but what `kept` says: it is to be kept, since its
-/// sender's job is not known yet.
+/// Turns a sealed datagram into a plain one. Returns false if it must not be processed now; `kept` then says that it must be stored,
+/// because its sender's job is not known yet.
 bool Endpoint::State::unseal(ReceivedDatagram& arrival, bool& kept) {
     kept = false;
     if (!may_be_sealed(arrival.data, arrival.bytes, identity.key, identity.rank)) {
@@ -69,7 +69,7 @@ bool Endpoint::State::unseal(ReceivedDatagram& arrival, bool& kept) {
     }
     const Name from = sender_of(arrival.data);
     const auto known = sealing->locks.find(from);
-    // Not kept before it has opened something: anybody can say to be anybody.
+    // A new lock is stored only after it has opened a datagram, since anyone can claim to be any sender.
     std::unique_ptr<DatagramLock> fresh;
     if (known == sealing->locks.end()) {
         fresh = make_lock(from);

@@ -55,20 +55,21 @@ int Endpoint::State::open(const Identity& who, const Upcalls& calls) {
     readable.events = EPOLLIN;
     readable.data.u64 = Udp::bit_of(Destination::kNoLane);
     if (epoll < 0 || epoll_ctl(epoll, EPOLL_CTL_ADD, udp.fd(), &readable) != 0)
-        return fail(MPI_ERR_OTHER, "no epoll descriptor for the network: %s", std::strerror(errno));
+        return fail(MPI_ERR_OTHER, "cannot create an epoll descriptor for the network: %s", std::strerror(errno));
     if (!rail_choice.any()) watch_rails();
     return MPI_SUCCESS;
 }
 
-/// The first that was chosen, 0 where nothing was: datagrams are not taken from networks that nobody has named.
+/// Returns the address to bind to. If STARLING_IP_INTERFACES is set this is the first usable rail's, so that datagrams from other networks
+/// are not accepted; otherwise 0, any address.
 uint32_t Endpoint::State::own_address() const {
     for (uint16_t i = 0; i < rails.count(); ++i)
         if (rails[i].usable) return rails[i].address;
     return 0;
 }
 
-// Not before a peer is met, but where a choice may be wrong: the kernel lists its interfaces under one lock for all processes
-// and all of their network namespaces, a fifth of what it costs to begin.
+// The rails are opened when the first peer is met, except if STARLING_IP_INTERFACES is set and may be wrong. The kernel lists its
+// interfaces under one lock for all processes and network namespaces, which takes a fifth of the startup time.
 int Endpoint::State::open_rails() {
     const int error = rails.open(rail_choice);
     watch_rails();
@@ -101,12 +102,12 @@ void Endpoint::State::open_doors() {
     }
 }
 
-// Where there are none the kernel's routes are asked, which say it if nothing is to be reached.
+// Without rails the kernel's routes are used, which return an error if nothing can be reached.
 void Endpoint::State::need_rails() {
     if (!rails_open && open_rails() != MPI_SUCCESS) clear_failure();
 }
 
-// The wall clock, so that a process that takes the place of an earlier one has later epochs.
+// Uses the wall clock, so that a process that replaces an earlier one has later epochs.
 uint64_t Endpoint::State::new_epoch() {
     timespec t;
     clock_gettime(CLOCK_REALTIME, &t);
@@ -131,7 +132,7 @@ void Endpoint::State::send(Session& session, const Route& route, uint32_t number
     if (route.rail < rails.count()) {
         Rail& rail = rails[route.rail];
         rail.bytes_sent += bytes;
-        // With one rail the kernel finds the way by itself, which costs less than being told.
+        // With a single rail the kernel's routing finds it, which costs less than naming it.
         if (rails.count() > 1) {
             where.interface = rail.index;
             where.from = rail.address;
@@ -145,8 +146,8 @@ void Endpoint::State::send(Session& session, const Route& route, uint32_t number
     udp.queue(where, &session, number, parts, count);
 }
 
-// Pairs our rails with the peer's addresses: those on one network belong together. Where none is on a network of
-// ours, the kernel's routes must know the way.
+// Pairs our rails with the peer's addresses on the same networks. If none of its addresses is on a network of ours, the kernel's routes
+// must reach them.
 void Endpoint::State::find_paths(Member& member) {
     need_rails();
     leave_lane(member);
@@ -161,14 +162,14 @@ void Endpoint::State::find_paths(Member& member) {
     const bool known = member.port != 0;
     for (int i = 0; known && i < member.address_count; ++i) {
         const uint16_t rail = rails.towards(member.addresses[i], used);
-        // An address that we have ourselves, as of a bridge that every host has, is not the peer's to us.
+        // An address that this host has too, such as that of a bridge that every host has, does not lead to the peer.
         if (rail != Rails::kRouted && !rails.is_own(member.addresses[i])) add(member.addresses[i], rail);
     }
     for (int i = 0; known && count == 0 && i < member.address_count; ++i) add(member.addresses[i], Rails::kRouted);
     for (int w = 0; w < count; ++w)
         datagrams[w] = std::max(wanted[w].rail == Rails::kRouted ? 1500 : rails[wanted[w].rail].mtu, 576u) - 28;
     if (member.ports) {
-        // Two ways by UDP stay, if there are as many: they are the last resort.
+        // Two UDP paths stay, if there are as many: they are the last resort.
         Route by_verbs[kMaxAddresses];
         uint32_t longest[kMaxAddresses];
         const int kept = std::min(count, 2), more = verbs_routes(member, by_verbs, longest, kMaxAddresses - kept);
@@ -214,8 +215,8 @@ int Endpoint::State::path_of(const Member& member, const ReceivedDatagram& arriv
     return by_address;
 }
 
-// A datagram has come from where the peer was not known to be. No seal is over where it came from: so nobody who passes one on can turn us
-// away from a peer whose place is known.
+// A datagram has arrived from an address that is not known to be the peer's. The seal does not cover the address. So the port of a known
+// peer changes only if the datagram is from a new incarnation, or an attacker who forwards a datagram could redirect our traffic.
 void Endpoint::State::learn(Member& member, const ReceivedDatagram& arrival) {
     if (member.port != arrival.port) {
         if (sealing && member.port != 0 && !arrival.is_new) return;
@@ -227,7 +228,7 @@ void Endpoint::State::learn(Member& member, const ReceivedDatagram& arrival) {
     find_paths(member);
 }
 
-/// A free one, else that of an address which does not answer, else the last.
+/// Returns a free entry, otherwise that of an address that does not answer, otherwise the last.
 uint32_t& Endpoint::State::place_for_address(Member& member) const {
     if (member.address_count < kMaxAddresses) return member.addresses[member.address_count++];
     const auto answers = [&member](uint32_t address) {
@@ -249,7 +250,7 @@ void Endpoint::State::watch(Member& member) {
     earliest = std::min(earliest, at);
 }
 
-/// False if there is no memory to note it: then it is served at once.
+/// Returns false if there is no memory for the entry: then the session is served at once.
 bool Endpoint::State::mark_dirty(Member& member) {
     if (member.dirty) return true;
     try {
@@ -283,7 +284,7 @@ Session* Endpoint::add(job::JobId job, uint32_t rank, uint64_t key, void* user) 
     Member& member = *found->second;
     if (member.dead()) {
         member.revive(key, user);
-        // What its predecessor has told is void.
+        // The port list of the previous incarnation is void.
         member.told = 0;
         if (member.ports) {
             member.ports.reset();

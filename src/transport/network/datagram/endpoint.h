@@ -1,6 +1,5 @@
-// The endpoint: this process on the IP network. One UDP socket that reaches every process of the universe without
-// setting up anything (the base path), and a session per peer that makes it reliable. Sessions come into being
-// with the first packet; what is never talked to costs nothing.
+// The endpoint of this process on the IP network. One UDP socket reaches every process of the universe without a handshake (the base path),
+// and a session per peer makes it reliable. The first packet creates a session, so peers without traffic cost nothing.
 //
 // Not thread-safe: all calls under the library's lock. Times are those of base/clock.h (ns).
 #pragma once
@@ -18,57 +17,56 @@
 
 namespace starling::network {
 
-/// This process, as its peers know it.
+/// The identity of this process, as its peers know it.
 struct Identity {
     job::JobId job = 0;
     uint32_t rank = 0;
-    uint64_t key = 0;             ///< what every datagram to this process must show (the key of its job on its host)
-    job::NetworkSecret secret{};  ///< of its job; if there is one, everything that is sent is sealed, and nothing else is taken
+    uint64_t key = 0;             ///< the key of this job on this host, which every datagram to this process must carry
+    job::NetworkSecret secret{};  ///< of this process's job; if set, everything sent is sealed, and nothing else is accepted
 };
 
-/// What the endpoint calls, under the library's lock, from inside poll() and receive_frame(). All are set. They may
+/// The endpoint's upcalls, made under the library's lock from inside poll() and receive_frame(). All are set unless noted. They may
 /// reserve, commit and close on any session, but must not poll.
 struct Upcalls {
-    /// A packet, in the order in which the peer committed it, once. `user` is the session's. Valid during the call;
-    /// `payload` is aligned to 8 and header.stamp means nothing.
+    /// Delivers a packet, exactly once and in the order in which the peer committed it. `user` is the session's. The packet is valid during
+    /// the call; `payload` is aligned to 8 bytes, and header.stamp has no meaning.
     void (*deliver)(void* user, const packet::Header& header, const std::byte* payload);
-    /// A datagram with our key from a process that has no session yet. Gives the session to use (made with
-    /// Endpoint::add, and `key` is what the sender says datagrams to it must show, 0 if it does not), or nullptr: the
-    /// datagram is dropped and the sender will repeat it.
+    /// Handles a datagram with our key from a process without a session. Returns the session to use, made with Endpoint::add, or nullptr:
+    /// then the datagram is dropped and the sender will repeat it. `key` is the key that datagrams to the sender must carry, 0 if it is not
+    /// included.
     Session* (*unknown)(void* context, job::JobId job, uint32_t rank, uint64_t key);
-    /// The peer has neither been heard of nor vouched for (Endpoint::confirm_alive) for STARLING_IP_TIMEOUT seconds while it
-    /// had something to acknowledge; or it looks at its sockets all that time but nothing sent to it arrives; or it is another
-    /// incarnation than the one that was talked to: failure() says which. The session takes and delivers nothing any
-    /// more; close() it.
+    /// The peer is unreachable, for one of three reasons that failure() names. It gave no sign of life for STARLING_IP_TIMEOUT seconds
+    /// while data was unacknowledged, and Endpoint::confirm_alive was not called either. It polled its sockets all that time, but nothing
+    /// sent to it arrived. Or another incarnation has taken its place. The session is dead; close() it.
     void (*unreachable)(void* user);
-    /// The secret of the job that a process is of, whoever says so. Null: it is not known (yet), or the job has no such rank. May be left
-    /// out where Identity has no secret.
+    /// Returns the secret of the job of a process that a datagram names. Null: it is not known (yet), or the job has no such rank. May be
+    /// null where Identity has no secret.
     const job::NetworkSecret* (*secret)(void* context, job::JobId job, uint32_t rank) = nullptr;
-    /// What a port has brought. True: it was to a group, and is done with. May be left out.
+    /// Handles a datagram from a verbs port. Returns true if it was addressed to a group and needs nothing more. May be null.
     bool (*to_group)(void* context, const std::byte* data, uint32_t bytes) = nullptr;
     void* context = nullptr;
 };
 
-/// What the endpoint did so far, for MPI_T and `starling top`. Datagrams count on UDP, packets on all carriers.
+/// The endpoint's totals, for MPI_T and `starling top`. Datagrams are those on UDP, packets those on all carriers.
 struct Counters {
     uint64_t datagrams_sent = 0, datagrams_received = 0;
-    uint64_t bytes_sent = 0, bytes_received = 0;  ///< of datagrams, UDP payload
+    uint64_t bytes_sent = 0, bytes_received = 0;  ///< UDP payload of the datagrams
     uint64_t packets_sent = 0, packets_received = 0;
-    uint64_t acks_alone = 0;    ///< datagrams and frames sent for nothing but an acknowledgement
-    uint64_t repeated = 0;      ///< datagrams sent again, wholly or in part
-    uint64_t timeouts = 0;      ///< of the retransmission timer
-    uint64_t duplicates = 0;    ///< datagrams received that held nothing new
-    uint64_t out_of_order = 0;  ///< datagrams received before their turn
-    uint64_t strangers = 0;     ///< dropped: wrong key or target, malformed, another version, not opened by the seal's key
-    uint64_t stale = 0;         ///< dropped: from or for an earlier incarnation of a process, or sealed and come before
-    uint64_t unknown = 0;       ///< dropped: nobody wanted a session with the sender
-    uint64_t busy = 0;          ///< the kernel's send buffer was full
-    uint64_t lanes = 0;         ///< times that a peer was given a socket of its own
+    uint64_t acks_alone = 0;    ///< datagrams and frames that carried nothing but an acknowledgement
+    uint64_t repeated = 0;      ///< datagrams retransmitted, wholly or in part
+    uint64_t timeouts = 0;      ///< expirations of the retransmission timer
+    uint64_t duplicates = 0;    ///< received datagrams without new data
+    uint64_t out_of_order = 0;  ///< datagrams received out of order
+    uint64_t strangers = 0;     ///< dropped: wrong key or target, malformed, another version, not authenticated
+    uint64_t stale = 0;         ///< dropped: from or for an earlier incarnation, or a sealed duplicate
+    uint64_t unknown = 0;       ///< dropped: link refused a session with the sender
+    uint64_t busy = 0;          ///< times that the kernel's send buffer was full
+    uint64_t lanes = 0;         ///< times that a peer got a connected socket
 };
 
-/// Bytes per rail, for the same.
+/// A rail's traffic, for MPI_T and `starling top`.
 struct RailCounters {
-    char name[16] = {};    ///< of the interface
+    char name[16] = {};    ///< name of the interface
     uint32_t address = 0;  ///< IPv4, network byte order
     bool usable = false;
     uint64_t bytes_sent = 0, bytes_received = 0;
@@ -76,122 +74,122 @@ struct RailCounters {
 
 class Endpoint {
   public:
-    /// Binds the socket and looks for the rails: constant time, talks to no one. The endpoint lives until the process
-    /// ends. MPI_ERR_OTHER with failure_text() if there is no usable interface or no socket to be had.
+    /// Binds the socket and finds the rails, in constant time and without communication. The endpoint lives until the process ends. Returns
+    /// MPI_ERR_OTHER with failure_text() if there is no usable interface or no socket.
     static int open(const Identity& self, const Upcalls& upcalls, Endpoint*& out);
 
-    /// From now on datagrams to who has ports, too, and answers there, go by these. Before anything is sent, or later.
+    /// Adds verbs ports: from now on datagrams use them for peers that also have ports and answer on them. May be called before or after
+    /// the first packet.
     void adopt(std::unique_ptr<verbs::Ports> ports);
-    /// Null: there are none.
+    /// Returns null if there are no ports.
     verbs::Ports* ports() const;
-    /// The place of our port by which the peer is reached over verbs; -1: it is not, or has not answered there (of late).
+    /// Returns the index of our port by which the peer is reached over verbs; -1: there is none, or the peer no longer answers on it.
     int verbs_place(const Session& session) const;
-    /// The same whether or not it has answered, as what both have told of their ports has it.
+    /// Returns the index of our port that both sides' port lists suggest for the peer, whether or not it has answered there; -1: none.
     int likely_verbs_place(const Session& session) const;
-    /// Has wait_fd() tell of what comes by ports, which it else does not. False: something has come. Before each sleep.
+    /// Makes wait_fd() also signal arrivals at verbs ports. Call before each sleep. Returns false if something has arrived already.
     bool arm();
-    /// The next poll() leaves nothing out.
+    /// Makes the next poll() skip no source.
     void look_everywhere();
-    /// Something has come by a port that its queues did not tell of.
+    /// Reports an arrival by a verbs port that its queues do not report, such as data written by RDMA.
     void ports_brought();
 
-    /// UDP port of this process, host byte order.
+    /// Returns the UDP port of this process, host byte order.
     uint16_t port() const;
     const Identity& identity() const;
-    /// An epoll descriptor that is readable when poll() would find something. Others may add their sockets, with a bit of what_came().
+    /// Returns an epoll descriptor that is readable when poll() would find something. Other code may add its sockets to it, with a bit of
+    /// what_came() as their data.
     int wait_fd() const;
 
-    /// Makes the session with a peer. `key` is what datagrams to it must show (0: not known yet), `user` goes to the
-    /// upcalls. Its address need not be known: packets wait in the session, which takes as many as its buffer holds.
-    /// A session there already is given back, with `user` changed. Null if what is sent is to be sealed and the peer's job has no secret.
+    /// Returns the session with a peer, created if there is none; an existing one gets the new `user`. `key` is the key that datagrams to
+    /// the peer must carry (0: not known yet), `user` goes to the upcalls. The address may be unknown: packets then wait in the session's
+    /// buffer. Returns null if datagrams must be sealed and the peer's job has no secret.
     Session* add(job::JobId job, uint32_t rank, uint64_t key, void* user);
-    /// The session with a peer, nullptr if there is none.
+    /// Returns the session with a peer, nullptr if there is none.
     Session* find(job::JobId job, uint32_t rank) const;
-    /// Where the peer is: its host's IPv4 addresses (network byte order), at most kMaxAddresses are used, and its port
-    /// (host byte order). Again when learnt anew. A valid datagram from the peer teaches its address too.
+    /// Sets the peer's addresses, at most kMaxAddresses IPv4 addresses of its host (network byte order), and port (host byte order). Call
+    /// again when they change. A valid datagram from the peer also provides its address.
     void set_addresses(Session& session, const uint32_t* addresses, size_t count, uint16_t port);
     void set_key(Session& session, uint64_t key);
-    /// Whether anything can be sent: address and key are known, from set_addresses() or from a datagram.
+    /// Returns whether anything can be sent: address and key are known, from set_addresses() or from a datagram.
     bool reachable(const Session& session) const;
 
-    /// A place for the header and `bytes` of payload (at most kMaxPayload) of the next packet, in the memory that is
-    /// kept until the peer has acknowledged it. False if the session's buffer (STARLING_IP_WINDOW) is full: poll() says
-    /// true when some of it has been acknowledged. Fill all of the header but stamp and bytes, then commit;
-    /// reserving again without a commit is free. One reservation at a time.
+    /// Reserves space for the header and `bytes` of payload (at most kMaxPayload) of the next packet, in the memory where it stays until
+    /// the peer has acknowledged it. Returns false if the session's buffer (STARLING_IP_WINDOW) is full; poll() returns true when it has
+    /// room again. Fill all of the header except stamp and bytes, then commit. Reserving again without a commit has no cost. One
+    /// reservation at a time.
     bool reserve(Session& session, uint32_t bytes, std::byte*& payload, packet::Header*& header);
-    /// Hands over the reserved packet, with at most as many bytes as reserved. It is sent at once if the window allows
-    /// and no batch is open; packets that wait are sent together, as many to a datagram as it holds.
-    /// False: it waits for room, which polls alone make.
+    /// Commits the reserved packet, with at most as many bytes as reserved. It is sent at once if the window allows and no batch is open.
+    /// Packets that wait are sent together, as many to a datagram as fit. Returns false if it waits for room, which only polling makes.
     bool commit(Session& session, uint32_t bytes);
-    /// Between these nothing is sent, so that small packets share datagrams. They nest.
+    /// Between these two calls nothing is sent, so that small packets share datagrams. They nest.
     void begin_batch();
     void end_batch();
-    /// The longest payload that goes in one piece: of one datagram, or of one frame while a carrier is attached. Longer
-    /// ones, up to kMaxPayload, are cut and put together again with one copy more.
+    /// Returns the longest payload that is sent whole, in one datagram or, while a carrier is attached, in one frame. Longer ones, up to
+    /// kMaxPayload, are split, and reassembled with an additional copy.
     uint32_t payload_limit(const Session& session) const;
 
-    /// Receives, delivers, acknowledges, runs timers and sends what may be sent. `now` is now_ns(). Whether a packet was
-    /// delivered or room was made.
+    /// Receives, delivers, acknowledges, runs timers and sends. `now` is now_ns(). Returns whether a packet was delivered or room was made.
     bool poll(uint64_t now);
-    /// Asks the kernel which sockets have something, so that the next poll() looks at each of those, and at no other.
+    /// Asks the kernel which sockets are readable, so that the next poll() reads each of those and no other. Returns their bits.
     uint32_t what_came();
-    static constexpr uint32_t kGroups = 1u << 31, kWires = 1u << 30;  ///< the others' bits
-    static constexpr uint32_t kOwn = kWires - 1;                      ///< any of these: poll() has something to do
-    /// When poll() must be called though wait_fd() stays silent; ns, UINT64_MAX: never. May be in the past.
+    static constexpr uint32_t kGroups = 1u << 31, kWires = 1u << 30;  ///< the bits for sockets of other code
+    static constexpr uint32_t kOwn = kWires - 1;                      ///< if any of these is set, poll() has something to do
+    /// Returns when poll() must be called even if wait_fd() stays silent; ns, UINT64_MAX: never. The time may be in the past.
     uint64_t next_deadline() const;
-    /// Sends the acknowledgements that are being held back in the hope of company: before a sleep without a deadline,
-    /// before the process computes for long, before it ends.
+    /// Sends all delayed acknowledgements. Call before a sleep without a deadline, before the process computes for long, and before it
+    /// ends.
     void flush_acks();
-    /// That, and asks for those that peers were allowed to hold back.
+    /// Does the same as flush_acks(), and asks the peers for the acknowledgements that they delay.
     void request_acks();
 
-    /// Everything committed has been acknowledged.
+    /// Returns whether everything committed has been acknowledged.
     bool idle(const Session& session) const;
-    /// 0, or since when something waits for an acknowledgement without any sign of life from the peer (ns).
+    /// Returns since when (ns) data waits for an acknowledgement without any sign of life from the peer; 0: none waits.
     uint64_t stalled_since(const Session& session) const;
-    /// The daemon says the peer lives: its time starts anew. It may compute; if it `looks` at its sockets instead, it should
-    /// have acknowledged something.
+    /// Reports the daemon's statement that the peer is alive, which restarts its timeout. The peer may be computing; if it `looks` at its
+    /// sockets instead, it should have acknowledged something.
     void confirm_alive(Session& session, bool looks);
-    /// Why the session was given up; Failure::none if it was not.
+    /// Returns why the session failed; Failure::none if it did not.
     Failure failure(const Session& session) const;
-    /// Forgets the session and what it holds; its user is not called again, its pointer is dead after the upcall
-    /// that runs. Datagrams of this incarnation of the peer are dropped from then on.
+    /// Closes the session and frees its contents. No upcall for it follows, and its pointer becomes invalid when the current upcall
+    /// returns. Later datagrams of this incarnation of the peer are dropped.
     void close(Session& session);
-    /// Asks the peer for a sign of life by a datagram: Session::answered_at() tells when one came.
+    /// Asks the peer for a sign of life by a datagram: Session::answered_at() changes when an answer arrives.
     void ask(Session& session);
-    /// Forgets all closed sessions with processes of this job: a datagram of theirs that is still under way comes from
-    /// somebody unknown. Not within poll() or a batch.
+    /// Frees all closed sessions with processes of this job; a late datagram of theirs then counts as one of an unknown sender. Must not be
+    /// called within poll() or a batch.
     void forget(job::JobId job);
-    /// Smoothed round-trip time, ns; 0: not measured yet.
+    /// Returns the smoothed round-trip time, ns; 0: not measured yet.
     uint64_t round_trip(const Session& session) const;
     void* user(const Session& session) const;
 
-    // For connections (tcp).
+    // For connections (TCP and RC).
 
-    /// What seals them; null: nothing is sealed.
+    /// Returns the cipher that seals connections; null: nothing is sealed.
     const Cipher* cipher() const;
-    /// What this process and the session's peer alone have.
+    /// Returns the key that only this process and the session's peer share.
     SealKey pair_with(const Session& session) const;
 
-    /// From now on the session sends through its carriers only, the first that is not busy. False if it has kMaxCarriers.
+    /// From now on the session sends only through its carriers, using the first that is not busy. Returns false if it has kMaxCarriers.
     bool attach(Session& session, Carrier& carrier);
-    /// The carrier is gone or about to go: what it had taken and is not acknowledged is sent again another way.
+    /// The carrier has failed or is about to close: unacknowledged data that it had taken is sent again another way.
     void detach(Session& session, Carrier& carrier);
     /// The carrier, which was busy, takes frames again.
     void writable(Session& session, Carrier& carrier);
-    /// A frame has come over one of the session's carriers. False if it is malformed: close the connection. The session
-    /// may have been closed by an upcall of the call: look it up again.
+    /// Handles a frame from one of the session's carriers. Returns false if it is malformed: close the connection. An upcall may have
+    /// closed the session meanwhile, so look it up again afterwards.
     bool receive_frame(Session& session, Carrier& carrier, const std::byte* frame, size_t bytes, uint64_t now);
-    /// The rails: this process's addresses that peers may connect to (IPv4, network byte order). Changes as interfaces
-    /// come and go. Gives how many were written, at most `most`.
+    /// Writes the rails' addresses, to which peers may connect (IPv4, network byte order), at most `most`, and returns their number. They
+    /// change when interfaces appear and disappear.
     size_t addresses(uint32_t* out, size_t most) const;
-    /// The local address to use towards a remote one, 0 if the kernel should choose; false if no rail reaches it now.
+    /// Finds the local address to use towards a remote one, 0 if the kernel should choose. Returns false if no rail reaches it now.
     bool route(uint32_t remote, uint32_t& local) const;
-    /// Counts up whenever a rail appears, disappears, or is found dead or alive.
+    /// Returns a counter that grows whenever a rail appears, disappears or changes.
     uint32_t rails_version() const;
 
     Counters counters() const;
-    /// Writes at most `most`, gives how many rails there are.
+    /// Writes at most `most` entries; returns the number of rails.
     size_t rail_counters(RailCounters* out, size_t most) const;
 
   private:

@@ -1,4 +1,4 @@
-// One poll: what has come, the answers to it, and what time demands.
+// The poll of an endpoint: handles arrivals, replies to them, and runs timers.
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -15,7 +15,7 @@ constexpr size_t kMostHeld = 16;
 constexpr uint64_t kHoldTime = 1000 * kMillisecond;
 }  // namespace
 
-/// Also when a poll ends by std::bad_alloc.
+/// Marks the poll as running until its end, also if it throws std::bad_alloc.
 struct Endpoint::State::Polling {
     State& state;
     explicit Polling(State& polled) : state(polled) { state.polling = true; }
@@ -33,7 +33,7 @@ bool Endpoint::State::poll(uint64_t time) {
         take_held(time);
     const bool by_ports = verbs && poll_verbs(time);
     for (int round = 0; round < kRounds && !by_ports; ++round) {
-        // What could not be delivered for want of memory lies where it was, with all behind it.
+        // After a std::bad_alloc in an earlier poll, continue with the datagrams that were not handled.
         if (arrived == 0) arrived = udp.receive();
         for (; taken < arrived; ++taken) {
             ReceivedDatagram& arrival = udp.arrivals()[taken];
@@ -58,8 +58,8 @@ bool Endpoint::State::poll(uint64_t time) {
     return room_made || counters.packets_received != before || (verbs && std::exchange(verbs->to_group, false));
 }
 
-// A process that was stopped, or has computed, has heard nobody meanwhile, and that is nobody's fault. What is forgiven is the
-// time, not the silence before it: a peer that is gone is noticed by a process that polls now and then as well.
+// A process that was stopped or has computed has polled no socket meanwhile, so its peers' silence proves nothing. Only that time is
+// forgiven, not the silence before it, so a process that polls rarely also notices dead peers.
 void Endpoint::State::forgive(uint64_t time) {
     const uint64_t usual = timeout / 16;
     const uint64_t away = time > now ? time - now : 0;
@@ -68,7 +68,7 @@ void Endpoint::State::forgive(uint64_t time) {
     for (Session* session = active.front(); session; session = active.next(session)) session->forgive(away - usual, time);
 }
 
-// What the sender has said must not be lost if it ends before link has found out who it is: nobody would repeat it.
+// The sender may end before link has found out about it, and then nothing would retransmit the datagram.
 void Endpoint::State::hold(const ReceivedDatagram& arrival, uint64_t time) {
     ++totals.unknown;
     if (held.size() == kMostHeld) return;
@@ -115,8 +115,8 @@ bool Endpoint::State::take(ReceivedDatagram& arrival, uint64_t time) {
     return true;
 }
 
-// The session with the sender. Whether there is to be one with a process not known, or with the successor of one
-// that was given up, is for link to say.
+// Returns the sender's session. For an unknown process, or the successor of one whose session was closed, link decides whether to create
+// one.
 Member* Endpoint::State::member_for(const Datagram& datagram) {
     const DatagramHeader& header = datagram.header;
     const Name name{header.job, header.rank};
@@ -138,7 +138,7 @@ bool Endpoint::State::answer_all(uint64_t time) {
 }
 
 void Endpoint::State::run_timers(uint64_t time) {
-    // A timer may end in an upcall that closes this session and others, so the list is not held meanwhile.
+    // An upcall of a timer may close this session and others, so do not iterate over the list meanwhile.
     for (Session* session = active.front(); session; session = active.next(session))
         if (session->deadline() <= time) touched.push_back(static_cast<Member*>(session));
     for (size_t i = 0; i < touched.size(); ++i) touched[i]->on_timer(time);
@@ -152,7 +152,7 @@ void Endpoint::State::run_timers(uint64_t time) {
     }
 }
 
-// Whoever looks at this process from outside sees its numbers as they were a tenth of a second ago.
+// Tools that observe this process from outside see its counters with a delay of up to 0.1 s.
 void Endpoint::State::publish() {
     starling::Counters& shown = starling::counters;
     const Counters all = sum();
@@ -176,7 +176,7 @@ void Endpoint::State::follow_rails(uint64_t time) {
     open_doors();
     for (auto& [name, member] : members) {
         if (member->dead()) continue;
-        // Who waits for a peer says nothing, and the peer would go on to speak to where nobody is.
+        // A process that waits for a peer sends nothing, and the peer would continue to send to the old address.
         find_paths(*member);
         member->announce(time);
         serve(*member, time);

@@ -1,4 +1,4 @@
-// The inside of an endpoint, shared by its files.
+// The internal state of an endpoint, shared by the files that implement it.
 #pragma once
 
 #include <cstdlib>
@@ -17,28 +17,28 @@
 
 namespace starling::network {
 
-/// A session with what the endpoint knows of where the peer is.
+/// A session, with what the endpoint knows about the peer's addresses.
 struct Member final : Session {
     using Session::Session;
     uint32_t addresses[kMaxAddresses] = {};  ///< network byte order
     uint8_t address_count = 0;
-    bool dirty = false;  ///< in State::dirty: something is to be sent when the batch ends
-    uint16_t port = 0;   ///< host byte order; 0: not known
+    bool dirty = false;  ///< in State::dirty: data is to be sent when the batch ends
+    uint16_t port = 0;   ///< host byte order; 0: unknown
     int lane = Destination::kNoLane;
-    uint32_t heat = 0;  ///< datagrams sent to it, as of the span of time heated_at: see heat_of()
+    uint32_t heat = 0;  ///< recent datagrams to the peer, as of the interval `heated_at`: see heat_of()
     uint64_t heated_at = 0;
-    DatagramLock* lock = nullptr;  ///< if what is sent is sealed
+    DatagramLock* lock = nullptr;  ///< null if datagrams are not sealed
 
-    std::unique_ptr<PortAddresses> ports;  ///< that the peer has told; null: none
-    uint32_t told = 0;                     ///< version of our own that it knows; 0: it has not been told
-    bool waits_for_port = false;           ///< in Verbs::waiting
+    std::unique_ptr<PortAddresses> ports;  ///< the peer's port list; null: it has sent none
+    uint32_t told = 0;                     ///< version of our port list that the peer has; 0: none
+    bool waits_for_port = false;           ///< is in Verbs::waiting
 };
 
 struct NameHash {
     size_t operator()(const Name& name) const { return static_cast<size_t>(name.job ^ name.rank * 0x9e3779b97f4a7c15u); }
 };
 
-/// A datagram whose sender link has to find first. Kept for a while: the sender may have ended, and not repeat it.
+/// A datagram whose sender link does not know yet. It is kept for a while, since its sender may have ended and then does not repeat it.
 struct Held {
     struct Free {
         void operator()(std::byte* data) const { std::free(data); }
@@ -48,37 +48,37 @@ struct Held {
     std::unique_ptr<std::byte, Free> data;
 };
 
-/// What a process has that encrypts.
+/// The state for encrypted datagrams.
 struct Sealing {
     std::unique_ptr<Cipher> cipher;
-    job::NetworkSecret secret;  ///< our job's
-    std::unordered_map<Name, std::unique_ptr<DatagramLock>, NameHash>
-        locks;                            ///< with those who have opened one, or that link knows
-    std::unique_ptr<std::byte[]> places;  ///< of sealed datagrams, until they are sent
+    job::NetworkSecret secret;  ///< of this process's job
+    /// For peers that have sent an authentic datagram, or that link knows.
+    std::unordered_map<Name, std::unique_ptr<DatagramLock>, NameHash> locks;
+    std::unique_ptr<std::byte[]> places;  ///< buffers of sealed datagrams until they are sent
     uint32_t next = 0;
 };
 
-/// What a process has that uses InfiniBand or RoCE.
+/// The state for InfiniBand or RoCE ports.
 struct Verbs {
     std::unique_ptr<verbs::Ports> ports;
-    uint32_t version = 0;        ///< of the ports, as the members' paths are
-    ReceivedDatagram arrival{};  ///< the one that is being taken, if any
+    uint32_t version = 0;        ///< of the port list that the members' paths are based on
+    ReceivedDatagram arrival{};  ///< the datagram that is being handled, if any
     bool taking = false;
-    bool to_group = false;         ///< something that came was to a group, since the poll began
-    int came = 0, taken = 0;       ///< datagrams of the last poll, and how many of them are done with
-    std::vector<Member*> waiting;  ///< a port was too busy for what they had to send
-    bool sockets_last = true;      ///< brought something, not the ports
-    uint64_t sockets_at = 0;       ///< ns, when they did,
-    uint64_t looked_at = 0;        ///< and when the kernel was asked after them
+    bool to_group = false;         ///< since the poll began, a datagram for a group has arrived
+    int came = 0, taken = 0;       ///< datagrams of the last poll, and how many of them have been handled
+    std::vector<Member*> waiting;  ///< have data that a port was too busy to send
+    bool sockets_last = true;      ///< the sockets, not the ports, received the last datagram
+    uint64_t sockets_at = 0;       ///< ns, when the sockets last received something
+    uint64_t looked_at = 0;        ///< ns, when the kernel was last asked about the sockets
     uint64_t sent = 0, received = 0, busy = 0;
 };
 
 struct Endpoint::State final : SessionEnvironment {
-    // Outside
+    // SessionEnvironment
     void send(Session& session, const Route& route, uint32_t number, const iovec* parts, int count) override;
     void flush() override { udp.flush(); }
     void deliver(Session& session, const packet::Header& header, const std::byte* payload) override {
-        // Also where there is no port of ours: one may come.
+        // Port lists are also handled while this process has no port, since one may appear later.
         if (header.kind == packet::Kind::ports) [[unlikely]]
             return take_ports(static_cast<Member&>(session), payload, header.bytes);
         upcalls.deliver(session.user, header, payload);
@@ -91,28 +91,28 @@ struct Endpoint::State final : SessionEnvironment {
     int open_rails();
     void watch_rails();
     uint32_t own_address() const;
-    /// Those of the chosen rails that have come since.
+    /// Opens sockets for selected rails that have appeared since the last call.
     void open_doors();
-    /// Before rails are asked for anything.
+    /// Opens the rails if they are not open yet; call before using them.
     void need_rails();
     void find_paths(Member& member);
     uint32_t& place_for_address(Member& member) const;
     void learn(Member& member, const ReceivedDatagram& arrival);
     int path_of(const Member& member, const ReceivedDatagram& arrival) const;
-    /// Sends what may be sent, now or when the batch ends, and sees to it that the session's timer is served.
+    /// Sends what may be sent, now or when the batch ends, and ensures that the session's timer runs.
     void serve(Member& member, uint64_t now);
     bool mark_dirty(Member& member);
     void watch(Member& member);
-    /// All that is counted, of datagrams and of sessions.
+    /// Returns all counters, of datagrams and of sessions.
     Counters sum() const;
 
     // connected_sockets.cpp
-    /// Datagrams sent to it of late.
+    /// Returns the number of datagrams recently sent to the peer, in which older ones count less.
     uint32_t heat_of(const Member& member) const;
-    /// Counts a datagram to a place, and chooses the socket that it goes by.
+    /// Counts a datagram to the destination, and returns the lane that sends it.
     int lane_for(Member& member, const Destination& where);
     int seek_lane(Member& member, const Destination& where);
-    /// The peer may be elsewhere now.
+    /// Frees the peer's lane, because its address may have changed.
     void leave_lane(Member& member);
 
     // encryption.cpp
@@ -126,16 +126,16 @@ struct Endpoint::State final : SessionEnvironment {
     // ud_queue.cpp
     void adopt(std::unique_ptr<verbs::Ports> ports);
     void send_by_verbs(Member& member, const Route& route, uint32_t number, const iovec* parts, int count);
-    /// Whether the sockets may be left out this time.
+    /// Returns whether the sockets may be skipped in this poll.
     bool poll_verbs(uint64_t now);
     bool take_what_came(uint64_t now);
     void sockets_brought(uint64_t now);
     void follow_ports(uint64_t now);
     void wake_those_who_wait(uint64_t now);
-    /// Tells the peer how we are reached, if it does not know and something goes there, or it is known to have ports.
+    /// Sends our port list to the peer, if it does not have it and either data waits for the peer or it has ports itself.
     void tell_ports(Member& member, uint64_t now);
     void take_ports(Member& member, const std::byte* payload, uint32_t bytes);
-    /// The routes by verbs to the peer, at most `most`, with the longest datagrams.
+    /// Writes the verbs routes to the peer, at most `most`, with the longest datagram of each; returns their number.
     int verbs_routes(const Member& member, Route* routes, uint32_t* datagrams, int most) const;
     void publish_verbs();
 
@@ -144,7 +144,7 @@ struct Endpoint::State final : SessionEnvironment {
     bool poll(uint64_t now);
     uint32_t what_came();
     void forgive(uint64_t now);
-    /// False if nobody wants a session with the sender (yet).
+    /// Handles a datagram. Returns false if there is no session for its sender (yet).
     bool take(ReceivedDatagram& arrival, uint64_t now);
     void hold(const ReceivedDatagram& arrival, uint64_t now);
     void take_held(uint64_t now);
@@ -161,32 +161,32 @@ struct Endpoint::State final : SessionEnvironment {
     Rails rails;
     bool rails_open = false;
     std::unique_ptr<Sealing> sealing;  ///< null: nothing is sealed
-    std::unique_ptr<Verbs> verbs;      ///< null: there are no ports
+    std::unique_ptr<Verbs> verbs;      ///< null: there are no verbs ports
     struct Lane {
         Member* user = nullptr;
         Destination where;
         bool open = false;
     };
     Lane lanes[Udp::kLanes];
-    uint64_t span = 0;  ///< of time, for the members' heat
+    uint64_t span = 0;  ///< number of the current interval, for the members' heat
     int epoll = -1;
-    static constexpr uint32_t kRails = 1u << Udp::kSockets;  ///< behind the sockets' bits
+    static constexpr uint32_t kRails = 1u << Udp::kSockets;  ///< the bit after those of the sockets
     static constexpr uint32_t kPorts = kRails << 1;
     std::unordered_map<Name, std::unique_ptr<Member>, NameHash> members;
-    Member* last = nullptr;  ///< whose datagram came last
+    Member* last = nullptr;  ///< the session of the last datagram that arrived
     List<Session, &Session::active_hook> active;
-    uint64_t earliest = UINT64_MAX;  ///< no deadline is before this
-    uint64_t rails_at = 0;           ///< when to look for changes of rails
+    uint64_t earliest = UINT64_MAX;  ///< ns, no session's deadline is earlier
+    uint64_t rails_at = 0;           ///< ns, when to check for changes of rails
     uint64_t last_epoch = 0;
-    uint64_t now = 0;  ///< of the poll that runs, or the last one
+    uint64_t now = 0;  ///< ns, time of the current or the last poll
     int batches = 0;
     bool polling = false;
-    int arrived = 0, taken = 0;  ///< datagrams of the last receive(), and how many of them are done with
+    int arrived = 0, taken = 0;  ///< datagrams of the last receive(), and how many of them have been handled
     bool room_made = false;
-    std::vector<Member*> dirty;    ///< to be sent from when the batch ends
-    std::vector<Member*> touched;  ///< had datagrams in this poll
-    std::vector<Held> held;        ///< datagrams of those that link does not know yet
-    Counters totals;               ///< those of datagrams; `counters` has the sessions'
+    std::vector<Member*> dirty;    ///< sessions that will send when the batch ends
+    std::vector<Member*> touched;  ///< sessions with datagrams in this poll
+    std::vector<Held> held;        ///< datagrams whose senders link does not know yet
+    Counters totals;               ///< counters of datagrams; `counters` has those of sessions
 };
 
 }  // namespace starling::network

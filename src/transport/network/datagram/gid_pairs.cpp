@@ -8,7 +8,7 @@ namespace starling::network {
 
 namespace {
 
-/// Bits of a GID that two have in common, from the front.
+/// Returns the length of the common prefix of two GIDs, in bits.
 int common_bits(const verbs::Address& a, const verbs::Address& b) {
     for (int i = 0; i < 16; ++i)
         if (a.gid[i] != b.gid[i]) return 8 * i + std::countl_zero(static_cast<uint8_t>(a.gid[i] ^ b.gid[i]));
@@ -17,7 +17,7 @@ int common_bits(const verbs::Address& a, const verbs::Address& b) {
 
 bool sensible(const verbs::Address& address) {
     const bool any = std::any_of(std::begin(address.gid), std::end(address.gid), [](uint8_t byte) { return byte != 0; });
-    // Queues 0 and 1 are the subnet manager's; numbers have 24 bits.
+    // Queues 0 and 1 belong to the subnet manager; queue numbers have 24 bits.
     return any && address.queue > 1 && address.queue < 1u << 24 && address.mtu_log >= 8 && address.mtu_log <= 16;
 }
 

@@ -1,5 +1,5 @@
-// How a process is reached by InfiniBand or RoCE, as it tells its peers (packet kind `ports`), and which of our ports to use with which of
-// theirs. Pure.
+// The list of InfiniBand and RoCE ports that a process sends to its peers (packet kind `ports`), and the pairing of our ports with the
+// peer's. Pure functions.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace starling::network {
 
-/// All usable ports of a process, in place of what it told before. On the wire: the addresses as they are, one after the other.
+/// All usable ports of a process, which replace its earlier list. On the wire: the addresses in their memory layout, one after the other.
 struct PortAddresses {
     static constexpr uint32_t kMost = verbs::Ports::kMost;
     static constexpr uint32_t kMostBytes = kMost * sizeof(verbs::Address);
@@ -18,20 +18,21 @@ struct PortAddresses {
     verbs::Address at[kMost];
     uint32_t count = 0;
 
-    /// False if no process tells such a thing.
+    /// Decodes a received list. Returns false if no process can have sent it.
     static bool decode(const std::byte* payload, uint32_t bytes, PortAddresses& out);
 };
 
-/// Datagrams have to be so long, so that the longest header and something behind it fit.
+/// The least datagram length of a usable port, bytes: the longest header and some data must fit.
 inline constexpr uint32_t kLeastVerbsDatagram = 1024;
 
-/// A port of ours and one of theirs.
+/// One of our ports and one of the peer's.
 struct PortPair {
     uint16_t ours, theirs;  ///< index
 };
 
-/// Pairs ports of one kind of network, at most `most`, each used once: where there are several networks, those whose addresses (GIDs)
-/// agree longest. `ours` without a queue is none. Both sides need not come to the same.
+/// Pairs at most `most` ports of the same kind of network, each used once, and returns the number of pairs. If there are several networks,
+/// ports with the longest common prefix of their addresses (GIDs) are paired. An entry of `ours` without a queue is skipped. The two sides
+/// need not choose the same pairs.
 int pair_ports(const verbs::Address* ours, uint32_t count, const PortAddresses& theirs, PortPair* pairs, int most);
 
 }  // namespace starling::network

@@ -35,7 +35,8 @@ Rails::~Rails() {
 
 int Rails::open(const InterfaceFilter& choice) {
     choice_ = choice;
-    // Subscribed before the first look, so that no change falls between. Without it (a sandbox) rails stay as they are.
+    // Subscribe before reading the interfaces, so that no change is missed. Without a subscription (in a sandbox) the list of rails never
+    // changes.
     netlink_ = socket(AF_NETLINK, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, NETLINK_ROUTE);
     sockaddr_nl groups{};
     groups.nl_family = AF_NETLINK;
@@ -47,7 +48,7 @@ int Rails::open(const InterfaceFilter& choice) {
     read();
     if (usable() > 0) return MPI_SUCCESS;
     if (!choice_.any())
-        return fail(MPI_ERR_OTHER, "no interface that is up fits STARLING_IP_INTERFACES; `ip -4 addr` lists them");
+        return fail(MPI_ERR_OTHER, "no interface that is up matches STARLING_IP_INTERFACES; `ip -4 addr` lists the interfaces");
     return fail(MPI_ERR_OTHER, "this host has no network interface that is up and has an IPv4 address");
 }
 
@@ -64,14 +65,14 @@ bool Rails::refresh() {
     for (;;) {
         const ssize_t n = recv(netlink_, messages, sizeof messages, MSG_DONTWAIT);
         if (n > 0 || (n < 0 && errno == ENOBUFS))
-            any = true;  // overrun: whatever was in them, the next look shows it
+            any = true;  // messages were lost; read() does not need their contents
         else if (n >= 0 || errno != EINTR)
             break;
     }
     return any && read();
 }
 
-// Which rails there are now, whatever the messages said: they may have been lost, a look is not.
+// Reads all interfaces again, whatever the messages said: messages may have been lost.
 bool Rails::read() {
     ifaddrs* list = nullptr;
     if (getifaddrs(&list) != 0) return false;
@@ -132,7 +133,7 @@ bool Rails::note(const Rail& seen) {
         rail.usable = seen.usable;
         return !same;
     }
-    // An interface may have had many addresses: what is gone makes room.
+    // An interface may have had many addresses: a rail that is no longer usable makes room.
     Rail* const place = count_ < kMost ? &rails_[count_++]
                                        : std::find_if(rails_, rails_ + kMost, [](const Rail& rail) { return !rail.usable; });
     if (place == rails_ + kMost) return false;

@@ -1,4 +1,4 @@
-// The rails of transport ip: the interfaces of this host that messages may use, as they come and go.
+// The rails of the network transport: the interfaces of this host that it may use. They may appear and disappear at any time.
 #pragma once
 
 #include <cstddef>
@@ -13,46 +13,47 @@ using job::InterfaceFilter;
 
 struct Rail {
     char name[16] = {};
-    uint32_t index = 0;    ///< of the interface, as the kernel counts
+    uint32_t index = 0;    ///< the kernel's number of the interface
     uint32_t address = 0;  ///< IPv4, network byte order
     uint32_t netmask = 0;
     uint32_t mtu = 0;     ///< bytes of an IP packet
-    bool usable = false;  ///< up and connected; false: it was there once
+    bool usable = false;  ///< up and connected; false: it was usable before
     bool loopback = false;
     uint64_t bytes_sent = 0, bytes_received = 0;
 
     bool is(const Rail& other) const { return address == other.address && std::strcmp(name, other.name) == 0; }
 };
 
-/// Not thread-safe. A rail's place in the list does not change while it is usable, so peers' paths may refer to it by index.
+/// Not thread-safe. A rail's index does not change while it is usable, so peers' paths may refer to it by index.
 class Rails {
   public:
     static constexpr uint16_t kMost = 16;
-    static constexpr uint16_t kRouted = 0xffff;  ///< no rail of its own: as the kernel routes
+    static constexpr uint16_t kRouted = 0xffff;  ///< in place of an index: the kernel's routing decides
 
     Rails() = default;
     Rails(const Rails&) = delete;
     Rails& operator=(const Rails&) = delete;
     ~Rails();
 
-    /// Reads the interfaces and subscribes to their changes. MPI_ERR_OTHER with failure_text() if none is usable.
+    /// Reads the interfaces and subscribes to their changes. Returns MPI_ERR_OTHER with failure_text() if none is usable.
     int open(const InterfaceFilter& choice);
-    /// Netlink socket: readable when something may have changed.
+    /// Returns a netlink socket that is readable when something may have changed; -1: none.
     int fd() const { return netlink_; }
-    /// Takes note of changes; gives whether there were any.
+    /// Updates the list after changes; returns whether there were any.
     bool refresh();
-    /// Counts changes.
+    /// Returns the number of changes so far.
     uint32_t version() const { return version_; }
 
     uint16_t count() const { return count_; }
     const Rail& operator[](uint16_t i) const { return rails_[i]; }
     Rail& operator[](uint16_t i) { return rails_[i]; }
     uint16_t usable() const;
-    /// The rail with this interface index, kRouted if it is none of ours.
+    /// Returns the rail with this interface index, kRouted if there is none.
     uint16_t by_index(uint32_t index) const;
-    /// Whether the address is one of this host's rails'.
+    /// Returns whether a usable rail has this address.
     bool is_own(uint32_t address) const;
-    /// The usable rail on the network of `address` that `used` (bits) has not, else one that it has; kRouted if none is.
+    /// Returns a usable rail on the network of `address`: one that is not in the bit set `used` if there is one, else one that is. kRouted:
+    /// none.
     uint16_t towards(uint32_t address, uint32_t used) const;
 
   private:

@@ -1,5 +1,5 @@
-// Datagrams by InfiniBand and RoCE: ports beside the rails. What they bring is taken like what sockets do; sessions prefer them, and UDP
-// stays for what has no port, and for when those are gone.
+// Datagrams by InfiniBand and RoCE, sent by verbs ports. They are handled like those from sockets, and sessions prefer these paths. UDP
+// stays for peers without ports, and for ports that fail.
 #include <algorithm>
 #include <cstring>
 
@@ -10,8 +10,8 @@
 namespace starling::network {
 
 namespace {
-/// A look at sockets that have nothing costs a call of the system, several times what all else of a poll does. So where ports were the last to
-/// bring anything the kernel is asked after all of them so often only; but sockets that have brought something are busy for a while.
+/// Polling idle sockets takes a system call, which costs several times the rest of a poll. So if the ports were the last to receive
+/// anything, the kernel is asked about all sockets only once per interval. Sockets that have received something are polled for a while.
 constexpr uint64_t kSocketsInterval = 50 * kMicrosecond, kSocketsBusy = 1 * kMillisecond;
 constexpr int kRounds = 4;  ///< batches of datagrams in one poll
 }  // namespace
@@ -21,7 +21,7 @@ void Endpoint::State::adopt(std::unique_ptr<verbs::Ports> ports) {
     verbs->ports = std::move(ports);
     verbs->version = verbs->ports->version();
     verbs->ports->watch(epoll, kPorts);
-    // Peers that are known already may have told theirs.
+    // Known peers may have sent their port lists already.
     if (!members.empty()) follow_ports(now_ns());
 }
 
@@ -44,7 +44,7 @@ void Endpoint::State::send_by_verbs(Member& member, const Route& route, uint32_t
     }
     ++verbs->busy;
     if (!member.waits_for_port) {
-        // Without memory for that, time wakes it.
+        // If there is no memory for the entry, the session's timer retries.
         try {
             verbs->waiting.push_back(&member);
             member.waits_for_port = true;
@@ -73,7 +73,7 @@ void Endpoint::State::sockets_brought(uint64_t time) {
 
 bool Endpoint::State::take_what_came(uint64_t time) {
     Verbs& mine = *verbs;
-    // What could not be delivered for want of memory lies where it was, with all behind it.
+    // After a std::bad_alloc in an earlier poll, continue with the datagrams that were not handled.
     if (mine.came == 0) mine.came = mine.ports->poll();
     for (; mine.taken < mine.came; ++mine.taken) {
         const verbs::Came& one = mine.ports->came(mine.taken);
@@ -94,7 +94,7 @@ bool Endpoint::State::take_what_came(uint64_t time) {
     return any;
 }
 
-// A port has come or gone, or has another address.
+// A port has appeared or disappeared, or has another address.
 void Endpoint::State::follow_ports(uint64_t time) {
     verbs->version = verbs->ports->version();
     for (auto& [name, member] : members) {
@@ -127,7 +127,7 @@ void Endpoint::State::tell_ports(Member& member, uint64_t time) {
     }
     if (bytes > 0 || member.told != 0) {
         packet::Header* const header = member.reserve(bytes);
-        if (!header) return;  // no room: with what goes there next
+        if (!header) return;  // no room: the list goes with the next packet to that peer
         header->kind = packet::Kind::ports;
         header->operation = 0;
         header->access = {};

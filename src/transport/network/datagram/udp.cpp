@@ -17,12 +17,12 @@ namespace starling::network {
 
 namespace {
 
-constexpr int kSocketBuffer = 4 << 20;  ///< bytes asked of the kernel, each way
-/// What a run of datagrams that the kernel cuts may have in all, and in how many it is cut at most.
+constexpr int kSocketBuffer = 4 << 20;  ///< bytes requested from the kernel, each way
+/// Limits of a run of datagrams that the kernel splits: bytes in all, and number of datagrams.
 constexpr uint32_t kRunBytes = 65000;
 constexpr int kRunMost = 32;
 
-/// The most that the kernel gives: with CAP_NET_ADMIN all of it.
+/// Requests large buffers: with CAP_NET_ADMIN the full size, otherwise as much as the kernel allows.
 void ask_for_buffers(int fd) {
     if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &kSocketBuffer, sizeof kSocketBuffer) != 0)
         (void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &kSocketBuffer, sizeof kSocketBuffer);
@@ -30,8 +30,8 @@ void ask_for_buffers(int fd) {
         (void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &kSocketBuffer, sizeof kSocketBuffer);
 }
 
-/// What all sockets of the port have in common. That others of this user may share the port is said only after it was
-/// chosen, or the kernel would choose one that is shared already.
+/// Sets the options that all sockets of the port share. SO_REUSEPORT is set only after the port was chosen, or the kernel could choose one
+/// that another process of this user shares.
 void prepare(int fd) {
     ask_for_buffers(fd);
     const int discover = IP_PMTUDISC_DO, share = 1;
@@ -44,7 +44,7 @@ void say_interface(int fd, bool wanted) {
     (void)setsockopt(fd, IPPROTO_IP, IP_PKTINFO, &on, sizeof on);
 }
 
-/// Room for the control messages of one datagram or run: which interface, which size.
+/// Buffer for the control messages of one datagram or run: interface and segment size.
 struct alignas(cmsghdr) Control {
     char bytes[CMSG_SPACE(sizeof(in_pktinfo)) + CMSG_SPACE(sizeof(uint16_t))];
 };
@@ -75,7 +75,7 @@ struct Udp::Outgoing {
 };
 
 struct Udp::Incoming {
-    // Pages that no datagram was long enough to reach are never touched.
+    // Pages beyond the longest datagram received are never touched.
     static constexpr size_t kStride = 12 * 1024;
     static_assert(kStride >= kMostDatagram && kStride % 4096 == 0);
     mmsghdr messages[kReceiveBatch];
@@ -97,7 +97,7 @@ Udp::~Udp() {
 
 int Udp::open(uint32_t address) {
     const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0) return fail(MPI_ERR_OTHER, "no UDP socket: %s", std::strerror(errno));
+    if (fd < 0) return fail(MPI_ERR_OTHER, "cannot open a UDP socket: %s", std::strerror(errno));
     sockets_[0].fd = fd;
     socket_count_ = 1;
     sockaddr_in mine{};
@@ -106,19 +106,19 @@ int Udp::open(uint32_t address) {
     socklen_t length = sizeof mine;
     if (bind(fd, reinterpret_cast<const sockaddr*>(&mine), sizeof mine) != 0 ||
         getsockname(fd, reinterpret_cast<sockaddr*>(&mine), &length) != 0)
-        return fail(MPI_ERR_OTHER, "no UDP port to bind to: %s", std::strerror(errno));
+        return fail(MPI_ERR_OTHER, "cannot bind a UDP port: %s", std::strerror(errno));
     port_ = ntohs(mine.sin_port);
     prepare(fd);
     int segment = 0;
     socklen_t size = sizeof segment;
     segmentation_ = getsockopt(fd, IPPROTO_UDP, UDP_SEGMENT, &segment, &size) == 0;
 
-    // Not cleared: most processes never use more than the first few.
+    // Not cleared, since most processes never use more than the first few entries.
     out_ = std::make_unique_for_overwrite<Outgoing[]>(kBatch);
     in_ = std::make_unique<Incoming>();
     void* const memory = mmap(nullptr, kReceiveBatch * Incoming::kStride, PROT_READ | PROT_WRITE,
                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (memory == MAP_FAILED) return fail(MPI_ERR_NO_MEM, "no memory to receive datagrams into");
+    if (memory == MAP_FAILED) return fail(MPI_ERR_NO_MEM, "cannot allocate memory for received datagrams");
     in_->buffers = static_cast<std::byte*>(memory);
     for (int i = 0; i < kReceiveBatch; ++i) {
         in_->parts[i] = {in_->buffers + i * Incoming::kStride, Incoming::kStride};
@@ -154,7 +154,7 @@ bool Udp::open_door(uint32_t address, std::span<const uint32_t> kept, int epoll,
     if (place == end) {
         ++door_count_;
     } else {
-        epoll_ctl(epoll, EPOLL_CTL_DEL, place->fd, nullptr);  // a forked child of the program may have it too
+        epoll_ctl(epoll, EPOLL_CTL_DEL, place->fd, nullptr);  // a forked child of the program may also have the descriptor
         close(place->fd);
     }
     *place = {};
@@ -172,7 +172,7 @@ int Udp::point_lane(int lane, const Destination& where) {
     mine.sin_port = htons(port_);
     mine.sin_addr.s_addr = where.from ? where.from : sockets_[0].address;
     if (!is_new) {
-        // Bound to an address of another rail, it can't be turned round.
+        // A lane that is bound to an address of another rail cannot be connected here.
         sockaddr_in bound;
         socklen_t length = sizeof bound;
         if (interfaces_ &&
@@ -213,7 +213,8 @@ void Udp::queue(const Destination& where, void* token, uint32_t number, const io
     out.bytes = static_cast<uint32_t>(bytes);
 }
 
-// How many from `first` on the kernel may cut from one run: to one place, of one size but for the last.
+// Returns how many datagrams from `first` on the kernel may split from one run: they have one destination, and one size except for the
+// last.
 int Udp::run_of_equals(int first) const {
     const Outgoing& head = out_[first];
     uint32_t sum = head.bytes;
@@ -270,7 +271,7 @@ void Udp::describe(int first, int run, msghdr& message, iovec* parts, void* cont
     message.msg_controllen = used;
 }
 
-// A small datagram alone: one piece of memory and the plainest call cost 0.2 us less than a list of parts.
+// Sends a small datagram alone: one contiguous block and sendto() cost 0.2 us less than a list of parts.
 int Udp::send_small(Outgoing& out) {
     std::byte whole[kCopied];
     size_t bytes = 0;
@@ -288,7 +289,7 @@ int Udp::send_small(Outgoing& out) {
     return errno;
 }
 
-// Sends one datagram or run; 0 or errno. An error that an earlier datagram left behind comes up once.
+// Sends one datagram or run; returns 0 or errno. An error that an earlier datagram caused is reported once, so try again.
 int Udp::send_run(int first, int run) {
     const Destination& where = out_[first].where;
     if (run == 1 && out_[first].bytes <= kCopied && (where.interface == 0 || where.lane != Destination::kNoLane))
@@ -309,7 +310,7 @@ void Udp::flush_queued() {
         int run = run_of_equals(first);
         int error = send_run(first, run);
         if (error != 0 && run > 1 && error != EAGAIN) {
-            // Perhaps the run is what the device can't do: one by one tells which, and why.
+            // Perhaps the device cannot send the run. Sent one by one, the datagrams show which one fails, and why.
             if (error == EIO || error == EINVAL || error == EOPNOTSUPP) segmentation_ = false;
             run = 1;
             error = send_run(first, run);
@@ -329,7 +330,7 @@ void Udp::refuse(int first, int count, int error) {
     for (int i = first; i < first + count; ++i) refused_(context_, out_[i].token, out_[i].number, meaning_of(error));
 }
 
-// One datagram at a time while they come one by one: asking for more costs a second look into the socket.
+// Requests one datagram at a time while they arrive singly: requesting more costs a second check of the socket in the kernel.
 void Udp::adapt(Socket& socket, int received) {
     const bool filled = received == socket.wanted;
     if (filled && socket.filled)
@@ -339,7 +340,7 @@ void Udp::adapt(Socket& socket, int received) {
     socket.filled = filled;
 }
 
-// The plainest call, for traffic back and forth.
+// Uses recvfrom(), the cheapest call, for ping-pong traffic.
 bool Udp::receive_one(int fd) {
     socklen_t length = sizeof in_->from[0];
     const ssize_t n = recvfrom(fd, in_->buffers, Incoming::kStride, MSG_DONTWAIT | MSG_TRUNC,
@@ -351,7 +352,7 @@ bool Udp::receive_one(int fd) {
     return true;
 }
 
-// Three looks of four are for the socket that brought something last, the others take turns.
+// Three of four polls read the socket that last received something; the others take turns for the fourth.
 Udp::Socket& Udp::next_to_read() {
     if (expected_ != 0) {
         Socket& socket = sockets_[std::countr_zero(expected_)];

@@ -1,6 +1,6 @@
-// The UDP port of a process: datagrams out in batches, datagrams in, and what the kernel says about them. One socket
-// serves all peers; a few peers may have a lane, a socket of their own on the same port that is connected to them: the
-// kernel then looks for neither route nor neighbour, which is a fifth of what a small datagram costs both hosts.
+// The UDP port of a process: sends and receives datagrams in batches, and reports the kernel's errors. One socket serves all peers. A few
+// peers may have a lane, which is a socket on the same port connected to the peer. The kernel then needs no lookup of route and neighbor, a
+// fifth of the cost of a small datagram on both hosts.
 #pragma once
 
 #include <netinet/in.h>
@@ -17,12 +17,12 @@
 
 namespace starling::network {
 
-/// Where a datagram goes, and by which interface.
+/// The destination of a datagram, and the interface to use.
 struct Destination {
     sockaddr_in to;
-    uint32_t interface;  ///< 0: as the kernel routes
-    uint32_t from;       ///< our address on it, network byte order
-    int lane;            ///< that is connected to there; kNoLane: by the socket for all
+    uint32_t interface;  ///< kernel's number of the interface; 0: the kernel's routing decides
+    uint32_t from;       ///< our address on that interface, network byte order
+    int lane;            ///< lane that is connected to the destination; kNoLane: the socket for all peers
     static constexpr int kNoLane = -1;
 
     bool same_place(const Destination& other) const {
@@ -31,28 +31,30 @@ struct Destination {
     }
 };
 
-/// A datagram that came; valid until the next receive().
+/// A datagram that has arrived; valid until the next receive().
 struct ReceivedDatagram {
-    std::byte* data;  ///< aligned to 64
+    std::byte* data;  ///< aligned to 64 bytes
     uint32_t bytes;
     uint32_t address;       ///< of the sender, network byte order
     uint16_t port;          ///< of the sender, host byte order
-    uint32_t interface;     ///< it came by; 0: not known
-    bool by_verbs = false;  ///< then `address` is the number of the sender's queue, and `interface` the place of our port
-    bool opened = false;    ///< it was sealed, and is not any more,
-    bool is_new = false;    ///< by a process in the place of another, or that has forgotten us
+    uint32_t interface;     ///< by which it arrived; 0: unknown
+    bool by_verbs = false;  ///< then `address` is the number of the sender's queue, and `interface` the index of our port
+    bool opened = false;    ///< it was sealed and has been decrypted
+    bool is_new = false;    ///< the sender has replaced another process, or has lost its state about us
 };
 
 /// Not thread-safe.
 class Udp {
   public:
-    static constexpr int kBatch = 32;         ///< datagrams kept until flush(), at most
-    static constexpr int kReceiveBatch = 16;  ///< datagrams in one receive(), at most
+    static constexpr int kBatch = 32;         ///< most datagrams held until flush()
+    static constexpr int kReceiveBatch = 16;  ///< most datagrams in one receive()
     static constexpr int kMostParts = Carrier::kMost;
-    static constexpr size_t kMostFront = 256;  ///< bytes of a datagram's first part
-    static constexpr size_t kCopied = 1024;    ///< datagrams up to this size are put together before they are sent
-    static constexpr int kLanes = 4;           ///< each costs a descriptor, and a look into it now and then
-    static constexpr int kDoors = 15;  ///< besides the socket for all: addresses at which datagrams are taken, if not at all
+    static constexpr size_t kMostFront = 256;  ///< most bytes of a datagram's first part
+    /// Datagrams up to this size, in bytes, are copied into one block before they are sent.
+    static constexpr size_t kCopied = 1024;
+    static constexpr int kLanes = 4;  ///< each costs a descriptor, and a poll now and then
+    /// Sockets for further addresses, beside the socket for all peers, if that is bound to one address.
+    static constexpr int kDoors = 15;
     static constexpr int kSockets = 1 + kLanes + kDoors;
 
     Udp();
@@ -60,42 +62,43 @@ class Udp {
     Udp& operator=(const Udp&) = delete;
     ~Udp();
 
-    /// Binds to an address of this host (network byte order; 0: to all) and a port that the kernel chooses. MPI_ERR_OTHER with failure_text().
+    /// Binds to an address of this host (network byte order; 0: to all) and a port that the kernel chooses. Returns MPI_ERR_OTHER with
+    /// failure_text().
     int open(uint32_t address = 0);
-    /// Takes what comes to another address, too; if need be in the place of one that is not among the `kept`. Gives the socket's bit and
-    /// descriptor; false: it does already, or there is no socket to be had.
+    /// Opens a socket for another address of this host, if necessary in place of one whose address is not among the `kept`. Returns the
+    /// socket's bit and descriptor. Returns false if there is a socket for the address already, or none can be opened.
     bool open_door(uint32_t address, std::span<const uint32_t> kept, int epoll, uint32_t& bit, int& fd);
     int fd() const { return sockets_[0].fd; }
     uint16_t port() const { return port_; }
 
-    /// Whether arrivals say by which interface they came, and destinations may name one: where there are several.
+    /// Sets whether arrivals report their interface and destinations may name one, which is useful with several interfaces.
     void tell_interfaces(bool wanted);
 
-    /// Connects lane `lane` (< kLanes) with a place, opening it if it is not. What comes for it is read whoever sent it, so
-    /// a lane may change hands. Gives its descriptor, -1 if none is to be had.
+    /// Connects lane `lane` (< kLanes) with a destination, opening it if necessary. Datagrams that arrive on a lane are read whoever sent
+    /// them, so a lane may change to another peer. Returns its descriptor, -1 if it cannot be connected.
     int point_lane(int lane, const Destination& where);
 
-    /// Told of datagrams that the kernel did not take: `token` as given to queue(), and why.
+    /// Called for datagrams that the kernel did not take, with the `token` and `number` given to queue(), and the reason.
     using Refused = void (*)(void* context, void* token, uint32_t number, Sent why);
     void on_refused(Refused refused, void* context) {
         refused_ = refused;
         context_ = context;
     }
 
-    /// Takes a datagram; sends it with the others at flush(), or when there are many. The first part is copied, the
-    /// others must stay until then.
+    /// Queues a datagram, which is sent at flush() or when kBatch are queued. The first part is copied, the others must stay valid until
+    /// then.
     void queue(const Destination& where, void* token, uint32_t number, const iovec* parts, int count);
     void flush() {
         if (queued_ > 0) flush_queued();
     }
 
-    /// The bit of a socket, for expect().
+    /// Returns the bit of a lane's socket, for expect().
     static uint32_t bit_of(int lane) { return 1u << (lane + 1); }
-    /// These have something: they are read before any other.
+    /// Sets the sockets that are known to be readable: they are read before any other.
     void expect(uint32_t sockets) { expected_ = sockets; }
     bool expects() const { return expected_ != 0; }
-    /// Reads what has come on one of the sockets, mostly that which brought something last; at most kReceiveBatch. Gives
-    /// how many and writes them to arrivals().
+    /// Reads from one of the sockets, usually from the one that last received something, at most kReceiveBatch datagrams. Writes them to
+    /// arrivals() and returns their number.
     int receive();
     ReceivedDatagram* arrivals() { return arrivals_; }
 
@@ -107,9 +110,9 @@ class Udp {
     struct Incoming;
     struct Socket {
         int fd = -1;
-        uint32_t address = 0;  ///< that it is bound to
-        int wanted = 1;        ///< datagrams asked for at the next receive()
-        bool filled = false;   ///< the last receive() brought as many as were wanted
+        uint32_t address = 0;  ///< local address of the socket; 0: any
+        int wanted = 1;        ///< datagrams to request at the next receive()
+        bool filled = false;   ///< the last receive() returned as many datagrams as requested
     };
     int socket_of(const Destination& where) const { return sockets_[where.lane + 1].fd; }
     Socket& next_to_read();
@@ -127,14 +130,14 @@ class Udp {
     int open_count() const { return socket_count_ + door_count_; }
     Socket& open_socket(int i) { return sockets_[i < socket_count_ ? i : kFirstDoor + i - socket_count_]; }
 
-    Socket sockets_[kSockets];  ///< the one for all, then the lanes, then the doors
+    Socket sockets_[kSockets];  ///< the one for all peers, then the lanes, then the doors
     int socket_count_ = 0, door_count_ = 0;
-    int productive_ = 0;  ///< that brought something last
+    int productive_ = 0;  ///< index of the socket that last received something
     uint32_t turn_ = 0;
     uint32_t expected_ = 0;
     uint16_t port_ = 0;
     bool interfaces_ = false;
-    bool segmentation_ = false;  ///< the kernel cuts runs of datagrams itself (UDP_SEGMENT)
+    bool segmentation_ = false;  ///< the kernel splits runs of datagrams (UDP_SEGMENT)
     int queued_ = 0;
     std::unique_ptr<Outgoing[]> out_;
     std::unique_ptr<Incoming> in_;

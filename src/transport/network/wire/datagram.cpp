@@ -6,7 +6,7 @@ namespace starling::network {
 
 namespace {
 
-// The farthest that a stream can have come: leaves room for sums without overflow.
+// The limit of stream offsets, so that sums cannot overflow.
 constexpr uint64_t kFarthest = uint64_t{1} << 62;
 
 bool sensible(const DatagramHeader& header) {

@@ -1,5 +1,5 @@
-// The wire format of the base path: what one datagram (or one frame on a connection) looks like. Numbers are
-// little-endian, as the processors are that Starling runs on; docs/network.md has the offsets in a table.
+// The wire format of the base path: a datagram, or a frame on a connection. Numbers are little-endian, like the processors that Starling
+// runs on. docs/network.md has the offsets in a table.
 #pragma once
 
 #include <cstddef>
@@ -9,15 +9,15 @@ namespace starling::network {
 
 namespace datagram_flag {
 enum : uint8_t {
-    kAckNow = 1,      ///< the sender waits for an acknowledgement: don't hold it back
-    kIntroduce = 2,   ///< an Introduction follows the header: the receiver has not been heard of yet
+    kAckNow = 1,      ///< the sender waits for an acknowledgement: don't delay it
+    kIntroduce = 2,   ///< an Introduction follows the header, as the sender has not been acknowledged yet
     kMoreRanges = 4,  ///< there were more ranges than the datagram holds
-    kTwice = 8,       ///< something that came since the last answer had come before: what was repeated had not been lost
+    kTwice = 8,       ///< duplicate bytes arrived since the last acknowledgement: what was retransmitted had not been lost
     kAll = 15,
 };
 }
 
-/// First in every datagram. `epoch` names the incarnation of a stream: whoever starts one anew takes a later number.
+/// The header of every datagram. `epoch` identifies the incarnation of a stream: each new stream has a greater number.
 struct DatagramHeader {
     static constexpr uint16_t kMagic = 0x7453;  // "St"
     static constexpr uint8_t kVersion = 1;
@@ -25,57 +25,57 @@ struct DatagramHeader {
     uint16_t magic;
     uint8_t version;
     uint8_t flags;
-    uint32_t bytes;         ///< of the whole datagram
-    uint64_t key;           ///< the target's: proves that the sender belongs to the universe
+    uint32_t bytes;         ///< length of the whole datagram
+    uint64_t key;           ///< of the target's job on its host: proves that the sender belongs to the universe
     uint64_t job;           ///< of the sender
     uint32_t rank;          ///< of the sender
     uint32_t target_rank;   ///< in the job that the key belongs to
     uint64_t epoch;         ///< of the sender's stream
-    uint64_t target_epoch;  ///< of the stream that `ack` is about; 0: none heard of yet
-    uint64_t offset;        ///< of the first stream byte in this datagram
-    uint64_t ack;           ///< every byte of the other stream below this has arrived
-    uint32_t number;        ///< of this datagram, counted per session; 0: wants no acknowledgement
-    uint32_t echo;          ///< the last numbered datagram that arrived; 0: none since the last echo
-    uint32_t echo_delay;    ///< how long ago that was, us
-    uint16_t window;        ///< bytes beyond `ack` that the sender of this takes, in units of kWindowUnit
-    uint8_t ranges;         ///< how many ranges follow the header and the introduction
-    uint8_t hold;  ///< longer than kAckDelay the acknowledgement may wait for company, in units of that; at most kMostHold
+    uint64_t target_epoch;  ///< of the stream that `ack` acknowledges; 0: the sender has received nothing of it
+    uint64_t offset;        ///< stream offset of the first stream byte in this datagram
+    uint64_t ack;           ///< every byte of the target's stream below this has arrived
+    uint32_t number;        ///< of this datagram, counted per session; 0: requires no acknowledgement
+    uint32_t echo;          ///< number of the last datagram that arrived; 0: none since the last echo
+    uint32_t echo_delay;    ///< time since the echoed datagram arrived, us
+    uint16_t window;        ///< bytes beyond `ack` that the sender of this accepts, in units of kWindowUnit
+    uint8_t ranges;         ///< number of ranges that follow the header and the introduction
+    uint8_t hold;  ///< permitted delay of the acknowledgement beyond kAckDelay, in units of kAckDelay; at most kMostHold
 };
 static_assert(sizeof(DatagramHeader) == 80);
 inline constexpr uint8_t kMostHold = 31;
 inline constexpr uint32_t kWindowUnit = 256;
 
-/// What a process needs to answer one that it has never heard of.
+/// The data that a process needs to answer a sender it does not know.
 struct Introduction {
-    uint64_t key;  ///< what datagrams to the sender must show
+    uint64_t key;  ///< the key that datagrams to the sender must carry
 };
 static_assert(sizeof(Introduction) == 8);
 
-/// Bytes that arrived beyond the cumulative acknowledgement (a selective acknowledgement).
+/// A selective acknowledgement: bytes that arrived beyond the cumulative acknowledgement.
 struct AckRange {
     uint32_t start;   ///< relative to `ack`
     uint32_t length;  ///< not 0
 };
 static_assert(sizeof(AckRange) == 8);
 
-/// Ranges in one datagram at most; ascending, not touching each other.
+/// The most ranges in one datagram; they are ascending and do not touch.
 inline constexpr int kMostRanges = 16;
 /// Stream bytes come in multiples of this, so that packets lie aligned in datagrams.
 inline constexpr uint32_t kGrain = 8;
-/// The longest frame: a packet of the longest payload behind the longest header.
+/// The longest frame, bytes: a packet of the longest payload behind the longest header.
 inline constexpr uint32_t kMostFrame = 80 + 8 + 8 * kMostRanges + 32 + 64 * 1024;
 
-/// A datagram taken apart. Points into the bytes it was made from.
+/// A decoded datagram. Points into the bytes from which it was decoded.
 struct Datagram {
     DatagramHeader header;
     Introduction introduction;  ///< zeros if there is none
     const AckRange* ranges;     ///< header.ranges of them
-    const std::byte* stream;    ///< header.offset is the first one's place
+    const std::byte* stream;    ///< header.offset is the stream offset of the first byte
     uint32_t stream_bytes;
 };
 
-/// Takes `bytes` apart; `data` must be aligned to 8. False if it is not a datagram of this version, is cut short, or says
-/// things that no sender says (a reserved bit, ranges out of order, bytes that are not a multiple of kGrain).
+/// Decodes `bytes` bytes; `data` must be aligned to 8 bytes. Returns false if they are cut short or not a datagram of this version. Also
+/// returns false for invalid contents: a reserved bit, ranges out of order, stream bytes that are not a multiple of kGrain.
 bool decode(const std::byte* data, size_t bytes, Datagram& out);
 
 }  // namespace starling::network
