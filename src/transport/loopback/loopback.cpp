@@ -43,7 +43,7 @@ void Path::close() {
 }
 
 int Loopback::attach(const transport::Process& to, void* user, transport::Path*& out) {
-    if (!reaches(to)) return fail(MPI_ERR_INTERN, "the loop-back does not reach rank %u of another process", to.rank);
+    if (!reaches(to)) return fail(MPI_ERR_INTERN, "the loop-back transport reaches only its own process, not rank %u", to.rank);
     out = new Path(*this, to, user);
     return MPI_SUCCESS;
 }
@@ -53,7 +53,7 @@ void Loopback::detach(transport::Path& path) {
     delete &static_cast<Path&>(path);
 }
 
-// What a packet makes us send to ourselves has its turn at the next poll: a poll ends.
+// Packets sent from within a delivery wait for the next poll, so that every poll ends.
 bool Loopback::poll(Look) {
     bool any = tell_completed();
     any |= tell_groups();
@@ -72,7 +72,7 @@ void Loopback::deliver(Entry& entry) {
     if (entry.target) --path->queued_;
 }
 
-// Registered memory. A key is a number that is never used again and the length; so a stranger's is found to be one.
+// Registered memory. A region consists of a number that is never used again, and the length, so an invalid region is recognized.
 
 int Loopback::expose(void* memory, uint64_t bytes, Region& out) {
     out = {{next_region_++, bytes}};
@@ -92,7 +92,7 @@ std::byte* Loopback::memory_at(const Region& region, uint64_t offset, uint64_t b
     return fits ? found->second.memory + offset : nullptr;
 }
 
-// Carried out at once, told by poll(): no caller may depend on the first.
+// The operation is carried out at once, and poll() reports it: no caller may depend on an immediate result.
 int Loopback::complete(Completion& done) {
     done.next = completed_;
     completed_ = &done;
@@ -110,7 +110,7 @@ bool Loopback::tell_completed() {
     const bool any = first != nullptr;
     while (first) {
         Completion& one = *first;
-        first = one.next;  // its owner may reuse it from here on
+        first = one.next;  // its owner may reuse `one` from here on
         one.done = true;
         if (one.then) one.then(one);
     }
@@ -130,9 +130,10 @@ int Loopback::get(transport::Path&, const Region& region, uint64_t offset, void*
 int Loopback::update(transport::Path&, const Region& region, uint64_t offset, transport::Update how, uint64_t operand,
                      uint64_t compare, uint64_t* before, Completion& done) {
     if (offset % sizeof(uint64_t) != 0)
-        return fail(MPI_ERR_ARG, "an update at %llu, which is not aligned to 8 bytes", static_cast<unsigned long long>(offset));
+        return fail(MPI_ERR_ARG, "update at offset %llu, which is not a multiple of 8",
+                    static_cast<unsigned long long>(offset));
     if (std::byte* const place = memory_at(region, offset, sizeof(uint64_t), done)) {
-        // The owner's threads may read and write it as they like.
+        // Atomic, since the owner's threads may access the word at the same time.
         auto* const word = reinterpret_cast<uint64_t*>(place);
         if (how == transport::Update::add) {
             *before = __atomic_fetch_add(word, operand, __ATOMIC_ACQ_REL);
@@ -146,7 +147,7 @@ int Loopback::update(transport::Path&, const Region& region, uint64_t offset, tr
     return complete(done);
 }
 
-// Groups. A datagram is told at the next poll, to those who are members then.
+// Groups. The next poll delivers a datagram to the members at that time.
 
 int Loopback::join(const transport::GroupName& name, transport::DatagramHandler& audience,
                    std::unique_ptr<transport::Group>& out) {

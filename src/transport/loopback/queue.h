@@ -1,5 +1,5 @@
-// Packets of variable length in a row, in one block of memory: put in at the tail, taken out at the head. No packet lies across the
-// end of the block. What is taken out last leaves the queue empty and at its beginning, so that short traffic stays in the cache.
+// A FIFO of packets of variable length in one block of memory. No packet extends across the end of the block. The queue starts again at the
+// beginning of the block whenever it becomes empty, so that light traffic stays in the cache.
 #pragma once
 
 #include <cstddef>
@@ -12,9 +12,9 @@ namespace starling::loopback {
 
 /// A packet in the queue; its payload follows.
 struct Entry {
-    uint32_t size;   ///< of all of it, a multiple of 8
-    uint32_t bytes;  ///< of payload
-    void* target;    ///< whom it is for; null: nobody any more
+    uint32_t size;   ///< bytes of the entry and its payload, a multiple of 8
+    uint32_t bytes;  ///< bytes of payload
+    void* target;    ///< the path to deliver it to; null: the path was closed
     packet::Header header;
     std::byte* payload() { return reinterpret_cast<std::byte*>(this + 1); }
 };
@@ -27,15 +27,15 @@ class Queue {
     bool empty() const { return count_ == 0; }
     uint32_t count() const { return count_; }
 
-    /// A place for an entry at the tail, null if there is no room. Nothing changes before push().
+    /// Returns space for an entry at the tail, null if there is no room. The queue does not change before push().
     Entry* reserve(uint32_t bytes);
-    /// Puts the reserved entry into the queue, with at most as many bytes of payload.
+    /// Appends the reserved entry, with at most as many bytes of payload as reserved.
     void push(Entry& entry, uint32_t bytes);
 
     Entry& front() { return at(head_); }
     void pop();
 
-    /// Visits all entries, the oldest first.
+    /// Visits all entries, oldest first.
     template <class F>
     void each(F&& visit) {
         uint32_t place = head_;
@@ -50,9 +50,9 @@ class Queue {
   private:
     Entry& at(uint32_t place) { return *reinterpret_cast<Entry*>(memory_.get() + place); }
 
-    std::unique_ptr<std::byte[]> memory_;  ///< from the first packet on
+    std::unique_ptr<std::byte[]> memory_;  ///< allocated at the first reserve()
     uint32_t head_ = 0, tail_ = 0, count_ = 0;
-    uint32_t end_ = kBytes;  ///< where the entries before the wrap end
+    uint32_t end_ = kBytes;  ///< end of the entries before the wrap
 };
 
 }  // namespace starling::loopback
