@@ -195,7 +195,7 @@ int Network::attach(const transport::Process& to, void* user, transport::Path*& 
     auto path = std::make_unique<Remote>(*this, to, user);
     path->session_ = endpoint_->add(to.job(), to.rank, 0, path.get());
     if (!path->session_ && self_.segment->header().network_secret && !to.segment->header().network_secret)
-        return fail(MPI_ERR_OTHER, "rank %u on host %s is of a job without STARLING_ENCRYPTION, and this one has it", to.rank,
+        return fail(MPI_ERR_OTHER, "rank %u on host %s belongs to a job without STARLING_ENCRYPTION, but this job has it", to.rank,
                     host_of(to).name);
     if (!path->session_)
         return fail(MPI_ERR_OTHER, "no memory for a session with rank %u on host %s", to.rank, host_of(to).name);
@@ -246,17 +246,17 @@ void Network::lose(Remote& path) {
     switch (failure) {
         case Failure::deaf:
             fail(MPI_ERR_PROC_ABORTED,
-                 "rank %u on host %s lives and waits, but nothing sent to its UDP port %u has been acknowledged for %d s: "
+                 "rank %u on host %s is alive and waits, but nothing sent to its UDP port %u has been acknowledged for %d s: "
                  "let UDP datagrams through the firewalls of both hosts, or choose other networks with "
                  "STARLING_IP_INTERFACES",
                  rank, host, port, static_cast<int>(config().ip_timeout));
             break;
         case Failure::successor:
-            fail(MPI_ERR_PROC_ABORTED, "rank %u on host %s has ended: another process is in its place", rank, host);
+            fail(MPI_ERR_PROC_ABORTED, "rank %u on host %s has ended: another process has taken its place", rank, host);
             break;
         default:
             fail(MPI_ERR_PROC_ABORTED,
-                 "rank %u on host %s can't be reached any more: nothing has come from it for %d s (STARLING_IP_TIMEOUT)", rank,
+                 "rank %u on host %s can't be reached any more: nothing has arrived from it for %d s (STARLING_IP_TIMEOUT)", rank,
                  host, static_cast<int>(config().ip_timeout));
     }
     sink_.failed(path.user);

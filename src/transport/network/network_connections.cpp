@@ -259,7 +259,7 @@ bool Network::connect_by(Remote& path, bool rc) {
         for (uint8_t i = 0; !port && has_verbs() && i < verbs::Ports::kMost; ++i)
             if (endpoint_->ports()->usable(i)) port = endpoint_->ports()->port(place = i);
         if (!port || port->counters().queues >= port->facts().most_queues)
-            return fail(MPI_ERR_OTHER, port ? "%s has no queue left" : "the peer is not reached by verbs",
+            return fail(MPI_ERR_OTHER, port ? "%s has no queue left" : "no verbs port reaches the peer",
                         port ? port->facts().device : "") == MPI_SUCCESS;
         if (!rc_)
             rc_ =

@@ -52,7 +52,7 @@ int DeviceChoice::parse(const char* text, DeviceChoice& out) {
     };
     if (!any_entry(out.text_, is_wrong)) return MPI_SUCCESS;
     return fail(MPI_ERR_ARG,
-                "STARLING_VERBS_DEVICES: '%s' holds something that is neither a device nor a port of one; write for example "
+                "STARLING_VERBS_DEVICES: '%s' has an entry that is neither a device nor a port; write for example "
                 "mlx5_0,mlx5_1:2 (`starling info --transports` lists them)",
                 text);
 }

@@ -37,7 +37,7 @@ std::unique_ptr<MemoryWatch> MemoryWatch::start() {
         UFFD_FEATURE_EVENT_UNMAP | UFFD_FEATURE_EVENT_REMAP | UFFD_FEATURE_EVENT_REMOVE | UFFD_FEATURE_PAGEFAULT_FLAG_WP;
     const int end = ioctl(fd, UFFDIO_API, &api) == 0 ? eventfd(0, EFD_CLOEXEC) : -1;
     if (end < 0) {
-        refuse("userfaultfd has no events of mappings");
+        refuse("userfaultfd does not report changes of mappings");
         close(fd);
         return nullptr;
     }

@@ -81,7 +81,7 @@ uint64_t devices_seen() {
     while (const char* const device = devices.next()) {
         const std::string path = root + "/" + device;
         struct stat inode {};
-        // The inode tells a device from an earlier one with the same name.
+        // The inode distinguishes a device from an earlier one with the same name.
         if (stat(path.c_str(), &inode) != 0) continue;
         all += hash_on(hash_on(kEmptyHash, device), inode.st_ino);
         Folder ports(path + "/ports");

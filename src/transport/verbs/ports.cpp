@@ -37,7 +37,7 @@ int Ports::open(std::unique_ptr<Ports>& out) {
     if (!has_device()) {
         if (!required) return MPI_SUCCESS;
         return fail(MPI_ERR_OTHER,
-                    "STARLING_VERBS=require is set, and the kernel of this host knows no InfiniBand or RoCE device: load its "
+                    "STARLING_VERBS=require is set, and the kernel of this host lists no InfiniBand or RoCE device: load its "
                     "driver (`rdma link` lists devices), or set STARLING_VERBS=auto");
     }
     const Plugin* const plugin = load_plugin();

@@ -40,7 +40,8 @@ int GroupRange::parse(const char* text, GroupRange& out) {
     const unsigned long network = slash ? std::strtoul(slash + 1, &end, 10) : 32;
     const bool number = !slash || (slash[1] >= '0' && slash[1] <= '9' && *end == '\0');
     if (inet_pton(AF_INET, address, &parsed) != 1 || !number || network < 8 || network > 32)
-        return fail(MPI_ERR_ARG, "STARLING_MULTICAST_RANGE: '%s' is no network of IPv4: 239.192.0.0/14, say", text);
+        return fail(MPI_ERR_ARG, "STARLING_MULTICAST_RANGE: '%s' is not an IPv4 network; write for example 239.192.0.0/14",
+                    text);
     out.bits = 32 - static_cast<uint32_t>(network);
     const uint32_t mask = (uint32_t{1} << out.bits) - 1;
     out.first = ntohl(parsed.s_addr) & ~mask;
@@ -149,7 +150,7 @@ int GroupSockets::enter(uint16_t rail, uint32_t address) {
 int GroupSockets::join(const transport::GroupName& name, transport::DatagramHandler& audience,
                        std::unique_ptr<transport::Group>& out) {
     const uint32_t address = range_.address(name.place);
-    if (members_.contains(name.key)) return fail(MPI_ERR_INTERN, "a member of the group already");
+    if (members_.contains(name.key)) return fail(MPI_ERR_INTERN, "this process is already a member of the group");
     int error = ENODEV;
     for (uint16_t i = 0; i < rails_.count(); ++i)
         if (sockets_[i] >= 0 && rails_[i].usable)

@@ -20,7 +20,7 @@ verbs::MemoryWatch* memory_watch() {
     asked = true;
     watch = verbs::MemoryWatch::start().release();
     if (!watch && config().verbose >= 1)
-        std::fprintf(stderr, "starling: verbs: registrations of memory are not kept: %.*s\n",
+        std::fprintf(stderr, "starling: verbs: memory registrations are not cached: %.*s\n",
                      static_cast<int>(failure_text().size()), failure_text().data());
     clear_failure();
     return watch;

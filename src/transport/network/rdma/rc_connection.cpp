@@ -70,7 +70,7 @@ RcConnection& Rc::add(const ProcessId& peer, void* user, Session* session, uint8
 
 int Rc::make_queue(RcConnection& connection) {
     if (connection.queue_) return MPI_SUCCESS;
-    if (connection.port_->forgotten()) return fail(MPI_ERR_OTHER, "the port is gone");
+    if (connection.port_->forgotten()) return fail(MPI_ERR_OTHER, "the port was closed");
     connection.queue_ = connection.port().make_queue(&connection);
     if (connection.queue_) return MPI_SUCCESS;
     return fail(MPI_ERR_OTHER, "no queue on %s: %s", connection.port().facts().device, connection.port().problem());
@@ -81,7 +81,7 @@ int Rc::connect(RcConnection& connection, const verbs::QueueAddress& theirs, uin
     connection.their_place_ = place;
     connection.state_ = Connection::State::dialling;
     if (connection.queue_->connect(theirs)) return MPI_SUCCESS;
-    return fail(MPI_ERR_OTHER, "%s does not connect to the peer's queue: %s", connection.port().facts().device,
+    return fail(MPI_ERR_OTHER, "%s can't connect to the peer's queue: %s", connection.port().facts().device,
                 connection.port().problem());
 }
 
@@ -215,7 +215,7 @@ void Rc::lose_remote_queue(Connection& one, const QueuePair& pair) {
     if (!connection.queue_ || connection.theirs_.queue != pair.of_sender) return;
     if (connection.queue_->address().queue != pair.of_receiver) return;
     connection.theirs_.queue = 0;  // which needs not be told
-    broke(connection, "the other side's queue is in error, or its port is down");
+    broke(connection, "the peer's queue is in error, or its port is down");
 }
 
 void Rc::lose_port(verbs::Port& port, bool closed) {

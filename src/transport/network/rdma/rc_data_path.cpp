@@ -112,7 +112,7 @@ void Rc::on_note(RcConnection& connection, uint32_t word) {
 
 void Rc::refuse(RcConnection& connection) {
     ++counters_.malformed;
-    broke(connection, "what came over a connection makes no sense");
+    broke(connection, "malformed data was received over the connection");
 }
 
 /// False: no process of this version sends that.

@@ -34,7 +34,7 @@ void Rc::deregister(Loan& loan, bool at_once) {
     const auto reads = [&](const auto& one) { return one->user == to && one->port_ == port && one->queue_; };
     const auto found = std::find_if(connections_.begin(), connections_.end(), reads);
     if (found == connections_.end()) return;
-    broke(**found, "memory that was lent to the other side was taken back");
+    broke(**found, "memory that was registered for the peer was withdrawn");
     clear_failure();
 }
 
@@ -96,7 +96,7 @@ bool Rc::place_data(RcOperation& operation, void* memory) {
     }
     operation.registration = port.registrations().use(memory, operation.bytes);
     if (!operation.registration) {
-        fail(MPI_ERR_OTHER, "%s does not take the memory: %s", port.port().facts().device, port.port().problem());
+        fail(MPI_ERR_OTHER, "%s can't register the memory: %s", port.port().facts().device, port.port().problem());
         return false;
     }
     operation.local = operation.registration->memory.local;
@@ -138,7 +138,8 @@ int Rc::write_expected(RcConnection& to, const transport::Region& region, const 
 int Rc::update(RcConnection& of, const transport::Region& region, uint64_t offset, transport::Update how, uint64_t operand,
                uint64_t compare, uint64_t* before, transport::Completion& done) {
     if (how == transport::Update::exchange)
-        return fail(MPI_ERR_UNSUPPORTED_OPERATION, "devices don't exchange words of memory, they add and compare");
+        return fail(MPI_ERR_UNSUPPORTED_OPERATION,
+                    "verbs devices have no atomic exchange, only fetch-and-add and compare-and-swap");
     const bool adds = how == transport::Update::add;
     RcOperation* const one =
         begin(of, adds ? RcOperation::Kind::add : RcOperation::Kind::compare_swap, region, offset, sizeof(uint64_t), done);

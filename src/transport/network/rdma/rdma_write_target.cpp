@@ -28,7 +28,7 @@ void Rc::cancel_rdma_target(transport::RdmaTarget& arrival, bool at_once) {
     one->hook.unlink();
     arrival.place = nullptr;
     delete one;
-    if (at_once && connection) broke(*connection, "memory that the other side was to write was taken back");
+    if (at_once && connection) broke(*connection, "memory that the peer was to write was withdrawn");
 }
 
 /// False: no such word is expected.

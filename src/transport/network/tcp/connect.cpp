@@ -1,4 +1,4 @@
-// How a connection comes about: offers, callers, and rails that come and go.
+// Opening of connections: offers, callers, the greeting, and rails that appear and disappear.
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -23,7 +23,7 @@ namespace starling::network {
 
 namespace {
 
-constexpr int kMostCallers = 32;  ///< accepted sockets that have not said yet who they are
+constexpr int kMostCallers = 32;  ///< accepted sockets that have not sent their whole greeting
 constexpr int kAcceptsAtOnce = 64;
 constexpr uint64_t kCallerLimitNs = 2'000'000'000;
 constexpr size_t kMostSockets = 16;  ///< of one connection
@@ -42,7 +42,7 @@ uint32_t local_address(int fd, bool of_peer) {
 
 }  // namespace
 
-/// False with errno.
+/// Returns false with errno.
 bool TcpEngine::listen_on(uint32_t address) {
     make_room(listeners);
     const int fd = open_listener(address, port);
@@ -58,7 +58,7 @@ bool TcpEngine::listen_on(uint32_t address) {
     return true;
 }
 
-// On an address where another process has the port this one does without: callers try all.
+// An address where another process uses the port is left out: callers try all addresses.
 int TcpEngine::ensure_listeners() {
     if (!listeners.empty()) return MPI_SUCCESS;
     errno = EADDRNOTAVAIL;
@@ -92,7 +92,7 @@ int TcpEngine::offer(Connection& connection, ConnectionOffer& out) {
 int TcpEngine::dial(Connection& connection, const ConnectionOffer& theirs) {
     ConnectionParts& of = parts(connection);
     if (connection.state_ == Connection::State::waiting) {
-        if (options.self < connection.peer) return MPI_SUCCESS;  // both have offered: the higher process connects
+        if (options.self < connection.peer) return MPI_SUCCESS;  // both have sent an offer: the higher process connects
         connection.state_ = Connection::State::idle;
         of.token = 0;
     }
@@ -114,7 +114,7 @@ void TcpEngine::dial_missing(Connection& connection) {
     if (connection.finished_) return;
     bool routed = false;
     std::vector<RailPair> ways = pair_rails(rails, {of.theirs.address, of.theirs.addresses}, routed);
-    // Over routers one address is enough: all are tried, and the first that answers is used.
+    // If addresses are reached through routers, one is enough: all are tried, and the first that answers is used.
     if (routed && of.primary) ways = {{0, of.primary->rail.remote}};
     const uint32_t each = routed && !of.primary ? 1 : options.sockets_per_rail;
     for (const RailPair way : ways) {
@@ -195,14 +195,14 @@ void TcpEngine::on_connected(TcpSocket& socket) {
     socket.state = TcpSocket::State::greeting;
 }
 
-// Reads no further than the greeting goes: what comes behind it is for the frame reader.
+// Reads exactly the greeting, and leaves what follows to the frame reader. Returns whether the greeting is complete.
 bool TcpEngine::read_words(TcpSocket& socket, size_t wanted) {
     while (socket.word_bytes < wanted) {
         const ssize_t n = recv(socket.fd, socket.words + socket.word_bytes, wanted - socket.word_bytes, 0);
         if (n < 0 && errno == EINTR) continue;
         if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return false;
         if (n <= 0) {
-            const char* why = n == 0 ? "hung up before it had answered" : strerror(errno);
+            const char* why = n == 0 ? "it closed the connection before it answered" : strerror(errno);
             const uint16_t to = socket.connection ? parts(*socket.connection).theirs.port : uint16_t{0};
             if (!socket.connection) ++counters.strangers;
             doom(socket, trouble(socket, to, why));
@@ -222,13 +222,13 @@ void TcpEngine::on_welcome(TcpSocket& socket) {
     if (!options.cipher || prove(socket, words)) become_open(socket);
 }
 
-/// Whoever answered must have the pair's key, and be shown that we have it.
+/// Checks the listener's proof of the pair's key, and sends our own.
 bool TcpEngine::prove(TcpSocket& socket, const SealedWelcome& words) {
     const ConnectionParts& of = parts(*socket.connection);
     const GreetingKeys keys = keys_of(*options.cipher, of.pair, socket.said, words);
     const char* why = nullptr;
     if (!options.cipher->equal(&words.proof, &keys.listener_proof, sizeof words.proof))
-        why = "who answered does not have the key, or the answer was changed on the way";
+        why = "the process that answered does not have the key, or its answer was changed on the way";
     else if (::send(socket.fd, &keys.caller_proof, sizeof keys.caller_proof, MSG_NOSIGNAL) != sizeof keys.caller_proof)
         why = strerror(errno);
     if (why) {
@@ -247,7 +247,7 @@ void TcpEngine::on_hello(TcpSocket& socket) {
     std::memcpy(&socket.said, socket.words, bytes);
     Connection* called = nullptr;
     const Answer answered = find_called(socket.said.hello, called);
-    // To a stranger nothing is said but to one whose version differs, who may want to tell its user.
+    // A stranger gets no reply. A caller of another version gets one, so that it can report the reason to its user.
     const bool stranger = judge(socket.said.hello, options.self, options.key, version()) == Greeting::stranger;
     const bool said = !stranger && answer(socket, answered, called);
     if (answered == Answer::welcome && said) return options.cipher ? on_proof(socket) : admit(socket, *called);
@@ -255,7 +255,8 @@ void TcpEngine::on_hello(TcpSocket& socket) {
     if (answered != Answer::welcome) close_socket(socket);
 }
 
-// What was said so far anybody may have overheard and said again. Meanwhile the connection may have gone.
+// Admits the caller if its proof is correct. The Hello alone proves nothing, since it could be a replay. The connection is searched again
+// because it may have been dropped meanwhile.
 void TcpEngine::on_proof(TcpSocket& socket) {
     if (!read_words(socket, sizeof(SealedHello) + sizeof(GreetingProof))) return;
     Connection* called = nullptr;
@@ -266,7 +267,7 @@ void TcpEngine::on_proof(TcpSocket& socket) {
     close_socket(socket);
 }
 
-/// Finds the connection that the caller means.
+/// Finds the connection that the caller's Hello names.
 Answer TcpEngine::find_called(const Hello& hello, Connection*& called) {
     switch (judge(hello, options.self, options.key, version())) {
         case Greeting::stranger:
@@ -287,7 +288,7 @@ Answer TcpEngine::find_called(const Hello& hello, Connection*& called) {
     return Answer::not_expected;
 }
 
-/// Makes the socket one of the connection.
+/// Adds the socket to the connection.
 void TcpEngine::admit(TcpSocket& socket, Connection& called) {
     socket.connection = &called;
     parts(called).sockets.push_back(&socket);
@@ -327,7 +328,7 @@ void TcpEngine::become_open(TcpSocket& socket) {
     ++counters.sockets;
     anything = true;
     heat(socket);
-    socket.unread = true;  // frames may have come behind the greeting
+    socket.unread = true;  // frames may have arrived right after the greeting
     of.redial_pause = 0;
     if (connection.state_ == Connection::State::open) {
         pump(connection);
@@ -355,7 +356,7 @@ bool TcpEngine::hang_up_for_want_of_descriptors(const Listener& listener) {
     if (errno != EMFILE && errno != ENFILE) return false;
     if (!told_descriptors)
         std::fprintf(stderr,
-                     "starling: no descriptor is left for connections of other hosts; messages go on without them (raise "
+                     "starling: no descriptor is left for connections of other hosts; messages use UDP instead (raise "
                      "the limit of open files, ulimit -n)\n");
     told_descriptors = true;
     if (spare < 0) return false;
@@ -421,7 +422,7 @@ void TcpEngine::lose_remote(Connection& connection, uint32_t address) {
             doom(*socket, std::string("the peer's interface with address ") + print_address(address, 0) + " is gone");
 }
 
-// The listener's rails have changed: who dialled hears of it on the connection, since sockets are its to open.
+// Sends the listening side's new rails to the side that dialed, over the connection, because only that side opens sockets.
 void TcpEngine::tell_addresses(Connection& connection) {
     ConnectionParts& of = parts(connection);
     uint32_t list[kOfferedAddresses];

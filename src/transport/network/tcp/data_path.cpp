@@ -1,4 +1,4 @@
-// What open sockets carry: the session's frames, and pieces of streams.
+// Transfers over open sockets: the session's frames and fragments of streams.
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -14,13 +14,13 @@ namespace starling::network {
 
 namespace {
 
-/// A read takes so much at first, and the most when that was filled. A piece that follows is read in place, but what the
-/// read before has brought of it is copied: so not more than needed.
+/// Bytes of the first read, and of the next one if the first was filled. A fragment is later read in place, but its bytes in the previous
+/// read are copied, so reads are no longer than necessary.
 constexpr size_t kFirstRead = 16 * 1024, kLongestRead = 128 * 1024;
 constexpr int kReadsAtOnce = 16;
-constexpr uint64_t kPumpBytes = 8u << 20;       ///< in one go, then others have their turn
-constexpr uint64_t kPackedBytes = 128 * 1024;   ///< longest piece of data that must be packed first
-constexpr uint64_t kShortestShare = 64 * 1024;  ///< a message is not cut finer for several sockets
+constexpr uint64_t kPumpBytes = 8u << 20;       ///< in one call, then other connections are served
+constexpr uint64_t kPackedBytes = 128 * 1024;   ///< longest fragment of data that must be packed first
+constexpr uint64_t kShortestShare = 64 * 1024;  ///< shortest fragment into which a message is split for several sockets
 
 class SocketSink final : public FrameSink {
   public:
@@ -98,16 +98,16 @@ void TcpEngine::receive(TcpSocket& socket) {
             if (socket.state != TcpSocket::State::open || socket.doomed) return;
             ++counters.strangers;
             return doom(socket, std::string("connection with ") + print_address(socket.rail.remote, 0) +
-                                    (socket.seal ? " given up: what came was not sent so by the other side, or makes no sense"
-                                                 : " given up: what came makes no sense"));
+                                    (socket.seal ? " closed: received data is malformed, or was changed on the way"
+                                                 : " closed: received data is malformed"));
         }
-        if (!filled) return;  // more will be told by epoll, or found by the next read
+        if (!filled) return;  // epoll reports more, or the next read finds it
     }
     if (socket.state == TcpSocket::State::open && !socket.ended && !socket.doomed) socket.unread = true;
 }
 
 void TcpEngine::at_end(TcpSocket& socket) {
-    // What was sent to a process that just closes may be lost, though its host has acknowledged it.
+    // Without a finish frame, data that was sent to the peer may be lost, although its host has acknowledged it.
     if (!socket.finishing || !socket.reader.at_boundary() || (socket.seal && !socket.seal->in.at_boundary()))
         return doom(socket, std::string("connection with ") + print_address(socket.rail.remote, 0) +
                                 " lost: the other side has closed it");
@@ -125,7 +125,7 @@ void TcpEngine::tell_ended(Connection& connection) {
     upcalls.ended(connection);
 }
 
-/// Writes what it can of the list. False if the socket is dead; then it will be buried.
+/// Writes as much of the list as possible. Returns false if the socket has failed; poll() then closes it.
 bool TcpEngine::write_parts(TcpSocket& socket, const iovec* list, int count, size_t& written) {
     if (socket.seal) [[unlikely]]
         return write_sealed(socket, list, count, written);
@@ -134,7 +134,7 @@ bool TcpEngine::write_parts(TcpSocket& socket, const iovec* list, int count, siz
     return true;
 }
 
-/// What the kernel does not take at once it will tell of when it does.
+/// Marks the socket as blocked; epoll reports when the kernel takes more.
 void TcpEngine::block(TcpSocket& socket) {
     if (socket.blocked) return;
     socket.blocked = true;
@@ -179,7 +179,7 @@ Sent TcpEngine::write_frame(TcpSocket& socket, FrameKind kind, const iovec* cont
     try {
         socket.writer.keep_tail(list, all, written);
     } catch (const std::bad_alloc&) {
-        doom(socket, "out of memory");  // half a frame is out
+        doom(socket, "out of memory");  // half of the frame is already sent
     }
     return Sent::done;
 }
@@ -195,7 +195,7 @@ Sent TcpEngine::send(Connection& connection, const iovec* contents, int count) {
     return sent;
 }
 
-/// Writes on what was begun. True if nothing of it is left.
+/// Continues writing the data that was begun. Returns true if nothing of it is left.
 bool TcpEngine::write_begun(TcpSocket& socket) {
     while (socket.writer.busy()) {
         if (socket.blocked || socket.doomed) return false;
@@ -218,7 +218,7 @@ void TcpEngine::on_writable(TcpSocket& socket) {
     pump(*socket.connection);
 }
 
-/// The session's frames, and ours, go before pieces. Whether the socket that carries them can take more.
+/// Sends the session's frames and new addresses before fragments. Returns whether the socket that carries them can take more.
 bool TcpEngine::give_room(Connection& connection) {
     ConnectionParts& of = parts(connection);
     const auto can = [&] {
@@ -261,7 +261,7 @@ void TcpEngine::pump(Connection& connection) {
     }
 }
 
-/// False if no stream has work.
+/// Returns false if no stream has data to send.
 bool TcpEngine::begin_next_piece(Connection& connection, TcpSocket& socket) {
     ConnectionParts& of = parts(connection);
     OutStream* stream = of.working.front();
@@ -313,7 +313,7 @@ void TcpEngine::remove_stream(OutStream& stream, bool confirmed) {
         if (confirmed)
             socket->writer.empty_piece();
         else
-            doom(*socket, "a message that was being sent was given up");
+            doom(*socket, "the transfer of a message was canceled");
     }
     stream.connection = nullptr;
 }

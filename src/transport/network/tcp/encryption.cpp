@@ -1,5 +1,5 @@
-// Open sockets whose connection is sealed: between the frames and the kernel lie records (records.h). A stream's data pass
-// through the sealer's memory on one side and the opener's on the other, where else the kernel copies them.
+// Open sockets whose connection is sealed: records (records.h) are between the frames and the kernel. A stream's data is copied once more
+// on each side, through the memory of the sealer and of the opener.
 #include <algorithm>
 #include <cstring>
 
@@ -9,7 +9,7 @@ namespace starling::network {
 
 namespace {
 
-/// Gives the text to the reader, as if it had been read from the socket. False as FrameReader::arrived().
+/// Passes the text to the reader as if it had been read from the socket. Returns false as FrameReader::arrived() does.
 bool give(FrameReader& reader, FrameSink& sink, Bytes text, std::byte* buffer, size_t room) {
     while (!text.empty()) {
         iovec parts[FrameReader::kParts];
@@ -28,7 +28,8 @@ bool give(FrameReader& reader, FrameSink& sink, Bytes text, std::byte* buffer, s
 
 }  // namespace
 
-/// Of bytes that were read into the opener's room. False: it has ended, or something came that does not open or makes no sense.
+/// Opens the records in the bytes that were read into the opener's room. Returns false if the reader stopped, a record does not open, or
+/// its contents are malformed.
 bool TcpEngine::take_records(TcpSocket& socket, FrameSink& sink, size_t arrived) {
     RecordOpener& in = socket.seal->in;
     in.arrived(arrived);
@@ -39,7 +40,8 @@ bool TcpEngine::take_records(TcpSocket& socket, FrameSink& sink, size_t arrived)
     return result == RecordOpener::Result::need_more;
 }
 
-/// As write_parts(). What is `written` is in records, of which the kernel may not have taken all: then the socket is blocked.
+/// Writes the list as sealed records; used by write_parts(). `written` counts the bytes that were sealed. If the kernel has not taken all
+/// records, the socket is blocked and the rest stays pending.
 bool TcpEngine::write_sealed(TcpSocket& socket, const iovec* list, int count, size_t& written) {
     RecordSealer& out = socket.seal->out;
     written = 0;

@@ -1,4 +1,4 @@
-// What is behind class Tcp: sockets, connections and the listener. For the files tcp*.cpp only.
+// The implementation of class Tcp: sockets, connections and the listener. Internal to the .cpp files of this folder.
 #pragma once
 
 #include <memory>
@@ -16,9 +16,9 @@
 
 namespace starling::network {
 
-/// What a socket has besides whose connection is sealed.
+/// The additional state of a socket whose connection is sealed.
 struct SocketSeal {
-    GreetingProof awaited;  ///< of the caller
+    GreetingProof awaited;  ///< the proof that the caller must send
     RecordSealer out;
     RecordOpener in;
     SocketSeal(const Cipher& cipher, Suite suite, const SealKey& outward, const SealKey& inward)
@@ -29,68 +29,68 @@ struct SocketSeal {
 struct TcpSocket {
     enum class State : uint8_t {
         connecting,
-        greeting,  ///< hello sent, answer awaited
-        caller,    ///< accepted, hello awaited; of no connection yet
+        greeting,  ///< Hello sent, Welcome expected
+        caller,    ///< accepted, Hello expected; not yet part of a connection
         open,
         dead,
     };
     State state = State::connecting;
-    bool blocked = false;    ///< the kernel took no more; EPOLLOUT ends it
-    bool unsettled = false;  ///< something was written since its health was last looked at, or waits for an answer
-    bool unread = false;     ///< a read has left something: epoll won't tell of it again
-    bool finishing = false;  ///< the peer has said that nothing more comes,
-    bool ended = false;      ///< and nothing more has
-    bool finish_said = false, shut = false;  ///< we have said so, and sent it
-    bool doomed = false;                     ///< the next poll buries it
+    bool blocked = false;                    ///< the kernel's buffer is full; EPOLLOUT clears it
+    bool unsettled = false;                  ///< data was written since the last health check, or is unacknowledged
+    bool unread = false;                     ///< the last read may have left data, which epoll does not report again
+    bool finishing = false;                  ///< the peer has sent the finish frame
+    bool ended = false;                      ///< the peer has closed its side after the finish frame
+    bool finish_said = false, shut = false;  ///< finish frame written; write side shut down
+    bool doomed = false;                     ///< the next poll closes it
     bool hot = false;                        ///< read at every poll, without asking epoll
     int fd = -1;
     PathId path = 0;  ///< unique in this process
     Connection* connection = nullptr;
     RailPair rail;
-    uint64_t deadline = 0;                          ///< of the states before open; then when its health is looked at
-    uint64_t acked = 0;                             ///< bytes that the peer's host has acknowledged, as of the last look,
-    uint64_t acked_at = 0;                          ///< and when there were more of them, or nothing was outstanding; ns
-    uint64_t asked_at = 0;                          ///< when the peer was asked another way, since there were not; 0: not
-    uint64_t answered_at = 0;                       ///< when it was seen to have answered that; before asked_at: not yet
-    uint64_t sent_before = 0, repeated_before = 0;  ///< segments, when the connection was last trusted
-    uint64_t last_active = 0;                       ///< number of the poll
-    size_t read_bytes = 0;                          ///< what the next read asks for
+    uint64_t deadline = 0;     ///< ns; time limit of the states before open, later time of the next health check
+    uint64_t acked = 0;        ///< bytes that the peer's host had acknowledged at the last check
+    uint64_t acked_at = 0;     ///< ns; last time that `acked` grew or nothing was outstanding
+    uint64_t asked_at = 0;     ///< ns; when the peer was asked by datagram because `acked` did not grow; 0: not asked
+    uint64_t answered_at = 0;  ///< ns; when its answer was noticed; earlier than asked_at: no answer yet
+    uint64_t sent_before = 0, repeated_before = 0;  ///< segments sent and repeated when the connection was last trusted
+    uint64_t last_active = 0;                       ///< number of the poll that last moved data
+    size_t read_bytes = 0;                          ///< bytes that the next read asks for
     FrameReader reader;
     FrameWriter writer;
-    std::unique_ptr<SocketSeal> seal;     ///< from the greeting on, if connections are sealed
-    SealedHello said;                     ///< by the one that connects; the salt only if connections are sealed
-    std::unique_ptr<std::byte[]> packed;  ///< a piece of data that does not lie in one block
-    std::byte words[sizeof(SealedHello) + sizeof(GreetingProof)] = {};  ///< hello or welcome as far as it has come
+    std::unique_ptr<SocketSeal> seal;     ///< null before the greeting, or if connections are not sealed
+    SealedHello said;                     ///< sent by the side that connects; the salt is used only if connections are sealed
+    std::unique_ptr<std::byte[]> packed;  ///< buffer for a fragment that is not contiguous in memory
+    std::byte words[sizeof(SealedHello) + sizeof(GreetingProof)] = {};  ///< received bytes of the greeting
     size_t word_bytes = 0;
-    std::string grave;  ///< what it died of
+    std::string grave;  ///< why it was doomed
 };
 
 struct ConnectionParts {
     TcpEngine* engine = nullptr;
     uint64_t peer_key = 0;
     SealKey pair;
-    uint64_t token = 0;             ///< of our offer; 0: none
-    ConnectionOffer theirs;         ///< what we dial
-    bool dialler = false;           ///< we connected: then more sockets are ours to open, too
-    bool room_wanted = false;       ///< send() has said busy
-    bool addresses_wanted = false;  ///< our rails have changed and the dialler has not been told yet
+    uint64_t token = 0;             ///< of this process's offer; 0: none
+    ConnectionOffer theirs;         ///< the peer's offer, which dial() uses
+    bool dialler = false;           ///< this side connected, and so opens further sockets, too
+    bool room_wanted = false;       ///< send() has returned busy
+    bool addresses_wanted = false;  ///< the rails have changed and the dialer was not notified yet
     bool ended_told = false;
     bool to_pump = false;
-    uint64_t deadline = UINT64_MAX;  ///< in state waiting
+    uint64_t deadline = UINT64_MAX;  ///< ns; time limit of state waiting
     uint64_t redial_at = UINT64_MAX;
     uint64_t redial_pause = 0;
-    uint64_t doubt_ends = UINT64_MAX;  ///< in doubt: not before
-    uint64_t doubt = 0;                ///< how long the last one was, at least
+    uint64_t doubt_ends = UINT64_MAX;  ///< ns; end of the current doubt at the earliest
+    uint64_t doubt = 0;                ///< ns; shortest length of the last doubt
     uint64_t trusted_since = 0;
-    std::vector<TcpSocket*> sockets;  ///< of it, whatever their state
-    TcpSocket* primary = nullptr;     ///< carries the frames
-    StreamList working;               ///< streams that have work, next first
-    StreamList waiting;               ///< all given to sockets, not confirmed yet
+    std::vector<TcpSocket*> sockets;  ///< sockets of the connection in any state
+    TcpSocket* primary = nullptr;     ///< the socket that carries the frames
+    StreamList working;               ///< streams with data to send, the next one first
+    StreamList waiting;               ///< streams whose data was all given to sockets, but is not confirmed
     std::string last_failure;
 };
 
 struct TcpEngine {
-    Connections* tcp = nullptr;  ///< that this is behind
+    Connections* tcp = nullptr;  ///< the object whose implementation this is
     TcpOptions options;
     TcpUpcalls upcalls;
     TcpCounters counters;
@@ -99,28 +99,28 @@ struct TcpEngine {
         int fd;
         uint32_t address;  ///< 0: all
     };
-    std::vector<Listener> listeners;  ///< on one port
-    int spare = -1;                   ///< given up for a moment to hang up on a caller when descriptors have run out
+    std::vector<Listener> listeners;  ///< all on the same port
+    int spare = -1;                   ///< reserve descriptor, closed briefly to accept and reject a caller when none is left
     uint16_t port = 0;
     bool told_descriptors = false;
-    bool anything = false;  ///< happened in this poll
+    bool anything = false;  ///< whether this poll has done anything
     uint64_t now = 0, polls = 0;
-    uint64_t next_event = UINT64_MAX;  ///< no time limit ends before; 0: a poll is due
+    uint64_t next_event = UINT64_MAX;  ///< ns; earliest end of a time limit; 0: poll is due
     PathId next_path = 1;
-    int blocked = 0, callers = 0;  ///< sockets that are
+    int blocked = 0, callers = 0;  ///< number of sockets with `blocked` set, and in state caller
     std::vector<TcpRail> rails;
     std::vector<std::unique_ptr<Connection>> connections;
     std::vector<std::unique_ptr<TcpSocket>> sockets;
     std::vector<TcpSocket*> hot, doomed;
-    std::vector<Connection*> to_pump;                    ///< had more to send than one poll may take
-    std::vector<std::unique_ptr<TcpSocket>> buried;      ///< freed when no call can be using them
-    std::vector<std::unique_ptr<Connection>> forgotten;  ///< likewise
-    std::unique_ptr<std::byte[]> buffer;                 ///< of reads
+    std::vector<Connection*> to_pump;                    ///< connections with more data than one poll may send
+    std::vector<std::unique_ptr<TcpSocket>> buried;      ///< freed at the end of poll(), when no call can be using them
+    std::vector<std::unique_ptr<Connection>> forgotten;  ///< freed at the end of poll()
+    std::unique_ptr<std::byte[]> buffer;                 ///< receive buffer
 
     ~TcpEngine();
     static ConnectionParts& parts(Connection& connection) { return *static_cast<TcpConnection&>(connection).parts_; }
 
-    // tcp.cpp: lives and deaths, and the poll
+    // tcp.cpp: creation and closing of sockets and connections, and poll()
     Connection& add(const ProcessId& peer, uint64_t peer_key, void* user, Session* session, const SealKey& pair);
     TcpSocket& adopt(int fd, TcpSocket::State state, Connection* connection);
     void doom(TcpSocket& socket, std::string why);
@@ -139,7 +139,7 @@ struct TcpEngine {
     bool poll(uint64_t time);
     void arm(uint64_t time) { next_event = time < next_event ? time : next_event; }
 
-    // stall_detection.cpp: whether what was sent arrives
+    // stall_detection.cpp: whether sent data arrives
     Health ask_kernel(const TcpSocket& socket) const;
     void unsettle(TcpSocket& socket);
     void watch_socket(TcpSocket& socket);
@@ -147,15 +147,15 @@ struct TcpEngine {
     bool loses_much(const TcpSocket& socket, const Health& health) const;
     bool is_stuck(TcpSocket& socket, const Health& health);
     void come_back();
-    uint64_t back_at = 0;                            ///< when this process last looked after it had not for long
-    static constexpr uint64_t kAwayNs = 10'000'000;  ///< between two polls of a process that waits there is less
+    uint64_t back_at = 0;                            ///< ns; last poll that followed a long time without polls
+    static constexpr uint64_t kAwayNs = 10'000'000;  ///< longest time between two polls of a process that waits
     bool stalls(Connection& connection);
     void doubt(Connection& connection);
     void watch_doubt(Connection& connection);
     bool has_delivered(const ConnectionParts& of) const;
     void trust(Connection& connection);
 
-    // connect.cpp: until a socket is open, and rails
+    // connect.cpp: sockets that are not open yet, and rails
     int ensure_listeners();
     bool listen_on(uint32_t address);
     int offer(Connection& connection, ConnectionOffer& out);

@@ -9,7 +9,8 @@ namespace {
 
 constexpr std::byte kZeros[4096]{};
 static_assert(sizeof kZeros >= kFrameAlignment);
-/// Behind a piece: room for the head of the next frame and small ones, not so much that the next piece is copied.
+/// Buffer space prepared after a fragment: enough for the head of the next frame and for small frames. A larger one would receive, and so
+/// copy, data of the next fragment.
 constexpr size_t kBehindPiece = 4096;
 
 bool plausible(const FramePrefix& prefix) {
@@ -43,7 +44,7 @@ int FrameReader::prepare(FrameSink& sink, std::byte* buffer, size_t bytes, iovec
             direct_ = rest + padding_;
             return 3;
         }
-        buffer_ += -(rest + padding_) % kFrameAlignment;  // so that the next frame lies aligned
+        buffer_ += -(rest + padding_) % kFrameAlignment;  // so that the next frame is aligned
         parts[0] = {buffer_, bytes - static_cast<size_t>(buffer_ - buffer)};
         return 1;
     }
@@ -55,7 +56,7 @@ int FrameReader::prepare(FrameSink& sink, std::byte* buffer, size_t bytes, iovec
         return 2;
     }
     if (padding_ > 0) buffer_ += kFrameAlignment - padding_;
-    // The head's beginning, a few bytes, moves to where its rest goes.
+    // Move the beginning of the head, a few bytes, to where the rest of it goes.
     std::memcpy(buffer_, start_, kept_bytes_);
     parts[0] = {buffer_ + kept_bytes_, bytes - static_cast<size_t>(buffer_ - buffer) - kept_bytes_};
     return 1;
@@ -216,7 +217,7 @@ void FrameWriter::wrote(size_t bytes) {
         tail_at_ += bytes;
         if (tail_at_ < tail_.size()) return;
         tail_at_ = 0;
-        tail_ = {};  // an idle socket holds no memory
+        tail_ = {};  // an idle socket uses no memory
         return;
     }
     piece_done_ += bytes;

@@ -1,8 +1,7 @@
-// Frames on a TCP socket: the byte stream taken apart and put together. Pure: bytes come from and go to whatever reads
-// and writes them, in portions of any size.
+// Parses and builds the frames of a TCP socket. Makes no system calls: the callers read and write the bytes, in portions of any size.
 //
-// A frame is a prefix of 8 bytes, its contents, and zeros up to the next multiple of 8, so that every frame starts
-// aligned wherever frames are read one behind the other. Numbers are little-endian, as on every machine this is for.
+// A frame is a prefix of 8 bytes, its contents, and zeros up to the next multiple of 8. So consecutive frames in one buffer are all
+// aligned. Numbers are little-endian, the byte order of every supported machine.
 #pragma once
 
 #include <sys/uio.h>
@@ -22,15 +21,15 @@ static_assert(std::endian::native == std::endian::little, "frames are written as
 enum class FrameKind : uint8_t {
     session = 1,  ///< opaque
     piece,        ///< PieceHead, then bytes of a stream
-    addresses,    ///< of the rails of the side that listens, 4 bytes each
-    finish,       ///< the last: a stream that ends without it has been cut off
+    addresses,    ///< of the listening side's rails, 4 bytes each
+    finish,       ///< the last frame: a connection closed without it was cut off
 };
 
 struct FramePrefix {
-    uint32_t bytes = 0;  ///< of contents
+    uint32_t bytes = 0;  ///< length of the contents
     FrameKind kind = FrameKind::session;
     uint8_t reserved = 0;
-    uint16_t mark = kMark;  ///< so that a stream gone wrong is noticed at once
+    uint16_t mark = kMark;  ///< detects at once a reader that lost the frame boundary
     static constexpr uint16_t kMark = 0x5afe;
 };
 static_assert(sizeof(FramePrefix) == 8);
@@ -47,29 +46,30 @@ inline constexpr uint64_t kFrameAlignment = 8;
 inline constexpr size_t kPieceStart = sizeof(FramePrefix) + sizeof(PieceHead);
 inline uint64_t frame_padding(uint64_t bytes) { return -bytes % kFrameAlignment; }
 
-/// What a reader does with what it reads. A false ends the reading: nothing of it is touched any more.
+/// Receives the contents of the frames that a FrameReader parses. If a function returns false the reader stops and touches nothing any
+/// more.
 class FrameSink {
   public:
     virtual ~FrameSink() = default;
     virtual bool frame(FrameKind kind, const std::byte* contents, size_t bytes) = 0;
-    /// As TcpUpcalls::target, unpack and piece.
+    /// See TcpUpcalls::target, unpack and piece.
     virtual std::byte* target(const StreamFragment& piece, uint64_t done, uint64_t bytes) = 0;
     virtual void unpack(const StreamFragment& piece, uint64_t done, const std::byte* data, uint64_t bytes) = 0;
     virtual bool piece(const StreamFragment& piece) = 0;
 };
 
-/// The receiving end of a socket. What a socket has of its own between reads is only the beginning of a frame.
+/// The receiving end of a socket. Between two reads it stores only the beginning of an incomplete frame.
 class FrameReader {
   public:
     static constexpr int kParts = 3;
 
-    /// Where the next bytes go: parts filled one after the other. `buffer`, aligned to 8 and at least 4 KB long, is lent
-    /// until arrived(). Gives how many parts. Bytes of a piece go where they belong, the rest into the buffer.
+    /// Fills in where the next bytes go, and returns the number of parts, to be filled in order. Bytes of a fragment go directly to their
+    /// destination, the rest into `buffer`. The buffer must be aligned to 8, have at least 4 KB, and stay valid until arrived().
     int prepare(FrameSink& sink, std::byte* buffer, size_t bytes, iovec (&parts)[kParts]);
-    /// `bytes` of the prepared room have been filled. False: the stream is not one of frames, or the sink said so.
+    /// Parses `bytes` that were read into the prepared parts. Returns false if they are not valid frames, or the sink has returned false.
     bool arrived(FrameSink& sink, size_t bytes);
 
-    /// Nothing of a frame has come whose rest is missing: the stream may end here.
+    /// Returns whether no frame is incomplete, so that the connection may end here.
     bool at_boundary() const { return kept_bytes_ == 0 && !in_piece() && padding_ == 0; }
     bool in_piece() const { return done_ < piece_.bytes; }
 
@@ -80,36 +80,36 @@ class FrameReader {
     bool take_piece(FrameSink& sink, const std::byte*& data, size_t& bytes);
     void keep(const std::byte* data, size_t bytes, size_t whole);
 
-    StreamFragment piece_;                 ///< the one that is coming, if done_ < bytes
-    uint64_t done_ = 0;                    ///< of it
-    uint32_t padding_ = 0;                 ///< still to come behind it
-    uint32_t kept_bytes_ = 0, whole_ = 0;  ///< of a frame's beginning; whole_ 0: not known yet
-    std::byte start_[kPieceStart];         ///< the beginning while whole_ is 0
-    std::unique_ptr<std::byte[]> rest_;    ///< the beginning while whole_ is known
+    StreamFragment piece_;                 ///< the fragment being received, if done_ < its bytes
+    uint64_t done_ = 0;                    ///< bytes of it received so far
+    uint32_t padding_ = 0;                 ///< padding bytes still expected
+    uint32_t kept_bytes_ = 0, whole_ = 0;  ///< bytes of an incomplete frame stored, and its whole length (0: not known yet)
+    std::byte start_[kPieceStart];         ///< the stored bytes while whole_ is 0
+    std::unique_ptr<std::byte[]> rest_;    ///< the stored bytes while whole_ is known
 
-    std::byte* buffer_ = nullptr;  ///< during prepare() … arrived()
-    size_t direct_ = 0;            ///< room outside the buffer
+    std::byte* buffer_ = nullptr;  ///< valid from prepare() to arrived()
+    size_t direct_ = 0;            ///< prepared bytes outside the buffer
     enum class Into : uint8_t { buffer, piece, frame } into_ = Into::buffer;
     std::byte scratch_[kFrameAlignment];
 };
 
-/// The sending end of a socket: what it has begun and the kernel did not take yet.
+/// The sending end of a socket: data of begun frames that the kernel has not taken yet.
 class FrameWriter {
   public:
     static constexpr int kParts = 3;
 
     bool busy() const { return piece_left() > 0 || tail_at_ < tail_.size(); }
-    /// The stream whose piece is being written, null if none.
+    /// Returns the stream whose fragment is being written, or null.
     const OutStream* stream() const { return piece_left() > 0 ? stream_ : nullptr; }
 
-    /// Begins a piece; only if not busy. `data` stays valid until it is written, or the socket dies.
+    /// Begins a fragment; only if not busy. `data` must stay valid until it is written or the socket is closed.
     void begin_piece(const OutStream& stream, StreamRange range, const std::byte* data);
-    /// The receiver has got all of the stream another way, and looks at the rest of its piece no more: zeros will do. Its
-    /// memory is not read after this.
+    /// Replaces the rest of the fragment by zeros, so that the stream's memory is not read any more. The receiver has the whole stream by
+    /// another path and ignores the rest.
     void empty_piece();
-    /// Keeps what the kernel did not take of a frame; only if not busy.
+    /// Copies the part of a frame that the kernel did not take; only if not busy.
     void keep_tail(const iovec* parts, int count, size_t taken);
-    /// What is to be written next. Gives how many parts, 0 if not busy.
+    /// Fills in the data to be written next. Returns the number of parts, 0 if not busy.
     int gather(iovec (&parts)[kParts]) const;
     void wrote(size_t bytes);
 
@@ -119,7 +119,7 @@ class FrameWriter {
     const OutStream* stream_ = nullptr;
     const std::byte* data_ = nullptr;
     uint64_t data_bytes_ = 0;
-    uint64_t piece_total_ = 0, piece_done_ = 0;  ///< with head and padding
+    uint64_t piece_total_ = 0, piece_done_ = 0;  ///< bytes, with head and padding
     std::byte head_[kPieceStart];
     std::vector<std::byte> tail_;
     size_t tail_at_ = 0;

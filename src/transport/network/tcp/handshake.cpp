@@ -49,7 +49,7 @@ const char* refusal(const Welcome& welcome, uint64_t own_key, uint16_t version) 
         case Answer::too_many:
             return "it has no room for another socket";
         default:
-            return "its answer makes no sense";
+            return "its answer is malformed";
     }
     return welcome.key == own_key ? nullptr : "another process answered";
 }

@@ -1,9 +1,9 @@
-// The first words on a TCP socket: who calls, whom, and by which offer; and the answer. Fixed sizes, so that garbage is
-// known as such after 48 bytes at most. Pure.
+// The greeting on a TCP socket: a Hello from the caller (who it is, which process it calls, by which offer) and a Welcome in reply. Sizes
+// are fixed, so garbage is detected after at most 48 bytes. Makes no system calls.
 //
-// Where processes encrypt, either side adds a salt and shows that it has the pair's key, by what is made of it and all that was said
-// before: first the one that listens, in its answer, then the one that has connected. Only then does the socket belong to the
-// connection. From the same the keys of its records are made.
+// Where processes encrypt, each side adds a salt and proves that it has the pair's key. A proof is derived from the key and everything sent
+// before: first the listener's, in its Welcome, then the caller's. Only then does the socket belong to the connection. The keys of its
+// records are derived from the same input.
 #pragma once
 
 #include <cstddef>
@@ -17,28 +17,28 @@ namespace starling::network {
 
 inline constexpr uint16_t kTcpVersion = 1, kSealedTcpVersion = 2;
 
-/// From the one that connects.
+/// The first message of the side that connects.
 struct Hello {
     uint32_t magic = kMagic;
     uint16_t version = kTcpVersion;
-    uint16_t opens_aes = 0;  ///< 1: the caller can do AES (where processes encrypt)
+    uint16_t opens_aes = 0;  ///< 1: the caller supports AES (only with encryption)
     job::JobId job = 0, target_job = 0;
     uint32_t rank = 0, target_rank = 0;
-    uint64_t key = 0;                               ///< that the target wants to be shown
-    uint64_t token = 0;                             ///< of the target's offer
+    uint64_t key = 0;                               ///< the target's key, which the target checks
+    uint64_t token = 0;                             ///< from the target's offer
     static constexpr uint32_t kMagic = 0x706c7473;  // "stlp"
 };
 static_assert(sizeof(Hello) == 48 && std::has_unique_object_representations_v<Hello>);
 
 enum class Answer : uint8_t { welcome = 1, wrong_version, not_expected, too_many };
 
-/// From the one that listens.
+/// The reply of the side that listens.
 struct Welcome {
     uint32_t magic = kMagic;
     uint16_t version = kTcpVersion;
     Answer answer = Answer::welcome;
-    uint8_t uses_aes = 0;  ///< 1: so both do
-    uint64_t key = 0;      ///< what the caller's job wants to be shown: the listener is whom the offer came from
+    uint8_t uses_aes = 0;                           ///< 1: both sides use AES
+    uint64_t key = 0;                               ///< the key that the caller expects; only the sender of the offer knows it
     static constexpr uint32_t kMagic = 0x776c7473;  // "stlw"
 };
 static_assert(sizeof(Welcome) == 16 && std::has_unique_object_representations_v<Welcome>);
@@ -51,33 +51,33 @@ struct GreetingProof {
     uint8_t bytes[16] = {};
 };
 
-/// As Hello, where processes encrypt.
+/// Hello where processes encrypt.
 struct SealedHello {
     Hello hello;
     GreetingSalt salt;
 };
 static_assert(sizeof(SealedHello) == 64 && std::has_unique_object_representations_v<SealedHello>);
 
-/// As Welcome. The caller says its own proof next.
+/// Welcome where processes encrypt. The caller sends its own proof next.
 struct SealedWelcome {
     Welcome welcome;
     GreetingSalt salt;
-    GreetingProof proof;  ///< of the one that listens
+    GreetingProof proof;  ///< the listener's
 };
 static_assert(sizeof(SealedWelcome) == 48 && std::has_unique_object_representations_v<SealedWelcome>);
 
-/// What a greeting leads to: the keys of the two directions, named by who sends, and what either side shows.
+/// The results of a greeting: the keys of the two directions, named by their sender, and the proofs that the sides send.
 struct GreetingKeys {
     SealKey caller, listener;
     GreetingProof caller_proof, listener_proof;
 };
 GreetingKeys keys_of(const Cipher& cipher, const SealKey& pair, const SealedHello& hello, const SealedWelcome& welcome);
 
-/// Whether `hello` is one of this version, of any caller, for `self`.
+/// Returns whether `hello` is for process `self` with this key, and of this version.
 enum class Greeting : uint8_t { fits, other_version, stranger };
 Greeting judge(const Hello& hello, const ProcessId& self, uint64_t key, uint16_t version = kTcpVersion);
 
-/// nullptr if `welcome` lets the caller in, else why not (a sentence's end, in a static buffer where the version is told).
+/// Returns nullptr if `welcome` accepts the caller, else the reason (the end of a sentence, in a static buffer where it names a version).
 const char* refusal(const Welcome& welcome, uint64_t own_key, uint16_t version = kTcpVersion);
 
 }  // namespace starling::network

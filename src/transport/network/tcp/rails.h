@@ -1,4 +1,4 @@
-// Which local interface connects to which of a peer's addresses. Pure.
+// Pairs local interfaces with the addresses of a peer. Makes no system calls.
 #pragma once
 
 #include <cstdint>
@@ -9,15 +9,15 @@
 
 namespace starling::network {
 
-/// A way for one socket. `local` 0: whatever the kernel's routes say.
+/// The two addresses of one socket. `local` 0: the kernel's routes decide.
 struct RailPair {
     uint32_t local = 0, remote = 0;
     bool operator==(const RailPair&) const = default;
 };
 
-/// Ways to use side by side: each of the peer's addresses that lies in the network of one of our interfaces, with that
-/// interface; of several in one network each is used once. If there is none, `routed` is set and the peer's addresses
-/// are given as they are: one of them is enough, since all may lead over the same interface.
+/// Returns the address pairs to use in parallel: each address of the peer that is in the network of a local interface, with that interface.
+/// If several interfaces are in one network, each is used once. If there is no such pair, sets `routed` and returns all addresses of the
+/// peer without an interface. One connection is enough then, since all may use the same interface.
 std::vector<RailPair> pair_rails(std::span<const TcpRail> rails, std::span<const uint32_t> remotes, bool& routed);
 
 }  // namespace starling::network

@@ -9,7 +9,7 @@ namespace {
 
 constexpr size_t kCapacity = kRecordsAtOnce * (kRecordText + kRecordAround);
 
-/// Copies bytes [skip, skip + most) of the parts, as far as there are; gives how many.
+/// Copies bytes [skip, skip + most) of the parts, as far as they exist; returns the number copied.
 size_t gather(const iovec* parts, int count, size_t skip, std::byte* to, size_t most) {
     size_t done = 0;
     for (int i = 0; i < count && done < most; ++i) {
@@ -43,7 +43,7 @@ size_t RecordSealer::seal(const iovec* parts, int count, size_t skip) {
 
 std::span<std::byte> RecordOpener::room() {
     if (!bytes_) bytes_ = std::make_unique_for_overwrite<std::byte[]>(kCapacity);
-    // Less than a record is left, and goes to the front.
+    // Move the incomplete record to the front.
     if (begin_ > 0) std::memmove(bytes_.get(), bytes_.get() + begin_, end_ - begin_);
     end_ -= begin_;
     begin_ = 0;

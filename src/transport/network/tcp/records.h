@@ -1,9 +1,9 @@
-// The bytes of a TCP socket under seal: cut into records, each of which is opened as a whole or ends the socket. Pure, as frames.h,
-// whose frames are in the records: a frame may lie in several records, and a record hold several frames.
+// Encrypted records of a TCP socket. Each record is opened as a whole, or the socket is closed. Makes no system calls, like frames.h. The
+// records carry a stream of frames: a frame may span several records, and a record may contain several frames.
 //
-// A record is the length of its text (4 bytes, which stay readable), the text, and a tag. Its number is not sent: either side counts,
-// so that one that is left out, repeated or moved does not open. A number is used once with a key, since the keys of a socket are
-// made for it alone: both sides' fresh salts are in them (handshake.h).
+// A record is the length of its text (4 bytes, not encrypted), the text, and a tag. The record number is not sent: both sides count. So a
+// record that is omitted, repeated or moved does not open. A number is never used twice with one key, since the keys belong to one socket:
+// they are derived from fresh salts of both sides (handshake.h).
 #pragma once
 
 #include <sys/uio.h>
@@ -18,12 +18,12 @@
 
 namespace starling::network {
 
-/// Bytes of the longest text: that much the other side must have before it can open any of it.
+/// Bytes of the longest text. The receiver needs the whole record before it can open any of it.
 inline constexpr uint32_t kRecordText = 16 * 1024;
 inline constexpr uint32_t kRecordHead = 4;
 inline constexpr uint32_t kRecordAround = kRecordHead + kSealTag;
 
-/// Records that are put together, or have come, at a time.
+/// Records that are sealed, or received, at a time.
 inline constexpr size_t kRecordsAtOnce = 8;
 
 /// The sending end.
@@ -31,9 +31,10 @@ class RecordSealer {
   public:
     RecordSealer(const Cipher& cipher, ReadyKey key) : cipher_(cipher), key_(std::move(key)) {}
 
-    /// Takes what it can of the parts behind the first `skip` bytes. Gives how much; 0 if there is something yet to be written.
+    /// Seals bytes of the parts, beginning after the first `skip` bytes. Returns how many it took; 0 while earlier records are still
+    /// pending.
     size_t seal(const iovec* parts, int count, size_t skip);
-    /// What is to be written to the socket.
+    /// Returns the sealed bytes that are to be written to the socket.
     Bytes pending() const { return {bytes_.get() + begin_, end_ - begin_}; }
     void wrote(size_t bytes) { begin_ += bytes; }
 
@@ -50,14 +51,14 @@ class RecordOpener {
   public:
     RecordOpener(const Cipher& cipher, ReadyKey key) : cipher_(cipher), key_(std::move(key)) {}
 
-    /// Where the next bytes of the socket go; never empty.
+    /// Returns where the next bytes of the socket go; never empty.
     std::span<std::byte> room();
     void arrived(size_t bytes) { end_ += bytes; }
 
     enum class Result : uint8_t { need_more, text, garbage };
-    /// The text of the next record, valid until room(). After garbage nothing comes any more.
+    /// Returns the text of the next record, valid until room(). After garbage it returns only garbage.
     Result next(Bytes& text);
-    /// Nothing of a record has come whose rest is missing.
+    /// Returns whether no record is incomplete.
     bool at_boundary() const { return begin_ == end_; }
 
   private:

@@ -15,10 +15,10 @@ namespace starling::network {
 
 namespace {
 
-/// Unsent data in the kernel: enough to keep a fast network busy between two polls, little enough that a packet does
-/// not wait long behind it and that each socket takes as much as its network really carries.
+/// Limit of unsent data in the kernel. It is large enough to keep a fast network busy between two polls. It is small enough that a packet
+/// does not wait long behind it, and that each socket takes only as much as its network really carries.
 constexpr int kUnsent = 512 * 1024;
-/// Attempts that went unanswered before silence is taken for death.
+/// Unanswered attempts after which silence counts as failure.
 constexpr unsigned kUnanswered = 3;
 
 sockaddr_in make_address(uint32_t address, uint16_t port) {
@@ -57,7 +57,7 @@ int begin_connect(uint32_t local, uint32_t remote, uint16_t port, const TcpOptio
     if (fd < 0) return -1;
     tune(fd, options);
     if (local != 0) {
-        // The port is left to connect(), which knows more of them to be free.
+        // Let connect() choose the port: it can use ports that bind() has to refuse.
         set(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1);
         const sockaddr_in from = make_address(local, 0);
         if (bind(fd, reinterpret_cast<const sockaddr*>(&from), sizeof from) != 0) return close_with_errno(fd);
@@ -94,7 +94,7 @@ Health examine(int fd, uint64_t silence_limit_ns) {
     Health health;
     if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length) != 0) return health;
     health.outstanding = info.tcpi_unacked > 0 || info.tcpi_probes > 0;
-    // A receiver that does not read answers probes all the same: what counts is whether its host does.
+    // A host answers probes even if its process does not read. So unanswered probes mean that the host, not the process, is silent.
     const bool asked = info.tcpi_retransmits >= kUnanswered || info.tcpi_probes > kUnanswered;
     health.silent = health.outstanding && asked && uint64_t{info.tcpi_last_ack_recv} * 1'000'000 > silence_limit_ns;
     health.unacknowledged = info.tcpi_unacked > 0;

@@ -1,4 +1,4 @@
-// System calls on TCP sockets: opening, tuning, and what the kernel knows of a socket's health.
+// System calls on TCP sockets: open, tune, and query the kernel about a socket's health.
 #pragma once
 
 #include <cstdint>
@@ -7,32 +7,32 @@
 
 namespace starling::network {
 
-/// A non-blocking listener on an address of this host (network byte order; 0: on all) and a port (host byte order), which is the kernel's choice
-/// where it is 0. The descriptor, or -1 with errno.
+/// Opens a non-blocking listener. `local` is an address of this host in network byte order (0: all). `port` is in host byte order; the
+/// kernel chooses one if it is 0. Returns the descriptor, or -1 with errno.
 int open_listener(uint32_t local, uint16_t& port);
 
-/// Begins to connect from `local` (0: the kernel's choice) to `remote` (both network byte order). The descriptor, or
-/// -1 with errno. It becomes writable when the attempt has ended; then connect_error().
+/// Starts to connect from `local` (0: the kernel's choice) to `remote`, both in network byte order. Returns the descriptor, or -1 with
+/// errno. It becomes writable when the attempt has ended; connect_error() then returns the result.
 int begin_connect(uint32_t local, uint32_t remote, uint16_t port, const TcpOptions& options);
 int connect_error(int fd);
 
-/// What each socket of a connection is given: no delay, buffers, little unsent data in the kernel.
+/// Sets the options of a connection's socket: no delay, buffer sizes, keepalive, little unsent data in the kernel.
 void tune(int fd, const TcpOptions& options);
 
-/// The kernel forgets what it has not sent, when the socket is closed.
+/// Makes close() discard the data that the kernel has not sent.
 void abandon(int fd);
 
-/// What the kernel says of data under way.
+/// The kernel's state of sent data (TCP_INFO).
 struct Health {
-    bool outstanding = false;         ///< data or probes wait for an answer
-    bool silent = false;              ///< and the other host has not answered for the limit, though asked several times
-    bool unacknowledged = false;      ///< segments are under way
-    bool unsent = false;              ///< data waits for the window
-    bool timed_out = false;           ///< the kernel's own timer has run out, and nothing was answered since
-    bool repairs = false;             ///< segments were lost, and what was sent instead of them is not acknowledged
-    uint64_t acked = 0;               ///< bytes, all in all
-    uint64_t sent = 0, repeated = 0;  ///< segments with data, all in all, and those of them that were repeated
-    uint64_t round_trip = 0, least_round_trip = 0;  ///< ns: smoothed, and the least of late
+    bool outstanding = false;  ///< data or probes are unanswered
+    bool silent = false;       ///< they were repeated several times, and the peer's host has not answered for the silence limit
+    bool unacknowledged = false;                    ///< sent segments are not acknowledged
+    bool unsent = false;                            ///< data waits for the send window
+    bool timed_out = false;                         ///< the retransmission timeout has expired, and no answer came since
+    bool repairs = false;                           ///< the kernel is recovering from a loss
+    uint64_t acked = 0;                             ///< bytes acknowledged, in total
+    uint64_t sent = 0, repeated = 0;                ///< segments with data sent, and those of them that were repeats, in total
+    uint64_t round_trip = 0, least_round_trip = 0;  ///< ns; smoothed round trip, and the recent minimum
 };
 Health examine(int fd, uint64_t silence_limit_ns);
 

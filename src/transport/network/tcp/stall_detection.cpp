@@ -1,6 +1,6 @@
-// Whether what was sent over a connection arrives: sockets whose other end is gone, and connections that stall. The kernel
-// repeats what is lost by a clock of its own, a fifth of a second on most machines; a session does so after a round trip.
-// So a connection that stalls or loses much hands back all it has, and is not used until it has proved itself.
+// Detects whether sent data arrives: sockets whose peer has failed, and connections that stall. The kernel retransmits by its own timer, a
+// fifth of a second on most machines; a session does so after one round trip. So a connection that stalls or loses much returns all its
+// data to the session and the streams. It is not used again until it has delivered what it had.
 #include <algorithm>
 
 #include "transport/network/session/session.h"
@@ -12,14 +12,14 @@ namespace starling::network {
 namespace {
 
 constexpr uint64_t kHealthNs = 250'000'000;
-constexpr uint64_t kStreamLookNs = 2'000'000;  ///< while streams wait for what a socket has taken
-constexpr uint64_t kDoubtLookNs = 50'000'000;  ///< at what is still under way in doubt
-constexpr uint64_t kLongestDoubt = 16;         ///< times the first
-constexpr uint64_t kForgiven = 8;              ///< trusted for so many times as long as it was doubted: it begins anew
-/// The patience while the kernel repeats what was lost: that a repetition was lost, too, it finds out by its slow clock alone.
+constexpr uint64_t kStreamLookNs = 2'000'000;  ///< while streams wait for data that sockets have taken
+constexpr uint64_t kDoubtLookNs = 50'000'000;  ///< interval of checks whether a doubted connection has delivered
+constexpr uint64_t kLongestDoubt = 16;         ///< longest doubt, as a multiple of the first
+constexpr uint64_t kForgiven = 8;  ///< multiple of the last doubt: after that much trust the doubts start short again
+/// Patience while the kernel repairs a loss: it detects the loss of a retransmission only by its slow timer.
 constexpr uint64_t kRepairPatienceNs = 6'000'000;
-/// Repeated segments of those sent that are too many: datagrams do better, unless the way is merely full, when a round
-/// trip takes much longer than it can.
+/// Share of retransmitted segments (1/kRepeatedShare, at least kRepeatedMost) above which datagrams do better. An exception is a link that
+/// is merely full, where the round trip is over kFullWay times the minimum.
 constexpr uint64_t kRepeatedMost = 2, kRepeatedShare = 1000, kFullWay = 4;
 
 bool carries_streams(ConnectionParts& of) { return !of.working.empty() || !of.waiting.empty(); }
@@ -30,7 +30,7 @@ Health TcpEngine::ask_kernel(const TcpSocket& socket) const {
     return (options.examine ? options.examine : examine)(socket.fd, options.silence_limit_ns);
 }
 
-/// Something was written: it will be looked whether it arrives.
+/// Schedules a health check, because something was written.
 void TcpEngine::unsettle(TcpSocket& socket) {
     const uint64_t look = now + (carries_streams(parts(*socket.connection)) ? kStreamLookNs : kHealthNs);
     if (!socket.unsettled) {
@@ -59,14 +59,14 @@ void TcpEngine::look_at_health(TcpSocket& socket) {
                                 " to what was sent: its host, or the network to it, is down");
     if (connection.doubted_ || connection.finished_ || !carries_streams(parts(connection))) return;
     if (loses_much(socket, health) || is_stuck(socket, health)) return doubt(connection);
-    // One that does not answer computes, perhaps: it is looked at less often, but never so seldom that who sleeps from one
-    // look to the next would be taken for one that has been away.
+    // A peer that does not answer may be computing, so check less often. The interval stays below kAwayNs, else a process that sleeps
+    // between two checks would look as if it had been stopped.
     const uint64_t asked_for = socket.asked_at != 0 ? now - socket.asked_at : 0;
     socket.deadline = now + std::clamp(asked_for, kStreamLookNs, kAwayNs / 2);
 }
 
-/// This process has not looked for a while: it was stopped, perhaps. What was answered meanwhile says nothing of what has
-/// come since, so a connection is looked at and asked after anew before it is taken for stuck.
+/// Restarts the stall checks after this process has not polled for long; perhaps it was stopped. Answers from before prove nothing about
+/// data that arrived since, so each connection is checked and asked about again.
 void TcpEngine::come_back() {
     back_at = now;
     for (auto& socket : sockets) {
@@ -81,7 +81,7 @@ bool TcpEngine::loses_much(const TcpSocket& socket, const Health& health) const 
            health.round_trip < kFullWay * health.least_round_trip;
 }
 
-/// Nothing more arrives at the peer's host, and the peer looks at its sockets: it would have taken what came.
+/// Returns whether nothing more arrives at the peer's host although the peer polls its sockets, and so would have read it.
 bool TcpEngine::is_stuck(TcpSocket& socket, const Health& health) {
     if (!health.unacknowledged || health.acked != socket.acked) {
         socket.acked = health.acked;
@@ -89,7 +89,7 @@ bool TcpEngine::is_stuck(TcpSocket& socket, const Health& health) {
         socket.asked_at = 0;
         return false;
     }
-    // The session's round trip: the kernel's has acknowledgements in it that its peer held back.
+    // Use the session's round trip: the kernel's includes acknowledgements that the peer delayed.
     const Session* const session = socket.connection->session;
     const uint64_t patience = (health.repairs ? std::min(options.patience_ns, kRepairPatienceNs) : options.patience_ns) +
                               (session ? 2 * session->round_trip() : 0);
@@ -101,14 +101,14 @@ bool TcpEngine::is_stuck(TcpSocket& socket, const Health& health) {
         upcalls.ask(*socket.connection);
     }
     if (session->answered_at() <= socket.asked_at) return false;
-    // Who comes back after a pause answers a datagram first, and reads the connection then.
+    // A peer that resumes after a pause answers a datagram first, and reads the connection afterwards.
     if (socket.answered_at < socket.asked_at) socket.answered_at = now;
     return silent >= patience && now - socket.answered_at >= patience / 2;
 }
 
-/// The session asks about its frames, since the peer has answered a question and not got them.
+/// Returns whether the connection stalls. The session calls it when the peer has answered a question, but has not got the frames.
 bool TcpEngine::stalls(Connection& connection) {
-    if (back_at != 0 && now - back_at < kAwayNs) return false;  // what is asked now was answered before
+    if (back_at != 0 && now - back_at < kAwayNs) return false;  // the answer may be older than this process's pause
     ConnectionParts& of = parts(connection);
     if (connection.doubted_ || !of.primary) return connection.doubted_;
     TcpSocket& socket = *of.primary;
@@ -117,13 +117,14 @@ bool TcpEngine::stalls(Connection& connection) {
     if (health.acked != socket.acked || socket.asked_at == 0) socket.asked_at = now;
     if (!health.unacknowledged) socket.asked_at = 0;
     socket.acked = health.acked;
-    // What has come to its host the peer will find; and what moves is slow and not stuck.
+    // Data that has reached the peer's host will be read. A connection that progresses is slow but not stuck.
     if (!health.unacknowledged || !(as_before || health.timed_out)) return false;
     doubt(connection);
     return true;
 }
 
-/// Takes back what its sockets have of streams: it may not arrive for long. Frames are the session's to repeat.
+/// Stops using the connection and takes back the stream data its sockets have, which may be delayed for long. The session repeats the
+/// frames itself.
 void TcpEngine::doubt(Connection& connection) {
     ConnectionParts& of = parts(connection);
     if (connection.doubted_ || connection.state_ != Connection::State::open) return;

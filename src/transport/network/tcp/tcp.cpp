@@ -20,7 +20,7 @@ namespace starling::network {
 namespace {
 
 constexpr size_t kHotSockets = 4;
-constexpr uint64_t kHotPolls = 2000;    ///< without anything come, then epoll watches the socket alone
+constexpr uint64_t kHotPolls = 2000;    ///< polls without data after which only epoll watches the socket
 constexpr uint64_t kAskEpollEvery = 4;  ///< polls, while there are hot sockets
 
 }  // namespace
@@ -67,7 +67,7 @@ int Tcp::describe(Connection& connection, packet::Kind kind, std::byte* payload,
 }
 
 int Tcp::use(Connection& connection, packet::Kind kind, const std::byte* payload) {
-    if (kind == packet::Kind::accept) return MPI_SUCCESS;  // it comes to us
+    if (kind == packet::Kind::accept) return MPI_SUCCESS;  // the peer connects to this process
     ConnectionOffer offer;
     std::memcpy(&offer, payload, sizeof offer);
     return engine_->dial(connection, offer);
@@ -103,7 +103,7 @@ Connection& TcpEngine::add(const ProcessId& peer, uint64_t peer_key, void* user,
 }
 
 TcpSocket& TcpEngine::adopt(int fd, TcpSocket::State state, Connection* connection) {
-    make_room(doomed, sockets.size() + 1);  // dying needs no memory
+    make_room(doomed, sockets.size() + 1);  // reserved now, so that closing a socket needs no memory
     make_room(buried, sockets.size() + 1);
     make_room(hot, kHotSockets);
     if (connection) make_room(parts(*connection).sockets);
@@ -119,7 +119,7 @@ TcpSocket& TcpEngine::adopt(int fd, TcpSocket::State state, Connection* connecti
     return socket;
 }
 
-// Sockets die in the middle of anything, and who is told may do anything: so that is left to the poll.
+// Marks a socket for closing. It may fail anywhere in the code, and the upcalls about it may call any function, so poll() does the rest.
 void TcpEngine::doom(TcpSocket& socket, std::string why) {
     if (socket.doomed || socket.state == TcpSocket::State::dead) return;
     socket.doomed = true;
@@ -134,8 +134,8 @@ void TcpEngine::close_socket(TcpSocket& socket) {
     if (socket.state == TcpSocket::State::open) --counters.sockets;
     if (socket.blocked) --blocked;
     socket.state = TcpSocket::State::dead;
-    // A child that the program has forked may have the descriptor too. Then closing it alone would neither stop events, which name the
-    // socket's memory, nor end the connection.
+    // A forked child of the program may have the descriptor too. Then close() alone would neither stop its events, which name the socket's
+    // memory, nor end the connection.
     epoll_ctl(epoll, EPOLL_CTL_DEL, socket.fd, nullptr);
     shutdown(socket.fd, SHUT_RDWR);
     close(socket.fd);
@@ -149,7 +149,7 @@ void TcpEngine::close_socket(TcpSocket& socket) {
     const auto place = std::find_if(sockets.begin(), sockets.end(), [&](auto& one) { return one.get() == &socket; });
     buried.push_back(std::move(*place));
     sockets.erase(place);
-    next_event = 0;  // the memory goes with the next poll
+    next_event = 0;  // the next poll frees the memory
 }
 
 void TcpEngine::bury_doomed() {
@@ -228,7 +228,7 @@ void TcpEngine::drop(Connection& connection) {
     next_event = 0;
 }
 
-// The sockets that something came through lately are read directly: one system call for a message.
+// Hot sockets, which had traffic recently, are read directly without epoll: one system call for each message.
 void TcpEngine::heat(TcpSocket& socket) {
     socket.last_active = polls;
     if (socket.hot) return;
@@ -258,19 +258,19 @@ void TcpEngine::handle(TcpSocket& socket, uint32_t events) {
         case TcpSocket::State::caller:
             return on_hello(socket);
         case TcpSocket::State::open:
-            // Nobody reads any more where the other side has said its last, but what goes there may still be lost.
+            // After the peer's finish frame nothing is read here, but data that is sent to it may still be lost.
             if ((events & EPOLLERR) && socket.ended)
                 return doom(socket, std::string("connection with ") + print_address(socket.rail.remote, 0) + " lost: reset");
             if ((events & EPOLLOUT) && socket.blocked) on_writable(socket);
             if ((events & ~EPOLLOUT) && socket.state == TcpSocket::State::open) receive(socket);
             return;
         case TcpSocket::State::dead:
-            return;  // by an earlier event of the same batch
+            return;  // closed by an earlier event of the same batch
     }
 }
 
-// What a socket has brought is gone once it is read. So where there is no memory for it the socket dies, and its other end sends
-// again, another way, what was not acknowledged.
+// Data is lost once it is read. So if there is no memory for it, the socket is closed. The peer then repeats on another path what was not
+// acknowledged.
 void TcpEngine::serve(TcpSocket& socket, uint32_t events) {
     try {
         handle(socket, events);
@@ -329,7 +329,7 @@ bool TcpEngine::poll(uint64_t time) {
     for (size_t i = 0; i < hot.size();) {
         TcpSocket& socket = *hot[i];
         serve(socket, EPOLLIN);
-        if (i >= hot.size() || hot[i] != &socket) continue;  // it died, or another took its place
+        if (i >= hot.size() || hot[i] != &socket) continue;  // it was closed, or another took its place
         if (!socket.unread && polls - socket.last_active > kHotPolls)
             cool(i);
         else
@@ -340,7 +340,7 @@ bool TcpEngine::poll(uint64_t time) {
         const std::vector<Connection*> now_due = std::move(to_pump);
         to_pump.clear();
         for (Connection* connection : now_due) {
-            parts(*connection).to_pump = false;  // dropped ones are in `forgotten` yet
+            parts(*connection).to_pump = false;  // dropped connections are still in `forgotten`
             if (connection->state_ == Connection::State::open) pump(*connection);
         }
     }

@@ -1,11 +1,11 @@
-// Connections of transport ip: TCP to one process, over one or several sockets and rails. A connection is opened by one
-// exchange on the base path (`offer` here, `dial` there) and then carries
-//   - frames of the session, opaque here, in order, on the first of its sockets; the session keeps what is in them until its
-//     peer has acknowledged it, so that a socket may die at any time and it is repeated on another or as datagrams;
-//   - pieces: data of streams, written from the sender's memory and read into the receiver's without another copy, on
-//     all of its sockets, each of which takes the next piece when it has room.
-// The listener is opened with the first offer, so a process without connections has no TCP socket at all.
-// Not thread-safe: all calls under the library's lock.
+// TCP connections of transport `ip`, over one or several sockets and rails to one process. A connection is opened by one exchange on the
+// base path (offer() on one side, dial() on the other). It then carries
+//  - frames of the session, opaque here and in order, on the first of its sockets. The session stores their packets until the peer has
+//    acknowledged them. So a socket may break at any time, and the session repeats them on another one or as datagrams.
+//  - fragments of streams (`piece` in the code), on all of its sockets. Each socket takes the next fragment when it has room. The data is
+//    written from the sender's memory and read into the receiver's without another copy.
+// The listener is opened with the first offer, so a process without connections has no TCP socket at all. Not thread-safe: all calls under
+// the library's lock.
 #pragma once
 
 #include <cstddef>
@@ -22,12 +22,12 @@ struct ConnectionParts;
 struct Health;
 struct TcpEngine;
 
-inline constexpr uint32_t kTcpFrame = 66560;      ///< bytes of the longest session frame: 64 KB and their headers
+inline constexpr uint32_t kTcpFrame = 66560;      ///< bytes of the longest session frame: 64 KB and the headers
 inline constexpr uint32_t kOfferedAddresses = 5;  ///< rails that one offer can name
 
-/// What a process tells another on the base path so that it may connect. Fits a control packet; zeroed where unused.
+/// Contents of the control packet by which a process on the base path invites a peer to connect. Unused fields are zero.
 struct ConnectionOffer {
-    uint64_t token = 0;  ///< random; the caller shows it, nobody else knows it
+    uint64_t token = 0;  ///< random secret of this offer, which the caller's Hello must contain
     uint16_t port = 0;
     uint8_t version = 0;
     uint8_t addresses = 0;
@@ -35,7 +35,7 @@ struct ConnectionOffer {
 };
 static_assert(sizeof(ConnectionOffer) == 32);
 
-/// One usable interface. In network byte order.
+/// One usable interface. Both fields are in network byte order.
 struct TcpRail {
     uint32_t address = 0, netmask = 0;
     bool operator==(const TcpRail&) const = default;
@@ -43,36 +43,35 @@ struct TcpRail {
 
 struct TcpOptions {
     ProcessId self;
-    uint64_t key = 0;                ///< what whoever connects must show
-    const Cipher* cipher = nullptr;  ///< lives longer; all connections are sealed with it. Null: none is
+    uint64_t key = 0;                ///< this host's key, which the Hello of a caller must contain
+    const Cipher* cipher = nullptr;  ///< outlives the connections, which are all sealed with it. Null: no encryption
     uint32_t sockets_per_rail = 1;
-    bool on_rails_alone = false;                ///< callers are heard on the rails' addresses; else on all
-    uint64_t connect_limit_ns = 3'000'000'000;  ///< for a socket to be connected and welcomed
-    uint64_t silence_limit_ns = 2'000'000'000;  ///< unanswered data: then the socket is given up
-    uint64_t doubt_ns = 4'000'000'000;          ///< that one which stalled is not used; doubled each time, up to 16 times
-    /// With what is under way and not acknowledged, besides two round trips. The kernel of its receiver holds acknowledgements
-    /// of two segments or fewer back for 40 ms while its process answers; and of any number where that process lost its core
-    /// while it read, until it has it again.
+    bool on_rails_alone = false;                ///< listen only on the rails' addresses; else on all
+    uint64_t connect_limit_ns = 3'000'000'000;  ///< time limit for a socket to connect and be welcomed
+    uint64_t silence_limit_ns = 2'000'000'000;  ///< a socket whose data is unanswered for this long is closed
+    uint64_t doubt_ns = 4'000'000'000;          ///< pause of a connection that stalled; doubled each time, up to 16 times
+    /// How long data may stay unacknowledged, besides two round trips. The receiver's kernel delays acknowledgements of up to two segments
+    /// by 40 ms while its process answers. It delays any number of them while a process that was reading is not scheduled.
     uint64_t patience_ns = 50'000'000;
-    uint64_t piece_bytes = 512 * 1024;                               ///< longest piece; frames wait for no more than one
-    int send_buffer = 0, receive_buffer = 0;                         ///< of a socket, in bytes; 0: the kernel decides
-    Health (*examine)(int fd, uint64_t silence_limit_ns) = nullptr;  ///< instead of asking the kernel; for tests
+    uint64_t piece_bytes = 512 * 1024;        ///< longest fragment; a frame waits for at most one of them
+    int send_buffer = 0, receive_buffer = 0;  ///< buffer sizes of a socket in bytes; 0: the kernel decides
+    Health (*examine)(int fd, uint64_t silence_limit_ns) = nullptr;  ///< replaces the query to the kernel in tests
 };
 
 using TcpUpcalls = ConnectionUpcalls;
 
-/// What connections did so far.
+/// Totals of all connections so far.
 struct TcpCounters {
     uint64_t connections = 0, sockets = 0;  ///< open now
     uint64_t opened = 0, failed = 0, broken = 0;
-    uint64_t doubted = 0;    ///< times that one was found to stall or to lose
-    uint64_t strangers = 0;  ///< hung up on: no hello, a wrong one, or garbage
-    uint64_t frames_sent = 0, frames_received = 0, bytes_sent = 0, bytes_received = 0;  ///< all bytes, pieces too
+    uint64_t doubted = 0;    ///< times that a connection was found to stall or to lose packets
+    uint64_t strangers = 0;  ///< callers rejected: no Hello, a wrong one, or garbage
+    uint64_t frames_sent = 0, frames_received = 0, bytes_sent = 0, bytes_received = 0;  ///< all bytes, including fragments
     uint64_t pieces_sent = 0, piece_bytes_sent = 0, pieces_received = 0, piece_bytes_received = 0;
-    uint64_t writes = 0, reads = 0;  ///< system calls that moved something
+    uint64_t writes = 0, reads = 0;  ///< system calls that transferred data
 };
 
-/// Made and owned by Tcp.
+/// A TCP connection, created and owned by Tcp.
 class TcpConnection final : public Connection {
   public:
     explicit TcpConnection(Connections& by);
@@ -87,47 +86,48 @@ class TcpConnection final : public Connection {
     std::unique_ptr<ConnectionParts> parts_;
 };
 
-/// All TCP of one process. The connections that it is given are its own.
+/// All TCP connections of one process. Its functions accept only connections that add() has returned.
 class Tcp final : public Connections {
   public:
-    /// Makes an epoll descriptor and nothing else. MPI_ERR_OTHER with failure_text().
+    /// Creates an epoll descriptor and nothing else. Returns MPI_ERR_OTHER with failure_text() on failure.
     static int create(const TcpOptions& options, const TcpUpcalls& upcalls, std::unique_ptr<Tcp>& out);
     ~Tcp() override;
     const char* name() const override { return "TCP"; }
 
-    /// Readable when poll() has something to do. May be put into another epoll set.
+    /// Returns a descriptor that is readable when poll() has something to do. It may be added to another epoll set.
     int wait_fd() const;
-    /// The usable interfaces, again whenever they change: sockets on one that is gone are given up at once, and open
-    /// connections take up a new one.
+    /// Sets the usable interfaces; call it again whenever they change. Sockets on an interface that has disappeared are closed at once, and
+    /// open connections add sockets on a new one.
     void set_rails(std::span<const TcpRail> rails);
 
-    /// Sockets to that address are given up at once, not when they have been silent for long.
+    /// Closes the connection's sockets to that address at once, without waiting for the silence limit.
     void lose_remote(Connection& connection, uint32_t address) override;
 
-    /// A connection in state idle. `peer_key` is what the peer wants
-    /// to be shown; `pair` what this process and the peer alone have, if connections are sealed.
+    /// Creates a connection in state idle. `peer_key` is the key that the peer expects in a Hello. `pair` is the secret that only this
+    /// process and the peer share, if connections are sealed.
     Connection& add(const ProcessId& peer, uint64_t peer_key, void* user, Session* session, const SealKey& pair = {});
-    /// Opens the listener if it isn't yet, and fills what the peer has to be told. MPI_ERR_OTHER with failure_text() if
-    /// there is no descriptor left. If nobody comes in twice the connect limit: failed().
+    /// Opens the listener if there is none, and fills in the offer for the peer. Returns MPI_ERR_OTHER with failure_text() if no descriptor
+    /// is available. If the peer does not connect within twice the connect limit, failed() is called.
     int offer(Connection& connection, ConnectionOffer& out);
-    /// The peer has offered: connects, on every rail that reaches one of its addresses, and tells by opened() or failed().
-    /// If both have offered, the lower process waits and the higher one connects; call this on both sides.
+    /// Connects to a peer that has sent an offer, on every rail that reaches one of its addresses. Reports the result by opened() or
+    /// failed(). Call it on both sides if both have sent an offer: the lower process then waits, and the higher one connects.
     int dial(Connection& connection, const ConnectionOffer& offer);
-    /// Who accepts connects, and needs no offer.
+    /// Only `open` carries an offer. The process that accepts connects, and its `accept` needs none.
     int describe(Connection& connection, packet::Kind kind, std::byte* offer, uint32_t& bytes) override;
     int use(Connection& connection, packet::Kind kind, const std::byte* offer) override;
     void finish(Connection& connection) override;
     void drop(Connection& connection) override;
 
-    /// Over all sockets of the connection.
+    /// The stream uses all sockets of the connection.
     void add_stream(Connection& connection, OutStream& stream) override;
-    /// A socket that is in the middle of one of its pieces dies, unless the
-    /// receiver has `confirmed` that it has all: then it does not look at what comes of it any more.
+    /// Breaks a socket that is in the middle of one of the stream's fragments. If the receiver has `confirmed` that it has all data, the
+    /// socket stays, since the receiver ignores the rest of the fragment.
     void remove_stream(OutStream& stream, bool confirmed = false) override;
 
-    /// Receives, delivers, sends what waits, and looks at time limits. `now` in ns, monotonic. Whether anything happened.
+    /// Receives, delivers, sends what waits, and checks time limits. `now` is in ns of the monotonic clock. Returns whether anything
+    /// happened.
     bool poll(uint64_t now);
-    /// When poll() must be called even if wait_fd() is not readable; UINT64_MAX: never.
+    /// Returns when poll() must be called even if wait_fd() is not readable; UINT64_MAX: never.
     uint64_t next_deadline() const;
 
     StreamTotals pieces_sent() const override { return {counters().pieces_sent, counters().piece_bytes_sent}; }
