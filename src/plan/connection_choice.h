@@ -1,4 +1,4 @@
-// Which of the wanted connections to ask for now. Pure, so that it can be tried.
+// Selects which of the wanted connections to request now. Pure, so that it can be tested.
 #pragma once
 
 #include <cstddef>
@@ -8,22 +8,23 @@
 
 namespace starling::plan {
 
-/// How a wanted connection stands.
+/// The state of a wanted connection.
 enum class Standing : uint8_t {
     missing,
-    held,    ///< it is open, or is being opened or closed
-    barred,  ///< it can't be had now: the other side has refused it, or is gone
+    held,    ///< open, being opened, or being closed
+    barred,  ///< not available now: the peer has refused it, or has ended
 };
 
-/// The places of one transport.
+/// The connection quota of one transport.
 struct Places {
-    uint32_t limit = 0;    ///< how many there are
-    uint32_t free = 0;     ///< of these
-    uint32_t leaving = 0;  ///< about to be free: their connections are closing
+    uint32_t limit = 0;    ///< number of connections allowed
+    uint32_t free = 0;     ///< unused ones
+    uint32_t leaving = 0;  ///< unused soon: their connections are closing
 };
 
-/// Of those wanted, by falling priority, which to ask for: as many as have a place, or will have one when others have gone that are
-/// not going yet. Who is barred leaves his place to the next.
+/// Returns the indexes in `wanted` (by falling priority) of the connections to request now. Considers the first `places.limit` that are not
+/// barred. A missing one takes a free place; without one it waits for a leaving connection, if any. Otherwise it is requested all the same,
+/// and another connection will have to be closed for it.
 std::vector<size_t> whom_to_ask(std::span<const Standing> wanted, Places places);
 
 }  // namespace starling::plan

@@ -44,7 +44,7 @@ const Partners* GivenPhases::after(const std::string& phase, uint64_t occurrence
 
 namespace {
 
-/// What the plan says of a variable holds where the user has said nothing.
+/// Sets a variable to the plan's value, unless the user has set it.
 void set_limit(const char* name, uint64_t limit) {
     const Variable* const variable = find_variable(name);
     if (limit == control::PlanLimits::kNone || !variable || source_of(*variable) != VariableSource::built_in) return;
@@ -55,7 +55,7 @@ void set_limit(const char* name, uint64_t limit) {
 
 }  // namespace
 
-// Who has no launcher has no plan; none is started for that.
+// Asks the launcher for the plan. Without a launcher there is no plan; none is started for this.
 void FilePlan::ask() {
     const link::Process& me = link::self();
     const bool has_launcher = me.job->segment().header().control_socket[0] != '\0';

@@ -1,5 +1,5 @@
-// The plan that mpiexec --plan has read. A rank asks its launcher for its part when the first phase begins, and goes on; it has it when
-// it polls and the answer is there.
+// The plan file that mpiexec --plan has read. When the first phase begins, a rank asks its launcher for its part of the plan and continues;
+// poll() takes the answer.
 #pragma once
 
 #include <string>
@@ -12,15 +12,15 @@
 
 namespace starling::plan {
 
-/// What a plan says, by phase.
+/// The partners that a plan file lists, by phase.
 class GivenPhases {
   public:
     GivenPhases() = default;
-    /// `job`: whose ranks the plan names.
+    /// `job`: the job whose ranks the plan names.
     GivenPhases(uint64_t job, const control::PlanReply& plan);
-    /// Null: the plan does not name this occurrence.
+    /// Returns the partners of an occurrence; null if the plan does not list it.
     const Partners* find(const std::string& phase, uint64_t occurrence) const;
-    /// Of the entry of another name that follows in the plan.
+    /// Returns the partners of the next entry of another phase in the plan; null if there is none.
     const Partners* after(const std::string& phase, uint64_t occurrence) const;
 
   private:
@@ -32,7 +32,7 @@ class GivenPhases {
     const Entry* entry(const std::string& phase, uint64_t occurrence) const;
 
     std::vector<Entry> entries_;                                    ///< in the plan's order
-    std::unordered_map<std::string, std::vector<size_t>> by_name_;  ///< entries, by falling `from`
+    std::unordered_map<std::string, std::vector<size_t>> by_name_;  ///< indexes of entries, by falling `from`
 };
 
 class FilePlan final : public Source {

@@ -19,7 +19,7 @@ class Seeker {
     void call(uint64_t site, uint64_t communicator) {
         if (!off_ && finder_.call(site, communicator)) end_segment();
     }
-    /// What was sent is counted from 0 again. Who marks his phases himself knows better.
+    /// Restarts the counts of sent messages at 0. A phase marked by the program ends the detection.
     void phase_begins(profile::PhaseId begun) {
         before_.clear();
         const profile::PhaseMark mark = profile::phase(begun).mark;
@@ -31,7 +31,7 @@ class Seeker {
     Partners sent_since();
 
     PhaseDetector finder_;
-    std::vector<uint64_t> before_;  ///< messages in this phase before this segment, in the order of each_traffic()
+    std::vector<uint64_t> before_;  ///< messages of this phase before this segment, in the order of each_traffic()
     bool begins_one_ = false;
     bool off_ = false;
 };
@@ -43,7 +43,7 @@ Partners Seeker::sent_since() {
         size_t at = 0;
         Partners sent = {};
     } look{before_};
-    // New ones come at the end, and none goes before the phase ends.
+    // New processes are appended, and none is removed before the phase ends.
     profile::each_traffic(
         [](const profile::Traffic& traffic, void* argument) {
             Look& look = *static_cast<Look*>(argument);

@@ -1,13 +1,14 @@
-// Phases that Starling finds itself (plan/phase_detector.h), where somebody wants to know of phases and the program marks none: they are begun as if
-// it had, with names "found 1", "found 2", … What goes on before anything is found, or is like nothing before, is the phase
-// without a name.
+// Phases that Starling detects (plan/phase_detector.h), for a plan or a profile of a program that marks none. They begin as if the program
+// had marked them, and are named "found 1", "found 2" and so on. While nothing is detected, and while the traffic is unlike any before, the
+// phase without a name is current.
 //
 // Not thread-safe: within the library's lock (base/lock.h).
 #pragma once
 
 namespace starling::plan {
 
-/// Begins to look, until the program marks a phase. Its collective calls cost a look at which of them recur; nothing else does.
+/// Starts the detection, which ends with the program's first mark. It costs a check on each collective call whether the call recurs, and
+/// nothing else.
 void find_phases();
 
 }  // namespace starling::plan

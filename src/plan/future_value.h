@@ -1,5 +1,5 @@
-// What a connection is worth beyond the phase that is going on: it stays open until its place is needed. For plans that are learned and
-// for those that the analyzer makes.
+// The value of a connection beyond the current phase: it stays open until its place is needed. Used for plans that are learned and for
+// those that the analyzer makes.
 #pragma once
 
 #include <algorithm>
@@ -9,12 +9,12 @@
 
 namespace starling::plan {
 
-/// Each phase counts so much of the one before it.
+/// The weight of a phase relative to the one before it.
 inline constexpr double kHorizon = 0.75;
-/// To have it then is worth no more than opening it then costs (STARLING_REPLACE_MESSAGES), so many times over.
+/// Most value of having a connection later, in multiples of the cost of opening it then (STARLING_REPLACE_MESSAGES).
 inline constexpr double kMostCosts = 4;
 
-/// In messages, now; `then`: from the next phase on, as seen there.
+/// Returns the present value in messages of a connection that is worth `then` messages from the next phase on.
 inline double worth_later(double then) {
     return kHorizon * std::min(kMostCosts * static_cast<double>(live(config().replace_messages)), then);
 }

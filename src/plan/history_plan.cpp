@@ -10,7 +10,7 @@ namespace starling::plan {
 
 namespace {
 
-constexpr size_t kAhead = 8;  ///< phases: what comes later is worth a tenth
+constexpr size_t kAhead = 8;  ///< phases; later ones have a weight below a tenth
 
 bool by_name(const Partner& one, const Partner& other) {
     return std::pair(one.job, one.rank) < std::pair(other.job, other.rank);
@@ -20,7 +20,7 @@ bool by_priority(const Partner& one, const Partner& other) {
     return one.priority > other.priority || (one.priority == other.priority && by_name(one, other));
 }
 
-/// Each named once, with the sum of its priorities.
+/// Merges repeated partners and adds up their priorities.
 void add_up(Partners& partners) {
     std::sort(partners.begin(), partners.end(), by_name);
     size_t kept = 0;

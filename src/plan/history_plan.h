@@ -1,4 +1,5 @@
-// The plan that a program makes as it runs: the last occurrence of a phase, and what has followed it, is the plan of its next.
+// The plan that a program makes as it runs (STARLING_PLAN=learn). The next occurrence of a phase is planned by its last one and the phases
+// that followed.
 #pragma once
 
 #include <vector>
@@ -17,11 +18,11 @@ class HistoryPlan final : public Source {
 
     struct Known {
         bool ended = false;
-        Partners partners;          ///< of the last occurrence
-        profile::PhaseId next = 0;  ///< what has followed it
+        Partners partners;          ///< in the last occurrence
+        profile::PhaseId next = 0;  ///< the phase that followed the last occurrence
     };
     std::vector<Known> known_;  ///< by phase
-    Partners planned_;          ///< of the last call of partners()
+    Partners planned_;          ///< result of the last call of partners()
 };
 
 }  // namespace starling::plan

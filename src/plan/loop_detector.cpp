@@ -6,7 +6,8 @@
 
 namespace starling::plan {
 
-// Once believed, a call is not given up for one turn that is different: for the one in ten that writes a checkpoint, say.
+// Updates a recurring call. A call that counts as regular stays so after one irregular turn, for example the one in ten that writes a
+// checkpoint.
 void LoopDetector::beat(Recurring& call, uint64_t between) {
     const uint64_t turn = calls_ - call.last;
     const uint64_t off = turn > call.period ? turn - call.period : call.period - turn;

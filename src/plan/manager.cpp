@@ -27,27 +27,27 @@ namespace {
 using link::Peer;
 using profile::PhaseId;
 
-/// Of those who were turned away.
+/// Most peers remembered after a refusal.
 constexpr size_t kMostGuests = 64;
 
-/// Who has asked for a connection when there was no place for it.
+/// A peer that asked for a connection when there was no place for it.
 struct Guest {
     uint64_t job;
     uint32_t rank;
-    uint64_t phases;  ///< as Manager::phases_, then
+    uint64_t phases;  ///< value of Manager::phases_ at that time
 };
 
-/// Null: there are no others.
+/// Returns the transport's connector; null if there is none.
 transport::Connector* connector_of(Side side) {
     if (side == kHere) return &link::shared_memory();
     return link::network() ? link::network()->connector() : nullptr;
 }
 
-/// The places of a transport, and who has them.
+/// The connections of a transport.
 struct Users {
     uint32_t all = 0;
-    uint32_t leaving = 0;  ///< of these
-    Peer* idle = nullptr;  ///< one that is in no plan and to which nothing has gone in this phase
+    uint32_t leaving = 0;  ///< those that are closing
+    Peer* idle = nullptr;  ///< an open one that is not in the plan and was not used in this phase
 };
 
 Users users_of(Side side) {
@@ -64,7 +64,7 @@ Users users_of(Side side) {
     return users;
 }
 
-// A direct ring that is closing holds but its memory, of which there is some to spare; a TCP connection holds its place.
+// A closing direct ring only holds memory, which can be spared; a closing TCP connection holds its place.
 Places places_of(Side side, const Users& users) {
     const uint32_t rings = std::min<uint32_t>(static_cast<uint32_t>(live(config().max_direct)), shm::kRingSlots);
     const uint32_t limit = side == kHere ? rings : static_cast<uint32_t>(live(config().max_connections));
@@ -95,19 +95,19 @@ class Manager {
     void open_ahead(Side side);
 
     std::unique_ptr<Source> source_;
-    uint64_t phases_ = 0;  ///< begun so far
+    uint64_t phases_ = 0;  ///< number of phases begun
     bool has_plan_ = false;
-    Partners wanted_;                   ///< in this phase
-    Partners next_;                     ///< in the one that is expected to come next
-    size_t opened_ahead_[kSides] = {};  ///< how many of those were looked at
-    uint32_t courtesies_[kSides] = {};  ///< connections closed in this phase for peers that it does not name
-    std::vector<PhaseId> successors_;   ///< by phase: which one came next, the last time
+    Partners wanted_;                   ///< the plan of the current phase
+    Partners next_;                     ///< the plan of the phase that is expected next
+    size_t opened_ahead_[kSides] = {};  ///< how many entries of next_ were examined
+    uint32_t courtesies_[kSides] = {};  ///< connections closed in this phase for peers outside the plan
+    std::vector<PhaseId> successors_;   ///< by phase: the phase that followed it the last time
     std::vector<Guest> guests_;
     OnDemand on_demand_[kSides];
     PlanReview doubt_;
     bool unsettled_ = false;
     bool asking_ = false;  ///< the source waits for an answer
-    // Of ask_wanted(), kept so that a phase costs no memory of its own.
+    // Buffers of ask_wanted(), kept so that a phase allocates no memory for them.
     std::vector<Peer*> peers_;
     std::vector<Standing> standings_;
 };
@@ -150,14 +150,14 @@ void Manager::leave() {
     source_.reset();
 }
 
-// Peers that stay in the plan keep their connections without noticing.
+// Makes `partners` the plan of the current phase. Peers that stay in the plan keep their connections.
 void Manager::adopt(const Partners* partners) {
-    // Whom the new plan names as well is not told that the old one has ended.
+    // A peer that is in both plans is notified once, with its new priority.
     const Partners before = std::exchange(wanted_, partners ? *partners : Partners{});
     for (const Partner& partner : before)
         if (Peer* const peer = peer_of(partner)) peer->planned = 0;
     has_plan_ = partners != nullptr;
-    // Who has few messages is worth no connection, not even of a free place.
+    // A peer with few messages is not worth a connection, not even if a place is free.
     std::erase_if(wanted_, [](const Partner& partner) { return partner.priority < link::kConsiderAfter; });
     for (const Partner& partner : wanted_)
         if (Peer* const peer = peer_of(partner)) peer->planned = partner.priority;
@@ -166,7 +166,7 @@ void Manager::adopt(const Partners* partners) {
             if (Peer* const peer = peer_of(partner)) peer->base->set_expected_traffic(peer->planned);
 }
 
-// Which phase comes next it has shown the last time, or the plan says.
+// Adopts the plan of a phase. Which phase comes next is known from the last time, or from the plan.
 void Manager::adopt_phase(PhaseId phase, uint64_t occurrence) {
     adopt(source_->partners(phase, occurrence));
     asking_ = source_->waits();
@@ -181,7 +181,7 @@ void Manager::adopt_phase(PhaseId phase, uint64_t occurrence) {
 void Manager::note(Peer& peer, link::PlaceNews news) {
     unsettled_ = true;
     if (news != link::PlaceNews::turned_away) return;
-    peer.backoff = 0;  // whatever it has refused before
+    peer.backoff = 0;  // its earlier refusals do not count any more
     if (guests_.size() >= kMostGuests) return;
     const uint64_t job = peer.job.address().id;
     const auto same = [&](const Guest& guest) { return guest.job == job && guest.rank == peer.rank; };
@@ -210,7 +210,7 @@ void Manager::settle(bool anew) {
     }
 }
 
-// `anew`: a phase begins, so who has refused may think otherwise by now.
+// Requests missing connections of the plan. `anew`: a phase begins, so peers that have refused may accept now.
 void Manager::ask_wanted(Side side, bool anew) {
     peers_.clear();
     standings_.clear();
@@ -227,9 +227,9 @@ void Manager::ask_wanted(Side side, bool anew) {
     for (const size_t i : whom_to_ask(standings_, places_of(side, users_of(side)))) link::request_connection(*peers_[i]);
 }
 
-// Who was turned away, by their own or by this phase's plan, would have to wait for their traffic to ask again.
+// Serves peers that were refused, by their own plan or by this phase's. They would otherwise ask again only after more traffic.
 void Manager::serve_guests(Side side) {
-    // Who is served may let others be turned away meanwhile.
+    // Serving one peer may cause others to be refused and added meanwhile.
     for (const Guest& guest : std::exchange(guests_, {})) {
         Peer* const peer = peer_of(guest.job, guest.rank);
         if (!peer || peer->state != link::State::closed) continue;
@@ -237,7 +237,7 @@ void Manager::serve_guests(Side side) {
     }
 }
 
-// Whether there is nothing more to do for the guest.
+// Requests a connection to a refused peer. Returns whether the peer needs no further service.
 bool Manager::serve(Peer& guest, Side side) {
     const Users users = users_of(side);
     const Places places = places_of(side, users);
@@ -245,7 +245,7 @@ bool Manager::serve(Peer& guest, Side side) {
         link::request_connection(guest);
         return true;
     }
-    // One of the plan's is asked by its priority. Another gets the place of a connection that lies idle, now and then.
+    // A peer in the plan is served by its priority. Another one gets the place of an idle connection, a limited number of times per phase.
     if (guest.planned == 0 && has_plan_ && users.idle && users.leaving == 0 && courtesies_[side] < places.limit) {
         ++courtesies_[side];
         link::request_close(*users.idle);
@@ -253,7 +253,7 @@ bool Manager::serve(Peer& guest, Side side) {
     return false;
 }
 
-// The places that this phase leaves free are the next one's.
+// Opens connections of the next phase in the places that this phase leaves free.
 void Manager::open_ahead(Side side) {
     if (opened_ahead_[side] >= next_.size()) return;
     uint32_t free = places_of(side, users_of(side)).free;
@@ -279,7 +279,7 @@ void start() {
     if (config().plan == PlanSource::first) link::keep_connections();
     std::unique_ptr<Source> source = source_of(config().plan);
     if (source) profile::start_counting();
-    // A profile is told of phases as well.
+    // A profile needs phases too.
     if (profile::counting()) find_phases();
     if (!source) return;
     manager = new Manager(std::move(source));

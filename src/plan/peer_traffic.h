@@ -1,4 +1,4 @@
-// With whom a phase of the program exchanges messages.
+// The processes with which a phase of the program exchanges messages.
 #pragma once
 
 #include <cstdint>
@@ -13,14 +13,14 @@ struct Partner {
     bool operator==(const Partner&) const = default;
 };
 
-/// What a phase has exchanged with one of them.
+/// The messages that a phase has exchanged with one partner.
 struct Traffic {
-    Partner with;       ///< by the messages both ways
-    uint32_t sent = 0;  ///< of those
-    uint32_t late = 0;  ///< of those sent to a peer that the plan names, how many went before its connection was there
+    Partner with;       ///< priority: messages both ways
+    uint32_t sent = 0;  ///< messages sent to it
+    uint32_t late = 0;  ///< messages sent to a planned peer before its connection was open
 };
 
-/// By falling priority.
+/// The partners of a phase, by falling priority.
 using Partners = std::vector<Partner>;
 
 }  // namespace starling::plan

@@ -20,7 +20,7 @@ Partners shares_of(const Partners& messages) {
     return shares;
 }
 
-/// Visits the partners of both, with their shares there: 0 where it is none.
+/// Visits the partners of a and b with their shares in each; 0 if a partner is in one only.
 template <class F>
 void merge(const Partners& a, const Partners& b, F visit) {
     auto i = a.begin(), j = b.begin();
@@ -33,7 +33,7 @@ void merge(const Partners& a, const Partners& b, F visit) {
     }
 }
 
-/// Half of what it was and half of what came: so a pattern follows where the program goes.
+/// Replaces a pattern by the mean of itself and the new shares, so that it follows a program whose partners move.
 void follow(Partners& pattern, const Partners& shares) {
     Partners mean;
     merge(pattern, shares, [&](Partner partner, uint32_t was, uint32_t came) {
@@ -53,7 +53,7 @@ double overlap(const Partners& a, const Partners& b) {
 
 std::optional<uint32_t> PhaseDetector::segment(const Partners& messages) {
     if (pulse_.changes() != pulses_) {
-        // Segments of another length have other patterns; and this one is but a part.
+        // Segments of another pulse have other patterns, and this segment is incomplete.
         pulses_ = pulse_.changes();
         patterns_.clear();
         run_phase_ = 0;
@@ -64,7 +64,7 @@ std::optional<uint32_t> PhaseDetector::segment(const Partners& messages) {
     const Partners shares = shares_of(messages);
     const Pattern& pattern = recognize(shares);
     if (pattern.phase == 0) {
-        // One that is like nothing else may be an exception. Where there are more, what goes on is not known any more.
+        // A single segment unlike all others may be an exception. After two in a row the current phase counts as unknown.
         const bool lost = ++strangers_ >= 2 && now_ != 0;
         return lost ? begin(0, shares) : std::nullopt;
     }
@@ -86,7 +86,7 @@ PhaseDetector::Pattern* PhaseDetector::of_phase(uint32_t phase) {
     return phase == 0 || found == patterns_.end() ? nullptr : &*found;
 }
 
-// What comes the second time is a phase.
+// Returns the pattern of a segment. A pattern that occurs a second time becomes a phase.
 PhaseDetector::Pattern& PhaseDetector::recognize(const Partners& shares) {
     Pattern* best = nullptr;
     double most = kAlike;

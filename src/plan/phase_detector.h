@@ -1,8 +1,8 @@
-// Phases without marks. The program's pulse (plan/loop_detector.h) cuts its run into segments; a segment is known by its partners, each with its
-// share of the messages. Segments that are like one another are one phase, whenever they come; and when a phase has lasted as long as the
-// last time, the one that followed it then is expected now, so that it is known when it begins and not when it is over.
+// Detects phases without marks. The program's pulse (plan/loop_detector.h) divides its run into segments; a segment is characterized by its
+// partners, each with its share of the messages. Similar segments are one phase, whenever they occur. When a phase has lasted as long as
+// the last time, the phase that followed it then is expected now. So a phase is known when it begins, and not only when it has ended.
 //
-// Pure: nothing but what it is told. Memory does not grow with the run.
+// Pure: it depends on its arguments only. Its memory does not grow with the run.
 #pragma once
 
 #include <cstdint>
@@ -16,25 +16,25 @@ namespace starling::plan {
 
 class PhaseDetector {
   public:
-    /// A collective call. Whether it ends a segment, and begins the next: then segment() is to be called.
+    /// Records a collective call. Returns whether it ends a segment and begins the next; then call segment().
     bool call(uint64_t site, uint64_t communicator) { return pulse_.call(site, communicator); }
 
-    /// The messages of the segment that has just ended. Gives the phase that begins, 1, 2, … in the order in which they were found,
-    /// perhaps the same one again, as its partners have moved; 0: nothing that is known. Nothing: what is going on goes on.
+    /// Records the messages of the segment that has ended. Returns the phase that begins: 1, 2, … in the order of detection, or 0 for an
+    /// unknown one. It may be the current phase again, if its partners have moved. Returns nothing if the current phase continues.
     std::optional<uint32_t> segment(const Partners& messages);
 
-    static constexpr double kAlike = 0.5;   ///< segments of one phase share so much of their messages
-    static constexpr double kMoved = 0.75;  ///< with less, its partners have moved
+    static constexpr double kAlike = 0.5;   ///< least overlap of two segments of one phase
+    static constexpr double kMoved = 0.75;  ///< overlap below which a phase's partners have moved
     static constexpr size_t kMostPatterns = 64;
 
   private:
-    /// Shares of the messages, by job and rank; the priority counts in millionths.
+    /// Shares of the messages, by job and rank; the priority is in millionths.
     struct Pattern {
-        uint32_t phase = 0;  ///< 0: it has come but once
+        uint32_t phase = 0;  ///< 0: seen only once
         Partners shares;
         uint64_t last_seen = 0;
-        uint32_t last_run = 0;   ///< segments, the last time that it was over
-        uint32_t successor = 0;  ///< phase that came then
+        uint32_t last_run = 0;   ///< segments in its last complete run
+        uint32_t successor = 0;  ///< phase that followed that run
     };
     Pattern& recognize(const Partners& shares);
     uint32_t expected_after(const Pattern& pattern);
@@ -42,18 +42,18 @@ class PhaseDetector {
     Pattern* of_phase(uint32_t phase);
 
     LoopDetector pulse_;
-    uint32_t pulses_ = 0;  ///< as LoopDetector::changes()
+    uint32_t pulses_ = 0;  ///< last value of LoopDetector::changes()
     std::vector<Pattern> patterns_;
     uint64_t segments_ = 0;
     uint32_t found_ = 0;      ///< phases
-    uint32_t now_ = 0;        ///< phase that is thought to go on
-    Partners begun_with_;     ///< what its first segment was like
-    uint32_t run_phase_ = 0;  ///< of the last segment
+    uint32_t now_ = 0;        ///< the phase assumed to be current
+    Partners begun_with_;     ///< pattern with which it began
+    uint32_t run_phase_ = 0;  ///< phase of the last segment
     uint32_t run_length_ = 0;
-    uint32_t strangers_ = 0;  ///< segments in a row that were like nothing before
+    uint32_t strangers_ = 0;  ///< segments in a row unlike any before
 };
 
-/// How much of two patterns is the same: 0 to 1.
+/// Returns the common part of two patterns: 0 to 1.
 double overlap(const Partners& a, const Partners& b);
 
 }  // namespace starling::plan

@@ -12,7 +12,7 @@ using link::Peer;
 
 namespace {
 
-// Who has finalized reads nothing any more.
+// Returns whether a peer may have a connection. A finalized process reads no messages any more.
 bool may_connect(const Peer& peer) {
     const bool own = &peer.job == link::self().job && peer.rank == link::self().rank;
     return !own && !peer.dead && peer.can(transport::kConnections) && !link::has_finalized(peer);
@@ -33,7 +33,7 @@ namespace {
 
 uint32_t at_most_half(uint64_t messages) { return static_cast<uint32_t>(std::min<uint64_t>(messages, UINT32_MAX / 2)); }
 
-/// With one peer. The sequence numbers count what has come anyway.
+/// Returns the traffic with one peer. Received messages are computed from the sequence numbers, which are counted anyway.
 Traffic traffic_with(Peer& peer) {
     const uint32_t received = at_most_half(peer.next_receive - peer.received_before);
     peer.received_before = peer.next_receive;

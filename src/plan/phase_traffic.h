@@ -1,5 +1,5 @@
-// What a phase has exchanged with whom, as it ends. Both ways count, since a connection serves both, and so its two ends come to the
-// same priority.
+// The traffic of a phase that ends, by partner. Messages of both directions count, because a connection serves both; so its two ends
+// compute the same priority.
 //
 // Not thread-safe: within the library's lock (base/lock.h).
 #pragma once
@@ -11,24 +11,24 @@
 
 namespace starling::plan {
 
-/// The transports whose connections have places: that of this host, and that to others.
+/// The transports with a connection quota: the one within this host, and the one to other hosts.
 enum Side : size_t { kHere, kElsewhere, kSides };
 inline bool is_of(const link::Peer& peer, Side side) { return peer.can(transport::kSharesMemory) == (side == kHere); }
 
-/// The peer that may have a connection; it is met if it wasn't. Null: its job is gone, it is dead or has
-/// finalized, or it is ourselves.
+/// Returns the peer of a process that may have a connection, and creates it if needed. Returns null if its job has ended, the process is
+/// dead or has finalized, or it is this process.
 link::Peer* peer_of(uint64_t job, uint32_t rank);
 inline link::Peer* peer_of(const Partner& partner) { return peer_of(partner.job, partner.rank); }
 
 struct Exchanged {
-    Partners partners;                          ///< by messages both ways
-    std::vector<Traffic> traffic[kSides];       ///< in the same order
-    uint64_t messages = 0, on_connections = 0;  ///< of those that were sent
+    Partners partners;                          ///< priority: messages both ways
+    std::vector<Traffic> traffic[kSides];       ///< in the order of `partners`
+    uint64_t messages = 0, on_connections = 0;  ///< messages sent, and those of them sent on connections
 };
 
-/// Of the phase that is about to end: since the last call.
+/// Returns the traffic since the last call, for the phase that is about to end.
 Exchanged end_traffic();
 
-inline constexpr size_t kMostPartners = 1024;  ///< more never have places
+inline constexpr size_t kMostPartners = 1024;  ///< processes beyond this number never have places
 
 }  // namespace starling::plan

@@ -14,7 +14,7 @@ uint64_t OnDemand::phase(std::span<const Traffic> traffic, const Terms& terms) {
     for (const auto& [with, sent, late] : traffic) {
         const Key key(with.job, with.rank);
         const bool open = std::binary_search(open_.begin(), open_.end(), key);
-        // Where the plan had no connection at all it can't be said how long it takes.
+        // If the plan never had a connection to this peer, it is unknown how long opening takes.
         const uint32_t opening = late < sent ? late : 0;
         const uint32_t before = open ? 0 : std::max(least, opening);
         if (with.priority > before) direct.push_back({with.priority - before, sent > before ? sent - before : 0, key});
@@ -27,7 +27,7 @@ uint64_t OnDemand::phase(std::span<const Traffic> traffic, const Terms& terms) {
         messages += one.sent;
         now.push_back(one.key);
     }
-    // Nobody takes the other places, so who had them keeps them.
+    // No other peer takes the remaining places, so their connections stay open.
     for (const Key& key : open_) {
         if (now.size() >= terms.limit) break;
         if (std::find(now.begin(), now.end(), key) == now.end()) now.push_back(key);

@@ -1,5 +1,5 @@
-// Wrong plans: whether fewer messages went on connections than would have without the plan. What would have been is estimated by
-// a small model of connections on demand, fed with what was sent.
+// Detects wrong plans: those with fewer messages on connections than without the plan. The messages without the plan are estimated by a
+// small model of connections on demand, whose input is the traffic that was sent.
 #pragma once
 
 #include <cstdint>
@@ -11,19 +11,19 @@
 
 namespace starling::plan {
 
-/// On which a peer has a connection on demand, unless it still has it from the phase before.
+/// Thresholds at which the on-demand policy opens a connection, unless it is still open from the phase before.
 struct Terms {
-    uint32_t threshold = 0;  ///< messages to it before
-    uint32_t cost = 0;       ///< messages both ways before, where another has to go for it (STARLING_REPLACE_MESSAGES)
+    uint32_t threshold = 0;  ///< messages sent to the peer before
+    uint32_t cost = 0;       ///< messages both ways before it replaces another connection (STARLING_REPLACE_MESSAGES)
     uint32_t limit = 0;      ///< places
 };
 
-/// Connections on demand, of one transport: a peer's connection is there after its first messages, and those that carry most
-/// of a phase have the places.
+/// A model of the connections on demand of one transport. A peer's connection opens after its first messages, and the peers with most
+/// traffic in a phase have the places.
 class OnDemand {
   public:
-    /// A phase is over that had this traffic: how many of the messages sent would have gone on connections.
-    /// To open one takes as long as it took the plan.
+    /// Evaluates a phase that had this traffic. Returns how many of its messages would have been sent on connections. Opening is assumed to
+    /// take as long as it took with the plan.
     uint64_t phase(std::span<const Traffic> traffic, const Terms& terms);
 
   private:
@@ -33,13 +33,13 @@ class OnDemand {
 
 class PlanReview {
   public:
-    /// A phase that had a plan is over. True: it is to be left, as it was worse than none in three phases in a row. Phases with
-    /// few messages say nothing.
+    /// Evaluates a phase that had a plan. Returns true if the plan should be dropped, because it was worse than no plan in three phases in
+    /// a row. Phases with few messages do not count.
     bool phase(uint64_t messages, uint64_t on_connections, uint64_t on_demand);
 
     static constexpr int kPhases = 3;
     static constexpr uint64_t kFewMessages = 64;
-    static constexpr uint64_t kMargin = 50;  ///< a fiftieth of the messages is no difference
+    static constexpr uint64_t kMargin = 50;  ///< 1/50 of the messages counts as no difference
 
   private:
     int worse_ = 0;

@@ -1,4 +1,4 @@
-// Where plans come from: what says, of a phase of the program, with whom it will exchange messages.
+// The interface of a source of plans, which predicts the communication partners of a phase of the program.
 //
 // Not thread-safe: within the library's lock (base/lock.h).
 #pragma once
@@ -13,14 +13,14 @@ namespace starling::plan {
 class Source {
   public:
     virtual ~Source() = default;
-    /// The partners of this occurrence (1, 2, …) of a phase; null: nothing is known, so it goes as on demand. Valid until the
-    /// next call to the source.
+    /// Returns the partners of an occurrence (1, 2, …) of a phase; null if unknown, so that connections are opened on demand. Valid until
+    /// the next call of this source.
     virtual const Partners* partners(profile::PhaseId phase, uint64_t occurrence) = 0;
-    /// Those of the phase that comes after, where the program has not shown yet which one that is.
+    /// Returns the partners of the phase that comes next, for a program that has not yet shown which phase this is.
     virtual const Partners* partners_after(profile::PhaseId, uint64_t) { return nullptr; }
-    /// A phase is over, and had these partners; another begins.
+    /// Records that a phase with these partners has ended and another begins.
     virtual void ended(profile::PhaseId, Partners, profile::PhaseId) {}
-    /// Whether an answer is waited for; then poll() is to be called until it says that there is more to know than before.
+    /// Returns whether an answer is pending; poll() must then be called until it returns true, because more is known than before.
     virtual bool waits() const { return false; }
     virtual bool poll() { return false; }
 };

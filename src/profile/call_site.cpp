@@ -6,7 +6,7 @@
 
 #include "profile/collectives.h"
 
-// Where this module lies, program or library: the linker says it.
+// Begin and end of this module (program or library), as defined by the linker.
 extern "C" {
 [[gnu::visibility("hidden")]] extern const char __ehdr_start;
 [[gnu::visibility("hidden")]] extern const char _etext;

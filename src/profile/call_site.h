@@ -1,10 +1,10 @@
-// Where in the program the library was called, for those who ask when there is time.
+// Finds the place in the program that called the library, for waits and collective calls.
 #pragma once
 
 namespace starling::profile {
 
-/// The place behind the call by which this thread has entered the library, as a return address; null if it can't be found. Walks up
-/// the stack, which takes some microseconds: for waits that last longer.
+/// Returns the return address of the call by which this thread entered the library; null if it cannot be found. Walks up the stack, which
+/// takes some microseconds, so use it only for longer waits.
 const void* call_site();
 
 }  // namespace starling::profile

@@ -50,8 +50,8 @@ using Rows = std::unordered_map<Key, Row, Hash>;
 STARLING_STATE Lazy<Rows> rows;
 STARLING_STATE Ticks ticks;
 
-/// The rows that were counted last, by their place in the program: a call that is like the one before finds its row without
-/// computing a hash of all.
+/// The rows that were counted last, by their place in the program. A call like the previous one finds its row without hashing its whole
+/// key.
 using Recent = Rows::value_type*;
 constexpr size_t kRecent = 16;
 STARLING_STATE Recent recent[kRecent] = {};
@@ -87,7 +87,7 @@ std::string name_of_site(uint64_t site) {
 
 namespace {
 
-/// Of OpenSHMEM, whose names are others.
+/// Returns the kind of an OpenSHMEM collective, which has a different name.
 const char* kind_of_shmem(std::string_view function) {
     static constexpr const char* kKinds[][2] = {{"broadcast", "bcast"},  {"collect", "allgather"}, {"alltoall", "alltoall"},
                                                 {"reduce", "allreduce"}, {"to_all", "allreduce"},  {"scan", "scan"},
@@ -101,7 +101,7 @@ const char* kind_of_shmem(std::string_view function) {
 
 const char* kind_of_function(std::string_view function) {
     if (function.starts_with("shmem_")) return kind_of_shmem(function);
-    // Those that others' names end with come after these.
+    // A kind whose name is the end of another's comes after it.
     static constexpr const char* kKinds[] = {"ineighbor", "ireduce_scatter", "iallreduce", "iallgather",
                                              "ialltoall", "ibarrier",        "ibcast",     "igather",
                                              "iscatter",  "iscan",           "ireduce"};

@@ -1,7 +1,7 @@
-// Collective calls by the place in the program that makes them. The generated entries of the collective chapter say where they
-// are called from, when somebody wants to know; the rest is filled in on the call's way down.
+// Counts collective calls by the place in the program that makes them. The generated entry points pass their call site if anything listens
+// or counts; deeper functions add the communicator, the algorithm and the length.
 //
-// Needs the library's lock (base/lock.h), but for what says otherwise.
+// Unless noted otherwise, functions need the library's lock (base/lock.h).
 #pragma once
 
 #include <cstddef>
@@ -13,39 +13,43 @@
 
 namespace starling::profile {
 
-/// One collective call, blocking or not, from its entry to its return. On the stack of the thread that makes it.
+/// One collective call, blocking or not, from entry to return. On the stack of the calling thread.
 struct CollectiveCall {
     explicit CollectiveCall(const void* its_site) : site(its_site) {}
-    const void* const site;  ///< return address: behind the call instruction in the program
-    uint64_t began = 0;      ///< ticks; 0: the arguments were refused, and nothing was called
+    const void* const site;  ///< return address of the call in the program
+    uint64_t began = 0;      ///< ticks; 0: the arguments were refused and nothing was called
     uint64_t communicator = 0;
     uint32_t size = 0;
-    uint64_t bytes = 0;              ///< whole vector, or one block, as the choice of the algorithm counts it
-    const char* algorithm = "none";  ///< none: there was nothing to choose, as for one process or no data
-    bool tried = false;              ///< the table would have taken another one
-    bool choosing = true;            ///< the next algorithm that is chosen is this call's
+    uint64_t bytes = 0;              ///< whole vector or one block, as the algorithm selection counts it
+    const char* algorithm = "none";  ///< none: there was nothing to select, as for one process or no data
+    bool tried = false;              ///< the selection table prefers another algorithm
+    bool choosing = true;            ///< the next selected algorithm belongs to this call
 };
 
-/// Whether collective calls are watched at all: read by every collective call, so it is one predictable branch where nobody does.
+/// Whether collective calls are watched at all. Every collective call reads it, so it costs one predictable branch if they are not.
 /// Readable without the lock.
 extern bool watching;
-/// The call that this thread is in; null: none, or it is not watched.
+/// The call that this thread is in; null: none, or collective calls are not watched.
 [[gnu::tls_model("initial-exec")]] extern constinit thread_local CollectiveCall* watched;
 
-/// Who wants to know of each collective call of the program's, as it begins: its arguments are right, and nothing has been sent
-/// for it. `site` is an address in this process: name_of_site() says what it is called in all of them. `communicator` is the
-/// context id, which is the same for all members (disjoint communicators made by one split share it), `size` the number of
-/// processes, of both groups if there are two; `function` as "MPI_Allreduce", and lasts for ever. In the order in which they came; a few at
-/// most (kCollectiveListeners), for good. May begin a phase (profile/phase.h), which the call then belongs to.
+/// Called at the start of each collective call of the program, after its arguments were checked and before anything is sent.
+///
+/// `site` is an address in this process; name_of_site() returns a name that is common to all processes. `communicator` is the context id,
+/// which all members share (so do disjoint communicators made by one split). `size` is the number of processes, of both groups if there are
+/// two. `function` is a name like "MPI_Allreduce" with static lifetime.
+///
+/// Listeners are called in the order of registration, cannot be removed, and there are at most kCollectiveListeners. A listener may begin a
+/// phase (profile/phase.h), to which the call then belongs.
 using CollectiveListener = void (*)(uint64_t site, uint64_t communicator, uint32_t size, const char* function);
 inline constexpr uint32_t kCollectiveListeners = 4;
 void listen_to_collectives(CollectiveListener listener);
 
-/// "program+0x1234": the module that the address lies in and its place there, the same in all processes that run it.
+/// Returns a name like "program+0x1234": the module that contains the address and the offset in it, which is the same in all processes that
+/// run the module.
 std::string name_of_site(uint64_t site);
 
-/// The operation that a function is one of, in the words of the variables: "MPI_Gatherv" is a "gather"; with an i in front if it
-/// does not wait: "MPI_Igatherv" is an "igather". "other" if it is none.
+/// Returns the kind of operation as the variables name it: "gather" for "MPI_Gatherv". Nonblocking functions have an i in front: "igather"
+/// for "MPI_Igatherv". Returns "other" for functions that are not collective operations.
 const char* kind_of_function(std::string_view function);
 
 /// The sums of one row of a phase's table of collective calls.
@@ -56,29 +60,29 @@ struct CollectiveSum {
     const char* function;  ///< "MPI_Allreduce"
     uint8_t size_class;    ///< index into kSizeClasses
     const char* algorithm;
-    bool tried;  ///< the table would have taken another one
+    bool tried;  ///< the selection table prefers another algorithm
     uint64_t calls = 0, bytes = 0, ns = 0;
-    double squares = 0;  ///< ns²: the sum of the squares of the calls' times
+    double squares = 0;  ///< ns²: the sum of the squares of the calls' durations
 };
 
-/// Visits the rows of the phase that is going on.
+/// Visits the rows of the current phase.
 void each_collective(void (*visit)(const CollectiveSum& sum, void* argument), void* argument);
 void clear_collectives();
-/// Before the first of them, where somebody counts.
+/// Starts counting; call it before the first collective call.
 void start_collectives();
 
-// --- what the call's way down fills in; to be called where `watching` ---
+// --- Filled in during the call; only to be called if `watching` ---
 
-/// The communicator is known and the arguments are right: listeners hear of it.
+/// Records the communicator of a call whose arguments are right, and calls the listeners.
 void begin_watched(uint64_t communicator, uint32_t size);
-/// What was chosen so far was none of the call's: the next is.
+/// Discards the algorithms selected so far, which belong to preparations: the next one is the call's.
 void expect_choice();
-/// An algorithm was chosen for so many bytes; its name lasts for ever. `tried`: the table would have taken another one.
+/// Records the algorithm selected for `bytes` bytes; its name has static lifetime. `tried`: the selection table prefers another algorithm.
 void note_choice(const char* algorithm, uint64_t bytes, bool tried = false);
-/// Counts the call: its end. Takes the lock.
+/// Counts a call that has ended. Takes the lock.
 void end_watched(const CollectiveCall& call);
 
-/// The body of an entry whose call is watched.
+/// Runs the body of an entry point whose call is watched.
 template <class F>
 [[gnu::noinline, gnu::cold]] int run_watched(const void* site, F& body) {
     CollectiveCall call(site);

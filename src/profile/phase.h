@@ -1,5 +1,5 @@
-// Phases: stretches of the program in which its traffic looks alike, begun by a mark of the program's or by one that Starling
-// has found. A process is always in one: in phase 0, which has no name, until the first mark.
+// Phases: intervals of the program with similar traffic. A phase begins with a mark of the program, or with one that Starling has found. A
+// process is always in a phase; until the first mark this is phase 0, which has no name.
 //
 // Not thread-safe: within the library's lock (base/lock.h).
 #pragma once
@@ -10,34 +10,34 @@
 
 namespace starling::profile {
 
-/// Phases of this process in the order in which they were begun first: 0, 1, … Other processes may number them otherwise;
-/// what they have in common is the name.
+/// A phase of this process: 0, 1, … in the order of first occurrence. Other processes may number phases differently; only the names are
+/// common.
 using PhaseId = uint32_t;
 
-/// Who says where it begins: nobody (phase 0), the program by MPIX_Phase_begin or by MPI_Pcontrol, or Starling, which has found it.
+/// The origin of a phase's mark: none (phase 0), MPIX_Phase_begin, MPI_Pcontrol, or the phase detector.
 enum class PhaseMark : uint8_t { start, program, pcontrol, found };
 
 struct Phase {
     std::string name;
-    PhaseMark mark;            ///< of its first occurrence
-    uint64_t occurrences = 0;  ///< begun so often, this one included
-    uint64_t began = 0;        ///< ns, the last one
+    PhaseMark mark;            ///< of the first occurrence
+    uint64_t occurrences = 0;  ///< number of times it has begun, including the current one
+    uint64_t began = 0;        ///< ns, start of the last occurrence
 };
 
-/// Ends the phase that is going on and begins one, known by its name or new. The same name as now: it ends, and occurs again.
-/// Listeners hear of it before the traffic of the old one is cleared.
+/// Ends the current phase and begins the one with this name, which may be new. With the name of the current phase, that phase ends and
+/// occurs again. Listeners are called before the ended phase's traffic is cleared.
 PhaseId begin_phase(std::string_view name, PhaseMark mark = PhaseMark::program);
 
-/// Everything that is counted begins at 0.
+/// Sets everything that is counted per phase to 0.
 void clear_counts();
 
 PhaseId current_phase();
 const Phase& phase(PhaseId id);
-/// How many there are.
+/// Returns the number of phases.
 uint32_t phases();
 
-/// Who wants to know of every begin: `ended` is over, with its traffic still there, and `begun` begins (they may be the same).
-/// In the order in which they came. A few at most (kListeners); for good.
+/// Called when a phase begins. `ended` has ended and its traffic is still there; `begun` begins (the two may be equal). Listeners are
+/// called in the order of registration, cannot be removed, and there are at most kListeners.
 using PhaseListener = void (*)(PhaseId ended, PhaseId begun);
 inline constexpr uint32_t kListeners = 4;
 void listen_to_phases(PhaseListener listener);

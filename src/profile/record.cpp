@@ -27,7 +27,7 @@ namespace {
 using control::ProfileReport;
 static_assert(kCauses == ProfileReport::kCauses && kSizes == 3 && kAccesses == ProfileReport::kAccesses);
 
-/// What waits to be handed on, and what is on its way.
+/// Holds the records that wait to be reported, and the reports without an answer.
 class Recorder {
   public:
     Recorder(job::JobSegment& own, uint32_t rank) : own_(own), rank_(rank), started_(now_ns()) {
@@ -65,18 +65,18 @@ class Recorder {
     const uint64_t started_;
     uint64_t since_1970_;
     std::deque<ProfileReport::Phase> waiting_;
-    size_t bytes_ = 0;                                    ///< that those have
-    std::vector<ProfileReport::Connection> connections_;  ///< of the phase that is going on
+    size_t bytes_ = 0;                                    ///< size of those records
+    std::vector<ProfileReport::Connection> connections_;  ///< opened and closed in the current phase
     std::unordered_map<const void*, std::string> sites_;
     struct UnderWay {
         control::ControlCall call;
         size_t bytes;
     };
-    std::deque<UnderWay> under_way_;  ///< oldest first, and so they are answered
+    std::deque<UnderWay> under_way_;  ///< oldest first, the order of their answers
     size_t bytes_under_way_ = 0;
     bool gave_up_ = false;
-    bool last_ = false;        ///< the next report is
-    uint64_t paid_until_ = 0;  ///< ns: each report pays for kBetweenReportsNs; may lag by what is saved
+    bool last_ = false;        ///< the next report is the last
+    uint64_t paid_until_ = 0;  ///< ns; each report adds kBetweenReportsNs; lags behind the clock by saved turns
     uint64_t finished_ = 0;
 };
 STARLING_STATE Recorder* recorder = nullptr;
@@ -149,7 +149,7 @@ void Recorder::write_down(PhaseId ended) {
     if (waiting_.size() > kMostRecords || bytes_ > kMostBytes) sum_up();
 }
 
-// Of each phase those that wait are one behind the other among its occurrences.
+// Merges the waiting records of each phase, which are consecutive occurrences of it.
 void Recorder::sum_up() {
     std::unordered_map<std::string_view, ProfileReport::Phase*> first;
     std::deque<ProfileReport::Phase> summed;
@@ -174,7 +174,7 @@ void Recorder::poll() {
         if (call.poll(done) != MPI_SUCCESS) return give_up();
         if (!done) return;
         control::NameReply reply;
-        if (!decode(call.reply(), reply) || reply.error_class != MPI_SUCCESS) return stop();  // nobody writes it down
+        if (!decode(call.reply(), reply) || reply.error_class != MPI_SUCCESS) return stop();  // not recorded there
         bytes_under_way_ -= under_way_.front().bytes;
         under_way_.pop_front();
     }
@@ -186,7 +186,7 @@ void Recorder::stop() {
     waiting_.clear();
 }
 
-// The launcher is gone: the program is not to suffer from it.
+// Handles the loss of the launcher: the profile ends, the program continues.
 void Recorder::give_up() {
     std::fprintf(stderr, "starling: rank %u: the profile ends here, %s\n", rank_, std::string(failure_text()).c_str());
     clear_failure();
@@ -228,7 +228,8 @@ bool Recorder::done() {
 }  // namespace
 
 void start_recording(job::JobSegment& own, uint32_t rank) {
-    // A program of its own has nobody to tell; the launcher that it may come to need writes no profiles.
+    // A program started without mpiexec has no launcher to report to. A launcher that it starts later, if it needs one, records no
+    // profiles.
     if (!counting() || recorder || own.header().control_socket[0] == '\0' ||
         (knows_pids() && own.header().owner_pid == getpid()))
         return;

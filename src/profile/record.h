@@ -1,8 +1,9 @@
-// What becomes of the counts: at the end of each occurrence of a phase they are written down, and handed to the launcher
-// (control/profile_report.h), on their way to mpiexec's file. Nothing waits for that: a report goes at the end of a phase, or while
-// the process waits for something else, as long as there were not too many lately and the launcher answers; what can't go is
-// summed up by phase. So a process that is killed leaves all phases that have ended, or, if they end more often than every
-// kBetweenReportsNs, all but those of about the last such time.
+// Records of phases: at the end of each occurrence of a phase, its counts are recorded and reported to the launcher
+// (control/profile_report.h), which passes them on to mpiexec's file.
+//
+// Nothing waits for a report. One is sent at the end of a phase or during a wait, unless too many were sent recently or the launcher is
+// slow. Records that cannot be sent are summed up by phase. So a process that is killed leaves a record of all ended phases or, if they end
+// more often than every kBetweenReportsNs, of all but about the last such interval.
 //
 // Not thread-safe: within the library's lock (base/lock.h).
 #pragma once
@@ -15,33 +16,35 @@
 
 namespace starling::profile {
 
-/// Begins, in MPI_Init: what is counted goes to the launcher of `own`, as `rank`'s. `own` must outlive the process's use of MPI.
-/// Nothing without counting(), or where there is no launcher.
+/// Starts recording, in MPI_Init: the reports go to the launcher of `own`, for rank `rank`. `own` must outlive the process's use of MPI.
+/// Has no effect without counting(), or without a launcher.
 void start_recording(job::JobSegment& own, uint32_t rank);
 
-/// A connection to that process was opened or closed.
+/// Records that a connection to a process was opened or closed.
 void note_connection(const Traffic& peer, bool opened);
 
-/// Hands on what there is, if it is time. Costs a load where nothing is recorded, else a few; a report some 50 µs.
+/// Sends a report, if there is anything to report and a report is due. Costs one load if nothing is recorded, otherwise a few loads; a
+/// report takes about 50 µs.
 void hand_on();
-/// The process ends without MPI_Finalize: what is written down goes at once.
+/// Sends all records at once, because the process ends without MPI_Finalize.
 void hand_on_the_rest();
 
-/// What has been counted so far goes to the launcher at once: the phase that is going on ends, and occurs again. So it does where nothing
-/// is recorded, since plans count occurrences.
+/// Sends everything counted so far to the launcher at once: the current phase ends and occurs again. It does so even if nothing is
+/// recorded, since plans count occurrences.
 void flush();
 
-/// The phase that is going on ends, and with it this process's record: the last report. Begins again with the next phase.
+/// Ends the current phase and this process's record, with the last report. Recording starts again with the next phase.
 void finish_recording();
-/// Whether everything is with the launcher; also if that takes too long (kLongestFarewell), or it writes nothing down.
+/// Returns whether the launcher has everything. Also true after kLongestFarewellNs, and if nothing is recorded.
 bool handed_on();
 inline constexpr uint64_t kLongestFarewellNs = 2'000'000'000;
 
-/// A report may go every so many ns, and of those that did not so many later: a rank whose phases are shorter pays some 0.5 %.
+/// A report may be sent every kBetweenReportsNs, and up to kReportsSaved unused turns may be used later. A rank with shorter phases then
+/// pays about 0.5 %.
 inline constexpr uint64_t kBetweenReportsNs = 10'000'000, kReportsSaved = 32;
-/// Reports go as long as less is on its way, bytes and reports: the launcher may be slow, or stopped.
+/// Reports are sent only while less than this is unanswered, in bytes and in reports: the launcher may be slow, or stopped.
 inline constexpr size_t kMostUnderWay = 64 << 10, kMostCalls = 16;
-/// Records that wait are summed up by phase when there are more, or more bytes of them.
+/// Waiting records are summed up by phase if there are more, or if they have more bytes.
 inline constexpr size_t kMostRecords = 64, kMostBytes = 64 << 10;
 
 }  // namespace starling::profile

@@ -1,4 +1,4 @@
-// The time of this phase that was spent in waits, by what was waited for and where in the program.
+// The time that this phase spent in waits, by cause and by place in the program.
 //
 // Not thread-safe: within the library's lock (base/lock.h).
 #pragma once
@@ -9,27 +9,27 @@
 namespace starling::profile {
 
 enum class Cause : uint8_t {
-    late_sender,    ///< a receive or a probe waits
-    late_receiver,  ///< a send does
-    collective,     ///< a collective operation waits for others of its members
+    late_sender,    ///< a receive or a probe waits for a message
+    late_receiver,  ///< a send waits for its receiver
+    collective,     ///< a collective operation waits for other members
     other,
 };
 inline constexpr size_t kCauses = 4;
 
-/// Of the program's calls of one function at one place.
+/// The wait time of the program's calls of one function at one place.
 struct WaitSum {
-    const void* site;      ///< return address, as call_site() gives it; null: not known
+    const void* site;      ///< return address from call_site(); null: unknown
     const char* function;  ///< "MPI_Recv"; null: not known
     uint64_t ns[kCauses] = {};
 };
 
-/// Adds `ns` of a wait. True now and then (kPlaceNs): the caller shall say by place_waits() where that is.
+/// Adds `ns` to the waits of a cause. Returns true once kPlaceNs are not attributed; the caller must then call place_waits().
 bool add_wait(Cause cause, uint64_t ns);
-/// Puts down to a place of the program what has been waited since the last time. Finding one takes microseconds, and a process that
-/// shares its core waits ten thousand times a second, so each place is found for some of its waits, in proportion to their time.
+/// Attributes all waits since the last call of this function to one place in the program. Finding a place takes microseconds, and a process
+/// that shares its core waits ten thousand times a second. So each place is found for a sample of its waits, in proportion to their time.
 void place_waits(const void* site, const char* function);
 inline constexpr uint64_t kPlaceNs = 300'000;
-/// ns by cause.
+/// Returns the wait time by cause, ns.
 const uint64_t* waits();
 void each_wait(void (*visit)(const WaitSum& sum, void* argument), void* argument);
 void clear_waits();

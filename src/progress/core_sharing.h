@@ -22,7 +22,7 @@ uint32_t own_core();
 Company look_for_company(uint32_t cpu, bool contested);
 
 /// Moves this thread to a free core that it may use: no known process is awake there, and no more of them sleep there than share this core.
-/// Of the processes that share a core, the first by job and rank stays. The thread's affinity does not change. Returns whether it moved.
+/// The first of the processes that share a core, by job and rank, stays. The thread's affinity does not change. Returns whether it moved.
 /// Needs the library's lock.
 bool move_to_free_core();
 
