@@ -18,8 +18,8 @@ enum class Kind : uint8_t {
     share_copy,       ///< the receiver copies and asks the sender to copy too; payload: Share
     piece,            ///< a fragment of a rendezvous message; Fragment
     open,             ///< requests a connection; payload: the sender's end (a ring's slot or a TCP address)
-    accept,           ///< accepts the connection; payload: the sender's end
-    refuse,           ///< refuses the connection: the sender is at its limit
+    accept,           ///< accepts a connection; payload: the sender's end
+    refuse,           ///< refuses a connection: the sender is at its limit
     close,            ///< last packet on a ring: its sender has stopped writing to it
     access,           ///< put, get or update of exposed memory, or the answer; Access, payload: AccessPacket (rma/packets.h)
     knock,            ///< connect, accept and disconnect between jobs; payload: ConnectRequest (dynamic/port.cpp)
@@ -53,12 +53,12 @@ struct [[gnu::packed, gnu::aligned(4)]] Fragment {
     /// Generation of the receive, from its Cts. 0: sent ahead of the CTS, for the last RTS that arrived on this ring.
     uint32_t generation;
     uint32_t serial;  ///< request id of the receive; 0 if sent ahead of the CTS
-    uint64_t offset;  ///< in the message, bytes
+    uint64_t offset;  ///< offset of the fragment in the message, bytes
 };
 
 /// Kind access.
 struct [[gnu::packed, gnu::aligned(4)]] Access {
-    uint32_t generation;  ///< of the access: distinguishes consecutive accesses with one serial
+    uint32_t generation;  ///< generation of the access: distinguishes consecutive accesses with one serial
     uint32_t serial;      ///< request id of the access at the process that started it
     uint64_t offset;      ///< bytes of the access in earlier packets
 };
@@ -74,7 +74,7 @@ struct alignas(8) Header {
         Fragment piece;
         Access access;
     };
-    uint32_t bytes;  ///< of payload, without padding
+    uint32_t bytes;  ///< length of the payload, without padding
 };
 static_assert(sizeof(Header) == 32 && offsetof(Header, message) == 8 && offsetof(Header, bytes) == 28);
 static_assert(offsetof(Message, context) == 8 && offsetof(Fragment, offset) == 8 && offsetof(Access, offset) == 8);

@@ -23,7 +23,7 @@ struct StreamRange {
 struct StreamFragment {
     uint32_t serial = 0;      ///< request id of the receive
     uint32_t generation = 0;  ///< distinguishes consecutive requests with one serial
-    uint64_t offset = 0;      ///< in the message, bytes
+    uint64_t offset = 0;      ///< offset in the message, bytes
     uint64_t bytes = 0;
 };
 
@@ -69,7 +69,7 @@ class OutStream {
     /// The receiver has every byte before `offset`: they need not be sent again.
     void confirm(uint64_t offset);
 
-    ListHook hook;               ///< in its connection's list
+    ListHook hook;               ///< membership in its connection's list
     void* connection = nullptr;  ///< the connection that carries it, owned by the transport; null: none, or a dropped one
 
   private:

@@ -72,8 +72,8 @@ struct RdmaTarget {
 
 /// How an RDMA write notifies its receiver.
 enum class WriteNotice : uint8_t {
-    separate_send,   ///< by a send that is chained behind the write
-    write_with_imm,  ///< by the write's immediate data: one work request less for the device
+    separate_send,   ///< a send that is chained behind the write notifies the receiver
+    write_with_imm,  ///< the write's immediate data does: one work request less for the device
 };
 
 /// The name under which peers access registered memory, once its owner has sent it to them (elsewhere: an rkey). Opaque to all but the
@@ -310,7 +310,7 @@ class Transport {
     virtual void detach(Path& path) = 0;
     /// The job has ended, and all paths to it are closed and about to be detached. No later call names the job.
     virtual void forget(job::JobId job) { (void)job; }
-    /// Publishes to processes that ask that this process can be reached, or has finalized.
+    /// Publishes that this process can be reached, or has finalized, for processes that ask.
     virtual void announce(bool finalized) { (void)finalized; }
     /// Returns null if the transport has no connections.
     virtual Connector* connector() { return nullptr; }

@@ -22,7 +22,7 @@ struct Identity {
     job::JobId job = 0;
     uint32_t rank = 0;
     uint64_t key = 0;             ///< the key of this job on this host, which every datagram to this process must carry
-    job::NetworkSecret secret{};  ///< of this process's job; if set, everything sent is sealed, and nothing else is accepted
+    job::NetworkSecret secret{};  ///< secret of the job; if set, everything is sealed, and unsealed datagrams are dropped
 };
 
 /// The endpoint's upcalls, made under the library's lock from inside poll() and receive_frame(). All are set unless noted. They may
@@ -59,7 +59,7 @@ struct Counters {
     uint64_t out_of_order = 0;  ///< datagrams received out of order
     uint64_t strangers = 0;     ///< dropped: wrong key or target, malformed, another version, not authenticated
     uint64_t stale = 0;         ///< dropped: from or for an earlier incarnation, or a sealed duplicate
-    uint64_t unknown = 0;       ///< dropped: link refused a session with the sender
+    uint64_t unknown = 0;       ///< dropped or held: link has no session with the sender
     uint64_t busy = 0;          ///< times that the kernel's send buffer was full
     uint64_t lanes = 0;         ///< times that a peer got a connected socket
 };
@@ -89,7 +89,7 @@ class Endpoint {
     int likely_verbs_place(const Session& session) const;
     /// Makes wait_fd() also signal arrivals at verbs ports. Call before each sleep. Returns false if something has arrived already.
     bool arm();
-    /// Makes the next poll() skip no source.
+    /// Makes the next poll() check the UDP sockets too, which polls may skip while verbs ports are in use.
     void look_everywhere();
     /// Reports an arrival by a verbs port that its queues do not report, such as data written by RDMA.
     void ports_brought();
@@ -133,14 +133,14 @@ class Endpoint {
     bool poll(uint64_t now);
     /// Asks the kernel which sockets are readable, so that the next poll() reads each of those and no other. Returns their bits.
     uint32_t what_came();
-    static constexpr uint32_t kGroups = 1u << 31, kWires = 1u << 30;  ///< the bits for sockets of other code
-    static constexpr uint32_t kOwn = kWires - 1;                      ///< if any of these is set, poll() has something to do
+    static constexpr uint32_t kGroups = 1u << 31, kWires = 1u << 30;  ///< bits of group sockets and connections
+    static constexpr uint32_t kOwn = kWires - 1;                      ///< the bits of poll()'s own sockets
     /// Returns when poll() must be called even if wait_fd() stays silent; ns, UINT64_MAX: never. The time may be in the past.
     uint64_t next_deadline() const;
     /// Sends all delayed acknowledgements. Call before a sleep without a deadline, before the process computes for long, and before it
     /// ends.
     void flush_acks();
-    /// Does the same as flush_acks(), and asks the peers for the acknowledgements that they delay.
+    /// Sends all delayed acknowledgements, and asks the peers for those that they delay.
     void request_acks();
 
     /// Returns whether everything committed has been acknowledged.
@@ -183,7 +183,7 @@ class Endpoint {
     /// Writes the rails' addresses, to which peers may connect (IPv4, network byte order), at most `most`, and returns their number. They
     /// change when interfaces appear and disappear.
     size_t addresses(uint32_t* out, size_t most) const;
-    /// Finds the local address to use towards a remote one, 0 if the kernel should choose. Returns false if no rail reaches it now.
+    /// Finds the local address to use towards a remote one, 0 if the kernel should choose. Returns false if no rail is usable now.
     bool route(uint32_t remote, uint32_t& local) const;
     /// Returns a counter that grows whenever a rail appears, disappears or changes.
     uint32_t rails_version() const;

@@ -22,7 +22,7 @@ struct Member final : Session {
     using Session::Session;
     uint32_t addresses[kMaxAddresses] = {};  ///< network byte order
     uint8_t address_count = 0;
-    bool dirty = false;  ///< in State::dirty: data is to be sent when the batch ends
+    bool dirty = false;  ///< listed in State::dirty: data is to be sent when the batch ends
     uint16_t port = 0;   ///< host byte order; 0: unknown
     int lane = Destination::kNoLane;
     uint32_t heat = 0;  ///< recent datagrams to the peer, as of the interval `heated_at`: see heat_of()
@@ -31,7 +31,7 @@ struct Member final : Session {
 
     std::unique_ptr<PortAddresses> ports;  ///< the peer's port list; null: it has sent none
     uint32_t told = 0;                     ///< version of our port list that the peer has; 0: none
-    bool waits_for_port = false;           ///< is in Verbs::waiting
+    bool waits_for_port = false;           ///< listed in Verbs::waiting
 };
 
 struct NameHash {
@@ -51,7 +51,7 @@ struct Held {
 /// The state for encrypted datagrams.
 struct Sealing {
     std::unique_ptr<Cipher> cipher;
-    job::NetworkSecret secret;  ///< of this process's job
+    job::NetworkSecret secret;  ///< secret of this process's job
     /// For peers that have sent an authentic datagram, or that link knows.
     std::unordered_map<Name, std::unique_ptr<DatagramLock>, NameHash> locks;
     std::unique_ptr<std::byte[]> places;  ///< buffers of sealed datagrams until they are sent
@@ -61,7 +61,7 @@ struct Sealing {
 /// The state for InfiniBand or RoCE ports.
 struct Verbs {
     std::unique_ptr<verbs::Ports> ports;
-    uint32_t version = 0;        ///< of the port list that the members' paths are based on
+    uint32_t version = 0;        ///< version of the port list that the members' paths are based on
     ReceivedDatagram arrival{};  ///< the datagram that is being handled, if any
     bool taking = false;
     bool to_group = false;         ///< since the poll began, a datagram for a group has arrived

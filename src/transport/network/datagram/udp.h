@@ -35,9 +35,9 @@ struct Destination {
 struct ReceivedDatagram {
     std::byte* data;  ///< aligned to 64 bytes
     uint32_t bytes;
-    uint32_t address;       ///< of the sender, network byte order
-    uint16_t port;          ///< of the sender, host byte order
-    uint32_t interface;     ///< by which it arrived; 0: unknown
+    uint32_t address;       ///< address of the sender, network byte order
+    uint16_t port;          ///< port of the sender, host byte order
+    uint32_t interface;     ///< kernel's number of the interface on which it arrived; 0: unknown
     bool by_verbs = false;  ///< then `address` is the number of the sender's queue, and `interface` the index of our port
     bool opened = false;    ///< it was sealed and has been decrypted
     bool is_new = false;    ///< the sender has replaced another process, or has lost its state about us

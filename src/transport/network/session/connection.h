@@ -1,9 +1,9 @@
-// Connections of the network transport: each leads to one process, and carries frames of its session and fragments of streams. There are two
-// kinds, TCP (tcp.h) and RC (transport/network/rdma/rc_connection.h), and the network uses both through this interface alone.
+// Connections of the network transport: each leads to one process, and carries frames of its session and fragments of streams. There are
+// two kinds, TCP (tcp.h) and RC (transport/network/rdma/rc_connection.h), and the network uses both through this interface alone.
 //
 // One exchange on the base path opens a connection (`describe` here, `use` at the peer). It then carries
-//  - frames of the session, in order and opaque to the connection. The session keeps their contents until its peer has acknowledged them, so a
-//    connection may die at any time;
+//  - frames of the session, in order and opaque to the connection. The session keeps their contents until its peer has acknowledged them, so
+//    a connection may die at any time;
 //  - fragments of streams, which the receiver puts where they belong.
 //
 // Not thread-safe: all calls under the library's lock.
@@ -44,7 +44,7 @@ class Connection : public Carrier {
   public:
     enum class State : uint8_t {
         idle,      ///< neither offered nor asked for
-        waiting,   ///< for the peer to connect, by our offer
+        waiting,   ///< waiting for the peer to connect, by our offer
         dialling,  ///< connecting to the peer, by its offer
         open,
         dropped,
@@ -53,14 +53,14 @@ class Connection : public Carrier {
 
     Connections& by;
     ProcessId peer;
-    void* user = nullptr;        ///< of the code that opened it
+    void* user = nullptr;        ///< for the code that opened it
     Session* session = nullptr;  ///< the session whose frames it carries
     State state() const { return state_; }
     /// Returns whether we have announced that we will send nothing more.
     bool finished() const { return finished_; }
-    /// Returns whether it has stalled and not recovered since.
+    /// Returns whether the connection has stalled and not recovered since.
     bool doubted() const { return doubted_; }
-    /// Returns whether it takes streams.
+    /// Returns whether the connection takes streams.
     bool serves() const { return state_ == State::open && !finished_ && !doubted_; }
 
   protected:

@@ -19,10 +19,10 @@ inline constexpr uint64_t kCarrierAckDelay = 1 * kMillisecond;  ///< delay of an
 /// Delay of an acknowledgement for data from a device's connection, which loses nothing: the delay only costs the sender memory. After
 /// kDevicePatience the sender asks for it; only a peer that computes is that late.
 inline constexpr uint64_t kDeviceAckDelay = 20 * kMillisecond, kDevicePatience = 100 * kMillisecond;
-inline constexpr uint64_t kFirstTimeout = 20 * kMillisecond;  ///< before the first measurement
+inline constexpr uint64_t kFirstTimeout = 20 * kMillisecond;  ///< retransmission timeout before the first measurement
 inline constexpr uint64_t kMostTimeout = 1000 * kMillisecond;
-inline constexpr uint64_t kRefusedWait = 20 * kMillisecond;     ///< until the next attempt if the kernel has no route
-inline constexpr uint64_t kProbeInterval = 250 * kMillisecond;  ///< of suspended paths
+inline constexpr uint64_t kRefusedWait = 20 * kMillisecond;     ///< wait before the next attempt if the kernel has no route
+inline constexpr uint64_t kProbeInterval = 250 * kMillisecond;  ///< interval between probes of a suspended path
 
 /// The round-trip time, smoothed as in RFC 6298; ns.
 class RoundTrip {

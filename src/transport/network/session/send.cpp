@@ -17,7 +17,7 @@ constexpr uint8_t kBesideTimeouts = 3;            ///< consecutive timeouts afte
 struct Session::Head {
     DatagramHeader header;
     std::byte more[sizeof(Introduction) + kMostRanges * sizeof(AckRange)];
-    uint32_t bytes;  ///< of the header and the parts that follow it
+    uint32_t bytes;  ///< length of the header and the parts that follow it
 };
 
 // Returns lost bytes first, then new bytes within the peer's window.
@@ -96,7 +96,7 @@ void Session::transmit(uint64_t now) {
         try {
             while (has_next() && send_next(now)) {}
         } catch (const std::bad_alloc&) {
-            blocked_until_ = now + kMillisecond;  // as if the kernel's buffer were full
+            blocked_until_ = now + kMillisecond;  // handle lack of memory like a full kernel buffer
         }
         outside_.flush();
         if (!refused_) break;
@@ -261,8 +261,8 @@ int Session::reply_path() const {
     return usable >= 0 ? usable : first_path([](const Path& path) { return path.present; });
 }
 
-// Prefers a device's connection: there the acknowledgement is not lost, and costs no system call. A datagram's echo is always sent as a
-// datagram.
+// Prefers a device's connection: there the acknowledgement is not lost, and costs no system call. An acknowledgement that echoes a datagram
+// is itself a datagram.
 void Session::flush_ack(uint64_t now) {
     if (owed_.ack_at == 0 || dead_ || key_ == 0) return;
     const int path = reply_path();

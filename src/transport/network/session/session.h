@@ -42,7 +42,7 @@ struct Name {
 /// The reason why a session ended.
 enum class Failure : uint8_t {
     none,
-    silent,     ///< no sign of life for too long, from the peer or from elsewhere
+    silent,     ///< the peer sent nothing for too long, and no daemon reported that it is alive
     deaf,       ///< the peer polls its sockets, but our data does not reach it: usually a firewall
     successor,  ///< another process has taken the peer's place
     broken,     ///< the peer's stream is malformed
@@ -67,7 +67,7 @@ class SessionEnvironment {
     virtual uint64_t new_epoch() = 0;
 
     Name self;
-    uint64_t key = 0;                 ///< of this process; peers put it into datagrams for it
+    uint64_t key = 0;                 ///< key that datagrams to this process must carry
     uint32_t window = 1 << 20;        ///< bytes a session stores, sent or received; at most 16 MB
     uint64_t timeout = 30 * kSecond;  ///< ns of silence until a peer counts as unreachable
     uint32_t seal_bytes = 0;          ///< bytes that encryption adds to every datagram
@@ -132,13 +132,13 @@ class Session : private PacketSink {
     void transmit(uint64_t now);
     /// Sends the delayed acknowledgement, if there is one.
     void flush_ack(uint64_t now);
-    /// The kernel did not take the datagram.
+    /// Handles the kernel's refusal of the datagram `number`.
     void refused(uint32_t number, Sent why, uint64_t now);
 
     // Receiving.
 
-    /// Handles an arrived datagram; returns false if it was dropped. `path`: the path it arrived on, -1 if none, or if `carrier` brought
-    /// it. Delivers packets but does not reply: call transmit() once after several datagrams.
+    /// Handles a datagram that has arrived; returns false if it was dropped. `path`: the path it arrived on, -1 if none, or if `carrier`
+    /// brought it. Delivers packets but does not reply: call transmit() once after several datagrams.
     bool receive(const Datagram& datagram, int path, Carrier* carrier, uint64_t now);
     /// For a closed session: returns whether the datagram is from a later incarnation of the peer than the closed session's.
     bool is_successor(const DatagramHeader& header) const { return header.epoch > peer_epoch_ && header.epoch > past_epoch_; }

@@ -7,7 +7,7 @@ namespace starling::network {
 
 namespace {
 // A path's timer expires early and often while a peer computes. So conclusions depend on the elapsed time, not on the number of timeouts.
-constexpr uint64_t kQuietAfter = 10 * kMillisecond;  ///< of consecutive timeouts, after which no new data is sent on the path
+constexpr uint64_t kQuietAfter = 10 * kMillisecond;  ///< time of consecutive timeouts after which a path gets no new data
 /// After consecutive timeouts for this time, a path is suspended if the peer is heard on another path.
 constexpr uint64_t kLeaveAfter = 25 * kMillisecond;
 /// After consecutive timeouts for this time, a path is suspended if there is a connection, even if the peer is not heard at all.
@@ -115,7 +115,7 @@ void Session::consider_leaving(int index, uint64_t now) {
 }
 
 // Returns a path that has answered, otherwise any usable one. A path whose first datagrams were all lost has no round-trip time, since
-// retransmissions are not measured, yet it may be the only one to ask on.
+// retransmissions are not measured, yet it may be the only one left for a request.
 int Session::asking_path() const {
     int other = -1;
     for (int i = 0; i < kMaxAddresses; ++i) {

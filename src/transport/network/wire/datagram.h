@@ -26,15 +26,15 @@ struct DatagramHeader {
     uint8_t version;
     uint8_t flags;
     uint32_t bytes;         ///< length of the whole datagram
-    uint64_t key;           ///< of the target's job on its host: proves that the sender belongs to the universe
-    uint64_t job;           ///< of the sender
-    uint32_t rank;          ///< of the sender
-    uint32_t target_rank;   ///< in the job that the key belongs to
-    uint64_t epoch;         ///< of the sender's stream
-    uint64_t target_epoch;  ///< of the stream that `ack` acknowledges; 0: the sender has received nothing of it
+    uint64_t key;           ///< key of the target's job on its host: proves that the sender belongs to the universe
+    uint64_t job;           ///< job of the sender
+    uint32_t rank;          ///< rank of the sender
+    uint32_t target_rank;   ///< rank of the target in the job that the key belongs to
+    uint64_t epoch;         ///< epoch of the sender's stream
+    uint64_t target_epoch;  ///< epoch of the target's stream, to which `ack` refers; 0: unknown to the sender
     uint64_t offset;        ///< stream offset of the first stream byte in this datagram
     uint64_t ack;           ///< every byte of the target's stream below this has arrived
-    uint32_t number;        ///< of this datagram, counted per session; 0: requires no acknowledgement
+    uint32_t number;        ///< number of this datagram, counted per session; 0: requires no acknowledgement
     uint32_t echo;          ///< number of the last datagram that arrived; 0: none since the last echo
     uint32_t echo_delay;    ///< time since the echoed datagram arrived, us
     uint16_t window;        ///< bytes beyond `ack` that the sender of this accepts, in units of kWindowUnit
@@ -53,7 +53,7 @@ static_assert(sizeof(Introduction) == 8);
 
 /// A selective acknowledgement: bytes that arrived beyond the cumulative acknowledgement.
 struct AckRange {
-    uint32_t start;   ///< relative to `ack`
+    uint32_t start;   ///< offset relative to `ack`
     uint32_t length;  ///< not 0
 };
 static_assert(sizeof(AckRange) == 8);
