@@ -23,13 +23,13 @@ class Vote {
           text_(own_ ? failure_text() : std::string_view()),
           mine(own_ ? int64_t{size - rank} << 32 | own_ : 0) {}
 
-    /// `failed`: of the operation that has found the largest number.
+    /// Returns this member's result. `failed`: error of the allreduce that found the largest number.
     int result(int failed, const char* what) const {
         if (own_) return text_.empty() ? own_ : fail(own_, "%s", text_.c_str());
         if (failed || all == 0) return failed;
         const auto first = static_cast<int>(all & 0xffffffff);
         const auto rank = size_ - static_cast<int>(all >> 32);
-        return fail(first, "rank %d has failed to make its part of the %s: %s", rank, what, comm::text_of(first).c_str());
+        return fail(first, "rank %d could not create its part of the %s: %s", rank, what, comm::text_of(first).c_str());
     }
 
   private:

@@ -1,4 +1,4 @@
-// The end of a collective operation that makes something: what may fail at one member alone fails at all, or nowhere.
+// Agreement, the last step of a collective constructor (of a communicator, window, ...): it succeeds on all members or fails on all.
 #pragma once
 
 #include "collective/core/task.h"
@@ -7,14 +7,16 @@
 
 namespace starling::collective {
 
-/// What the members of an intra-communicator have come to together: MPI_SUCCESS if each gives that as its `error`. Otherwise an error
-/// everywhere, which at those that have failed is their own with its failure_text(), at the others the lowest such rank's; `what` says
-/// what was to be made. Collective, and blocks. Whoever is through knows that all others have called it; what can fail comes before.
-/// Who had to take of the memory that is kept back (base/kept_memory.h) has failed.
+/// Returns MPI_SUCCESS if every member of the intra-communicator passes MPI_SUCCESS as `error`; otherwise every member returns an error. A
+/// member that failed returns its own error with its failure_text(). The others return the error of the lowest failed rank, with a text
+/// that names it and `what` (the object under construction).
+///
+/// Collective and blocking: when it returns, all members have called it. Do everything that can fail before the call. A member that had to
+/// use the memory reserve (base/kept_memory.h) counts as failed.
 int agree(comm::Comm& comm, int error, const char* what);
 
-/// The same of a view's members, by messages under its tag. All of them come here, whatever has failed: after a death some have heard of
-/// it, and others not yet.
+/// Agrees among the members of a view, by messages under the view's tag. Every member must await it whatever has failed: after a process
+/// died, some members know of the death and others do not yet.
 Task agree(View v, int error, const char* what);
 
 }  // namespace starling::collective

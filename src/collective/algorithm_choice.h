@@ -1,4 +1,4 @@
-// The choice of an algorithm for a call on a view, and who hears of it.
+// Chooses the algorithm for a call on a view and reports the choice to the profile.
 #pragma once
 
 #include "collective/algorithm_override.h"
@@ -14,7 +14,7 @@ inline const Algorithm& choose(const View& view, const Call& call) {
     return select(call);
 }
 
-/// It is what the call does; somebody wants to know.
+/// Reports the algorithm that the call uses to the profile.
 [[gnu::noinline, gnu::cold]] inline void tell_choice(const AlgorithmOverride* steering, const Algorithm& algorithm,
                                                      uint64_t bytes) {
     profile::note_choice(algorithm.name.data(), bytes, steering && steering->tried());

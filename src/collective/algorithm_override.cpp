@@ -39,7 +39,7 @@ const Algorithm* algorithm_named(Kind kind, std::string_view name) {
     return nullptr;
 }
 
-/// One of them; false: it is none.
+/// Reads one entry; returns false if it is not valid.
 bool read_one(std::string_view text, Place& place, const Algorithm*& algorithm) {
     const size_t first = text.find('/'), second = text.find('/', first + 1), equals = text.find('=', second + 1);
     if (first == text.npos || second == text.npos || equals == text.npos) return false;
@@ -62,7 +62,7 @@ bool steers() {
     return steered != Steered::no;
 }
 
-// Whether a multicast pays each member may see otherwise (select.h), so it is taken where the table takes it alone.
+// Members may disagree on whether a multicast pays (select.h), so multicast is used only where the table chooses it.
 const Algorithm* alternative(const Call& call, uint32_t turn) {
     Call known = call;
     known.multicast = false;

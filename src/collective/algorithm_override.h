@@ -1,10 +1,12 @@
-// What chooses algorithms instead of the table (select.h): an exploring profile (STARLING_PROFILE_EXPLORE), which has those that
-// can serve a call take turns, or the plan that mpiexec has read. All members must come to the same choice without a word, so it is
-// made of what all know: the call itself, how many there were before on the communicator, and the job's settings. So it is for
-// blocking calls alone, whose time is known, on communicators of one group, of one job. Where members know different sizes of a call
-// (MPI_Gatherv) there is nothing to choose. What the user has chosen for an operation (STARLING_COLL_...) wins.
+// Replaces the selection table (select.h) for one communicator. Either a profile explores (STARLING_PROFILE_EXPLORE), and the algorithms
+// that can serve a call take turns, or mpiexec has read a plan that chooses.
 //
-// Not thread-safe: within the library's lock (base/lock.h).
+// All members must choose the same algorithm without exchanging messages. So the choice depends only on facts that all of them know: the
+// call, the number of calls before it on the communicator, and the job's settings. Therefore it applies only to blocking calls, whose
+// duration can be measured, on intra-communicators within one job. Where members know different sizes of a call (MPI_Gatherv) nothing is
+// overridden. A user's choice for an operation (STARLING_COLL_...) has precedence.
+//
+// Not thread-safe: callers hold the library's lock (base/lock.h).
 #pragma once
 
 #include <string>
@@ -15,14 +17,14 @@
 
 namespace starling::collective {
 
-/// Of one communicator.
+/// The override of one communicator.
 class AlgorithmOverride {
   public:
-    /// A call begins. It may choose twice: first with the node stage, and, if it is not to go there, by messages.
+    /// Begins a call. The call may choose twice: first with the shared-memory stage and then, if the stage does not serve it, by messages.
     void begin() { drawn_ = false; }
-    /// The algorithm for it, as select() gives one.
+    /// Returns the algorithm for the call, like select().
     const Algorithm& choose(const Call& call);
-    /// Whether the table would have taken another one.
+    /// Returns whether the table would have chosen another algorithm.
     bool tried() const { return tried_; }
 
   private:
@@ -33,18 +35,19 @@ class AlgorithmOverride {
     bool drawn_ = false, tried_ = false;
 };
 
-/// Whether anything but the table and the user's variables chooses, in this process.
+/// Returns whether a profile or a plan overrides the table in this process.
 bool steers();
 
-/// Those that can serve a call, each so many calls in a row: what the table takes first, the others in its order. Null where there is
-/// but one.
+/// Returns the algorithm for the `turn`th call of this kind and size. Each one that can serve the call is used for kCallsInARow calls:
+/// first the table's choice, then the others in table order. Null if only one can serve it.
 const Algorithm* alternative(const Call& call, uint32_t turn);
 inline constexpr uint32_t kCallsInARow = 4;
 
-/// Reads a plan's choices, as in STARLING_PLAN_COLLECTIVES: "allreduce/<=64/16=ring" and more of them, by ";": for calls of an
-/// operation of this size class on communicators of so many processes. MPI_ERR_ARG with failure_text() if they are not.
+/// Reads a plan's choices in the format of STARLING_PLAN_COLLECTIVES: entries such as "allreduce/<=64/16=ring", separated by ";". An entry
+/// applies to calls of that operation in that size class on communicators of that many processes. Returns MPI_ERR_ARG with failure_text()
+/// if an entry is not valid.
 int read_planned(std::string_view text);
-/// What is planned for a call; null: nothing.
+/// Returns the plan's algorithm for a call; null: the plan has none.
 const Algorithm* planned(const Call& call);
 
 }  // namespace starling::collective

@@ -1,16 +1,13 @@
-// Every algorithm, once: the functions of algorithms.def. All work on the view they are given, whoever else the exchange
-// has, and return an MPI error class. References and arrays must outlive the task. Which one is used is decided in select.h;
-// collective.h is the face for callers. Ranks and roots are of the view; sizes need not be powers of two;
-// counts may be 0, views of one rank are allowed.
+// Declares every algorithm of algorithms.def. Each works on the view that it is given, whatever other participants the exchange has, and
+// returns an MPI error class. References and arrays must outlive the task. select.h decides which one is used; callers use collective.h.
+// Ranks and roots are those of the view; sizes need not be powers of two; counts may be 0, and a view may have one rank.
 //
-// - Reductions keep rank order if the operation is not commutative, but for those that need a commutative one.
-//   MPI_IN_PLACE as `send` at the root of a reduction, or at all. `receive` of a reduction to a root is used there only.
-// - Gather and scatter: MPI_IN_PLACE at the root as `send` of gather, as `receive` of scatter. Blocks are used at the root.
-// - Gather to all: every rank's own block is in place in `blocks` already.
-// - Reduction whose result is dealt out: `input` may be `receive` (in place).
-// - Prefix reductions, in rank order; `exclusive`: without the own operand, and rank 0's receive buffer is not touched.
-// - Multicast: on views that have a cast.
-// - Two levels: on views that are a whole side of an exchange with hosts().
+// - Reductions keep rank order if the operation is not commutative, except those that require a commutative one. `send` may be MPI_IN_PLACE
+// at the root of a reduction to a root, and at all ranks of an allreduce. The `receive` of a reduction to a root is used at the root only.
+// - Gather and scatter: MPI_IN_PLACE at the root as `send` of gather, as `receive` of scatter. Blocks are used at the root only. -
+// Allgather: every rank's own block is already in place in `blocks`. - Reduce-scatter: `input` may be `receive` (in place). - Scan: in rank
+// order. `exclusive` leaves out the own operand and does not write rank 0's receive buffer. - Multicast: for views that have a cast. - Two
+// levels: for views that are a whole side of an exchange with hosts().
 #pragma once
 
 #include "collective/core/blocks.h"
@@ -27,7 +24,7 @@ namespace starling::collective {
 #undef NODE
 #undef ALGORITHM
 
-/// All to all in place: the blocks to send are where the received ones go. Copies them, then pairwise.
+/// All-to-all in place: the blocks to send are in the receive buffer. Copies them, then exchanges them pairwise.
 Task alltoall_in_place(View v, Blocks blocks);
 
 }  // namespace starling::collective

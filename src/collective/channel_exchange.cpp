@@ -37,8 +37,8 @@ class CommExchange final : public Exchange, public comm::CollectiveState {
     }
     void start_receive(message::ReceiveRequest& request, void* buffer, int64_t count, const datatype::Datatype& type,
                        int source, int tag) override {
-        // Where somebody has failed, members may have gone different ways since, each by what it knew: who waits for one
-        // that lives might wait for ever.
+        // After a member has failed, the others may have taken different paths, depending on when they learned of it. A receive from a
+        // living member might then never complete, so it is abandoned too.
         request.of_all = true;
         message::start_receive(request, channel_, buffer, count, type, source, tag);
     }
@@ -47,7 +47,7 @@ class CommExchange final : public Exchange, public comm::CollectiveState {
     void throw_away(uint64_t bytes, int source, int tag) override;
 
     Cast* cast(int tag) override {
-        // Whether it is there already doesn't count: a call may look late.
+        // Whether the cast exists already must not matter: members reach this point at different times.
         if (tag < ChannelCast::first_call(comm_)) return nullptr;
         return cast_tried_ ? cast_.get() : make_cast();
     }
@@ -69,7 +69,7 @@ class CommExchange final : public Exchange, public comm::CollectiveState {
     NodeOwner stage;
 
   private:
-    /// Whose settings are the same.
+    /// Returns whether all participants belong to this process's job, and so have the same settings.
     bool is_of_one_job() const {
         int i = 0;
         while (i < size && channel_.roster().at(i).job == link::self().job) ++i;
@@ -82,11 +82,11 @@ class CommExchange final : public Exchange, public comm::CollectiveState {
     message::MatchContext& channel_;
     HostMap hosts_;
     bool hosts_known_ = false;
-    bool alone_ = false;  ///< each on a host of its own, of several
+    bool alone_ = false;  ///< several hosts, with one participant each
     bool cast_tried_ = false;
     std::unique_ptr<ChannelCast> cast_;
 
-    /// A message that nobody wants.
+    /// A message to be received and discarded.
     struct Waste {
         std::unique_ptr<std::byte[]> memory;
         message::ReceiveRequest request;
@@ -95,9 +95,9 @@ class CommExchange final : public Exchange, public comm::CollectiveState {
 };
 
 void CommExchange::throw_away(uint64_t bytes, int source, int tag) {
-    // Of who has ended nothing comes.
+    // A process that has ended sends nothing.
     if (message::sender_gone(channel_, source)) return;
-    // The receive may fail, as what a poll finds may: the sentence is that of the error that is being told.
+    // The receive may fail, as may whatever its poll finds: the text of the error that is being reported must survive.
     const SavedFailure told;
     std::erase_if(waste_, [](const auto& one) { return one->request.done; });
     auto one = std::make_unique<Waste>();
@@ -109,11 +109,11 @@ void CommExchange::throw_away(uint64_t bytes, int source, int tag) {
 
 CommExchange::~CommExchange() {
     for (auto& one : waste_)
-        if (!one->request.done && !message::cancel_receive(one->request)) (void)one.release();  // it is coming in
+        if (!one->request.done && !message::cancel_receive(one->request)) (void)one.release();  // a message is arriving there
 }
 
-// All members must come to the same map, so nothing counts but what all of them know: the ids in the host tables, or,
-// of jobs whose tables fill on demand, the place in the table.
+// All members must build the same map, so it depends only on facts that all of them know. These are the host ids in the job tables or, for
+// jobs whose tables fill on demand, the index in the table.
 void CommExchange::find_hosts() {
     hosts_known_ = true;
     std::map<std::pair<const link::Job*, job::HostId>, int> numbers;
@@ -158,7 +158,7 @@ NodeOwner& stage_of(comm::Comm& comm) { return comm_exchange(comm).stage; }
 
 namespace {
 
-/// Goes on when the channel's state says so; the leaders' answers come by polls.
+/// Resumes its task when the channel is settled; the leaders' answers arrive by polls.
 class Settled {
   public:
     explicit Settled(const ChannelCast& cast) : cast_(cast) {}
@@ -213,9 +213,10 @@ void TaggedExchange::start_receive(message::ReceiveRequest& request, void* buffe
     message::start_receive(request, channel_, buffer, count, type, ranks_[static_cast<size_t>(source)], tag_);
 }
 
-// Nothing on it goes by groups. After a death a send is given up like the receive, and what comes goes with the channel.
+// A TaggedExchange has no multicast. With `of_all`, a death abandons sends as well as receives, and arriving messages are dropped with the
+// channel.
 void TaggedExchange::throw_away(uint64_t, int, int) {
-    if (!of_all_) panic("a message is thrown away where there are no groups");
+    if (!of_all_) panic("a message is discarded on a channel without multicast");
 }
 
 bool TaggedExchange::withdraw(message::ReceiveRequest& request) { return message::cancel_receive(request); }

@@ -1,4 +1,4 @@
-// Exchanges over message channels: a communicator's own one, and those that communicators are made with.
+// Exchanges over message channels: each communicator's own exchange, and the exchanges over which communicators are created.
 #pragma once
 
 #include <vector>
@@ -11,19 +11,18 @@
 
 namespace starling::collective {
 
-/// The exchange over a communicator's collective channel, made at first use and kept with it.
+/// Returns the exchange over a communicator's collective channel. It is created at first use and owned by the communicator.
 Exchange& exchange_of(comm::Comm& comm);
 
-/// What multicast a new communicator is to have from its first call on is opened, when its hints are set. Local, but with the scheme
-/// `basic`: then it is over when the leaders of all hosts have answered, or it was found that they will not.
+/// Opens the multicast channel of a new communicator that is to have one from its first call on; call it once the hints are set. Local,
+/// except with the scheme `basic`: then the task completes when the leaders of all hosts have answered, or it is known that they will not.
 Task open_cast(comm::Comm& comm);
 
-/// What holds the node stage of a communicator.
+/// Returns the owner of a communicator's shared-memory stage.
 NodeOwner& stage_of(comm::Comm& comm);
 
-/// A communicator's exchange as one operation sees it that is started again and again, in an order that members need not agree
-/// on: all its messages have one tag, and those of one start follow those of the start before. Made by all members in the same
-/// order; the communicator outlives it.
+/// A communicator's exchange as one persistent operation sees it, which members may start in different orders. All its messages have one
+/// tag, and those of one start follow those of the previous start. Created by all members in the same order; the communicator outlives it.
 class PlanExchange final : public Exchange {
   public:
     explicit PlanExchange(comm::Comm& comm);
@@ -44,12 +43,12 @@ class PlanExchange final : public Exchange {
     Exchange& all_;
 };
 
-/// An exchange over a channel of which only some ranks take part, under one tag of its own, so that several
-/// can be under way on one channel. For one operation at a time.
+/// An exchange among some ranks of a channel, under a given tag, so that several can be active on one channel. Serves one operation at a
+/// time.
 class TaggedExchange : public Exchange {
   public:
-    /// `ranks`: of the participants in the channel, in the order of their numbers. `me`: which of them is
-    /// this process. `of_all`: all of the channel's take part, so nobody waits for one who may have heard of another's death.
+    /// `ranks`: the participants' ranks in the channel, in the order of their numbers. `me`: this process's number. `of_all`: all ranks of
+    /// the channel take part, so a send or receive is abandoned when any of them has died.
     TaggedExchange(message::MatchContext& channel, std::vector<int> ranks, int me, int tag, bool of_all = false);
 
     void start_send(message::SendRequest& request, const void* buffer, int64_t count, const datatype::Datatype& type,

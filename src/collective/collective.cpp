@@ -8,7 +8,7 @@ namespace starling::collective {
 
 namespace {
 
-/// Where nobody shares a host, everybody leads one.
+/// If no two participants share a host, each of them is a leader.
 void know_cast(View& v) {
     if (!v.cast && v.whole_side() && v.exchange->each_has_its_host()) v.cast = v.exchange->cast(v.tag);
 }
@@ -30,7 +30,7 @@ Call call_of(Kind kind, const View& v, int64_t count, const Datatype& type, cons
     return call;
 }
 
-/// The algorithm for a call.
+/// Starts the algorithm chosen for a call.
 template <class Signature, class... Arguments>
 Task chosen(const Call& call, View v, const Arguments&... arguments) {
     const Algorithm& algorithm = choose(v, call);
@@ -39,7 +39,7 @@ Task chosen(const Call& call, View v, const Arguments&... arguments) {
     return (*std::get_if<Signature*>(&algorithm.function))(v, arguments...);
 }
 
-/// What every reduction over one rank comes to.
+/// A reduction over one rank: copies the input.
 Task copied(const void* send, void* receive, int64_t count, const Datatype& type) {
     if (input_of(send, receive) != receive && count > 0) datatype::copy(type, count, send, receive);
     return Task::over(MPI_SUCCESS);
@@ -74,8 +74,7 @@ Task allreduce(View v, const void* send, void* receive, int64_t count, const Dat
 }
 
 Task gather(View v, const void* send, int64_t count, const Datatype& type, Blocks receive, int root) {
-    // Members other than the root do not know whether the blocks are uniform: the caller tells by
-    // `receive`.
+    // Members other than the root do not know whether the blocks are uniform: the caller says so through `receive`.
     Call call{Kind::gather, v.n, v.me == root ? receive.bytes(root) : datatype::packed_size(type, count)};
     call.uniform = receive.uniform();
     return chosen<signature::gather>(call, v, send, count, type, receive, root);

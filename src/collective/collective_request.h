@@ -1,4 +1,4 @@
-// Running collective tasks: to the end in a blocking call, or beside the program behind a request.
+// Runs collective tasks: to the end in a blocking call, or behind a request while the program continues.
 #pragma once
 
 #include "collective/core/operation_label.h"
@@ -7,17 +7,17 @@
 
 namespace starling::collective {
 
-/// A non-blocking collective. Owns the task and what the task refers to.
+/// A non-blocking collective operation. Owns the task and everything that the task refers to.
 struct CollectiveRequest : progress::Request {
     CollectiveRequest() : Request(progress::RequestKind::collective) {}
     Task task;
     Label label;
 };
 
-/// Starts a task; it is done when `request` is, which may be on return. `request` must not move until then.
+/// Starts a task. The request completes with the task, possibly before start() returns, and must not move until then.
 void start(Task task, CollectiveRequest& request);
 
-/// Runs a task to its end and gives its result. Other communication goes on meanwhile.
+/// Runs a task to its end, with progress on all other communication, and returns its error class.
 int run(Task task, const Label& label = {});
 
 }  // namespace starling::collective

@@ -15,7 +15,7 @@ namespace starling::collective {
 
 namespace {
 
-/// Root and members of a rooted operation as participants of the exchange.
+/// The root and the members of a rooted operation as participants of the exchange.
 struct Rooted {
     int root;
     node::Range members;
@@ -44,8 +44,8 @@ Task one_after_the_other(Task first, Task second) {
     co_return co_await second;
 }
 
-/// A rooted operation between groups that goes by messages. Those beside the root do not know whether the node stage serves it,
-/// so every one counts there.
+/// Wraps a rooted operation between groups that uses messages. Processes beside the root do not know whether the stage serves it, so each
+/// of them counts it in the stage's order.
 Task beside_node(const CommCall& call, Task by_messages) {
     if (!call.stage.node_of_all()) return by_messages;
     Task skipped = node::skip(call.on_node_with_root());
@@ -178,7 +178,7 @@ Task reduce_scatter(CommCall& call, const void* send, void* receive, const Share
 }
 
 Task scan(CommCall& call, const void* send, void* receive, int64_t count, const Datatype& type, const Op& op, bool exclusive) {
-    if (call.is_planned()) {  // by messages whatever is known: it needs no stage of its own
+    if (call.is_planned()) {  // Use messages at once: a planned scan needs no stage.
         call.view = View::all(call.exchange);
         return scan(call.view, send, receive, count, type, op, exclusive);
     }

@@ -1,6 +1,6 @@
-// The collective operations as they are called on a communicator: whether they go through its node stage, in two levels or by
-// messages is chosen here. Arguments as in collective.h and, between groups, in its namespace inter; checked by the caller.
-// All members of the communicator make the same calls in the same order.
+// The collective operations as they are called on a communicator. This layer chooses whether a call uses the communicator's shared-memory
+// stage, two levels or messages. Arguments are those of collective.h and, between groups, of its namespace inter; the caller has checked
+// them. All members of the communicator make the same calls in the same order.
 #pragma once
 
 #include "collective/algorithm_choice.h"
@@ -12,32 +12,31 @@
 
 namespace starling::collective {
 
-/// One call. Give it to one of the operations below once, then run or start what that returns. A blocking call may be over
-/// by then.
+/// One call. Pass it once to one of the operations below, then run or start the returned task. A blocking call may be complete on return.
 class CommCall {
   public:
     CommCall(comm::Comm& comm, bool blocking)
         : exchange(exchange_of(comm)), stage(stage_of(comm)), comm_(comm), blocking_(blocking) {}
-    /// A start of a persistent operation, which has an exchange and a stage to itself.
+    /// One start of a persistent operation, which does not share its exchange and its stage.
     CommCall(comm::Comm& comm, PlanExchange& its_exchange, NodeOwner& its_stage)
         : exchange(its_exchange), stage(its_stage), comm_(comm), blocking_(false), alone_(true) {}
 
     Exchange& exchange;
     NodeOwner& stage;
-    View view{};  ///< everyone, under the tag of this call; when it has been given to an operation
+    View view{};  ///< all participants, under the tag of this call; set once an operation has been called
 
     bool inter() const { return exchange.inter(); }
-    /// The call as others see it, then.
+    /// Returns the call's description for wait reports; valid once an operation has been called.
     Label label(const char* function) const {
         return {function, &comm_.collective, alone_ ? 0 : exchange.calls(), view.tag, &stage};
     }
 
-    /// What choose(*this) gives, a task, when it is known whether there is a node stage.
+    /// Returns the task choose(*this), once it is known whether the communicator has a shared-memory stage.
     template <class Choose>
     Task when_known(Choose choose);
-    /// Whether the node stage serves the call, by the table.
+    /// Returns whether the table chooses the shared-memory stage for the call.
     bool fits_node(Call call) {
-        // Of blocks that differ members may not know the same, and so they don't choose by them here.
+        // Blocks of different sizes: members may know different sizes, so their sizes must not decide.
         if (!stage.node_of_all() || !call.uniform) return false;
         call.n = exchange.size;
         call.node = true;
@@ -49,14 +48,15 @@ class CommCall {
     NodeDriver on_node() const {
         return {stage, blocking_ ? NodeDriver::Mode::at_once : alone_ ? NodeDriver::Mode::has_turn : NodeDriver::Mode::in_lane};
     }
-    /// The same for a rooted operation. Between groups some have no part in it, and don't know whether a lane would hold it.
+    /// Returns the driver for a rooted operation. Between groups, the members of the root's group other than the root take no part, and
+    /// do not know whether the operation fits into a lane.
     NodeDriver on_node_with_root() const {
         return !blocking_ && !alone_ && inter() ? NodeDriver(stage, NodeDriver::Mode::in_turn) : on_node();
     }
 
-    /// Of a persistent operation.
+    /// Returns whether this is a start of a persistent operation.
     bool is_planned() const { return alone_; }
-    /// Nothing else is under way on the stage while this is.
+    /// Returns whether no other operation can use the stage while this one does.
     bool has_stage_to_itself() const { return alone_ || blocking_; }
 
   private:
@@ -66,10 +66,10 @@ class CommCall {
 
     comm::Comm& comm_;
     bool blocking_;
-    bool alone_ = false;  ///< on its stage: nothing else is under way there
+    bool alone_ = false;  ///< the stage belongs to this operation alone
 };
 
-/// Takes the operation that was made of `call` to its end. Blocks; told as what this thread has called.
+/// Runs the operation's task to its end. Blocks; wait reports describe it as this thread's call.
 int run(const CommCall& call, Task task);
 
 Task barrier(CommCall& call);
@@ -82,7 +82,7 @@ Task allgather(CommCall& call, const void* send, int64_t count, const Datatype& 
 Task alltoall(CommCall& call, bool in_place, const Blocks& send, const Blocks& receive);
 Task reduce_scatter(CommCall& call, const void* send, void* receive, const Shares& shares, const Datatype& type, const Op& op);
 Task scan(CommCall& call, const void* send, void* receive, int64_t count, const Datatype& type, const Op& op, bool exclusive);
-/// A rooted operation between groups that this process has no part in: its root is MPI_PROC_NULL here.
+/// A rooted operation between groups in which this process takes no part: its root is MPI_PROC_NULL here.
 Task no_part(CommCall& call);
 
 }  // namespace starling::collective

@@ -1,4 +1,4 @@
-// CommCall::when_known(), for those who say what is called.
+// Implements CommCall::when_known(), for the files that define operations.
 #pragma once
 
 #include <utility>
@@ -15,7 +15,7 @@ Task CommCall::later(Turn given, Task making, CommCall call, Choose choose) {
     co_await turn;
     co_await making;
     const Task task = choose(call);
-    // It begins at once, before what is called next.
+    // Give up the turn now: the operation begins before the next call's.
     turn.give_up();
     co_return co_await task;
 }
@@ -30,11 +30,11 @@ Task CommCall::when_known(Choose choose) {
             return later(std::move(turn), std::move(making), *this, choose);
         }
         run_in_turn(std::move(turn), std::move(making));
-        if (profile::watching) profile::expect_choice();  // that was none of the call's
+        if (profile::watching) profile::expect_choice();  // the stage's own operations are not the call's choice
     }
     view = View::all(exchange);
-    // Of those that are under way at a time the parts within a host would follow each other, and so the whole of them, which
-    // costs more than messages do.
+    // Use the stage only for an operation that is alone on it. Among simultaneous operations the parts within a host would run one after
+    // the other and delay the operations as a whole, which costs more than messages do.
     view.blocking = blocking_;
     view.stage = (blocking_ || alone_) && stage.node_of_host() ? &stage : nullptr;
     view.steering = blocking_ ? exchange.steering() : nullptr;

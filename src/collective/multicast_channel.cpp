@@ -7,7 +7,8 @@ namespace starling::collective {
 
 namespace {
 
-/// Collective calls after which a communicator is taken to be worth a group: those that come and go with few calls cost nothing then.
+/// Number of collective calls after which a communicator is worth a multicast group: short-lived communicators with few calls cost nothing
+/// then.
 constexpr int kWorthAfter = 4;
 
 Multicast scheme_of(const comm::Comm& comm) {
@@ -15,8 +16,8 @@ Multicast scheme_of(const comm::Comm& comm) {
     return all == Multicast::off || comm.hints.multicast == Multicast::automatic ? all : comm.hints.multicast;
 }
 
-/// Context ids are unique in a process, not among disjoint communicators that came out of one split, nor for the sides of an
-/// inter-communicator; with the first member they are.
+/// Returns an id for the multicast channel. A context id alone is unique only within a process: disjoint communicators of one split share
+/// it, and so do the sides of an inter-communicator. With the first member the id is unique.
 uint64_t context_of(const comm::Comm& comm, const link::Process& first) {
     return hash_on(hash_on(hash_on(kEmptyHash, comm.context()), first.job->address().id), first.rank);
 }
@@ -24,7 +25,7 @@ uint64_t context_of(const comm::Comm& comm, const link::Process& first) {
 }  // namespace
 
 int ChannelCast::first_call(const comm::Comm& comm) {
-    if (config().encryption) return kNever;  // a group's seal does not tell its members from each other
+    if (config().encryption) return kNever;  // a group's key does not authenticate individual members
     switch (scheme_of(comm)) {
         case Multicast::off:
             return kNever;

@@ -1,4 +1,4 @@
-// The multicast channel of a communicator's side, as algorithms see it.
+// The multicast channel among the leaders of a communicator's side, as algorithms see it.
 #pragma once
 
 #include <vector>
@@ -10,8 +10,8 @@ namespace starling::collective {
 
 class ChannelCast final : public Cast {
   public:
-    /// `leaders`: of the participants in the communicator's collective channel, one for each host of my side. `mine`: which of
-    /// them is this process; -1: none, and it only has to know that there is something.
+    /// `leaders`: participants in the communicator's collective channel, one per host of this side. `mine`: this process's index among
+    /// them; -1: it is not a leader, and only knows that the communicator has multicast.
     ChannelCast(const comm::Comm& comm, const std::vector<int>& leaders, int mine);
     ~ChannelCast() override;
     ChannelCast(const ChannelCast&) = delete;
@@ -23,17 +23,17 @@ class ChannelCast final : public Cast {
     bool withdraw(multicast::Receive& receive) override;
     void refuse(multicast::Receive& receive) override;
 
-    /// What there is to wait for before the communicator's creation returns.
+    /// Returns whether the channel is ready; the communicator's creation waits for it.
     bool settled() const { return !channel_ || multicast::settled(*channel_); }
 
-    /// From which call of a communicator on it has one; no call at all: kNever.
+    /// Returns the number of the communicator's first call that may use multicast; kNever: none may.
     static int first_call(const comm::Comm& comm);
     static constexpr int kNever = 1 << 30;
-    /// With fewer hosts one message more is cheaper than a group.
+    /// With fewer hosts, one message more is cheaper than a multicast group.
     static constexpr size_t kFewest = 3;
 
   private:
-    multicast::Channel* channel_ = nullptr;  ///< null: none; what is sent goes by the tree, and nothing comes
+    multicast::Channel* channel_ = nullptr;  ///< null: none; sends then use the tree, and no multicast arrives
 };
 
 }  // namespace starling::collective

@@ -53,7 +53,8 @@ Rows rows(Kind kind) {
 STARLING_STATE const Algorithm* overrides[kKinds] = {};
 STARLING_STATE bool overrides_read = false;
 
-/// Most bytes, counted as in Call, that the node stage takes: alone, or in pieces while that beats messages.
+/// Returns the largest call, in bytes as counted in Call, that the stage takes: in one step or, with `pieces`, up to where messages are
+/// faster.
 uint64_t node_limit(Kind kind, int n, bool pieces) {
     const auto ranks = static_cast<uint64_t>(n);
     const bool few = n <= NodeLayout::kFew;

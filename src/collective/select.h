@@ -1,4 +1,4 @@
-// Which algorithm serves which call: one table (algorithms.def), which variables override.
+// Selects the algorithm for a call: one table (algorithms.def), which variables override.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ class Shares;
 class Task;
 struct View;
 
-/// What is chosen for. Those that share algorithms share a kind: gather with gatherv, and so on.
+/// The operations for which an algorithm is chosen. Operations that share algorithms share a kind: gather and gatherv, for example.
 enum class Kind : uint8_t {
     barrier,
     bcast,
@@ -32,7 +32,7 @@ enum class Kind : uint8_t {
 };
 inline constexpr int kKinds = 10;
 
-/// What the algorithms of a kind are; algorithms.h says what the arguments mean.
+/// The function types of the algorithms of each kind; algorithms.h explains the arguments.
 namespace signature {
 using datatype::Datatype;
 using datatype::Op;
@@ -51,21 +51,21 @@ using Function = std::variant<signature::barrier*, signature::bcast*, signature:
                               signature::gather*, signature::scatter*, signature::allgather*, signature::alltoall*,
                               signature::reduce_scatter*, signature::scan*>;
 
-/// What an algorithm needs to give the right result.
+/// Conditions under which an algorithm returns the right result.
 enum Needs : uint8_t {
     kNothing = 0,
-    kCommutative = 1,    ///< the operation
-    kUniform = 2,        ///< all blocks of one size
-    kPowerOfTwo = 4,     ///< of participants
-    kHosts = 8,          ///< several, of which some hold more than one; each with consecutive ranks, or kCommutative
-    kSharedMemory = 16,  ///< the node stage, and that it takes so much
-    kMulticast = 32      ///< what leaders of hosts send to all others at once, and that this is what is to be done
+    kCommutative = 1,  ///< the reduction operation is commutative
+    kUniform = 2,      ///< all blocks have the same size
+    kPowerOfTwo = 4,   ///< the number of participants is a power of two
+    kHosts = 8,  ///< several hosts, at least one with several participants; each host's ranks are consecutive, or kCommutative
+    kSharedMemory = 16,  ///< the call has the shared-memory stage, and its size fits
+    kMulticast = 32      ///< multicast among the hosts' leaders is available, and pays
 };
 
 inline constexpr int kAnyRanks = 1 << 30;
 inline constexpr uint64_t kAnyBytes = ~uint64_t{0};
 
-/// Calls that an algorithm is taken for without being asked. None if there is nothing in it.
+/// The calls for which the table takes an algorithm on its own. A window with ranks = 0 matches no call.
 struct Window {
     int ranks = 0;
     uint64_t bytes = 0;
@@ -81,44 +81,43 @@ struct Algorithm {
     Window windows[2];
 };
 
-/// One call as the choice sees it. All members of a communicator must come to the same choice, so
-/// everything here is what all of them know.
+/// One call as the selection sees it. All members of a communicator must choose the same algorithm, so every member here has a value that
+/// all of them know.
 struct Call {
     Kind kind;
     int n = 1;           ///< participants
     uint64_t bytes = 0;  ///< whole vector (bcast, reductions) or one block (gather … alltoall)
     bool commutative = true;
-    bool uniform = true;       ///< blocks are all of one size
-    bool node = false;         ///< the node stage is there for this call
-    bool pieces = false;       ///< then: and may take it piece by piece
+    bool uniform = true;       ///< all blocks have the same size
+    bool node = false;         ///< the shared-memory stage is available for this call
+    bool pieces = false;       ///< with `node`: the stage may take the call piece by piece
     bool two_levels = false;   ///< participants are on several hosts, and some share one
-    bool consecutive = false;  ///< then: each host's ranks are consecutive
+    bool consecutive = false;  ///< with `two_levels`: each host's ranks are consecutive
     bool network = false;      ///< no two participants share a host
-    bool multicast = false;    ///< one can send to all others at once, and it pays
+    bool multicast = false;    ///< multicast to all other participants is available and pays
 };
 
-/// The algorithm for a call: the override if it can serve the call, else what the table says.
+/// Returns the algorithm for a call: the override if it can serve the call, else the table's choice.
 const Algorithm& select(const Call& call);
 
-/// Whether an algorithm gives the right result for a call of its kind.
+/// Returns whether an algorithm gives the right result for a call of its kind.
 bool can_serve(const Algorithm& algorithm, const Call& call);
 
 std::string_view name(Kind kind);
-/// None: there is no kind of that name.
+/// Returns the kind of that name; empty if there is none.
 std::optional<Kind> kind_named(std::string_view name);
 
-/// Overrides the table for one kind; "auto" takes it back. MPI_ERR_ARG with failure_text() if this
-/// kind has no such algorithm.
+/// Overrides the table for one kind; "auto" removes the override. Returns MPI_ERR_ARG with failure_text() if this kind has no such
+/// algorithm.
 int set_override(Kind kind, std::string_view algorithm);
 bool has_override(Kind kind);
-/// The `index`th algorithm of a kind, in the table's order; null if there are no more.
+/// Returns the `index`th algorithm of a kind, in table order; null after the last.
 const Algorithm* algorithm_of(Kind kind, int index);
 
-/// Reads STARLING_COLL_<KIND> for all kinds; a value that is none is reported on standard error and
-/// ignored.
+/// Reads STARLING_COLL_<KIND> for all kinds; an invalid value is reported on standard error and ignored.
 void read_overrides();
 
-/// The table with its overrides as text, one row per line, for `starling info`.
+/// Returns the table with its overrides as text, one row per line, for `starling info`.
 std::string describe_selection();
 
 }  // namespace starling::collective

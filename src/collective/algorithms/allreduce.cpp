@@ -55,7 +55,7 @@ Task allreduce_ring(View v, const void* send, void* receive, int64_t count, cons
     const int right = (v.me + 1) % v.n, left = (v.me - 1 + v.n) % v.n;
     const auto piece = [&](int number) { return piece_of(count, v.n, (number + 2 * v.n) % v.n); };
 
-    // Round the ring once to reduce (I end with piece me + 1), once more to pass the results on.
+    // Once around the ring to reduce (this rank ends with piece me + 1), then once more to distribute the results.
     for (int step = 0; step < v.n - 1; ++step) {
         const ElementRange out = piece(v.me - step), in = piece(v.me - step - 1);
         co_await v.send_receive(element(receive, out.offset, type), out.count, type, right, operand.data(), in.count, type,
@@ -77,7 +77,7 @@ Task allreduce_linear(View v, const void* send, void* receive, int64_t count, co
     const auto operand = [&](int rank) { return element(room.data(), rank * mine.count, type); };
     Group group(v, v.n, v.n);
 
-    // Everyone gets its piece of all operands, and so reduces in rank order, whatever the operation.
+    // Each rank receives its piece of all operands and so reduces in rank order, which suits every operation.
     for (int i = 1; i < v.n; ++i) {
         const int from = (v.me - i + v.n) % v.n;
         group.receive(operand(from), mine.count, type, from);
@@ -103,7 +103,7 @@ Task allreduce_linear(View v, const void* send, void* receive, int64_t count, co
 }
 
 Task allreduce_reduce_bcast(View v, const void* send, void* receive, int64_t count, const Datatype& type, const Op& op) {
-    // MPI_IN_PLACE is for the root of a reduction only.
+    // In a reduction only the root may pass MPI_IN_PLACE.
     const void* input = v.me == 0 ? send : input_of(send, receive);
     v.note(co_await reduce(v, input, receive, count, type, op, 0));
     v.note(co_await bcast(v, receive, count, type, 0));

@@ -39,8 +39,8 @@ Task alltoall_pairwise(View v, Blocks send, Blocks receive) {
 }
 
 Task alltoall_bruck(View v, Blocks send, Blocks receive) {
-    // room[i] is the block that still has to travel i ranks to the right; in the round of distance d all
-    // blocks with bit d in i go d ranks.
+    // room[i] is the block that still has to travel i ranks to the right. In the round of distance d, all blocks with bit d set in i travel
+    // d ranks.
     const uint64_t block = send.bytes(0);
     const auto n = static_cast<uint64_t>(v.n);
     Temporary room(block * n), out(block * ((n + 1) / 2)), in(block * ((n + 1) / 2));

@@ -10,7 +10,7 @@ Task barrier_dissemination(View v) {
     co_return v.error;
 }
 
-// As many rounds, in which two tell each other: between hosts one's word acknowledges the other's.
+// As many rounds as dissemination for a power of two, but pairwise: between hosts, each partner's message acknowledges the other's.
 Task barrier_recursive_doubling(View v) {
     for (int width = 1; width < v.n; width *= 2)
         co_await v.send_receive(nullptr, 0, byte_type(), v.me ^ width, nullptr, 0, byte_type(), v.me ^ width);

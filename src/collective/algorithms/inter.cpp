@@ -1,5 +1,4 @@
-// Collectives between the groups of an inter-communicator. Each side's rank 0 is its leader where one is
-// needed.
+// Collectives between the groups of an inter-communicator. Rank 0 of each side is its leader where one is needed.
 #include <vector>
 
 #include "collective/algorithms.h"
@@ -14,7 +13,7 @@ int remote_leader(const View& v) { return v.exchange->remote_base; }
 
 }  // namespace
 
-// The standard asks that nobody leaves before the other side has come; everybody waiting for all does that.
+// The standard requires that no process leaves before all of the other side have entered. A barrier among all participants satisfies that.
 Task barrier(View v) { return barrier_dissemination(v); }
 
 Task bcast(View v, void* buffer, int64_t count, const Datatype& type, int root) {
@@ -81,8 +80,7 @@ Task scatter(View v, Blocks send, void* receive, int64_t count, const Datatype& 
 }
 
 Task allgather(View v, const void* send, int64_t count, const Datatype& type, Blocks receive) {
-    // Everyone sends to the other side's leader, who knows how much comes from whom, and shares it out
-    // packed.
+    // Every process sends its block to the other side's leader, which knows each block's size and broadcasts them packed.
     View side = v.local();
     const int n = v.exchange->remote_size;
     uint64_t bytes = 0;
@@ -112,7 +110,7 @@ Task alltoall(View v, Blocks send, Blocks receive) {
     const int n = v.exchange->remote_size;
     Group group(v, n, n);
     for (int i = 0; i < n; ++i) group.receive(receive.at(i), receive.count(i), receive.type(i), remote(v, i));
-    // Not all to rank 0 first.
+    // Start at this rank's own number, so that not all ranks send to rank 0 first.
     const int mine = v.me - v.exchange->local_base;
     for (int i = 0; i < n; ++i) {
         const int to = (mine + i) % n;

@@ -1,5 +1,5 @@
-// The part of a collective of two levels that stays within my host: through the host's node stage where that serves it, else
-// by messages.
+// The part of a two-level collective that stays within this host: through the host's shared-memory stage if it serves the call, else by
+// messages.
 #pragma once
 
 #include "collective/core/view.h"
@@ -8,19 +8,19 @@
 
 namespace starling::collective {
 
-/// Made when the operation begins, by all members alike; takes its turn with the node stage then, and keeps it. A member that
-/// has had an error goes through all the stages: nobody waits for it in vain, and the others hear of it.
+/// Created when the operation begins, in the same order on all members; it then queues for the shared-memory stage, and keeps its turn. A
+/// member with an error takes part in all steps, so that no other member waits forever, and the others receive the error.
 class WithinHost {
   public:
-    /// `v`: everyone, whose exchange has hosts(). What the operation is decides whether the stage serves it.
+    /// `v`: all participants; its exchange has hosts(). Kind, size and operation decide whether the stage serves the call.
     WithinHost(const View& v, Kind kind, uint64_t bytes = 0, bool commutative = true);
 
-    // Roots are places among the participants of my host. Awaited one after the other.
+    // Roots are indices among the participants on this host. Await the calls one after the other.
 
-    /// The two halves of a barrier, around the leader.
+    /// The two halves of a barrier, before and after the leader's barrier between hosts.
     Task arrive();
     Task release(FirstError error);
-    /// `error`: what the root has had before; the others then get one, too.
+    /// `error`: an earlier error of the root; the others then return an error, too.
     Task bcast(FirstError error, int root, void* buffer, int64_t count, const Datatype& type);
     Task reduce(const void* send, void* receive, int64_t count, const Datatype& type, const datatype::Op& op, int root);
 
@@ -30,7 +30,7 @@ class WithinHost {
 
     const View& all_;
     const HostMap& hosts_;
-    NodeOwner* stage_ = nullptr;  ///< null: by messages
+    NodeOwner* stage_ = nullptr;  ///< null: use messages
     Turn turn_{};
 };
 

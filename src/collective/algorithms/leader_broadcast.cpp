@@ -11,7 +11,7 @@ namespace starling::collective {
 
 namespace {
 
-/// Above this the tree carries segments of so many bytes, or half as many.
+/// Messages over kWhole bytes go down the tree in segments of kSegment bytes.
 constexpr uint64_t kWhole = 128 * 1024, kSegment = kWhole / 2;
 
 struct Done {
@@ -21,8 +21,8 @@ struct Done {
     void await_resume() const {}
 };
 
-/// Until the group has room, but no longer than that is likely to be worth it: members that don't look acknowledge nothing, and the
-/// program may have them look only after this.
+/// Waits until the multicast group has room, but at most 5 ms, after which waiting is unlikely to pay. Members that do not poll acknowledge
+/// nothing, and the program may have them poll only after this operation.
 class Room {
   public:
     Room(const Cast& cast, uint64_t bytes) : cast_(cast), bytes_(bytes) {}
@@ -48,7 +48,7 @@ class Room {
     progress::FlagWait wait_{{}, is_over, this};
 };
 
-/// The way down where the group does not take the message.
+/// The tree that the message takes if it is not sent by multicast.
 class BroadcastDown {
   public:
     BroadcastDown(const View& v, int root, uint64_t bytes) : binomial_(v, root), bytes_(bytes) {
@@ -74,7 +74,7 @@ class BroadcastDown {
     int children_[32];
 };
 
-/// All of a message from the root through the group, or its first segment from the parent.
+/// Receives a whole message from the root by multicast, or its first segment from the parent.
 class FromEither {
   public:
     FromEither(View& view, const BroadcastDown& way, std::byte* data, uint64_t bytes, int root)
@@ -89,15 +89,15 @@ class FromEither {
         return tree_.done;
     }
     void await_suspend(std::coroutine_handle<> waiter) {
-        // The first of the two schedules the waiter, the second finds that nobody waits any more.
+        // The first request that completes brings the count to 0 and resumes the waiter; the second one wraps it, and does not.
         for (progress::Request* request : {static_cast<progress::Request*>(&group_), static_cast<progress::Request*>(&tree_)}) {
             request->waiter = waiter;
             request->open_in_group = &open_;
         }
     }
     enum class By { group, parent, coming };
-    /// Which way it was. `coming`: the group has failed while the parent's message comes in: it is to be awaited, then it is by the
-    /// parent.
+    /// Returns the way by which the message arrived. `coming`: the multicast has failed while the parent's message is arriving; await
+    /// parent(), then treat it as `parent`.
     By await_resume() {
         if (in_tree_ && tree_.done) return By::parent;
         if (!in_tree_ || view_.exchange->withdraw(tree_)) return By::group;
@@ -107,7 +107,7 @@ class FromEither {
     }
     Done parent() { return {tree_}; }
 
-    /// Notes what has become of it. Whether more of it comes from the parent.
+    /// Notes the result. Returns whether more segments follow from the parent.
     bool end(By by) {
         if (by == By::group) return end_by_group(), false;
         view_.finish(tree_, way_.length(0));
@@ -117,7 +117,7 @@ class FromEither {
     }
 
   private:
-    /// Where that has failed the parent may send yet.
+    /// After a failed multicast the parent may still send.
     void end_by_group() {
         if (group_.outcome.error != MPI_SUCCESS) {
             view_.note(progress::error_of(group_));
@@ -139,8 +139,8 @@ class FromEither {
     bool in_tree_ = false;
 };
 
-/// Sends a message of the tree on, from the first segment, which is there; what is behind it comes from the parent. Who has an error
-/// tells it with the first segment, and then nothing more.
+/// Sends a message down the tree, beginning with the first segment, which is here; later segments come from the parent. With an error,
+/// sends error markers in place of the first segment, and nothing afterwards.
 Task descend(View v, const BroadcastDown& way, std::byte* data, bool receives) {
     const bool sends = v.error == MPI_SUCCESS;
     for (uint64_t i = 0; i < way.segments(); ++i) {
@@ -164,7 +164,7 @@ Task spread(View v, void* buffer, int64_t count, const Datatype& type, int root)
         packed.load();
         multicast::Send send;
         if (v.error == MPI_SUCCESS) co_await Room(*v.cast, packed.bytes());
-        // Who had an error tells it by the length of a message.
+        // With an error, skip the multicast: the tree carries the error marker.
         if (v.error == MPI_SUCCESS && v.cast->start_send(send, static_cast<uint64_t>(v.tag), packed.data(), packed.bytes())) {
             co_await Done{send};
             v.note(progress::error_of(send));

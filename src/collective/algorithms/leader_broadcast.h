@@ -1,4 +1,4 @@
-// One leader of a host sends to all others: to the network's group or down a tree, as the sender finds better.
+// Broadcasts from one leader of a host to all others: by multicast or down a tree, as the sender chooses.
 #pragma once
 
 #include "collective/core/multicast_sender.h"
@@ -7,19 +7,19 @@
 
 namespace starling::collective {
 
-/// On a view that has a cast: `count` elements, at least a byte, from `root` to all others. The root decides alone: if the group takes
-/// the message now, it goes there and nowhere else, and is sure to come to every member that lives; else it goes down a tree, as does
-/// the news of an error: the binomial one, or for long messages one of two children each, in segments. So who is not the root waits
-/// for both, its parent's message and the group's, gets one of them, takes the other wait back, and hands on to its children what came
-/// from its parent, nothing of what came from the group: they get it themselves.
+/// Broadcasts `count` elements, at least one byte, from `root` to all others, on a view that has a cast. The root decides alone. If the
+/// multicast group can take the message now, it is sent there only, and reaches every living member reliably. Otherwise it is sent down a
+/// tree, and so is an error: a binomial tree or, for long messages, one with two children per rank, in segments. So every other rank waits
+/// for both the parent's message and the multicast, receives one and withdraws the other receive. It forwards to its children only what its
+/// parent sent; a multicast reaches them directly.
 ///
-/// No two under one tag: their messages would be told apart by order alone, which two ways don't have.
+/// Only one such broadcast per tag: two would be distinguished by order alone, which does not hold across two ways.
 ///
-/// The dead. Every member learns by itself that the root has died, and then fails, if the group has not brought all of it: it waits
-/// for no parent, since one that has had all from the group has left. Its parent may live, and have the message by the tree: so it
-/// leaves receives behind that throw that away (Exchange::throw_away), and its children are told. A parent that has died is an
-/// error, too, though the group may bring the message yet: that is refused (Cast::refuse), else its sender would keep it for ever.
-/// News of errors are marks: they wait for nobody, and may lie unread in a communicator that has lost a member.
+/// Failures: every member detects by itself that the root has died, and fails unless the multicast delivered everything. It does not wait
+/// for its parent, because a parent that received the whole multicast has left. A living parent may still have the message from the tree,
+/// so the member leaves receives behind that discard it (Exchange::throw_away), and sends its children the error. The death of a parent is
+/// an error, too, although the multicast may still deliver the message: the member refuses it (Cast::refuse), else its sender would keep it
+/// forever. Errors travel as error markers, which complete without a receiver and may stay unread in a communicator that has lost a member.
 Task spread(View v, void* buffer, int64_t count, const Datatype& type, int root);
 
 }  // namespace starling::collective

@@ -1,4 +1,4 @@
-// Algorithms whose last step goes from one leader of a host to all others at once (leader_broadcast.h).
+// Algorithms whose last step is a broadcast from one leader of a host to all others (leader_broadcast.h).
 #include <algorithm>
 
 #include "collective/algorithms.h"
@@ -8,8 +8,8 @@ namespace starling::collective {
 
 namespace {
 
-/// The way up: a tree in which each has so many children that a few hosts reach the top in one step, since there each process then
-/// runs once, and many don't all stand in line there. Rank r's parent is (r - 1) / kWide.
+/// The tree of the reduction, kWide children per rank. A few hosts thus reach rank 0 in one step, in which each process runs once; with
+/// many hosts, the messages do not all queue at rank 0. Rank r's parent is (r - 1) / kWide.
 constexpr int kWide = 32;
 
 struct ReduceUp {
@@ -18,7 +18,7 @@ struct ReduceUp {
         : parent((v.me - 1) / kWide), first(std::min(v.n, v.me * kWide + 1)), last(std::min(v.n, v.me * kWide + 1 + kWide)) {}
 };
 
-/// receive = the operands of all, at rank 0; receive holds my own operand before. In any order.
+/// Reduces all operands into `receive` at rank 0, in any order; `receive` holds this rank's operand on entry.
 Task reduce_up(View v, void* receive, int64_t count, const Datatype& type, const Op& op) {
     const ReduceUp way(v);
     const int children = way.last - way.first;
@@ -42,7 +42,7 @@ Task barrier_multicast(View v) {
     for (int child = way.first; child < way.last; ++child) arrivals.receive(nullptr, 0, byte_type(), child);
     co_await arrivals;
     if (v.me != 0) co_await v.send(nullptr, 0, byte_type(), way.parent);
-    std::byte token{};  // who has an error sends nothing, which needs nobody who waits for it
+    std::byte token{};  // a member with an error sends nothing here, so no receive is needed
     co_return co_await spread(v, &token, 1, byte_type(), 0);
 }
 

@@ -17,8 +17,8 @@ using comm::Neighborhood;
 using node::ByMessages;
 using Traffic = node::NeighborTraffic;
 
-// All at once: how many messages there are the program has said, and no other process has fewer to send. `error`: what was wrong
-// before.
+// Starts all messages at once: the program has specified how many there are, and any other algorithm would send as many. `error`: an
+// earlier error.
 Task exchange_blocks(View v, Traffic traffic, ByMessages what, int error) {
     FirstError first;
     first.note(error);
@@ -38,7 +38,7 @@ Task exchange_blocks(View v, Traffic traffic, ByMessages what, int error) {
     co_return first;
 }
 
-/// Where each finds what is for it in its neighbours' rooms: they tell it once. `found`: as many as I receive from.
+/// Exchanges, once, the index at which each process finds its block in each neighbor's area of the stage. `found` has one entry per source.
 Task exchange_places(View v, const Neighborhood& near, std::vector<int>& found) {
     const Datatype& type = datatype::predefined(MPI_INT);
     std::vector<int> own(near.sends.size());
@@ -50,7 +50,7 @@ Task exchange_places(View v, const Neighborhood& near, std::vector<int>& found) 
     co_return v.error;
 }
 
-/// Of a persistent operation.
+/// For a persistent operation.
 Task through_stage(NodeOwner& stage, NodeDriver on, View v, Traffic traffic) {
     if (!stage.places) {
         auto& found = stage.places.emplace(traffic.near.receives.size());
@@ -62,7 +62,7 @@ Task through_stage(NodeOwner& stage, NodeDriver on, View v, Traffic traffic) {
     co_return co_await exchange_blocks(v, traffic, std::move(rest), error);
 }
 
-/// Of a blocking one: to its end, but for messages.
+/// For a blocking operation: completes all but the messages.
 Task run_through_stage(NodeOwner& stage, const NodeDriver& on, const View& v, const Traffic& traffic) {
     if (!stage.places) {
         auto& found = stage.places.emplace(traffic.near.receives.size());
@@ -90,8 +90,8 @@ Task by_messages(const View& v, const Traffic& traffic) {
     return exchange_blocks(v, traffic, {true, std::vector<bool>(near.receives.size(), true)}, MPI_SUCCESS);
 }
 
-// Of those that are under way at a time each goes its own way: by messages. And where some have no neighbours: programs leave out the call
-// there (PETSc does), which nobody notices with messages.
+// Simultaneous operations use messages, so that each proceeds independently. So do graphs in which some members have no neighbors: programs
+// skip the call there (PETSc does), which does no harm with messages.
 Task begin(CommCall& call, const Traffic& traffic) {
     if (!call.has_stage_to_itself() || !traffic.near.everyone) {
         call.view = View::all(call.exchange);

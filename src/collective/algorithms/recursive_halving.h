@@ -1,5 +1,5 @@
-// Recursive halving and doubling of a vector over a power of two of ranks: the two halves of Rabenseifner's
-// reductions. Ranks beyond the power of two are folded into a neighbour before and unfolded after.
+// Recursive halving and doubling of a vector over a power of two of ranks: the two halves of Rabenseifner's reductions. Ranks beyond the
+// power of two are folded into a neighbor before and unfolded after.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +12,11 @@
 
 namespace starling::collective {
 
-/// Who takes part: of the first 2 · rest ranks only the odd ones, then all.
+/// The core ranks, which take part: the odd ones of the first 2 · rest ranks, and all after these.
 struct Halving {
     int power;  ///< core ranks: the largest power of two not above n
     int rest;   ///< n - power
-    int core;   ///< my number among the core ranks, -1 if I am folded into my right neighbour
+    int core;   ///< this rank's number among the core ranks; -1: folded into its right neighbor
 
     explicit Halving(const View& v) : power(floor_power_of_two(v.n)), rest(v.n - power) {
         if (v.me < 2 * rest)
@@ -27,7 +27,7 @@ struct Halving {
     int rank_of(int number) const { return number < rest ? 2 * number + 1 : number + rest; }
 };
 
-/// Where the pieces of core ranks 0 … pieces-1 begin in a vector of `count` elements, and its end.
+/// Returns where the pieces of core ranks 0 … pieces-1 begin in a vector of `count` elements, and its end.
 std::vector<int64_t> equal_offsets(int64_t count, int pieces);
 
 /// Folds, then halves: core rank i ends with the reduction of elements offsets[i] … offsets[i + 1] in
@@ -35,7 +35,7 @@ std::vector<int64_t> equal_offsets(int64_t count, int pieces);
 /// commutative operation.
 Task halve(View v, Halving halving, void* value, void* operand, const int64_t* offsets, const Datatype& type, const Op& op);
 
-/// The way back: every rank ends with all pieces in `value`.
+/// The inverse, recursive doubling: every rank ends with all pieces in `value`.
 Task unhalve(View v, Halving halving, void* value, const int64_t* offsets, const Datatype& type);
 
 }  // namespace starling::collective

@@ -5,7 +5,7 @@ namespace starling::collective {
 
 namespace {
 
-/// Where the value is built: in the receive buffer at the root, elsewhere in a temporary.
+/// The buffer for the result: the receive buffer at the root, a temporary elsewhere.
 struct ReduceBuffers {
     Temporary own, operand;
     void* value;
@@ -59,7 +59,7 @@ Task reduce_linear(View v, const void* send, void* receive, int64_t count, const
         co_await v.send(send, count, type, root);
         co_return v.error;
     }
-    // From the last rank to the first, so that the value always stands right of the operand.
+    // From the last rank to the first, so that the operand always is the left argument.
     Temporary a(type, count), b(type, count);
     Accumulator sum(a.data(), b.data(), count, type, op);
     const void* own = input_of(send, receive);
@@ -82,7 +82,7 @@ Task reduce_rabenseifner(View v, const void* send, void* receive, int64_t count,
     const std::vector<int64_t> offsets = equal_offsets(count, halving.power);
     v.note(co_await halve(v, halving, value, buffers.operand.data(), offsets.data(), type, op));
 
-    // Every core rank sends its piece straight to the root.
+    // Every core rank sends its piece directly to the root.
     if (v.me == root) {
         Group receives(v, 0, halving.power);
         for (int core = 0; core < halving.power; ++core) {

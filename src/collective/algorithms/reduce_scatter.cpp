@@ -7,8 +7,8 @@ namespace starling::collective {
 
 namespace {
 
-/// Where each rank's share begins, and the end. Read before the first message: clients are known that free the
-/// counts of a non-blocking call too early.
+/// Where each rank's share begins, and the end. Read before the first message: some known programs free the counts of a non-blocking call
+/// too early.
 class Offsets {
   public:
     Offsets(const Shares& shares, int n) : values_(static_cast<size_t>(n) + 1) {
@@ -31,7 +31,7 @@ Task reduce_scatter_halving(View v, const void* input, void* receive, Shares sha
     Temporary value(type, count), operand(type, count);
     datatype::copy(type, count, input, value.data());
 
-    // A core rank stands for itself and for the rank folded into it, its left neighbour.
+    // A core rank represents itself and its left neighbor, which was folded into it.
     const Halving halving(v);
     std::vector<int64_t> cores(static_cast<size_t>(halving.power) + 1);
     for (int core = 0; core < halving.power; ++core)

@@ -4,7 +4,7 @@ namespace starling::collective {
 
 Task scan_recursive_doubling(View v, const void* send, void* receive, int64_t count, const Datatype& type, const Op& op,
                              bool exclusive) {
-    // `run` covers the aligned run of ranks that I have heard of, `prefix` the part of it before me.
+    // `run` is the reduction over the aligned run of ranks whose data has arrived, `prefix` over the part of it below this rank.
     Temporary a(type, count), b(type, count), c(type, count);
     datatype::copy(type, count, input_of(send, receive), a.data());
     Accumulator run(a.data(), b.data(), count, type, op);

@@ -1,7 +1,6 @@
-// Algorithms of two levels, for communicators on several hosts: within each host through its shared memory, and
-// between one process of each host over the network, so that every byte crosses it once per host. The stages are
-// the other algorithms, on views of some participants; they share one tag, since within a pair the order of its messages
-// is the order of the stages.
+// Two-level algorithms, for communicators on several hosts: through shared memory within each host, and over the network between one
+// process of each host. So every byte crosses the network once per host. The steps are other algorithms on views of some participants. They
+// share one tag: between two processes, the order of the messages is the order of the steps.
 #include <numeric>
 
 #include "collective/algorithms.h"
@@ -13,7 +12,7 @@ namespace starling::collective {
 
 namespace {
 
-/// All blocks packed, those of a host together, hosts in order.
+/// Offsets of all blocks packed in one buffer: those of a host together, hosts in order.
 struct PackedByHost {
     std::vector<int64_t> begin, bytes;  ///< by host
     std::vector<int64_t> at;            ///< by rank of the view
@@ -46,7 +45,8 @@ Task bcast_two_level(View v, void* buffer, int64_t count, const Datatype& type, 
     const HostMap& hosts = *v.exchange->hosts();
     WithinHost host(v, Kind::bcast, datatype::packed_size(type, count));
     if (v.exchange->cast(v.tag)) {
-        // Leaders alone send to groups, so theirs gets it from the root first. The others on a host do the same either way.
+        // Only leaders can multicast, so the root first passes the data to its host's leader. The root's host broadcasts before, the other
+        // hosts after, the step between leaders.
         const bool mine_has_root = hosts.my_host == hosts.host_of(v.participant(root));
         const int place = mine_has_root ? hosts.place_of(v.participant(root)) : 0;
         const bool handed_over = mine_has_root && place != 0;

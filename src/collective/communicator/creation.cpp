@@ -17,9 +17,8 @@ using comm::Comm;
 
 namespace {
 
-// What every participant of an exchange tells all others about itself. The context id counts from
-// participant 0 only. Groups that come out of one creation share no process, so they may share the context
-// id.
+// The data that every participant of an exchange sends to all others. Only participant 0's context id is used. Groups created by one call
+// are disjoint, so they may share the context id.
 struct SplitRequest {
     int32_t color;
     int32_t key;
@@ -34,7 +33,7 @@ Task exchange_claims(View v, int color, int key, std::vector<SplitRequest>& clai
     co_return comm::check_context(claims[0].context);
 }
 
-// Participants [base, base + size) with a color, in the order of key and number, as ranks from `base` on.
+// Returns the ranks, counted from `base`, of the participants in [base, base + size) that have this color, ordered by key, then by number.
 std::vector<int> select_ranks(const std::vector<SplitRequest>& claims, int base, int size, int color) {
     std::vector<int> ranks;
     for (int i = 0; i < size; ++i)
@@ -45,7 +44,7 @@ std::vector<int> select_ranks(const std::vector<SplitRequest>& claims, int base,
     return ranks;
 }
 
-// The communicator of those participants of comm's exchange that claim `color`; null if a side has none.
+// Creates the communicator of the participants of comm's exchange with this `color`; null if a side has none.
 Comm* make_selected(Comm& comm, const Exchange& exchange, const std::vector<SplitRequest>& claims, int color) {
     const std::vector<int> here = select_ranks(claims, exchange.local_base, exchange.local_size, color);
     const auto my_rank = std::find(here.begin(), here.end(), comm.rank) - here.begin();
@@ -57,7 +56,7 @@ Comm* make_selected(Comm& comm, const Exchange& exchange, const std::vector<Spli
                           include(comm.remote_group(), there), comm.local_first, comm.errhandler);
 }
 
-/// Both steps of a creation have a tag, drawn when it starts: other operations may be under way on the communicator.
+/// The two steps of a creation, each under a tag drawn at its start: other operations may be active on the communicator.
 struct Steps {
     View exchange, agreement;
     explicit Steps(Exchange& over) : exchange(View::all(over)), agreement(View::all(over)) { over.last_was_own(); }

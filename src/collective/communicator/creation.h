@@ -1,10 +1,10 @@
-// New communicators from old ones (MPI 5.0 sections 7.4 and 7.6). Every creation is one exchange of what is needed, with which the
-// context id travels that a leader draws, and an agreement: all have made their part of it, or nobody keeps his.
+// Creates communicators from others (MPI 5.0 sections 7.4 and 7.6). A creation is one exchange, which also distributes the context id that
+// a leader draws, and one agreement: either all members create their part, or none keeps it.
 //
-// All tasks set `result` to the new communicator, with one reference and the error handler of the old one,
-// or leave it null where this process is no member. References must outlive the task. Attributes, info and
-// topologies are the caller's; so are checks of arguments. A member where such a check has failed takes part all the same, with
-// `error_here` and its failure_text(): the others would wait for it, and so they get an error as well.
+// All tasks set `result` to the new communicator, with one reference and the error handler of the old one, or leave it null if this process
+// is not a member. References must outlive the task. The caller handles attributes, info and topologies, and checks arguments. A member
+// where such a check has failed takes part all the same, with `error_here` and its failure_text(). The others would wait for it; this way
+// they return an error as well.
 #pragma once
 
 #include <functional>
@@ -18,18 +18,19 @@
 
 namespace starling::collective {
 
-/// The context id of a new communicator, which participant 0 draws for all: MPI_ERR_OTHER everywhere if it has none left.
+/// Draws the context id of a new communicator at participant 0 and broadcasts it. MPI_ERR_OTHER on all members if participant 0 has none
+/// left.
 Task draw_context(View v, uint64_t& context);
 
-/// The second step of a creation, under a tag of its own: if no member has an `error`, each gets what its make() gives, and `result` is set
-/// where all of them could. `make` must outlive the task.
+/// The second step of a creation, under a separate tag. If no member has an `error`, each calls its make(); `result` is set if make()
+/// succeeded on all. `make` must outlive the task.
 Task end_creation(View v, int error, const std::function<comm::Comm*()>& make, comm::Comm*& result);
 
-/// An error that a member begins with, and its sentence, which lasts until the members agree.
+/// An error that a member begins with, and its text, kept until the members agree.
 class ErrorHere {
   public:
     explicit ErrorHere(int error) : error_(error), text_(error ? failure_text() : std::string_view()) {}
-    /// This member's error now, with its failure_text(): what it began with counts more than what came `later`.
+    /// Returns this member's error, with its failure_text(): the one it began with has precedence over `later`.
     int or_else(int later) const { return error_ ? fail(error_, "%s", text_.c_str()) : later; }
 
   private:
@@ -37,39 +38,39 @@ class ErrorHere {
     std::string text_;
 };
 
-/// Same groups, new context. Inter-communicators too.
+/// Creates a communicator with the same groups and a new context, for inter-communicators too.
 Task duplicate(comm::Comm& comm, comm::Comm*& result, int error_here = MPI_SUCCESS);
 
-/// The members of `group`, a subset of the local group. All of comm's members take part.
-/// Inter-communicators: each side gives its own group.
+/// Creates a communicator of the members of `group`, a subset of the local group. All of comm's members take part. On an inter-communicator
+/// each side passes its own group.
 Task create(comm::Comm& comm, comm::Group& group, comm::Comm*& result, int error_here = MPI_SUCCESS);
 
-/// The members of `group`, a subset of an intra-communicator's; nobody else takes part. Messages go under
-/// `tag`.
+/// Creates a communicator of the members of `group`, a subset of an intra-communicator's group; only they take part. `tag` separates
+/// simultaneous calls.
 Task create_group(comm::Comm& comm, comm::Group& group, int tag, comm::Comm*& result, int error_here = MPI_SUCCESS);
 
-/// By color (MPI_UNDEFINED: none), ordered by key, then by old rank. Inter-communicators too.
+/// Splits by color (MPI_UNDEFINED: not a member), ordered by key, then by old rank. For inter-communicators too.
 Task split(comm::Comm& comm, int color, int key, comm::Comm*& result, int error_here = MPI_SUCCESS);
 
-/// Where the leaders of two groups talk to each other; at other members it is not looked at.
+/// The connection between the leaders of two groups; ignored on other members.
 struct LeaderLink {
     message::MatchContext* channel = nullptr;
     int remote_leader = 0;  ///< rank in the channel
     int tag = 0;
 };
-/// An inter-communicator of the members of `local` and those of another group, which make the same call.
-/// MPI_ERR_COMM on all sides if the groups share a process. A leader with an `error_here` and without a channel can't tell the other
-/// group, which waits; any other member's error reaches both groups.
+/// Creates an inter-communicator between the members of `local` and those of another group, which make the same call. MPI_ERR_COMM on all
+/// sides if the groups share a process. An `error_here` at any member reaches both groups, unless the leader has no channel: then it cannot
+/// inform the other group, which waits.
 Task create_intercomm(comm::Comm& local, int local_leader, LeaderLink link, comm::Comm*& result, int error_here = MPI_SUCCESS);
 
-/// Both groups of an inter-communicator in one; the one that passes high = false first, if they differ.
+/// Merges both groups of an inter-communicator; if `high` differs, the group with high = false comes first.
 Task merge(comm::Comm& intercomm, bool high, comm::Comm*& result, int error_here = MPI_SUCCESS);
 
-/// From groups alone: no communicator need exist. Calls at the same time in overlapping groups must differ
-/// in `name`. Errors are reported to `handler`, which the result gets.
+/// Creates a communicator from a group alone, without any existing communicator. Simultaneous calls in overlapping groups must differ in
+/// `name`. Errors are reported to `handler`, which becomes the result's.
 Task create_from_group(comm::Group& group, std::string_view name, comm::Errhandler* handler, comm::Comm*& result,
                        int error_here = MPI_SUCCESS);
-/// The leader on the other side, which matters at the local leader only; without a group that one can't be told anything.
+/// The leader on the other side, used at the local leader only. With a null `group` the other leader cannot be informed of an error.
 struct RemoteLeader {
     comm::Group* group;
     int rank;

@@ -1,4 +1,4 @@
-// Inter-communicators from two groups, and communicators from nothing but groups.
+// Creates inter-communicators from two groups, and communicators from groups alone.
 #include <functional>
 #include <map>
 #include <memory>
@@ -23,19 +23,19 @@ using comm::Comm;
 
 namespace {
 
-// What the leaders tell each other, and then each its own group: an envelope of fixed size, and the bytes
-// of the remote group behind it.
+// The message that the leaders exchange, and that each then broadcasts to its own group: an envelope of fixed size. The bytes of the remote
+// group follow in a second message.
 struct Envelope {
     uint64_t context = 0;
-    uint64_t job = 0;  ///< with `rank`: the leader who speaks
+    uint64_t job = 0;  ///< with `rank`: the leader that sends
     uint32_t rank = 0;
     uint32_t bytes = 0;
     int32_t error = MPI_SUCCESS;
-    uint32_t local_first = 0;  ///< for the own group: whether it comes first in the common numbering
+    uint32_t local_first = 0;  ///< when broadcast: whether this group comes first in the common numbering
 };
 
-// Leaders: swaps envelopes and groups over their link, or the error that one group has. Afterwards `envelope` and `bytes` are for the
-// own group.
+// Called by leaders: exchanges envelopes and groups over their link, or the error of one group. Afterwards `envelope` and `bytes` hold the
+// data to broadcast to the own group.
 Task talk_to_leader(LeaderLink link, const comm::Group& local, int error_here, Envelope& envelope, std::string& bytes) {
     TaggedExchange exchange(*link.channel, {link.channel->my_rank(), link.remote_leader}, 0, link.tag);
     View v = View::all(exchange);
@@ -45,13 +45,13 @@ Task talk_to_leader(LeaderLink link, const comm::Group& local, int error_here, E
     Envelope theirs;
     co_await v.send_receive(&hello, sizeof hello, byte_type(), 1, &theirs, sizeof theirs, byte_type(), 1);
     if (v.error) co_return v.error;
-    if (theirs.error) co_return fail(theirs.error, "a process of the other group has called with arguments that are wrong");
+    if (theirs.error) co_return fail(theirs.error, "a process of the other group passed invalid arguments");
     if (error_here) co_return error_here;
     bytes.resize(theirs.bytes);
     co_await v.send_receive(mine.data(), static_cast<int64_t>(mine.size()), byte_type(), 1, bytes.data(),
                             static_cast<int64_t>(bytes.size()), byte_type(), 1);
     if (v.error) co_return v.error;
-    // The leader with the lower identity is first, and its context id counts.
+    // The leader with the lower identity is first, and its context id is used.
     const bool first = hello.job != theirs.job ? hello.job < theirs.job : hello.rank < theirs.rank;
     envelope.context = first ? hello.context : theirs.context;
     envelope.local_first = first;
@@ -59,7 +59,8 @@ Task talk_to_leader(LeaderLink link, const comm::Group& local, int error_here, E
     co_return MPI_SUCCESS;
 }
 
-/// What the root's link and the members of its group come to: the error that a word of the other leader's says, or ours.
+/// Exchanges the results of both groups between their leaders. Sets `verdict` to the other group's error, or to MPI_ERR_PROC_ABORTED if the
+/// exchange failed.
 Task swap_verdicts(LeaderLink link, int error, int& verdict) {
     TaggedExchange exchange(*link.channel, {link.channel->my_rank(), link.remote_leader}, 0, link.tag);
     View v = View::all(exchange);
@@ -70,31 +71,31 @@ Task swap_verdicts(LeaderLink link, int error, int& verdict) {
     co_return MPI_SUCCESS;
 }
 
-/// What the leader of a group and then its members learn of the other group.
+/// Broadcasts the other group's data from the local leader to the members of the local group.
 Task hear_of_others(const View (&steps)[2], int local_leader, int leader_error, Envelope& envelope, std::string& bytes) {
     View v = steps[0];
     envelope.error = leader_error;
     if (const int error = co_await bcast(v, &envelope, sizeof envelope, byte_type(), local_leader)) co_return error;
     if (leader_error) co_return leader_error;
     if (envelope.error)
-        co_return fail(envelope.error, "rank %d and the other group's leader have not come together", local_leader);
+        co_return fail(envelope.error, "rank %d could not exchange the groups with the other group's leader", local_leader);
     if (const int error = comm::check_context(envelope.context)) co_return error;
     bytes.resize(envelope.bytes);
     co_return co_await bcast(steps[1], bytes.data(), envelope.bytes, byte_type(), local_leader);
 }
 
 int check_remote(const comm::Group& local, const comm::Group* remote) {
-    if (!remote) return fail(MPI_ERR_INTERN, "what the leader of the other group told is garbled");
+    if (!remote) return fail(MPI_ERR_INTERN, "the group received from the other group's leader is malformed");
     if (remote->size() > 0 && disjoint(local, *remote)) return MPI_SUCCESS;
     return fail(MPI_ERR_COMM, "the two groups of an inter-communicator share a process");
 }
 
-// Everyone in `local`. The members agree first that all have called rightly: a wrong one need not know who leads, and no step with a
-// root comes before. Then the leader gets the other side's group, and the rest hears of it. Then the members agree on whether each could
-// make its part, and the leaders on whether both groups could.
+// Creates an inter-communicator; called by all members of `local`. First the members agree that all arguments are valid: a member with
+// invalid ones may not know the leader, so no rooted step comes before. Then the leader exchanges the groups with the other leader and
+// broadcasts the result. Finally the members agree on whether each created its part, and the leaders on whether both groups did.
 Task meet(Exchange& local_exchange, comm::Group& local, int local_leader, LeaderLink link, comm::Errhandler* handler,
           Comm*& result, int error_here) {
-    // Under tags of their own: what may go by two ways is told apart by it, not by its turn.
+    // A tag for each step: if a step is skipped somewhere, its messages are distinguished by tag, not by order.
     const View start = View::all(local_exchange);
     const View hear[] = {View::all(local_exchange), View::all(local_exchange)};
     const View agreement = View::all(local_exchange), end = View::all(local_exchange);
@@ -123,14 +124,13 @@ Task meet(Exchange& local_exchange, comm::Group& local, int local_leader, Leader
     if (leads && !leader_error) co_await swap_verdicts(link, error, verdict);
     const int lost = co_await bcast(end, &verdict, sizeof verdict, byte_type(), local_leader);
     if (!error) error = lost;
-    if (!error && verdict)
-        error = fail(verdict, "a process of the other group has failed to make its part of the communicator");
+    if (!error && verdict) error = fail(verdict, "a process of the other group could not create its part of the communicator");
     if (!error) result = made;
     if (error && made) made->release();
     co_return error;
 }
 
-// A channel of a group that has no communicator yet.
+// The channel of a group that does not have a communicator yet.
 struct GroupChannel {
     comm::Group* group = nullptr;
     std::unique_ptr<message::MatchContext> channel;
@@ -140,8 +140,8 @@ using GroupChannels = std::map<uint64_t, GroupChannel>;
 STARLING_STATE Lazy<GroupChannels> group_channels_made;
 GroupChannels& group_channels() { return group_channels_made.get(); }
 
-// Keeps the channel while a creation uses it. A message of a second creation of the same name may come before the first one
-// is over here: it waits for the next channel.
+// Keeps the channel while a creation uses it. A message of a second creation with the same name may arrive before the first one has ended
+// here: it waits for the next channel.
 class GroupChannelUse {
   public:
     GroupChannelUse(comm::Group& group, std::string_view name);
@@ -180,10 +180,10 @@ TaggedExchange exchange_of_group(comm::Group& group, message::MatchContext& chan
     return TaggedExchange(channel, std::move(ranks), group.my_rank(), tag, true);
 }
 
-// Tags on such channels.
+// Tags on group channels.
 constexpr int kIntraTag = 0, kInterTag = 1, kLeaderTag = 2;
 
-// The two leaders as a group that both build alike: lower identity first.
+// Returns the group of the two leaders, in the order on which both agree: lower identity first.
 comm::Group* leaders_of(const link::Process& a, const link::Process& b) {
     const auto id = [](const link::Process& p) { return std::pair(p.job->address().id, p.rank); };
     comm::GroupBuilder builder;
@@ -209,8 +209,8 @@ Task create_from_group(comm::Group& group, std::string_view name, comm::Errhandl
     co_return co_await end_creation(v, error, make, result);
 }
 
-// The tag and the communicator make a name that no string of the program's is. So its members are all who take part: one of them who has
-// died is missed by all, one of the communicator's by nobody.
+// Builds a name from the tag and the context that differs from every string of the program. So the channel has exactly the participants as
+// members, and a death among them is noticed by all of them; a death elsewhere in the communicator does not matter.
 Task create_group(Comm& comm, comm::Group& group, int tag, Comm*& result, int error_here) {
     const uint64_t words[] = {0, comm.context(), static_cast<uint64_t>(tag)};
     const std::string_view name(reinterpret_cast<const char*>(words), sizeof words);

@@ -1,11 +1,11 @@
-// Binomial trees: who has the data gives it to the root of the farther half of those below, again and again.
+// Binomial trees: a process that has the data sends it to the root of the farther half of its subtree, then does so with the nearer half.
 #pragma once
 
 #include "collective/core/view.h"
 
 namespace starling::collective {
 
-/// My place in the binomial tree of a view's ranks, counted from the root.
+/// The place of this process in the binomial tree of a view's ranks, counted from the root.
 struct Binomial {
     int n, root, relative;
     int distance = 1;  ///< to the parent; n or more at the root
@@ -20,7 +20,7 @@ struct Binomial {
         for (int d = distance / 2; d > 0; d /= 2) count += relative + d < n;
         return count;
     }
-    /// The children's ranks, those with the most below them first.
+    /// Visits the children's ranks, those with the largest subtrees first.
     template <class Visit>
     void each_child(Visit visit) const {
         for (int d = distance / 2; d > 0; d /= 2)

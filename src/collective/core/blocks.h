@@ -1,5 +1,4 @@
-// Blocks: one rank's array of per-rank pieces of a buffer, in any of the forms that MPI functions describe
-// them in.
+// Blocks: one rank's array of per-rank pieces of a buffer, in any of the forms in which MPI functions describe them.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +10,7 @@ namespace starling::collective {
 
 using datatype::Datatype;
 
-/// The address of element `index` of a buffer of `type`.
+/// Returns the address of element `index` of a buffer of `type`.
 inline void* element(void* buffer, int64_t index, const Datatype& type) {
     return static_cast<char*>(buffer) + index * type.extent;
 }
@@ -19,7 +18,7 @@ inline const void* element(const void* buffer, int64_t index, const Datatype& ty
     return static_cast<const char*>(buffer) + index * type.extent;
 }
 
-/// A view; owns nothing. What is passed in must last as long as the operation.
+/// Describes blocks and owns nothing: arrays and types must last as long as the operation.
 class Blocks {
   public:
     /// `count` elements per rank, one block after the other (gather, alltoall, …).
@@ -39,7 +38,7 @@ class Blocks {
     int64_t count(int rank) const { return uniform_ ? count_ : counts_[rank]; }
     const Datatype& type(int rank) const { return types_ ? *types_[rank] : *type_; }
     uint64_t bytes(int rank) const { return datatype::packed_size(type(rank), count(rank)); }
-    /// All blocks have the same count and type and lie one after the other.
+    /// Returns whether all blocks have the same count and type and lie one after the other.
     bool uniform() const { return uniform_; }
 
   private:
@@ -51,8 +50,7 @@ class Blocks {
     const Datatype* const* types_ = nullptr;
 };
 
-/// How the elements of a vector are dealt out to ranks: so many each, or counted one by one
-/// (reduce_scatter).
+/// The number of a vector's elements that each rank gets: the same for all, or an array of counts (reduce_scatter).
 class Shares {
   public:
     explicit Shares(int64_t each) : each_(each) {}

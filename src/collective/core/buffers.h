@@ -1,4 +1,4 @@
-// Memory that algorithms work in: temporaries, packed copies, accumulators of reductions.
+// Memory for algorithms: temporaries, packed copies, accumulators of reductions.
 #pragma once
 
 #include <cstddef>
@@ -16,14 +16,14 @@ using datatype::Op;
 
 inline const Datatype& byte_type() { return datatype::predefined(MPI_BYTE); }
 
-/// Room for `count` elements of a type, with its true extent; data() is used like an MPI buffer. Gaps are
-/// not initialised. Throws std::bad_alloc.
+/// Memory for `count` elements of a type, with its true extent; data() is used like an MPI buffer. Gaps are not initialised. Throws
+/// std::bad_alloc.
 class Temporary {
   public:
     Temporary() = default;
     Temporary(const Datatype& type, int64_t count)
         : memory_(new std::byte[datatype::span(type, count)]), data_(memory_.get() - datatype::span_offset(type, count)) {}
-    /// Room for so many bytes.
+    /// Allocates `bytes` bytes.
     explicit Temporary(uint64_t bytes) : memory_(new std::byte[bytes]), data_(memory_.get()) {}
 
     std::byte* data() const { return data_; }
@@ -33,7 +33,7 @@ class Temporary {
     std::byte* data_ = nullptr;
 };
 
-/// The packed form of a buffer as plain bytes: the buffer itself where it is one block, else a copy.
+/// The packed form of a buffer as plain bytes: the buffer itself if it is one block, else a copy.
 class PackedBuffer {
   public:
     PackedBuffer(void* buffer, int64_t count, const Datatype& type)
@@ -47,11 +47,11 @@ class PackedBuffer {
     }
     std::byte* data() const { return data_; }
     uint64_t bytes() const { return bytes_; }
-    /// Brings the buffer's data here.
+    /// Packs the buffer into the copy, if there is one.
     void load() {
         if (copy_.data()) datatype::pack(type_, count_, buffer_, 0, data_, bytes_);
     }
-    /// Puts what is here into the buffer.
+    /// Unpacks the copy, if there is one, into the buffer.
     void store() {
         if (copy_.data()) datatype::unpack(type_, count_, buffer_, 0, data_, bytes_);
     }
@@ -65,8 +65,8 @@ class PackedBuffer {
     std::byte* data_;
 };
 
-/// The value that a reduction builds up and a second buffer that operands arrive in. The two swap roles
-/// where the operation's order demands it, so look at value() afresh after every step.
+/// The intermediate value of a reduction, and a second buffer for arriving operands. The two swap roles where the operation's order demands
+/// it, so read value() again after every step.
 class Accumulator {
   public:
     Accumulator(void* value, void* operand, int64_t count, const Datatype& type, const Op& op)
@@ -82,7 +82,7 @@ class Accumulator {
         std::swap(value_, operand_);
         return datatype::apply(op_, operand_, value_, count_, type_);
     }
-    /// Copies the value to `target` if it isn't there.
+    /// Copies the value to `target` unless it is there already.
     void store(void* target) const {
         if (value_ != target) datatype::copy(type_, count_, value_, target);
     }
@@ -95,11 +95,10 @@ class Accumulator {
     const Op& op_;
 };
 
-/// Where a rank's input is: MPI_IN_PLACE means the receive buffer.
+/// Returns the address of a rank's input: MPI_IN_PLACE means the receive buffer.
 inline const void* input_of(const void* send, const void* receive) { return send == MPI_IN_PLACE ? receive : send; }
 
-/// The part [offset, offset + count) of a vector of `total` elements that belongs to piece `index` of
-/// `pieces`.
+/// The range [offset, offset + count) of a vector of `total` elements that is piece `index` of `pieces`.
 struct ElementRange {
     int64_t offset, count;
 };
@@ -107,7 +106,7 @@ inline ElementRange piece_of(int64_t total, int pieces, int index) {
     const int64_t each = total / pieces, rest = total % pieces;
     return {index * each + (index < rest ? index : rest), each + (index < rest ? 1 : 0)};
 }
-/// The largest power of two that is not above n.
+/// Returns the largest power of two that is not above n.
 inline int floor_power_of_two(int n) {
     int power = 1;
     while (power <= n / 2) power *= 2;

@@ -12,17 +12,17 @@ namespace starling::collective {
 
 namespace {
 
-/// The last sentences. A view is copied and nobody counts its copies, so they are overwritten in time: after so many further errors
-/// the class is told alone.
+/// The last texts. Views are copied and the copies are not counted, so texts are overwritten in rotation: after this many later errors, an
+/// error is reported without its text.
 constexpr uint32_t kSentences = 256;
 struct Sentences {
     struct {
         bool used = false;
         uint32_t number;
-        char text[1024];  ///< as it comes from the system: untouched until it is written
+        char text[1024];  ///< uninitialized, so the system allocates its pages only when they are written
     } at[kSentences];
 };
-STARLING_STATE Sentences* sentences = nullptr;  ///< made at the first error
+STARLING_STATE Sentences* sentences = nullptr;  ///< allocated at the first error
 STARLING_STATE uint32_t next_number = kCounterStart;
 
 }  // namespace
@@ -31,7 +31,7 @@ void FirstError::keep(int error) {
     error_ = error;
     number_ = next_number++;
     if (!sentences) sentences = new (std::nothrow) Sentences;
-    if (!sentences) return;  // the class has to do
+    if (!sentences) return;  // only the class is reported
     auto& place = sentences->at[number_ % kSentences];
     const std::string_view text = failure_text();
     place.used = true;

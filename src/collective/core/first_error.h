@@ -1,5 +1,5 @@
-// The first error of an operation, with its sentence. An operation goes on awaiting after it, and whatever fails meanwhile says
-// its own sentence on the same thread: so the error has its own copy from where it is noted, and each reader gets both.
+// The first error of an operation, with its text. An operation continues to await its messages after the error, and later failures set
+// their own texts on the same thread. So the error keeps a copy of its text from the moment when it is noted, and a reader gets both.
 #pragma once
 
 #include <cstdint>
@@ -8,21 +8,21 @@
 
 namespace starling::collective {
 
-/// Copied with the view that it is of. Used under the library's lock only.
+/// Copied together with its view. Used only under the library's lock.
 class FirstError {
   public:
-    /// Remembers an error, if it is the first one, with this thread's sentence.
+    /// Stores an error, if it is the first one, with this thread's failure text.
     void note(int error) {
         if (error != MPI_SUCCESS && error_ == MPI_SUCCESS) [[unlikely]]
             keep(error);
     }
-    /// The class; its sentence becomes this thread's, or none if it had none.
+    /// Returns the error class and restores its text as this thread's failure text (none if it had none).
     operator int() const {
         if (error_ != MPI_SUCCESS) [[unlikely]]
             tell();
         return error_;
     }
-    /// Compares the class, and leaves the thread's sentence alone.
+    /// Compares the class, without changing the thread's failure text.
     friend bool operator==(const FirstError& first, int error) { return first.error_ == error; }
 
   private:
@@ -30,7 +30,7 @@ class FirstError {
     [[gnu::cold]] void tell() const;
 
     int error_ = MPI_SUCCESS;
-    uint32_t number_ = 0;  ///< of its sentence, if there is an error
+    uint32_t number_ = 0;  ///< number of the text, if there is an error
 };
 
 }  // namespace starling::collective

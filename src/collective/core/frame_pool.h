@@ -6,13 +6,13 @@
 
 namespace starling::collective {
 
-/// `bytes` of memory for a frame, aligned for any type; throws std::bad_alloc. Needs the library's lock.
+/// Returns `bytes` of memory for a frame, aligned for any type; throws std::bad_alloc. Needs the library's lock.
 void* allocate_frame(std::size_t bytes);
 
-/// Gives back what allocate_frame(bytes) returned. Needs the library's lock.
+/// Frees the result of allocate_frame(bytes). Needs the library's lock.
 void release_frame(void* frame, std::size_t bytes) noexcept;
 
-/// Frames handed out and not given back; tests look for leaks with it.
+/// Returns the number of frames in use; tests look for leaks with it.
 std::size_t live_frames();
 
 }  // namespace starling::collective

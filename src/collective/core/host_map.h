@@ -5,27 +5,27 @@
 
 namespace starling::collective {
 
-/// Of all participants of my side of an exchange (all of an intra-communicator), on at least two hosts of which one
-/// has several. Hosts are numbered in the order of their lowest participants, which lead them. The same for all
-/// participants, but for what is about me.
+/// The map of all participants of the local side of an exchange (all of an intra-communicator), which are on at least two hosts, one of
+/// them with several. Hosts are numbered in the order of their lowest participants, which are their leaders. All participants have the same
+/// map, except for the members about this process.
 struct HostMap {
     std::vector<int> leaders;  ///< by host: its lowest participant; ascending
-    std::vector<int> mine;     ///< participants on my host, ascending
+    std::vector<int> mine;     ///< participants on this process's host, ascending
     int my_host = 0;
-    int my_place = 0;        ///< mine[my_place] is me
-    bool contiguous = true;  ///< each host's participants are consecutive numbers
+    int my_place = 0;        ///< mine[my_place] is this process
+    bool contiguous = true;  ///< each host's participants have consecutive numbers
 
     int host_of(int participant) const;
     bool leads() const { return my_place == 0; }
-    /// A participant's place among those of my host.
+    /// Returns a participant's index in `mine`.
     int place_of(int participant) const;
 
-    std::vector<int> hosts;  ///< by participant, from the side's first; only if not contiguous
+    std::vector<int> hosts;  ///< host number by participant, from the side's first; filled only if not contiguous
     int base = 0;            ///< the side's first participant
 };
 
-/// Makes the map of a side from a host identity for each of its participants; `me` counts from `base`. Empty leaders:
-/// there are no two levels, since all are on one host or each has its own.
+/// Builds the map of a side from a host identity for each of its participants; `me` counts from `base`. Returns empty `leaders` if two
+/// levels make no sense: all are on one host, or each has its own.
 HostMap make_host_map(const std::vector<int>& host_identity, int base, int me);
 
 }  // namespace starling::collective

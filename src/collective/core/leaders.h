@@ -1,4 +1,4 @@
-// The processes that talk for their hosts in collectives of two levels.
+// The processes that represent their hosts in collectives of two levels.
 #pragma once
 
 #include <vector>
@@ -8,10 +8,10 @@
 
 namespace starling::collective {
 
-/// One process per host: the root where the root is, else the host's leader.
+/// One process per host: the root on its own host, the leader on each other host.
 struct Tops {
     std::vector<int> list;
-    int root_host, place;  ///< place: of my host's top among the participants on my host
+    int root_host, place;  ///< place: index of this host's top among the participants on this host
     bool is_top;
 
     Tops(const View& v, const HostMap& hosts, int root)
@@ -22,7 +22,7 @@ struct Tops {
     }
 };
 
-/// The view of one process per host, told of what went wrong on mine; `list` must outlive it.
+/// Returns the view of one process per host, with the error of this host's stage noted; `list` must outlive it.
 inline View between(const View& v, const std::vector<int>& list, const HostMap& hosts, int error = MPI_SUCCESS) {
     View view = v.of(list, hosts.my_host);
     view.network = true;

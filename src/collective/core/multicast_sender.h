@@ -1,6 +1,5 @@
-// How one process of a host sends to those of all other hosts at once, where the network has groups for it: what algorithms see of
-// room multicast, as the exchange is what they see of messages. The real one stands on a communicator's channel (collective/multicast_channel.h);
-// unit tests have one of their own.
+// Multicast as algorithms see it: one process of a host sends to the leaders of all other hosts at once, where the network has groups for
+// it. The real sender uses a communicator's channel (collective/multicast_channel.h); unit tests replace it.
 #pragma once
 
 #include <cstdint>
@@ -9,18 +8,19 @@
 
 namespace starling::collective {
 
-/// Among the leaders of hosts, as numbered by HostMap::leaders; a call goes by the tag of its view. Senders decide alone, call by call,
-/// whether they use it, and who expects something waits for either this or the message of a tree: collective/algorithms/leader_broadcast.h.
+/// Multicast among the leaders of hosts, numbered as in HostMap::leaders; a call is identified by the tag of its view. A sender decides
+/// alone, call by call, whether it uses multicast. So a receiver waits for either the multicast or the tree's message:
+/// collective/algorithms/leader_broadcast.h.
 class Cast {
   public:
     virtual ~Cast() = default;
 
-    /// As the functions of multicast/channel.h.
+    /// These match the functions of multicast/channel.h.
     virtual bool start_send(multicast::Send& send, uint64_t call, const void* data, uint64_t bytes) = 0;
     virtual bool is_full([[maybe_unused]] uint64_t bytes) const { return false; }
     virtual void start_receive(multicast::Receive& receive, int sender, uint64_t call, void* memory, uint64_t bytes) = 0;
     virtual bool withdraw(multicast::Receive& receive) = 0;
-    /// The same, where this call has failed: what comes of the message yet is thrown away, so that its sender need not keep it.
+    /// Withdraws the receive of a failed call: fragments that still arrive are discarded, so that their sender need not keep them.
     virtual void refuse(multicast::Receive& receive) = 0;
 };
 

@@ -1,4 +1,4 @@
-// What a collective call is, for those who look at it from outside while it waits (progress/wait_report.h).
+// The description of a collective call for wait reports (progress/wait_report.h).
 #pragma once
 
 #include <cstdint>
@@ -10,17 +10,17 @@ namespace starling::collective {
 
 class NodeOwner;
 
-/// Null and 0 for what is not known.
+/// Null and 0 mean unknown.
 struct Label {
     const char* function = nullptr;            ///< "MPI_Barrier", lasts for ever; null: the one that waits
-    message::MatchContext* channel = nullptr;  ///< that its messages go through
+    message::MatchContext* channel = nullptr;  ///< channel of its messages
     uint32_t number =
-        0;  ///< among the collective operations of the communicator, from 1; persistent ones are started in no common order, and have none
-    int tag = 0;                       ///< of its messages
-    const NodeOwner* stage = nullptr;  ///< that it may go through
+        0;  ///< among the collective operations of the communicator, from 1; 0 for persistent ones, which have no common order
+    int tag = 0;                       ///< tag of its messages
+    const NodeOwner* stage = nullptr;  ///< stage that it may use
 };
 
-/// Tells of a wait in this operation: its place, and the messages or members that it waits for.
+/// Reports a wait in this operation: its place, and the messages or members for which it waits.
 void tell(const Label& label, progress::WaitReporter& teller);
 
 }  // namespace starling::collective

@@ -1,4 +1,4 @@
-// The coroutine type of collective operations: lazily started, returns an MPI error class.
+// The coroutine type of collective operations: starts lazily and returns an MPI error class.
 #pragma once
 
 #include <coroutine>
@@ -12,10 +12,10 @@
 
 namespace starling::collective {
 
-/// One running collective algorithm, or a stage of one. A task does nothing until it is awaited by another
-/// task (`int error = co_await stage(...)`, control passes over without growing the stack) or given to start()
-/// or run() of collective/collective_request.h. Owns its frame. Parameters of a task that are references must outlive
-/// it. Runs under the library's lock only. What is over already is a task, too: a result without a frame.
+/// One running collective algorithm, or a stage of one. A task does nothing until another task awaits it or it is passed to start() or
+/// run() of collective/collective_request.h. Awaiting (`int error = co_await stage(...)`) transfers control without growing the stack. A
+/// task owns its frame. Referenced parameters must outlive it. Runs only under the library's lock. A completed operation may also be a
+/// task: a result without a frame.
 class [[nodiscard]] Task {
   public:
     struct promise_type;
@@ -49,16 +49,15 @@ class [[nodiscard]] Task {
         std::suspend_always initial_suspend() const noexcept { return {}; }
         FinalAwaiter final_suspend() const noexcept { return {}; }
         void return_value(int error) { result = error; }
-        // Only std::bad_alloc can get here. Algorithms allocate while none of their operations is under
-        // way.
+        // Only std::bad_alloc can get here. Algorithms allocate only while none of their operations is active.
         void unhandled_exception() noexcept {
             if (KeptMemory::is_open()) KeptMemory::end();
-            result = fail(MPI_ERR_NO_MEM, "a collective operation found no memory");
+            result = fail(MPI_ERR_NO_MEM, "no memory for a collective operation");
         }
     };
 
     Task() = default;
-    /// What is over, with its result.
+    /// Returns a completed task with that result.
     static Task over(int error) {
         Task task;
         task.result_ = error;
@@ -77,9 +76,9 @@ class [[nodiscard]] Task {
         if (handle_) handle_.destroy();
     }
 
-    /// The frame, for whoever starts the task; none if it is over already.
+    /// Returns the frame, for starting the task; null if the task is complete already.
     Handle handle() const { return handle_; }
-    /// The result of what is over already.
+    /// Returns the result of a task that was complete from the start.
     int result() const { return result_; }
 
     struct Awaiter {

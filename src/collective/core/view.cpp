@@ -16,7 +16,7 @@ void View::start_failed(message::SendRequest& request, uint64_t expected, int to
 
 namespace {
 
-/// The class that a mark in the receive's buffer says; MPI_SUCCESS if there is none.
+/// Returns the class in an error marker that lies in the receive's buffer; MPI_SUCCESS if there is none.
 int marked_in_buffer(const message::ReceiveRequest& request) {
     std::byte first[message::ErrorMarker::kBytes];
     if (request.outcome.bytes != sizeof first) return MPI_SUCCESS;
@@ -33,7 +33,8 @@ int View::bad_receive(const message::ReceiveRequest& request, uint64_t expected)
         if (const int marked = marked_in_buffer(request)) return message::ErrorMarker::failed_elsewhere(marked);
         return wrong_length(request.outcome.bytes, expected);
     }
-    // Given up because of a third one: who lives sends all the same, and may wait until it is taken.
+    // This receive was abandoned because a third member has ended. Its sender, if alive, still sends and may wait until the message is
+    // received.
     if (error == MPI_ERR_PROC_ABORTED && request.of_all) exchange->throw_away(0, request.source, request.tag);
     if (expected != 0 || error != MPI_ERR_TRUNCATE) return error;
     if (const int dead = ended()) return dead;

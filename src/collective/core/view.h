@@ -1,9 +1,9 @@
-// The view: what an algorithm works on. A subset of an exchange's participants, contiguous or listed, renumbered
-// from 0, with the tag of this operation and the first error that happened in it.
+// The view, the object on which an algorithm works: a subset of an exchange's participants, contiguous or listed, renumbered from 0. It has
+// the tag of this operation and the first error in it.
 //
-// Errors do not shorten an algorithm: a participant that fails goes on with the same pattern of messages,
-// so that no other one waits for it in vain, but sends marks from then on (message/error_marker.h), which say the class of its
-// error. Data of a collective always has the length that the receiver expects, and a mark another one.
+// An error does not shorten an algorithm: a participant that fails continues with the same pattern of messages, so that no other one waits
+// for it forever. From then on it sends error markers (message/error_marker.h), which carry the error class. Data of a collective always
+// has the length that the receiver expects, and an error marker always has another length.
 #pragma once
 
 #include <cstdint>
@@ -25,24 +25,24 @@ class SendAwaiter;
 class ReceiveAwaiter;
 class PairAwaiter;
 
-/// Copied into every task (parameters by value). Ranks in all calls are of the view.
+/// Copied into every task (parameters by value). Ranks in all functions are those of the view.
 struct View {
     Exchange* exchange;
     int base = 0;  ///< participant number of rank 0, if they are contiguous
     int n = 0;
     int me = 0;
     int tag = 0;
-    FirstError error{};            ///< so far; a task gives it back
+    FirstError error{};            ///< first error so far; the task's result
     const int* members = nullptr;  ///< participant numbers by rank, if they are not contiguous; outlives the task
-    bool network = false;          ///< every two of them are on different hosts
-    bool blocking = false;         ///< the program calls nothing else on the communicator until this operation is over
-    NodeOwner* stage = nullptr;    ///< the node stage of those on my host, if it is for this operation to use, in its turn
-    Cast* cast = nullptr;          ///< of these, who are the leaders of hosts: each can send to all others at once
-    AlgorithmOverride* steering = nullptr;  ///< chooses the algorithm; null: the table does, as for all views within a call's
+    bool network = false;          ///< no two participants share a host
+    bool blocking = false;         ///< the program makes no other call on the communicator until this operation completes
+    NodeOwner* stage = nullptr;    ///< this host's shared-memory stage, if this operation may use it, in its turn
+    Cast* cast = nullptr;          ///< multicast among the participants, if they are the leaders of hosts
+    AlgorithmOverride* steering = nullptr;  ///< chooses the algorithm; null, as in all inner views: the table chooses
 
-    /// Everyone in the exchange; draws the tag of a new operation.
+    /// Returns the view of all participants of the exchange; draws the tag of a new operation.
     static View all(Exchange& exchange) { return View{&exchange, 0, exchange.size, exchange.rank, exchange.next_tag()}; }
-    /// My side of an inter-communicator, everyone in an intra-communicator.
+    /// Returns the view of the local side of an inter-communicator, or of a whole intra-communicator.
     View local() const {
         return View{exchange,
                     exchange->local_base,
@@ -54,30 +54,30 @@ struct View {
                     false,
                     blocking};
     }
-    /// The participants listed, of whom I am number `mine`. The list must outlive the task.
+    /// Returns the view of the listed participants, in which this process has rank `mine`. The list must outlive the task.
     View of(const std::vector<int>& list, int mine) const {
         return View{exchange, 0, static_cast<int>(list.size()), mine, tag, error, list.data(), false, blocking};
     }
     int participant(int of_rank) const { return members ? members[of_rank] : base + of_rank; }
-    /// Whether this is all of one side (or of an intra-communicator), the only kind of view that spans hosts.
+    /// Returns whether this is all of one side (or of an intra-communicator), the only kind of view that spans hosts.
     bool whole_side() const { return !members && base == exchange->local_base && n == exchange->local_size; }
 
-    /// Remembers the first error, with its sentence.
+    /// Stores the first error, with its text.
     void note(int new_error) { error.note(new_error); }
 
-    /// co_await these; they note errors here. Buffers and types must last until then.
+    /// Awaitables; they note their errors in this view. Buffers and types must last until they complete.
     SendAwaiter send(const void* buffer, int64_t count, const Datatype& type, int to);
     ReceiveAwaiter receive(void* buffer, int64_t count, const Datatype& type, int from);
     PairAwaiter send_receive(const void* send_buffer, int64_t send_count, const Datatype& send_type, int to,
                              void* receive_buffer, int64_t receive_count, const Datatype& receive_type, int from);
 
-    // What the awaitables stand on.
+    // The functions below implement the awaitables.
     void start(message::SendRequest& request, const void* buffer, int64_t count, const Datatype& type, int to) {
         if (error != MPI_SUCCESS) [[unlikely]]
             return start_failed(request, datatype::packed_size(type, count), to);
         exchange->start_send(request, buffer, count, type, participant(to), tag);
     }
-    /// Sends a mark.
+    /// Sends an error marker.
     [[gnu::cold]] void start_failed(message::SendRequest& request, uint64_t expected, int to);
     void start(message::ReceiveRequest& request, void* buffer, int64_t count, const Datatype& type, int from) {
         exchange->start_receive(request, buffer, count, type, participant(from), tag);
@@ -91,7 +91,8 @@ struct View {
             note(bad_receive(request, expected));
     }
     [[gnu::cold]] int bad_receive(const message::ReceiveRequest& request, uint64_t expected) const;
-    /// What a message of another length that is no mark means: a member that has ended, if one is known; else nobody can tell.
+    /// Returns the error for a message of unexpected length that is not an error marker: that of an ended member, if one is known, else
+    /// that the cause is unknown.
     [[gnu::cold]] int wrong_length(uint64_t bytes, uint64_t expected) const;
     [[gnu::cold]] int ended() const;
 };
@@ -102,7 +103,7 @@ class SendAwaiter {
         : view_(view), buffer_(buffer), count_(count), type_(type), to_(to) {}
     SendAwaiter(const SendAwaiter&) = delete;
 
-    // Only now is the awaiter where it stays, in the coroutine's frame.
+    // Start here: only now is the awaiter in its final place, the coroutine's frame.
     bool await_ready() {
         view_.start(request_, buffer_, count_, type_, to_);
         return request_.done;
@@ -141,7 +142,7 @@ class ReceiveAwaiter {
     message::ReceiveRequest request_;
 };
 
-/// A send and a receive at once.
+/// A simultaneous send and receive.
 class PairAwaiter {
   public:
     PairAwaiter(View& view, const void* send_buffer, int64_t send_count, const Datatype& send_type, int to,
@@ -192,11 +193,11 @@ class PairAwaiter {
     message::ReceiveRequest receive_;
 };
 
-/// Any number of sends and receives, started one by one and awaited together: `co_await group;`. Can be
-/// filled again afterwards. Whatever was started must be awaited before the group goes.
+/// Any number of sends and receives, started one by one and awaited together: `co_await group;`. Reusable afterwards. Every started
+/// operation must be awaited before the group is destroyed.
 class Group {
   public:
-    /// Room for so many of each kind; throws std::bad_alloc.
+    /// Makes room for that many operations of each kind; throws std::bad_alloc.
     Group(View& view, int sends, int receives)
         : view_(view),
           sends_(sends ? new message::SendRequest[static_cast<size_t>(sends)] : nullptr),

@@ -1,4 +1,4 @@
-// How operations on a node stage are carried out.
+// Runs operations on a shared-memory stage: at once, in a lane or in turn.
 #pragma once
 
 #include <utility>
@@ -10,10 +10,10 @@ namespace starling::collective {
 class NodeDriver {
   public:
     enum class Mode : uint8_t {
-        at_once,   ///< to the end, before the task is given back, after those who have a turn
-        in_lane,   ///< awaited, with others at a time: where no lane holds it, in turn
-        in_turn,   ///< awaited; the turn is taken when the task is made
-        has_turn,  ///< awaited; the caller has the turn
+        at_once,   ///< runs to the end before the task is returned, after all operations in the queue
+        in_lane,   ///< awaited; uses a lane if one holds it, beside other operations; otherwise waits its turn
+        in_turn,   ///< awaited; queues for the stage when the task is created
+        has_turn,  ///< awaited; the caller already has the turn
     };
     NodeDriver(NodeOwner& owner, Mode mode) : owner_(owner), mode_(mode) {}
 

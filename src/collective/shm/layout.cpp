@@ -14,15 +14,15 @@ namespace starling::collective {
 
 namespace {
 
-/// The parts of this process's region that were handed out. They are reused whole, for as many participants, once all of
-/// these have let go.
+/// Allocated areas of this process's region. An area is reused as a whole, for the same number of participants, once all of them have left
+/// it.
 struct Parts {
     int64_t end;
-    /// Offsets, retired first to last, by number of participants and whether they are for meetings only.
+    /// Offsets, oldest first, by number of participants and whether the area is for meetings only.
     std::map<std::pair<int, bool>, std::deque<int64_t>> retired;
 };
 STARLING_STATE Parts* parts = nullptr;
-/// Retired parts that are looked at before a new one is taken.
+/// The number of retired areas to check before a new one is allocated.
 constexpr size_t kLooks = 4;
 
 std::byte* own_region() {
@@ -55,12 +55,12 @@ void LaneLayout::clear(uint32_t first) const {
 
 namespace {
 
-/// For a new owner; what has never been used is zero.
+/// Resets an area for a new owner; memory that has never been used is zero.
 void make_ready(std::byte* base, int n, bool for_meetings, bool used) {
     NodeLayout(base, n).clear(kCounterStart);
     if (for_meetings) return;
     const LaneLayout lanes(base, n);
-    // Everyone who leaves has said so there, if there was an operation.
+    // A participant that left has written its done() word in the lanes, if any operation used them.
     if (!used || lanes.has_been_used(kCounterStart)) lanes.clear(kCounterStart);
 }
 

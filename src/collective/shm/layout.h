@@ -1,5 +1,5 @@
-// The node area: memory that the participants of an exchange share, when all are on one machine. It lies in
-// the job segment, in the part of the leader's region that is set aside for it.
+// The layout of a stage's area: memory shared by the participants of an exchange, all on one machine. It is part of the job segment, in the
+// reserved part of the leader's region.
 #pragma once
 
 #include <atomic>
@@ -8,86 +8,85 @@
 
 namespace starling::collective {
 
-/// Shared by all participants of an exchange; zero before the first use.
+/// Memory shared by all participants of an exchange; zero before the first use.
 struct NodeArea {
     std::byte* base = nullptr;
     size_t bytes = 0;
 };
 
-/// What lies where. Everything that one participant writes and others wait for is on cache lines of its
-/// own.
+/// The places of slots, rings and counters in the area. A word that one participant writes and others wait for shares its cache line with
+/// no other word.
 class NodeLayout {
   public:
-    /// Most participants that the node stage serves.
+    /// The maximum number of participants of a stage.
     static constexpr int kMost = 256;
-    /// Up to so many everybody looks at everybody.
+    /// Up to this number of participants, each polls every other one's slot; above, arrivals are counted.
     static constexpr int kFew = 4;
-    /// Buffers that broadcasts and results go through in turn, and bytes in each.
+    /// The number of buffers that broadcasts and results use in rotation, and the bytes in each.
     static constexpr uint32_t kRingBuffers = 8;
     static constexpr uint32_t kRingPayload = 8192;
 
-    /// In front of every payload.
+    /// Precedes every payload.
     struct alignas(16) Header {
-        std::atomic<uint32_t> sequence;  ///< of the operation whose data is here; written last
+        std::atomic<uint32_t> sequence;  ///< number of the operation whose data is here; written last
         uint32_t bytes;
-        uint32_t kind;   ///< what the writer thinks the operation is
-        uint32_t place;  ///< of data in the writer's outbox: kNowhere, or one more than its offset
+        uint32_t kind;   ///< operation kind according to the writer, for checks
+        uint32_t place;  ///< data in the writer's outbox: its offset plus one; kNowhere: not in the outbox
     };
     static constexpr uint32_t kNowhere = 0;
-    /// On a line each.
+    /// A word that has a whole cache line.
     struct alignas(64) Line {
         std::atomic<uint32_t> value;
     };
 
     NodeLayout(std::byte* base, int n) : base_(base), n_(n) {}
 
-    /// Payload of a participant's slot.
+    /// Returns the payload bytes of a participant's slot.
     static uint32_t slot_payload(int n) { return n <= 64 ? 4096 : n <= 128 ? 2048 : 1024; }
-    /// Room that a participant has for one piece of something larger.
+    /// Returns the bytes of a participant's pipeline buffer, which holds one piece of a longer operand.
     static uint32_t wide_payload(int n) {
         uint32_t bytes = n == 2 ? 128 * 1024 : 64 * 1024;
         while (bytes > 4096 && 2 * static_cast<uint64_t>(n) * bytes > kMostWide) bytes /= 2;
         return bytes;
     }
-    /// The same for a block of each other participant: whole lines.
+    /// Returns the bytes of a pipeline buffer for each of the other participants, in whole cache lines.
     static uint32_t wide_block(int n) { return wide_payload(n) / static_cast<uint32_t>(n - 1) / 64 * 64; }
     static size_t bytes(int n);
-    /// Without rooms and lanes: for barriers and what fits into a slot.
+    /// Returns the bytes of an area without pipeline buffers and lanes: enough for barriers and data that fits into a slot.
     static size_t bytes_for_meetings(int n) { return wide_offset(n); }
 
-    std::atomic<uint32_t>& arrivals(uint32_t) const { return line(0); }  ///< of a meeting; zero when it is over
-    std::atomic<uint32_t>& release(uint32_t) const { return line(1); }   ///< last meeting that all have come to
-    std::atomic<uint32_t>& done_waiters() const { return line(2); }      ///< participants that wait for done()
-    std::atomic<uint32_t>& detached() const { return line(3); }          ///< participants that will never look again
-    std::atomic<uint32_t>& verdict() const { return line(4); }           ///< whether the area is used at all
-    /// Last operation that a participant has finished; written by it alone.
+    std::atomic<uint32_t>& arrivals(uint32_t) const { return line(0); }  ///< of the current meeting; zero between meetings
+    std::atomic<uint32_t>& release(uint32_t) const { return line(1); }   ///< number of the last meeting that all have entered
+    std::atomic<uint32_t>& done_waiters() const { return line(2); }      ///< participants that wait for a done() word
+    std::atomic<uint32_t>& detached() const { return line(3); }          ///< participants that will never access the area again
+    std::atomic<uint32_t>& verdict() const { return line(4); }           ///< whether the members agreed to use the area
+    /// The number of the last operation that a participant has finished; written by that participant only.
     std::atomic<uint32_t>& done(int participant) const { return line(kLines + static_cast<size_t>(participant)); }
 
-    /// A participant's slot for operation `sequence`; there are two, used in turn.
+    /// Returns a participant's slot for operation `sequence`; there are two, used in turn.
     Header& slot(int participant, uint32_t sequence) const {
         return at(slots_offset(n_) + turn(participant, sequence) * slot_bytes(n_));
     }
-    /// Its room for a piece that found no place in its outbox; the header is the slot's. Nobody pays for it who does
-    /// not use it.
+    /// Returns a participant's pipeline buffer for a piece that did not fit into its outbox; the slot's header describes it. Unused buffers
+    /// cost no memory.
     std::byte* wide(int participant, uint32_t sequence) const {
         return base_ + wide_offset(n_) + turn(participant, sequence) * wide_payload(n_);
     }
     Header& ring(uint32_t sequence) const { return at(ring_offset(n_) + sequence % kRingBuffers * kRingBytes); }
-    /// What is small shares the header's line; what is not begins a line.
+    /// A small payload shares the header's cache line; a larger one begins on the next line.
     static std::byte* payload(Header& header, uint32_t bytes) {
         const bool small = bytes <= sizeof(Line) - sizeof(Header);
         return reinterpret_cast<std::byte*>(&header) + (small ? sizeof(Header) : sizeof(Line));
     }
 
-    /// Makes what a new owner must find, but for the lanes: zero, and the numbers of operations `first`, behind which the owner's
-    /// begin.
+    /// Resets the area for a new owner, except the lanes: zeros, and `first` as the number of the last operation.
     void clear(uint32_t first) const;
 
   private:
     friend class LaneLayout;
     static constexpr size_t kLines = 5;
     static constexpr uint64_t kMostWide = 2u << 20;
-    // With the header in front and yet as much payload as a power of two.
+    // A ring buffer has the header's line in front, so that the payload is still a power of two.
     static constexpr size_t kRingBytes = kRingPayload + sizeof(Line);
     static size_t slot_bytes(int n) { return slot_payload(n) + sizeof(Line); }
     static size_t turn(int participant, uint32_t sequence) { return static_cast<size_t>(participant) * 2 + sequence % 2; }
@@ -103,8 +102,8 @@ class NodeLayout {
 };
 static_assert(sizeof(NodeLayout::Header) == 16);
 
-/// The lanes, at the area's end: each has all that one small operation needs, so that as many of these can be under way at a
-/// time. They have numbers of their own, and are used in turn.
+/// The lanes, at the area's end. Each has all words and buffers of one small operation, so that kLanes of these can be active at the same
+/// time. Lane operations have their own numbers, and use the lanes in rotation.
 class LaneLayout {
   public:
     using Header = NodeLayout::Header;
@@ -112,26 +111,26 @@ class LaneLayout {
 
     LaneLayout(std::byte* base, int n) : base_(base + NodeLayout::lanes_offset(n)), n_(n) {}
 
-    /// Of a participant's slot.
+    /// Returns the payload bytes of a participant's slot in a lane.
     static constexpr uint32_t payload(int n) { return n <= 16 ? 256 : 48; }
     static size_t bytes(int n) { return lane_offset(n, kLanes); }
 
     std::atomic<uint32_t>& done_waiters() const { return line(0); }
-    /// All operations up to this one a participant has finished; written by it alone.
+    /// The number up to which a participant has finished all lane operations; written by that participant only.
     std::atomic<uint32_t>& done(int participant) const { return line(1 + static_cast<size_t>(participant)); }
 
     std::atomic<uint32_t>& arrivals(uint32_t sequence) const {
         return reinterpret_cast<NodeLayout::Line*>(lane(sequence))->value;
     }
     std::atomic<uint32_t>& release(uint32_t sequence) const { return ring(sequence).sequence; }
-    /// What a root gives, or what comes of all operands: up to twice a payload.
+    /// The buffer for a root's data or for the results of a reduction: up to two payloads.
     Header& ring(uint32_t sequence) const { return *reinterpret_cast<Header*>(lane(sequence) + sizeof(NodeLayout::Line)); }
     Header& slot(int participant, uint32_t sequence) const {
         return *reinterpret_cast<Header*>(lane(sequence) + slots_offset(n_) +
                                           static_cast<size_t>(participant) * slot_bytes(n_));
     }
 
-    /// The same; has_been_used() says whether that is needed.
+    /// Resets the lanes as NodeLayout::clear() resets the area; has_been_used() returns whether that is needed.
     void clear(uint32_t first) const;
     bool has_been_used(uint32_t first) const { return done(0).load() != first; }
 
@@ -139,7 +138,7 @@ class LaneLayout {
     static constexpr size_t lines(uint32_t payload) {
         return (payload + sizeof(NodeLayout::Line) - 1) / sizeof(NodeLayout::Line);
     }
-    // What fits into the header's line is there.
+    // A payload that fits into the header's line needs no further line.
     static constexpr size_t slot_bytes(int n) {
         return sizeof(NodeLayout::Line) * (payload(n) <= sizeof(NodeLayout::Line) - sizeof(Header) ? 1 : 1 + lines(payload(n)));
     }
@@ -160,21 +159,20 @@ inline size_t NodeLayout::bytes(int n) { return lanes_offset(n) + LaneLayout::by
 
 enum class AreaUse : uint8_t {
     communicator,
-    plan,      ///< one operation: leaves half of the room to communicators
-    meetings,  ///< of a window: NodeLayout::bytes_for_meetings(), and leaves half of the room
+    plan,      ///< for one persistent operation; leaves half of the space to communicators
+    meetings,  ///< for a window: only NodeLayout::bytes_for_meetings(); leaves half of the space to communicators
 };
-// The lifetime of an area: participants write to it, and none but those. Each counts itself in detached() when it leaves, and writes nothing
-// from then on; one that has died never does. The leader gives the area out again only when all of them are counted (allocate_area()), so of
-// those before nobody writes there, and an area with a death in it is given to nobody again. What is not given out is never unmapped: it lies
-// in the leader's region of the job segment.
+// The lifetime of an area. Only its participants write to it. Each adds itself to detached() when it leaves, and writes nothing afterwards;
+// a participant that has died never does so. The leader reuses the area only when all have left (allocate_area()). So no previous
+// participant writes to a reused area, and an area with a death in it is never reused. Areas are never unmapped: they lie in the leader's
+// region of the job segment.
 
-/// Where an area for `n` participants may lie in this process's region; kNoArea if there is no room. The leader
-/// hands it out and gives it back with retire_area() when it has left; it is used again when all have.
+/// Allocates an area for `n` participants in this process's region and returns its offset; kNoArea if there is no space. The leader
+/// allocates it, and retires it with retire_area() when it has left; it is reused when all participants have left.
 int64_t allocate_area(int n, AreaUse use);
 void retire_area(int64_t offset, int n, AreaUse use);
 inline constexpr int64_t kNoArea = -1;
-/// The area that every process's region begins with is for the communicator of the whole job: no one need
-/// be told.
+/// The offset of the whole job's communicator's area, the first one in every region: members need no message to learn it.
 inline constexpr int64_t kWorldArea = 0;
 
 }  // namespace starling::collective

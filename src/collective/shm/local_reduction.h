@@ -1,5 +1,4 @@
-// What the operations of the node stage have in common: kinds on the wire, packing, folding operands in
-// rank order.
+// Helpers of the shared-memory stage's operations: kinds for the headers, packing, reducing operands in rank order.
 #pragma once
 
 #include "collective/core/buffers.h"
@@ -15,7 +14,7 @@ inline uint32_t bytes_of(const Datatype& type, int64_t count) {
     return static_cast<uint32_t>(datatype::packed_size(type, count));
 }
 
-/// Into what others read.
+/// Packs into shared memory.
 inline void pack(EngineSync& sync, const Datatype& type, int64_t count, const void* buffer, std::byte* out) {
     datatype::pack(sync.copies, type, count, buffer, 0, out, datatype::packed_size(type, count));
 }
@@ -23,7 +22,7 @@ inline void unpack(const Datatype& type, int64_t count, void* buffer, const std:
     datatype::unpack(type, count, buffer, 0, in, datatype::packed_size(type, count));
 }
 
-/// result = slot(first) ∘ … ∘ slot(last - 1), from packed operands. `result` is a buffer of the type.
+/// Reduces packed operands: result = slot(first) ∘ … ∘ slot(last - 1). `result` is a buffer of the type.
 template <class Slot>
 int fold(Slot slot, Range range, void* result, int64_t count, const Datatype& type, const Op& op) {
     int next = range.last - 1;
@@ -36,7 +35,7 @@ int fold(Slot slot, Range range, void* result, int64_t count, const Datatype& ty
         }
         return MPI_SUCCESS;
     }
-    // Packed operands are what buffers of the type hold from true_lb on.
+    // A packed operand has the layout of a buffer from true_lb on, so shift its address.
     const auto operand = [&](int i) { return slot(i) - type.true_lb; };
     if (next == range.first) {
         std::memcpy(datatype::block_address(type, result), slot(next), datatype::packed_size(type, count));
@@ -48,7 +47,7 @@ int fold(Slot slot, Range range, void* result, int64_t count, const Datatype& ty
     return error;
 }
 
-/// The same with a packed result.
+/// Reduces like fold(), with a packed result.
 template <class Slot>
 int fold_packed(EngineSync& sync, Slot slot, Range range, std::byte* result, int64_t count, const Datatype& type,
                 const Op& op) {

@@ -9,13 +9,13 @@ namespace {
 
 using comm::NeighborEdge;
 
-/// How blocks lie in the room.
+/// The format of the blocks in the buffer.
 enum class Form : uint32_t {
-    one,    ///< one, for all
-    alike,  ///< one after the other, all of one size
-    table   ///< the same of any size, behind a table of where each ends
+    one,    ///< one block, for all neighbors
+    alike,  ///< consecutive blocks of one size
+    table   ///< consecutive blocks of any sizes, after a table of their ends
 };
-/// Where the room is, in the header's `place`.
+/// The place of the buffer, in the header's `place`.
 enum class Where : uint32_t { in_line, slot, wide, nowhere };
 
 struct Neighbors {
@@ -43,18 +43,19 @@ struct Neighbors {
     const std::vector<NeighborEdge>& writes_for() const { return call.near.sends; }
     const std::vector<NeighborEdge>& reads_from() const { return call.near.receives; }
     uint32_t kind() const { return static_cast<uint32_t>(kKinds + 1) << 16 | static_cast<uint32_t>(form); }
-    /// Of a block, as far as they are alike; behind a table, of that.
+    /// Bytes of one block if all have the same size, else of the table.
     uint32_t bytes() const {
         if (form == Form::table || out() == 0) return table_bytes();
         return bytes_of(call.send.type(0), call.send.count(block_to(0)));
     }
 
-    /// The most that goes through a room. Few are sooner through with messages, where the kernel copies once, than with two copies.
+    /// Returns the most bytes that a buffer takes. Few participants are faster with messages, which the kernel copies once, than with two
+    /// copies.
     static uint64_t most(auto& stage) {
         const int n = stage.participants();
         return stage.few() ? NodeLayout::slot_payload(n) : NodeLayout::wide_payload(n);
     }
-    /// A block for which there is no room comes by a message, whatever else its sender has: that need not be looked up.
+    /// Returns whether to poll the source's slot. A block over the limit always comes by a message, whatever else its sender has.
     bool looks_for(auto& stage, const NeighborEdge& from) const { return call.receive.bytes(from.block) <= most(stage); }
 
     std::byte* find_room(auto& stage) const {
@@ -104,7 +105,7 @@ struct Neighbors {
         const NodeLayout::Header& header = stage.slot(from.rank);
         const auto where = static_cast<Where>(header.place);
         const auto expected = call.receive.bytes(from.block);
-        // Behind a table blocks say themselves how long they are.
+        // With a table, each block's length is checked against the table.
         const uint32_t in_header = form == Form::table ? header.bytes : static_cast<uint32_t>(expected);
         if (const int error = stage.check(header, kind(), in_header)) return error;
         if (where == Where::nowhere) {
@@ -129,7 +130,7 @@ struct Neighbors {
         rest.from[i] = true;
     }
     [[gnu::cold, gnu::noinline]] static int wrong_length(uint32_t bytes, uint64_t expected) {
-        return fail(MPI_ERR_TRUNCATE, "a neighbour gave %u bytes to a collective operation where %llu were expected", bytes,
+        return fail(MPI_ERR_TRUNCATE, "a neighbor passed %u bytes to a collective operation where %llu were expected", bytes,
                     static_cast<unsigned long long>(expected));
     }
 };

@@ -1,6 +1,6 @@
-// Neighborhood collectives over the node stage: everyone puts all its blocks into one room, and reads its own in those of its
-// neighbours. The room is a participant's slot or, for more, its wide room; who has more than that holds says so there, and sends
-// messages.
+// Neighborhood collectives over the shared-memory stage: every process writes all its blocks into one buffer, and reads its own blocks from
+// its neighbors' buffers. The buffer is the participant's slot or, for more data, its pipeline buffer. A process with more data than that
+// marks its slot accordingly and sends messages.
 #pragma once
 
 #include <vector>
@@ -11,24 +11,24 @@
 
 namespace starling::collective::node {
 
-/// What a neighborhood collective moves. A view; what it refers to outlives the operation.
+/// The arguments of a neighborhood collective. References must outlive the operation.
 struct NeighborTraffic {
     const comm::Neighborhood& near;
     Blocks send;
-    bool same_for_all;  ///< the first block of `send` goes to all
+    bool same_for_all;  ///< the first block of `send` is sent to all neighbors
     Blocks receive;
 
     int block_to(const comm::NeighborEdge& edge) const { return same_for_all ? 0 : edge.block; }
 };
 
-/// What has to go by messages.
+/// The part of the operation that must use messages.
 struct ByMessages {
-    bool mine = false;       ///< what I send
-    std::vector<bool> from;  ///< by place among those that I receive from; empty: nothing
+    bool mine = false;       ///< this process sends its blocks by messages
+    std::vector<bool> from;  ///< one flag per source, in their order: its block comes by a message; empty: none do
     bool any() const { return mine || !from.empty(); }
 };
 
-/// `places`: as NodeOwner has them. What is left to messages when the operation is over it finds in `rest`.
+/// `places`: as in NodeOwner. On completion, `rest` describes the part that must still use messages.
 Task neighbors(const NodeDriver& on, const NeighborTraffic& traffic, const std::vector<int>& places, ByMessages& rest);
 
 }  // namespace starling::collective::node

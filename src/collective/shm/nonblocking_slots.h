@@ -1,9 +1,9 @@
-// Lanes of a node stage: small operations that are under way at a time.
+// Lanes of a shared-memory stage: small operations that are active at the same time.
 //
-// Lane operations have numbers of their own, drawn in the order of the calls, which all members make alike. Each number has a
-// lane, used again kLanes numbers later, when everyone has finished what was there. So an operation writes as soon as it is
-// called and is over as soon as the others have called it, in whatever order; one look finds many that are over, and who has
-// the core once finishes all that the others have written meanwhile.
+// Lane operations have their own numbers, drawn in the order of the calls, which is the same on all members. Each number has a lane, which
+// is reused kLanes numbers later, when every participant has finished its operation. So an operation writes as soon as it is called, and
+// completes as soon as the others have called it, in whatever order. One poll may complete many operations: a process that is scheduled
+// once finishes all that the others have written meanwhile.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace starling::collective {
 template <class Stage>
 class NodeLanes;
 
-/// One operation in its lane, as protocols see it.
+/// One operation in its lane, with the interface that protocols use.
 template <class Stage>
 class LaneStep : public NodeStep<LaneStep<Stage>, LaneLayout> {
     using Step = NodeStep<LaneStep, LaneLayout>;
@@ -35,7 +35,7 @@ class LaneStep : public NodeStep<LaneStep<Stage>, LaneLayout> {
         if (sync().load(Step::layout_.done_waiters()) != 0) [[unlikely]]
             sync().wake_all();
     }
-    /// Those before it may yet be under way.
+    /// Ignored: earlier lane operations may still be active.
     void note_meeting() {}
 
   private:
@@ -56,7 +56,7 @@ class NodeLanes {
 
     Stage& stage() const { return stage_; }
     const LaneLayout& layout() const { return layout_; }
-    /// Whether a lane holds an operation: the same for all participants.
+    /// Returns whether a lane holds an operation; the same on all participants.
     template <class Operation>
     bool holds(const Operation& operation) const {
         if constexpr (requires { operation.room_bytes(); })
@@ -64,14 +64,14 @@ class NodeLanes {
         else
             return false;
     }
-    /// The number of the next operation: drawn where all draw it in the same order. It is to be driven, whenever.
+    /// Draws the number of the next operation; all participants draw in the same order. The operation may be driven at any later time.
     uint32_t draw() {
         if (++drawn_ % kRenewEvery == 0) [[unlikely]]
             renew_all();
         return drawn_;
     }
 
-    /// Takes an operation that a lane holds to its end, awaited.
+    /// Runs an operation that fits into a lane to its end, awaited.
     template <class Operation>
     Task drive(uint32_t number, Operation operation) {
         using Step = LaneStep<Stage>;
@@ -84,8 +84,8 @@ class NodeLanes {
             if (error != MPI_SUCCESS) co_return stage_.gone();
         }
         Step::find_room(operation, step);
-        // Of those that wait for others the first looks: what is behind it comes later as a rule, and a line that is looked at
-        // before it is written has to be taken from here again.
+        // Only the first waiting operation polls: later ones usually complete later, and polling a cache line before it is written costs
+        // its writer another transfer.
         Turn in_line;
         if (!operation.put(step)) {
             in_line.take(line_);
@@ -100,7 +100,7 @@ class NodeLanes {
         co_return error;
     }
 
-    /// For the stage, which leaves.
+    /// Called by the stage when it leaves.
     void leave(uint32_t never) {
         if (drawn_ != first_) stage_.sync().publish(layout_.done(stage_.me()), drawn_ + never);
     }
@@ -108,8 +108,8 @@ class NodeLanes {
   private:
     friend LaneStep<Stage>;
 
-    /// I have finished an operation. Whether there is so much more to say than I have said that it is worth it: nobody need wait
-    /// for a lane until most of them are in use.
+    /// Records that this process has finished operation `number`. Returns whether enough have finished since the last publication to
+    /// publish again: no process waits for a lane until most of them are in use.
     bool has_finished(uint32_t number) {
         const auto bit = [](uint32_t of) { return uint64_t{1} << of % LaneLayout::kLanes; };
         ahead_ |= bit(number);
@@ -127,24 +127,24 @@ class NodeLanes {
     bool is_free(uint32_t number) {
         const uint32_t most = finished_by_all_ + LaneLayout::kLanes;
         if (Stage::reached(most, number)) return true;
-        // Of those that wait the first looks for all.
+        // The first waiting operation polls for all.
         if (number != most + 1) return false;
         finished_by_all_ = finished_by_all(layout_, stage_.sync(), stage_.participants(), stage_.me(), finished_);
         return finished_by_all_ + LaneLayout::kLanes != most;
     }
 
-    /// Operations that are told to be finished at a time.
+    /// The number of finished operations per publication.
     static constexpr uint32_t kTellEvery = LaneLayout::kLanes / 4;
 
     Stage& stage_;
     LaneLayout layout_;
-    const uint32_t first_;  ///< where numbers begin
+    const uint32_t first_;  ///< number before the first operation
     uint32_t drawn_;
-    uint32_t finished_;   ///< all up to this one I have
-    uint64_t ahead_ = 0;  ///< and these of the next, a bit for each lane
+    uint32_t finished_;   ///< this process has finished all operations up to this one
+    uint64_t ahead_ = 0;  ///< finished operations after that, a bit for each lane
     static_assert(LaneLayout::kLanes == 64);
     uint32_t finished_by_all_;
-    OperationQueue line_;  ///< who waits for others
+    OperationQueue line_;  ///< operations that wait for other participants
 };
 
 }  // namespace starling::collective

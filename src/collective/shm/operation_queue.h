@@ -1,5 +1,5 @@
-// Turns: what uses a node stage beside the program runs one after the other, in the order in which it was called, which
-// is the same in all members of a communicator.
+// Turns on a shared-memory stage: operations that are awaited run one after the other, in the order of the calls, which is the same on all
+// members of a communicator.
 #pragma once
 
 #include <coroutine>
@@ -12,11 +12,11 @@ namespace starling::collective {
 
 class OperationQueue;
 
-/// One place: taken when this is made, or later, and given up when it goes. `co_await turn` until it has come. May be moved
-/// while nobody awaits it.
+/// One place in the queue, taken on construction or with take(), and left on destruction. `co_await turn` waits until it is the first. May
+/// be moved while no coroutine awaits it.
 class Turn {
   public:
-    /// None is needed: it has come.
+    /// An empty turn: awaiting it does not wait.
     Turn() = default;
     explicit Turn(OperationQueue& turns) { take(turns); }
     Turn(Turn&& other) noexcept : turns_(std::exchange(other.turns_, nullptr)), hook_(std::exchange(other.hook_, {})) {
@@ -36,10 +36,10 @@ class Turn {
     friend OperationQueue;
     OperationQueue* turns_ = nullptr;
     ListHook hook_;
-    std::coroutine_handle<> waiter_ = nullptr;  ///< null: nobody yet
+    std::coroutine_handle<> waiter_ = nullptr;  ///< null: not awaited yet
 };
 
-/// Those who have come, the first of whom has the turn.
+/// The turns in order; the first one may use the stage.
 class OperationQueue {
   public:
     OperationQueue() = default;

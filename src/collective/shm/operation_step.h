@@ -1,5 +1,4 @@
-// What the protocols of the node stage are made of: one operation's words and buffers in memory that all participants share,
-// wherever these lie.
+// The base of a stage's protocols: one operation's words and buffers in shared memory, either in the area or in a lane.
 #pragma once
 
 #include <cstdint>
@@ -12,35 +11,33 @@
 
 namespace starling::collective {
 
-/// Whom a wait in the node stage waits for, for those who look from outside.
+/// The participants for which a wait in the stage waits, for wait reports.
 struct NodeWait {
     enum class Who : uint8_t {
-        writers,   ///< those of [first, last) whose slot has not the operation's number
-        readers,   ///< those who have not finished operation `sequence`, of all
-        everyone,  ///< those who have not come; it is not known who
+        writers,   ///< participants of [first, last) that have not written the operation's number to their slots
+        readers,   ///< all participants that have not finished operation `sequence`
+        everyone,  ///< participants that have not entered; unknown which, as arrivals are only counted
         root,      ///< `first`
     } who;
     uint32_t sequence;
     int first = 0, last = 0;
-    const comm::NeighborEdge* edges = nullptr;  ///< then [first, last) are places in this, which says who they are
+    const comm::NeighborEdge* edges = nullptr;  ///< if set, [first, last) are indices into this array of edges
 
     int participant(int i) const { return edges ? edges[i].rank : i; }
 };
 
-/// The operation that is under way, of all participants alike. `Layout` says where what is; `Derived` has sync(), see
-/// stage.h, and
-///   void read_nothing()    there is nothing of this operation that I have still to read
-///   void finish()          I am through with this operation's buffers
-///   void note_meeting()    at a meeting's end
-///   bool looks_at_once()   whether what I wait for is looked at when I have written
+/// One operation in progress, with the same number on all participants. `Layout` locates its words; `Derived` has sync(), see stage.h, and
+///   void read_nothing()    this process has no more data of this operation to read
+///   void finish()          this process no longer needs this operation's buffers
+///   void note_meeting()    called at the end of a meeting
+///   bool looks_at_once()   whether to poll right after writing
 template <class Derived, class Layout>
 class NodeStep {
   public:
-    /// The kind that a root gives to a broadcast instead of its own, to tell the others that there is
-    /// nothing to read.
+    /// A root that failed writes this kind in place of the operation's, so that the others read no data.
     static constexpr uint32_t kFailed = ~0u;
-    /// Whether a word has come to a number; numbers wrap. The word has to move with the operations: what is older than half of all
-    /// numbers seems to lie ahead. So slots that nobody has to write are renewed in time.
+    /// Returns whether a word has reached a number. Numbers wrap, so a word that lags by more than half of all numbers seems to lie ahead;
+    /// therefore slots that are not written are renewed in time.
     static bool reached(uint32_t value, uint32_t wanted) { return static_cast<int32_t>(value - wanted) >= 0; }
 
     const Layout& layout() const { return layout_; }
@@ -66,7 +63,7 @@ class NodeStep {
     }
 
     bool seen_slot(int i) const { return reached(sync().load(slot(i).sequence), sequence_); }
-    /// Goes on from `next` as far as slots have been written.
+    /// Advances `next` past the slots that have been written; returns whether all up to `last` have.
     bool seen_slots(int& next, int last) const {
         for (; next < last; ++next)
             if (!seen_slot(next)) return false;
@@ -74,20 +71,22 @@ class NodeStep {
     }
     bool seen_root() const { return sync().load(ring().sequence) == sequence_; }
 
-    // A meeting: after put_quietly(), come(); then all have come when met(). `next` is theirs, 0 at first.
+    // A meeting: after put_quietly() each participant calls come(); met() returns whether all have entered. `next` is the state of both,
+    // initially 0.
 
-    /// Whether all others have come already. If arrivals are counted, the last one does `work`, and lets all go.
+    /// Enters a meeting. Returns whether all others have entered already. If arrivals are counted, the last participant calls `work` and
+    /// releases the others.
     template <class Work>
     bool come(int& next, Work work) {
         return few_ ? come_by_slots(next) : come_by_count(work);
     }
     bool met(int& next) const { return few_ ? seen_slots(next, n_) : released(); }
-    /// No later meeting is over before I have come to it.
+    /// Equality suffices: no later meeting can end before this process has entered it.
     bool released() const { return sync().load(layout_.release(sequence_)) == sequence_; }
     NodeWait waits_for_all(int next) const {
         return few_ ? NodeWait{NodeWait::Who::writers, sequence_, next, n_} : NodeWait{NodeWait::Who::everyone, sequence_};
     }
-    /// The others' slots are on their way here while mine is on its way to them.
+    /// Poll after writing: the others' cache lines travel here while this process's line travels to them.
     bool come_by_slots(int& next) {
         const bool all = static_cast<const Derived*>(this)->looks_at_once() && seen_slots(next, n_);
         sync().fence();
@@ -121,7 +120,7 @@ class NodeStep {
     NodeStep(Layout layout, int n, int me, bool few, uint32_t sequence)
         : layout_(layout), n_(n), me_(me), few_(few), sequence_(sequence) {}
 
-    // What an operation need not have.
+    // Phases that an operation may omit.
 
     template <class Operation>
     static bool find_room(Operation& operation, Derived& on) {
@@ -149,29 +148,29 @@ class NodeStep {
 
     [[gnu::cold, gnu::noinline]] static int disagreement(const NodeLayout::Header& header, uint32_t kind, uint32_t bytes) {
         if (header.kind == kFailed)
-            return fail(MPI_ERR_PROC_ABORTED, "a collective operation failed on another host: a member is gone");
+            return fail(MPI_ERR_PROC_ABORTED, "a collective operation failed on another host: a member has ended");
         if (header.kind != kind)
             return fail(MPI_ERR_OTHER, "the members of a communicator called different collective operations");
-        return fail(MPI_ERR_TRUNCATE, "a member gave %u bytes to a collective operation where %u were expected", header.bytes,
+        return fail(MPI_ERR_TRUNCATE, "a member passed %u bytes to a collective operation where %u were expected", header.bytes,
                     bytes);
     }
 };
 
-/// Operations from one renewal to the next.
+/// The number of operations from one renewal to the next.
 inline constexpr uint32_t kRenewEvery = 1u << 28;
 
-/// A slot of mine that I have not written for long gets a number that all have finished, so none that somebody waits for. `sequence`: of
-/// the operation that I begin.
+/// Renews this process's slot if it has not been written for long, with a number that all have finished, so that no process waits for it.
+/// `sequence`: the operation that begins here.
 template <class Sync>
 void renew(NodeLayout::Header& own, const Sync& sync, uint32_t sequence, uint32_t finished) {
     const bool is_old = sequence - sync.load(own.sequence) > kRenewEvery / 2;
     if (is_old && sequence - finished < kRenewEvery / 4) sync.store(own.sequence, finished);
 }
 
-// Each participant has a word that says up to which operation it has finished. Who wants to use again what an operation has
-// used waits for all.
+// Each participant publishes in done() the number up to which it has finished all operations. A buffer is reused only when all have
+// finished the operation that used it.
 
-/// What all have finished, as far as can be seen; `mine` is what I have.
+/// Returns the number up to which all participants have finished, as far as this process sees; `mine` is its own.
 template <class Layout, class Sync>
 uint32_t finished_by_all(const Layout& layout, const Sync& sync, int n, int me, uint32_t mine) {
     uint32_t least = mine;
@@ -182,7 +181,7 @@ uint32_t finished_by_all(const Layout& layout, const Sync& sync, int n, int me, 
     return least;
 }
 
-/// Awaits that `free` holds, when others have finished. An error if a participant is gone.
+/// Waits until `free` returns true after others have finished. Returns an error if a participant has ended.
 template <class Layout, class Sync, class Free>
 Task until_free(Layout layout, Sync& sync, Free free, NodeWait what) {
     sync.add(layout.done_waiters(), 1);

@@ -10,12 +10,12 @@ namespace starling::collective::node {
 namespace {
 
 constexpr uint64_t kFoldedByAll = 16 * 1024;
-/// A piece of a broadcast among few: they read one while the root writes the next.
+/// The piece size of a broadcast among few: they read one piece while the root writes the next.
 constexpr uint64_t kBcastPiece = 16 * 1024;
 
 bool fits_slot(const Node& node, uint64_t bytes) { return bytes <= NodeLayout::slot_payload(node.participants()); }
 
-/// No data: one half of a barrier.
+/// No data: for one half of a barrier.
 struct Nothing {
     static uint32_t bytes() { return 0; }
     static uint32_t room_bytes() { return 0; }
@@ -43,7 +43,7 @@ struct BroadcastPieces {
     uint64_t most, total = datatype::packed_size(type, count), from = 0;
 
     uint32_t bytes() const { return static_cast<uint32_t>(std::min(total - from, most)); }
-    // On a crowded core readers had better come once, when all is there.
+    // On a crowded core, readers are better scheduled once, when half of the ring is written.
     bool more() const {
         return from + bytes() < total && from / most % (NodeLayout::kRingBuffers / 2) != 0 && progress::core_is_crowded();
     }
@@ -67,7 +67,7 @@ struct SlotOperands {
     int64_t count;
     const Datatype& type;
     const Op& op;
-    Range range;  ///< whose operands are reduced
+    Range range;  ///< participants whose operands are reduced
     uint32_t size = bytes_of(type, count);
 
     uint32_t bytes() const { return size; }
@@ -77,7 +77,7 @@ struct SlotOperands {
     int read(auto slot) const { return fold(slot, range, receive, count, type, op); }
 };
 
-/// The last to come reduces for all. The low side's reduction lies first, the high side's behind, on lines of its own.
+/// The last participant to arrive reduces for all. The low side's result comes first; the high side's begins on a new cache line.
 struct Sums {
     const void* input;
     void* receive;
@@ -147,7 +147,7 @@ struct Scattered {
         unpack(type, count, receive, payload + static_cast<size_t>(me - range.first) * block);
         return MPI_SUCCESS;
     }
-    /// The root's own block goes no such way.
+    /// The root's own block does not use the stage.
     bool next(int& error) const {
         const int mine = me - range.first;
         if (is_root && range.has(me) && receive != MPI_IN_PLACE && error == MPI_SUCCESS)
@@ -227,7 +227,7 @@ Task allreduce(const NodeDriver& on, const Exchange& exchange, const void* input
     const uint32_t kind = kind_of(Kind::allreduce);
     const uint64_t total = datatype::packed_size(type, count);
     const bool few = on.node().few(), fits = fits_slot(on.node(), total);
-    // Up to here it is faster for all to do all the work than to meet once more.
+    // Up to this total, it is faster if each participant does the whole reduction than if all meet once more.
     const bool at_once = few && !exchange.inter() && total * static_cast<uint64_t>(exchange.size) <= kFoldedByAll;
     const Operands summands(exchange);
     if (!fits && !at_once) return reduce_wide(on, kind, summands, input, Share{receive, 0, count}, count, type, op);

@@ -1,6 +1,5 @@
-// What a node stage's participants read from this process's outbox: rooms for pieces that don't fit into a slot. The
-// outbox is one for the whole process and used in rotation, which makes rooms several times as fast as the same few
-// lines again and again, however many communicators there are.
+// Buffers in this process's outbox for a stage's participants: pieces that do not fit into a slot. A process has one outbox for all
+// communicators and uses it in rotation, which is several times as fast as reusing the same few lines.
 #pragma once
 
 #include <vector>
@@ -11,26 +10,28 @@
 
 namespace starling::collective {
 
-/// A communicator's node stage as a borrower of the outbox. It may outlive the stage, until the last participant has
-/// read what it was lent, and so keeps what it looks at.
+/// A communicator's stage as a borrower of the outbox. It may outlive the stage, until the last participant has read its data, and so owns
+/// all that it accesses.
 class NodeLender final : public shm::Borrowers {
   public:
-    /// `offset`: of the area in the leader's region, kNoArea for one that lasts as long as the process. `leads`: it is in
-    /// this process's region, and handed back when the lender ends.
+    /// `offset`: of the area in the leader's region; kNoArea for an area that lasts as long as the process. `leads`: the area is in this
+    /// process's region; the destructor retires it.
     NodeLender(const NodeLayout& layout, std::vector<link::Process> participants, int64_t offset, AreaUse use, bool leads);
     ~NodeLender() override;
 
-    /// The next operation is `number`, and all have finished operation `finished`: numbers of 32 bits are taken for those near it.
+    /// Records that the next operation is `number`, and that all have finished operation `finished`. 32-bit numbers are extended to the
+    /// nearest 64-bit number.
     void pass(uint64_t number, uint32_t finished) {
         number_ = number;
         set_back(whole(finished));
     }
-    /// A room for operation `number`, when all have finished operation `finished`. The header's place, or null.
+    /// Allocates a buffer for operation `number`, when all have finished operation `finished`. Sets `place` for the header; null if there
+    /// is no space.
     std::byte* lend(uint32_t bytes, uint64_t number, uint32_t finished, uint32_t& place);
     void look() override;
 
   private:
-    /// The whole number of an operation near the last one that it knows of.
+    /// Extends a 32-bit operation number to the 64-bit number that is nearest to the last known one.
     uint64_t whole(uint32_t sequence) const {
         return number_ + static_cast<uint64_t>(int64_t{static_cast<int32_t>(sequence - static_cast<uint32_t>(number_))});
     }
@@ -44,7 +45,7 @@ class NodeLender final : public shm::Borrowers {
     uint64_t number_ = 0;
 };
 
-/// Whether a participant will never read or write again, as far as this process knows.
+/// Returns whether a participant is known never to read or write again.
 bool is_gone(const link::Process& process);
 
 }  // namespace starling::collective

@@ -21,7 +21,7 @@ Operands::Operands(const Exchange& exchange) : Operands(exchange.size) {
 
 namespace {
 
-/// A piece of a vector dealt out to participants, in elements. Shares begin on cache lines.
+/// A piece of a vector, divided among the participants, in elements. Shares begin on cache lines.
 struct PartialSums {
     int64_t offset, count, each;
     PartialSums(int64_t from, int64_t elements, int n, uint64_t element_bytes) : offset(from), count(elements) {
@@ -32,8 +32,8 @@ struct PartialSums {
     int64_t size(int i) const { return begin(i + 1) - begin(i); }
 };
 
-/// A reduction on its way through the rooms. Each piece takes two meetings: after the first every operand is there,
-/// after the second every sum.
+/// A reduction through the pipeline buffers. Each piece takes two meetings: after the first every operand is written, after the second
+/// every partial result.
 struct Reduction {
     const Operands summands;
     const void* const input;
@@ -43,22 +43,22 @@ struct Reduction {
     const Op& op;
     const int me, n;
     const uint64_t element_bytes = datatype::packed_size(type, 1);
-    int64_t most = static_cast<int64_t>(NodeLayout::wide_payload(n) / element_bytes);  ///< elements of a piece
-    bool block = false;   ///< elements lie in memory as they do in a packed piece
-    bool direct = false;  ///< what I reduce goes where it belongs at once
-    Temporary sums{};     ///< else: my shares, one for each group of summands
+    int64_t most = static_cast<int64_t>(NodeLayout::wide_payload(n) / element_bytes);  ///< elements per piece
+    bool block = false;   ///< elements in memory have the packed layout
+    bool direct = false;  ///< this process's results are written directly into its receive buffer
+    Temporary sums{};     ///< without `direct`: this process's shares, one for each group
     PartialSums piece{0, 0, n, element_bytes};
-    bool has_operands = false;  ///< the piece's first meeting is over
+    bool has_operands = false;  ///< the piece's first meeting has ended
     FirstError first_error{};
 
     Reduction(const Operands& s, const void* in, const Share& share, int64_t elements, const Datatype& t, const Op& o,
               const Node& node)
         : summands(s), input(in), mine(share), count(elements), type(t), op(o), me(node.me()), n(node.participants()) {
-        // A room holds the operands of a piece, and then a share of each sum.
+        // A buffer holds the operands of a piece, and later a share of each result.
         if (summands.groups * PartialSums(0, most, n, element_bytes).each > most) most /= summands.groups;
         const PartialSums largest(0, std::min(count, most), n, element_bytes);
         block = datatype::is_block(type, largest.count);
-        // Operands are read while sums are written, so mine must not be overwritten.
+        // Operands are read while results are written, so a result must not overwrite this process's input.
         direct = summands.groups == 1 && block && input != mine.buffer && mine.first == 0 && mine.last == count;
         if (!direct) sums = Temporary(type, summands.groups * largest.each);
         piece = largest;
@@ -80,7 +80,7 @@ struct Reduction {
         read_sums(room);
         return MPI_SUCCESS;
     }
-    /// Others wait for me, so that what failed here does not end it.
+    /// Continues after an error, because other participants wait for this one.
     bool next(int& error) {
         note(error);
         has_operands = !has_operands && error == MPI_SUCCESS;
@@ -98,8 +98,8 @@ struct Reduction {
     }
     uint64_t bytes_of_elements(int64_t elements) const { return static_cast<uint64_t>(elements) * element_bytes; }
 
-    /// Where the operands of a participant's share lie in somebody's room, in elements: first those of the others, then
-    /// the owner's own, if that can't read them from its buffer.
+    /// Returns the place of a share's operands in the owner's buffer, in elements: first the other participants' shares. The owner's own
+    /// share follows, if it cannot read that from its input.
     int64_t place(int owner, int share) const {
         if (share == owner) return piece.count - piece.size(owner);
         return piece.begin(share) - (share > owner ? piece.size(owner) : 0);
@@ -137,7 +137,7 @@ struct Reduction {
             datatype::pack(sync.copies, type, elements, sum(group), 0, room + bytes_of_elements(group * elements),
                            bytes_of_elements(elements), sync.into_room);
     }
-    /// Of each participant's share of the sums, what belongs to mine.
+    /// Copies from each participant's share of the result the part that belongs to `mine`.
     void read_sums(auto room) {
         for (int i = 0; i < n; ++i) {
             const int64_t begin = piece.offset + piece.begin(i);
@@ -149,7 +149,7 @@ struct Reduction {
     }
 };
 
-/// Blocks longer than slots, a piece of each at a time.
+/// Blocks longer than slots; each operation transfers one piece of every block.
 struct GatherPieces {
     Gathering gathering;
     uint64_t most, from = 0;
@@ -172,11 +172,11 @@ struct ExchangedPieces {
     Blocks send, receive;
     int me, n;
     uint64_t total = receive.bytes(0), most = NodeLayout::wide_block(n), from = 0;
-    bool moves = send.at(me) != receive.at(me);                          ///< my block for myself
-    bool in_pieces = datatype::is_block(send.type(me), send.count(me));  ///< and it can do so as the others do
+    bool moves = send.at(me) != receive.at(me);                          ///< this process's block for itself must be copied
+    bool in_pieces = datatype::is_block(send.type(me), send.count(me));  ///< that block can be copied in pieces with the others
 
     uint64_t piece() const { return std::min(most, total - from); }
-    /// In each room, the blocks for all but its owner.
+    /// Returns the offset of a reader's block in an owner's buffer, which holds blocks for all but its owner.
     uint64_t place(int owner, int reader) const { return static_cast<uint64_t>(reader < owner ? reader : reader - 1) * most; }
     uint32_t bytes(int) const { return static_cast<uint32_t>(piece()); }
     uint32_t room_bytes() const { return static_cast<uint32_t>(place(0, n - 1) + piece()); }

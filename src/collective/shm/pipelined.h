@@ -1,38 +1,37 @@
-// Operations of the node stage on more than a slot holds: piece by piece through the participants' wide
-// rooms. operations.h calls these where they serve; arguments as there.
+// Operations of the shared-memory stage on more data than a slot holds: piece by piece through the participants' pipeline buffers.
+// operations.h calls these where they apply; arguments as there.
 #pragma once
 
 #include "collective/shm/operations.h"
 
 namespace starling::collective::node {
 
-/// Elements that are larger do not go through in pieces.
+/// Maximum size in bytes of an element that can be reduced in pieces.
 inline constexpr int64_t kMostElement = 1024;
 
-/// Whose operands are added up with each other: everyone's, or those of either side of an
-/// inter-communicator.
+/// The groups of participants whose operands are reduced together: all, or each side of an inter-communicator.
 struct Operands {
     Range group[2];
     int groups;
-    int wanted;  ///< the group whose sum this participant gets
+    int wanted;  ///< index of the group whose result this participant gets
     explicit Operands(const Exchange& exchange);
-    /// Those whose operands, or blocks, this participant gets.
+    /// Returns the participants whose operands, or blocks, this participant gets.
     const Range& theirs() const { return group[wanted]; }
     explicit Operands(int participants) : group{{0, participants}, {0, 0}}, groups(1), wanted(0) {}
 };
 
-/// What a participant gets of a sum: elements [first, last), maybe none, and where to.
+/// The part of a result that a participant gets: elements [first, last), possibly none, and its buffer.
 struct Share {
     void* buffer;
     int64_t first, last;
 };
 
-/// Everyone gives each of the others its share of the operands, adds up its own, and gives the sums to all.
-/// `input` may be the buffer of `mine`, if the result begins at or before the place of its operands.
+/// Every participant passes each other one its share of the operands, reduces its own share and passes the result to all. `input` may be
+/// the buffer of `mine`, if the result begins at or before its operands.
 Task reduce_wide(const NodeDriver& on, uint32_t kind, const Operands& summands, const void* input, const Share& mine,
                  int64_t count, const Datatype& type, const Op& op);
 
-/// What an all-gather moves: my block, and those that I get, of one size each.
+/// The blocks of an all-gather: this process's own, and those that it gets, which all have one size.
 struct Gathering {
     const Exchange& exchange;
     const Blocks receive;
@@ -40,13 +39,13 @@ struct Gathering {
     const Datatype& type;
     const int64_t count;
     const void* buffer;
-    const uint64_t mine, theirs;  ///< bytes of a block
-    const std::byte* own_block;   ///< mine, if it lies in memory as it would in a room; else null
+    const uint64_t mine, theirs;  ///< bytes per block: this process's own, and each received one
+    const std::byte* own_block;   ///< this process's block, if its memory is contiguous in packed order; else null
     Gathering(const Exchange& exchange, const void* send, int64_t count, const Datatype& type, const Blocks& receive);
 
     uint64_t longest() const { return mine > theirs ? mine : theirs; }
     uint64_t bytes(int participant) const { return is_mine(participant) ? mine : theirs; }
-    /// A range of my block into shared memory, and the same range of everyone's from there.
+    /// Writes a range of this process's block into shared memory; read() copies that range of all blocks from there.
     void write(EngineSync& sync, uint64_t from, uint64_t bytes, std::byte* room) const {
         datatype::pack(sync.copies, type, count, buffer, from, room, bytes, sync.into_room);
     }

@@ -1,25 +1,25 @@
-// The protocols of the node stage, as operations in phases that NodeStage::run() and drive() take in this order:
-//   uint32_t turns(stage)        of how many buffers, used in turn, I am going to write one; 0: of none
-//   bool find_room(stage)        if it may lack room: where to write; false: I have to wait until rooms are free, and to ask again
-//   bool put(stage)              writes, says so, wakes; true: there is nothing to wait for
-//   bool here(stage)             whether what I wait for is there; may be asked any number of times
-//   NodeWait waits_for(stage)
-//   int take(stage)              reads, says that it has; an MPI error class
-//   bool next(int& error)        if it goes in pieces: whether there is a further one, an operation of its own; all agree. If
-//                                not, it may say that the whole had another error than its last piece
+// The protocols of the shared-memory stage: operations in phases, which NodeStage::run() and drive() call in this order:
+//   uint32_t turns(stage)        the length of the rotation of the buffer that this process will write; 0: it writes none
+//   bool find_room(stage)        optional: finds the place to write; false: wait until buffers are free and call it again
+//   bool put(stage)              writes, publishes, wakes; true: there is nothing to wait for
+//   bool here(stage)             whether the awaited data is there; may be called any number of times
+//   NodeWait waits_for(stage)    the participants that are awaited, for wait reports
+//   int take(stage)              reads and publishes that it has; returns an MPI error class
+//   bool next(int& error)        optional, for pieces: whether another piece follows, as a separate operation, on all participants.
+//                                After the last piece it may set the error of the whole
 //
-// Those that are one operation have room_bytes(), what the room that I write has to hold: it decides, alike for all, whether
-// a lane holds them (nonblocking_slots.h).
+// A protocol that is a single operation has room_bytes(), the bytes of its buffer. From this all participants decide alike whether
+// a lane holds it (nonblocking_slots.h).
 //
-// What is moved is a parameter: `write(sync, room)` puts this participant's data where others read it, `read(slot)` takes
-// the others', where slot(i) is participant i's; read gives an error class. Kinds and bytes tell members that disagree.
+// The data is a template parameter: `write(sync, room)` writes this participant's data to shared memory, and `read(slot)` reads the
+// others', where slot(i) is participant i's; read returns an error class. Kinds and bytes detect members that disagree.
 #pragma once
 
 #include "collective/shm/stage.h"
 
 namespace starling::collective::protocol {
 
-/// An operation that I have no part in, or that goes another way.
+/// An operation in which this process takes no part, or which uses messages.
 struct Skip {
     uint32_t turns(auto&) const { return 0; }
     bool put(auto&) const { return true; }
@@ -52,9 +52,9 @@ struct Barrier {
     }
 };
 
-/// The root writes, those who want to read. `data` has, besides write and read, bytes(), and, if it goes in pieces, next() as
-/// above and more(): further ones follow at once, fewer than there are buffers, so nobody has to be woken yet. `Wide`:
-/// through the root's wide room.
+/// The root writes, and those with `reads` read. Besides write and read, `data` has bytes(). If it goes in pieces it has next() as above
+/// and more(), whether further pieces follow at once: fewer than there are buffers, so readers need not be woken yet. `Wide`: uses the
+/// root's pipeline buffer.
 template <class Data, bool Wide = false>
 struct FromRoot {
     Data data;
@@ -108,7 +108,7 @@ struct FromRoot {
     }
 };
 
-/// Those in [first, last) write their operand; then the root, which may be one of them, reads. `data` has bytes(), too.
+/// Participants in [first, last) write their operands; then the root, which may be one of them, reads. `data` has also bytes().
 template <class Data>
 struct ToRoot {
     Data data;
@@ -143,8 +143,8 @@ struct ToRoot {
     }
 };
 
-/// Everyone writes, and everyone reads everything: a meeting. `data` has, besides write and read, bytes(i), of participant i,
-/// and, if it goes in pieces, next().
+/// A meeting: every participant writes, and reads all data. Besides write and read, `data` has bytes(i), of participant i, and, if it goes
+/// in pieces, next().
 template <class Data, bool Wide = false>
 struct ToAll {
     Data data;
@@ -188,8 +188,8 @@ struct ToAll {
     }
 };
 
-/// Everyone writes; the last one to come `combine(sync, slot, result)`s, giving an error class; everyone reads the
-/// result: a meeting. The result may be as long as a ring buffer. `data` has bytes(), too.
+/// A meeting: every participant writes, the last one to arrive calls `combine(sync, slot, result)`, which returns an error class, and every
+/// participant reads the result. The result may be as long as a ring buffer. `data` has also bytes().
 template <class Data>
 struct Combine {
     Data data;
@@ -221,17 +221,16 @@ struct Combine {
         if (error == MPI_SUCCESS)
             error = data.read(static_cast<const std::byte*>(NodeLayout::payload(result, data.bytes())));
         else
-            error = fail(error, "the members of a collective operation disagree on it");
+            error = fail(error, "the members of a collective operation passed different arguments");
         stage.finish();
         stage.note_meeting();
         return error;
     }
 };
 
-/// Each writes for some, and reads what some have written. `data` has, besides write and read, kind() and bytes() of what I
-/// write, edges of those I write for and read from (writes_for(), reads_from()), mutual(), whether the first are all among the
-/// others, looks_for(stage, edge), whether I need what is written there, and find_room(stage), which says in the header where
-/// it is.
+/// Each participant writes for some others, and reads what some have written. Besides write and read, `data` has kind() and bytes() of the
+/// written data, and the edges writes_for() and reads_from(). mutual() returns whether all readers are also sources; looks_for(stage,
+/// edge), whether to wait for that source's slot. find_room(stage) sets the place in the header.
 template <class Data>
 struct ToSome {
     Data data;

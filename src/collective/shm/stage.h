@@ -1,22 +1,18 @@
-// The node stage: collective operations straight through memory that all participants share.
+// The shared-memory stage: collective operations through memory that all participants share.
 //
-// Operations are numbered, by everyone alike. A participant writes its operand to its slot (there are two,
-// used in turn) or, as the root of a broadcast, to the next buffer of a ring, then the number into the
-// header. A buffer is written again only when everyone has finished the operation that used it last: each
-// participant publishes the number of the last operation it has finished, but whoever has been at a meeting
-// (an operation that all must have come to) knows without looking that everyone has finished what was
-// before.
+// Operations have the same numbers on all participants. A participant writes its operand to its slot (there are two, used in turn) or, as
+// the root of a broadcast, to the next buffer of a ring. Then it writes the operation's number into the header. A buffer is reused only
+// when every participant has finished the operation that used it last. For that, each participant publishes the number of the last
+// operation that it has finished. A meeting (an operation that no participant leaves before all have entered) makes this check unnecessary:
+// all have finished the operations before it.
 //
-// With few participants everybody looks at everybody's slot. With many they count arrivals: the last one
-// does the work for all, writes the result and then one word that all others wait for, so that each needs
-// to run only once per operation, however many share a core.
+// With few participants each polls every slot. With many they count arrivals: the last one does the work for all, writes the result and
+// then one word on which all others wait. So each needs to be scheduled only once per operation, however many share a core.
 //
-// An operation is a plain object with phases (protocols.h); between them it waits. Drivers take it through these: run()
-// blocks, and has no frame; drive() is a coroutine; and so is that of the lanes (nonblocking_slots.h), where several are under way at a
-// time.
+// An operation is a plain object with phases (protocols.h), between which it waits. There are three drivers: run() blocks and has no frame;
+// drive() is a coroutine; the lanes' drive() is a coroutine for several simultaneous operations (nonblocking_slots.h).
 //
-// How words are read, written and waited for is a parameter, so that tests can go through all
-// interleavings.
+// Access to the shared words and waiting are a template parameter, so that tests can run all interleavings.
 #pragma once
 
 #include <cstdint>
@@ -32,18 +28,18 @@ namespace starling::collective {
 ///   uint32_t load(const std::atomic<uint32_t>&)          sequentially consistent
 ///   void store(std::atomic<uint32_t>&, uint32_t)         release
 ///   void publish(std::atomic<uint32_t>&, uint32_t)       sequentially consistent: a wake may follow
-///   void fence()                                         makes the stores before it published, so to speak
-///   uint32_t add(std::atomic<uint32_t>&, uint32_t)       sequentially consistent; gives the old value
-///   bool wait(condition, NodeWait)                       true when it holds; false if a participant is gone
-///   Awaiter until(condition, NodeWait, layout)           the same, to be awaited; it is outlived by the condition
-///   void wake(int participant), void wake_all()          after publish or add: whoever sleeps looks again
-///   void pass(uint64_t number, uint32_t finished)        if it is there, now and then, long before numbers of 32 bits wrap: the
-///                                                        next operation, and one that all have finished
+///   void fence()                                         gives earlier stores the effect of publish()
+///   uint32_t add(std::atomic<uint32_t>&, uint32_t)       sequentially consistent; returns the old value
+///   bool wait(condition, NodeWait)                       blocks until the condition holds; false if a participant has ended
+///   Awaiter until(condition, NodeWait, layout)           awaitable wait(); the condition outlives it
+///   void wake(int participant), void wake_all()          after publish or add: sleeping participants poll again
+///   void pass(uint64_t number, uint32_t finished)        optional; called long before 32-bit numbers wrap, with the number of
+///                                                        the next operation and of one that all have finished
 ///   std::byte* lend(uint32_t bytes, uint64_t number, uint32_t finished, uint32_t& place)
-///       a room for operation `number` outside the area, used again when all have published in done() that they have
-///       finished it; `finished`: the last one of which that is known. Null if there is none now.
-///   const std::byte* lent(int participant, uint32_t place)                           what a place in a header means
-/// An operation gives an MPI error class. After an error from a wait the stage is broken and every operation gives
+///       allocates a buffer for operation `number` outside the area; it is reused when all have published in done() that they
+///       have finished it; `finished`: the last operation known to be finished by all. Null if there is no space now.
+///   const std::byte* lent(int participant, uint32_t place)                           the buffer at a place in a header
+/// An operation returns an MPI error class. After an error from a wait the stage is broken, and every operation returns
 /// MPI_ERR_PROC_ABORTED.
 template <class Sync>
 class NodeStage : public NodeStep<NodeStage<Sync>, NodeLayout> {
@@ -53,7 +49,7 @@ class NodeStage : public NodeStep<NodeStage<Sync>, NodeLayout> {
   public:
     using Step::reached;
 
-    /// `first`: what the numbers in the area begin with, see NodeLayout::clear().
+    /// `first`: initial value of the numbers in the area, see NodeLayout::clear().
     NodeStage(std::byte* base, int n, int me, Sync sync, uint32_t first = 0, int few = NodeLayout::kFew)
         : Step(NodeLayout(base, n), n, me, n <= few, first),
           sync_(std::move(sync)),
@@ -66,10 +62,10 @@ class NodeStage : public NodeStep<NodeStage<Sync>, NodeLayout> {
 
     Sync& sync() { return sync_; }
     const Sync& sync() const { return sync_; }
-    /// For small operations that are under way at a time.
+    /// Returns the lanes, for small simultaneous operations.
     NodeLanes<NodeStage>& lanes() { return lanes_; }
 
-    /// I shall never look again: nobody need wait for that, whatever operation I have come to.
+    /// Leaves the stage for good: publishes that this process has finished all operations, so that no participant waits for it.
     void leave() {
         if (broken_) return;
         sync_.publish(layout_.done(me_), sequence_ + kNever);
@@ -77,14 +73,14 @@ class NodeStage : public NodeStep<NodeStage<Sync>, NodeLayout> {
         broken_ = true;
     }
     bool broken() const { return broken_; }
-    /// Leaves, since a participant has: an error class.
+    /// Leaves because a participant has left; returns an error class.
     [[gnu::cold, gnu::noinline]] int gone() {
         leave();
-        return fail(MPI_ERR_PROC_ABORTED, "a member of the communicator is gone; collective operations on it fail");
+        return fail(MPI_ERR_PROC_ABORTED, "a member of the communicator has ended; collective operations on it fail");
     }
 
-    /// Takes an operation, and the further pieces that it has, to its end. Blocks. All phases in one function: calls would
-    /// be a tenth of what a small operation takes.
+    /// Runs an operation with all its pieces to its end. Blocks. All phases are inlined: calls would take a tenth of a small operation's
+    /// time.
     template <class Operation>
     [[gnu::flatten]] int run(Operation& operation) {
         for (;;) {
@@ -104,7 +100,7 @@ class NodeStage : public NodeStep<NodeStage<Sync>, NodeLayout> {
         }
     }
 
-    /// The same, awaited, when its turn has come.
+    /// Awaitable run(); begins when `given` is the first in the queue.
     template <class Operation>
     Task drive(Turn given, Operation operation) {
         Turn turn = std::move(given);
@@ -135,10 +131,9 @@ class NodeStage : public NodeStep<NodeStage<Sync>, NodeLayout> {
         }
     }
 
-    // What protocols are made of, beside NodeStep.
+    // The functions below, with those of NodeStep, are the interface of the protocols.
 
-    /// Where I write `bytes` that others read, and the header says it. Null if everyone has to have finished the operation
-    /// before the last first.
+    /// Returns a buffer for `bytes` of data, and sets the header's place. Null if all must first finish the operation before the last one.
     std::byte* own_room(NodeLayout::Header& header, uint32_t bytes) {
         if (std::byte* room = sync_.lend(bytes, number(), finished_by_all_, header.place)) return room;
         header.place = NodeLayout::kNowhere;
@@ -155,29 +150,29 @@ class NodeStage : public NodeStep<NodeStage<Sync>, NodeLayout> {
         if (sync_.load(layout_.done_waiters()) != 0) [[unlikely]]
             sync_.wake_all();
     }
-    /// Everyone has finished what was before it.
+    /// Every participant has finished the operations before this one.
     void note_meeting() { finished_by_all_ = sequence_ - 1; }
 
-    /// At the end of an operation in which I have waited for everyone who reads what I wrote.
+    /// Called at the end of an operation in which this process has waited for all readers of its slot.
     void note_readers() {
         met_readers_ = met_readers_at_ + 1 == sequence_ ? met_readers_ + 1 : 1;
         met_readers_at_ = sequence_;
     }
-    /// Whether the slot that I am going to write is free, since the last two operations were such with the same readers: who has
-    /// come to the last has finished the one before it.
+    /// Returns whether the slot to be written is free, because the last two operations had the same readers. A reader that entered the last
+    /// one had finished the one before it.
     bool readers_are_through() const { return met_readers_ >= 2 && met_readers_at_ + 1 == sequence_; }
 
   private:
-    /// Further than participants ever are from each other.
+    /// More than any distance between participants.
     static constexpr uint32_t kNever = 1u << 30;
-    /// Rooms in the area that each has in turn.
+    /// Number of pipeline buffers per participant, used in turn.
     static constexpr uint32_t kRoomTurns = 2;
 
     void count() {
         if (++sequence_ % kRenewEvery == 0) [[unlikely]]
             renew_all();
     }
-    /// What I have noted of others is as old as the last operation for which I wrote.
+    /// Renews this process's slots and its knowledge of the others, which may be as old as the last operation for which it wrote.
     [[gnu::cold, gnu::noinline]] void renew_all() {
         if (sequence_ == 0) ++wraps_;
         all_done(sequence_ - 1);
@@ -190,7 +185,7 @@ class NodeStage : public NodeStep<NodeStage<Sync>, NodeLayout> {
     }
     uint64_t number() const { return uint64_t{wraps_} << 32 | sequence_; }
 
-    /// Whether I may write the next of so many buffers that are used in turn: everyone has finished with its last use.
+    /// Returns whether the next buffer in a rotation of that length is free: every participant has finished its last use.
     bool is_free(uint32_t turns) const { return reached(finished_by_all_, sequence_ - turns); }
     bool all_done(uint32_t wanted) {
         finished_by_all_ = finished_by_all(layout_, sync_, n_, me_, sequence_ - 1);
@@ -210,8 +205,8 @@ class NodeStage : public NodeStep<NodeStage<Sync>, NodeLayout> {
     bool broken_ = false;
     uint32_t wraps_ = 0;
     uint32_t finished_by_all_;
-    uint32_t met_readers_ = 0;  ///< operations in a row that ended by note_readers()
-    uint32_t met_readers_at_;   ///< the last of them
+    uint32_t met_readers_ = 0;  ///< number of consecutive operations that ended with note_readers()
+    uint32_t met_readers_at_;   ///< number of the last of them
     NodeLanes<NodeStage> lanes_;
 };
 

@@ -19,7 +19,7 @@ namespace starling::collective {
 
 namespace {
 
-/// Participants up to which rooms come from outboxes.
+/// The maximum number of participants for which pipeline buffers come from outboxes.
 constexpr int kMostLend = 4;
 
 }  // namespace
@@ -123,14 +123,14 @@ bool EngineSync::wait_long(bool (*condition)(void*), void* argument, const NodeW
 
 namespace {
 
-/// What a member knows when all have told each other whether they can reach the leader's area.
+/// A member's knowledge after all have exchanged whether they can access the leader's area.
 struct Reach {
-    int64_t offset;  ///< of the area; negative: there is none
-    int mine = 1;    ///< whether I have heard of it and can reach all
-    int of_all = 0;  ///< whether I know that all can
+    int64_t offset;  ///< offset of the area; negative: none
+    int mine = 1;    ///< whether this process knows the offset and can access all regions
+    int of_all = 0;  ///< whether this process knows that all can
 };
 
-/// Errors stay in `reach`.
+/// Errors are recorded in `reach`.
 Task ask_all(View v, Reach& reach) {
     v.note(co_await bcast_binomial(v, &reach.offset, 1, datatype::predefined(MPI_INT64_T), 0));
     if (v.error != MPI_SUCCESS || reach.offset < 0) reach.mine = 0;
@@ -141,8 +141,8 @@ Task ask_all(View v, Reach& reach) {
     co_return MPI_SUCCESS;
 }
 
-/// Whether the area is used: the same for all members. Where one of them dies while they ask, some may know that all can reach it and
-/// others may not, but then all have heard where it is; so the first who says it there says it for all.
+/// Decides whether the area is used, with the same result on all members. If a member dies during the exchange, some may know that all can
+/// access the area and others may not. But all of them know its offset, so the first one to write its verdict there decides for all.
 bool decide(const NodeLayout& area, const Reach& reach) {
     enum : uint32_t { undecided, used, unused };
     if (!reach.mine) return false;
@@ -151,7 +151,7 @@ bool decide(const NodeLayout& area, const Reach& reach) {
     return verdict == used;
 }
 
-// Where one member sees another host, every member does.
+// If one member sees another host, every member does.
 bool all_here(const message::Roster& members, int n) {
     for (int i = 0; i < n; ++i) {
         const link::Process& process = members.at(i);
@@ -191,7 +191,7 @@ Task NodeOwner::make(comm::Comm& comm, Exchange& exchange) {
     } else {
         return Task::over(MPI_SUCCESS);
     }
-    // Drawn by all members alike, though on some hosts there may be nothing to agree on.
+    // Draw the tag on all members alike, though on some hosts there may be nothing to agree on.
     const View all = View::all(exchange);
     exchange.last_was_own();
     const auto n = static_cast<int>(members.size());
@@ -217,7 +217,7 @@ Task NodeOwner::make_of(comm::Comm& comm, Exchange& exchange, std::vector<int> m
         const shm::Region region(leader.job->segment().region(leader.rank));
         const NodeLayout area(region.collective() + reach.offset, n);
         if (!decide(area, reach)) {
-            // Nobody uses it; it is there until all have looked.
+            // The area is not used, but is kept until all have read the verdict.
             if (leads ? allocated >= 0 : reach.mine) area.detached().fetch_add(1);
             if (leads && allocated >= 0) retire_area(allocated, n, use);
             co_return MPI_SUCCESS;

@@ -1,4 +1,4 @@
-// The node stage of a communicator.
+// Creates and owns the shared-memory stage of a communicator.
 #pragma once
 
 #include <memory>
@@ -21,8 +21,8 @@
 
 namespace starling::collective {
 
-/// How processes of one machine see each other's words: through the engine, which keeps other communication
-/// going and notices jobs that are gone.
+/// Waiting and waking for a stage's words between processes of one machine. It uses the progress engine, so other communication proceeds
+/// and ended jobs are noticed.
 class EngineSync {
     /// An operation that is awaited.
     struct Awaited {
@@ -33,27 +33,27 @@ class EngineSync {
 
   public:
     explicit EngineSync(int me) : me_(me), awaited_(std::make_unique<List<Awaited, &Awaited::hook>>()) {}
-    /// Another one of the same participants.
+    /// Returns a new EngineSync for the same participants.
     EngineSync same() const;
 
-    /// Adds the next participant; false if its job is gone.
+    /// Adds the next participant; returns false if its job has ended.
     bool add_participant(const link::Process& process);
 
-    CopyPath copies;                                   ///< into what all read
-    CopyPath::Into into_room = CopyPath::Into::again;  ///< the room that was given last
+    CopyPath copies;                                   ///< copy method for data that all read
+    CopyPath::Into into_room = CopyPath::Into::again;  ///< kind of the buffer that lend() returned last
     std::unique_ptr<NodeLender> lender;
 
-    /// What an operation that waits is part of, for those who look from outside.
+    /// The operation of a wait, for wait reports.
     struct Tells {
         message::MatchContext* channel = nullptr;
         const Exchange* exchange = nullptr;
         std::byte* area = nullptr;
     } tells;
-    /// Tells which call waits: the last one.
+    /// Reports the call that waits: the last one.
     void tell_call(progress::WaitReporter& teller) const {
         teller.in_collective(tells.channel->context(), tells.exchange->calls());
     }
-    /// Tells whom the operation that is awaited now, of several the first, waits for.
+    /// Reports the participants for which the current operation waits; with several operations, those of the first.
     void tell_awaited(progress::WaitReporter& teller) const {
         if (const Awaited* first = awaited_->front())
             std::visit([&](const auto& layout) { tell_missing(first->what, layout, teller); }, first->layout);
@@ -74,10 +74,10 @@ class EngineSync {
     std::byte* lent(int participant, uint32_t place) const {
         return outboxes_[static_cast<size_t>(participant)] + (place - 1) % shm::kOutboxBytes;
     }
-    /// The communicator has members on other hosts as well. Where one of those fails the members here may go different ways, each by
-    /// what it knew: who waits for one that lives might wait for ever.
+    /// Tells this object that the communicator has members on other hosts, too. If one of those fails, the members here may take different
+    /// paths, depending on when they learned of it, and a wait for a living member might never end.
     void watch_elsewhere() { watches_elsewhere_ = true; }
-    /// When all participants are known. `offset`: as NodeLender's.
+    /// Sets the area; call it when all participants are known. `offset`: as for NodeLender.
     void use_area(std::byte* area, int64_t offset, AreaUse use);
     std::byte* area_at(int64_t offset) const;
     int participants() const { return static_cast<int>(participants_.size()); }
@@ -149,52 +149,53 @@ class EngineSync {
     std::vector<std::byte*> outboxes_;
     std::vector<link::Process> participants_;
     std::vector<const link::Job*> other_jobs_;
-    std::vector<link::Process> mortals_;  ///< participants whose jobs go on without them
+    std::vector<link::Process> mortals_;  ///< participants whose jobs continue after their death
 };
 
 using Node = NodeStage<EngineSync>;
 
-/// Holds a communicator's node stage: of all its members if they share a host, else of those on this host. It is made
-/// at the second collective call (for the world at the first), which the members agree on by messages.
+/// Owns a communicator's shared-memory stage: of all its members if they share a host, else of those on this host. It is created at the
+/// second collective call (for the world at the first), by an agreement through messages.
 class NodeOwner {
   public:
     NodeOwner() = default;
     NodeOwner(const NodeOwner&) = delete;
     ~NodeOwner();
 
-    /// The stage; null where there is none, and before.
+    /// Returns the stage; null if there is none (yet).
     Node* node() const { return node_.get(); }
-    /// The same if it is of all members: an operation may be its.
+    /// Returns the stage if it is that of all members, so that it can run whole operations; else null.
     Node* node_of_all() const { return is_part_ ? nullptr : node_.get(); }
-    /// The same if it is of those on this host, of several.
+    /// Returns the stage if it is that of this host only, of several; else null.
     Node* node_of_host() const { return is_part_ ? node_.get() : nullptr; }
-    /// Who uses the stage beside the program, or will.
+    /// The queue of the awaited operations that use the stage.
     OperationQueue& turns() { return turns_; }
-    /// Blocks until nobody does.
+    /// Blocks until the queue is empty.
     void wait_for_turns();
-    /// Those who have called while it was not known yet whether there is a stage.
+    /// The queue of the calls made before it was known whether there is a stage.
     OperationQueue& callers() { return callers_; }
-    /// Whether node() says already what it will say to a call that is made now: to be asked by each, once. Where not, the call
-    /// takes its place among the callers and awaits, in its turn, what make() gave to the first.
+    /// Returns whether node() is final for a call that is made now; each call asks once. If not, the call joins callers() and awaits, in
+    /// its turn, the task that make() returned to the first call.
     bool is_known(const comm::Comm& comm) {
         if (tried_ && callers_.none()) [[likely]]
             return true;
         return !tried_ && &comm != comm::world() && ++calls_ < 2;
     }
-    /// What a caller has to await: of the first, over if there is nothing to agree on; of the others, over. All members call this
-    /// at the same call. `exchange`: the communicator's, or that of one of its plans, which the stage then serves alone.
+    /// Creates the stage. Returns a task to await: for the first caller, complete if there is nothing to agree on; for later ones,
+    /// complete. All members call this at the same call. `exchange`: the communicator's, or that of one of its persistent operations, which
+    /// the stage then serves alone.
     Task make(comm::Comm& comm, Exchange& exchange);
 
-    /// An area for a stage of another communicator's with the same members, on which they will do no more than meet: where its leader
-    /// has it, and has to tell the others; kNoArea: none, or this is not the leader.
+    /// Allocates an area for a stage of another communicator with the same members that only needs meetings. Returns its offset at the
+    /// leader, which must send it to the others; kNoArea: no space, or this process is not the leader.
     int64_t allocate_next() const;
-    /// That communicator's stage, from its first call on. All members call this, or none.
+    /// Creates this communicator's stage in that area, for use from its first call on. All members call this, or none.
     void meet_as(const NodeOwner& first, comm::Comm& comm, Exchange& exchange, int64_t offset);
-    /// Instead: it won't be made. All members call this.
+    /// Retires the area of allocate_next() without a stage. All members call this.
     void give_up_next(int64_t offset) const;
 
-    /// Of a neighbourhood, by place among those that I receive from: the place of what I get among those that it sends to. None
-    /// before they have told each other.
+    /// For a neighborhood, one entry per source: the index at which that source stores this process's block. Empty until the members have
+    /// exchanged them.
     std::optional<std::vector<int>> places;
 
   private:
