@@ -16,9 +16,10 @@ namespace starling::multicast {
 namespace {
 
 constexpr size_t kFewest = 3, kMost = 60'000;  ///< members
-/// With `auto` a communicator is worth a group after the more calls the longer joining has taken: this for each, but at most so many.
+/// With `auto` a communicator is worth a group after a number of calls that grows with the time of joining: one call per kNsPerCall, at
+/// most kMostCalls.
 constexpr uint64_t kMostCalls = 64, kNsPerCall = 100'000;
-/// With `pool`, where none is given in so many calls, the communicator makes one for itself.
+/// With `pool`, a communicator that is assigned no group within this number of calls creates one.
 constexpr uint64_t kCallsForPool = 8;
 
 }  // namespace
@@ -39,12 +40,12 @@ class Channel {
     const Multicast scheme;
     Membership* membership = nullptr;
     uint64_t calls = 0;
-    std::vector<link::Process> sorted;  ///< members, as groups number them
-    bool leads = false;                 ///< of these this process is the first
-    bool pooled = false;                ///< `membership` is one of the pool
+    std::vector<link::Process> sorted;  ///< members, in the order in which groups number them
+    bool leads = false;                 ///< whether this process is the first of `sorted`
+    bool pooled = false;                ///< whether `membership` is a pool group
 };
 
-/// One call more that could use the group.
+/// Counts a call that could use the group.
 void Channel::count() {
     ++calls;
     if (scheme == Multicast::pool && !pooled) take_from_the_pool();
@@ -55,7 +56,7 @@ void Channel::count() {
         want(*membership);
 }
 
-/// The leader has the communicator given a group, if there is one; all use what they have been given once they know.
+/// The leader requests a group for the communicator; every member switches to the assigned group when it knows of it.
 void Channel::take_from_the_pool() {
     const bool wants = leads && membership->group.state() == State::absent;
     if (wants && calls <= kCallsForPool && !given_by_pool(context)) multicast::take_from_pool(context, sorted);

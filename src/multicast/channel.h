@@ -1,12 +1,12 @@
-// Multicast as collectives use it: one process of a communicator sends to all the others, reliably, by datagrams to a group of the
-// network. The *members* of a channel are the leaders of the communicator's hosts, in an order that all of them have alike; what
-// goes on within a host is the node stage's.
+// Multicast for collectives: one process of a communicator sends to all the others, reliably, by datagrams to a group of the network. The
+// *members* of a channel are the leaders of the communicator's hosts, in an order that all of them share. Within a host the shared-memory
+// stage distributes the data.
 //
-// The sender decides alone, call by call, whether its message goes to the group: who expects it waits for either, the message
-// of the tree or that of the group. So nobody has to agree whether the group can be used, and each may find so earlier than others.
+// The sender decides alone, call by call, whether its message uses the group; a receiver waits for either the tree's message or the
+// multicast. So no agreement on the group's state is needed, and members may learn of it at different times.
 //
-// docs/multicast.md has the groups behind it: who shares one, how it comes into being, what goes over the network. All calls under the
-// library's lock; what they begin is carried on by the engine's polls.
+// docs/multicast.md describes the groups: which communicators share one, how a group is created, and its packets. Make all calls under the
+// library's lock; the engine's polls continue the operations that they begin.
 #pragma once
 
 #include <cstdint>
@@ -21,48 +21,47 @@ namespace starling::multicast {
 /// A communicator's share of a group.
 class Channel;
 
-/// Opens the channel of a communicator, at its creation, on every member: local, takes microseconds, waits for nobody. `me` is this
-/// process's index. `scheme`: Multicast::automatic, or what the communicator's info says; STARLING_MULTICAST=off stands above it.
-/// Null: multicast is of no use here (few members, no network that can, encryption). Then it is null for all.
+/// Opens the channel of a communicator at its creation, on every member. Local, takes microseconds, does not block. `me` is this process's
+/// index. `scheme`: Multicast::automatic, or the scheme in the communicator's info; STARLING_MULTICAST=off has precedence. Returns null,
+/// then on all members, if multicast is not useful: few members, no network with multicast, encryption.
 Channel* open(std::span<const link::Process> members, uint32_t me, uint64_t context, Multicast scheme);
 
-/// The communicator is freed: this process will neither send nor receive on it again. What it has sent is delivered all the same. No
-/// receive is posted.
+/// Closes the channel when the communicator is freed: this process will neither send nor receive on it again. Messages already sent are
+/// still delivered. No receive may be posted.
 void close(Channel& channel);
 
-/// Whether the creation of the communicator may return: with the scheme `basic` not before the group is ready, or found not to
-/// work; at once with all others. Wait with progress::wait_until.
+/// Returns whether the communicator's creation may return. With the scheme `basic` it waits until the group is ready or has failed; with
+/// all others it does not wait. Wait with progress::wait_until.
 bool settled(const Channel& channel);
 
-/// Whether start_send() would take a message of so many bytes now: all members have been reached, and there is room. Constant time. It may
-/// become false again at any moment (the group was given up for a more valuable one, its network is down); what has been
-/// begun is delivered all the same.
+/// Returns, in constant time, whether start_send() would take a message of this size now: the group is ready and has room. The result may
+/// change at any moment (the group was evicted by a more valuable one, its network is down); messages already begun are still delivered.
 bool may_send(const Channel& channel, uint64_t bytes);
 
-/// Whether start_send() would take the message as soon as what was sent before is acknowledged: the group can be used, and there is no
-/// room. That may take long: members need not take what nobody there has asked for.
+/// Returns whether start_send() would take the message once earlier messages are acknowledged: the group is ready, but has no room. That
+/// may take long, because a member need not accept messages for which it has not posted a receive.
 bool is_full(const Channel& channel, uint64_t bytes);
 
-/// A message to all other members; must not move until it is done: when the memory may be used again, which for short ones is at
-/// once. `outcome.error` is MPI_SUCCESS: members that die are no error of the sender's.
+/// A message to all other members. It must not move until it is done, that is, until its memory may be reused; for short messages that is
+/// at once. `outcome.error` is MPI_SUCCESS: the death of a member is not an error of the sender.
 struct Send : progress::Request {
     constexpr Send() : Request(progress::RequestKind::send) {}
 
-    // Not for users:
+    // Internal:
     const std::byte* data = nullptr;
 };
 
-/// Begins a message, number `call` of the channel's calls, which may be any but those that this process has used as a
-/// sender before. False: not now (see may_send); nothing was begun.
+/// Begins a message, number `call` of the channel's calls. Numbers may be any that this process has not used as a sender before. Returns
+/// false, and begins nothing, if the message cannot be sent now (see may_send).
 bool start_send(Channel& channel, Send& send, uint64_t call, const void* data, uint64_t bytes);
 
-/// What member `sender` sends to the group as its message `call`; must not move until it is done or withdrawn.
-/// `outcome.bytes` says how long the message was; `outcome.error`: MPI_ERR_TRUNCATE if it is longer than the memory,
-/// MPI_ERR_PROC_ABORTED if the sender died before all of it had come, with failure_text().
+/// The receive of member `sender`'s message `call`. It must not move until it is done or withdrawn. `outcome.bytes` is the length of the
+/// message. `outcome.error` is MPI_ERR_TRUNCATE if the message is longer than the memory, or MPI_ERR_PROC_ABORTED if the sender died before
+/// all of it had arrived, with failure_text().
 struct Receive : progress::Request {
     constexpr Receive() : Request(progress::RequestKind::receive) {}
 
-    // Not for users:
+    // Internal:
     Channel* channel = nullptr;
     uint32_t sender = 0;
     uint64_t call = 0;
@@ -71,19 +70,20 @@ struct Receive : progress::Request {
     Receive* next = nullptr;
 };
 
-/// Posts a receive; it may be complete on return, since what comes early is kept, and from a sender that has died nothing comes.
+/// Posts a receive. It may be complete on return: early messages are stored, and a receive from a dead sender fails at once.
 void start_receive(Channel& channel, Receive& receive, uint32_t sender, uint64_t call, void* memory, uint64_t bytes);
 
-/// Takes a receive back: the message has come another way. False: it is done already.
+/// Withdraws a receive whose message arrived another way. Returns false if it is done already.
 bool withdraw(Receive& receive);
 
-/// The same, and what comes of the message yet is thrown away: nobody will ask for it. Nothing if it is done already.
+/// Withdraws a receive and discards the rest of its message, which no receive will match. Does nothing if the receive is done already.
 void refuse(Receive& receive);
 
-/// Whether some of the message has come by multicast: then its sender has chosen so, and the rest comes that way.
+/// Returns whether a part of the message has arrived by multicast: then its sender has chosen multicast, and the rest arrives that way,
+/// too.
 bool has_begun(const Channel& channel, uint32_t sender, uint64_t call);
 
-/// Whether all that was sent to groups is where it is to be. For MPI_Finalize, which polls until then.
+/// Returns whether all messages to groups have been delivered. MPI_Finalize polls until then.
 bool all_delivered();
 
 }  // namespace starling::multicast

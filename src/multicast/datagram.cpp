@@ -27,7 +27,7 @@ bool decode(const std::byte* data, size_t bytes, uint32_t members, Datagram& out
     out.bytes = static_cast<uint32_t>(bytes - sizeof head);
     if (head.magic != Head::kMagic || head.version != Head::kVersion || head.sender >= members) return false;
     if ((head.flags & ~Head::kAckNow) != 0) return false;
-    // A test's number is none of the stream's.
+    // Tests have numbers that are unrelated to the stream's serials.
     const bool of_stream = head.word == Word::data || head.word == Word::heartbeat;
     if (of_stream && static_cast<int32_t>(head.serial - head.floor) < 0) return false;
     switch (head.word) {

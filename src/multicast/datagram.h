@@ -1,5 +1,5 @@
-// What members of a group tell each other: datagrams to the group, and notes and repeats from one to another, which sessions carry
-// reliably. Numbers are little-endian; docs/multicast.md has the offsets in a table.
+// Formats of a group's traffic: datagrams to the group, and notes and repeats between two members, which sessions carry reliably. Numbers
+// are little-endian; docs/multicast.md has the offsets in a table.
 #pragma once
 
 #include <cstddef>
@@ -9,76 +9,76 @@ namespace starling::multicast {
 
 enum class Word : uint8_t {
     data = 1,   ///< a fragment of a message
-    heartbeat,  ///< how far the sender's stream goes: who has less asks for it, all say what they have
-    ping,       ///< the leader asks who is reached; `serial` is the test's number. As long as the longest datagram
-    ready,      ///< all have answered: the group may be used
-    echo,  ///< so that the leader, too, is known to be reached: the member behind it has had the ping, and sends what is as long
+    heartbeat,  ///< end of the sender's stream: members request what they miss and acknowledge the rest
+    ping,  ///< the leader tests which members the group reaches; `serial` is the test's number. As long as the longest datagram
+    ready,  ///< all members answered the test: the group may be used
+    echo,  ///< the member after the leader answers a ping to the group, equally long: this tests that the group reaches the leader, too
 };
 
-/// First in every datagram. `serial` counts the messages of one sender to the group.
+/// The header of every datagram. `serial` counts the messages of one sender to the group.
 struct Head {
     static constexpr uint16_t kMagic = 0x4d53;  // "SM"
     static constexpr uint8_t kVersion = 1;
-    static constexpr uint16_t kAckNow = 1;  ///< acknowledge as soon as all up to here has come
+    static constexpr uint16_t kAckNow = 1;  ///< acknowledge as soon as everything up to this datagram has arrived
 
     uint16_t magic;
     uint8_t version;
     Word word;
     uint16_t sender;  ///< member
     uint16_t flags;
-    uint64_t epoch;   ///< of the sender's stream: whoever begins one anew takes a later number
-    uint32_t serial;  ///< of the message; a heartbeat's: of the next one
-    uint32_t floor;   ///< all below it has been acknowledged by all members
+    uint64_t epoch;   ///< of the sender's stream; a new stream has a higher one
+    uint32_t serial;  ///< of the message; in a heartbeat: of the next message
+    uint32_t floor;   ///< serial below which all members have acknowledged everything
     uint64_t context;
     uint64_t call;
     uint64_t bytes;     ///< of the message
-    uint32_t fragment;  ///< which; a heartbeat's: how many of message `floor` have been sent
-    uint32_t piece;     ///< bytes of all fragments but the last
+    uint32_t fragment;  ///< index; in a heartbeat: the number of fragments of message `floor` that have been sent
+    uint32_t piece;     ///< bytes per fragment, except the last
 };
 static_assert(sizeof(Head) == 56);
 
-/// Fragments of a message; at least one, which may be empty.
+/// Returns the number of fragments of a message: at least one, which may be empty.
 inline uint64_t fragments_of(uint64_t bytes, uint32_t piece) { return bytes == 0 ? 1 : (bytes + piece - 1) / piece; }
 
-/// A datagram taken apart; `body` points into the bytes it was made from.
+/// A decoded datagram; `body` points into the bytes from which it was decoded.
 struct Datagram {
     Head head;
     const std::byte* body;
     uint32_t bytes;  ///< of body
 };
 
-/// False if it is no datagram of this version among `members`, or says what no sender says.
+/// Decodes a datagram. Returns false if it is not of this version, not from one of `members`, or has values that no sender sends.
 bool decode(const std::byte* data, size_t bytes, uint32_t members, Datagram& out);
 
 enum class NoteKind : uint8_t {
-    pong = 1,  ///< all below this member in the leader's tree have had the ping of test `serial`
+    pong = 1,  ///< this member and all below it in the leader's tree have received the ping of test `serial`
     ready,     ///< test `serial` has succeeded
-    unready,   ///< the group carries nothing any more: somebody has left it
-    ack,  ///< this member, and those below it, have all of `sender`'s stream before `serial`, and `fragment` fragments of that
-    missing,   ///< fragments of `sender`'s message `serial`, from `fragment` on, the bits of `mask`, are wanted by `who`
-    gone,      ///< whoever says so knows nothing of the group any more, since all that concerns it has come
-    wish,      ///< a communicator would like a group of the pool: which, follows
-    datagram,  ///< one follows: a repeat, or a heartbeat, which those pass on who wait for others
-    unheard,   ///< what `sender` sends comes by sessions, message `serial` is the last, and nothing of it by the group
+    unready,   ///< the group must not be used any more: a member has left it
+    ack,  ///< this member and those below it have all of `sender`'s stream before `serial`, and `fragment` fragments of that message
+    missing,  ///< `who` requests fragments of `sender`'s message `serial`: those in `mask`, whose bit 0 is `fragment`
+    gone,     ///< the note's sender does not have the group any more, because it has received everything that it needed from it
+    wish,     ///< a communicator requests a group of the pool; its description follows
+    datagram,  ///< a datagram follows: a repeat, or a heartbeat, which members pass on to those below that lag
+    unheard,   ///< `sender`'s data arrives by sessions only, not by multicast; message `serial` was the last
 };
 
-/// All of a note, and what is in front of a datagram that goes to one.
+/// A note: a message on its own, or the header of a datagram to a single member.
 struct Note {
-    static constexpr uint16_t kSeveral = 0xffff;  ///< `who`: more than one
+    static constexpr uint16_t kSeveral = 0xffff;  ///< `who`: more than one member
 
-    uint64_t group;  ///< its key
+    uint64_t group;  ///< the group's key
     NoteKind kind;
-    uint8_t urgent;   ///< ack: there is nothing behind; missing: the group has not helped; unready: whatever test it is
-    uint16_t sender;  ///< member, whose stream it is about
+    uint8_t urgent;   ///< missing: earlier requests were in vain; unready: applies to any test
+    uint16_t sender;  ///< the member whose stream the note concerns
     uint16_t who;     ///< member
-    uint16_t epoch;   ///< ack, missing: the lowest bits of the stream's
+    uint16_t epoch;   ///< ack, missing: the lowest bits of the stream's epoch
     uint32_t serial;
     uint32_t fragment;
     uint64_t mask;
 };
 static_assert(sizeof(Note) == 32);
 
-/// False if it is no note among `members`.
+/// Returns whether a note is valid in a group of `members` members.
 bool check(const Note& note, uint32_t members);
 
 }  // namespace starling::multicast

@@ -58,7 +58,7 @@ Note Group::make_note(NoteKind kind, uint32_t sender) const {
     return note;
 }
 
-/// Whoever says something is there, though he may have been done with an earlier group of these members.
+/// A member that sends is in the group, even if it had left an earlier group of these members.
 void Group::greet(uint32_t member, uint64_t now) {
     if (member == me_ || dead_[member] || !tree_.set_out(member, false)) return;
     for (uint32_t sender = 0; sender < size(); ++sender)
@@ -101,7 +101,7 @@ void Group::take(const Datagram& datagram, uint64_t now) {
     const uint64_t epoch = source.incoming.epoch();
     if (!source.incoming.take(datagram, now)) return;
     if (source.incoming.epoch() != epoch) source.relay = {};
-    // Those who count have what this member has not: it is none of them.
+    // The members that count have acknowledged data that this member misses, so this member is not one of them.
     if (source.incoming.take_left_behind()) {
         left_behind_ = true;
         return apply(Event::unwanted, now);
@@ -118,20 +118,21 @@ void Group::on_single(uint32_t teller, const Datagram& datagram, uint64_t now) {
     if (head.word == Word::data && teller == head.sender) count_single(head, now);
     if (head.word != Word::heartbeat || head.sender == me_ || !from_[head.sender]) return;
     if (teller == head.sender && state_ != State::testing && state_ != State::ready) {
-        Note note = make_note(NoteKind::unready, me_);  // it has missed that
+        Note note = make_note(NoteKind::unready, me_);  // the sender missed the earlier notification
         note.serial = test_;
         outside_.note(teller, note);
     }
     From& source = *from_[head.sender];
-    source.relay.told.reset();  // whoever asks has not heard it
+    source.relay.told.reset();  // the asking member has not received the last acknowledgement
     report(head.sender, now);
     if (now - source.relay.asked_at < kAskAgainNs) return;
     source.relay.asked_at = now;
     ask_below(head.sender, source.relay, head);
 }
 
-/// What is sent to the group comes from one sender after the other by itself. Who does not look for a while finds it when he looks.
-/// If it has another way, that comes in time; else the group is given up.
+/// Detects that a sender's multicast does not arrive: several consecutive repeats by session, and no datagram to the group in between. A
+/// process that did not poll for a while is not affected, as it finds the group's datagrams when it polls. If the sender has another rail,
+/// its datagrams arrive in time; otherwise the group is given up.
 void Group::count_single(const Head& head, uint64_t now) {
     From& source = from(head.sender);
     ++source.singles;
@@ -176,7 +177,8 @@ void Group::on_note(uint32_t teller, const Note& note, uint64_t now) {
             return;
         }
         case NoteKind::unheard:
-            // As far back from the next message: the way may have been the same for any number of them.
+            // Ignore reports about messages older than the last change of the rail, by distance from the next serial: the rail may have
+            // been unchanged for any number of messages.
             if (!mine || outgoing_.next_serial() - note.serial > outgoing_.next_serial() - other_way_from_) return;
             other_way_from_ = outgoing_.next_serial();
             return outside_.report_unreachable();
@@ -199,7 +201,7 @@ void Group::on_out(uint32_t member, bool dead, uint64_t now) {
     for (uint32_t sender = 0; sender < size(); ++sender)
         if (from_[sender]) report(sender, now);
     count_own(now);
-    // It may have died before it had handed that on.
+    // The member may have died before it passed the notification on.
     if (state_ == State::ready) return tell_down(NoteKind::ready, leader(), test_);
     if (state_ != State::testing) return;
     if (leader() == me_ && ping_at_ == UINT64_MAX) act(kTest, now);
@@ -217,7 +219,7 @@ void Group::narrow(const std::vector<bool>& in, uint64_t now) {
     count_own(now);
 }
 
-/// The least of `position` and what those below have told; nothing as long as one has not.
+/// Returns the minimum of `position` and the positions of the members below; empty while one of them has not reported.
 std::optional<Position> Group::below(uint32_t sender, const Relay& relay, std::optional<Position> position) const {
     tree_.each_child(sender, me_, [&](uint32_t child) {
         const Position* const theirs = relay.of(child);
@@ -257,7 +259,8 @@ void Group::count_own(uint64_t now) {
     if (state_ == State::leaving && outgoing_.drained()) apply(Event::drained, now);
 }
 
-// Up the tree, so that what many miss is asked for once; what is asked for in vain goes straight to the sender.
+// Send the request up the tree, so that fragments that many members miss are requested once. After requests in vain, ask the sender
+// directly.
 void Group::tell_missing(uint32_t sender, const Missing& missing, uint16_t who, uint64_t now) {
     if (tree_.is_out(sender)) return;
     From& source = from(sender);

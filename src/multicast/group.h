@@ -1,5 +1,5 @@
-// A group at one member: its life, what it sends, what comes from each of the others, and who has told what up the trees. Pure: the
-// world is a GroupEnvironment, so that tests drive many of them through a network of their own.
+// A group at one member: its state, its outgoing stream, the incoming streams of the other members, and the acknowledgements passed up the
+// trees. No I/O: GroupEnvironment provides it, so that tests connect many groups through a simulated network.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace starling::multicast {
 
-/// A member, as the whole universe calls it.
+/// A member's name, unique in the universe.
 struct Name {
     uint64_t job;
     uint32_t rank;
@@ -27,10 +27,10 @@ struct Name {
 
 class GroupEnvironment : public Wire {
   public:
-    /// Becomes a member of the network's group. False: that is not to be had.
+    /// Joins the network's group. Returns false if that fails.
     virtual bool join() = 0;
     virtual void leave() = 0;
-    /// To one member, reliably and in order with all else to it.
+    /// Sends a note to one member, reliably and in order with all other packets to it.
     virtual void note(uint32_t member, const Note& note) = 0;
 
   protected:
@@ -39,9 +39,9 @@ class GroupEnvironment : public Wire {
 
 struct GroupSettings {
     uint64_t key = 0;
-    uint64_t epoch = 1;                    ///< later than that of any group of this process with the same key
-    uint32_t piece = 1400;                 ///< bytes of a message in a datagram
-    uint64_t patience_ns = 5'000'000'000;  ///< until a test that not all have answered is given up
+    uint64_t epoch = 1;                    ///< higher than that of any earlier group of this process with the same key
+    uint32_t piece = 1400;                 ///< message bytes per datagram
+    uint64_t patience_ns = 5'000'000'000;  ///< time after which a test with missing answers is abandoned
 };
 
 class Group {
@@ -55,53 +55,55 @@ class Group {
     bool may_send(uint64_t bytes) const { return state_ == State::ready && outgoing_.takes(bytes); }
     void start(Send& send, uint64_t context, uint64_t call, const void* data, uint64_t bytes, uint64_t now);
     const Outgoing& outgoing() const { return outgoing_; }
-    /// Somebody waits until all that was sent is acknowledged. Whether that changes anything.
+    /// Requests acknowledgements, for a process that waits until all messages are acknowledged. Returns whether that changes anything.
     bool request_acks(uint64_t now) { return !outgoing_.drained() && outgoing_.request_acks(now); }
     uint64_t duplicates() const;
     bool is_out(uint32_t member) const { return tree_.is_out(member); }
-    /// Others have gone on without this member, so they have been told that the group is not for it.
+    /// Whether this member has been excluded: the others continue without it.
     bool left_behind() const { return left_behind_; }
-    /// The test was given up because not all had answered in time.
+    /// Whether the test was abandoned because not all members answered in time.
     bool was_silent() const { return silent_; }
     bool leads() const { return leader() == me_; }
-    /// The group was given up because nothing that is sent to it comes to this process.
+    /// Whether the group was abandoned because its multicast does not reach this process.
     bool is_deaf() const { return deaf_; }
-    /// Of members that others than themselves have to count with.
+    /// Returns the number of members that are not out.
     uint32_t alive() const;
 
-    /// Others need not wait for this process: it takes part in no test now.
+    /// Reports to the other members that this process takes part in no test now, so that they need not wait for it.
     void turn_down() { tell_down(NoteKind::unready, me_, test_, true); }
 
     // Events.
     void apply(Event event, uint64_t now);
     void on_datagram(const Datagram& datagram, uint64_t now);
     void on_note(uint32_t from, const Note& note, uint64_t now);
-    /// A datagram that came from one member to this one alone.
+    /// Handles a datagram that a session brought from one member to this one alone.
     void on_single(uint32_t from, const Datagram& datagram, uint64_t now);
-    /// The member is dead, or done with the group.
+    /// Handles that a member is dead, or needs nothing from the group any more.
     void on_out(uint32_t member, bool dead, uint64_t now);
-    /// The group is for some of its members alone from now on.
+    /// Restricts the group to some of its members.
     void narrow(const std::vector<bool>& in, uint64_t now);
-    /// Goes on with all that waits. Whether anything happened.
+    /// Continues all pending work. Returns whether it did anything.
     bool run(uint64_t now);
     uint64_t deadline() const;
 
   private:
     static constexpr uint64_t kPingNs = 500'000;  ///< between the first two pings
     static constexpr uint64_t kPingAtMostNs = 250'000'000;
-    static constexpr uint64_t kAskAgainNs = 20'000'000;  ///< one that has not acknowledged, by itself
-    static constexpr uint32_t kHeartbeatsInVain = 3;     ///< before members are asked one by one
-    static constexpr uint64_t kForgetNs = 1'500'000;     ///< who has been told what is missing is told again after
+    static constexpr uint64_t kAskAgainNs = 20'000'000;  ///< until a member that has not acknowledged is asked individually
+    static constexpr uint32_t kHeartbeatsInVain = 3;     ///< unacknowledged ones until members are asked individually
+    static constexpr uint64_t kForgetNs = 1'500'000;     ///< time after which a request that was passed on is passed on again
     static constexpr size_t kForwarded = 16;
-    /// So many repeats by sessions from one sender, so long after the last that it sent to the group: it is told that it is not heard.
+    /// The thresholds at which a sender is notified that its multicast does not arrive: this many repeats by sessions, this long after its
+    /// last datagram to the group.
     static constexpr uint32_t kUnheardAfter = 3;
     static constexpr uint64_t kUnheardNs = 20'000'000, kTellAgainNs = 100'000'000;
-    /// So often, and for so long, in vain: the network does not bring here what goes to the group.
+    /// The thresholds of such notifications in vain after which this process gives the group up: the network does not deliver its multicast
+    /// here.
     static constexpr uint32_t kDeafAfter = 3;
     static constexpr uint64_t kDeafNs = 500'000'000;
     static constexpr uint32_t kPingsAWay = 4;
 
-    /// What was said up the tree of one sender.
+    /// The notes passed up the tree of one sender.
     struct Relay {
         std::vector<std::pair<uint32_t, Position>> heard;  ///< from members below
         std::optional<Position> told;
@@ -121,9 +123,10 @@ class Group {
     struct From {
         Incoming incoming;
         Relay relay;
-        uint64_t heard_at = 0;  ///< a datagram to the group
-        uint32_t singles = 0;   ///< that came since
-        /// How often it was told so since: first and last, and of which message.
+        uint64_t heard_at = 0;  ///< time of its last datagram to the group
+        uint32_t singles = 0;   ///< datagrams by session since then
+        /// Notifications since then that its multicast does not arrive: their number, the serial of the last, and the times of the first
+        /// and the last.
         uint32_t told = 0, told_of = 0;
         uint64_t told_first_at = 0, told_at = 0;
         From(ReceiveQueue& desk, const Name& name) : incoming(desk, name.job, name.rank) {}
@@ -135,7 +138,7 @@ class Group {
     Note make_note(NoteKind kind, uint32_t sender) const;
     void greet(uint32_t member, uint64_t now);
 
-    // Acknowledgements and what is missing.
+    // Acknowledgements and requests for missing fragments.
     std::optional<Position> below(uint32_t sender, const Relay& relay, std::optional<Position> position) const;
     void report(uint32_t sender, uint64_t now);
     void count_own(uint64_t now);
@@ -158,19 +161,19 @@ class Group {
     GroupEnvironment& outside_;
     ReceiveQueue& desk_;
     Tree tree_;
-    std::vector<bool> dead_;  ///< out for good
+    std::vector<bool> dead_;  ///< permanently out
     State state_ = State::absent;
     bool left_behind_ = false, silent_ = false, deaf_ = false;
 
     Outgoing outgoing_;
-    Relay own_;  ///< of what this process sends
+    Relay own_;  ///< acknowledgements of this process's stream
     uint32_t asked_after_ = 0;
-    uint32_t other_way_from_ = kCounterStart;  ///< serial of the first message that went as now
+    uint32_t other_way_from_ = kCounterStart;  ///< serial of the first message since the last change of the rail
     std::vector<std::unique_ptr<From>> from_;
 
-    uint32_t test_ = kCounterStart;  ///< number of the last one that was heard of
-    bool pinged_ = false;            ///< its ping has come, to this member; to the leader: its echo
-    uint32_t sent_of_it_ = 0;        ///< pings, or echoes
+    uint32_t test_ = kCounterStart;  ///< number of the last known test
+    bool pinged_ = false;            ///< the test's ping (at the leader: its echo) has arrived here
+    uint32_t sent_of_it_ = 0;        ///< pings or echoes sent in this test
     std::vector<uint32_t> pongs_;
     uint64_t ping_at_ = UINT64_MAX, ping_pause_ = kPingNs, test_ends_ = UINT64_MAX;
 };

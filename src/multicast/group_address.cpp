@@ -50,14 +50,14 @@ int name_of(std::span<const link::Process> members, uint64_t number, transport::
     for (const link::Process& member : members) words.insert(words.end(), {member.job->address().id, member.rank});
     out.key = std::max<uint64_t>(keyed_hash(secret, words), 1);
     out.place = out.key;
-    // Not told by the key, which stands in each datagram: other words make other hashes.
+    // The secret must not be derivable from the key, which is in every datagram; hashes of other words are independent.
     for (uint64_t i = 0; i < std::size(out.secret); ++i) {
         words.push_back(i);
         out.secret[i] = keyed_hash(secret, words);
         words.pop_back();
     }
     if (!one_job) return MPI_SUCCESS;
-    // The network's tables hold addresses: groups of other processes on the same hosts need no more of them.
+    // Switches' tables hold addresses: with a common place, groups of other processes on the same hosts need no more entries.
     words = {number};
     for (const link::Process& member : members) words.push_back(lowest->segment().host_of(member.rank));
     std::sort(words.begin() + 1, words.end());

@@ -1,4 +1,4 @@
-// What a group is called: numbers that its members, and nobody else, come to by themselves.
+// The addresses and keys of groups, computed by each member from the members' names and their job's secret.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,12 @@
 
 namespace starling::multicast {
 
-/// SipHash-2-4 of words, by a key that who reads the result can't guess.
+/// Returns the SipHash-2-4 of words under a key that readers of the result cannot guess.
 uint64_t keyed_hash(const uint64_t (&key)[2], std::span<const uint64_t> words);
 
-/// The name of the group of these members, in their order, by the secret of their lowest job. Those of one job on the same hosts have
-/// a place in common. `number` tells groups with equal members apart. An MPI error class with failure_text() if the job can't be reached.
+/// Computes the name of the group of these members, in their order, with the secret of their lowest job. Groups of one job on the same
+/// hosts share the place (network address). `number` distinguishes groups with equal members. Returns an MPI error class with
+/// failure_text() if the job's segment cannot be mapped.
 int name_of(std::span<const link::Process> members, uint64_t number, transport::GroupName& out);
 
 }  // namespace starling::multicast

@@ -1,4 +1,4 @@
-// The life of a group: joining, the test, leaving.
+// The life of a group: joining, testing and leaving.
 #include <algorithm>
 #include <vector>
 
@@ -26,7 +26,7 @@ void Group::act(uint8_t actions, uint64_t now) {
         head.serial = test_;
         if (leader() == me_) outside_.to_group(head, nullptr, 0), outside_.flush();
     }
-    // Who has not come to take part may not know the number of the test that others wait for.
+    // A member that does not take part may not know the number of the test for which others wait.
     if (actions & kTellUnready) tell_down(NoteKind::unready, me_, test_, !(actions & kLeave) && state_ == State::absent);
     if (actions & kLeave) outside_.leave();
     if (actions & kJoin) silent_ = deaf_ = false;
@@ -57,7 +57,8 @@ void Group::run_test(uint64_t now) {
     answer(now);
 }
 
-/// As long as the longest that will be sent: a member whose interface takes less is not reached. Where some are in vain the next go another way.
+/// Sends a ping or echo as long as the longest datagram, so that a member whose interface accepts less is not reached. Every kPingsAWay-th
+/// one uses another rail.
 void Group::send_test(Word word) {
     if (sent_of_it_++ % kPingsAWay == kPingsAWay - 1) outside_.report_unreachable();
     const std::vector<std::byte> filling(settings_.piece);
@@ -89,7 +90,7 @@ void Group::on_echo(uint32_t test, uint64_t now) {
     answer(now);
 }
 
-/// Once all below have had the ping, as this member has, those above may know.
+/// Acknowledges the test to the parent once this member and all below it have received the ping.
 void Group::answer(uint64_t now) {
     if (state_ != State::testing && state_ != State::ready) return;
     const uint32_t root = leader();

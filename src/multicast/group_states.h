@@ -1,4 +1,4 @@
-// The life of a group at one member, as a table. Pure: docs/multicast.md explains it.
+// The state machine of a group at one member, as a table. Free of side effects: docs/multicast.md explains it.
 #pragma once
 
 #include <cstdint>
@@ -6,33 +6,33 @@
 namespace starling::multicast {
 
 enum class State : uint8_t {
-    absent,    ///< no member of the network's group
-    creating,  ///< is to join
-    testing,   ///< joined; whether all are reached is being found out
-    ready,     ///< all are: messages may go to the group
-    leaving,   ///< nothing new goes to the group; what was sent is still being acknowledged
+    absent,    ///< not a member of the network's group
+    creating,  ///< about to join
+    testing,   ///< joined; a test determines whether all members are reached
+    ready,     ///< all members are reached: messages may use the group
+    leaving,   ///< no new messages; earlier ones are still being acknowledged
 };
 inline constexpr int kStates = 5;
 
 enum class Event : uint8_t {
     want,        ///< a communicator wants to use it
-    joined,      ///< the network has taken us in
-    refused,     ///< it has not: no route, its limit
-    all_answer,  ///< the leader's test has succeeded, or its word of that has come
-    silence,     ///< for too long not all have answered
-    unready,     ///< somebody has left, or the leader says so
-    give_up,     ///< this process needs the place for another
+    joined,      ///< the network has accepted this process
+    refused,     ///< the network has not accepted it: no route, or its limit
+    all_answer,  ///< the leader's test has succeeded, here or as reported by the leader
+    silence,     ///< too much time has passed without an answer from all
+    unready,     ///< a member has left, or the leader reports that
+    give_up,     ///< this process needs the place for another group
     unwanted,    ///< the last communicator is freed
-    drained,     ///< all that this process has sent is acknowledged
+    drained,     ///< everything that this process sent has been acknowledged
 };
 inline constexpr int kEvents = 9;
 
 enum Action : uint8_t {
     kJoin = 1,
-    kTest = 2,         ///< the leader pings, all listen for it
-    kTellReady = 4,    ///< down the tree
-    kTellUnready = 8,  ///< everybody: they go back to point-to-point
-    kLeave = 16,       ///< the network's group
+    kTest = 2,         ///< the leader sends pings, the others wait for them
+    kTellReady = 4,    ///< notify the members down the tree
+    kTellUnready = 8,  ///< notify the members, which return to point-to-point messages
+    kLeave = 16,       ///< leave the network's group
 };
 
 struct Step {

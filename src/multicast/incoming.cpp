@@ -10,7 +10,7 @@ Incoming::Message* Incoming::find(uint32_t serial) {
     return at < messages_.size() ? &messages_[at] : nullptr;
 }
 
-/// Knows of all messages up to `serial`: those passed over are missing. False: it is too far ahead.
+/// Adds all messages up to `serial`; those in between are missing. Returns false if it is too far ahead.
 bool Incoming::reach(uint32_t serial, uint64_t now) {
     const auto ahead = static_cast<int32_t>(serial - first_);
     if (ahead < 0) return true;
@@ -75,7 +75,7 @@ void Incoming::take_data(const Datagram& datagram, Message& message, uint64_t no
     const Head& head = datagram.head;
     if (!message.arrival) {
         message.arrival = desk_.arrive({job_, head.context, head.call, rank_}, head.bytes, head.piece, kept_);
-        message.asked_to = 0;  // how much was asked for nobody could know
+        message.asked_to = 0;  // the message's length was unknown when it was requested
         message.ask_again_at = UINT64_MAX;
     }
     ArrivingMessage& arrival = *message.arrival;
@@ -96,7 +96,7 @@ void Incoming::take_data(const Datagram& datagram, Message& message, uint64_t no
     }
 }
 
-/// What was asked for comes: the rest of it, too, in a while.
+/// Requested fragments are arriving: allow time for the rest.
 void Incoming::note_progress(Message& message, uint64_t fragment, uint64_t now) {
     if (!message.misses()) message.ask_at = UINT64_MAX;
     if (!message.waits()) {
@@ -116,7 +116,7 @@ void Incoming::expect(uint32_t serial, uint64_t fragment, uint64_t now) {
     for (uint32_t i = 0; i < static_cast<uint32_t>(ahead) && i < messages_.size(); ++i) {
         Message& message = messages_[i];
         if (message.done) continue;
-        // Of those behind the first all has been sent, or the sender knows better.
+        // All of the messages after the first have been sent, or the sender corrects that.
         if (i > 0 && message.arrival) message.seen = message.arrival->fragments();
         miss(message, now);
     }

@@ -1,4 +1,4 @@
-// What comes from one member of a group: the reliable side of a receiver. It knows what is missing and when to ask for it. Pure: no
+// The stream from one member of a group, the receiver's side of its reliability: which fragments are missing and when to request them. No
 // clock, no sockets.
 #pragma once
 
@@ -13,69 +13,69 @@
 
 namespace starling::multicast {
 
-/// A place in a stream: all messages before `serial`, and `fragment` fragments of that.
+/// A position in a stream: all messages before `serial`, and `fragment` fragments of that message.
 struct Position {
     uint32_t serial = 0;
     uint64_t fragment = 0;
 
     bool operator==(const Position&) const = default;
-    /// Serials go round.
+    /// Compares modulo 2^32: serials wrap.
     bool operator<(const Position& other) const {
         const auto ahead = static_cast<int32_t>(other.serial - serial);
         return ahead > 0 || (ahead == 0 && fragment < other.fragment);
     }
 };
 
-/// Fragments that are wanted again.
+/// Fragments to be requested.
 struct Missing {
     uint32_t serial;
     uint32_t fragment;
     uint64_t mask;  ///< bit i: fragment + i
-    bool urgent;    ///< asked for in vain: the group does not bring it
+    bool urgent;    ///< earlier requests were in vain: the group does not bring the fragments
 };
 
 class Incoming {
   public:
-    static constexpr uint32_t kMostAhead = 4096;           ///< messages beyond the first that is not complete
-    static constexpr uint64_t kReorderNs = 300'000;        ///< what overtakes is not missed before
-    static constexpr uint64_t kAskAgainNs = 2'000'000;     ///< at first
-    static constexpr uint64_t kAskAtMostNs = 200'000'000;  ///< between two times
-    static constexpr uint64_t kMostNotes = 4;              ///< of 64 fragments each, at a time
+    static constexpr uint32_t kMostAhead = 4096;           ///< messages after the first incomplete one
+    static constexpr uint64_t kReorderNs = 300'000;        ///< age of a gap, due to overtaking, before it counts as missing
+    static constexpr uint64_t kAskAgainNs = 2'000'000;     ///< first interval between requests
+    static constexpr uint64_t kAskAtMostNs = 200'000'000;  ///< longest interval between requests
+    static constexpr uint64_t kMostNotes = 4;              ///< requests at a time, of 64 fragments each
 
     Incoming(ReceiveQueue& desk, uint64_t job, uint32_t rank) : desk_(desk), job_(job), rank_(rank) {}
 
-    /// Takes a datagram of kind data or heartbeat. False: it is of an older stream, or far off.
+    /// Handles a datagram of kind data or heartbeat. Returns false if it belongs to an older stream or is too far ahead.
     bool take(const Datagram& datagram, uint64_t now);
-    /// The stream goes up to here, says its sender: what is missing is asked for at once.
+    /// Handles the sender's report that its stream extends up to here: missing data is requested at once.
     void expect(uint32_t serial, uint64_t fragment, uint64_t now);
-    /// How far everything has come.
+    /// Returns the position up to which everything has arrived.
     Position position() const;
-    /// Where the sender wants an acknowledgement.
+    /// Returns the position at which the sender wants an acknowledgement.
     Position wanted() const { return wanted_; }
-    /// The sender has gone on without us, as one that does not count.
+    /// Returns, once, whether the sender has continued without this member, as one that does not count.
     bool take_left_behind() { return std::exchange(left_behind_, false); }
     bool begun() const { return epoch_ != 0; }
     uint64_t epoch() const { return epoch_; }
     uint64_t duplicates() const { return duplicates_; }
 
-    /// When something is to be asked for; UINT64_MAX: nothing.
+    /// The time of the next request; UINT64_MAX: none.
     uint64_t deadline() const { return deadline_; }
-    /// Visits what is to be asked for now.
+    /// Visits the fragments that are to be requested now.
     template <class F>
     void ask(uint64_t now, F&& visit);
 
   private:
     struct Message {
-        std::shared_ptr<ArrivingMessage> arrival;  ///< null: nothing of it has come
+        std::shared_ptr<ArrivingMessage> arrival;  ///< null: no fragment has arrived
         bool done = false;
-        uint64_t seen = 0;                   ///< fragments that have been sent, as far as is known
-        uint64_t asked_to = 0;               ///< of these: what is missing below was asked for
-        uint64_t ask_at = UINT64_MAX;        ///< for what is newly missing
-        uint64_t ask_again_at = UINT64_MAX;  ///< for what was asked for
+        uint64_t seen = 0;                   ///< fragments known to have been sent
+        uint64_t asked_to = 0;               ///< number of those fragments below which the missing ones were requested
+        uint64_t ask_at = UINT64_MAX;        ///< time to request newly missing fragments
+        uint64_t ask_again_at = UINT64_MAX;  ///< time to repeat earlier requests
         uint64_t pause = kAskAgainNs;
-        uint32_t asked = 0;  ///< times in vain
+        uint32_t asked = 0;  ///< repetitions of requests without success
 
-        /// Whether something is missing that was not asked for yet; that was.
+        /// misses(): fragments are missing that have not been requested. waits(): requested ones are missing.
         bool misses() const;
         bool waits() const;
     };
@@ -91,9 +91,9 @@ class Incoming {
     ReceiveQueue& desk_;
     const uint64_t job_;
     const uint32_t rank_;
-    uint64_t epoch_ = 0;            ///< 0: nothing has come yet
+    uint64_t epoch_ = 0;            ///< 0: no datagram has arrived yet
     uint32_t first_ = 0;            ///< serial of messages_.front()
-    std::deque<Message> messages_;  ///< from the first that is not complete
+    std::deque<Message> messages_;  ///< from the first incomplete one
     Position wanted_;
     uint64_t deadline_ = UINT64_MAX;
     bool left_behind_ = false;
@@ -101,7 +101,7 @@ class Incoming {
     uint64_t duplicates_ = 0;
 };
 
-/// Asks for all that is missing from `from` on.
+/// Requests everything that is missing from `from` on.
 template <class F>
 void Incoming::ask_for(Message& message, uint32_t serial, uint64_t from, uint64_t now, F&& visit) {
     const bool urgent = message.asked > 1;
@@ -122,8 +122,8 @@ void Incoming::ask_for(Message& message, uint32_t serial, uint64_t from, uint64_
     message.ask_again_at = message.waits() ? now + message.pause : UINT64_MAX;
 }
 
-// What was asked for and is under way is not asked for again because some of it, or all of it twice, has come: else repeats bring
-// wishes, and these more repeats than a network in trouble carries.
+// A request is repeated only after a pause, even if a part of its fragments has arrived or some arrived twice. Otherwise repeats would
+// cause requests, and these more repeats than a congested network can carry.
 template <class F>
 void Incoming::ask(uint64_t now, F&& visit) {
     deadline_ = UINT64_MAX;

@@ -22,18 +22,18 @@ namespace starling::multicast {
 
 namespace {
 
-constexpr uint64_t kLookNs = 20'000'000;          ///< after the dead, while something depends on it
+constexpr uint64_t kLookNs = 20'000'000;          ///< interval of checks for dead members while an operation depends on a group
 constexpr uint64_t kRestingLookNs = 500'000'000;  ///< else
-constexpr uint64_t kRestNs = 1'000'000'000;       ///< a group that was given up is not tried again before; longer each time
+constexpr uint64_t kRestNs = 1'000'000'000;       ///< first pause before a failed or evicted group is tried again; then doubled
 constexpr uint64_t kRestAtMostNs = 60'000'000'000;
-constexpr uint64_t kTrustNs = 60'000'000'000;  ///< one that has been ready for so long may fail as if for the first time
-constexpr size_t kMostIdle = 64;  ///< groups that nobody uses and whose numbers are kept, for those who make the same again
+constexpr uint64_t kTrustNs = 60'000'000'000;  ///< a group that was ready this long resets its failure count
+constexpr size_t kMostIdle = 64;               ///< unused groups that are kept for communicators with the same members
 
 struct Manager {
     ReceiveQueue desk;
     std::unordered_map<uint64_t, std::unique_ptr<Membership>> all;  ///< by key
-    std::vector<Membership*> order;                                 ///< those used last behind
-    uint64_t next = 0;                                              ///< ns; when run() is due
+    std::vector<Membership*> order;                                 ///< most recently used last
+    uint64_t next = 0;                                              ///< ns; the time of the next run()
     uint64_t look_at = 0, looked_at = 0;                            ///< ns
     uint64_t cost = 0;
     bool told_silence = false, told_deafness = false;
@@ -54,7 +54,7 @@ size_t places_in_use() {
         std::count_if(manager->order.begin(), manager->order.end(), [](const Membership* one) { return holds_place(*one); }));
 }
 
-/// A group gives its place to one that has twice its use; who has no user, to any.
+/// Makes room for a group: evicts the least used one if it has at most half the use, or any group without users.
 bool Manager::make_room(const Membership& for_whom) {
     if (places_in_use() < static_cast<size_t>(config().multicast_groups)) return true;
     Membership* least = nullptr;
@@ -72,26 +72,26 @@ bool Manager::make_room(const Membership& for_whom) {
     return !holds_place(*least);
 }
 
-// Once each; by one process, where all know of it.
+// Warn once each; if all processes know, only one of them does.
 void Manager::tell_silence() {
     if (std::exchange(told_silence, true) || config().verbose < 1) return;
     std::fprintf(
         stderr,
-        "starling: a multicast group was not answered by all its members for %d ms: collectives go from process to process. "
-        "Switches that filter IGMP need a querier; STARLING_MULTICAST=off says it at once\n",
+        "starling: a multicast group was not answered by all its members for %d ms: collectives use point-to-point messages. "
+        "Switches that filter IGMP need a querier; STARLING_MULTICAST=off avoids the wait\n",
         static_cast<int>(config().multicast_patience));
 }
 
 void Manager::tell_deafness() {
     if (std::exchange(told_deafness, true) || config().verbose < 1) return;
-    std::fprintf(stderr,
-                 "starling: rank %u gets no multicast any more: collectives go from process to process. Do the switches have a "
-                 "querier, and "
-                 "firewalls let UDP to 239.0.0.0/8 pass?\n",
-                 link::self().rank);
+    std::fprintf(
+        stderr,
+        "starling: rank %u gets no multicast any more: collectives use point-to-point messages. Do the switches have a "
+        "querier, and firewalls let UDP to 239.0.0.0/8 pass?\n",
+        link::self().rank);
 }
 
-/// What a change of state means to the manager.
+/// Updates counters and pauses after a group's state has changed.
 void Manager::settle(Membership& one, uint64_t now) {
     const State state = one.group.state(), before = std::exchange(one.seen, state);
     if (state == before) return;
@@ -125,7 +125,7 @@ bool Manager::run(uint64_t now) {
     uint64_t patience = UINT64_MAX;
     for (size_t i = 0; i < order.size(); ++i) {
         Membership& one = *order[i];
-        // Of a group that this process has left, too: it passes on to others what was sent before.
+        // Check also groups that this process has left: it still passes on notes about earlier messages.
         if (look) one.look_for_dead(now);
         if (look || one.due <= now) {
             any |= one.group.run(now);
@@ -147,7 +147,7 @@ bool poll() {
     return now >= manager->next && manager->run(now);
 }
 
-/// Of groups that nobody uses some are kept, members of them or not: a communicator of the same members begins where the last ended.
+/// Removes unused groups except a few, whether joined or not: a new communicator of the same members continues where the last one ended.
 void Manager::drop_idle() {
     size_t idle = 0;
     for (size_t i = order.size(); i-- > 0;) {
@@ -190,14 +190,14 @@ void on_packet(link::Peer& peer, const link::Packet& packet) {
             one.group.on_single(from, datagram, now);
     } else {
         one.group.on_note(from, note, now);
-        // Somebody has been refused, before this process has tried at all.
+        // A member was refused before this process tried.
         if (note.kind == NoteKind::unready && one.group.state() == State::absent)
             one.rests_until = std::max(one.rests_until, now + kRestNs);
     }
     look_again(one);
 }
 
-/// Whoever is waited for and has ended brings nothing any more, whether or not a group has him as a member now.
+/// Fails receives from processes that have ended, whether or not a group currently has them as members.
 void on_failures() {
     std::vector<Name> ended;
     manager->desk.each_expected([&](uint64_t id, uint32_t rank) {
@@ -255,7 +255,7 @@ Membership* use(std::span<const link::Process> members, uint32_t me) {
 
 void release(Membership& membership) {
     if (--membership.users == 0) {
-        // One that is ready is kept for the next.
+        // A ready group is kept for the next user.
         if (membership.pooled || membership.group.state() != State::ready) membership.group.apply(Event::unwanted, now_ns());
         look_again(membership);
         manager->drop_idle();
@@ -269,7 +269,7 @@ void want(Membership& membership, bool others_wait) {
         if (others_wait) membership.group.turn_down();
         return;
     }
-    membership.rests_until = now + kRestNs;  // where there is no place for it, the next time comes
+    membership.rests_until = now + kRestNs;  // the earliest next try, if there is no place now
     membership.group.apply(Event::want, now);
     look_again(membership);
 }

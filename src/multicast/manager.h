@@ -1,4 +1,4 @@
-// All groups of this process: which there are, who shares one, which has to go.
+// Manages all groups of this process: creation, sharing, and eviction.
 #pragma once
 
 #include <cstdint>
@@ -12,20 +12,20 @@ namespace starling::multicast {
 
 ReceiveQueue& desk();
 
-/// The group of these members, which ascend by name, with one user more; made if there is none. Null: there can't be one.
+/// Returns the group of these members, sorted by name, and adds a user; creates it if needed. Null if it cannot be created.
 Membership* use(std::span<const link::Process> members, uint32_t me);
 void release(Membership& membership);
-/// The group with that number of these members (use() has 0), without a user.
+/// Returns the group of these members with that number (use() has 0), without adding a user.
 Membership* make_group(std::span<const link::Process> members, uint32_t me, uint64_t number);
 
-/// A communicator wants it: joins, if it is worth a place. `others_wait`: the other members do not go on before they know whether.
+/// Joins the group, if it is worth a place, because a communicator wants it. `others_wait`: the other members wait for the result.
 void want(Membership& membership, bool others_wait = false);
-/// Something was sent or received.
+/// Counts a message sent or received.
 inline void note_use(Membership& membership) { ++membership.value; }
-/// Has the next poll look at the group.
+/// Has the next poll run the group.
 void look_again(Membership& membership);
 
-/// What joining and testing took the last times, ns; 0: not known.
+/// Returns the recent average time of joining and testing a group, in ns; 0: unknown.
 uint64_t cost_of_joining();
 
 }  // namespace starling::multicast

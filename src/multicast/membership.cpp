@@ -23,14 +23,15 @@ std::vector<Name> names_of(std::span<const link::Process> members) {
     return all;
 }
 
-/// Bytes of a message in a datagram: as many as the transport's datagrams hold, in whole words. Members whose interfaces have others
-/// need not agree: a message says how it is cut.
+/// Returns the bytes of a message per datagram: as many as the transport's datagrams hold, in multiples of 8. Members with other limits
+/// need not agree: each message carries its fragment size.
 uint32_t piece_of() {
     const uint32_t most = link::network()->group_payload();
     return (most - static_cast<uint32_t>(sizeof(Head))) / 8 * 8;
 }
 
-/// Once in a process. A wrong setting is all processes', and one says so; else it is the host that lacks something.
+/// Reports, once per process, why a group cannot be joined. A wrong setting concerns all processes, so only rank 0 reports it; otherwise
+/// the host lacks something.
 void tell_refusal(int error) {
     STARLING_STATE static bool told = false;
     const bool setting = error == MPI_ERR_ARG;
@@ -80,7 +81,7 @@ void Membership::look_for_dead(uint64_t now) {
 }
 
 bool Membership::to_group(const Head& head, const std::byte* body, uint32_t bytes) {
-    if (!network_) return true;  // given up in the meantime: those who miss it ask for it
+    if (!network_) return true;  // left in the meantime: members that miss the datagram request it
     const iovec parts[2] = {{const_cast<Head*>(&head), sizeof head}, {const_cast<std::byte*>(body), bytes}};
     return network_->send(parts, bytes > 0 ? 2 : 1);
 }
@@ -119,7 +120,7 @@ void Membership::wish(uint32_t member, const std::byte* claim, uint32_t bytes) {
     note.kind = NoteKind::wish;
     note.who = static_cast<uint16_t>(group.me());
     const iovec part{const_cast<std::byte*>(claim), bytes};
-    send_behind_note(member, note, &part, 1);  // where there is no room, the communicator has none of the pool
+    send_behind_note(member, note, &part, 1);  // if there is no room, the communicator gets no pool group
 }
 
 void Membership::note(uint32_t member, const Note& note) {

@@ -1,4 +1,4 @@
-// A group of this process in the world: its members as peers, its place in the network, who uses it.
+// Connects a group to peers and the network, and stores its users and its history.
 #pragma once
 
 #include <cstdint>
@@ -14,39 +14,39 @@ namespace starling::multicast {
 
 class Membership final : public GroupEnvironment, public transport::DatagramHandler {
   public:
-    /// `members` ascend by name.
+    /// `members` are sorted by name.
     Membership(std::span<const link::Process> members, uint32_t me, const transport::GroupName& name, ReceiveQueue& desk);
 
     const transport::GroupName name;
     Group group;
     uint32_t users = 0;        ///< channels
-    uint64_t value = 0;        ///< messages sent and received, lately more than long ago
-    uint64_t rests_until = 0;  ///< ns; it was given up, and is not tried again before
-    uint32_t failures = 0;     ///< in a row: tests that were not answered, and times that nothing came though they were
+    uint64_t value = 0;        ///< messages sent and received
+    uint64_t rests_until = 0;  ///< ns; a group that failed or was evicted is not tried again before
+    uint32_t failures = 0;     ///< consecutive: unanswered tests, and ready groups without arriving multicast
     uint64_t joined_at = 0, ready_at = 0;
-    bool taken = false;   ///< of the pool, and given to somebody
-    bool pooled = false;  ///< made ahead: only who is given it uses it
-    /// Of the pool, and left before it was known for whom it is: word of that may be under way.
+    bool taken = false;   ///< a pool group that has been assigned, or is lost
+    bool pooled = false;  ///< a pool group, created in advance; used only by the communicator to which it is assigned
+    /// A pool group that was left before its assignment was known: the assignment may still arrive.
     bool lost = false;
-    /// Says that this process has let go of the group, and sends nothing to it any more.
+    /// Notifies the other members that this process has left the group for good.
     void tell_gone();
 
     link::Process process(uint32_t member) const { return processes_[member]; }
-    /// The member's index, size() if it is none.
+    /// Returns the member's index, or size() if it is not one.
     uint32_t index_of(const Name& who) const;
     bool of_own_job() const { return own_job_; }
-    /// Marks those who are dead or have finalized.
+    /// Marks members that are dead or have finalized.
     void look_for_dead(uint64_t now);
     /// Asks a member of the pool for a group.
     void wish(uint32_t member, const std::byte* claim, uint32_t bytes);
-    /// More groups at a time than the network is to have.
+    /// Returns false if this process is in as many groups as it may be. Null: no limit.
     bool (*may_join)(Membership& self) = nullptr;
-    /// Something has come: it is to be run soon.
+    /// Called when a datagram has arrived, to run the group soon.
     void (*touched)(Membership& self) = nullptr;
-    uint64_t due = 0;            ///< ns; when it is to be run
-    State seen = State::absent;  ///< as of the last time that it was
+    uint64_t due = 0;            ///< ns; the time of the next run
+    State seen = State::absent;  ///< the state at the last run
 
-    // Outside
+    // GroupEnvironment
     bool to_group(const Head& head, const std::byte* body, uint32_t bytes) override;
     bool to_member(uint32_t member, const Head& head, const std::byte* body, uint32_t bytes) override;
     void note(uint32_t member, const Note& note) override;
@@ -54,7 +54,7 @@ class Membership final : public GroupEnvironment, public transport::DatagramHand
     void leave() override;
     void flush() override;
     void report_unreachable() override;
-    // Audience
+    // DatagramHandler
     void datagram(const std::byte* data, uint32_t bytes) override;
 
   private:

@@ -8,8 +8,8 @@
 
 namespace starling::multicast {
 
-// Receivers take in what nobody there has asked for yet to a limit, and then no acknowledgement comes before they ask. So what is begun
-// must not need any but its own: it is the only one, or goes out at once as a whole.
+// Receivers store unexpected data up to a limit, then acknowledge nothing until they post receives. So a message must not depend on
+// acknowledgements of other messages: it is the only one, or fits whole into the window.
 bool Outgoing::takes(uint64_t bytes) const {
     if (messages_.empty()) return true;
     return bytes <= kMostCopied && next_ == messages_.size() && in_flight() + fragments_of(bytes, piece_) <= window_ &&
@@ -119,13 +119,13 @@ bool Outgoing::send_new(Wire& wire, uint64_t now) {
     return any;
 }
 
-/// Whether it was repeated so lately that who still misses it has to wait.
+/// Returns whether the fragment was repeated so recently that a further request must wait.
 bool Outgoing::is_on_its_way(Message& message, const Wish& wish, uint64_t now) {
     const auto at = message.repeated_at.find(uint64_t{wish.fragment} << 16 | wish.who);
     return at != message.repeated_at.end() && now - at->second < (wish.who == Note::kSeveral ? kRepeatNs : kSingleAgainNs);
 }
 
-/// False: there is no room for it now.
+/// Repeats a fragment. Returns false if there is no room now.
 bool Outgoing::repeat(Wire& wire, const Wish& wish, uint64_t now) {
     Message* const message = find(wish.serial);
     if (!message || wish.fragment >= message->sent || is_on_its_way(*message, wish, now)) return true;
@@ -140,7 +140,7 @@ bool Outgoing::repeat(Wire& wire, const Wish& wish, uint64_t now) {
     return true;
 }
 
-// One member to whom nothing goes now holds up no other.
+// A member without room does not hold up repeats to others.
 bool Outgoing::repeat(Wire& wire, uint64_t now) {
     std::deque<Wish> later;
     const size_t count = wishes_.size();
@@ -161,7 +161,7 @@ bool Outgoing::run(Wire& wire, uint64_t now) {
     if (!messages_.empty() && heartbeat_at_ <= now) {
         ++heartbeats_;
         wire.to_group(heartbeat(), nullptr, 0);
-        // Only the first leaves room for a message: where none came something may be wrong.
+        // Only the first heartbeat waits for a next message: if none was sent, the data may have been lost.
         if (heartbeats_ == 1) pause_ = std::min(pause_, calm_);
         pause_ = std::min(pause_ * 2, kHeartbeatAtMostNs);
         heartbeat_at_ = now + pause_;
@@ -179,7 +179,7 @@ void Outgoing::acknowledged(const Position& position, uint64_t now) {
     if (!(acked_ < position)) return;
     while (!messages_.empty() && acked_.serial != position.serial) {
         Message& message = messages_.front();
-        if (message.sent < message.fragments) return;  // nobody can have it
+        if (message.sent < message.fragments) return;  // not completely sent, so no member can have it
         acked_fragments_ += message.fragments - acked_.fragment;
         acked_ = {acked_.serial + 1, 0};
         ++first_;

@@ -1,5 +1,5 @@
-// What this process sends to a group: the reliable side of a sender. It keeps messages until all members have them, sends no more at
-// a time than the slowest takes, and repeats what is asked for. Pure: no clock, no sockets.
+// The stream from this process to a group, the sender's side of its reliability. It keeps messages until all members have acknowledged
+// them, limits its window to the slowest member, and repeats fragments on request. No clock, no sockets.
 #pragma once
 
 #include <cstdint>
@@ -14,17 +14,17 @@
 
 namespace starling::multicast {
 
-/// What the stream has sent.
+/// Sends datagrams for a stream.
 class Wire {
   public:
-    /// To the group; may get lost. False: there is no room now.
+    /// Sends to the group, unreliably. Returns false if there is no room now.
     virtual bool to_group(const Head& head, const std::byte* body, uint32_t bytes) = 0;
-    /// To one member, reliably. False: there is no room now.
+    /// Sends to one member, reliably. Returns false if there is no room now.
     virtual bool to_member(uint32_t member, const Head& head, const std::byte* body, uint32_t bytes) = 0;
 
-    /// What was given to the group goes now.
+    /// Sends buffered datagrams to the group now.
     virtual void flush() = 0;
-    /// Somebody hears nothing of what goes to the group: another way, if there is one.
+    /// Reports that a member does not receive the group's datagrams, so that the network uses another rail, if there is one.
     virtual void report_unreachable() = 0;
 
   protected:
@@ -33,38 +33,41 @@ class Wire {
 
 class Outgoing {
   public:
-    static constexpr uint64_t kMostCopied = 64 * 1024;               ///< a message up to here is copied, and done at once
-    static constexpr uint32_t kMostMessages = 512;                   ///< that are not acknowledged
-    static constexpr uint64_t kMostKept = 512 * 1024;                ///< bytes of copies
+    static constexpr uint64_t kMostCopied = 64 * 1024;  ///< longest message that is copied, and so completes at once
+    static constexpr uint32_t kMostMessages = 512;      ///< unacknowledged messages
+    static constexpr uint64_t kMostKept = 512 * 1024;   ///< bytes of copies
     static constexpr uint32_t kLeastWindow = 16, kMostWindow = 256;  ///< datagrams
-    /// After the last datagram, at first: soon where something was lost of late, or somebody waits for the acknowledgement.
+    /// The time from the last datagram to the first heartbeat: the shorter one if data was lost recently or a process waits for the
+    /// acknowledgement.
     static constexpr uint64_t kHeartbeatNs = 1'000'000, kCalmHeartbeatNs = 8'000'000;
     static constexpr uint64_t kHeartbeatAtMostNs = 250'000'000;
-    /// The first heartbeat leaves room for a next message, which tells as much, where messages come more often than half this.
+    /// If messages follow each other faster than half of this, the first heartbeat waits for the next message, which carries the same
+    /// information.
     static constexpr uint64_t kSparseHeartbeatNs = 100'000'000;
-    static constexpr uint64_t kGatherNs = 50'000;            ///< what is missed elsewhere, too
-    static constexpr uint64_t kRepeatNs = 800'000;           ///< a fragment does not go to the group again before
-    static constexpr uint64_t kSingleAgainNs = 100'000'000;  ///< nor to one member, whom a session brings it
+    static constexpr uint64_t kGatherNs = 50'000;   ///< collects requests, in case several members miss the same fragment
+    static constexpr uint64_t kRepeatNs = 800'000;  ///< minimum interval between repeats of a fragment to the group
+    static constexpr uint64_t kSingleAgainNs = 100'000'000;  ///< minimum interval between repeats to one member, by session
 
     Outgoing(uint16_t me, uint64_t epoch, uint32_t piece) : me_(me), epoch_(epoch), piece_(piece) {}
 
     bool takes(uint64_t bytes) const;
     void start(Send& send, uint64_t context, uint64_t call, const void* data, uint64_t bytes, uint64_t now);
-    /// Sends what the window allows, what was missed, and heartbeats. Whether anything was sent.
+    /// Sends new datagrams within the window, repeats and heartbeats. Returns whether it sent anything.
     bool run(Wire& wire, uint64_t now);
     uint64_t deadline() const;
 
-    /// Somebody waits until all is acknowledged: a heartbeat goes at the next run, and soon again. False: it is so already.
+    /// Has the next run send a heartbeat, and more soon after, because a process waits for all acknowledgements. Returns false if that is
+    /// already so.
     bool request_acks(uint64_t now);
-    /// All members have all before it.
+    /// Handles that all members have received everything before `position`.
     void acknowledged(const Position& position, uint64_t now);
     void missed(const Missing& missing, uint16_t who, uint64_t now);
     bool drained() const { return messages_.empty(); }
     Position acked() const { return acked_; }
     uint32_t next_serial() const { return first_ + static_cast<uint32_t>(messages_.size()); }
-    /// Heartbeats since anything was acknowledged.
+    /// Returns the number of heartbeats since the last acknowledgement.
     uint32_t unanswered() const { return heartbeats_; }
-    /// What a heartbeat says: how far the stream goes.
+    /// Returns the heartbeat, which carries the end of the stream.
     Head heartbeat() const;
     uint64_t repeated() const { return repeated_; }
     uint64_t sent() const { return sent_; }
@@ -74,9 +77,9 @@ class Outgoing {
         uint64_t context, call, bytes;
         const std::byte* data;
         std::vector<std::byte> copy;
-        Send* send;  ///< null: it is done
+        Send* send;  ///< null: completed
         uint64_t fragments, sent = 0;
-        std::unordered_map<uint64_t, uint64_t> repeated_at;  ///< ns, by fragment and to whom
+        std::unordered_map<uint64_t, uint64_t> repeated_at;  ///< ns, by fragment and destination
     };
     struct Wish {
         uint32_t serial, fragment;
@@ -91,16 +94,17 @@ class Outgoing {
     bool is_on_its_way(Message& message, const Wish& wish, uint64_t now);
     bool send_new(Wire& wire, uint64_t now);
     uint64_t in_flight() const;
-    /// Until the first heartbeat; where a message has just been sent, and another may come.
+    /// Returns the time from the last acknowledgement to the first heartbeat. until_next(): the time after a new message, which another one
+    /// may follow.
     uint64_t calm() const;
     uint64_t until_next() const;
 
     const uint16_t me_;
     const uint64_t epoch_;
     const uint32_t piece_;
-    std::deque<Message> messages_;    ///< not acknowledged by all
-    uint32_t first_ = kCounterStart;  ///< serial of the first
-    uint32_t next_ = 0;               ///< of messages_ is to be sent (on)
+    std::deque<Message> messages_;    ///< not acknowledged by all members
+    uint32_t first_ = kCounterStart;  ///< serial of messages_.front()
+    uint32_t next_ = 0;               ///< index in messages_ of the message to send (further)
     Position acked_{kCounterStart, 0};
     uint64_t kept_ = 0;
     uint64_t sent_ = 0, acked_fragments_ = 0, unasked_ = 0;
@@ -109,10 +113,10 @@ class Outgoing {
     std::deque<Wish> wishes_;
     uint64_t wishes_at_ = UINT64_MAX, heartbeat_at_ = UINT64_MAX;
     uint64_t calm_ = kHeartbeatNs, pause_ = kHeartbeatNs;
-    uint64_t started_at_ = 0, gap_ = kSparseHeartbeatNs;  ///< the last message, and from one to the next of late
+    uint64_t started_at_ = 0, gap_ = kSparseHeartbeatNs;  ///< ns: start of the last message; average interval between messages
     bool hurried_ = false;
     uint32_t heartbeats_ = 0;
-    bool stuck_ = false;  ///< no room below: again at the next run
+    bool stuck_ = false;  ///< the network has no room: try again at the next run
     uint64_t repeated_ = 0;
 };
 

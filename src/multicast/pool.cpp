@@ -17,11 +17,11 @@ namespace starling::multicast {
 
 namespace {
 
-/// The context of the message that says for whom a group is.
+/// The context of messages that assign groups.
 constexpr uint64_t kClaims = 1;
 constexpr size_t kRemembered = 256;
 
-/// For whom: a context, and a bit for each member of the pool.
+/// An assignment of a group: the communicator's context, and a bit for each member of the pool.
 struct AddressClaim {
     uint64_t context = 0;
     std::vector<std::byte> bits;
@@ -43,18 +43,19 @@ struct AddressClaim {
     }
 };
 
-/// A group that waits for being taken.
+/// A group that has not been assigned.
 struct Ready {
     uint64_t number;
     Membership* membership;
-    std::vector<std::byte> memory;  ///< of the claim
+    std::vector<std::byte> memory;  ///< holds the received assignment
     Receive claim;
     Send send;
     bool was_ready = false;
 
     Label label(const link::Process& first) const { return {first.job->address().id, kClaims, number, first.rank}; }
-    /// It has been of use, and is none any more: given up for others, or taken without a word of it having come. Then that is still
-    /// waited for: who has taken it may send to this process, and counts with its acknowledgements.
+    /// Returns whether the group was ready, and is not any more: it was evicted, or assigned without the assignment having arrived. Then
+    /// the assignment is still awaited, because the communicator that has the group may send to this process, and counts on its
+    /// acknowledgements.
     bool is_lost() {
         const State state = membership->group.state();
         was_ready = was_ready || state == State::ready;
@@ -65,9 +66,9 @@ struct Ready {
 struct Pool {
     std::vector<link::Process> members;  ///< leaders of the job's hosts
     uint32_t me = 0;
-    std::vector<std::unique_ptr<Ready>> ready;        ///< by number
-    std::vector<std::unique_ptr<Ready>> lost;         ///< of which word may come yet
-    std::deque<uint64_t> granted;                     ///< contexts, the last ones: their wishes may come more than once
+    std::vector<std::unique_ptr<Ready>> ready;        ///< unassigned groups, by number
+    std::vector<std::unique_ptr<Ready>> lost;         ///< left groups whose assignment may still arrive
+    std::deque<uint64_t> granted;                     ///< recent contexts with a group: a request may arrive more than once
     std::unordered_map<uint64_t, Membership*> given;  ///< by context
 
     void add(uint64_t number);
@@ -94,7 +95,7 @@ void Pool::add(uint64_t number) {
     ready.push_back(std::move(one));
 }
 
-/// Those who are not meant leave; the others have a group.
+/// Applies an assignment: members that are not included leave, the others have a group.
 void Pool::apply(const AddressClaim& claim, Membership& membership) {
     const uint64_t now = now_ns();
     std::vector<bool> in(members.size());
@@ -174,7 +175,7 @@ void forget_in_pool(uint64_t context) {
     Membership& membership = *found->second;
     pool->given.erase(found);
     if (membership.users > 0) return;
-    membership.group.apply(Event::unwanted, now_ns());  // it has never used it
+    membership.group.apply(Event::unwanted, now_ns());  // the communicator never used it
     look_again(membership);
 }
 
@@ -201,7 +202,7 @@ void on_wish(const std::byte* wish, size_t bytes) {
     if (claim.read(wish, bytes)) pool->grant(claim);
 }
 
-/// Whether word has come for whom it is.
+/// Returns whether the group's assignment has arrived.
 bool Pool::take_claim(Ready& one) {
     if (!one.claim.done) return false;
     AddressClaim claim(members.size());

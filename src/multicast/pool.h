@@ -1,6 +1,7 @@
-// Groups made ahead (STARLING_MULTICAST=pool): of the leaders of all hosts of the job, tested while nobody waits for them. A communicator
-// takes one: the first message that goes to the group says for whom it is, and those who are not in it leave; another is made in
-// its place. Who takes which is up to one process, the first of them, so no two take the same.
+// The pool of groups created in advance (STARLING_MULTICAST=pool). Their members are the leaders of all hosts of the job, and they are
+// tested before any communicator waits for them. A communicator takes one: the first message to the group names the communicator and its
+// members, and all others leave; a new group replaces it in the pool. One process, the first member, assigns all groups, so that no two
+// communicators take the same.
 #pragma once
 
 #include <cstdint>
@@ -11,21 +12,21 @@
 
 namespace starling::multicast {
 
-/// Makes the pool, if there is none yet and this process leads its host.
+/// Creates the pool, if there is none yet and this process leads its host.
 void fill_pool();
-/// This process leads the communicator with the context: has it take a group, if there is one that it can have. Waits for nobody. `members`
-/// ascend by name.
+/// Requests a pool group for the communicator with that context, which this process leads. Does not block; there may be none available.
+/// `members` are sorted by name.
 void take_from_pool(uint64_t context, std::span<const link::Process> members);
-/// The group that the communicator has been given; null: none, or not yet.
+/// Returns the group assigned to the communicator; null: none (yet).
 Membership* given_by_pool(uint64_t context);
-/// The communicator is gone, or the group.
+/// Handle the end of a communicator or of a group.
 void forget_in_pool(uint64_t context);
 void forget_in_pool(Membership& membership);
-/// Whether nothing more concerns this process that comes by the group of the pool: it was given to others, or to a communicator that has
-/// ended; or it was given up here, and it is known that nobody has taken it before.
+/// Returns whether this process needs nothing more from a pool group. Either the group was assigned to others or to a communicator that has
+/// ended, or it was left here and is known not to have been assigned before.
 bool is_over(const Membership& membership);
 
-/// Groups of the pool: somebody asks for one, and what has become of them. Whether anything happened.
+/// on_wish() handles a request for a pool group. poll_pool() handles changes of pool groups, and returns whether there were any.
 void on_wish(const std::byte* wish, size_t bytes);
 bool poll_pool();
 

@@ -48,7 +48,7 @@ void ArrivingMessage::take(uint64_t fragment, const std::byte* data, uint32_t co
 std::shared_ptr<ArrivingMessage> ReceiveQueue::arrive(const Label& label, uint64_t bytes, uint32_t piece,
                                                       const std::shared_ptr<uint64_t>& kept) {
     const auto there = arrivals_.find(label);
-    if (there != arrivals_.end()) return there->second;  // its sender has begun a new stream
+    if (there != arrivals_.end()) return there->second;  // it exists if its sender has begun a new stream
     const auto made = std::make_shared<ArrivingMessage>(label, bytes, piece, kept);
     arrivals_.emplace(label, made);
     if (const auto posted = posted_.find(label); posted != posted_.end()) {
@@ -77,13 +77,13 @@ void ReceiveQueue::came(ArrivingMessage& arrival) {
 void ReceiveQueue::finish(ArrivingMessage& arrival) {
     Receive* const receive = arrival.receive_;
     const uint64_t bytes = arrival.bytes;
-    const auto keep = arrivals_.extract(arrival.label);  // the arrival stays until the end of the function
+    const auto keep = arrivals_.extract(arrival.label);  // keeps the arriving message until the end of the function
     if (!receive) return;
     arrival.want_nothing();
     receive->outcome.bytes = bytes;
     if (bytes > receive->bytes) {
         receive->outcome.error =
-            starling::fail(MPI_ERR_TRUNCATE, "a message of %llu bytes to the group, for which there are %llu",
+            starling::fail(MPI_ERR_TRUNCATE, "a multicast message of %llu bytes is too long for a buffer of %llu bytes",
                            static_cast<unsigned long long>(bytes), static_cast<unsigned long long>(receive->bytes));
         progress::keep_failure(*receive);
     }
@@ -144,7 +144,8 @@ void ReceiveQueue::fail(uint64_t job, uint32_t rank) {
     }
     std::erase_if(refused_, [&](const Label& label) { return label.job == job && label.rank == rank; });
     for (Receive* receive : lost) {
-        receive->outcome.error = starling::fail(MPI_ERR_PROC_ABORTED, "rank %u has failed while it sent to a group", rank);
+        receive->outcome.error =
+            starling::fail(MPI_ERR_PROC_ABORTED, "rank %u ended before its multicast message was complete", rank);
         progress::keep_failure(*receive);
         receive->complete();
     }

@@ -1,5 +1,5 @@
-// Where messages and those who expect them meet. One desk for all groups of a process: what a communicator receives may come by
-// any of them, before its receive is posted or after. Pure, but for the completion of receives.
+// Matches arriving multicast messages with receives. There is one queue for all groups of a process: a communicator's message may arrive by
+// any of them, before or after its receive is posted. No I/O, except that it completes receives.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace starling::multicast {
 
-/// Who sends, and which of his messages it is.
+/// The identity of a message: its sender, context and call.
 struct Label {
     uint64_t job;
     uint64_t context, call;
@@ -29,10 +29,10 @@ struct LabelHash {
     }
 };
 
-/// A message that comes in, while it is wanted by a group's stream or by a receive.
+/// An arriving message, kept while a group's stream or a receive needs it.
 class ArrivingMessage {
   public:
-    /// `kept` counts what its sender's messages for which no receive is posted take, in bytes.
+    /// `kept` counts the bytes stored for all messages of one sender that have no receive.
     ArrivingMessage(const Label& label, uint64_t bytes, uint32_t piece, std::shared_ptr<uint64_t> kept);
     ArrivingMessage(const ArrivingMessage&) = delete;
     ArrivingMessage& operator=(const ArrivingMessage&) = delete;
@@ -46,62 +46,64 @@ class ArrivingMessage {
     uint64_t have() const { return have_; }
     bool complete() const { return have_ == fragments_; }
     bool has(uint64_t fragment) const { return fragment < got_.size() && got_[fragment]; }
-    /// No sender is so far ahead of what has come: the length of a message alone, which may be any, costs no memory.
+    /// Returns false for fragments further ahead than any valid sender sends. A message's length alone, which may be false, must not cost
+    /// memory.
     bool is_near(uint64_t fragment) const { return fragment < first_missing_ + kMostAhead; }
-    /// All fragments below have come.
+    /// The number of leading fragments that have all arrived.
     uint64_t first_missing() const { return first_missing_; }
-    /// Whether fragments are taken: into the receive's memory or, while there is room for what nobody has asked for, into some of its own.
+    /// Returns whether fragments are accepted: into the receive's memory or, without a receive, into a limited buffer of this object.
     bool takes() const { return receive_ || taken_back_ || *total_ < kMostKept; }
     bool takes(uint64_t fragment) const {
         return takes() && (receive_ || taken_back_ || (fragment + 1) * piece <= 2 * kMostKept);
     }
-    /// Takes one that it has not.
+    /// Stores a fragment that has not arrived before.
     void take(uint64_t fragment, const std::byte* data, uint32_t count);
-    static constexpr uint64_t kMostKept = 256 * 1024;  ///< of one sender
+    static constexpr uint64_t kMostKept = 256 * 1024;  ///< bytes stored for one sender
     static constexpr uint64_t kMostAhead = 64 * 1024;  ///< fragments; windows have a few hundred
 
   private:
     friend class ReceiveQueue;
-    static constexpr uint64_t kLeast = 256;  ///< what one of no bytes takes
+    static constexpr uint64_t kLeast = 256;  ///< bytes charged for an empty message
     void put(uint64_t at, const std::byte* data, uint64_t count);
     void charge(uint64_t bytes);
     void want_nothing();
 
     Receive* receive_ = nullptr;
-    bool taken_back_ = false;  ///< its receive was withdrawn: what comes is thrown away
+    bool taken_back_ = false;  ///< its receive was withdrawn: fragments are discarded
     const uint64_t fragments_;
     const std::shared_ptr<uint64_t> total_;
     uint64_t charged_ = 0;
     std::vector<std::byte> kept_;
-    std::vector<bool> got_;  ///< of fragments up to the last that has come
+    std::vector<bool> got_;  ///< one flag per fragment, up to the last that has arrived
     uint64_t have_ = 0, first_missing_ = 0;
 };
 
 class ReceiveQueue {
   public:
-    /// Somebody has begun to send this: a receive that is posted takes it, else it waits for one.
+    /// Returns the arriving message of that label. A new one is given to a posted receive, if there is one; otherwise it waits for a
+    /// receive.
     std::shared_ptr<ArrivingMessage> arrive(const Label& label, uint64_t bytes, uint32_t piece,
                                             const std::shared_ptr<uint64_t>& kept);
-    /// Some of it has come: completes its receive, if that was the last.
+    /// Completes the message's receive, if all fragments have arrived.
     void came(ArrivingMessage& arrival);
 
     void post(Receive& receive, const Label& label);
     bool withdraw(Receive& receive, const Label& label);
-    /// The same, and for good: what comes of it is thrown away.
+    /// Withdraws a receive for good: the message's fragments are discarded when they arrive.
     void refuse(Receive& receive, const Label& label);
     bool has_begun(const Label& label) const { return arrivals_.contains(label); }
-    /// Nothing of the context is wanted any more, whenever it comes; until it is begun again.
+    /// Discards all messages of a context, also future ones, until begin() is called for it.
     void forget(uint64_t context);
     void begin(uint64_t context) { closed_.erase(context); }
     bool is_closed(uint64_t context) const { return closed_.contains(context); }
-    /// Visits job and rank of all from whom something is expected, perhaps more than once.
+    /// Visits job and rank of every sender from which data is expected, possibly more than once.
     template <class F>
     void each_expected(F&& visit) const {
         for (const auto& [label, receive] : posted_) visit(label.job, label.rank);
         for (const auto& [label, arrival] : arrivals_)
             if (!arrival->complete()) visit(label.job, label.rank);
     }
-    /// Nothing more comes from there.
+    /// Fails all receives from a sender that has ended.
     void fail(uint64_t job, uint32_t rank);
     size_t waiting() const { return arrivals_.size(); }
 
@@ -110,9 +112,9 @@ class ReceiveQueue {
     void finish(ArrivingMessage& arrival);
 
     std::unordered_map<Label, Receive*, LabelHash> posted_;
-    std::unordered_map<Label, std::shared_ptr<ArrivingMessage>, LabelHash> arrivals_;  ///< that no completed receive has had
+    std::unordered_map<Label, std::shared_ptr<ArrivingMessage>, LabelHash> arrivals_;  ///< not taken by a completed receive
     std::unordered_set<Label, LabelHash> refused_;
-    // Contexts that came to their end, the last ones: members that had errors may free a communicator before all of it has come.
+    // The most recently ended contexts: after an error, members may free a communicator before all its data has arrived.
     static constexpr size_t kMostClosed = 1024;
     std::unordered_set<uint64_t> closed_;
     std::deque<uint64_t> closed_order_;

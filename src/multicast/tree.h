@@ -1,5 +1,6 @@
-// Who tells whom: each sender's stream has a tree of the members, with the sender at its root, up which they say what they have. Those
-// who are out (dead, or done with the group) are passed over: their children are those of the next above.
+// The trees of acknowledgements: each sender's stream has a tree of the members, with the sender at its root, and members report their
+// progress to their parents. Members that are out (dead, or done with the group) are skipped: their children belong to the next member
+// above.
 #pragma once
 
 #include <cstdint>
@@ -15,26 +16,26 @@ class Tree {
 
     uint32_t members() const { return static_cast<uint32_t>(out_.size()); }
     bool is_out(uint32_t member) const { return out_[member]; }
-    /// Gives whether that is new.
+    /// Returns whether that is a change.
     bool set_out(uint32_t member, bool out) {
         const bool changed = out_[member] != out;
         out_[member] = out;
         return changed;
     }
 
-    /// The first who is not out; members() if all are.
+    /// Returns the first member that is not out; members() if all are.
     uint32_t first() const {
         uint32_t at = 0;
         while (at < members() && out_[at]) ++at;
         return at;
     }
-    /// The first behind `member` who is not out; members() if there is none.
+    /// Returns the first member after `member` that is not out; members() if there is none.
     uint32_t next(uint32_t member) const {
         do ++member;
         while (member < members() && out_[member]);
         return member;
     }
-    /// Of a member other than the root.
+    /// Returns the parent of a member other than the root.
     uint32_t parent(uint32_t root, uint32_t member) const {
         uint32_t place = place_of(root, member);
         do place = (place - 1) / kChildren;
