@@ -24,9 +24,7 @@ namespace starling::launch {
 
 namespace {
 
-constexpr std::chrono::milliseconds kFirstLook{400},
-    kLastLook{20000};  // delay of the first and the last check; each is four times the
-                       // previous
+constexpr std::chrono::milliseconds kFirstLook{400}, kLastLook{20000};  // of delays that grow by a factor of four
 
 bool allows_singletons(const ProcessEnvironment& environment) {
     return config().singleton == Singleton::allow || environment.value("STARLING_SINGLETON") == "allow";

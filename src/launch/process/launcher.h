@@ -206,8 +206,7 @@ class Launcher {
     std::unique_ptr<InputForwarder> input_;
     std::unordered_map<job::JobId, std::unique_ptr<InputPipe>> input_pipes_;
     Controller* superior_ = nullptr;
-    std::unordered_map<pid_t, std::function<void()>>
-        helpers_;  ///< children that are not ranks, with functions to call at their end
+    std::unordered_map<pid_t, std::function<void()>> helpers_;  ///< children that are not ranks: called when they end
 };
 
 }  // namespace starling::launch

@@ -58,9 +58,8 @@ class HostAgent : public Controller {
     Send send_;
     Gather gather_;
     AddressService locator_;
-    std::unordered_map<uint64_t, Answer> asked_;  ///< pending requests to the root, by token
-    std::unordered_map<job::JobId, std::vector<Answer>>
-        being_resolved_;  ///< one question for all ranks that ask about the same job
+    std::unordered_map<uint64_t, Answer> asked_;                          ///< pending requests to the root, by token
+    std::unordered_map<job::JobId, std::vector<Answer>> being_resolved_;  ///< all requests about one job
     uint64_t last_token_ = 0;
 };
 
