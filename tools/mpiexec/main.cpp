@@ -1,4 +1,4 @@
-// mpiexec.
+// mpiexec: parses the command line and runs the job.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -17,7 +17,7 @@
 
 namespace {
 
-// Whoever starts us with a standard descriptor closed must not see a segment or a pipe become it.
+// If the parent closed a standard descriptor, opens /dev/null in its place, so that no segment or pipe gets its number.
 void open_standard_descriptors() {
     for (int fd = 0; fd < 3; ++fd) {
         if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == 0 ? O_RDONLY : O_WRONLY) < 0) _exit(1);
@@ -43,7 +43,7 @@ int main(int argc, char** argv) {
     else
         launch::check_settings(options.programs);
     options.profile = options.profile || config().profile;
-    if (options.profile) setenv("STARLING_PROFILE", "on", 1);  // of what is spawned, too
+    if (options.profile) setenv("STARLING_PROFILE", "on", 1);  // spawned processes inherit it
     if (options.way != launch::Way::direct) {
         if (const std::string problem = launch::use_allocation(options); !problem.empty()) return complain(problem);
     }

@@ -26,10 +26,10 @@ namespace starling {
 
 namespace {
 
-constexpr size_t kMostHosts = 64;          ///< each is an agent's process here
-constexpr size_t kMostPieces = 64;         ///< of 64 KB, at a time
-constexpr size_t kLongestLine = 32 << 20;  ///< what many thousand processes tell
-constexpr size_t kMostRefused = 1 << 20;   ///< what shells and agents say before and instead
+constexpr size_t kMostHosts = 64;          ///< each needs an agent process here
+constexpr size_t kMostPieces = 64;         ///< of 64 KB, read at a time
+constexpr size_t kLongestLine = 32 << 20;  ///< enough for the reports of many thousand processes
+constexpr size_t kMostRefused = 1 << 20;   ///< output of shells and agents before or instead of a report
 
 std::vector<std::string> agent_words() {
     if (!config().launcher_agent) return {"ssh", "-x", "-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10"};
@@ -50,7 +50,7 @@ Agents::~Agents() {
         if (host.fd >= 0) close(host.fd);
         if (host.agent > 0) kill(host.agent, SIGTERM);
     }
-    // One that does not heed that is not waited for either.
+    // An agent that ignores SIGTERM is killed.
     constexpr int kLooks = 100;
     for (int look = 0; look <= kLooks; ++look) {
         bool left = false;
@@ -73,7 +73,7 @@ void Agents::watch(const std::string& name) {
     }
     Host& host = hosts_.emplace_back();
     host.name = name;
-    // It may come out of a job's memory, and goes on a command line.
+    // The name may come from a job's memory, and is put on a command line.
     if (launch::may_be_host(name)) return start(host);
     host.name = launch::shown(name);
     host.complaint = "this is not the name of a host";
@@ -109,14 +109,15 @@ void Agents::start(Host& host) const {
     host.complaint = fmt::format("{}: {}", arguments[0], std::strerror(error));
 }
 
-// An agent may talk without end, or never end a line: who reads it gets back to its other hosts and its deadline.
+// Reads a limited amount from each host: an agent may print without end, or never end a line, and must not delay the other hosts and the
+// deadline.
 void Agents::read(const Take& take) {
     for (Host& host : hosts_) {
         for (size_t pieces = 0; host.fd >= 0 && pieces < kMostPieces && read_piece(host, take); ++pieces) {}
     }
 }
 
-// False if there is nothing more to read now.
+// Reads one piece. Returns false if no more data is available now.
 bool Agents::read_piece(Host& host, const Take& take) {
     char buffer[64 << 10];
     const ssize_t got = ::read(host.fd, buffer, sizeof buffer);

@@ -1,5 +1,5 @@
-// What `starling` sees on other hosts: there it runs itself, started through the launcher agent (ssh), and says in lines of
-// JSON what it sees. No daemon has anything to do with it.
+// Reads what other hosts report to `starling`: it runs itself there through the launch agent (ssh), and that process prints lines of JSON.
+// No daemon is involved.
 #pragma once
 
 #include <sys/types.h>
@@ -11,39 +11,39 @@
 
 namespace starling {
 
-/// The hosts that are looked at. Not thread-safe. Its end ends what it has started.
+/// The hosts that are watched. Not thread-safe. The destructor ends the agents.
 class Agents {
   public:
-    /// `words`: what starling is told there, after its name; they go through a shell.
+    /// `words`: arguments of `starling` on the hosts; a shell parses them.
     explicit Agents(std::vector<std::string> words) : words_(std::move(words)) {}
     Agents(const Agents&) = delete;
     Agents& operator=(const Agents&) = delete;
     ~Agents();
 
-    /// Begins to look at a host; nothing if that is done already, or if there are too many.
+    /// Starts watching a host. Does nothing if it is watched already, or if there are too many hosts.
     void watch(const std::string& host);
-    /// Reads what has come, without waiting. `take` gets each line and says whether it is one that starling has written.
+    /// Reads the lines that have arrived, without waiting. `take` receives each line and returns whether `starling` wrote it.
     using Take = std::function<bool(const std::string& host, const std::string& line)>;
     void read(const Take& take);
-    /// Sleeps until something may have come, for at most so long.
+    /// Sleeps until data may have arrived, for at most `milliseconds`.
     void wait(int milliseconds) const;
-    /// Whether every host has said something, or can't.
+    /// Returns whether every host has sent a line or has failed.
     bool settled() const;
-    /// Whether this host can't say anything any more.
+    /// Returns whether this host can't send any more lines.
     bool silent(const std::string& host) const;
-    /// What is wrong with hosts that can't be looked at, in a few words; empty if nothing is. `ended`: that an agent has
-    /// ended is wrong too, if it had said something before.
+    /// Describes the hosts that can't be watched in a few words; empty if all can. `ended`: includes hosts whose agent has ended after it
+    /// had sent lines.
     std::string trouble(bool ended) const;
 
   private:
     struct Host {
         std::string name;
         pid_t agent = -1;
-        int fd = -1;         ///< what the agent says; -1 once it has ended
-        std::string unread;  ///< begin of a line
+        int fd = -1;         ///< output of the agent; -1 once it has ended
+        std::string unread;  ///< an incomplete line
         std::string complaint;
         bool heard = false;
-        size_t refused = 0;  ///< bytes in a row that starling has not written
+        size_t refused = 0;  ///< consecutive bytes that `starling` did not write
     };
     void start(Host& host) const;
     static bool read_piece(Host& host, const Take& take);
@@ -55,7 +55,7 @@ class Agents {
     size_t left_out_ = 0;
 };
 
-/// A word as a shell takes it, whatever is in it.
+/// Quotes a word for a shell.
 std::string quoted(const std::string& word);
 
 }  // namespace starling

@@ -1,4 +1,4 @@
-// The C functions of MPI 5.0 and of OpenSHMEM 1.5, and which of them this build has.
+// The C functions of MPI 5.0 and of OpenSHMEM 1.5, and whether this build has them.
 #pragma once
 
 #include <span>

@@ -23,7 +23,7 @@ std::string lower(std::string_view text) {
     return out;
 }
 
-/// The name without what only says which form of a function is meant.
+/// Removes the parts of a name that only select a form of the function.
 std::string plain_name(std::string_view topic) {
     std::string name = lower(topic);
     if (name.starts_with("pmpi") || name.starts_with("pshmem_")) name.erase(0, 1);
@@ -52,7 +52,9 @@ bool print_variable(std::string_view topic) {
     std::string name(topic);
     std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
     const Variable* row = find_variable(name.c_str());
-    if (row) fmt::print("{}\n    {}\n\n`starling info --variables` shows its value here, its range and where it was set.\n", row->name, row->doc);
+    if (row)
+        fmt::print("{}\n    {}\n\n`starling info --variables` shows its value here, its range and where it was set.\n",
+                   row->name, row->doc);
     return row != nullptr;
 }
 
@@ -66,7 +68,7 @@ void print_contents(const CLI::App& app) {
     fmt::print("\n\nan MPI or OpenSHMEM function, such as MPI_Send, or a variable, such as STARLING_WAIT\n");
 }
 
-/// Names that the one that is not known may have been meant for.
+/// Returns names similar to an unknown one.
 std::vector<std::string_view> similar(std::string_view topic) {
     const std::string wanted = plain_name(topic);
     std::vector<std::pair<size_t, std::string_view>> found;

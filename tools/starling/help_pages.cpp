@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 
-// Packed by tools/manual/build.py: eight bytes of length, then zlib's.
+// The format of tools/manual/build.py: eight bytes with the length, then zlib data.
 __asm__(".section .rodata\nstarling_help:\n.incbin \"" STARLING_HELP "\"\nstarling_help_end:\n.byte 0\n.previous\n");
 extern "C" __attribute__((visibility("hidden"))) const char starling_help[], starling_help_end[];
 
@@ -26,7 +26,7 @@ std::string unpacked() {
     return text;
 }
 
-/// What stands before `end` in `rest`, which then begins behind it.
+/// Removes the text up to `end` from the front of `rest`, including `end`, and returns it without `end`.
 std::string_view take(std::string_view& rest, char end) {
     const size_t at = rest.find(end);
     const std::string_view part = rest.substr(0, at);

@@ -1,4 +1,4 @@
-// The texts that `starling help` prints. They are made when Starling is built (tools/manual) and are part of the program.
+// The texts that `starling help` prints. They are generated when Starling is built (tools/manual) and embedded in the program.
 #pragma once
 
 #include <string>
@@ -8,13 +8,13 @@
 namespace starling {
 
 struct HelpPage {
-    bool topic;                           ///< or of functions
-    std::vector<std::string_view> names;  ///< all under which it is found
+    bool topic;                           ///< false: a page of functions
+    std::vector<std::string_view> names;  ///< all names under which the page is found
     std::string_view title;               ///< one line
     std::string_view text;
 };
 
-/// They live as long as the process.
+/// Returns all pages; they live as long as the process.
 const std::vector<HelpPage>& help_pages();
 
 }  // namespace starling

@@ -155,7 +155,7 @@ Json collect(const InfoOptions& options, bool everything) {
     return out;
 }
 
-// Breaks at blanks so that lines hold at most `width` characters.
+// Wraps text at blanks into lines of at most `width` characters.
 std::string wrapped(std::string text, size_t width, const std::string& indent) {
     std::string out;
     while (!text.empty()) {
@@ -186,7 +186,7 @@ void print_variable(const Json& row) {
                wrapped(doc, 90, "      "));
 }
 
-// In the order in which they are asked.
+// Prints the protocols, in the order in which they are considered.
 void print_protocols(const Json& list) {
     fmt::print(
         "\nProtocols: how a message moves; the first that can serve it and pays, or the one of STARLING_LONG_PROTOCOL\n");
@@ -198,7 +198,7 @@ void print_protocols(const Json& list) {
     }
 }
 
-// Group by group, each with what it is about.
+// Prints the counters by group, each group with its description.
 void print_counters(const Json& list) {
     size_t groups = 0;
     const CounterGroupInfo* group = counter_groups(groups);

@@ -1,9 +1,9 @@
-// `starling info`.
+// `starling info`: prints properties of this installation.
 #pragma once
 
 namespace starling {
 
-/// Which parts to print; none: all, the functions as numbers only.
+/// The parts to print. None set: all parts, with functions as numbers only.
 struct InfoOptions {
     bool variables = false, missing = false, functions = false, transports = false, collectives = false;
     bool counters = false, protocols = false;

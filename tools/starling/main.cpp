@@ -1,4 +1,4 @@
-// starling: looks at an installation and manages the user's daemon. One file per subcommand.
+// starling: inspects an installation and running jobs, and manages the user's daemon. One file per subcommand.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <string>

@@ -36,7 +36,7 @@ std::string shared_memory() {
     return "usable";
 }
 
-// Whether one process may read another's memory, as ranks of one job do: tried by a child on its parent.
+// Returns whether one process may read another's memory, as ranks of one job do. A child tries it on its parent.
 std::string kernel_copy() {
     static volatile long secret = 0;
     secret = 4711;
@@ -62,13 +62,14 @@ std::string udp() {
     return "usable";
 }
 
-/// Whether a datagram to a group comes back to a member on the same interface. What lies between hosts only they can tell.
+/// Returns whether a datagram to a group is returned to a member on the same interface. Whether the network between hosts passes it can
+/// only be found out with several hosts.
 bool carries_multicast(const ifaddrs& interface) {
     const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (fd < 0) return false;
     const ip_mreqn group{{htonl(0xefc3fffe)}, {}, static_cast<int>(if_nametoindex(interface.ifa_name))};
     const timeval limit{0, 200'000};
-    const uint8_t back = 1, hops = 0;  // it leaves no interface
+    const uint8_t back = 1, hops = 0;  // the datagram does not leave the host
     sockaddr_in any{}, to{};
     socklen_t length = sizeof any;
     any.sin_family = to.sin_family = AF_INET;
@@ -106,7 +107,7 @@ std::string multicast() {
            "; groups of up to STARLING_MULTICAST_GROUPS communicators (docs/multicast.md)";
 }
 
-/// What a port is, and whether a process here would use it; tried by opening it.
+/// Describes a port, and whether a process here would use it; opens the port to find out.
 std::string state_of(const verbs::Plugin& plugin, const verbs::DeviceChoice& choice, const verbs::PortFacts& facts, int& used) {
     char gid[INET6_ADDRSTRLEN] = "";
     inet_ntop(AF_INET6, facts.gid, gid, sizeof gid);

@@ -1,4 +1,4 @@
-// What messages can travel on here.
+// The transports that messages can use on this machine.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ struct TransportReport {
     std::string name, state;
 };
 
-/// One entry per part of each transport, with whether this machine allows it.
+/// Returns one entry per part of each transport, with whether it is usable on this machine.
 std::vector<TransportReport> transports();
 
 }  // namespace starling

@@ -1,6 +1,7 @@
-// starlingd: what must run beside the jobs. `names`: the daemon that keeps a user's published names.
-// `serve`: the launcher of one program that was started without mpiexec. `host`: the helper of a job that another
-// process manager has started, one per host. None is called by hand; each is started on demand and ends by itself.
+// starlingd: the processes that run beside the jobs. `names`: the daemon that stores a user's published names. `serve`: the launcher for a
+// program that was started without mpiexec. `host`: the helper of a job that another process manager has started, one per host. `universe`:
+// the root of standing daemons. `node`: the daemon on another host. Users start none of them by hand; each starts on demand and ends by
+// itself.
 #include <signal.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -32,7 +33,7 @@ namespace {
 
 using namespace starling;
 
-// Tells the one who waits for us, in one line.
+// Reports one line to the process that waits for this daemon, and closes the pipe.
 void tell(int fd, std::string_view line) {
     const std::string text = std::string(line) + "\n";
     if (write(fd, text.data(), text.size()) < 0) return;
@@ -43,7 +44,8 @@ void close_between(int first, int behind) {
     if (first < behind) syscall(SYS_close_range, static_cast<unsigned>(first), static_cast<unsigned>(behind) - 1, 0u);
 }
 
-/// What the application had open is no business of ours, and must not stay open because of us.
+/// Closes all descriptors except these two and the standard ones. Descriptors inherited from the application must not stay open in the
+/// daemon.
 void keep_only(int fd, int other) {
     const auto [low, high] = std::minmax(fd, other);
     close_between(3, low);
@@ -57,7 +59,7 @@ int keep_names(bool persistent, int ready) {
     launch::EventLoop loop;
     launch::NameDaemon daemon(loop, persistent);
     if (!daemon.start()) {
-        // Another one was faster: as good.
+        // Another daemon was faster, and serves equally well.
         tell(ready, errno == EADDRINUSE ? "ready" : std::strerror(errno));
         return errno == EADDRINUSE ? 0 : 1;
     }
@@ -84,7 +86,7 @@ int serve(char** argv, const job::JobAddress& address, int ready) {
     return patron.run();
 }
 
-// Of a job that another process manager has started.
+// Runs the helper of a job that another process manager has started.
 int help_host(char** argv, int ready) {
     read_config(false);
     job::JobDescription description;
@@ -104,13 +106,13 @@ int help_host(char** argv, int ready) {
     tell(ready, outcome == launch::HostJob::Start::failed ? failure_text() : "ready");
     if (outcome == launch::HostJob::Start::ready) {
         patron.run();
-        return 0;  // how the job ended is its manager's business
+        return 0;  // the job's manager reports how the job ended
     }
     patron.launcher().shut_down();
     return faster ? 0 : 1;
 }
 
-// The hosts are too many for the command line, perhaps: they are in a file of whoever starts us.
+// Reads a whole file. The list of hosts may be too long for a command line, so the starting process passes it in a file.
 bool read_whole(const char* path, std::string& out) {
     FILE* file = std::fopen(path, "re");
     if (!file) return false;
@@ -121,7 +123,8 @@ bool read_whole(const char* path, std::string& out) {
     return good;
 }
 
-// Starting daemons on many hosts takes its time; each step has its limit, and whoever waits for us knows that we are at it.
+// Writes a byte every second, since starting daemons on many hosts takes long. Each step has a time limit; the byte shows the waiting
+// process that the start is in progress.
 void show_life(launch::EventLoop& loop, const int& ready, launch::StandingRoot& root) {
     if (ready < 0) return;
     if (write(ready, &control::kStillStarting, 1) < 0 && errno == EPIPE) return root.give_up();
@@ -167,7 +170,7 @@ int main(int argc, char** argv) {
     const std::string_view mode = argv[1];
     job::JobAddress address;
     const bool serves = mode == "serve" && argc == 4 && job::parse_address(argv[2], address);
-    // Under that number the segment may have come along; nothing else can, as it is closed by exec where it has that number.
+    // The application may have passed its segment under this descriptor number. Any other descriptor with this number was closed by exec.
     keep_only(ready, serves ? address.owner_fd : ready);
     sigset_t none;
     sigemptyset(&none);

@@ -17,7 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-constexpr size_t kNamed = 6;  // functions in a list, before the rest are counted
+constexpr size_t kNamed = 6;  // number of functions that are listed by name
 
 std::string names(const std::map<std::string, std::string>& which) {
     std::vector<std::string> words;
@@ -49,7 +49,7 @@ const char* remedy_for(const Examination& found) {
                : "the file's RPATH names that folder and goes before everything: patchelf --remove-rpath takes it out";
 }
 
-// What it is linked with, and so what is to be done.
+// Prints the libraries that a program is linked with, and what to do about them.
 void say_verdict(const Examination& found) {
     const bool library = found.interpreter.empty() && fs::path(found.file).filename().string().find(".so") != std::string::npos;
     const std::string start = library ? "the program that loads it" : found.file;
@@ -110,7 +110,7 @@ Json as_json(const Examination& found) {
     return out;
 }
 
-// Of a folder all that the loader has to do with, in the order of names.
+// Returns all programs and libraries in a folder and its subfolders, sorted by name.
 std::vector<std::string> files_in(const std::string& folder) {
     std::vector<std::string> files;
     std::error_code error;
@@ -129,7 +129,7 @@ std::vector<Examination> examine_all(const std::vector<std::string>& words) {
             all.push_back(examine(word));
             continue;
         }
-        // Most libraries of a folder have nothing to do with MPI.
+        // Report only relevant files: most libraries in a folder do not use MPI.
         for (const std::string& file : files_in(word))
             if (Examination found = examine(file); !found.mpis.empty() || !found.healthy()) all.push_back(std::move(found));
     }

@@ -1,4 +1,4 @@
-// `starling doctor`: which MPIs a program would load, whether Starling can stand in for them, and what to do.
+// `starling doctor`: reports which MPI libraries a program would load, whether Starling can replace them, and what to do.
 #pragma once
 
 #include <string>
@@ -7,11 +7,11 @@
 namespace starling {
 
 struct DoctorOptions {
-    std::vector<std::string> files;  ///< programs, libraries, or folders of them
+    std::vector<std::string> files;  ///< programs, libraries, or folders with such files
     bool json = false;
 };
 
-/// Looks and reports; gives the exit code: 1 if something would go wrong, 2 if there is nothing to look at.
+/// Examines and reports the files. Returns the exit code: 1 if a program would not work, 2 if there is no file to examine.
 int run_doctor(const DoctorOptions& options);
 
 }  // namespace starling

@@ -27,15 +27,15 @@ namespace {
 namespace fs = std::filesystem;
 using launch::ElfFile;
 
-constexpr int kMostInterpreters = 4;  // scripts can be interpreters
+constexpr int kMostInterpreters = 4;  // an interpreter may be a script itself
 
-/// What the loader says it would load: {name in the file: path, empty where it finds none}.
+/// The libraries that the loader would load, from its own output: {name in the file: path, empty if it is not found}.
 struct Listing {
     std::map<std::string, std::string> paths;
     std::string complaint;
 };
 
-// " name => path (address)", " name => not found", " path (address)"; everything else is a complaint.
+// Parses a line: " name => path (address)", " name => not found" or " path (address)"; any other line is an error message.
 void take_line(const std::string& line, Listing& listing) {
     std::istringstream words(line);
     std::string name, arrow, path, more;
@@ -59,8 +59,8 @@ bool is_systems_loader(const std::string& path) {
            (status.st_mode & 022) == 0;
 }
 
-// The loader itself is asked: its search has many sources (tags of files, variables, a cache), and differs between C libraries. A file may name
-// any program as its loader, which is not run unless it is the system's.
+// Runs the loader itself for the list, because its search has many sources (tags of files, variables, a cache) and differs between C
+// libraries. A file may name any program as its loader, so only the system's loader is run.
 Listing list(const std::string& file, const std::string& in_front) {
     std::string loader = ElfFile(file).interpreter();
     if (!is_systems_loader(loader)) loader = ElfFile("/proc/self/exe").interpreter();
@@ -77,7 +77,8 @@ Listing list(const std::string& file, const std::string& in_front) {
     return listing;
 }
 
-/// The files that a program consists of, each with those who want it; of what an MPI needs for itself other libraries of MPIs alone.
+/// A file that a program would load, with the files that need it. From the dependencies of an MPI library, only libraries of MPI
+/// implementations are included.
 struct Part {
     std::string name, path;
     std::vector<std::string> by;
@@ -108,7 +109,7 @@ bool is_mpi_name(const std::string& name) {
     return false;
 }
 
-// "mpi_file_open_" and "PMPI_File_open" are MPI_File_open.
+// Converts variants to one name: "mpi_file_open_" and "PMPI_File_open" are MPI_File_open.
 std::string canonical(std::string name) {
     std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
     if (name.starts_with("p")) name.erase(0, 1);
@@ -129,7 +130,7 @@ const std::map<std::string, std::string>& unbuilt_functions() {
 
 void look_at_functions(const std::vector<Part>& parts, Examination& out) {
     std::set<std::string> had;
-    std::vector<std::pair<std::string, std::string>> wanted;  // a function, and by whom
+    std::vector<std::pair<std::string, std::string>> wanted;  // a function, and the file that calls it
     for (const Part& part : parts) {
         if (part.path.empty()) continue;
         ElfFile::Symbols symbols = ElfFile(part.path).symbols();
@@ -148,12 +149,12 @@ void look_at_functions(const std::vector<Part>& parts, Examination& out) {
     }
 }
 
-// With the shim in front: does it come first, and does it have what is asked for?
+// Examines the program with the shim in front: whether the shim is loaded first, and whether it has the required functions.
 void look_through_shim(const std::string& file, Examination& out) {
     const std::string folder = launch::choose_shims(out.shim, {}).library_path;
     const std::vector<Part> parts = parts_of(file, list(file, folder));
     std::error_code ignored;
-    for (const Part& part : parts)  // libraries of C++ bindings have no twin, and stand on the shim
+    for (const Part& part : parts)  // libraries of C++ bindings have no counterpart in the shim, and use the shim
         if (fs::exists(fs::path(folder) / part.name, ignored) && !part.path.starts_with(folder) && out.in_spite.empty())
             out.in_spite = part.path;
     if (out.in_spite.empty()) look_at_functions(parts, out);
@@ -164,7 +165,7 @@ void look_at_program(const std::string& file, Examination& out) {
         out.problem = "it is neither a program or library of this machine nor a script";
         return;
     }
-    if (ElfFile(file).needed().empty() && ElfFile(file).interpreter().empty()) return;  // a static one
+    if (ElfFile(file).needed().empty() && ElfFile(file).interpreter().empty()) return;  // a static program
     const Listing listing = list(file, "");
     if (listing.paths.empty()) {
         out.problem = "the loader says: " + listing.complaint;
@@ -193,7 +194,7 @@ void look_at_program(const std::string& file, Examination& out) {
     }
 }
 
-// Of a script's first line: the program that it names, with "env" looked through.
+// Returns the program that a script's first line names, skipping "env".
 std::string interpreter_of(const std::string& file) {
     std::ifstream from(file);
     std::string line, word;

@@ -1,4 +1,4 @@
-// What the loader would do for a program: `starling doctor` reports it. Nothing of the program runs.
+// Finds out what the loader would do for a program, for `starling doctor`. No code of the program runs.
 #pragma once
 
 #include <map>
@@ -7,26 +7,26 @@
 
 namespace starling {
 
-/// An MPI library that a program would get.
+/// An MPI library that a program would load.
 struct LoadedMpi {
     std::string mpi;               ///< "Open MPI"
     std::string binary_interface;  ///< "openmpi"; empty: one that has no shim
     std::string library;           ///< "libmpi.so.40"
-    std::string path;              ///< where the loader finds it; empty: nowhere
-    std::vector<std::string> by;   ///< from the program on: who needs whom
+    std::string path;              ///< path where the loader finds it; empty: not found
+    std::vector<std::string> by;   ///< chain of dependencies, starting at the program
 };
 
 struct Examination {
     std::string file;
-    std::string interpreter;                     ///< of a script: this is what was looked at
-    std::string problem;                         ///< why nothing could be found out; empty: it could
-    std::vector<LoadedMpi> mpis;                 ///< that the program would get by itself
-    std::vector<std::string> several;            ///< names of MPIs, where there are more than one
-    std::string shim;                            ///< the interface whose shim can stand in; empty: none has to, or can
-    std::string in_spite;                        ///< what would be loaded although the shim is in front of it
-    std::map<std::string, std::string> lost;     ///< libraries that the loader doesn't find, and who needs them
-    std::map<std::string, std::string> absent;   ///< functions that would be in no library, and who calls them
-    std::map<std::string, std::string> unbuilt;  ///< functions that answer MPI_ERR_UNSUPPORTED_OPERATION, and who calls them
+    std::string interpreter;           ///< of a script: the program that was examined instead
+    std::string problem;               ///< why the examination failed; empty: it succeeded
+    std::vector<LoadedMpi> mpis;       ///< libraries that the program would load by itself
+    std::vector<std::string> several;  ///< names of the MPIs, if there are more than one
+    std::string shim;                  ///< interface of the shim that can replace the library; empty: not needed, or none
+    std::string in_spite;              ///< library that would be loaded despite the shim
+    std::map<std::string, std::string> lost;     ///< libraries that the loader does not find, with the file that needs each
+    std::map<std::string, std::string> absent;   ///< functions that no library would have, with the file that calls each
+    std::map<std::string, std::string> unbuilt;  ///< functions that return MPI_ERR_UNSUPPORTED_OPERATION, with a caller of each
 
     bool healthy() const {
         return problem.empty() && several.empty() && in_spite.empty() && lost.empty() && absent.empty() &&
@@ -34,10 +34,10 @@ struct Examination {
     }
 };
 
-/// `file`: its path.
+/// Examines a file. `file`: its path, or the name of a program in PATH.
 Examination examine(const std::string& file);
 
-/// Whether the loader has to do with this file: a program or a library, not a script.
+/// Returns whether the loader handles this file: a program or a library, not a script.
 bool for_the_loader(const std::string& file);
 
 }  // namespace starling

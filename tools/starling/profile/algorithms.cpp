@@ -9,13 +9,13 @@ namespace starling::analysis {
 
 namespace {
 
-constexpr double kEnough = 8;    ///< calls of the communicator, before an algorithm is judged
-constexpr double kSigmas = 3;    ///< of the difference: there are up to six to choose from, and chance picks the luckiest
-constexpr double kWorth = 0.05;  ///< of the time, at least
+constexpr double kEnough = 8;    ///< calls on a communicator before an algorithm is compared
+constexpr double kSigmas = 3;    ///< of the difference: up to six algorithms are compared, and chance would favor one
+constexpr double kWorth = 0.05;  ///< minimum share of the time saved
 
-/// Calls that went one way. The members' times of one call are no independent samples: they wait for each other.
+/// The calls with one algorithm. The members' times in one call are not independent samples, since members wait for each other.
 struct Times {
-    double calls = 0, seconds = 0, squares = 0;  ///< of processes
+    double calls = 0, seconds = 0, squares = 0;  ///< sums over processes
     double of_communicator = 0;
     void add(const Calls& more, double members, double runs) {
         calls += more.calls;
@@ -24,12 +24,12 @@ struct Times {
         of_communicator += more.calls * runs / members;
     }
     double mean() const { return seconds / calls; }
-    /// The square of the standard error of the mean.
+    /// Returns the square of the standard error of the mean.
     double error() const { return std::max(0.0, squares / calls - mean() * mean()) / of_communicator; }
 };
 
 struct Place {
-    Times usual;                       ///< as the table has it, whatever that is
+    Times usual;                       ///< calls with the table's algorithm
     std::map<std::string, Times> all;  ///< by algorithm
     std::vector<std::string> instead_of;
 };
@@ -40,7 +40,7 @@ std::vector<PlannedCollective> choose_algorithms(const Run& run) {
     std::map<std::tuple<std::string, std::string, uint32_t>, Place> places;
     const auto runs = static_cast<double>(run.files.size());
     for (const auto& [site, calls] : run.collectives) {
-        // Of calls that do not wait the time is not known, and where there was nothing to choose there is none.
+        // The time of calls that do not wait is unknown. With one member, or without an algorithm, there is no choice.
         if (site.kind.starts_with("i") || site.algorithm == "none" || site.members < 2) continue;
         Place& place = places[{site.kind, site.size, site.members}];
         place.all[site.algorithm].add(calls, site.members, runs);

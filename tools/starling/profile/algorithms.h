@@ -1,4 +1,4 @@
-// Which collective algorithms were better than what the table takes, in a profile of a run that has tried some.
+// Finds collective algorithms that were faster than those of the selection table, in the profile of a run that has tried several.
 #pragma once
 
 #include <string>
@@ -8,15 +8,15 @@
 
 namespace starling::analysis {
 
-/// For calls of an operation of a size class on communicators of so many processes.
+/// The best algorithm for one operation, size class and number of processes.
 struct PlannedCollective {
     std::string kind, size;
     uint32_t processes = 0;
     std::string algorithm, instead_of;
-    double before = 0, after = 0;  ///< seconds of a call
+    double before = 0, after = 0;  ///< seconds per call
 };
 
-/// Where one was better by more than the noise; what saves most first.
+/// Returns the cases in which another algorithm was faster by more than the noise, sorted by the time saved.
 std::vector<PlannedCollective> choose_algorithms(const Run& run);
 
 }  // namespace starling::analysis

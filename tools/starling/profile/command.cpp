@@ -41,7 +41,7 @@ std::vector<HostRoom> hosts_of(const Options& options) {
     return rooms;
 }
 
-/// All or nothing: what is there stays if the new one can't be written.
+/// Writes a file atomically: an existing file stays if the new one can't be written.
 void write_file(const std::string& path, const std::string& text) {
     const std::string fresh = path + ".new";
     FILE* const file = std::fopen(fresh.c_str(), "we");
@@ -53,7 +53,7 @@ void write_file(const std::string& path, const std::string& text) {
     throw Refusal("cannot write " + path + ": " + why);
 }
 
-/// Runs it; a Refusal becomes a sentence and exit code 1.
+/// Runs `work`; if it throws a Refusal, prints its sentence and returns exit code 1.
 int refusable(const std::function<void()>& work) {
     try {
         work();

@@ -1,11 +1,11 @@
-// `starling profile`: looks at what runs have done, and plans later ones by it.
+// `starling profile`: analyzes earlier runs, and plans later ones from them.
 #pragma once
 
 #include <CLI/App.hpp>
 
 namespace starling {
 
-/// Adds the subcommand with its own; `result` gets the exit code.
+/// Adds the subcommand and its own subcommands; `result` receives the exit code.
 void add_profile_command(CLI::App& app, int& result);
 
 }  // namespace starling

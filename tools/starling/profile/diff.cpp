@@ -14,9 +14,9 @@ namespace starling::analysis {
 
 namespace {
 
-constexpr double kNoticeable = 0.002;  ///< of the whole
+constexpr double kNoticeable = 0.002;  ///< share of the whole
 
-/// What is compared of a phase.
+/// The values of a phase that are compared.
 struct Sum {
     double occurrences = 0, seconds = 0;
     Amount all;
@@ -43,7 +43,7 @@ struct Whole {
 };
 
 struct Change {
-    double weight;  ///< how much it matters, 0 to 1 and more
+    double weight;  ///< weight of the change; 1 is the whole run
     std::vector<std::string> row;
 };
 
@@ -54,7 +54,7 @@ std::string relative(double before, double after) {
     return std::abs(change) >= 1000 ? fmt::format("x {:.0f}", after / before) : fmt::format("{:+.0f} %", change);
 }
 
-/// Gathers changes, each measured at the whole.
+/// Collects changes, each with its weight relative to the whole.
 class Changes {
   public:
     template <class Text>
@@ -94,7 +94,7 @@ void compare(const std::string& name, const Sum& one, const Sum& other, const Su
     out.add(where, "waited otherwise", one.waits.other, other.waits.other, whole.seconds, short_time);
 }
 
-/// By call site, kind and size, whatever the algorithm: which is named.
+/// Compares collectives by call site, kind, size and algorithm.
 void compare_collectives(const Run& before, const Run& after, double seconds, Changes& out) {
     std::map<std::string, std::pair<double, double>> sites;
     const auto name = [](const Site& site) {
@@ -126,7 +126,7 @@ std::string diff(const Run& before, const Run& after, uint32_t top) {
         const auto found = whole.phases.find(name);
         return found == whole.phases.end() ? Sum{} : found->second;
     };
-    // What is new is measured at what was there, or, where that was nothing, at what is.
+    // Weights are relative to the earlier run, or to the later one where the earlier run has nothing.
     Sum whole = one.sum;
     if (whole.seconds == 0) whole.seconds = other.sum.seconds;
     if (whole.all.messages == 0) whole.all = other.sum.all;

@@ -1,4 +1,4 @@
-// What changed from one run to another.
+// Compares two runs of an application.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,9 @@
 
 namespace starling::analysis {
 
-/// A text for a terminal: per phase and collective call what is otherwise, what matters most first, at most `top` rows. A change of
-/// time matters by its share of the run's time, one of messages or bytes by theirs. A Refusal if these are two applications.
+/// Returns a text for a terminal: the differences by phase and collective call site, sorted by weight, at most `top` rows. The weight of a
+/// change of time is its share of the run's time; that of a change of messages or bytes is its share of all messages or bytes. Throws a
+/// Refusal if the runs are of two applications.
 std::string diff(const Run& before, const Run& after, uint32_t top);
 
 }  // namespace starling::analysis

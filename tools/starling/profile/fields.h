@@ -1,4 +1,4 @@
-// What a JSON value has to be: asked for by its type, or refused with what was expected there.
+// Typed access to JSON values: each function returns the value, or throws a Refusal that names the expected type.
 #pragma once
 
 #include <cmath>
@@ -12,7 +12,7 @@ namespace starling::analysis {
 
 using Json = nlohmann::json;
 
-/// The member, or a Refusal.
+/// Returns a member of an object; throws a Refusal if it is missing.
 inline const Json& member(const Json& object, const char* name) {
     const auto found = object.find(name);
     if (found == object.end()) throw Refusal(std::string("\"") + name + "\" is missing");
@@ -25,14 +25,14 @@ inline const std::string& text_of(const Json& value, const char* what) {
     return *text;
 }
 
-/// A whole number of `least` to `most`.
+/// Returns a whole number from `least` to `most`.
 inline uint64_t count_of(const Json& value, const char* what, uint64_t least, uint64_t most) {
     if (!value.is_number_unsigned() || value.get<uint64_t>() < least || value.get<uint64_t>() > most)
         throw Refusal(std::string(what) + " is no whole number of " + std::to_string(least) + " to " + std::to_string(most));
     return value.get<uint64_t>();
 }
 
-/// A finite number that is not negative.
+/// Returns a finite number that is not negative.
 inline double amount_of(const Json& value, const char* what) {
     const double number = value.is_number() ? value.get<double>() : -1;
     if (!(number >= 0 && number < 1e18)) throw Refusal(std::string(what) + " is no number from 0 on");
@@ -50,7 +50,7 @@ inline const Json::array_t& list_of(const Json& value, const char* what) {
     return *list;
 }
 
-/// A list of exactly, or at least, so many.
+/// Returns a list of at least `least` entries.
 inline const Json::array_t& row_of(const Json& value, const char* what, size_t least) {
     const Json::array_t& list = list_of(value, what);
     if (list.size() < least)

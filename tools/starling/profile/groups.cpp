@@ -30,9 +30,9 @@ std::vector<Group> groups_of(const Run& run) {
     return groups;
 }
 
-// From the run's end backwards. A span of several occurrences tells their sum, so they are taken to be alike.
+// Computes the worth from the run's end backwards. A span of several occurrences has only their sum, so they are treated as equal.
 void add_worth(const Run& run, std::vector<Group>& groups) {
-    constexpr double kSettled = 32;  ///< occurrences, after which one more changes nothing
+    constexpr double kSettled = 32;  ///< after this number of occurrences, one more changes nothing
     std::map<size_t, Group*> beginning;
     for (Group& group : groups) beginning[group.spans.front()] = &group;
     std::vector<Pair> worth;

@@ -1,4 +1,4 @@
-// Occurrences of a phase, one after the other, that have like partners: planned as one.
+// Groups of consecutive occurrences of a phase with similar partners, which are planned together.
 #pragma once
 
 #include <cstdint>
@@ -10,29 +10,30 @@
 
 namespace starling::analysis {
 
-/// Occurrences whose partners are at least so alike are one group.
+/// Minimum likeness of the occurrences in a group.
 inline constexpr double kAlike = 0.9;
 
-/// Messages of a pair, to one side, after which Starling opens a connection on demand (STARLING_DIRECT_THRESHOLD's default).
+/// Messages in one direction after which Starling opens a connection on demand (default of STARLING_DIRECT_THRESHOLD).
 inline constexpr double kOnDemandAfter = 8;
 
 struct Group {
     std::string name;
     uint64_t from = 1, to = 1;
-    std::vector<Pair> pairs;    ///< what went between them in all these occurrences; ordered as in pairs_of
+    std::vector<Pair> pairs;    ///< traffic in all these occurrences; ordered as in pairs_of
     std::vector<Pair> worth;    ///< see add_worth
-    std::vector<size_t> spans;  ///< indices into the run's, rising
+    std::vector<size_t> spans;  ///< indices into Run::spans, ascending
     double occurrences() const { return static_cast<double>(to - from + 1); }
 };
 
-/// In the order in which they began.
+/// Returns the groups in the order in which they began.
 std::vector<Group> groups_of(const Run& run);
 
-/// Sets Group::worth: what a connection would carry in the group's first occurrence, and what it is worth later (plan/future_value.h).
-/// Ordered as the pairs are.
+/// Sets Group::worth: the messages that a connection would carry in the group's first occurrence, plus its value in later ones
+/// (plan/future_value.h). Has the order of the pairs.
 void add_worth(const Run& run, std::vector<Group>& groups);
 
-/// Whether a connection would carry more than opening it costs: what demand would never open for is not planned either.
+/// Returns whether a connection would carry more than it costs to open. Pairs for which Starling would never open one on demand are not
+/// planned either.
 inline bool is_worth_opening(const Pair& pair) { return pair.all.messages >= 2 * kOnDemandAfter; }
 
 }  // namespace starling::analysis

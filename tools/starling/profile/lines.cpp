@@ -11,7 +11,7 @@ namespace starling::analysis {
 
 namespace {
 constexpr size_t kPiece = 1 << 18;
-constexpr size_t kLongest = size_t{1} << 30;  ///< of a line; one rank with a million partners stays far below
+constexpr size_t kLongest = size_t{1} << 30;  ///< bytes of a line; a rank with a million partners stays far below
 }  // namespace
 
 Lines::Lines(std::string path) : path_(std::move(path)), file_(nullptr), buffer_(kPiece) {
@@ -29,7 +29,7 @@ Lines::~Lines() {
     if (file_) gzclose_r(file_);
 }
 
-// More behind what is left; false at the end of the file.
+// Reads more data after the unread rest. Returns false at the end of the file.
 bool Lines::fill() {
     if (begin_ > 0) {
         std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);

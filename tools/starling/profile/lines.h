@@ -1,4 +1,4 @@
-// The lines of a file that may be gzip-compressed, one after the other.
+// Reads a file line by line; the file may be gzip-compressed.
 #pragma once
 
 #include <zlib.h>
@@ -11,14 +11,14 @@ namespace starling::analysis {
 
 class Lines {
   public:
-    /// Opens the file; a Refusal if it can't be read.
+    /// Opens the file; throws a Refusal if it can't be read.
     explicit Lines(std::string path);
     ~Lines();
     Lines(const Lines&) = delete;
     Lines& operator=(const Lines&) = delete;
 
-    /// The next line without its end, valid until the next call; false at the end. A Refusal if the file breaks off within
-    /// its compressed data or a line is absurdly long.
+    /// Sets `line` to the next line without its end, valid until the next call. Returns false at the end of the file. Throws a Refusal if
+    /// the compressed data are truncated or a line is far too long.
     bool next(std::string_view& line);
 
   private:

@@ -19,17 +19,17 @@ using Json = nlohmann::ordered_json;
 
 constexpr uint32_t kMostBins = 128;  ///< rows of the heat map
 constexpr size_t kMostFrames = 300;  ///< places of the slider
-constexpr size_t kMostSteps = 120;   ///< of the time line of connections
+constexpr size_t kMostSteps = 120;   ///< steps of the time line of connections
 constexpr size_t kMostSites = 12;
 
-/// Three digits are enough for the eye, and keep the page small.
+/// Rounds a number: three digits suffice for display, and keep the page small.
 double rounded(double number) {
     if (number == 0) return 0;
     const double unit = std::pow(10, std::floor(std::log10(std::abs(number))) - 3);
     return unit < 1 ? std::round(number / unit) * unit : std::round(number);
 }
 
-/// What the heat map shows at one place of the slider: spans one after the other.
+/// The heat map's content at one position of the slider: consecutive spans.
 struct Frame {
     const Span* first = nullptr;
     const Span* last = nullptr;
@@ -89,7 +89,7 @@ Json frames(const Run& run, uint32_t ranks_per_bin) {
     return out;
 }
 
-/// Blocks of processes one after the other on one host.
+/// Returns blocks of consecutive processes on one host.
 Json hosts(const Run& run) {
     Json out = Json::array();
     for (const Job& job : run.jobs) {
@@ -104,7 +104,7 @@ Json hosts(const Run& run) {
     return out;
 }
 
-/// How many connections are open, and how many opened and closed, by time.
+/// Returns the number of open connections, and those opened and closed, over time.
 Json timeline(const Run& run) {
     Json out{{"step", 0}, {"open", Json::array()}, {"opened", Json::array()}, {"closed", Json::array()}};
     if (run.connections.empty()) return out;
@@ -191,7 +191,7 @@ Json data(const Run& run) {
             {"curves", curves(run)}};
 }
 
-/// As the text of a script element, which no "</script>" in a name may end.
+/// Encodes JSON for a script element, so that a "</script>" in a name can't end it.
 std::string embedded(const Json& json) {
     std::string out;
     for (const char c : json.dump(-1, ' ', false, Json::error_handler_t::replace)) {

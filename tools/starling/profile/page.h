@@ -1,5 +1,5 @@
-// A run as one HTML page that needs nothing beside it: the heat map of partners with a slider over phases, connections over time,
-// the what-if, waiting.
+// Creates a report of a run as one self-contained HTML page: a heat map of partners with a slider over phases, connections over time, the
+// what-if curves, waits.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace starling::analysis {
 
-/// The page. A Refusal if starling was built without the library that draws its curves.
+/// Returns the page. Throws a Refusal if starling was built without Chart.js, which draws the curves.
 std::string page(const Run& run);
 
 }  // namespace starling::analysis

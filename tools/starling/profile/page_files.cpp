@@ -1,6 +1,6 @@
 #include "page_files.h"
 
-// Their bytes as they are; the build names them, and builds this again if they change.
+// Embeds the files' bytes; the build defines the names, and compiles this file again if they change.
 #define STARLING_PART(name, file)          \
     __asm__(".section .rodata\n" #name     \
             ":\n"                          \

@@ -1,4 +1,4 @@
-// Files that are part of the program: the page, and Chart.js as its package has it.
+// Files that are embedded in the program: the page template, and Chart.js from its package.
 #pragma once
 
 #include <string_view>
@@ -6,7 +6,7 @@
 namespace starling::analysis {
 
 std::string_view page_template();
-/// Empty if the package was not there when this was built.
+/// Empty if the package was not available at build time.
 std::string_view chart_library();
 
 }  // namespace starling::analysis

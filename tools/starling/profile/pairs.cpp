@@ -15,7 +15,7 @@ double messages_of(const std::vector<Pair>& pairs) {
     return sum;
 }
 
-/// Calls visit(one's, other's) for every pair that either has, in order; null where it is missing.
+/// Calls visit(one's, other's) for every pair that either list has, in order; null where the pair is missing.
 template <class Visit>
 void merge(const std::vector<Pair>& one, const std::vector<Pair>& other, Visit visit) {
     size_t i = 0, j = 0;
@@ -72,7 +72,7 @@ std::vector<Pair> sum_of(const std::vector<Pair>& one, const std::vector<Pair>& 
 }
 
 std::vector<Pair> pairs_of(const Run& run) {
-    // Two by two, so that each is copied a few times and not once per span.
+    // Sum as in a merge sort, so that each pair is copied a few times and not once per span.
     std::vector<std::vector<Pair>> waiting;
     std::vector<size_t> summed;
     const auto join = [&] {

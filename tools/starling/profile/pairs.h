@@ -1,4 +1,4 @@
-// Who talks to whom, both ways together: a connection serves both.
+// The traffic of pairs of processes, with both directions added up, since a connection serves both.
 #pragma once
 
 #include <cstdint>
@@ -11,22 +11,22 @@ namespace starling::analysis {
 struct Pair {
     uint32_t a = 0, b = 0;  ///< processes, a < b
     Amount all, on_connection;
-    Amount in_memory = {};  ///< all as of Sent
+    Amount in_memory = {};  ///< all three as in Sent
 };
 
-/// The pairs that talked in a span, ordered by a, then b. What a process sends to itself is not among them.
+/// Returns the pairs that communicated in a span, ordered by a, then b. Messages of a process to itself are left out.
 std::vector<Pair> pairs_of(const Span& span);
 
-/// Several lists, each ordered, added up; `weight` multiplies the second.
+/// Returns the sum of two ordered lists; `weight` multiplies the second.
 std::vector<Pair> sum_of(const std::vector<Pair>& one, const std::vector<Pair>& other, double weight = 1);
 
-/// Over all spans.
+/// Returns the sum over all spans.
 std::vector<Pair> pairs_of(const Run& run);
 
-/// Heaviest first, by messages; equal ones in the order of their processes.
+/// Sorts by messages in descending order; equal pairs by their processes.
 void sort_by_messages(std::vector<Pair>& pairs);
 
-/// 0 to 1: how much of the messages goes between the same pairs if both are scaled to the same sum. 1 if both are empty.
+/// Returns the share, 0 to 1, of messages between the same pairs after both lists are scaled to the same sum. 1 if both are empty.
 double likeness(const std::vector<Pair>& one, const std::vector<Pair>& other);
 
 }  // namespace starling::analysis

@@ -17,15 +17,15 @@ namespace starling::analysis {
 
 namespace {
 
-/// A message costs on its way what so many bytes more would: headers, and the work at both ends.
+/// Overhead of a message, expressed in bytes: headers, and the work of both processes.
 constexpr double kBytesPerMessage = 512;
-constexpr uint32_t kRounds = 16;  ///< of improving at most
+constexpr uint32_t kRounds = 16;  ///< maximum rounds of improvement
 
 double weight(const Pair& pair) {
     return pair.all.bytes + pair.in_memory.bytes + kBytesPerMessage * (pair.all.messages + pair.in_memory.messages);
 }
 
-/// The graph: each rank's partners, and what goes between them.
+/// The communication graph: each rank's partners with their traffic.
 struct Graph {
     struct Edge {
         uint32_t to;
@@ -41,7 +41,7 @@ struct Graph {
     }
 };
 
-/// Scotch's mapping onto hosts of these sizes; they may come out a little fuller or emptier.
+/// Returns Scotch's mapping onto hosts of these sizes; hosts may be slightly over or under their size.
 std::vector<uint32_t> mapped(const Graph& graph, const std::vector<HostRoom>& rooms) {
     double heaviest = 0;
     for (const auto& edges : graph.of)
@@ -77,14 +77,14 @@ std::vector<uint32_t> mapped(const Graph& graph, const std::vector<HostRoom>& ro
     return {out.begin(), out.end()};
 }
 
-/// Host by host in the order of ranks, as mpiexec does without a rank file.
+/// Places ranks in order, host by host, as mpiexec does without a rank file.
 std::vector<uint32_t> in_order(const std::vector<HostRoom>& rooms) {
     std::vector<uint32_t> out;
     for (uint32_t host = 0; host < rooms.size(); ++host) out.insert(out.end(), rooms[host].ranks, host);
     return out;
 }
 
-/// Ranks on hosts, and what moving them is worth.
+/// A placement of ranks on hosts, which it improves step by step.
 class Improver {
   public:
     Improver(const Graph& graph, const std::vector<HostRoom>& rooms, std::vector<uint32_t> start)
@@ -92,13 +92,13 @@ class Improver {
         for (const uint32_t host : host_of_) ++on_[host];
     }
 
-    /// Moves ranks off hosts that have too many, each time the one that loses least by it.
+    /// Moves ranks from hosts that have too many, each time the rank for which the move costs least.
     void balance() {
         for (uint32_t host = 0; host < rooms_.size(); ++host)
             while (on_[host] > rooms_[host].ranks) move_best(host);
     }
 
-    /// Swaps two ranks of different hosts as long as that keeps more within hosts.
+    /// Swaps pairs of ranks on different hosts while that increases the traffic within hosts.
     void swap() {
         for (uint32_t round = 0; round < kRounds; ++round) {
             bool better = false;
@@ -142,7 +142,7 @@ class Improver {
         ++on_[target];
     }
 
-    /// With one of the ranks on the hosts of its partners.
+    /// Tries to swap the rank with one on the hosts of its partners. Returns whether it swapped.
     bool swap_best(uint32_t rank) {
         const uint32_t own = host_of_[rank];
         const double here = with(rank, own);
@@ -167,7 +167,7 @@ class Improver {
         return true;
     }
 
-    /// Who on that host might take the rank's place.
+    /// Returns the ranks on `host` that could be swapped with `rank`.
     std::vector<uint32_t> candidates(uint32_t rank, uint32_t host) const {
         std::vector<uint32_t> out;
         for (uint32_t other = 0; other < host_of_.size(); ++other)
@@ -187,7 +187,7 @@ class Improver {
     std::vector<uint32_t> on_;
 };
 
-/// Hosts with as much room are the same to the ranks: they are taken in the order of their lowest rank.
+/// Renumbers hosts of equal room by their lowest rank, since they are equivalent for the ranks.
 void name_by_first_rank(std::vector<uint32_t>& host_of_rank, const std::vector<HostRoom>& rooms) {
     std::vector<uint32_t> name(rooms.size(), UINT32_MAX);
     std::vector<bool> given(rooms.size(), false);

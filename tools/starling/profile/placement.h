@@ -1,4 +1,4 @@
-// Ranks to hosts, so that those that talk much share one. Scotch maps; what it leaves unbalanced or improvable is moved here.
+// Places ranks on hosts so that ranks with much traffic share a host. Scotch computes a mapping; this code then balances and improves it.
 #pragma once
 
 #include <cstdint>
@@ -11,21 +11,21 @@ namespace starling::analysis {
 
 struct HostRoom {
     std::string name;
-    uint32_t ranks = 0;  ///< how many of them it takes
+    uint32_t ranks = 0;  ///< number of ranks that it takes
 };
 
-/// Rooms for exactly `size` ranks: in order as far as their slots go, as mpiexec fills them; in proportion if they are too few.
-/// A host of 0 slots takes as many as the others that have none, evenly.
+/// Returns rooms for exactly `size` ranks. The hosts' slots are filled in order, as mpiexec does; if they do not suffice, all are enlarged
+/// in proportion. Hosts with 0 slots share the remaining ranks evenly.
 std::vector<HostRoom> rooms_for(std::vector<HostRoom> slots, uint32_t size);
 
-/// What goes between hosts: bytes.
+/// Returns the bytes that are sent between hosts.
 double bytes_between(const std::vector<Pair>& pairs, const std::vector<uint32_t>& host_of_rank);
 
-/// Each rank's host, an index into `rooms`, whose ranks add up to `size`. The same input gives the same placement. Rank 0 is on
-/// the first host that has as much room as its own would have.
+/// Returns each rank's host as an index into `rooms`, whose ranks add up to `size`. The result depends only on the input. Rank 0 is on the
+/// first of the hosts that have the same room as its own.
 std::vector<uint32_t> place(const std::vector<Pair>& pairs, uint32_t size, const std::vector<HostRoom>& rooms);
 
-/// For mpiexec --rankfile.
+/// Returns the text of a rank file for mpiexec --rankfile.
 std::string rank_file(const std::vector<uint32_t>& host_of_rank, const std::vector<HostRoom>& rooms);
 
 }  // namespace starling::analysis

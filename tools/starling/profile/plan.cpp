@@ -19,21 +19,21 @@ namespace starling::analysis {
 
 namespace {
 
-constexpr double kWorthWaiting = 0.02;    ///< share of the time that senders wait before the eager limit is touched
-constexpr double kWorthPlacing = 0.01;    ///< of the bytes between hosts saved, before ranks are moved
-constexpr uint64_t kMostEager = 1 << 18;  ///< longer messages are not copied twice
+constexpr double kWorthWaiting = 0.02;    ///< minimum share of time that senders wait before the eager limit is changed
+constexpr double kWorthPlacing = 0.01;    ///< minimum share of the bytes between hosts that moving ranks must save
+constexpr uint64_t kMostEager = 1 << 18;  ///< longer messages should not be copied twice
 
-/// The pairs within the job: ranks, since it is the first.
+/// Returns the pairs within the run's first job, where process numbers are ranks.
 std::vector<Pair> within(const Job& job, std::vector<Pair> pairs) {
     std::erase_if(pairs, [&](const Pair& pair) { return pair.b >= job.first + job.size; });
     return pairs;
 }
 
-/// Pairs with a connection.
+/// Pairs that have a connection.
 using Connected = std::set<std::pair<uint32_t, uint32_t>>;
 
-/// The pairs that shall have one in a group, each with its worth. Who has one gives it up for another that is worth so much more that
-/// closing and opening pays.
+/// Returns the pairs that should have a connection in a group, each with its worth. A pair loses its connection to another only if the
+/// difference in worth exceeds the cost of replacing it.
 std::vector<Pair> chosen(std::vector<Pair> worth, uint32_t most, uint32_t size, const Connected& before) {
     const double cost = static_cast<double>(config().replace_messages);
     const auto had = [&](const Pair& pair) { return before.contains({pair.a, pair.b}); };
@@ -57,7 +57,7 @@ PlannedPhase planned(const Group& group, const std::vector<Pair>& pairs, uint32_
     return out;
 }
 
-/// By span: the index of its group.
+/// Returns the index of the group of each span.
 std::vector<size_t> group_of_span(const Run& run, const std::vector<Group>& groups) {
     std::vector<size_t> out(run.spans.size(), 0);
     for (size_t group = 0; group < groups.size(); ++group)
@@ -65,7 +65,7 @@ std::vector<size_t> group_of_span(const Run& run, const std::vector<Group>& grou
     return out;
 }
 
-/// The last occurrence that is known stands for all that come after it.
+/// Extends the last known group of each phase to all later occurrences.
 void leave_open_ends(std::vector<PlannedPhase>& phases) {
     std::map<std::string, PlannedPhase*> last;
     for (PlannedPhase& phase : phases) {
@@ -75,7 +75,7 @@ void leave_open_ends(std::vector<PlannedPhase>& phases) {
     for (const auto& [name, phase] : last) phase->to.reset();
 }
 
-/// What all groups have exchanged, and the plan's phases.
+/// Adds the plan's phases. Returns the sum of all groups' traffic.
 std::vector<Pair> add_phases(const Run& run, Plan& plan) {
     const uint32_t recorded = run.jobs[0].size;
     std::vector<Group> groups = groups_of(run);
@@ -103,7 +103,7 @@ std::vector<Pair> add_phases(const Run& run, Plan& plan) {
     return all;
 }
 
-/// Where senders of messages that are a little too long to be sent at once wait for their receivers, a limit above them.
+/// Returns a higher eager limit if senders of messages slightly above the present limit wait for their receivers.
 std::optional<uint64_t> choose_eager_limit(const Run& run) {
     Amount large;
     double late_receiver = 0, time = 0;
@@ -118,7 +118,7 @@ std::optional<uint64_t> choose_eager_limit(const Run& run) {
     return limit;
 }
 
-/// As recorded: so many ranks of the job on each host.
+/// Returns the recorded placement: the number of the job's ranks on each host.
 std::vector<HostRoom> recorded_rooms(const Job& job) {
     std::vector<HostRoom> rooms;
     for (const std::string& host : job.hosts) rooms.push_back({host, 0});
@@ -128,7 +128,7 @@ std::vector<HostRoom> recorded_rooms(const Job& job) {
     return rooms;
 }
 
-/// Where ranks in order leave more to go between hosts.
+/// Adds a placement if it saves bytes between hosts compared with ranks in order.
 void add_placement(const Run& run, const PlanWish& wish, const std::vector<Pair>& pairs, Plan& plan) {
     plan.rooms = rooms_for(wish.hosts.empty() ? recorded_rooms(run.jobs[0]) : wish.hosts, plan.size);
     if (plan.rooms.size() < 2) return;
@@ -158,7 +158,7 @@ std::string phase_text(const PlannedPhase& phase) {
                        ranks.empty() ? "" : "\n    ");
 }
 
-/// `"name": [`, one entry a line, `]`.
+/// Returns `"name": [`, one entry per line, `]`.
 std::string list_text(const char* name, const std::vector<std::string>& entries) {
     return fmt::format(",\n  \"{}\": [{}{}{}]", name, entries.empty() ? "" : "\n", joined(entries, ",\n"),
                        entries.empty() ? "" : "\n  ");
@@ -180,7 +180,7 @@ Plan make_plan(const Run& run, const PlanWish& wish) {
     plan.size = wish.size > 0 ? wish.size : recorded;
     plan.from = run.files;
     plan.max_direct = wish.max_direct ? *wish.max_direct : what_if(run).knee();
-    plan.max_connections = 2 * plan.max_direct;  // as many again for partners that nobody foresaw
+    plan.max_connections = 2 * plan.max_direct;  // twice, to leave room for partners that the plan does not foresee
     const std::vector<Pair> all = add_phases(run, plan);
     if (plan.size != recorded) plan.structure = structure_of(within(run.jobs[0], pairs_of(run)), recorded).name();
     add_placement(run, wish, all, plan);

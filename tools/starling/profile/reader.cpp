@@ -16,7 +16,7 @@ constexpr uint64_t kMostRanks = 1 << 24;  ///< of all jobs together
 constexpr uint64_t kMostJobs = 1 << 20;
 constexpr uint64_t kMostOccurrence = uint64_t{1} << 53;
 
-/// A process as the file names it, while not all jobs are known.
+/// Combines job and rank to one number, for use before all jobs are known.
 uint64_t key(uint64_t job, uint64_t rank) { return job << 32 | rank; }
 
 /// A "phase" line.
@@ -24,13 +24,13 @@ struct Line {
     uint64_t who = 0, from = 1, to = 1;
     double began = 0, seconds = 0;
     Waits waits;
-    uint32_t first = 0, count = 0;  ///< in the phase's `sent`
+    uint32_t first = 0, count = 0;  ///< range in the phase's `sent`
     std::array<Amount, kSizes> sizes;
     std::array<Amount, kAccesses> accesses;
     Amount by_packets;
 };
 
-/// To whom, as the file names it, and what.
+/// A target process, as the file identifies it, with the traffic.
 struct Row {
     uint64_t to;
     Amount all, on_connection, in_memory;
@@ -91,10 +91,10 @@ Waits read_waits(const Json& object) {
 
 struct Reader::Implementation {
     std::string file;
-    uint64_t number = 0;  ///< of the line
+    uint64_t number = 0;  ///< number of the current line
     bool headed = false, told = false;
     Run run;
-    std::vector<std::string> names;  ///< of phases, in the order of their appearance
+    std::vector<std::string> names;  ///< names of phases, in the order of their appearance
     std::unordered_map<std::string, Lot> lots;
     std::unordered_map<uint64_t, Job> jobs;
     std::map<Site, Calls> collectives;
@@ -118,7 +118,7 @@ struct Reader::Implementation {
     uint32_t index(uint64_t who) const { return run.jobs[place.at(who >> 32)].first + static_cast<uint32_t>(who); }
     void make_spans(const std::string& name, Lot& lot);
 
-    std::unordered_map<uint64_t, size_t> place;  ///< of a job in run.jobs
+    std::unordered_map<uint64_t, size_t> place;  ///< index in run.jobs, by job number
 };
 
 void Reader::Implementation::header(const Json& object) {
@@ -186,7 +186,7 @@ void Reader::Implementation::read_peers(const Json& object, Lot& lot, Line& line
     }
 }
 
-/// To the row of the same process, if there were messages to it.
+/// Adds accesses to the row of the same target process if there is one.
 void Reader::Implementation::read_accesses(const Json& object, Lot& lot, Line& line) {
     const auto found = object.find("accesses");
     if (found == object.end()) return;
@@ -228,7 +228,7 @@ void Reader::Implementation::read_collectives(const Json& object) {
         calls.bytes += amount_of(row[7], "a number of bytes");
         const double seconds = amount_of(row[8], "a time");
         calls.seconds += seconds;
-        // Of a file that does not say so, as if one call had taken all the time.
+        // Older files lack the squares: assume that one call took all the time.
         calls.squares += row.size() > 9 ? amount_of(row[9], "a sum of squares") : seconds * seconds;
     }
 }
@@ -309,8 +309,8 @@ void Reader::Implementation::number_processes() {
     }
 }
 
-// Ranks, or runs, may have summed up other occurrences: cut wherever one of them begins or ends, and a line's sums are dealt
-// out evenly over the pieces.
+// Ranks or runs may have summed up different occurrences. Cuts the spans wherever a sum begins or ends, and distributes each line's sums
+// evenly over its parts.
 void Reader::Implementation::make_spans(const std::string& name, Lot& lot) {
     std::vector<uint64_t> cuts;
     for (const Line& line : lot.lines) {
@@ -350,7 +350,7 @@ void Reader::Implementation::make_spans(const std::string& name, Lot& lot) {
         }
     }
     for (Span& span : spans) {
-        if (span.parts.empty()) continue;  // between occurrences that are known
+        if (span.parts.empty()) continue;  // a gap between known occurrences
         span.began = span.parts[0].began;
         for (const Part& part : span.parts) {
             span.began = std::min(span.began, part.began);

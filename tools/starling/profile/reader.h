@@ -1,5 +1,5 @@
-// Profile files (docs/profile.md), read strictly: what is malformed is refused with one sentence that says which file and line,
-// and why. Kinds of lines and members that are not known are passed over, so that a later version may add some.
+// Reads profile files (docs/profile.md) strictly: malformed content causes a Refusal with file, line and reason. Unknown kinds of lines and
+// unknown members are ignored, so that later versions may add some.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@
 
 namespace starling::analysis {
 
-/// Takes files line by line, and gives what they say together. After a Refusal it is of no more use.
+/// Reads files line by line and combines them to one run. Must not be used after it has thrown a Refusal.
 class Reader {
   public:
     Reader();
@@ -29,7 +29,7 @@ class Reader {
     std::unique_ptr<Implementation> all_;
 };
 
-/// All of them, as one run.
+/// Reads all files as one run.
 Run read_profiles(const std::vector<std::string>& files);
 
 }  // namespace starling::analysis

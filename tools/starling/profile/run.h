@@ -1,6 +1,6 @@
-// What is known of a run, read from one profile file or from several of the same application: the mean of them.
+// A run of an application, from one profile file, or as the mean of several.
 //
-// Sparse: memory grows with the partners that talked, not with the square of the ranks.
+// The representation is sparse: memory grows with the number of partners that communicated, not with the square of the number of ranks.
 #pragma once
 
 #include <array>
@@ -12,17 +12,17 @@
 
 namespace starling::analysis {
 
-/// Something in a file or on the command line that can't be worked with; what() is the sentence that the user reads.
+/// Exception for an unusable file or command line; what() is the sentence for the user.
 struct Refusal : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
 struct Job {
     uint32_t number = 0;  ///< as in the file
-    int64_t parent = -1;  ///< its number, -1 if there is none
+    int64_t parent = -1;  ///< number of the parent job; -1: none
     uint32_t size = 0;
-    bool foreign = false;  ///< of another mpiexec, which does not say how many ranks there are: as many as were met
-    uint32_t first = 0;    ///< its rank 0 among all processes of the run
+    bool foreign = false;  ///< of another mpiexec, so its size is unknown: `size` counts the ranks that occur in the file
+    uint32_t first = 0;    ///< index of its rank 0 among all processes of the run
     std::vector<std::string> hosts;
     std::vector<uint32_t> host_of_rank;  ///< indices into `hosts`
 };
@@ -37,22 +37,22 @@ struct Amount {
     Amount operator*(double weight) const { return {messages * weight, bytes * weight}; }
 };
 
-/// Size classes of messages, as the paths see them.
+/// Size classes of messages, as the paths distinguish them.
 enum Size : uint8_t { small, pool, large };
 inline constexpr size_t kSizes = 3;
 
-/// Accesses of other processes' memory: windows', OpenSHMEM's.
+/// One-sided accesses to other processes' memory, from windows or OpenSHMEM.
 enum Access : uint8_t { put, get, update };
 inline constexpr size_t kAccesses = 3;
 
-/// What one process sent to another.
+/// The traffic from one process to another.
 struct Sent {
-    uint32_t to = 0;            ///< among all processes of the run
-    Amount all, on_connection;  ///< messages, and accesses that were carried out by their owner: what a connection may carry
-    Amount in_memory;           ///< accesses that took no way: of memory that both have
+    uint32_t to = 0;            ///< index among all processes of the run
+    Amount all, on_connection;  ///< traffic that a connection can carry: messages, and accesses that the target carries out
+    Amount in_memory;           ///< accesses to memory that both processes have mapped
 };
 
-/// Seconds.
+/// Times in seconds.
 struct Waits {
     double late_sender = 0, late_receiver = 0, collective = 0, other = 0;
     double sum() const { return late_sender + late_receiver + collective + other; }
@@ -65,45 +65,45 @@ struct ConnectionEvent {
     bool opened = false;
 };
 
-/// A process's part in occurrences of a phase.
+/// One process's part of some occurrences of a phase.
 struct Part {
     uint32_t process = 0;
     double began = 0, seconds = 0;
     Waits waits;
-    uint32_t first = 0, count = 0;  ///< in Span::sent
+    uint32_t first = 0, count = 0;  ///< range in Span::sent
 };
 
-/// Occurrences from..to of a phase, counted from 1, which the file tells in one sum.
+/// Occurrences from..to of a phase, counted from 1, which the file reports as one sum.
 struct Span {
     std::string name, mark;
     uint64_t from = 1, to = 1;
-    double began = 0;    ///< of the first process, s since its job's start
-    double seconds = 0;  ///< the mean of the processes'; over all occurrences, as all sums here
+    double began = 0;    ///< start of the first process, s since its job's start
+    double seconds = 0;  ///< mean of the processes; summed over all occurrences, as all sums here
     std::array<Amount, kSizes> sizes;
     std::array<Amount, kAccesses> accesses;
-    Amount by_packets;  ///< of these
+    Amount by_packets;  ///< accesses that were sent as packets
     Waits waits;
     std::vector<Part> parts;  ///< at most one per process and file
     std::vector<Sent> sent;   ///< in the order of the first message to each
 
     double occurrences() const { return static_cast<double>(to - from + 1); }
-    Amount all() const;  ///< messages, and accesses by packets
+    Amount all() const;  ///< messages, and accesses as packets
     Amount on_connection() const;
 };
 
-/// A call of a collective function somewhere in the program.
+/// A call site of a collective function in the program.
 struct Site {
     std::string site, communicator, kind, size, algorithm;
     uint32_t members = 0;
-    bool tried = false;  ///< the table would have taken another algorithm
+    bool tried = false;  ///< the algorithm differs from that of the selection table
     auto operator<=>(const Site&) const = default;
 };
 struct Calls {
     double calls = 0, bytes = 0, seconds = 0;  ///< over all processes
-    double squares = 0;                        ///< of the calls' seconds
+    double squares = 0;                        ///< sum of the squares of the calls' seconds
 };
 
-/// Where the program waits: a call of an MPI function somewhere in it.
+/// A call site at which the program waits, with the MPI function.
 struct WaitPlace {
     std::string site, function;
     auto operator<=>(const WaitPlace&) const = default;
@@ -118,15 +118,15 @@ struct Run {
     std::vector<Span> spans;  ///< in the order in which they began
     std::map<Site, Calls> collectives;
     std::map<WaitPlace, Waits> waiting;        ///< over all processes
-    std::vector<ConnectionEvent> connections;  ///< in order; of the first file alone
-    uint64_t finalized = 0, ended_early = 0;   ///< processes, over all files
+    std::vector<ConnectionEvent> connections;  ///< in order; from the first file only
+    uint64_t finalized = 0, ended_early = 0;   ///< number of processes, over all files
 
-    /// The job of a process, and its rank there.
+    /// Return the job of a process, and its rank in that job.
     const Job& job_of(uint32_t process) const;
     uint32_t rank_of(uint32_t process) const { return process - job_of(process).first; }
-    /// Its host, by name; "?" if the file does not say.
+    /// Returns the name of its host; "?" if the file does not have it.
     const std::string& host_of(uint32_t process) const;
-    /// "3" in a run of one job, else "1.3": job and rank.
+    /// Returns "3" in a run of one job, otherwise "1.3": job and rank.
     std::string name_of(uint32_t process) const;
 };
 

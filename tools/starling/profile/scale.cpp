@@ -16,11 +16,11 @@ namespace {
 using Coordinates = std::array<int32_t, 3>;  ///< unused dimensions are 0
 using Grid = std::vector<uint32_t>;
 
-constexpr double kExplained = 0.9;   ///< of the messages, by a grid
-constexpr double kEverywhere = 0.5;  ///< of the places where an offset is possible, have it
-constexpr double kSparse = 0.6;      ///< of all other ranks are partners at most: where all talk to all, any grid would fit
-constexpr int32_t kReach = 2;        ///< offsets in a grid that are looked at, in each dimension
-constexpr int64_t kNear = 8;         ///< on a curve
+constexpr double kExplained = 0.9;   ///< minimum share of the messages that a grid must explain
+constexpr double kEverywhere = 0.5;  ///< minimum share of the places that must have an offset
+constexpr double kSparse = 0.6;      ///< maximum share of the ranks that are partners: any grid fits all-to-all traffic
+constexpr int32_t kReach = 2;        ///< maximum offset in each dimension of a grid
+constexpr int64_t kNear = 8;         ///< maximum distance of near partners on a curve
 
 Coordinates place_of(uint32_t rank, const Grid& grid) {
     Coordinates out{};
@@ -31,7 +31,7 @@ Coordinates place_of(uint32_t rank, const Grid& grid) {
     return out;
 }
 
-/// From one place to the other, the shorter way around.
+/// Returns the offset between two places; where the grid wraps around, the shorter way.
 Coordinates offset_of(const Coordinates& from, const Coordinates& to, const Grid& grid) {
     Coordinates out{};
     for (size_t i = 0; i < grid.size(); ++i) {
@@ -43,7 +43,8 @@ Coordinates offset_of(const Coordinates& from, const Coordinates& to, const Grid
     return out;
 }
 
-/// One direction stands for both: the first that is not 0 is positive.
+/// Returns whether an offset is the reverse of a forward one. Only the forward direction is stored, in which the first number that is not 0
+/// is positive.
 bool is_backward(const Coordinates& offset) {
     const auto first = std::find_if(offset.begin(), offset.end(), [](int32_t d) { return d != 0; });
     return first != offset.end() && *first < 0;
@@ -54,10 +55,10 @@ Coordinates reversed(Coordinates offset) {
     return offset;
 }
 
-/// What goes at an offset: between which pairs, by the one from which it leads forward.
+/// The traffic at one offset. `from` has its pairs, by the rank from which the offset leads forward.
 struct Offset {
     double messages = 0;
-    uint32_t wrapped = 0;  ///< of them, pairs that lead over the grid's edge
+    uint32_t wrapped = 0;  ///< number of these pairs that cross the grid's edge
     std::map<uint32_t, const Pair*> from;
 };
 using Offsets = std::map<Coordinates, Offset>;
@@ -88,14 +89,14 @@ Offsets offsets_in(const std::vector<Pair>& pairs, const Grid& grid) {
     return out;
 }
 
-/// Pairs at this offset that do not lead over the edge, if all were there.
+/// Returns the number of possible pairs at this offset that do not cross the edge.
 double inner_places(const Coordinates& offset, const Grid& grid) {
     double places = 1;
     for (size_t i = 0; i < grid.size(); ++i) places *= std::max(0.0, static_cast<double>(grid[i]) - std::abs(offset[i]));
     return places;
 }
 
-/// Those that are nearly everywhere.
+/// Returns the offsets that exist at nearly all places.
 Offsets regular(Offsets offsets, const Grid& grid) {
     std::erase_if(offsets, [&](const auto& one) {
         const double inner = inner_places(one.first, grid);
@@ -104,7 +105,7 @@ Offsets regular(Offsets offsets, const Grid& grid) {
     return offsets;
 }
 
-/// Grids of up to three dimensions, each at least 2 wide.
+/// Returns all grids of up to three dimensions, each at least 2 wide.
 std::vector<Grid> grids_of(uint32_t size) {
     std::vector<Grid> out;
     if (size >= 2) out.push_back({size});
@@ -118,7 +119,7 @@ std::vector<Grid> grids_of(uint32_t size) {
     return out;
 }
 
-/// The grid of that size and as many dimensions whose shape is most like this one's.
+/// Returns the grid of size `to` with the same number of dimensions whose shape is most similar.
 Grid like(const Grid& grid, uint32_t from, uint32_t to) {
     const double factor = std::pow(static_cast<double>(to) / from, 1.0 / static_cast<double>(grid.size()));
     Grid best;
@@ -151,7 +152,7 @@ std::vector<Pair> values_of(const std::map<std::pair<uint32_t, uint32_t>, Pair>&
     return out;
 }
 
-/// The place in the old grid that corresponds, so that the offset leads over the edge there exactly if it does here.
+/// Returns the corresponding place in the old grid, chosen so that the offset crosses the edge there exactly if it does here.
 uint32_t source_of(const Coordinates& at, const Coordinates& offset, const Grid& now, const Grid& before) {
     uint32_t rank = 0, stride = 1;
     for (size_t i = 0; i < now.size(); ++i) {
@@ -184,14 +185,14 @@ std::vector<Pair> scale_grid(const std::vector<Pair>& pairs, const Grid& before,
                 other += static_cast<uint32_t>(((at[i] + offset[i]) % wide + wide) % wide) * stride;
                 stride *= now[i];
             }
-            // Where the new grid is so narrow that two offsets meet, the pair has both.
+            // If the new grid is so narrow that two offsets coincide, the pair gets the sum of both.
             add(out, rank, other, *source->second);
         }
     }
     return values_of(out);
 }
 
-/// The pairs of a curve.
+/// The pairs of ranks along a curve, for scaling.
 class Curve {
   public:
     Curve(const std::vector<Pair>& pairs, uint32_t from, uint32_t to) : pairs_(pairs), from_(from), to_(to) {
@@ -208,7 +209,7 @@ class Curve {
         for (const Pair& pair : pairs_) {
             if (near_.contains(pair.b - pair.a)) continue;
             const double parallel = beside(pair, 1), mirrored = beside(pair, -1);
-            // Neither is seen where the pairs around have other partners: both are possible then.
+            // If the pairs around have other partners, neither is found, and both are possible.
             if (parallel >= mirrored) spread(pair, false, out);
             if (mirrored >= parallel) spread(pair, true, out);
         }
@@ -218,7 +219,7 @@ class Curve {
   private:
     static uint64_t key(uint32_t a, uint32_t b) { return uint64_t{std::min(a, b)} << 32 | std::max(a, b); }
 
-    /// Messages of the pairs beside this one, if the other side goes along (1) or against it (-1).
+    /// Returns the messages of the pairs next to this one, if the partner moves in the same direction (1) or the opposite one (-1).
     double beside(const Pair& pair, int64_t direction) const {
         double sum = 0;
         for (const int64_t step : {-1, 1}) {
@@ -230,12 +231,12 @@ class Curve {
         return sum;
     }
 
-    /// i and i + distance, wherever the corresponding place has it.
+    /// Adds the pairs (i, i + distance) for all i whose corresponding place has such a pair.
     void keep_near(uint32_t distance, std::map<std::pair<uint32_t, uint32_t>, Pair>& out) const {
         for (uint32_t i = 0; i + distance < to_; ++i) {
             const uint64_t middle = (2 * uint64_t{i} + distance + 1) * from_ / (2 * uint64_t{to_});
             const int64_t first = std::clamp<int64_t>(static_cast<int64_t>(middle) - distance / 2, 0, from_ - 1 - distance);
-            // The nearest that has it: a gap there need not be one here.
+            // Use the nearest place that has the pair: a gap in the old run need not be a gap here.
             for (const int64_t step : {0, 1, -1}) {
                 const int64_t a = first + step;
                 if (a < 0 || a + distance >= from_) continue;
@@ -247,7 +248,8 @@ class Curve {
         }
     }
 
-    /// The pieces that a and b are now, each with the one at the same, or the opposite, part of the other.
+    /// Adds the pairs between the pieces of a and b: each piece with the one at the same position of the other, or at the mirrored
+    /// position.
     void spread(const Pair& pair, bool mirrored, std::map<std::pair<uint32_t, uint32_t>, Pair>& out) const {
         const double ratio = static_cast<double>(to_) / from_;
         const auto pieces = static_cast<uint32_t>(std::max(1.0, std::ceil(ratio - 1e-9)));

@@ -14,7 +14,7 @@ namespace starling::analysis {
 
 namespace {
 
-constexpr size_t kMostHosts = 8;  ///< columns of the table of hosts
+constexpr size_t kMostHosts = 8;  ///< maximum columns of the table of hosts
 
 double process_seconds(const Run& run) {
     double sum = 0;
@@ -83,7 +83,7 @@ std::string paths(const Run& run) {
     return "\nHow much, and how\n" + table.text();
 }
 
-/// What the occurrences of a phase have in common.
+/// The sums over the occurrences of a phase.
 struct PhaseSum {
     std::string mark;
     double occurrences = 0, seconds = 0, began = 0;
@@ -128,7 +128,7 @@ std::string phases(const Run& run, const ShowWish& wish) {
     return out;
 }
 
-/// Messages and accesses.
+/// Returns the number of messages and accesses.
 double talk(const Pair& pair) { return pair.all.messages + pair.in_memory.messages; }
 
 std::string top_pairs(const Run& run, const ShowWish& wish) {
@@ -243,7 +243,7 @@ std::string gain(const Run& run) {
            table.text();
 }
 
-/// Of one phase alone, as if nothing else had been.
+/// Returns the run with only the spans of one phase.
 Run only(const Run& run, const std::string& phase) {
     Run out = run;
     std::erase_if(out.spans, [&](const Span& span) { return span.name != phase; });
@@ -259,7 +259,7 @@ std::string show(const Run& all, const ShowWish& wish) {
     const bool one_phase = !wish.phase.empty();
     const Run chosen = one_phase ? only(all, wish.phase) : Run{};
     const Run& run = one_phase ? chosen : all;
-    // Collectives and waits are told by call site, not by phase.
+    // Collectives and waits are recorded by call site, not by phase, so they are left out for one phase.
     return head(run) + paths(run) + phases(run, wish) + top_pairs(run, wish) + between_hosts(run) + waiting(run) +
            (one_phase ? std::string() : waiting_places(run, wish) + collectives(run, wish)) + gain(run);
 }

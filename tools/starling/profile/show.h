@@ -1,4 +1,4 @@
-// What `starling profile show` says of a run, as text for a terminal.
+// The text output of `starling profile show`.
 #pragma once
 
 #include <string>
@@ -8,20 +8,20 @@
 namespace starling::analysis {
 
 struct ShowWish {
-    uint32_t top = 10;  ///< rows of a table
-    std::string phase;  ///< of this one alone; empty: of all
+    uint32_t top = 10;  ///< rows per table
+    std::string phase;  ///< only this phase; empty: all
 };
 
-/// A Refusal if there is no phase of that name.
+/// Returns the report. Throws a Refusal if there is no phase of that name.
 std::string show(const Run& run, const ShowWish& wish = {});
 
-/// "1.2 M", "340": three digits and a letter for what is large.
+/// Returns text such as "1.2 M" or "340": three digits, and a letter for large numbers.
 std::string short_number(double number);
-/// "1.2 MB"
+/// Returns text such as "1.2 MB".
 std::string short_bytes(double bytes);
-/// "1.2 s", "340 us"
+/// Returns text such as "1.2 s" or "340 us".
 std::string short_time(double seconds);
-/// "83 %"; "-" of nothing
+/// Returns text such as "83 %"; "-" if `whole` is 0.
 std::string percent(double part, double whole);
 
 }  // namespace starling::analysis

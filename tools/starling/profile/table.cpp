@@ -6,7 +6,7 @@ namespace starling::analysis {
 
 namespace {
 
-/// Of UTF-8: bytes that do not continue a character.
+/// Counts the characters of a UTF-8 text: the bytes that do not continue a character.
 size_t width(std::string_view text) {
     return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
 }

@@ -1,4 +1,4 @@
-// A table for a terminal: columns as wide as their longest cell.
+// Formats a table for a terminal: each column is as wide as its longest cell.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ class Table {
     Table(std::string_view alignment, std::vector<std::string> header) : alignment_(alignment) { add(std::move(header)); }
     void add(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
     bool empty() const { return rows_.size() == 1; }
-    /// With two spaces in front of every line.
+    /// Returns the table with two spaces in front of every line.
     std::string text() const;
 
   private:
@@ -21,7 +21,7 @@ class Table {
     std::vector<std::vector<std::string>> rows_;
 };
 
-/// Its beginning with "…" if it is longer than so many characters.
+/// Shortens text of more than `most` bytes and appends "…".
 std::string cut(std::string_view text, size_t most);
 
 }  // namespace starling::analysis

@@ -11,20 +11,20 @@ namespace starling::analysis {
 
 namespace {
 
-/// All limits are tried at once: bit k says that a pair has a connection where each process may have k.
+/// All limits are computed at once: bit k means that a pair has a connection if each process may have k.
 using Limits = uint32_t;
 static_assert(kMostDirect < 32);
 
 uint64_t key(uint32_t a, uint32_t b) { return uint64_t{std::min(a, b)} << 32 | std::max(a, b); }
 
-/// How many connections each process has, for every limit.
+/// The number of connections of each process, for every limit.
 class Degrees {
   public:
     explicit Degrees(uint32_t processes) : of_(size_t{processes} * kStride, 0) {}
 
     void clear() { std::fill(of_.begin(), of_.end(), uint8_t{0}); }
 
-    /// Connects them wherever both have room, but for the limits in `without`; gives where.
+    /// Connects two processes at all limits where both have room, except those in `without`. Returns the limits.
     Limits connect(uint32_t a, uint32_t b, Limits without = 0) {
         uint8_t* const first = &of_[size_t{a} * kStride];
         uint8_t* const second = &of_[size_t{b} * kStride];
@@ -38,7 +38,7 @@ class Degrees {
         return out;
     }
 
-    /// Has them connected at these limits, where connect() has found room before.
+    /// Connects two processes at these limits, without a check for room.
     void take(uint32_t a, uint32_t b, Limits where) {
         for (uint32_t most = 1; most <= kMostDirect; ++most) {
             if ((where >> most & 1) == 0) continue;
@@ -57,12 +57,13 @@ void add(std::vector<double>& curve, Limits where, double messages) {
         if ((where >> most & 1) != 0) curve[most] += messages;
 }
 
-/// The static choice: whoever came first stays.
+/// The static choice: first come, first served, without replacement.
 class Fixed {
   public:
     explicit Fixed(uint32_t processes) : degrees_(processes) {}
 
-    /// The partners of a span, in the order in which each process met them: everybody's first, everybody's second, …
+    /// Connects the partners of a span in the order in which each process met them: first the first partner of every process, then the
+    /// second, …
     void meet(const Span& span) {
         uint32_t longest = 0;
         for (const Part& part : span.parts) longest = std::max(longest, part.count);
@@ -87,14 +88,14 @@ class Fixed {
     std::unordered_map<uint64_t, Limits> open_;
 };
 
-/// Connections that come and go: in each span the chosen pairs have one; what is left from before stays where there is room, and
-/// what has earned one by its messages gets it where there is room.
+/// Connections that are opened and closed. In each span the chosen pairs have one. Connections from before stay if there is room, and pairs
+/// that have sent enough messages get one if there is room.
 class Table {
   public:
-    /// `ahead`: the chosen ones are open when the span begins. Otherwise each has to earn it.
+    /// `ahead`: the chosen pairs have their connection when the span begins. Otherwise each pair gets it on demand.
     Table(bool ahead, uint32_t processes) : ahead_(ahead), degrees_(processes) {}
 
-    /// `pairs` by messages, with the limits at which each is chosen. Adds to the curve what goes on connections.
+    /// `pairs` are sorted by messages; `chosen` has the limits at which each is chosen. Adds the messages on connections to the curve.
     void span(const std::vector<Pair>& pairs, const std::vector<Limits>& chosen, std::vector<double>& curve) {
         degrees_.clear();
         std::unordered_map<uint64_t, Limits> now;
@@ -117,7 +118,7 @@ class Table {
         const Limits kept = before & ~chosen ? degrees_.connect(pair.a, pair.b, ~before | chosen) : 0;
         const Limits at_once = (ahead_ ? chosen : chosen & before) | kept;
         add(curve, at_once, pair.all.messages);
-        // Both sides send on the base path until one of them has reached the threshold, over spans if need be.
+        // Both processes send on the base path until one of them has reached the threshold, possibly after several spans.
         double& sent = sent_[which];
         const double missing = sent >= 2 * kOnDemandAfter ? 2 * kOnDemandAfter : 2 * kOnDemandAfter - sent;
         Limits late = 0;
@@ -130,7 +131,7 @@ class Table {
     const bool ahead_;
     Degrees degrees_;
     std::map<uint64_t, Limits> open_;
-    std::unordered_map<uint64_t, double> sent_;  ///< before this span
+    std::unordered_map<uint64_t, double> sent_;  ///< messages before this span
 };
 
 std::unordered_set<uint64_t> worth_opening(const Group& group) {

@@ -1,4 +1,5 @@
-// What share of the messages would go on connections if each process had so many of them: the question behind max_direct.
+// Computes the share of messages that would be sent on connections, depending on the number of connections per process. The result helps to
+// choose max_direct.
 #pragma once
 
 #include <cstdint>
@@ -9,23 +10,23 @@
 
 namespace starling::analysis {
 
-inline constexpr uint32_t kMostDirect = 24;  ///< as many as STARLING_MAX_DIRECT can be
+inline constexpr uint32_t kMostDirect = 24;  ///< maximum of STARLING_MAX_DIRECT
 
-/// Shares of all messages, 0 to 1, by the number of connections a process may have, 0 to kMostDirect.
+/// Shares of all messages, 0 to 1, indexed by the number of connections that a process may have, 0 to kMostDirect.
 struct WhatIf {
-    /// With the heaviest pairs of each occurrence that are worth it open when it begins; what is left of earlier ones stays where
-    /// there is room, and what earns a connection gets it there.
+    /// In each occurrence, the heaviest pairs that are worth it have a connection from the start. Earlier connections stay if there is
+    /// room, and other pairs get one on demand if there is room.
     std::vector<double> planned;
-    std::vector<double> chosen;     ///< these heaviest pairs alone
-    std::vector<double> on_demand;  ///< the same, but the heaviest pairs have to earn theirs, too
-    std::vector<double> fixed;      ///< the first partners of each process, for good: the static choice
-    double recorded = 0;            ///< what it was in the run itself
-    /// The smallest number with which the heaviest pairs carry at least 95 % of what they do with the most.
+    std::vector<double> chosen;     ///< only the connections of the heaviest pairs
+    std::vector<double> on_demand;  ///< as `planned`, but the heaviest pairs get theirs on demand too
+    std::vector<double> fixed;      ///< the first partners of each process keep their connections: a static choice
+    double recorded = 0;            ///< share in the run itself
+    /// Returns the smallest number with which the heaviest pairs carry at least 95 % of what they carry with kMostDirect.
     uint32_t knee() const;
 };
 
-/// The heaviest pairs such that no process has more than `most`: taken by messages, both sides' limits respected.
-/// `by_weight` is sorted by sort_by_messages.
+/// Returns the heaviest pairs such that no process has more than `most`: selected by messages, with the limits of both processes respected.
+/// `by_weight` must be sorted by sort_by_messages.
 std::vector<Pair> choose(const std::vector<Pair>& by_weight, uint32_t most, uint32_t processes);
 
 WhatIf what_if(const Run& run);

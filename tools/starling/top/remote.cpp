@@ -32,7 +32,7 @@ RankView rank_of(const Json& from) {
     rank.asleep = from.at("asleep");
     rank.counted = from.contains("counters");
     if (!rank.counted) return rank;
-    // By name: the other host's table may be of another version.
+    // Find counters by name: the other host's table may be of another version.
     size_t count = 0;
     const Counter* rows = counter_table(count);
     for (size_t i = 0; i < count; ++i) {
@@ -79,7 +79,7 @@ bool parse(const std::string& line, std::vector<JobView>& jobs) {
         for (const Json& job : all.at("jobs")) parsed.push_back(job_of(job));
         jobs = std::move(parsed);
         return true;
-    } catch (const std::exception&) {  // of the JSON library, or a number that is none
+    } catch (const std::exception&) {  // thrown by the JSON library, or for an invalid number
         return false;
     }
 }

@@ -1,4 +1,4 @@
-// The jobs that `starling top` sees on other hosts.
+// The jobs on other hosts, for `starling top`.
 #pragma once
 
 #include <map>
@@ -10,25 +10,25 @@
 
 namespace starling::top {
 
-/// The hosts that are looked at. Not thread-safe.
+/// The hosts that are watched. Not thread-safe.
 class RemoteHosts {
   public:
     RemoteHosts(double interval, const std::string& filter, bool all_users);
 
-    /// As of Agents.
+    /// Calls Agents::watch().
     void watch(const std::string& host) { agents_.watch(host); }
-    /// Reads what has come, without waiting. Adds the jobs to `jobs`: what runs there of a job that is in it becomes part
-    /// of that one.
+    /// Reads the reports that have arrived, without waiting, and adds their jobs to `jobs`. Ranks of a job that is in the list already are
+    /// added to that job.
     void add_to(std::vector<JobView>& jobs);
     bool settled() const { return agents_.settled(); }
     std::string trouble() const { return agents_.trouble(true); }
 
   private:
     Agents agents_;
-    std::map<std::string, std::vector<JobView>> jobs_;  ///< by host, as it said last
+    std::map<std::string, std::vector<JobView>> jobs_;  ///< by host: its latest report
 };
 
-/// The jobs of a line that json() has written; false if it is none.
+/// Parses a line that json() has written. Returns false for other lines.
 bool parse(const std::string& line, std::vector<JobView>& jobs);
 
 }  // namespace starling::top

@@ -19,11 +19,11 @@ size_t row(const char* counter) {
     return static_cast<size_t>(find_counter(counter) - counter_table(count));
 }
 
-/// A way that messages take, and the counters that count on it.
+/// A path that messages take, with its counters of messages and bytes.
 struct Path {
     const char* title;
     size_t messages, bytes;
-    bool part = false;  ///< of the one before
+    bool part = false;  ///< its messages are already counted in the path before it
 };
 const std::vector<Path>& paths() {
     static const std::vector<Path> all{
@@ -36,7 +36,7 @@ const std::vector<Path>& paths() {
     return all;
 }
 
-/// Of multicast: of how many groups a rank is a member, and what was sent again, stands beside it.
+/// Returns whether the path is multicast, for which the number of groups and the retransmissions are shown too.
 bool is_group(const Path& path) { return path.messages == paths().back().messages; }
 
 double number(const RankView& rank, size_t row, bool total) {
@@ -51,7 +51,7 @@ double sum_over_paths(const RankView& rank, size_t Path::*what, bool total) {
     return sum;
 }
 
-/// What ranks are sorted by, the greatest first.
+/// Returns the value by which ranks are sorted in descending order.
 double weight(const RankView& rank, const Style& style) {
     switch (style.order) {
         case Order::waiting:

@@ -1,4 +1,4 @@
-// How `starling top` shows what it has seen: as lines for a person, or as JSON.
+// The output of `starling top`: as lines of text, or as JSON.
 #pragma once
 
 #include <string>
@@ -13,21 +13,21 @@ inline constexpr const char* kOrderNames[] = {"rank", "waiting", "messages", "by
 
 struct Style {
     Order order = Order::rank;
-    bool totals = false;  ///< numbers since the start instead of per second
+    bool totals = false;  ///< counts since the start instead of rates per second
     bool color = false;
-    size_t width = 0;  ///< columns; 0: as wide as it gets
+    size_t width = 0;  ///< columns; 0: unlimited
 };
 
-/// Sorts each job's ranks: by rank, or the greatest first.
+/// Sorts each job's ranks: by rank, or by another value in descending order.
 void sort_ranks(std::vector<JobView>& jobs, const Style& style);
 
-/// Lines for all jobs, one per rank, under a head per job; no line is longer than the style's width.
+/// Returns lines for all jobs: a head per job, then one line per rank. No line is longer than the style's width.
 std::vector<std::string> lines(const std::vector<JobView>& jobs, const Style& style);
 
-/// One JSON object, on one line.
+/// Returns one JSON object on one line.
 std::string json(const std::vector<JobView>& jobs, double interval);
 
-/// 1234567 as "1.23M": at most five characters.
+/// Formats 1234567 as "1.23M": at most five characters.
 std::string short_number(double value);
 
 }  // namespace starling::top

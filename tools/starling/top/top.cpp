@@ -22,15 +22,15 @@ namespace starling {
 
 namespace {
 
-/// What a process does is looked at this often between two pictures, unless there are very many processes.
+/// Number of samples between two updates, unless there are very many processes.
 constexpr int kLooks = 100;
 constexpr uint64_t kLeastLookNs = 2'000'000, kLookNsPerProcess = 20'000;
 
-constexpr uint64_t kPatienceNs = 20'000'000'000;  ///< with hosts that have said nothing yet
+constexpr uint64_t kPatienceNs = 20'000'000'000;  ///< time to wait for hosts that have not sent a report yet
 
 volatile std::sig_atomic_t interrupted = 0, suspended = 0;
 
-/// The terminal while it shows the picture: its other screen, keys as they are pressed, all as before at the end.
+/// The terminal while it shows the jobs: its alternate screen, with keys read one by one. Its former state is restored at the end.
 class Terminal {
   public:
     Terminal() : active_(isatty(STDOUT_FILENO) && isatty(STDIN_FILENO)) { take(); }
@@ -39,7 +39,7 @@ class Terminal {
     Terminal& operator=(const Terminal&) = delete;
     bool active() const { return active_; }
 
-    /// The shell gets its terminal as it was, until this is in the foreground again.
+    /// Restores the terminal, stops this process, and takes the terminal over again when the process continues.
     void suspend() {
         give_back();
         std::raise(SIGSTOP);
@@ -116,14 +116,14 @@ class Top {
         remote_.add_to(jobs_);
     }
 
-    /// Pictures one after the other, as text: for a pipe or a file.
+    /// Prints one update after the other as text, for a pipe or a file.
     int print_pictures() {
         take_picture();
         const uint64_t patience = now_ns() + kPatienceNs;
         do {
             if (!pass(options_.interval, false)) break;
             take_picture();
-            // One picture is to be one of all hosts.
+            // With --once, wait until all hosts have reported.
             if (options_.once && !remote_.settled() && now_ns() < patience) continue;
             if (options_.json) {
                 fmt::print("{}\n", top::json(jobs_, options_.interval));
@@ -175,7 +175,7 @@ class Top {
         return options_.job.empty() ? "No job of yours runs on this machine." : "No such job of yours runs on this machine.";
     }
 
-    /// Lets the interval pass, looking at what the processes do and at the keys. False: it is time to end.
+    /// Waits for the interval while it samples the processes and handles keys. Returns false if the program must end.
     bool pass(double seconds, bool keys) {
         const auto interval = static_cast<uint64_t>(seconds * 1e9);
         const uint64_t end = now_ns() + interval;
@@ -198,7 +198,7 @@ class Top {
         draw();
     }
 
-    /// False: quit.
+    /// Handles a key. Returns false for quit.
     bool press_key() {
         char key = 0;
         if (read(STDIN_FILENO, &key, 1) <= 0) return false;
@@ -216,7 +216,7 @@ class Top {
             case 'j':
             case 'B':
                 ++first_line_;
-                break;  // the last character of what the arrow down sends
+                break;  // the last byte of the escape sequence of the down arrow
             case 'k':
             case 'A':
                 first_line_ -= first_line_ > 0;
@@ -235,7 +235,7 @@ class Top {
     top::Watch watch_;
     top::RemoteHosts remote_;
     top::Style style_;
-    Terminal* terminal_ = nullptr;  ///< null: pictures are printed
+    Terminal* terminal_ = nullptr;  ///< null: updates are printed
     std::vector<top::JobView> jobs_;
     size_t first_line_ = 0;
 };
@@ -248,7 +248,7 @@ int run_top(const TopOptions& options) {
     action.sa_handler = [](int) { interrupted = 1; };
     for (int signal : {SIGINT, SIGTERM, SIGHUP}) sigaction(signal, &action, nullptr);
     std::signal(SIGPIPE, SIG_IGN);
-    // Who prints pictures is stopped as ever.
+    // Only the live display handles SIGTSTP; printing is suspended by the default action.
     if (isatty(STDOUT_FILENO) && !options.once && !options.json) {
         action.sa_handler = [](int) { suspended = 1; };
         sigaction(SIGTSTP, &action, nullptr);

@@ -1,4 +1,4 @@
-// `starling top`: the running jobs, live.
+// `starling top`: shows the running jobs live.
 #pragma once
 
 #include <string>
@@ -7,18 +7,18 @@
 namespace starling {
 
 struct TopOptions {
-    double interval = 1;  ///< seconds between two pictures
-    bool once = false;    ///< one picture, then end
+    double interval = 1;  ///< seconds between two updates
+    bool once = false;    ///< print one update, then end
     bool json = false;
     bool totals = false;
     std::string sort = "rank";
-    bool all_users = false;          ///< the jobs of others too, which may show what they like
-    bool all_hosts = false;          ///< also the other hosts of the jobs seen here
-    std::vector<std::string> hosts;  ///< these hosts too
-    std::string job;                 ///< only these: begin of an id, part of a command
+    bool all_users = false;          ///< include jobs of other users, whose memory may hold false values
+    bool all_hosts = false;          ///< include the other hosts of the jobs found here
+    std::vector<std::string> hosts;  ///< additional hosts
+    std::string job;                 ///< filter: begin of an id, or part of a command
 };
 
-/// Runs until it is told to end; gives the exit code.
+/// Runs until the user ends it; returns the exit code.
 int run_top(const TopOptions& options);
 
 }  // namespace starling

@@ -53,7 +53,7 @@ const char* name(job::JobState state) {
     return "?";
 }
 
-// Visits the numbers that a directory's entries are.
+// Visits the entries of a directory whose names are numbers.
 template <class F>
 void each_number(const std::string& directory, F&& visit) {
     DIR* open = opendir(directory.c_str());
@@ -116,7 +116,7 @@ void Watch::find_jobs() {
     unreadable_ = 0;
     for (auto& [key, job] : jobs_) job.here = false;
     each_number("/proc", [&](int pid) {
-        // What lies in others' memory is nothing to be believed by default, root included.
+        // By default read only the memory of the user's own processes: other users, root included, could write false values.
         struct stat status;
         const bool wanted =
             all_users_ || (stat(fmt::format("/proc/{}", pid).c_str(), &status) == 0 && status.st_uid == geteuid());

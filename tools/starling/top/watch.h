@@ -1,5 +1,5 @@
-// What `starling top` shows: the running jobs of this machine, read from their segments as they run. Nothing is asked of
-// a job: the processes increment words that this one maps read-only.
+// Reads the running jobs of this machine from their segments, for `starling top`. Jobs are not contacted: the processes increment words
+// that this process maps read-only.
 #pragma once
 
 #include <cstdint>
@@ -12,79 +12,80 @@
 
 namespace starling::top {
 
-/// What a process is doing at an instant.
+/// The activity of a process at one instant.
 enum class Doing : uint8_t { starting, computing, waiting, asleep, finalized, exited, failed, not_started };
 const char* name(Doing doing);
 
-/// One process over the time between two snapshots.
+/// One process, with its activity between two snapshots.
 struct RankView {
     uint32_t rank = 0;
     int32_t pid = 0;
     std::string host;
     uint32_t core = job::kNotBound;
     Doing doing = Doing::starting;
-    double waiting = 0;            ///< share of the instants looked at at which it was inside a wait, sleep included
-    double asleep = 0;             ///< share of those at which it slept
+    double waiting = 0;            ///< share of the samples in which it was inside a wait, sleep included
+    double asleep = 0;             ///< share of the samples in which it slept
     bool counted = false;          ///< its counters can be read
-    std::vector<uint64_t> values;  ///< by row of the table of counters
-    std::vector<double> rates;     ///< per second, of counters and timers; 0 for levels
+    std::vector<uint64_t> values;  ///< by row of the counter table
+    std::vector<double> rates;     ///< per second, for counters and timers; 0 for levels
 };
 
-/// One job, as far as it has been seen.
+/// One job, as far as this process has seen it.
 struct JobView {
     job::JobId id = 0;
     std::string command, host, state;
     int32_t owner_pid = 0;
-    uint32_t size = 0;  ///< ranks on all hosts
+    uint32_t size = 0;  ///< number of ranks on all hosts
     uint32_t hosts = 1;
-    double age = 0;                        ///< seconds since the first of its ranks seen here was initialized
-    std::vector<RankView> ranks;           ///< of this host
-    std::vector<std::string> other_hosts;  ///< where else it has ranks
+    double age = 0;                        ///< seconds since the initialization of the first rank seen here
+    std::vector<RankView> ranks;           ///< ranks of this host
+    std::vector<std::string> other_hosts;  ///< other hosts with ranks of the job
 };
 
-/// What a rank of this host counts, which has this place there, as long as the job is looked at. Null before MPI_Init, when the rank has not touched its region
-/// (reading there would give it memory), and if it counts by another table than this program.
+/// Returns the counters of the rank with this index on this host; valid as long as `job`. Returns null before MPI_Init: the rank has not
+/// touched its region yet, and reading it would allocate memory. Also returns null if the rank's counter table is of another version than
+/// this program's.
 const Counters* counters_of(const job::SegmentView& job, uint32_t index);
 
-/// Which jobs are looked at: those whose id begins with, or whose command contains, a text. Empty: all.
+/// Returns whether a job matches a filter: its id begins with the text, or its command contains it. An empty filter matches all.
 bool matches(const std::string& filter, job::JobId id, const std::string& command);
 
-/// Follows the jobs. Not thread-safe.
+/// Watches the jobs of this host. Not thread-safe.
 class Watch {
   public:
-    /// `stubs`: also jobs that have no rank here, if this host knows them. `all_users`: not the own user's alone.
+    /// `stubs`: include jobs without ranks here that have a segment on this host. `all_users`: include jobs of other users.
     Watch(std::string filter, bool stubs, bool all_users) : filter_(std::move(filter)), stubs_(stubs), all_users_(all_users) {}
 
-    /// Looks for jobs that have come, and forgets those that are gone. Reads /proc.
+    /// Finds new jobs and removes those that have ended. Reads /proc.
     void find_jobs();
 
-    /// Notes what every process is doing at this instant: a load or two of memory for each.
+    /// Samples the activity of every process, with one or two loads from memory each.
     void look();
 
-    /// The jobs as they are now, with rates and shares since the last snapshot, oldest job first.
+    /// Returns the jobs, oldest first, with rates and shares since the last snapshot.
     std::vector<JobView> snapshot();
 
-    /// Visits what find_jobs() has found: the launcher's process and its job.
+    /// Visits the jobs that find_jobs() has found, each with its launcher's pid.
     template <class Visit>
     void each_job(Visit visit) const {
         for (const auto& [key, job] : jobs_) visit(key.first, job.sight);
     }
 
-    /// Processes of other versions of Starling, whose jobs can't be read.
+    /// Returns the number of processes whose jobs can't be read, because their version of Starling differs.
     size_t unreadable() const { return unreadable_; }
     size_t processes() const;
 
   private:
     struct Rank {
         uint32_t looks = 0, waiting = 0, asleep = 0;
-        std::vector<uint64_t> before;  ///< values at the last snapshot; empty if there is none
+        std::vector<uint64_t> before;  ///< values at the last snapshot; empty if there was none
     };
     struct Job {
         job::SegmentView sight;
         std::vector<Rank> ranks;
         bool here = true;  ///< found again by the last find_jobs()
     };
-    using Key = std::pair<int32_t, uint64_t>;  ///< owner as this /proc numbers it, inode of the memfd
+    using Key = std::pair<int32_t, uint64_t>;  ///< pid of the owner in this /proc, inode of the memfd
 
     void find_in(int32_t pid);
     void view_rank(const Job& job, uint32_t index, Rank& rank, double seconds, RankView& view) const;

@@ -21,9 +21,9 @@ namespace starling::hang {
 
 namespace {
 
-/// What /proc says of a process.
+/// Values from /proc for a process.
 struct ProcStat {
-    char state = '\0';   ///< as in /proc/PID/stat; '\0': there is none
+    char state = '\0';   ///< as in /proc/PID/stat; '\0': no such process
     uint64_t ticks = 0;  ///< processor time of all its threads
 };
 
@@ -31,7 +31,7 @@ ProcStat read_process(int32_t pid) {
     std::ifstream file(fmt::format("/proc/{}/stat", pid));
     std::string line;
     std::getline(file, line);
-    // The name, in parentheses, may hold anything.
+    // The name in parentheses may contain any character.
     const size_t end = line.rfind(')');
     unsigned long user = 0, system = 0;
     ProcStat process;
@@ -47,7 +47,7 @@ struct Look {
     uint64_t at = 0;
     bool counted = false;
     uint64_t waiting = 0, last_waited = 0, since = 0;
-    uint64_t told = 0;  ///< when its account was written
+    uint64_t told = 0;  ///< when its wait report was written
 };
 
 Look look_at(const job::SegmentView& job, uint32_t index) {
@@ -83,14 +83,14 @@ Doing doing_of(job::RankState state, const Look& before, const Look& after) {
     if (std::strchr("Tt", after.process.state)) return Doing::stopped;
     if (state == job::RankState::started) return Doing::starting;
     if (after.waiting > 0) return Doing::waiting;
-    // A loop of tests tells what it has open; so does a wait, but then it says when.
+    // A loop of test calls rewrites its wait report without a change of last_waited; a wait changes both.
     const bool tests = before.counted && after.told > before.told && after.last_waited == before.last_waited;
     return tests ? Doing::testing : Doing::computing;
 }
 
 double seconds(uint64_t from, uint64_t to) { return from < to ? static_cast<double>(to - from) * 1e-9 : 0; }
 
-/// The account as it lies there; empty if there is none.
+/// Returns the raw wait report; empty if there is none or it is invalid.
 std::string read_account(const job::SegmentView& job, uint32_t index, uint64_t now, Rank& rank) {
     const WaitReportPage& page = shm::Region(job.region(index)).account();
     WaitReportPage account;
@@ -154,7 +154,7 @@ void add_stacks(JobReport& job) {
             processes.emplace_back(fmt::format("{} on {}", name_of(rank.who, job.id), rank.host), rank.pid);
     int ends[2];
     if (processes.empty() || pipe2(ends, O_CLOEXEC) != 0) return;
-    // They are written to standard error; here that is a pipe.
+    // print_stacks() writes to standard error, so a child runs it with a pipe there.
     const pid_t child = fork();
     if (child == 0) {
         dup2(ends[1], 2);

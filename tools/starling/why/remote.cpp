@@ -93,7 +93,7 @@ bool from_line(const std::string& line, std::vector<JobReport>& jobs) {
         }
         merge(jobs, std::move(read));
         return true;
-    } catch (const std::exception&) {  // of the JSON library, or a number that is none
+    } catch (const std::exception&) {  // thrown by the JSON library, or for an invalid number
         return false;
     }
 }

@@ -1,4 +1,4 @@
-// What `starling why` hears from itself on other hosts: one line for all it has seen there.
+// The exchange format between `starling why` on several hosts: one line with everything that one host has found.
 #pragma once
 
 #include <string>
@@ -8,12 +8,12 @@
 
 namespace starling::hang {
 
-/// One line of JSON.
+/// Returns one line of JSON.
 std::string to_line(const std::vector<JobReport>& jobs);
-/// What to_line() has written; false, and nothing added, if it is anything else. The accounts in it are checked.
+/// Parses a line of to_line() and checks its wait reports. Returns false for any other text, and adds nothing then.
 bool from_line(const std::string& line, std::vector<JobReport>& jobs);
 
-/// Adds what was seen elsewhere to what is known of the same job; other jobs come behind.
+/// Merges the reports of other hosts by job; jobs that are new are appended.
 void merge(std::vector<JobReport>& jobs, std::vector<JobReport> more);
 
 }  // namespace starling::hang

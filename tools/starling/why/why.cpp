@@ -19,7 +19,7 @@ namespace {
 using hang::JobReport;
 using hang::Rank;
 
-constexpr uint64_t kPatienceNs = 15'000'000'000, kPatienceWithStacksNs = 60'000'000'000;  ///< with other hosts
+constexpr uint64_t kPatienceNs = 15'000'000'000, kPatienceWithStacksNs = 60'000'000'000;  ///< time to wait for other hosts
 
 void sort_ranks(JobReport& job) {
     std::sort(job.ranks.begin(), job.ranks.end(), [](const Rank& a, const Rank& b) { return a.who < b.who; });
@@ -52,7 +52,7 @@ void print_json(const std::vector<JobReport>& jobs) {
     fmt::print("{}\n", out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
-/// Whether a process has done nothing that could be seen for so long.
+/// Returns whether a process has shown no activity for this time.
 bool is_quiet(const Rank& rank, double seconds) {
     if (rank.doing == hang::Doing::waiting) {
         return rank.told && !rank.told->waits.empty() &&
@@ -63,7 +63,7 @@ bool is_quiet(const Rank& rank, double seconds) {
     return (rank.since_wait >= 0 ? rank.since_wait : rank.since_start) >= seconds;
 }
 
-/// Whether nobody has got any further, and somebody wants to.
+/// Returns whether no process has made progress, and at least one waits.
 bool all_quiet(const std::vector<JobReport>& jobs, double seconds) {
     bool anyone_waits = false;
     for (const JobReport& job : jobs) {
@@ -75,7 +75,7 @@ bool all_quiet(const std::vector<JobReport>& jobs, double seconds) {
     return anyone_waits;
 }
 
-/// Adds what is to be seen on the jobs' other hosts; gives what is wrong with some of those.
+/// Adds the reports of the jobs' other hosts. Returns a description of the hosts that failed.
 std::string ask_other_hosts(const WhyOptions& options, std::vector<JobReport>& jobs) {
     std::vector<std::string> words{"why", "--raw", "--here", "--interval", fmt::format("{:g}", options.interval)};
     if (options.stacks) words.push_back("--stacks");
@@ -131,7 +131,7 @@ int run_why(const WhyOptions& options) {
         print_json(jobs);
     else
         for (const JobReport& job : jobs) print_text(job, hang::findings(job.ranks, job.id));
-    // Part of the report: what is missing in it.
+    // Part of the report: the hosts that are missing.
     if (!trouble.empty()) fmt::print(options.json ? stderr : stdout, "  not seen: {}\n", trouble);
     if (!jobs.empty()) return 0;
     fmt::print(stderr, "starling: no job of yours runs here{}\n",
