@@ -12,7 +12,8 @@ namespace starling::network {
 
 namespace {
 
-/// One for all ports: the program's memory is the same for all. Null where the kernel does not let us; asked for once.
+/// Returns the one watch for all ports, since they share the program's memory. Null if the kernel does not permit it; only the first call
+/// tries.
 verbs::MemoryWatch* memory_watch() {
     STARLING_STATE static verbs::MemoryWatch* watch = nullptr;
     STARLING_STATE static bool asked = false;

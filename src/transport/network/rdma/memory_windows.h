@@ -1,4 +1,4 @@
-// Memory that a port has been told of: what peers may reach, what the device reads into and writes from.
+// Registered memory of one port: regions that peers may access, and buffers for the device's own transfers.
 #pragma once
 
 #include <cstddef>
@@ -15,15 +15,15 @@ namespace starling::network {
 
 class RcPort;
 
-/// Memory lent to peers, until it is taken back. The port may go before: then it is of none.
+/// Memory registered for a peer, until deregister(). The port may be closed earlier.
 struct Loan {
     RcPort* port = nullptr;
-    void* to = nullptr;  ///< the user of the connection to the peer
+    void* to = nullptr;  ///< user of the connection to that peer
     verbs::Registration* registration = nullptr;
     ListHook hook;
 };
 
-/// A port with its memory.
+/// A port and its registered memory.
 class RcPort {
   public:
     RcPort(uint8_t place, verbs::Port& port);
@@ -34,27 +34,28 @@ class RcPort {
     uint8_t place() const { return place_; }
     verbs::Port& port() const { return port_; }
     verbs::Registrations& registrations();
-    /// The port is about to be closed: it is asked for nothing any more.
+    /// Drops all registrations, because the port is about to be closed.
     void forget_memory();
     bool forgotten() const { return forgotten_; }
 
-    /// Lets peers reach the memory: `stays`: until it is taken back nobody unmaps it; else it is kept for the next time as registrations are.
-    /// Null: the device does not take it.
+    /// Registers memory for access by peers. `stays`: the owner keeps it mapped until deregister(). Otherwise it may be unmapped
+    /// afterwards, and the registration is cached. Returns null if the device refuses.
     Loan* register_memory(const void* memory, uint64_t bytes, bool stays, transport::Region& region);
-    /// `at_once`: nobody may reach it any more, whatever is under way; else no peer will.
+    /// Withdraws the memory. `at_once`: no peer can access it any more, not even by an operation in flight. Otherwise
+    /// no peer may be accessing it.
     static void deregister(Loan& loan, bool at_once);
-    /// What region() has written.
+    /// Read the fields of a region that register_memory() has filled in.
     static uint8_t place_of(const transport::Region& region) { return static_cast<uint8_t>(region.word[1] >> 32); }
     static uint32_t queue_of(const transport::Region& region) { return static_cast<uint32_t>(region.word[1] >> 40); }
     static uint32_t key_of(const transport::Region& region) { return static_cast<uint32_t>(region.word[1]); }
 
-    /// It may be reached by the one queue only that was told of it: of number `queue`.
+    /// Restricts the region to one connection, by the number of its queue.
     static void bind(transport::Region& region, uint32_t queue) {
         region.word[1] = (region.word[1] & 0xff'ffff'ffff) | uint64_t{queue} << 40;
     }
-    static constexpr uint32_t kAnyQueue = 1;  ///< none has this number, nor 0
+    static constexpr uint32_t kAnyQueue = 1;  ///< no queue has the number 0 or 1
 
-    /// A place for short data on its way; null: all are in use.
+    /// Returns a registered buffer for a short transfer; null if all are in use.
     static constexpr uint32_t kSlot = 4096;
     std::byte* take_slot();
     void give_slot(std::byte* slot) { free_slots_.push_back(slot); }
@@ -67,7 +68,7 @@ class RcPort {
     bool forgotten_ = false;
     std::unique_ptr<verbs::Registrations> registrations_;
     List<Loan, &Loan::hook> loans_;
-    std::byte* slots_ = nullptr;  ///< pages of our own
+    std::byte* slots_ = nullptr;  ///< pages mapped for this purpose
     verbs::Registration* slots_registration_ = nullptr;
     std::vector<std::byte*> free_slots_;
 };

@@ -1,4 +1,4 @@
-// The lives of RC connections.
+// Opening and closing of RC connections.
 #include "transport/network/rdma/rc_connection.h"
 
 #include <algorithm>
@@ -57,7 +57,7 @@ Rc::~Rc() {
     while (RcArrival* const one = lost_.front()) cancel_rdma_target(*one->told, false);
 }
 
-// The high bit, so that a later version of either kind is not taken for the other.
+// The high bit distinguishes the kinds, also in later versions.
 bool Rc::is_offer(const std::byte* offer) { return read_offer(offer).version & 0x80; }
 
 RcConnection& Rc::add(const ProcessId& peer, void* user, Session* session, uint8_t place, verbs::Port& port) {
@@ -91,7 +91,7 @@ int Rc::describe(Connection& one, packet::Kind kind, std::byte* payload, uint32_
     bytes = 0;
     if (asks)
         if (const int error = make_queue(connection)) return error;
-    if (!connection.queue_) return MPI_SUCCESS;  // it failed, and the refusal follows
+    if (!connection.queue_) return MPI_SUCCESS;  // the connection failed; the refusal follows
     RcOffer offer = offer_of(connection.queue_->address());
     offer.place = connection.port_->place();
     if (!asks) offer.answers = connection.theirs_.queue;
@@ -115,14 +115,14 @@ int Rc::use(Connection& one, packet::Kind kind, const std::byte* payload) {
         connection.crossed_ = waits;
         if (const int error = make_queue(connection)) return error;
         if (const int error = connect(connection, theirs, place)) return error;
-        if (!waits) return MPI_SUCCESS;  // our accept says so
+        if (!waits) return MPI_SUCCESS;  // link/connection sends our accept
         std::byte accept[sizeof offer];
         uint32_t bytes = 0;
         (void)describe(connection, packet::Kind::accept, accept, bytes);
         tell_(connection, packet::Kind::accept, accept, bytes);
         return MPI_SUCCESS;
     }
-    // One that answers an earlier queue of ours comes late, and there is another for this one.
+    // An accept for an earlier queue of this side is late; ignore it, since another accept answers the current queue.
     if (!connection.queue_ || offer.answers != connection.queue_->address().queue) return MPI_SUCCESS;
     if (waits) {
         if (const int error = connect(connection, theirs, place)) return error;
@@ -167,7 +167,7 @@ void Rc::release(RcConnection& connection) {
 
 void Rc::broke(RcConnection& connection, const std::string& why) {
     if (connection.state_ == Connection::State::dropped) {
-        // It had but its last word to say.
+        // Only its finish frame was still to be sent.
         release(connection);
         const auto place = std::find_if(leaving_.begin(), leaving_.end(), [&](auto& one) { return one.get() == &connection; });
         if (place == leaving_.end()) return;
@@ -194,7 +194,7 @@ void Rc::drop(Connection& one) {
     strand(connection);
     const auto place =
         std::find_if(connections_.begin(), connections_.end(), [&](auto& entry) { return entry.get() == &connection; });
-    // A queue that lingers still takes what comes.
+    // A lingering queue would still receive RDMA writes.
     if ((connection.ring_in_ || !connection.expected_.empty()) && !connection.heard_finish_) {
         tell_gone(connection);
         connection.owes_finish_ = connection.finish_sent_ = false;
@@ -214,7 +214,7 @@ void Rc::lose_remote_queue(Connection& one, const QueuePair& pair) {
     RcConnection& connection = of(one);
     if (!connection.queue_ || connection.theirs_.queue != pair.of_sender) return;
     if (connection.queue_->address().queue != pair.of_receiver) return;
-    connection.theirs_.queue = 0;  // which needs not be told
+    connection.theirs_.queue = 0;  // so that no wire_gone is sent back
     broke(connection, "the peer's queue is in error, or its port is down");
 }
 

@@ -1,12 +1,13 @@
-// Connections by queue pairs of an InfiniBand or RoCE device (RC): one queue to one process. The device acknowledges and repeats by
-// itself, so there is no silence to measure: a queue works, or it is in error, and that is for good.
+// Connections by reliable queue pairs (RC) of an InfiniBand or RoCE device, one queue for each process. The device acknowledges and
+// retransmits by itself, so no timeouts are needed here: a queue works, or it is in the error state for good.
 //
-// How one opens: who asks makes a queue and offers its address; who is asked makes one, connects it and answers with its own; then the first
-// connects, and greets by the first frame on the queue. Who hears that greets back, and who has heard a greeting may send. So nothing is
-// sent to a queue that is not connected yet, which would break the sender's, and a way that carries nothing is found before anything is given
-// to it. Where both ask at once each connects to what the other offers, says so on the base path, and greets once it has heard that.
+// Opening: the requester creates a queue and sends its address in `open`. The responder creates and connects its own queue and answers with
+// its address in `accept`. The requester then connects, and sends `hello` as the first frame on the queue. A side that receives a hello
+// replies with one, and may send from then on. So nothing is sent to a queue that is not connected yet, which would break the sender's
+// queue. And a path that carries nothing is detected before data is given to it. If both request at once, each connects to the other's
+// offer, says so by `accept`, and sends hello once it has received the other's accept.
 //
-// A device tells nobody at the other end when a queue is closed or in error: that is said on the base path (packet `wire_gone`).
+// A device does not notify the peer when a queue is closed or in error; a packet `wire_gone` on the base path does so.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +26,7 @@
 
 namespace starling::network {
 
-/// What a packet `open` or `accept` tells; as long as TCP's, with the version at the same place.
+/// Payload of a packet `open` or `accept`. As long as the TCP offer, with the version at the same offset.
 struct RcOffer {
     uint8_t gid_front[8] = {};
     uint16_t lid = 0;
@@ -33,36 +34,36 @@ struct RcOffer {
     uint8_t mtu_log = 0;
     uint8_t gid_back[8] = {};
     uint32_t queue : 24 = 0;
-    uint32_t place : 8 = 0;  ///< of the port among the sender's
+    uint32_t place : 8 = 0;  ///< index of the port at the sender
     uint32_t first : 24 = 0;
     uint32_t reads : 8 = 0;
-    uint32_t answers = 0;  ///< an accept: the queue that it is for
+    uint32_t answers = 0;  ///< in an accept: the requester's queue that it answers
 };
 static_assert(sizeof(RcOffer) == 32);
-inline constexpr uint8_t kRcVersion = 0x82;  ///< none of TCP's; 0x81 had rings of shorter slots
+inline constexpr uint8_t kRcVersion = 0x82;  ///< differs from all TCP versions; 0x81 had rings with shorter slots
 
-/// Payload of a packet `wire_gone`: a queue of the sender's, and the one of the receiver's that it was connected to.
+/// Payload of a packet `wire_gone`: a queue of the sender, and the receiver's queue that was connected to it.
 struct QueuePair {
     uint32_t of_sender = 0, of_receiver = 0;
 };
 
-/// What every frame begins with that is not the session's: those have DatagramHeader::kMagic there.
+/// Header of all frames that are not frames of the session. Those have DatagramHeader::kMagic in the place of kMagic.
 struct RcFrame {
     static constexpr uint16_t kMagic = 0x6352;
     enum class Kind : uint8_t {
-        hello = 1,  ///< the first: this way carries
+        hello = 1,  ///< the first frame; shows that the queue works
         piece,      ///< RcPiece, then bytes of a stream
-        finish,     ///< the last
-        written,    ///< what was expected is there: `bytes` is its word
-        ring,       ///< the sender's ring, which frames may be written into; RcRingOffer. A hello may have one, too
-        consumed,   ///< of the receiver's ring nothing has told that lately: so many slots were taken
-        ring_back,  ///< the sender wants it back
-        ring_left,  ///< nothing is written into it any more
+        finish,     ///< the last frame
+        written,    ///< an RDMA target is written; `bytes` is its word
+        ring,       ///< RcRingOffer: the sender's ring, into which the peer may write frames. A hello may contain one, too
+        consumed,   ///< `bytes`: slots that the ring's owner has taken, if no trailer reported them
+        ring_back,  ///< the sender wants its ring back
+        ring_left,  ///< reply: nothing more will be written into the ring
     };
     uint16_t magic = kMagic;
     Kind kind = Kind::hello;
     uint8_t version = kRcVersion;
-    uint32_t bytes = 0;  ///< of a piece; a word
+    uint32_t bytes = 0;  ///< length of a fragment; or a word
 };
 struct RcPiece {
     RcFrame frame;
@@ -77,34 +78,34 @@ class RcConnection;
 /// Memory that the peer writes once, by one connection.
 struct RcArrival {
     transport::RdmaTarget* told = nullptr;
-    RcConnection* connection = nullptr;  ///< null: it is over, which poll() tells
+    RcConnection* connection = nullptr;  ///< null: its connection is closed; poll() reports the target as lost
     Loan* loan = nullptr;
     uint32_t word = 0;
     ListHook hook;
 };
 
-/// The device reads, writes or updates memory of the peer, in parts.
+/// An RDMA read, write or atomic on the peer's memory, issued in parts.
 struct RcOperation {
     enum class Kind : uint8_t { read, write, add, compare_swap };
     Kind kind = Kind::read;
-    RcConnection* connection = nullptr;           ///< null: the place is free
-    transport::Completion* completion = nullptr;  ///< null: nobody's
+    RcConnection* connection = nullptr;           ///< null: this entry is free
+    transport::Completion* completion = nullptr;  ///< null: completion is not reported
     std::byte* memory = nullptr;
-    uint32_t local = 0;    ///< key of that memory; 0: it goes inline
-    uint32_t remote = 0;   ///< key of theirs
+    uint32_t local = 0;    ///< lkey of `memory`; 0: sent inline
+    uint32_t remote = 0;   ///< rkey of the peer's memory
     uint64_t address = 0;  ///< theirs
     uint64_t bytes = 0, issued = 0;
     uint64_t operand = 0, compare = 0;
     uint32_t under_way = 0;   ///< parts
-    bool tells = false;       ///< a write that is expected: the peer is told `word`
-    bool owes_frame = false;  ///< that is a frame, not sent yet
+    bool tells = false;       ///< write to an RDMA target: the peer is notified with `word`
+    bool owes_frame = false;  ///< notify by a separate frame, not sent yet
     uint32_t word = 0;
     uint32_t generation = kCounterStart;
     uint32_t index = 0;
     bool failed = false;
     verbs::Registration* registration = nullptr;
-    std::byte* slot = nullptr;  ///< of the port's, where `memory` is then,
-    void* copy_to = nullptr;    ///< and what is read goes from there
+    std::byte* slot = nullptr;  ///< the port's buffer that `memory` points to, or null
+    void* copy_to = nullptr;    ///< where the data of a read is copied from the slot
     ListHook hook;              ///< in its connection's list
 
     uint64_t token() const { return uint64_t{generation} << 32 | index; }
@@ -121,9 +122,9 @@ class RcConnection final : public Connection {
     uint32_t frame_limit() const override { return frame_limit_; }
     bool by_device() const override { return true; }
 
-    /// The port that it uses; its queue, null before and after.
+    /// The port that the connection uses, and its queue (null before it is created and after it is closed).
     verbs::Port& port() const { return port_->port(); }
-    /// The port's memory; and whether a region of the peer's is of the port that the connection goes to.
+    /// The port's registered memory; and whether a region of the peer is on the port that this connection leads to.
     RcPort& memory() const { return *port_; }
     bool reaches(const transport::Region& region) const {
         const uint32_t queue = RcPort::queue_of(region);
@@ -139,25 +140,25 @@ class RcConnection final : public Connection {
     verbs::QueueAddress theirs_;
     uint8_t their_place_ = 0;
     const uint32_t frame_limit_;
-    bool crossed_ = false;      ///< both have asked
-    bool greets_ = false;       ///< the greeting is to be sent, or was
-    bool owes_hello_ = false;   ///< there was no room for it
-    bool owes_finish_ = false;  ///< likewise
+    bool crossed_ = false;      ///< both sides have sent `open`
+    bool greets_ = false;       ///< the hello is due or was sent
+    bool owes_hello_ = false;   ///< the queue had no room for the hello
+    bool owes_finish_ = false;  ///< finish() was called, but the finish frame could not be sent yet
     bool finish_sent_ = false;
     bool heard_finish_ = false;
-    bool owes_left_ = false;                      ///< as owes_hello_: that nothing is written into the peer's ring any more
-    uint32_t frames_out_ = kCounterStart;         ///< given to the queue
-    uint32_t frames_in_ = kCounterStart;          ///< that have come by it
-    uint64_t short_frames_ = 0;                   ///< of late, those that a ring takes
-    uint32_t foreseen_ = 0;                       ///< messages that a plan expects; 0: it does not name it
-    bool no_ring_ = false;                        ///< there is no memory for one here, or there
-    std::unique_ptr<RcRing> ring_in_, ring_out_;  ///< that the peer writes into; the mirror of the peer's
-    bool room_wanted_ = false;                    ///< send() has said busy
+    bool owes_left_ = false;                      ///< ring_left could not be sent yet
+    uint32_t frames_out_ = kCounterStart;         ///< frames given to the queue
+    uint32_t frames_in_ = kCounterStart;          ///< frames received by the queue
+    uint64_t short_frames_ = 0;                   ///< recent frames short enough for a ring
+    uint32_t foreseen_ = 0;                       ///< messages that a plan expects; 0: not in the plan
+    bool no_ring_ = false;                        ///< this side or the peer has no memory for a ring
+    std::unique_ptr<RcRing> ring_in_, ring_out_;  ///< the ring that the peer writes into; the mirror of the peer's ring
+    bool room_wanted_ = false;                    ///< send() has returned busy
     bool to_pump_ = false;
-    StreamList working_;  ///< streams that have work, next first
-    StreamList waiting_;  ///< all given to the queue, not confirmed yet
+    StreamList working_;  ///< streams with data to send, the next one first
+    StreamList waiting_;  ///< streams given completely to the queue, not confirmed yet
     using Operations = List<RcOperation, &RcOperation::hook>;
-    Operations issuing_;  ///< not all of their parts are given to the queue; the first is next
+    Operations issuing_;  ///< operations with parts not yet given to the queue, in order
     Operations issued_;
     List<RcArrival, &RcArrival::hook> expected_;
 };
@@ -165,14 +166,14 @@ class RcConnection final : public Connection {
 struct RcCounters {
     uint64_t opened = 0, failed = 0, broken = 0;
     uint64_t frames_sent = 0, frames_received = 0, malformed = 0;
-    uint64_t frames_by_ring = 0;  ///< sent; of frames_sent
+    uint64_t frames_by_ring = 0;  ///< sent; included in frames_sent
     uint64_t pieces_sent = 0, piece_bytes_sent = 0, pieces_received = 0, piece_bytes_received = 0;
 };
 
-/// All RC connections of one process. The connections that it is given are its own.
+/// All RC connections of one process. Its functions accept only connections that add() has returned.
 class Rc final : public Connections {
   public:
-    /// Besides ConnectionUpcalls: has a small packet sent to the peer, on the base path.
+    /// Besides ConnectionUpcalls: sends a small packet to the peer on the base path.
     using Tell = void (*)(Connection& connection, packet::Kind kind, const void* payload, uint32_t bytes);
     Rc(const ConnectionUpcalls& upcalls, Tell tell) : upcalls_(upcalls), tell_(tell) {}
     ~Rc() override;
@@ -180,7 +181,7 @@ class Rc final : public Connections {
     static bool is_offer(const std::byte* offer);
     const char* name() const override { return "RC"; }
 
-    /// A connection in state idle.
+    /// Creates a connection in state idle.
     RcConnection& add(const ProcessId& peer, void* user, Session* session, uint8_t place, verbs::Port& port);
     int describe(Connection& connection, packet::Kind kind, std::byte* offer, uint32_t& bytes) override;
     int use(Connection& connection, packet::Kind kind, const std::byte* offer) override;
@@ -189,46 +190,47 @@ class Rc final : public Connections {
     void add_stream(Connection& connection, OutStream& stream) override;
     void remove_stream(OutStream& stream, bool confirmed = false) override;
 
-    /// The peer says so (packet `wire_gone`).
+    /// Handles a packet `wire_gone`: the peer's queue is in error or closed.
     void lose_remote_queue(Connection& connection, const QueuePair& pair);
 
-    /// What a port has told of a queue; `user` is its RcConnection.
+    /// Handles an event of a port; its `user` is the queue's RcConnection.
     void happened(const verbs::Event& event);
-    /// The port is down: its queues break. Or about to be `closed`: its memory is not touched any more, either.
+    /// Breaks the connections of a port that is down. If it is about to be `closed`, its memory is released, too.
     void lose_port(verbs::Port& port, bool closed);
-    /// What the port is told of memory.
+    /// Returns the registrations of a port.
     RcPort& memory_of(uint8_t place, verbs::Port& port);
 
-    /// Lends memory to the peer by an open connection (RcPort::register_memory).
+    /// Registers memory for the peer of an open connection (RcPort::register_memory).
     static Loan* register_memory(RcConnection& to, const void* memory, uint64_t bytes, bool stays, transport::Region& region);
-    /// `at_once`: the peer may be reading, and what its device has asked for ours goes on to send on some devices, registered or not: so
-    /// the connection is broken, which ends that for certain.
+    /// Withdraws the memory. `at_once`: the peer may be reading it. Some devices finish a read of deregistered memory, so the connection is
+    /// broken, which surely ends the read.
     void deregister(Loan& loan, bool at_once);
 
-    // Memory of the peer, by an open connection that reaches the region; MPI_ERR_OTHER with failure_text(): it can't be begun. The completion
-    // comes from poll() or happened(), with MPI_ERR_OTHER if the connection breaks.
+    // Access the peer's memory by an open connection that reaches the region. Return MPI_ERR_OTHER with failure_text() if the operation
+    // can't begin. poll() or happened() reports the completion, with MPI_ERR_OTHER if the connection breaks.
     int read(RcConnection& of, const transport::Region& region, uint64_t offset, void* into, uint64_t bytes,
              transport::Completion& done);
     int write(RcConnection& to, const transport::Region& region, uint64_t offset, const void* from, uint64_t bytes,
               transport::Completion& done);
-    /// What the peer expects: it is told `word`.
+    /// Writes to an RDMA target of the peer, which is notified with `word`.
     int write_expected(RcConnection& to, const transport::Region& region, const void* from, uint64_t bytes, uint32_t word,
                        transport::WriteNotice told, transport::Completion& done);
-    /// Path::post_rdma_target, on an open connection; Transport::cancel_rdma_target.
+    /// Implement Path::post_rdma_target on an open connection, and Transport::cancel_rdma_target.
     static bool post_rdma_target(RcConnection& from, void* memory, uint64_t bytes, uint32_t word,
                                  transport::RdmaTarget& arrival, transport::Region& region);
     void cancel_rdma_target(transport::RdmaTarget& arrival, bool at_once);
-    /// Not atomic with what processors do, on most devices.
+    /// On most devices not atomic with accesses by the processor.
     int update(RcConnection& of, const transport::Region& region, uint64_t offset, transport::Update how, uint64_t operand,
                uint64_t compare, uint64_t* before, transport::Completion& done);
-    /// Goes on with what one call has left. Whether anything happened. Not from inside happened().
+    /// Continues work that was left by earlier calls. Returns whether anything happened. Not from inside happened().
     bool poll();
-    /// Takes what lies in rings: cheap.
+    /// Receives frames from the rings; cheap. Returns whether there were any.
     bool poll_rings();
     uint32_t rings() const { return rings_; }
-    /// transport::Path::set_expected_traffic: it has a ring before its traffic has earned one, and before those that a plan does not name, or has less for.
+    /// Implements transport::Path::set_expected_traffic. A connection in the plan gets a ring before its traffic earns one. It has
+    /// precedence over connections with less or no expected traffic.
     void set_expected_traffic(RcConnection& connection, uint32_t messages);
-    /// Whether poll() has something to do.
+    /// Returns whether poll() has something to do.
     bool due() const { return !to_pump_.empty() || !forgotten_.empty() || ended_ || !lost_.empty() || !old_rings_.empty(); }
 
     StreamTotals pieces_sent() const override { return {counters_.pieces_sent, counters_.piece_bytes_sent}; }
@@ -301,21 +303,21 @@ class Rc final : public Connections {
     ConnectionUpcalls upcalls_;
     Tell tell_;
     std::vector<std::unique_ptr<RcPort>> ports_;
-    std::vector<std::unique_ptr<RcPort>> gone_;  ///< closed; connections that broke with them may still name them
+    std::vector<std::unique_ptr<RcPort>> gone_;  ///< closed ports; connections that they broke may still refer to them
     std::vector<std::unique_ptr<RcOperation>> operations_;
     std::vector<RcOperation*> free_operations_;
-    transport::Completion* ended_ = nullptr;  ///< to be told by poll()
+    transport::Completion* ended_ = nullptr;  ///< completions that poll() will report
     transport::Completion** last_ended_ = &ended_;
     uint32_t rings_ = 0;                              ///< granted
-    uint32_t in_line_ = 0;                            ///< short frames for want of one, since a look at that
-    std::vector<std::unique_ptr<RcRing>> old_rings_;  ///< what is taken of them now may lie there
-    List<RcArrival, &RcArrival::hook> lost_;          ///< to be told by poll()
+    uint32_t in_line_ = 0;                            ///< short frames of connections without a ring, since the last comparison
+    std::vector<std::unique_ptr<RcRing>> old_rings_;  ///< freed by poll(), since a frame being handled may be in one
+    List<RcArrival, &RcArrival::hook> lost_;          ///< RDMA targets that poll() reports as lost
     RcCounters counters_;
     std::vector<std::unique_ptr<RcConnection>> connections_;
-    std::vector<std::unique_ptr<RcConnection>> leaving_;    ///< dropped, their last word not yet sent
-    std::vector<std::unique_ptr<RcConnection>> forgotten_;  ///< events that were taken together may still name them
-    std::vector<RcConnection*> to_pump_;                    ///< had more to send than one call may take
-    std::unique_ptr<std::byte[]> packed_;                   ///< a piece of data that does not lie in one block
+    std::vector<std::unique_ptr<RcConnection>> leaving_;    ///< dropped, with their last frame still to be sent
+    std::vector<std::unique_ptr<RcConnection>> forgotten_;  ///< freed by poll(); events of this batch may name them
+    std::vector<RcConnection*> to_pump_;                    ///< connections with more data than one call may send
+    std::unique_ptr<std::byte[]> packed_;                   ///< buffer for a fragment that is not contiguous in memory
     uint32_t packed_bytes_ = 0;
 };
 

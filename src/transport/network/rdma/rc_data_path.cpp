@@ -1,4 +1,4 @@
-// What goes over open RC connections: frames and pieces, all as frames of the queue.
+// Transfers over open RC connections: session frames and stream fragments are all sent as frames of the queue.
 #include <algorithm>
 #include <cstring>
 #include <new>
@@ -9,8 +9,8 @@
 namespace starling::network {
 
 namespace {
-constexpr uint64_t kPumpBytes = 1u << 20;  ///< in one go, then others have their turn
-constexpr PathId kPath = 1;                ///< a stream knows one connection at a time
+constexpr uint64_t kPumpBytes = 1u << 20;  ///< in one call, then other connections are served
+constexpr PathId kPath = 1;                ///< any constant: a stream uses one connection at a time
 }  // namespace
 
 Sent RcConnection::send(const iovec* parts, int count) { return static_cast<Rc&>(by).send(*this, parts, count); }
@@ -27,7 +27,7 @@ Sent Rc::send(RcConnection& connection, const iovec* parts, int count) {
             connection.room_wanted_ = true;
             return Sent::busy;
         default:
-            return Sent::gone;  // an event tells of it
+            return Sent::gone;  // a `broken` event follows
     }
 }
 
@@ -59,7 +59,8 @@ void Rc::finish(Connection& one) {
     say_finish(connection);
 }
 
-/// Not before the peer's memory is done with, which it may take away once it has heard that, and ours.
+/// Sends the finish frame when the transfers have ended. Earlier the peer, once it gets the frame, might release memory that they still
+/// access; this process's ring mirror must be idle, too.
 void Rc::say_finish(RcConnection& connection) {
     try {
         connection.owes_finish_ = !connection.issuing_.empty() || !connection.issued_.empty() || !settle_ring(connection);
@@ -88,11 +89,11 @@ void Rc::happened(const verbs::Event& event) {
     }
 }
 
-// What a frame has brought is gone once the event is over. So where there is no memory for it the queue is given up, and its other end
-// sends again, another way, what was not acknowledged.
+// Frame data is lost after this call. So if there is no memory for it, the queue is closed, and the peer repeats on another path what was
+// not acknowledged.
 void Rc::on_frame(RcConnection& connection, const std::byte* data, uint32_t bytes) {
     if (!connection.queue_ || connection.state_ == Connection::State::dropped) return;
-    // What was written before it.
+    // Frames written into the ring earlier are first.
     (void)take_ring(connection);
     if (!connection.queue_ || connection.state_ == Connection::State::dropped) return;
     ++connection.frames_in_;
@@ -115,7 +116,7 @@ void Rc::refuse(RcConnection& connection) {
     broke(connection, "malformed data was received over the connection");
 }
 
-/// False: no process of this version sends that.
+/// Returns false if the frame is malformed.
 bool Rc::take_frame(RcConnection& connection, const std::byte* data, uint32_t bytes) {
     RcFrame frame;
     if (bytes < sizeof frame) return false;
@@ -181,7 +182,7 @@ void Rc::on_room(RcConnection& connection) {
         if (connection.owes_finish_ || !connection.queue_ || connection.state_ != Connection::State::dropped) return;
         connection.queue_->close(true);
         connection.queue_ = nullptr;
-        return broke(connection, "");  // it is over
+        return broke(connection, "");  // the connection has ended
     }
     if (connection.state_ != Connection::State::open) return;
     give_room(connection);
@@ -189,7 +190,7 @@ void Rc::on_room(RcConnection& connection) {
     pump(connection);
 }
 
-/// The session's frames go before everything else. False: there is no more room.
+/// Sends the session's frames before all else. Returns false if there is no more room.
 bool Rc::give_room(RcConnection& connection) {
     if (!connection.room_wanted_) return true;
     connection.room_wanted_ = false;
@@ -213,7 +214,7 @@ void Rc::pump(RcConnection& connection) {
     }
 }
 
-/// False if there is no room: an event says when.
+/// Returns false if there is no room; a `room` event follows.
 bool Rc::send_piece(RcConnection& connection, OutStream& stream) {
     const OutStream::Source& source = stream.source();
     const StreamRange range = stream.peek(connection.frame_limit_ - sizeof(RcPiece));
@@ -254,7 +255,7 @@ void Rc::add_stream(Connection& one, OutStream& stream) {
     pump(connection);
 }
 
-// What the queue has taken it has copied.
+// The queue has copied what it accepted, so no fragment needs the stream's memory.
 void Rc::remove_stream(OutStream& stream, bool) {
     stream.hook.unlink();
     stream.connection = nullptr;

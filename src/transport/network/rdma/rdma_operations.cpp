@@ -1,5 +1,5 @@
-// Reads, writes and updates of a peer's memory by the device, over open RC connections. What is short goes by way of a slot that the port
-// knows, or inline; for what is long the port is told of the memory itself.
+// RDMA reads, writes and atomics on a peer's memory over open RC connections. Short transfers use a registered slot of the port, or are
+// sent inline. Long ones register the user's memory.
 #include <algorithm>
 #include <cstring>
 
@@ -10,8 +10,8 @@
 namespace starling::network {
 
 namespace {
-constexpr uint64_t kPart = 4u << 20;   ///< of one operation; frames of the same queue go between two parts
-constexpr uint32_t kMostUnderWay = 4;  ///< of one operation
+constexpr uint64_t kPart = 4u << 20;   ///< bytes of one part; frames of the same queue can go between two parts
+constexpr uint32_t kMostUnderWay = 4;  ///< parts of one operation
 }  // namespace
 
 RcPort& Rc::memory_of(uint8_t place, verbs::Port& port) {
@@ -38,7 +38,7 @@ void Rc::deregister(Loan& loan, bool at_once) {
     clear_failure();
 }
 
-/// Null with failure_text().
+/// Returns null with failure_text().
 RcOperation* Rc::begin(RcConnection& connection, RcOperation::Kind kind, const transport::Region& region, uint64_t offset,
                        uint64_t bytes, transport::Completion& done) {
     if (!connection.reaches(region)) {
@@ -77,7 +77,7 @@ void Rc::give_operation(RcOperation& operation) {
     free_operations_.push_back(&operation);
 }
 
-/// False with failure_text().
+/// Provides registered memory for the operation's local side. Returns false with failure_text().
 bool Rc::place_data(RcOperation& operation, void* memory) {
     RcPort& port = operation.connection->memory();
     const bool writes = operation.kind == RcOperation::Kind::write;
@@ -109,7 +109,7 @@ int Rc::set_out(RcOperation* operation, void* memory) {
     RcConnection& connection = *operation->connection;
     connection.issuing_.push_back(operation);
     if (operation->bytes == 0) return end(*operation), MPI_SUCCESS;
-    // Behind others: the event that they wait for goes on with it.
+    // If other operations wait for room, the `room` event will issue this one, too.
     if (connection.issuing_.front() == operation) issue_all(connection);
     return MPI_SUCCESS;
 }
@@ -150,7 +150,8 @@ int Rc::update(RcConnection& of, const transport::Region& region, uint64_t offse
     return set_out(one, before);
 }
 
-/// One part, or the word behind the last: the device is told of these two at once. False: not now, or never.
+/// Issues one part, or the notifying frame after the last. The device gets these two with one doorbell. Returns false if that is not
+/// possible now or never will be.
 bool Rc::issue(RcOperation& operation) {
     RcConnection& connection = *operation.connection;
     if (operation.issued == operation.bytes) {
@@ -191,7 +192,7 @@ bool Rc::issue(RcOperation& operation) {
     return true;
 }
 
-/// As far as there is room: an event tells when there is more.
+/// Issues operations while there is room; a `room` or `done` event continues.
 void Rc::issue_all(RcConnection& connection) {
     if (!connection.queue_) return;
     while (RcOperation* const first = connection.issuing_.front()) {
@@ -206,7 +207,7 @@ void Rc::on_done(const verbs::Event& event) {
     const auto index = static_cast<uint32_t>(event.token);
     if (index >= operations_.size()) return;
     RcOperation& one = *operations_[index];
-    // It has ended with its connection, and the place may be another's by now.
+    // The operation has ended with its connection, and its entry may be in use by another one.
     if (!one.connection || one.generation != static_cast<uint32_t>(event.token >> 32)) return;
     RcConnection& connection = *one.connection;
     --one.under_way;
@@ -220,7 +221,7 @@ void Rc::on_done(const verbs::Event& event) {
     if (connection.owes_finish_) on_room(connection);
 }
 
-/// The device does not touch its memory any more.
+/// Ends an operation after the device's last access to its memory.
 void Rc::end(RcOperation& operation) {
     RcPort& port = operation.connection->memory();
     if (operation.copy_to && !operation.failed) std::memcpy(operation.copy_to, operation.slot, operation.bytes);
@@ -236,7 +237,7 @@ void Rc::end(RcOperation& operation) {
     last_ended_ = &done.next;
 }
 
-/// The queue is closed.
+/// Fails all operations, since the queue is closed.
 void Rc::end_all(RcConnection& connection) {
     for (auto* list : {&connection.issuing_, &connection.issued_})
         while (RcOperation* const one = list->front()) {
@@ -245,7 +246,7 @@ void Rc::end_all(RcConnection& connection) {
         }
 }
 
-/// Whoever is told may begin others.
+/// Reports completions; a callback may begin other operations.
 bool Rc::tell_ended() {
     bool any = false;
     while (transport::Completion* const first = ended_) {

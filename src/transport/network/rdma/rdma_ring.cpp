@@ -79,13 +79,13 @@ bool RcRing::credit(uint32_t consumed) {
     return true;
 }
 
-// What connections do with them.
+// How connections use rings.
 
 namespace {
-constexpr uint32_t kLooks = 256;  ///< short frames of connections in line, between two looks whether a ring is worth its place
+constexpr uint32_t kLooks = 256;  ///< short frames of connections without a ring, after which the use of all rings is compared
 }
 
-/// Offers one, in a greeting or by itself, if there is a place and memory for it. False: no place.
+/// Makes a ring for a hello or ring frame, if the quota and the memory allow it. Returns false otherwise.
 bool Rc::grant_ring(RcConnection& connection, RcRingOffer& offer) {
     if (connection.ring_in_ || connection.no_ring_ || rings_ >= static_cast<uint32_t>(live(config().max_direct))) return false;
     connection.ring_in_ = RcRing::make(*connection.port_);
@@ -96,42 +96,43 @@ bool Rc::grant_ring(RcConnection& connection, RcRingOffer& offer) {
     return true;
 }
 
-// A frame that is being taken may lie in it.
+// The frame being handled may be in the ring, so poll() frees it.
 void Rc::drop_ring_in(RcConnection& connection) {
     if (!connection.ring_in_) return;
     starling::counters.verbs_rings = --rings_;
     old_rings_.push_back(std::move(connection.ring_in_));
 }
 
-/// The owner offers one. False: it makes no sense.
+/// Handles the owner's offer of a ring. Returns false if it is malformed.
 bool Rc::on_ring_offer(RcConnection& connection, const std::byte* data, uint32_t bytes) {
     RcRingOffer offer;
     if (bytes != sizeof(RcFrame) + sizeof offer) return false;
     std::memcpy(&offer, data + sizeof(RcFrame), sizeof offer);
     if (connection.ring_out_ && !connection.ring_out_->left) return false;
-    // What went to the last one has been written: its owner has heard of its end before he offered this.
+    // The mirror of an earlier ring can be reused: its owner received ring_left, behind all writes, before it sent this offer.
     if (!connection.ring_out_) connection.ring_out_ = RcRing::make(*connection.port_);
     if (connection.ring_out_) return connection.ring_out_->point(offer), true;
     clear_failure();
     return on_ring_back(connection);
 }
 
-/// The owner wants it back, or has offered it in vain. The answer comes behind all that was written.
+/// Handles the owner's request for its ring, or refuses an offer. The reply follows all writes into the ring.
 bool Rc::on_ring_back(RcConnection& connection) {
     if (connection.ring_out_) connection.ring_out_->left = true;
     connection.owes_left_ = send_frame(connection, RcFrame::Kind::ring_left) == verbs::Status::busy;
     return true;
 }
 
-/// All that was written has come.
+/// Handles the writer's reply: everything it has written has arrived.
 void Rc::on_ring_left(RcConnection& connection) {
     connection.no_ring_ = connection.ring_in_ && !connection.ring_in_->leaving;
     drop_ring_in(connection);
     pass_on_place();
 }
 
-/// Before the last word: a queue that lingers tells nothing, and were the mirror gone by then, it would break and the word not be heard. So
-/// a write of nothing, behind all others, tells when the device is done with it. False: not yet; what is heard of the queue goes on.
+/// Waits, before the finish frame, until the device no longer reads the mirror. A lingering queue reports nothing. If the mirror were freed
+/// too early, the queue would break, and the peer would not get the finish frame. Therefore an empty write after all others reports when
+/// the device is done. Returns false if it is still pending; its event continues.
 bool Rc::settle_ring(RcConnection& connection) {
     RcRing* const ring = connection.ring_out_.get();
     if (!ring || !ring->lent) return true;
@@ -161,7 +162,7 @@ bool Rc::send_by_ring(RcConnection& connection, const iovec* parts, int count) {
     return true;
 }
 
-/// What lies in the connection's ring and has its turn. Whether anything did.
+/// Takes the frames in the connection's ring that are next in order. Returns whether there were any.
 bool Rc::take_ring(RcConnection& connection) {
     bool any = false;
     for (uint32_t i = 0; connection.ring_in_ && i < RcRing::kSlots; ++i, any = true) {
@@ -206,7 +207,7 @@ void Rc::ask_back(RcConnection& connection) {
     if (connection.ring_in_->leaving) ++starling::counters.verbs_rings_moved;
 }
 
-/// A short frame has come by its queue. It may have earned a ring, if need be in the place of one that carries less.
+/// Counts a short frame that arrived by the queue. The connection may now earn a ring, if need be that of a connection with less traffic.
 void Rc::earn_ring(RcConnection& connection) {
     ++connection.short_frames_;
     if (!may_have_ring(connection)) return;
@@ -228,7 +229,8 @@ void Rc::set_expected_traffic(RcConnection& connection, uint32_t messages) {
     seek_ring(connection);
 }
 
-/// What a plan names needs to earn nothing: a free place, or that of one with less to come. Of several of these, of the one that has carried least.
+/// Asks for a ring for a connection in the plan, which need not earn one. It gets a free ring, or that of the connection with the least
+/// expected traffic. Among equals it is the one with the fewest frames so far.
 void Rc::seek_ring(RcConnection& connection) {
     if (connection.foreseen_ == 0 || !may_have_ring(connection)) return;
     if (rings_ < static_cast<uint32_t>(live(config().max_direct)))
@@ -240,7 +242,8 @@ void Rc::seek_ring(RcConnection& connection) {
     if (least && least->foreseen_ < connection.foreseen_) ask_back(*least);
 }
 
-/// A ring that was asked back has gone. Whom a plan names, the first of those without, has its place; else who earns it.
+/// Offers the place of a ring that was returned. The connection with the most expected traffic gets it; without a plan, the next to earn
+/// one.
 void Rc::pass_on_place() {
     RcConnection* most = nullptr;
     for (auto& one : connections_)

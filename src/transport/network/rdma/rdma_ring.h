@@ -1,11 +1,13 @@
-// Direct rings over RC: short frames are written by RDMA into memory of the receiver, who polls it. A ring is one way, of one connection; at most
-// STARLING_MAX_DIRECT a process grants. Its owner tells where it is in his greeting, or by a later frame, and gets his place back by asking for it.
+// Direct rings over RC: the sender writes short frames by RDMA into the receiver's memory, and the receiver polls it. A ring serves one
+// direction of one connection. A process grants at most STARLING_MAX_DIRECT rings. The owner of a ring (the receiver) sends its address in
+// its hello or in a later frame, and gets the ring back by a request.
 //
-// A slot is written by one write that ends with its trailer, so what is short needs no more than a slot's end: the frame lies right before the
-// trailer. The stamp, its last word, tells the lap: nothing is cleared, and nothing that a user sends can be taken for it, since trailers are
-// always at the same place. That the last word of a write is seen last is what adapters do, and Soft-RoCE; the architecture does not promise it
-// (docs/verbs.md). `after` says how many frames of the queue come before: so what goes by both ways keeps its order. What the sender may write again
-// is told by the trailers of the other ring, and where there is none by a frame `consumed`.
+// Each frame is one RDMA write that ends with the slot's trailer. The frame is right before the trailer, so a short frame writes only the
+// end of a slot. The stamp, the last word of the trailer, is the number of the lap. So no slot is cleared, and user data is never taken for
+// a stamp, since trailers are always at the same offsets. Adapters and Soft-RoCE make the last word of a write visible last, but the
+// architecture does not guarantee it (docs/verbs.md). `after` counts the earlier frames of the queue, which keeps the order of frames that
+// use both paths. The trailers of the reverse ring report the slots that may be written again; where there is no reverse ring, a `consumed`
+// frame does.
 #pragma once
 
 #include <sys/uio.h>
@@ -20,56 +22,57 @@
 
 namespace starling::network {
 
-/// What the owner of a ring tells of it.
+/// The location of a ring, which its owner sends to the writer.
 struct RcRingOffer {
     uint64_t address = 0;
     uint32_t key = 0;
-    uint32_t noted = 0;  ///< 1: he may sleep, so each write has a note that wakes him
+    uint32_t noted = 0;  ///< 1: the owner may sleep, so each write must carry an immediate that wakes it
 };
 
-/// The end of each slot.
+/// The trailer of each slot.
 struct RcSlotEnd {
-    uint32_t after = 0;     ///< frames that went by the queue before
-    uint32_t consumed = 0;  ///< slots of the other direction's ring that the writer has taken
-    uint32_t bytes = 0;     ///< of the frame
-    uint32_t stamp = 0;     ///< the lap, from 1; written last
+    uint32_t after = 0;     ///< frames that were sent earlier by the queue
+    uint32_t consumed = 0;  ///< slots of the reverse ring that the writer has taken
+    uint32_t bytes = 0;     ///< length of the frame
+    uint32_t stamp = 0;     ///< number of the lap, from 1; visible last
 };
 static_assert(sizeof(RcRingOffer) == 16 && sizeof(RcSlotEnd) == 16);
 
-/// The slots of a ring: at the owner, and at the writer a mirror that the device writes from: one whose slot may be written again has been.
+/// The slots of a ring. The owner has the ring itself. The writer has a mirror from which its device sends: a slot that may be reused has
+/// been transmitted.
 class RcRing {
   public:
     static constexpr uint32_t kSlots = 32, kSlot = 1280;  ///< a message of 1 KB with its headers, and some more
-    static constexpr uint32_t kBytes = kSlots * kSlot;    ///< 40 KB: for each direction at each end
+    static constexpr uint32_t kBytes = kSlots * kSlot;    ///< 40 KB, for each direction at each end
     static constexpr uint32_t kMost = kSlot - sizeof(RcSlotEnd);
-    /// The word of a note of a write into a ring; a receive never has that serial.
+    /// The immediate of a write into a ring; no RDMA target has this word.
     static constexpr uint32_t kWord = ~0u;
 
-    /// Null: the port does not take the memory.
+    /// Returns null if the port can't register the memory.
     static std::unique_ptr<RcRing> make(RcPort& port);
     ~RcRing();
 
-    // At the owner.
+    // Functions for the owner.
     RcRingOffer offer(bool noted) const;
     struct Frame {
         const std::byte* data = nullptr;
-        const RcSlotEnd* end = nullptr;  ///< null: there is none
+        const RcSlotEnd* end = nullptr;  ///< null: no frame has arrived
     };
     Frame front() const;
     void pop() { ++taken_; }
     uint32_t taken() const { return taken_; }
-    uint32_t told = kCounterStart;  ///< of these, what the writer knows
-    bool leaving = false;           ///< it was asked back
+    uint32_t told = kCounterStart;  ///< the part of taken() that the writer knows
+    bool leaving = false;           ///< the owner has asked for it back
 
-    // At the writer.
+    // Functions for the writer.
     void point(const RcRingOffer& offer);
-    /// Busy: there is no room, in the ring or in the queue; too_long.
+    /// Writes one frame. Returns busy if the ring or the queue is full, or too_long.
     verbs::Status send(verbs::Queue& queue, uint32_t inline_bytes, const iovec* parts, int count, uint64_t bytes,
                        uint32_t after, uint32_t consumed);
-    /// False: no owner says that.
+    /// Frees the slots up to `consumed`. Returns false if the number is impossible.
     bool credit(uint32_t consumed);
-    bool left = false;  ///< the owner wants it back
-    bool lent = false;  ///< the device sends from the mirror, or has: a queue that lingers still may
+    bool left = false;  ///< the owner wants it back: nothing is written any more
+    bool lent = false;  ///< the device may still read the mirror, even after the queue lingers
 
   private:
     RcRing(RcPort& port, std::byte* memory) : port_(port), memory_(memory) {}

@@ -1,5 +1,6 @@
-// Memory that a peer writes by an RC connection, and says so: by a frame behind the write, or by the write itself. It may do so by that one
-// connection, whose queue the region names. When this end of that is closed nothing is written any more, and what was expected is over.
+// Memory that a peer writes once over an RC connection (RDMA target). The peer notifies this process by a frame after the write or by the
+// write's immediate. The region names the connection's queue, and only that connection may write. Once this end of the queue is closed
+// nothing can be written any more, and the target is lost.
 #include <memory>
 
 #include "transport/network/rdma/rc_connection.h"
@@ -31,7 +32,7 @@ void Rc::cancel_rdma_target(transport::RdmaTarget& arrival, bool at_once) {
     if (at_once && connection) broke(*connection, "memory that the peer was to write was withdrawn");
 }
 
-/// False: no such word is expected.
+/// Returns false if no target has this word.
 bool Rc::on_word(RcConnection& connection, uint32_t word) {
     RcArrival* one = connection.expected_.front();
     while (one && one->word != word) one = connection.expected_.next(one);
@@ -42,7 +43,7 @@ bool Rc::on_word(RcConnection& connection, uint32_t word) {
     return true;
 }
 
-/// The connection's queue is closed.
+/// Moves the connection's targets to the list of lost ones, because the queue is closed.
 void Rc::lose_arrivals(RcConnection& connection) {
     while (RcArrival* const one = connection.expected_.pop_front()) {
         one->connection = nullptr;
@@ -50,7 +51,7 @@ void Rc::lose_arrivals(RcConnection& connection) {
     }
 }
 
-/// Whoever is told may call off others.
+/// Reports lost targets; a callback may cancel others.
 bool Rc::tell_lost() {
     bool any = false;
     for (; RcArrival* const one = lost_.front(); any = true) {
