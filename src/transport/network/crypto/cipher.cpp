@@ -1,7 +1,7 @@
 #include "transport/network/crypto/cipher.h"
 
 #include <dlfcn.h>
-#include <sodium.h>  // what its functions look like; they are found in the library that is loaded
+#include <sodium.h>  // declarations only; the functions are looked up in the library that load() opens
 
 #include <cstring>
 
@@ -30,7 +30,7 @@ unsigned char* raw(void* bytes) { return static_cast<unsigned char*>(bytes); }
 
 class Sodium final : public Cipher {
   public:
-    // Never unloaded: it keeps nothing of ours.
+    // Looks up the functions. The library is never unloaded and stores nothing of this process.
     bool find(void* library) {
         return find(library, "sodium_init", init_) && find(library, "sodium_memcmp", compare_) &&
                find(library, "crypto_aead_chacha20poly1305_ietf_encrypt_detached", seal_) &&
@@ -85,7 +85,7 @@ class Sodium final : public Cipher {
         return function != nullptr;
     }
 
-    // On processors of other kinds the library does not have it.
+    // Looks up AES, which the library lacks on other kinds of processors.
     bool find_aes(void* library) {
         decltype(&crypto_aead_aes256gcm_is_available) available = nullptr;
         has_aes = find(library, "crypto_aead_aes256gcm_is_available", available) && available() == 1 &&

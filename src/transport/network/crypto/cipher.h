@@ -1,5 +1,6 @@
-// The ciphers that seal what goes between hosts, ChaCha20-Poly1305 (RFC 8439) and AES-256-GCM, and BLAKE2b, which makes their keys:
-// libsodium's. The library is loaded by the first who needs it, so a process whose job neither encrypts nor uses groups has no cryptography in it.
+// The ciphers that seal traffic between hosts, ChaCha20-Poly1305 (RFC 8439) and AES-256-GCM, and the hash BLAKE2b, which derives their
+// keys. All are libsodium's. The library is loaded on first use, so a process whose job neither encrypts nor uses groups loads no
+// cryptography.
 #pragma once
 
 #include <cstddef>
@@ -9,54 +10,55 @@
 
 namespace starling::network {
 
-/// 256 bits that nobody can guess, or that were made of such.
+/// 256 random bits, or a key derived from them.
 struct SealKey {
     uint8_t bytes[32] = {};
     bool operator==(const SealKey&) const = default;
 };
 
-/// Every process can do ChaCha20; AES, which is faster, where the processor has instructions for it.
+/// Every process supports ChaCha20. AES is faster and available where the processor has instructions for it.
 enum class Suite : uint8_t { chacha, aes };
 
-/// A key for one of the ciphers, ready for use.
+/// A key prepared for one of the ciphers.
 struct ReadyKey {
     struct alignas(16) Expanded {
         uint8_t bytes[512];
     };
-    SealKey key;                         ///< of ChaCha20
-    std::unique_ptr<Expanded> expanded;  ///< of AES; null: it is the other
+    SealKey key;                         ///< the ChaCha20 key
+    std::unique_ptr<Expanded> expanded;  ///< the AES key schedule; null: ChaCha20
 };
 
 inline constexpr size_t kSealTag = 16;
 
 using Bytes = std::span<const std::byte>;
-/// The bytes of a value that has no gaps.
+/// Returns the bytes of a value that has no padding.
 template <class Value>
 Bytes bytes_of(const Value& value) {
     return std::as_bytes(std::span(&value, 1));
 }
 
-/// Thread-safe: nothing in it changes.
+/// Thread-safe, since it is constant after load().
 class Cipher {
   public:
-    /// `setting` is what the user has set, and needs it. MPI_ERR_OTHER with failure_text() where libsodium is not installed.
+    /// Loads libsodium. `setting` is the user's setting that requires it, for the message. Returns MPI_ERR_OTHER with failure_text() if
+    /// libsodium is not installed.
     static int load(std::unique_ptr<Cipher>& out, const char* setting = "STARLING_ENCRYPTION=on");
     virtual ~Cipher() = default;
 
-    /// Whether it can do AES. Can be denied, for tests.
+    /// Whether AES is available. Tests may clear it.
     bool has_aes = false;
     virtual ReadyKey prepare(Suite suite, const SealKey& key) const = 0;
 
-    /// Encrypts in place, and writes the tag by which open() knows that neither `clear`, which stays readable, nor the text was
-    /// changed. A number must never be used twice with one key.
+    /// Encrypts `text` in place and writes the tag, by which open() detects any change of the text or of `clear`, which is not encrypted. A
+    /// number must never be used twice with one key.
     virtual void seal(const ReadyKey& key, uint64_t number, Bytes clear, std::span<std::byte> text, std::byte* tag) const = 0;
-    /// False, and the text is lost, if it is not what was sealed with this key and number.
+    /// Decrypts `text` in place. Returns false, with the text destroyed, if it is not what was sealed with this key and number.
     virtual bool open(const ReadyKey& key, uint64_t number, Bytes clear, std::span<std::byte> text,
                       const std::byte* tag) const = 0;
-    /// A key made of another one of 32 or 64 bytes: of equal ones for equal texts only, and it tells nothing of its parent. `purpose`, up
-    /// to its end, sets apart what is made for different uses.
+    /// Derives a key from one of 32 or 64 bytes. Equal inputs give equal keys, and the result reveals nothing about its parent. `purpose`
+    /// is hashed with its final zero and separates keys for different uses.
     virtual SealKey derive(Bytes key, const char* purpose, std::span<const Bytes> texts) const = 0;
-    /// In a time that does not tell where they differ.
+    /// Compares in a time that does not depend on where the bytes differ.
     virtual bool equal(const void* a, const void* b, size_t bytes) const = 0;
 };
 

@@ -7,7 +7,7 @@
 namespace starling::network {
 
 namespace {
-constexpr size_t kClear = sizeof(uint64_t);  ///< the group's key
+constexpr size_t kClear = sizeof(uint64_t);  ///< bytes of the group's key
 }
 
 GroupEncryption::GroupEncryption(const Cipher& cipher, const uint64_t (&secret)[4])
@@ -17,7 +17,7 @@ GroupEncryption::GroupEncryption(const Cipher& cipher, const uint64_t (&secret)[
     key_ = key_of(salt_);
 }
 
-// A salt of each sender's own, so that no two use a number with one key.
+// Derives the key of a sender. Salts differ between senders, so no two senders use a number with the same key.
 ReadyKey GroupEncryption::key_of(uint64_t salt) const {
     const Bytes texts[] = {bytes_of(salt)};
     return cipher_.prepare(Suite::chacha, cipher_.derive(bytes_of(secret_), "starling group", texts));

@@ -1,5 +1,6 @@
-// Datagrams to a group under seal. Any user of a host may listen to a group of the network and send to it, so what members send is always
-// secret to others, and nothing of it can be changed, made up, or brought twice. Members are not told from each other: all have one secret.
+// Encryption of datagrams to a multicast group. Any user of a host may join a group of the network and send to it. Therefore the datagrams
+// of members are always encrypted, and those that were changed, forged or replayed are dropped. Members cannot authenticate each other,
+// since all have the same secret.
 #pragma once
 
 #include <cstddef>
@@ -11,14 +12,15 @@
 
 namespace starling::network {
 
-/// One for each group, as long as this process may be a member of it: the windows have to outlive a membership.
+/// The encryption state of one group. It lives as long as this process may be a member: the replay windows must outlive a membership.
 class GroupEncryption {
   public:
     GroupEncryption(const Cipher& cipher, const uint64_t (&secret)[4]);
 
-    /// Seals in place all behind the group's key, which is first; kSealBytes of room are behind it.
+    /// Seals in place all bytes after the group's key, which is first. The buffer needs kSealBytes of space behind them.
     void seal(std::byte* datagram, size_t bytes);
-    /// Opens in place a datagram of this length, which then is kSealBytes shorter. False if no member has sealed it, or it has come before.
+    /// Opens in place a datagram of this length, which is kSealBytes shorter afterwards. Returns false if no member has sealed it, or if it
+    /// is a duplicate.
     bool open(std::byte* datagram, size_t bytes);
 
   private:
@@ -30,9 +32,9 @@ class GroupEncryption {
 
     const Cipher& cipher_;
     SealKey secret_;
-    uint64_t salt_, number_ = 0;  ///< of what this process sends
+    uint64_t salt_, number_ = 0;  ///< used for sending
     ReadyKey key_;
-    std::unordered_map<uint64_t, Sender> senders_;  ///< by salt; only those who have the secret get in
+    std::unordered_map<uint64_t, Sender> senders_;  ///< by salt; only holders of the secret are added
 };
 
 }  // namespace starling::network

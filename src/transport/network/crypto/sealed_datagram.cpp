@@ -16,7 +16,7 @@ DatagramHeader header_of(const std::byte* datagram) {
     return header;
 }
 
-/// In the part of the header that stays readable.
+/// Writes fields of the header's unencrypted part.
 void say(std::byte* datagram, uint8_t version, uint32_t bytes, uint8_t flags) {
     std::memcpy(datagram + offsetof(DatagramHeader, flags), &flags, sizeof flags);
     std::memcpy(datagram + offsetof(DatagramHeader, version), &version, sizeof version);
@@ -46,7 +46,7 @@ bool ReplayWindow::holds(uint64_t number) const {
 
 void ReplayWindow::add(uint64_t number) {
     if (number > last_) {
-        // Those between have not come yet; what they stand in the place of is too old now.
+        // Clear the bits of the numbers between, which have not arrived yet. The old numbers at these positions have left the window.
         if (number - last_ >= kNumbers) {
             std::fill(std::begin(bits_), std::end(bits_), 0);
         } else {
@@ -60,7 +60,8 @@ void ReplayWindow::add(uint64_t number) {
 DatagramLock::DatagramLock(const Cipher& cipher, const SealKey& pair, const Name& self, const Name& peer)
     : cipher_(cipher), pair_(pair), self_(self), peer_(peer), salt_(draw_random_number()), key_(key_of(suite_, self, salt_)) {}
 
-// The sender's name tells the directions apart. Each cipher has a key of its own, so that numbers go on when a sender changes to the other.
+// The sender's name separates the directions. Each cipher has its own key, so the numbers continue when a sender changes to the other
+// cipher.
 ReadyKey DatagramLock::key_of(Suite suite, const Name& from, uint64_t salt) const {
     const Bytes texts[] = {bytes_of(from.job), bytes_of(from.rank), bytes_of(salt)};
     const char* const purpose = suite == Suite::aes ? "starling datagrams AES" : "starling datagrams";
@@ -91,8 +92,8 @@ DatagramLock::Opened DatagramLock::open(std::byte* datagram, uint32_t bytes, boo
                       {datagram + kClearHead, plain - kClearHead}, trailer.tag))
         return Opened::stranger;
     say(datagram, DatagramHeader::kVersion, plain, static_cast<uint8_t>(shown.flags & ~kOpensAes));
-    // Who begins anew has a later epoch than it ever had. So what was sealed with a salt of before stays outside, and can't make us forget which
-    // numbers have come.
+    // A sender that restarts uses a later epoch than ever before. So datagrams sealed with an earlier salt are rejected, and can't make
+    // this process forget which numbers it has received.
     const uint64_t epoch = header_of(datagram).epoch;
     if (is_new) {
         if (epoch <= their_epoch_) return Opened::stale;

@@ -1,5 +1,5 @@
-// Groups by InfiniBand and RoCE: a port's datagram queue is a member of the same addresses. Who is told last that a port can't be used for a
-// group is the sender, by a member that hears nothing (Group::unheard); the next rail is another port, or UDP.
+// Multicast groups on InfiniBand and RoCE: the datagram queue of a port joins the same addresses. The sender learns last that a port can't
+// reach a group, from a member that receives nothing (Group::report_unreachable). It then uses the next rail, which is another port or UDP.
 #include <cstring>
 
 #include "base/counters.h"
@@ -7,7 +7,7 @@
 
 namespace starling::network {
 
-// The group's IPv4 address, as a GID.
+// The group's IPv4 address as a GID.
 void GroupSockets::enter_ports(uint32_t address, Address& by) {
     uint8_t gid[16] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
     std::memcpy(gid + 12, &address, sizeof address);
@@ -25,7 +25,8 @@ void GroupSockets::leave_ports(Address& by) {
     }
 }
 
-// One has come, gone, or has another address. What failed is tried again; what joined, the port itself joins again.
+// Follows a port that was added, removed or has another address. Failed memberships are tried again; those that were ready are renewed by
+// the port itself.
 void GroupSockets::follow_ports() {
     ports_seen_ = ports_->version();
     for (auto& [address, by] : addresses_) {
@@ -58,7 +59,7 @@ uint32_t GroupSockets::ready_ports(const GroupMember& member) const {
     return count;
 }
 
-/// Null: it is a socket's turn.
+/// Returns null if a socket is to be used.
 verbs::Membership* GroupSockets::port_for(const GroupMember& member) const {
     const uint32_t count = ready_ports(member);
     if (count == 0) [[likely]]

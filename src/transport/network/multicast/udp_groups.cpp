@@ -56,7 +56,7 @@ uint32_t GroupRange::address(uint64_t place) const {
     return htonl(first | (static_cast<uint32_t>(place ^ place >> 32) & mask));
 }
 
-/// Room for datagrams, made with the first group.
+/// Receive buffers, allocated with the first group.
 struct GroupSockets::Incoming {
     alignas(64) std::byte data[kBatch][kRoom];
     iovec parts[kBatch];
@@ -90,7 +90,7 @@ GroupSockets::~GroupSockets() {
         if (sockets_[i] >= 0) close_socket(i);
 }
 
-// A forked child of the program may have the descriptor too, and would keep events coming.
+// Removes the socket from epoll first: a forked child of the program may have the descriptor too, and events would continue.
 void GroupSockets::close_socket(uint16_t rail) {
     epoll_ctl(epoll_, EPOLL_CTL_DEL, sockets_[rail], nullptr);
     close(std::exchange(sockets_[rail], -1));
@@ -119,11 +119,11 @@ int GroupSockets::open_socket(uint16_t rail) {
     const ip_mreqn by{{}, {}, static_cast<int>(rails_[rail].index)};
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
     setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &kReceiveBuffer, sizeof kReceiveBuffer);
-    setsockopt(fd, SOL_UDP, UDP_GRO, &one, sizeof one);  // where the kernel does not know it, datagrams come one by one
+    setsockopt(fd, SOL_UDP, UDP_GRO, &one, sizeof one);  // an older kernel delivers datagrams one by one
     sockaddr_in any{};
     any.sin_family = AF_INET;
     any.sin_port = htons(static_cast<uint16_t>(config().multicast_port));
-    // Several leaders on one host are never members of one group, so nothing need come back; but on the loopback device all comes back.
+    // Leaders on one host are never members of the same group, so no loopback is needed. On the loopback device it is.
     const uint8_t back = rails_[rail].loopback;
     if (!set(fd, IP_MULTICAST_ALL, 0) || !set(fd, IP_MULTICAST_TTL, hops) || !set(fd, IP_MULTICAST_LOOP, back) ||
         !set(fd, IP_MULTICAST_IF, by) || bind(fd, reinterpret_cast<const sockaddr*>(&any), sizeof any) != 0) {
@@ -141,7 +141,7 @@ int GroupSockets::open_socket(uint16_t rail) {
     return MPI_SUCCESS;
 }
 
-/// On one rail; errno.
+/// Joins on one rail; returns 0 or errno.
 int GroupSockets::enter(uint16_t rail, uint32_t address) {
     const ip_mreqn group{{address}, {}, static_cast<int>(rails_[rail].index)};
     return set(sockets_[rail], IP_ADD_MEMBERSHIP, group) || errno == EADDRINUSE ? 0 : errno;
@@ -188,7 +188,7 @@ void GroupSockets::leave(GroupMember& member) {
             set(sockets_[i], IP_DROP_MEMBERSHIP, ip_mreqn{{member.address_}, {}, static_cast<int>(rails_[i].index)});
 }
 
-// Interfaces that have come up take part from now on; what has gone down is passed over in sending.
+// Joins on interfaces that are up again; sending skips those that are down.
 void GroupSockets::follow_rails(uint64_t now) {
     rails_at_ = now + kRailsIntervalNs;
     if (!rails_.refresh()) return;
@@ -201,12 +201,12 @@ void GroupSockets::follow_rails(uint64_t now) {
     clear_failure();
 }
 
-/// -1: no rail is usable, and what is sent is lost, as on a cable.
+/// Returns -1 if no rail is usable; the datagram is then lost, as on a broken link.
 int GroupSockets::socket_for(const GroupMember& member) const {
     const uint16_t usable = rails_.usable();
     if (usable == 0) return -1;
     const uint32_t ports = ready_ports(member), place = member.tries_ % (ports + usable);
-    uint32_t skip = (place >= ports ? place - ports : place) % usable;  // in place of a port: it has just refused
+    uint32_t skip = (place >= ports ? place - ports : place) % usable;  // in place of a port that has just refused
     uint16_t rail = 0;
     while (!rails_[rail].usable || skip-- > 0) ++rail;
     return sockets_[rail];
@@ -229,7 +229,7 @@ bool GroupSockets::send(GroupMember& member, const iovec* parts, int count) {
     return true;
 }
 
-/// Writes a datagram; its length.
+/// Writes a sealed datagram to `to`; returns its length.
 size_t GroupMember::seal(std::byte* to, const iovec* parts, int count) const {
     std::memcpy(to, &name_.key, sizeof name_.key);
     size_t bytes = sizeof name_.key;
@@ -252,7 +252,8 @@ void GroupSockets::flush() {
     run.count = run.bytes = 0;
 }
 
-/// What the kernel has no room for is lost, and asked for again. False: it can't cut runs here.
+/// Sends a datagram, or a run of them if `piece` > 0. If the kernel has no room, the data is lost and its receivers request it again.
+/// Returns false if the kernel can't segment runs here.
 bool GroupSockets::send_to(const GroupMember& member, std::byte* data, size_t bytes, size_t piece) {
     const int fd = socket_for(member);
     if (fd < 0) return true;

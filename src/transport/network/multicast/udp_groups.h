@@ -1,6 +1,7 @@
-// Multicast on IP: one UDP socket per rail for all groups of this process, on a port that all processes use. The kernel tells the network of
-// one membership per host and address, however many processes have it. Ports of InfiniBand and RoCE devices join the same addresses, and are
-// rails before the others to who sends: what they bring comes with what else they bring, and is told from it by the group's key.
+// IP multicast: one UDP socket per rail for all groups of this process, on a port shared by all processes. The kernel announces one
+// membership per host and address to the network, however many processes have joined. Ports of InfiniBand and RoCE devices join the same
+// addresses, and senders prefer them as rails. Their group datagrams arrive together with their other datagrams, and are recognized by the
+// group's key.
 #pragma once
 
 #include <netinet/in.h>
@@ -20,13 +21,13 @@
 
 namespace starling::network {
 
-/// The addresses that groups are given: part of 239.0.0.0/8.
+/// The addresses used for groups: a part of 239.0.0.0/8.
 struct GroupRange {
     uint32_t first = 0;  ///< host byte order
-    uint32_t bits = 0;   ///< of an address that may be anything
-    /// MPI_ERR_ARG with failure_text() if it can't be that.
+    uint32_t bits = 0;   ///< number of low bits that are free to choose
+    /// Returns MPI_ERR_ARG with failure_text() if the text is not such a range.
     static int parse(const char* text, GroupRange& out);
-    /// Network byte order.
+    /// Returns an address in network byte order.
     uint32_t address(uint64_t place) const;
 };
 
@@ -52,39 +53,40 @@ class GroupMember final : public transport::Group {
     const uint32_t address_;  ///< network byte order
     GroupEncryption& seal_;
     transport::DatagramHandler& audience_;
-    uint32_t tries_;  ///< which of the usable rails it sends by
+    uint32_t tries_;  ///< selects the rail that it sends by, modulo the usable ones
 };
 
 class GroupSockets {
   public:
-    /// Of a datagram on Ethernet, between the key and the seal. Where an interface takes less the kernel cuts it.
+    /// Payload of a datagram with Ethernet's MTU, between the key and the seal. The kernel fragments it for an interface with a smaller
+    /// MTU.
     static constexpr uint32_t kPayload = 1500 - 28 - 8 - kSealBytes;
 
-    /// `epoll`: where the sockets are watched, as `bit`. `ports`: null, or there for longer.
+    /// `epoll` is the set that watches the sockets, with `bit` as data. `ports` may be null and must outlive this object.
     GroupSockets(int epoll, uint32_t bit, verbs::Ports* ports);
     GroupSockets(const GroupSockets&) = delete;
     GroupSockets& operator=(const GroupSockets&) = delete;
     ~GroupSockets();
 
-    /// Looks for the rails. MPI_ERR_OTHER with failure_text().
+    /// Finds the rails and opens their sockets. Returns MPI_ERR_OTHER with failure_text() on failure.
     int open();
     int join(const transport::GroupName& name, transport::DatagramHandler& audience, std::unique_ptr<transport::Group>& out);
-    /// Takes what has come. Whether anything did.
+    /// Receives datagrams. Returns whether there were any.
     bool poll(uint64_t now);
-    /// A datagram that a port has brought; false: it is none of a group of ours.
+    /// Handles a datagram that a port has received. Returns false if it is not for a group of this process.
     bool take_from_port(const std::byte* data, size_t bytes);
-    /// The port is closed after the call.
+    /// Ends the memberships of a port that is about to be closed.
     void closing(uint16_t place);
 
   private:
     friend class GroupMember;
-    static constexpr int kBatch = 8;            ///< receives at a time
-    static constexpr size_t kRoom = 64 * 1024;  ///< of a datagram, or a run of them
-    static constexpr size_t kMostSeals = 1024;  ///< of groups, before those that were left are forgotten
+    static constexpr int kBatch = 8;            ///< datagrams received per system call
+    static constexpr size_t kRoom = 64 * 1024;  ///< bytes for one datagram, or a run that the kernel has merged
+    static constexpr size_t kMostSeals = 1024;  ///< encryption states; beyond this those of groups without a member are freed
     static constexpr size_t kDatagram = 1500 - 28;
-    static constexpr size_t kMostRun = 32;  ///< datagrams that the kernel is given at a time
+    static constexpr size_t kMostRun = 32;  ///< datagrams per system call
     struct Incoming;
-    /// Datagrams of equal length that wait to be sent, but for the last, which may be shorter.
+    /// Datagrams of equal length (the last may be shorter) that wait to be sent in one call.
     struct Run {
         GroupMember* to = nullptr;
         size_t count = 0, piece = 0, bytes = 0;
@@ -92,7 +94,7 @@ class GroupSockets {
         std::byte data[kMostRun * kDatagram];
     };
 
-    /// One that groups of ours have, perhaps several.
+    /// An address that one or more groups of this process use.
     struct Address {
         uint32_t users = 0;
         verbs::Membership* by_port[verbs::Ports::kMost] = {};
@@ -125,18 +127,18 @@ class GroupSockets {
     GroupRange range_;
     Rails rails_;
     int sockets_[Rails::kMost];
-    uint32_t interfaces_[Rails::kMost] = {};  ///< that they send by: a rail's place may have become another's
+    uint32_t interfaces_[Rails::kMost] = {};  ///< interface of each socket; a rail's index may be reused for another one
     uint64_t rails_at_ = 0;
     std::unique_ptr<Cipher> cipher_;
-    std::unordered_map<uint64_t, std::unique_ptr<GroupEncryption>> seals_;  ///< by key; of groups that were left, too
-    std::unordered_map<uint64_t, GroupMember*> members_;                    ///< by key
+    std::unordered_map<uint64_t, std::unique_ptr<GroupEncryption>> seals_;  ///< by group key; includes groups that were left
+    std::unordered_map<uint64_t, GroupMember*> members_;                    ///< by group key
     std::unordered_map<uint32_t, Address> addresses_;
     verbs::Ports* const ports_;
-    uint32_t ports_seen_ = 0;  ///< their version, as of the last look
-    uint32_t tries_ = 0;       ///< of the member that has changed its rail last: new ones begin there
+    uint32_t ports_seen_ = 0;  ///< version of the ports at the last check
+    uint32_t tries_ = 0;       ///< rail of the last member that changed it; new members start there
     std::unique_ptr<Incoming> in_;
     std::unique_ptr<Run> run_;
-    bool segmentation_ = true;  ///< the kernel cuts runs (UDP_SEGMENT)
+    bool segmentation_ = true;  ///< the kernel can segment runs (UDP_SEGMENT)
 };
 
 }  // namespace starling::network
