@@ -121,7 +121,7 @@ class Path {
     virtual void close() = 0;
 
     // For transports on which only silence shows that a process has died.
-    /// Returns the time (ns) since when something has waited for a sign of life, or for the process's address; 0: nothing waits.
+    /// Returns since when (ns) something has waited for a sign of life, or for the process's address; 0: nothing waits.
     virtual uint64_t silent_since() const { return 0; }
     /// Reports that the process is alive, on evidence from outside this path; the peer's address is in its segment. `looks`: the peer has
     /// been polling, so it should have answered.
@@ -235,7 +235,7 @@ class Sink {
     virtual void unpack(void* user, const StreamFragment& piece, uint64_t done, const std::byte* data, uint64_t bytes) = 0;
     /// All bytes of the stream fragment are in place. It may be a duplicate: count with Coverage.
     virtual void piece(void* user, const StreamFragment& piece) = 0;
-    /// An item for this process itself has arrived, perhaps while another of its threads sleeps.
+    /// This process has sent something to itself. Wakes it if another of its threads sleeps.
     virtual void wake() = 0;
 
   protected:

@@ -35,9 +35,9 @@ struct Upcalls {
     /// then the datagram is dropped and the sender will repeat it. `key` is the key that datagrams to the sender must carry, 0 if it is not
     /// included.
     Session* (*unknown)(void* context, job::JobId job, uint32_t rank, uint64_t key);
-    /// The peer is unreachable, for one of three reasons that failure() names. It gave no sign of life for STARLING_IP_TIMEOUT seconds
-    /// while data was unacknowledged, and Endpoint::confirm_alive was not called either. It polled its sockets all that time, but nothing
-    /// sent to it arrived. Or another incarnation has taken its place. The session is dead; close() it.
+    /// The peer is unreachable; failure() returns the reason. Either the peer gave no sign of life for STARLING_IP_TIMEOUT seconds while
+    /// data was unacknowledged, and Endpoint::confirm_alive was not called. Or it polled its sockets all that time, but nothing sent to it
+    /// arrived. Or another incarnation has taken its place. The session is dead; close() it.
     void (*unreachable)(void* user);
     /// Returns the secret of the job of a process that a datagram names. Null: it is not known (yet), or the job has no such rank. May be
     /// null where Identity has no secret.
@@ -131,7 +131,7 @@ class Endpoint {
 
     /// Receives, delivers, acknowledges, runs timers and sends. `now` is now_ns(). Returns whether a packet was delivered or room was made.
     bool poll(uint64_t now);
-    /// Asks the kernel which sockets are readable, so that the next poll() reads each of those and no other. Returns their bits.
+    /// Asks the kernel which sockets are readable, and returns their bits. The next poll() then reads each of those and no other.
     uint32_t what_came();
     static constexpr uint32_t kGroups = 1u << 31, kWires = 1u << 30;  ///< bits of group sockets and connections
     static constexpr uint32_t kOwn = kWires - 1;                      ///< the bits of poll()'s own sockets
@@ -140,7 +140,7 @@ class Endpoint {
     /// Sends all delayed acknowledgements. Call before a sleep without a deadline, before the process computes for long, and before it
     /// ends.
     void flush_acks();
-    /// Sends all delayed acknowledgements, and asks the peers for those that they delay.
+    /// Sends all delayed acknowledgements, and asks the peers for the acknowledgements that they delay.
     void request_acks();
 
     /// Returns whether everything committed has been acknowledged.

@@ -52,8 +52,8 @@ class Udp {
     static constexpr size_t kMostFront = 256;  ///< most bytes of a datagram's first part
     /// Datagrams up to this size, in bytes, are copied into one block before they are sent.
     static constexpr size_t kCopied = 1024;
-    static constexpr int kLanes = 4;  ///< each costs a descriptor, and a poll now and then
-    /// Sockets for further addresses, beside the socket for all peers, if that is bound to one address.
+    static constexpr int kLanes = 4;  ///< most lanes; each costs a descriptor, and a poll now and then
+    /// Most sockets for further addresses of this host, if the socket for all peers is bound to one address.
     static constexpr int kDoors = 15;
     static constexpr int kSockets = 1 + kLanes + kDoors;
 

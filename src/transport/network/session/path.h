@@ -43,7 +43,7 @@ class RoundTrip {
 class CongestionWindow {
   public:
     static constexpr uint32_t kFirst = 16;  ///< datagrams
-    static constexpr uint32_t kLeast = 4;   ///< datagrams, also after losses: two would keep acknowledgements coming
+    static constexpr uint32_t kLeast = 4;   ///< datagrams, also after losses, so that acknowledgements keep coming
 
     void set_datagram(uint32_t bytes);
     /// Sets the upper limit of the window.
@@ -54,7 +54,7 @@ class CongestionWindow {
     /// The datagram with number `order` (per path) is lost; `next` is the number of the next one to be sent. Shrinks the window at most
     /// once per window of datagrams: losses of datagrams sent before the last cut are its cause, not its result.
     void lost(uint64_t order, uint64_t next);
-    /// Much was lost after a long time without answers: slow start begins again. `next`: number of the next datagram to be sent.
+    /// Much was lost after a long time without answers: begins again with slow start. `next`: number of the next datagram to be sent.
     void collapse(uint64_t next);
 
   private:
@@ -83,15 +83,15 @@ struct Path {
     bool preferred = false;  ///< a verbs path: no other path is used while a preferred one answers
     bool suspended = false;  ///< does not answer while others do, or is preferred and has never answered: it is only probed
     uint8_t probes = 0;      ///< probes sent since the path was made, if it has never answered
-    /// Number and send time (ns) of the last probe while suspended; 0: it was answered. The probe is not counted as in flight, since one
+    /// Number and send time (ns, 0: it was answered) of the last probe while suspended. The probe is not counted as in flight, since one
     /// that stays unanswered would hold the records of all later datagrams.
     uint32_t probe = 0;
     uint64_t probe_sent_at = 0;
     bool full = false;    ///< the congestion window has kept data from being sent since the last acknowledgement
     bool credit = false;  ///< one datagram may be sent although the window is full: the timer asks for an answer
     uint8_t backoff = 0;  ///< consecutive timeouts
-    /// The detection of datagrams that are too long for the path. `big_losses`: losses of datagrams above the least size, since one as long
-    /// as `longest_lost` arrived. `longest_lost`: the longest of these, bytes. `small_arrived`: a shorter datagram has arrived meanwhile.
+    /// The detection of datagrams that are too long for the path. `big_losses`: losses of datagrams above the least size; reset when one as
+    /// long as `longest_lost` arrives. `longest_lost`: the longest lost one, bytes. `small_arrived`: a shorter one has arrived meanwhile.
     uint8_t big_losses = 0;
     bool small_arrived = false;
     uint32_t longest_lost = 0;

@@ -11,7 +11,7 @@ namespace {
 constexpr uint64_t kReorder = 3;            ///< later datagrams that may arrive before one counts as lost (RFC 5681's three)
 constexpr uint32_t kOwedMost = 32;          ///< most datagrams without an acknowledgement
 constexpr uint64_t kOwedBytes = 64 * 1024;  ///< most bytes from carriers without an acknowledgement
-/// Consecutive losses of long datagrams while short ones arrive: the path does not carry their size.
+/// Losses of long datagrams in a row, while short ones arrive, after which the path counts as too narrow for them.
 constexpr uint8_t kSizeLosses = 12;
 
 uint32_t cost_of(const Flown& flown) { return flown.length + kDatagramCost; }

@@ -9,7 +9,7 @@ namespace starling::network {
 
 namespace {
 constexpr uint64_t kBesideMost = 1280;            ///< most bytes sent as a datagram while there is a connection
-constexpr uint64_t kBesideAll = 2 * kBesideMost;  ///< most unacknowledged bytes in that case
+constexpr uint64_t kBesideAll = 2 * kBesideMost;  ///< most unacknowledged bytes for such a datagram
 constexpr uint8_t kBesideTimeouts = 3;            ///< consecutive timeouts after which the connection carries everything again
 }  // namespace
 

@@ -186,7 +186,7 @@ void Session::probe_suspended(uint64_t now) {
     for (int i = 0; i < kMaxAddresses; ++i) {
         Path& path = paths_[i];
         if (!path.present || !path.suspended) continue;
-        // The datagrams that were in flight when the rail refused one.
+        // Retransmit also what was in flight when the rail refused a datagram.
         give_up(static_cast<uint8_t>(i));
         send_bare(i, true, now);
         if (path.probes < UINT8_MAX) ++path.probes;
