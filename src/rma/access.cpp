@@ -1,4 +1,4 @@
-// The side that asks, over packets.
+// The origin side, by packets.
 #include "rma/access.h"
 
 #include <algorithm>
@@ -48,7 +48,7 @@ profile::Access kind_of(Operation operation) {
     return operation == Operation::get ? profile::Access::get : profile::Access::update;
 }
 
-/// So many of its packets are answered, or will be to nobody.
+/// Removes packets of an access from the counts of unanswered ones, because they were answered or the access has ended.
 void forget_packets(Access& access, uint32_t packets) {
     access.packets -= packets;
     access.target->unanswered -= packets;
@@ -80,14 +80,15 @@ void finish(Access& access, int error) {
 
 namespace {
 
-/// The part of a packet that is about memory.
+/// The runs of one packet and the length of their data.
 struct Part {
     Run runs[kMostRuns];
     uint32_t count = 0;
     uint64_t bytes = 0;
 };
 
-/// `limit`: of the packet's payload. What is only asked for needs no room in it; but from a neighbour the answer has to fit as well.
+/// Returns the runs of the next packet. `limit`: the packet's payload limit. Data that is only requested needs no room in the packet;
+/// within a host, however, the answer must fit into one packet too.
 Part next_part(const Access& access, uint64_t limit) {
     Part part;
     const uint64_t room = limit - sizeof(AccessPacket);
@@ -113,7 +114,8 @@ void write_data(const Access& access, uint64_t bytes, std::byte* out) {
         datatype::pack(*access.origin.type, access.origin.count, access.origin.buffer, access.issued, out, bytes);
 }
 
-/// Whether the next packet, with so much data, asks for an answer. Where packets keep their order one in a few does, and the last.
+/// Returns whether the next packet, with `bytes` of data, asks for an answer. If packets keep their order, only every 16th and the last one
+/// do.
 bool asks_for_answer(Access& access, uint64_t bytes) {
     constexpr uint32_t kPacketsPerAnswer = 16;
     ++access.unsettled_packets;
@@ -121,7 +123,7 @@ bool asks_for_answer(Access& access, uint64_t bytes) {
     return !access.target->in_order || access.issued + bytes == access.bytes || access.unsettled_packets == kPacketsPerAnswer;
 }
 
-/// One packet; false if there is no room now.
+/// Sends one packet. Returns false if there is no room now.
 bool issue(Access& access) {
     Target& target = *access.target;
     link::Peer& peer = *target.peer;
@@ -161,8 +163,8 @@ bool issue(Access& access) {
     return true;
 }
 
-/// Updates are carried out in their order. Packets on one path keep it; where the path has changed, the next update waits for
-/// the answers to those before.
+/// Returns whether the next packet may be sent. Updates are carried out in order. Packets on one path keep the order; after a change of
+/// path the next update waits for the answers to the earlier ones.
 bool may_be_issued(const Access& access) {
     const Target& target = *access.target;
     if (target.unanswered >= kMostUnanswered) return false;
@@ -172,7 +174,7 @@ bool may_be_issued(const Access& access) {
 bool advance(Target& target) {
     bool any = false;
     if (!target.waiting.front()) return false;
-    // A call of the kernel for each packet takes longer than what is done to its data.
+    // Batch the packets: one system call for each would take longer than the work on its data.
     const transport::Batch together(target.waiting.front()->bytes > kMostCarried ? link::network() : nullptr);
     while (Access* access = target.waiting.front()) {
         if (!may_be_issued(*access) || !issue(*access)) break;
@@ -197,11 +199,11 @@ void end_all(Target& target) {
 }
 
 void refused(Access& access) {
-    const char* text = "rank %u has refused an access to its memory: it is outside of what is exposed, or not exposed any more";
+    const char* text = "rank %u has refused an access: it is outside the exposed memory, or the memory is not exposed any more";
     finish(access, fail(MPI_ERR_RMA_RANGE, text, access.target->peer->rank));
 }
 
-/// Takes what an answer brings; false if it is none to this access.
+/// Handles an answer. Returns false if it does not fit this access.
 bool take_answer(Access& access, const link::Packet& packet) {
     const auto operation = static_cast<Operation>(packet.header.operation);
     const uint64_t at = packet.header.access.offset, bytes = packet.header.bytes;
@@ -222,7 +224,7 @@ bool take_answer(Access& access, const link::Packet& packet) {
     return true;
 }
 
-/// A put or get of one block each, by the kernel: at once, without the owner. False if that is not possible.
+/// Makes the kernel copy a put or a get that is one block on both sides, without the owner. Returns false if that is not possible.
 bool copy_by_kernel(const Access& access, Target& target) {
     if ((access.operation != Operation::put && access.operation != Operation::get) || !target.can_copy_by_kernel()) return false;
     const bool put = access.operation == Operation::put;
@@ -234,7 +236,7 @@ bool copy_by_kernel(const Access& access, Target& target) {
     const iovec block{here, access.bytes};
     const int error = put ? shm::write_remote(target.pid, remote, here, access.bytes)
                           : shm::read_remote(target.pid, remote, &block, 1, access.bytes);
-    if (error) target.pid = 0;  // forbidden, or gone: packets find out
+    if (error) target.pid = 0;  // not permitted, or the process has ended; packets will show which
     return error == 0;
 }
 
@@ -289,7 +291,8 @@ void begin(Access& access, Target& target) {
     if (target.open++ == 0) active->push_back(&target);
 }
 
-/// Programs change the operand of a short update before it is over, which other libraries let them.
+/// Copies the operand of a short update that has to wait. Programs change the operand before the update is complete, which other libraries
+/// permit.
 void keep_operand(Access& access) {
     constexpr uint64_t kKept = 256;
     const bool is_short = access.operation == Operation::update || access.operation == Operation::fetch_update;
@@ -302,7 +305,7 @@ void keep_operand(Access& access) {
 void issue_as_packets(Access& access) {
     Target& target = *access.target;
     target.waiting.push_back(&access);
-    if (!target.peer->dead) advance(target);  // else the next poll finds it
+    if (!target.peer->dead) advance(target);  // otherwise the next poll ends it
     if (access.issued == 0) keep_operand(access);
 }
 
@@ -339,7 +342,7 @@ bool poll_accesses() {
     if (!active) return any;
     for (Target* target = active->front(); target;) {
         Target* next = active->next(target);
-        // After a death one process may go on with a window while another has given up and finalizes.
+        // After a failure, one process may still use a window while another one finalizes.
         if (link::has_finalized(*target->peer)) {
             end_all(*target);
             any = true;

@@ -1,4 +1,5 @@
-// Accesses: puts, gets and updates of another process's region, over packets that its owner carries out, or in a mapping.
+// The origin side of RMA: puts, gets and updates of another process's region. They use packets that the region's owner carries out, RDMA,
+// or a mapping of the memory.
 //
 // All calls need the library's lock.
 #pragma once
@@ -24,7 +25,7 @@
 
 namespace starling::rma {
 
-/// Data of this process: a buffer as MPI functions describe them.
+/// Data of this process: a buffer, described as in MPI functions.
 struct LocalBuffer {
     void* buffer = nullptr;
     int64_t count = 0;
@@ -32,7 +33,7 @@ struct LocalBuffer {
     uint64_t bytes() const { return type ? datatype::packed_size(*type, count) : 0; }
 };
 
-/// Data in a region: `count` elements of a type that lies at `offset`.
+/// Data in a region: `count` elements of `type` at `offset`.
 struct RemoteBlock {
     uint64_t offset = 0;
     int64_t count = 0;
@@ -44,22 +45,22 @@ struct Target;
 struct Batch;
 struct Access;
 
-/// What the network's device carries out of an access.
+/// Completion of an access that the network's device carries out.
 struct DeviceAccess : transport::Completion {
     Access* access = nullptr;
 };
 
-/// How a device reaches a target's memory by itself, once its owner has told.
+/// Whether a device can access a target's memory by RDMA, and how, as its owner has answered.
 struct RdmaState {
     enum class State : uint8_t { unknown, asked, again, known, never } state = State::unknown;
     DeviceRegion region;
-    uint8_t refusals = 0;            ///< of the owner, in a row
-    uint32_t open = 0;               ///< accesses that the device carries out
-    std::unique_ptr<Access> asking;  ///< while asked
+    uint8_t refusals = 0;            ///< consecutive refusals of the owner
+    uint32_t open = 0;               ///< RDMA accesses in progress
+    std::unique_ptr<Access> asking;  ///< request for the region, while `asked`
 };
 
-/// One access from its start until everything has been carried out. Must not move meanwhile; types stay alive until then.
-/// `outcome.error`: MPI_SUCCESS; MPI_ERR_RMA_RANGE: the owner has refused it; MPI_ERR_PROC_ABORTED: the owner is gone.
+/// One access, from its start until it has been carried out completely. Until then it must not move, and its types must stay alive.
+/// `outcome.error`: MPI_SUCCESS; MPI_ERR_RMA_RANGE if the owner has refused it; MPI_ERR_PROC_ABORTED if the owner has failed.
 struct Access : progress::Request {
     Access() : Request(progress::RequestKind::rma) {}
     Operation operation = Operation::put;
@@ -67,86 +68,86 @@ struct Access : progress::Request {
     LocalBuffer origin, result;
     RemoteBlock there;
     Update update;
-    std::byte swap[2 * 16];  ///< compare_swap: the new value and the one to compare with
-    uint64_t bytes = 0;      ///< of data, packed
+    std::byte swap[2 * 16];  ///< compare_swap: the new value, then the comparison value
+    uint64_t bytes = 0;      ///< packed size of the data
     uint64_t issued = 0, answered = 0;
-    uint32_t packets = 0;                                 ///< not answered
-    uint32_t unsettled_packets = 0, unsettled_bytes = 0;  ///< the last of them, whose answer comes with that of another
+    uint32_t packets = 0;                                 ///< sent and not answered
+    uint32_t unsettled_packets = 0, unsettled_bytes = 0;  ///< sent since the last packet that asks for an answer
     uint32_t serial = 0;
-    uint32_t generation = 0;            ///< tells answers to this access from late ones to another with its serial
-    void (*over)(Access&) = nullptr;    ///< called at the end, if the access is nobody's request
-    ListHook hook;                      ///< of its target
-    std::unique_ptr<std::byte[]> kept;  ///< of a short update that has to wait: its data, packed
+    uint32_t generation = 0;            ///< distinguishes consecutive users of one serial
+    void (*over)(Access&) = nullptr;    ///< called at the end, if no caller waits for the access as a request
+    ListHook hook;                      ///< in one of its target's lists
+    std::unique_ptr<std::byte[]> kept;  ///< packed operand of a short update that has to wait
     DeviceAccess by_device;
 };
 
-/// Another process's region as it is seen from here.
+/// Another process's region, as seen from this process.
 struct Target {
-    link::Peer* peer = nullptr;  ///< null while the region is only reached in its mapping
+    link::Peer* peer = nullptr;  ///< null while the region is only accessed in its mapping
     RegionKey key;
-    std::byte* mapping = nullptr;  ///< where offset 0 lies in this process, if `mapped`
+    std::byte* mapping = nullptr;  ///< address of offset 0 in this process, if `mapped`
     bool mapped = false;
-    const UpdateLock* exclusion = nullptr;  ///< of a mapping
-    profile::Traffic* traffic = nullptr;    ///< counts what goes without packets; null: nobody wants to know
+    const UpdateLock* exclusion = nullptr;  ///< update lock of the mapping
+    profile::Traffic* traffic = nullptr;    ///< counts accesses without packets; null: not counted
     pid_t pid = 0;                          ///< of a neighbour whose memory the kernel copies; 0: none
-    uint64_t address = 0;                   ///< where offset 0 lies there
-    std::unique_ptr<Batch> batch;           ///< what it will copy with the next flush
+    uint64_t address = 0;                   ///< address of offset 0 in that process
+    std::unique_ptr<Batch> batch;           ///< copies that the next flush makes
     RdmaState device;
-    /// Accesses may overtake each other: some may go by a device, others as packets.
+    /// Returns whether accesses may be reordered, because some may use RDMA and others packets.
     bool overtakes() const { return device.state != RdmaState::State::unknown; }
 
-    uint32_t open = 0;        ///< accesses under way
+    uint32_t open = 0;        ///< accesses in progress
     uint32_t unanswered = 0;  ///< packets
-    uint32_t updates = 0;     ///< of them updates
-    bool by_ring = false;     ///< the way that the last update went
-    bool in_order = false;    ///< packets come in their order, whatever way they go: from another host
-    int error = MPI_SUCCESS;  ///< the first of those that are nobody's requests, until take_error()
-    std::string sentence;     ///< that says what happened
+    uint32_t updates = 0;     ///< unanswered packets of updates
+    bool by_ring = false;     ///< whether the last update was sent on a ring
+    bool in_order = false;    ///< packets keep their order on every path: the target is on another host
+    int error = MPI_SUCCESS;  ///< first error of accesses without a waiting caller, until take_error()
+    std::string sentence;     ///< text of that error
     using Accesses = List<Access, &Access::hook>;
-    Accesses waiting;  ///< those not all issued, in their order
+    Accesses waiting;  ///< accesses with packets still to be sent, in order
     Accesses issued;
-    ListHook hook;  ///< of the targets with accesses under way
+    ListHook hook;  ///< in the list of targets with accesses in progress
 
     Target();
     ~Target();
-    /// Whether the kernel can copy from and to its memory: once the process has ended its number is forgotten.
+    /// Returns whether the kernel can copy from and to the target's memory. Clears `pid` once the process has ended.
     bool can_copy_by_kernel();
-    /// The error of what has ended since the last call, with failure_text().
+    /// Returns and clears the error of accesses that have ended since the last call, with failure_text().
     int take_error();
 };
 
-/// Begin an access of a target that is not mapped, or of one that is: then it is over on return. Which of the members of
-/// `access` count: a put: origin and there; a get: result and there; an update: origin, there and update, with a result if `operation`
-/// is fetch_update; compare_swap: swap, result, there of one element, and update.element. Offsets have been checked as far as they can be.
+/// Starts an access; if the target is mapped, the access is complete on return. Which members are used depends on the operation. A put:
+/// origin and there; a get: result and there; an update: origin, there and update. A fetch_update uses result too; a compare_swap uses
+/// swap, result, there (one element) and update.element. Offsets have been checked as far as possible.
 void start(Access& access, Target& target);
 
-/// Waits until nothing is under way to the target.
+/// Waits until no access to the target is in progress.
 void wait_until_over(Target& target);
-/// Of a wait for an Access, which is the argument.
+/// Wait site of a wait for an Access, which is the argument.
 extern const progress::WaitSite kForAccess;
-/// Says of a wait that it is for that process's answer.
+/// Reports that a wait is for the answer of the target's process.
 void tell_access(const Target& target, progress::WaitReporter& teller);
 
-/// Of whom the region is, for the profile. For targets of other processes, before their first access.
+/// Records which process owns the region, for the profile. Call it for targets of other processes, before the first access.
 void watch(Target& target, const link::Process& process);
-/// An access of it that has gone without packets. The functions below do it themselves.
+/// Counts an access without packets. The functions below call it.
 void count_in_memory(profile::Traffic& traffic, Operation operation, uint64_t bytes);
 inline void count_in_memory(const Target& target, Operation operation, uint64_t bytes) {
     if (target.traffic) [[unlikely]]
         count_in_memory(*target.traffic, operation, bytes);
 }
 
-/// The same in a mapping, where no access is needed for it: all is done on return. Lengths have been checked.
+/// Carry out an access in a mapping, without an Access; complete on return. Lengths have been checked.
 void put_in_mapping(const Target& target, const LocalBuffer& origin, const RemoteBlock& there);
 void get_from_mapping(const Target& target, const RemoteBlock& there, const LocalBuffer& result);
 void update_in_mapping(const Target& target, const Update& how, const LocalBuffer& origin, const RemoteBlock& there,
                        const LocalBuffer& result);
 void compare_and_swap_in_mapping(const Target& target, const Datatype& element, uint64_t offset, const std::byte* operand,
                                  const std::byte* compare, std::byte* old);
-/// Any of them, as `access` says.
+/// Carries out the operation of `access` in a mapping.
 void do_in_mapping(const Access& access, const Target& target);
 
-/// A block of this process's memory and one of the mapping.
+/// Copy between one block of this process's memory and one of the mapping.
 inline void store_block(const Target& target, std::byte* memory, const void* from, uint64_t bytes) {
     count_in_memory(target, Operation::put, bytes);
     note_store();
@@ -160,20 +161,22 @@ inline void load_block(const Target& target, void* to, const std::byte* memory, 
     copy_by_call(to, memory, bytes);
 }
 
-/// A put or a get between a block of this process's memory and one of a target that is mapped, or, if it is short, of one whose memory the
-/// kernel copies: then it is done with the next flush(). False if it is to be started.
+/// Puts or gets one block. If the target is mapped, the copy is made at once. If the kernel copies the target's memory and the block is
+/// short, the copy is made by the next flush(). Returns false if the access must be started instead.
 bool move_block(Target& target, Operation operation, void* here, uint64_t offset, uint64_t bytes);
-/// A put or get by the network's device, if the target's memory is known to it; asks for that where it may be. False: it goes another way.
+/// Starts a put or get by RDMA, if the target's memory is registered for that; requests the registration if possible. Returns false if the
+/// access must use packets.
 bool start_by_device(Access& access, Target& target);
-/// The answer to that question has come; null: no.
+/// Handles the owner's answer to the request for its region; null: refused.
 void take_device_region(Access& asked, const link::Packet* answer);
-// For these: begins to wait for answers to an access; ends it; issues it as packets; asks for the region.
+// Used by rdma_access.cpp: begin() registers an access for answers, finish() ends it, issue_as_packets() sends it, and send_question()
+// requests the region.
 void begin(Access& access, Target& target);
 void finish(Access& access, int error);
 void issue_as_packets(Access& access);
 bool send_question(Access& access);
 
-/// Has the kernel copy what waits for it; what it does not is started.
+/// Makes the kernel copy the blocks of the batch; starts an access for each block if it cannot.
 void copy_batch(Target& target);
 inline void flush(Target& target) {
     note_flush();
@@ -181,7 +184,7 @@ inline void flush(Target& target) {
         copy_batch(target);
 }
 
-/// Where packets of kind `access` come in, and what is polled.
+/// The handler of `access` packets, and the poller.
 void on_access_packet(link::Peer& peer, const link::Packet& packet);
 bool poll_accesses();
 

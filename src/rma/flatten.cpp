@@ -6,10 +6,10 @@ namespace starling::rma {
 
 namespace {
 
-/// Offsets stand for addresses while a type is walked; this keeps them from being null.
+/// Offsets are used as addresses while a type is traversed; the bias keeps them from being null.
 constexpr uint64_t kBias = uint64_t{1} << 60;
 
-/// One block of memory, in offsets.
+/// Returns one contiguous block, as an offset and a length.
 Run block_at(const RemoteBlock& there, uint64_t from) {
     iovec block{};
     if (!datatype::blocks(*there.type, there.count, reinterpret_cast<void*>(kBias + there.offset), from, &block, 1)) return {};

@@ -1,5 +1,5 @@
-// Blocks of a neighbour's memory that neither process has mapped: the kernel copies many short ones in one call, when they have to be
-// there.
+// Batches of kernel copies, for a neighbour's memory that is not mapped here: one system call copies many short blocks, at the latest with
+// the next flush.
 #include <sys/uio.h>
 
 #include "base/pool.h"
@@ -10,7 +10,7 @@
 
 namespace starling::rma {
 
-/// Puts, or gets; never both, so that what a program does one after the other stays so.
+/// Only puts, or only gets, so that the program's order of puts and gets is kept.
 struct Batch {
     static constexpr size_t kMost = 64;
     Operation operation = Operation::put;
@@ -23,7 +23,8 @@ STARLING_STATE Order order;
 
 namespace {
 
-/// A call of the kernel costs as much as copying some ten thousand bytes; what is longer gains nothing by waiting.
+/// Longest block that waits for a batch. A system call costs as much as copying some ten thousand bytes, so longer blocks gain nothing by
+/// waiting.
 constexpr uint64_t kShort = 4096;
 
 const Datatype& byte_type() { return datatype::predefined(MPI_BYTE); }
@@ -76,7 +77,7 @@ void copy_batch(Target& target) {
     if (batch.count == 0) return;
     if (!target.can_copy_by_kernel() ||
         shm::copy_blocks(target.pid, batch.operation == Operation::put, batch.here, batch.there, batch.count, batch.bytes)) {
-        target.pid = 0;  // forbidden, or gone: packets find out
+        target.pid = 0;  // not permitted, or the process has ended; packets will show which
         start_each(target, batch);
     } else if (target.traffic) {
         for (size_t i = 0; i < batch.count; ++i) count_in_memory(target, batch.operation, batch.here[i].iov_len);

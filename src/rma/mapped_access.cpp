@@ -1,4 +1,4 @@
-// Accesses in a mapping of the region: copies and the processor's atomics, without the owner.
+// Accesses in a mapping of the region, by copies and atomic instructions, without the owner.
 #include <limits>
 #include <vector>
 
@@ -12,7 +12,7 @@ std::byte* in_mapping(const Target& target, uint64_t offset) {
     return reinterpret_cast<std::byte*>(reinterpret_cast<uintptr_t>(target.mapping) + offset);
 }
 
-/// A buffer of this process as packed bytes: itself if it is one block, else a copy.
+/// A buffer of this process as packed bytes: the buffer itself if it is contiguous, otherwise a copy.
 class Packed {
   public:
     explicit Packed(const LocalBuffer& local) : local_(local) {
@@ -38,7 +38,7 @@ class Packed {
     std::byte* data_ = nullptr;
 };
 
-/// As the target's memory lies: in stretches, and buffers that may have gaps.
+/// Updates the target's memory run by run; the buffers may have gaps.
 void update_pieces(const Target& target, const Update& how, const LocalBuffer& origin, const RemoteBlock& there,
                    const LocalBuffer& result) {
     Packed operand(origin), old(result);
@@ -54,7 +54,7 @@ void update_pieces(const Target& target, const Update& how, const LocalBuffer& o
     old.store();
 }
 
-/// Between a buffer and the mapping most data is one block on both sides.
+/// Returns whether both sides are contiguous, which is the most frequent case.
 bool both_blocks(const LocalBuffer& local, const RemoteBlock& there) {
     return local.type->contiguous && there.type->contiguous;
 }

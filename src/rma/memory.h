@@ -1,4 +1,5 @@
-// Memory for exchange (transport/shm/shared_heap.h): what windows over it, and messages out of it, profit from on this host.
+// Allocates from the shared heap (transport/shm/shared_heap.h), which makes windows over this memory, and messages sent from it, faster
+// within this host.
 //
 // All calls need the library's lock.
 #pragma once
@@ -7,11 +8,11 @@
 
 namespace starling::rma {
 
-/// So many bytes (not 0) at a multiple of `alignment`, a power of two. Null if there is no such memory, or MPI does not run.
+/// Returns `bytes` bytes (not 0), aligned to `alignment`, a power of two. Returns null if there is no such memory, or MPI is not running.
 void* allocate(uint64_t bytes, uint64_t alignment);
-/// False if it is no memory from allocate(). The next allocate() may give it out, and neighbours have it mapped still, so the caller knows that
-/// none writes there any more: of a board, that all have left it (window/lock_table.h); of the program's own, that accesses of a window over it
-/// end with the window, and that messages out of it are only read.
+/// Frees memory from allocate(); returns false for other memory. Neighbours keep the memory mapped, and the next allocate() may return it,
+/// so the caller guarantees that no process writes to it any more. For a lock table: all processes have left it (window/lock_table.h). For
+/// the program's memory: accesses end with their window, and messages sent from it are only read.
 bool free(void* memory);
 
 }  // namespace starling::rma

@@ -1,10 +1,12 @@
-// When others see what this process has stored into mapped memory. Stores become visible in the order in which they were made, and loads are
-// carried out in theirs; only a load may overtake stores before it, which still wait in the core. So what a flush owes is that no
-// later load of others' memory overtakes the stores before it. A fence does that, and takes a third of a short put's time; so it is left to the load,
-// if one comes. Updates by one instruction, locks and calls of the kernel are fences themselves. A program that looks at memory by loads of its
-// own calls MPI_Win_sync, which is a fence always.
+// Memory order of accesses in mappings: when other processes see this process's stores.
 //
-// That is so on x86; elsewhere a flush would have to be a fence.
+// On x86, stores become visible in program order, and loads are carried out in program order. Only a load may overtake earlier stores,
+// which still wait in the core. So a flush must ensure that no later load of other processes' memory overtakes the stores before the flush.
+// A fence does that, but it takes a third of a short put's time, so it is left to the next load, if there is one. Atomic instructions,
+// locks and system calls are fences themselves. A program that reads the memory by its own loads calls MPI_Win_sync, which always is a
+// fence.
+//
+// On other processors a flush would have to be a fence.
 #pragma once
 
 #include <atomic>
@@ -12,10 +14,10 @@
 namespace starling::rma {
 
 struct Order {
-    bool stored = false;  ///< since the last flush
-    bool owed = false;    ///< a fence, to the next load
+    bool stored = false;  ///< whether there was a store since the last flush
+    bool owed = false;    ///< whether the next load must be preceded by a fence
 };
-/// Of whichever thread stored last: who comes after it has the library's lock from it, so sees its stores.
+/// Shared by all threads: a later thread has the library's lock from the one that stored last, and so sees its stores.
 extern Order order;
 
 inline void note_store() { order.stored = true; }
@@ -29,7 +31,7 @@ inline void before_load() {
     order.owed = false;
     std::atomic_thread_fence(std::memory_order_seq_cst);
 }
-/// An update may be made of plain stores; one that only looks is a load.
+/// Prepares an update. It may consist of plain stores, so it counts as a store; one that only reads (`looks`) counts as a load.
 inline void before_update(bool looks) { looks ? before_load() : note_store(); }
 
 }  // namespace starling::rma

@@ -1,4 +1,4 @@
-// What packets of kind `access` carry.
+// Contents of packets of kind `access`.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace starling::rma {
 
-/// What a packet asks for, and the answers. `done` answers a put and an update without result,
-/// `data` what has one; `some_data` where more of it follows.
+/// The requests, then the answers. `done` answers a put or an update without result, `data` a request with a result; `some_data` carries a
+/// part of a result and is followed by more.
 enum class Operation : uint8_t {
     put = 1,
     get,
@@ -24,27 +24,28 @@ enum class Operation : uint8_t {
     region
 };
 
-/// A stretch of the region that a packet is about.
+/// A contiguous run of the region.
 struct Run {
     uint64_t offset;  ///< in the region
-    uint64_t bytes;   ///< of data: of elements with gaps in them, or behind them, fewer than they take
+    uint64_t bytes;   ///< of data; elements with gaps in or behind them take more memory
 };
 
-/// First in the payload of what is asked for. Behind it the runs, then the data of a put or an update, in the order of the
-/// runs; of compare_swap, the new value and the one to compare with.
+/// The beginning of a request's payload. It is followed by the runs, then by the data of a put or an update, in the order of the runs. For
+/// compare_swap the data is the new value and the comparison value.
 struct AccessPacket {
-    uint64_t secret;   ///< of the region
-    uint32_t region;   ///< its number
-    uint32_t runs;     ///< how many follow
-    uint32_t bytes;    ///< of data, together
-    uint16_t element;  ///< of an update: the predefined datatype, as the ABI numbers it
-    uint16_t op;       ///< and the operation
-    /// What `done` answers: this packet, and those before it that ask for no answer and so say 0 here.
+    uint64_t secret;   ///< secret of the region
+    uint32_t region;   ///< number of the region
+    uint32_t runs;     ///< number of runs that follow
+    uint32_t bytes;    ///< total length of the data
+    uint16_t element;  ///< updates: ABI number of the predefined datatype
+    uint16_t op;       ///< updates: ABI number of the operation
+    /// The packets and bytes that `done` acknowledges: this packet, and earlier ones that asked for no answer. 0: this packet asks for
+    /// none.
     uint32_t settled_packets = 0, settled_bytes = 0;
 };
 static_assert(sizeof(AccessPacket) == 32);
 
-/// What `done` says, in the header's offset.
+/// The acknowledgement in a `done` packet, in the header's offset.
 struct Settled {
     static constexpr uint32_t kBits = 48;
     uint64_t packets, bytes;
@@ -52,18 +53,19 @@ struct Settled {
     uint64_t word() const { return packets << kBits | bytes; }
 };
 
-/// Payload of `region`, the answer to `ask_region` (an AccessPacket without runs): how the asker's device reaches the memory itself.
+/// Payload of `region`, the answer to `ask_region` (an AccessPacket without runs): how the origin's device accesses the memory by RDMA.
 struct DeviceRegion {
     transport::Region region;
-    uint64_t offset = 0;  ///< in the region where that begins,
-    uint64_t bytes = 0;   ///< and how long it is
+    uint64_t offset = 0;  ///< offset in the RMA region at which it begins
+    uint64_t bytes = 0;   ///< length
 };
 
-/// Runs in one packet at most, and data in one; and what one may ask for, whose answer is as many packets as that takes.
+/// Most runs in one packet, most data in one packet, and most data that one packet may request; the answer takes as many packets as it
+/// needs.
 inline constexpr uint32_t kMostRuns = 128;
 inline constexpr uint32_t kMostCarried = 16 * 1024;
 inline constexpr uint32_t kMostBytes = 32 * 1024;
-/// Packets to one target under way at most: an owner that is slow to answer is not flooded.
+/// Most unanswered packets to one target, so that a slow owner is not flooded.
 inline constexpr uint32_t kMostUnanswered = 64;
 
 }  // namespace starling::rma

@@ -1,12 +1,15 @@
-// Puts and gets that the network's device carries out, without the owner: where a connection reaches the region (transport::Path::reaches).
+// RDMA accesses: puts and gets that the network's device carries out without the owner, if a connection reaches the region
+// (transport::Path::reaches).
 //
-//   which     blocks on both sides. Updates stay with the owner, who carries out all that come from other hosts and shares a lock with those
-//             on his: a device's atomics are none against a processor's (IBV_ATOMIC_HCA), so they would have to be everybody's way, neighbours' too
-//   begins    when the first access goes to a target by a path with such a connection: the owner is asked for the region, and accesses go
-//             as packets until he has answered
-//   order     none with packets: not before those to the target are answered; and who promises an order among accesses waits
-//             for them from the question on (Target::overtakes). What was sent before that is carried out before it is answered
-//   fails     with the connection: the access goes again, as packets. Not with the owner's death, which ends it
+//   which     contiguous data on both sides. Updates stay with the owner, which carries out all updates from other hosts and shares a
+//             lock with its neighbours' updates. A device's atomics are not atomic with a processor's (IBV_ATOMIC_HCA), so otherwise
+//             every process would have to use the device, neighbours too.
+//   begins    at the first access to a target over a path with such a connection. The owner is then asked for the region, and accesses
+//             use packets until it has answered.
+//   order     RDMA and packets are not ordered: RDMA starts only when all packets to the target are answered. Once the owner was asked,
+//             a caller that guarantees an order among accesses waits for each (Target::overtakes). Packets sent before the question are
+//             carried out before it is answered.
+//   fails     with the connection: the access is repeated as packets. If the owner has died, the access fails.
 #include <cstring>
 
 #include "base/counters.h"
@@ -25,7 +28,7 @@ void ask(Target& target) {
     asking->operation = Operation::ask_region;
     asking->over = [](Access&) {};
     begin(*asking, target);
-    if (!send_question(*asking)) return finish(*asking, MPI_SUCCESS);  // with the next access
+    if (!send_question(*asking)) return finish(*asking, MPI_SUCCESS);  // asked again with the next access
     target.device.asking = std::move(asking);
     target.device.state = State::asked;
 }
@@ -48,7 +51,7 @@ bool start_by_device(Access& access, Target& target) {
     if (!puts && access.operation != Operation::get) return false;
     transport::Path& path = *target.peer->base;
     RdmaState& way = target.device;
-    // Asked again where the connection is another one, of another port.
+    // Ask again if the connection is a new one, at another port.
     const bool lost = way.state == State::known && !path.reaches(way.region.region);
     if ((way.state == State::unknown || way.state == State::again || lost) && path.lends()) ask(target);
     if (way.state != State::known || target.unanswered > 0 || !path.reaches(way.region.region)) return false;
@@ -76,7 +79,7 @@ void take_device_region(Access& asked, const link::Packet* answer) {
     const bool told = answer && answer->header.bytes == sizeof way.region &&
                       static_cast<Operation>(answer->header.operation) == Operation::region;
     if (told) std::memcpy(&way.region, answer->payload, sizeof way.region);
-    // He may only have been about to close the connection, or not to know yet that it is open.
+    // After a refusal ask again: the owner may have been about to close the connection, or not have known yet that it is open.
     if (told) way.refusals = 0;
     way.state = told ? State::known : ++way.refusals < kMostRefusals ? State::again : State::never;
     const std::unique_ptr<Access> asking = std::move(way.asking);

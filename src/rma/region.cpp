@@ -19,7 +19,7 @@ constinit auto& regions = regions_storage.value;
 
 STARLING_STATE Region known[kKnownRegions];
 
-/// Of a region that others don't know yet. Odd.
+/// The secret of the next region that other processes do not know yet. Odd.
 STARLING_STATE uint64_t next_secret = 0;
 
 constexpr uint64_t kAllAddresses = ~uint64_t{0};
@@ -39,7 +39,7 @@ Region& add(void* base, uint64_t bytes) {
 }  // namespace
 
 std::byte* Region::at(uint64_t offset, uint64_t bytes) const {
-    // Ranges that lie side by side may be accessed together, and each is passed once.
+    // Adjacent ranges may be accessed together; the loop passes each once.
     uint64_t from = offset, missing = bytes;
     for (size_t passed = 0; passed < ranges.size(); ++passed) {
         const auto found = std::find_if(ranges.begin(), ranges.end(), [from, missing](const Range& range) {
@@ -96,7 +96,7 @@ int attach(const RegionKey& key, const void* base, uint64_t bytes) {
     for (const Region::Range& range : region->ranges) {
         const bool apart = from + bytes <= range.offset || range.offset + range.bytes <= from;
         if (apart || bytes == 0 || range.bytes == 0) continue;
-        return fail(MPI_ERR_RMA_ATTACH, "some of the %llu bytes at %p are attached already",
+        return fail(MPI_ERR_RMA_ATTACH, "some of the %llu bytes at %p are attached already: detach them first",
                     static_cast<unsigned long long>(bytes), base);
     }
     region->ranges.push_back({from, bytes});
@@ -106,7 +106,7 @@ int attach(const RegionKey& key, const void* base, uint64_t bytes) {
 int detach(const RegionKey& key, const void* base) {
     Region* region = find_region(key.id, key.secret);
     const auto from = static_cast<uint64_t>(reinterpret_cast<uintptr_t>(base));
-    // Of several the last, of which all but one have no bytes.
+    // If several ranges begin there, all but one are empty; this takes the last one.
     const auto found =
         std::find_if(region->ranges.rbegin(), region->ranges.rend(), [from](const auto& r) { return r.offset == from; });
     if (found == region->ranges.rend()) return fail(MPI_ERR_RMA_ATTACH, "no memory that begins at %p is attached", base);

@@ -1,5 +1,5 @@
-// Regions: memory of this process that others read, write and update. A region has a key, which its owner gives to those who may;
-// what they show of it is checked at every access.
+// Regions: memory of this process that other processes read, write and update. The owner passes a region's key to the processes that may
+// access it; every access must show the key, which is checked.
 //
 // All calls need the library's lock.
 #pragma once
@@ -13,10 +13,10 @@
 
 namespace starling::rma {
 
-/// What others need in order to reach a region. Means the same in every process, so it can be sent.
+/// The key by which other processes access a region. It means the same in every process, so it can be sent.
 struct RegionKey {
-    uint64_t secret = 0;  ///< random; an access that does not show it is refused
-    uint64_t bytes = 0;   ///< accesses go to offsets below this
+    uint64_t secret = 0;  ///< random; an access without it is refused
+    uint64_t bytes = 0;   ///< accesses must use offsets below this
     uint32_t id = 0;
     uint32_t reserved = 0;
 };
@@ -30,49 +30,50 @@ struct Region {
     struct Range {
         uint64_t offset, bytes;
     };
-    std::byte* base = nullptr;              ///< offsets count from here; null where they are addresses
-    RegionKey key;                          ///< secret 0: the place is free
-    const UpdateLock* exclusion = nullptr;  ///< of updates; null: those who change the memory know of none
-    std::vector<Range> ranges;              ///< what may be accessed, by offset
-    std::vector<std::pair<transport::Transport*, void*>> loans = {};  ///< to devices of others, until it is withdrawn
-    bool awaits_secret = false;  ///< others will know another one: until then what comes for it waits
+    std::byte* base = nullptr;              ///< address of offset 0; null if offsets are addresses
+    RegionKey key;                          ///< secret 0: the entry is free
+    const UpdateLock* exclusion = nullptr;  ///< update lock; null: the processes that change the memory have none
+    std::vector<Range> ranges;              ///< accessible memory, by offset
+    std::vector<std::pair<transport::Transport*, void*>> loans = {};  ///< registrations for peers' devices, until withdraw()
+    bool awaits_secret = false;  ///< its secret is not final: until open(), accesses to it wait
 
-    /// The memory of an access; null if any of it is not to be accessed.
+    /// Returns the address of the memory of an access; null if any part of it is not accessible.
     std::byte* at(uint64_t offset, uint64_t bytes) const;
 };
 
-/// Lets others reach `bytes` of memory at `base`, which must stay until withdraw(). Until open() the key is for this process's own use:
-/// its secret is not drawn anew each time.
+/// Exposes `bytes` of memory at `base`, which must stay valid until withdraw(). Until open() the key is only for this process, because its
+/// secret is not newly drawn.
 RegionKey expose(void* base, uint64_t bytes, const UpdateLock* exclusion = nullptr);
-/// Regions that others know without having been told: of each place a process has one at most, under a secret that all who may
-/// reach it can work out. What comes for one before it is exposed waits for that.
+/// Known regions, whose keys need not be sent. A process has at most one for each place, and every process that may access it can compute
+/// its secret. Accesses that arrive before the region is exposed wait for that.
 inline constexpr uint32_t kKnownRegions = 2, kFirstKnown = 0xffff0000;
-/// The key of the one at `place` (below kKnownRegions).
+/// Returns the key of the known region at `place` (below kKnownRegions).
 inline RegionKey known_key(uint32_t place, uint64_t secret, uint64_t bytes) {
     return {secret | 1, bytes, kFirstKnown + place, 0};
 }
 void expose_known(const RegionKey& key, void* base, const UpdateLock* exclusion = nullptr);
-/// Has what comes for the region wait until open(), which gives it a secret that those who may reach it know by then, and its new key. So
-/// many regions have one secret, and nobody has to keep one of each.
+/// await_secret() makes accesses to the region wait until open(). open() sets a secret that the other processes know by then, and returns
+/// the new key. So many regions can share one secret, and no process has to store one for each.
 void await_secret(const RegionKey& key);
 RegionKey open(const RegionKey& key, uint64_t secret);
-/// Whether the number is that of a known region which is not exposed, or of one that awaits its secret.
+/// Returns whether the number is that of a known region which is not exposed yet, or of a region that awaits its secret.
 bool is_awaited(uint32_t id);
-/// It is so long from now on.
+/// Changes the length of the region.
 void resize(const RegionKey& key, uint64_t bytes);
 
-/// A region whose offsets are addresses of this process. Nothing can be reached before it is attached.
+/// Creates a region whose offsets are addresses of this process. No memory is accessible before it is attached.
 RegionKey expose_addresses();
-/// Adds memory to a region of addresses. MPI_ERR_RMA_ATTACH with failure_text() if some of it is there already.
+/// Adds memory to a region of addresses. Returns MPI_ERR_RMA_ATTACH with failure_text() if some of it is attached already.
 int attach(const RegionKey& key, const void* base, uint64_t bytes);
-/// Takes away what was attached at `base`. MPI_ERR_RMA_ATTACH with failure_text() if nothing was.
+/// Removes the memory that was attached at `base`. Returns MPI_ERR_RMA_ATTACH with failure_text() if there is none.
 int detach(const RegionKey& key, const void* base);
-/// Accesses that come later are refused.
+/// Removes the region; later accesses are refused.
 void withdraw(const RegionKey& key);
-/// Lends the region to a peer's device, if there is one that reaches it and it is one stretch. False: not now.
+/// Registers the region for a peer's device, if a device reaches the memory and the region is one range. Returns false if that is not
+/// possible now.
 bool register_memory(Region& region, transport::Path& to, DeviceRegion& out);
 
-/// The region of that number if it is exposed and has that secret; null if not.
+/// Returns the region of this number if it is exposed with this secret; null otherwise.
 Region* find_region(uint32_t id, uint64_t secret);
 
 }  // namespace starling::rma

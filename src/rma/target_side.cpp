@@ -21,7 +21,7 @@ namespace starling::rma {
 
 namespace {
 
-/// What an access comes to, until all of it is sent.
+/// The answer to an access, until all of it has been sent.
 struct Answer {
     link::Peer* peer;
     Operation operation;
@@ -34,7 +34,7 @@ struct Answer {
 STARLING_STATE std::deque<Answer>* answers = nullptr;
 STARLING_STATE bool taking = false;
 
-/// A packet for a region that is awaited. The peer's job is held, so that it is there when the region is.
+/// A packet for a region that is awaited. Holds the peer's job, so that the peer still exists when the region is exposed.
 struct OutOfOrderAccesses {
     explicit OutOfOrderAccesses(link::Peer& its_peer) : peer(&its_peer), hold(&its_peer.job) {}
     link::Peer* peer;
@@ -45,7 +45,7 @@ struct OutOfOrderAccesses {
 };
 STARLING_STATE std::deque<OutOfOrderAccesses>* early = nullptr;
 
-/// Sends a packet of it; false if there is no room now.
+/// Sends one packet of the answer. Returns false if there is no room now.
 bool send_some(Answer& answer) {
     const uint64_t left = answer.data.size() - answer.sent;
     const auto bytes = static_cast<uint32_t>(std::min<uint64_t>({left, link::payload_limit(*answer.peer), kMostCarried}));
@@ -73,16 +73,16 @@ bool send_all(Answer& answer) {
 void reply(Answer&& answer) {
     if (!answers) answers = new std::deque<Answer>;
     if (answers->empty() && send_all(answer)) return;
-    // The region may be gone, or have changed, when there is room.
+    // Copy the data, because the region may be withdrawn or changed before there is room.
     if (answer.kept.empty()) answer.kept.assign(answer.data.begin(), answer.data.end());
     answers->push_back(std::move(answer));
     answers->back().data = answers->back().kept;
 }
 
-/// So many of one peer are kept for one region: an origin has no more under way.
+/// Most packets kept per peer and region: an origin has no more unanswered.
 constexpr ptrdiff_t kMostEarly = kMostUnanswered;
 
-/// If the region that it is for is still to come.
+/// Keeps a packet whose region is awaited. Returns whether it was kept.
 bool keep_early(link::Peer& peer, const link::Packet& packet) {
     AccessPacket asked;
     if (packet.header.bytes < sizeof asked) return false;
@@ -98,7 +98,7 @@ bool keep_early(link::Peer& peer, const link::Packet& packet) {
     return true;
 }
 
-/// What one packet asks for, checked and in order.
+/// The contents of a request packet, after they were checked.
 struct Asked {
     AccessPacket packet;
     Run runs[kMostRuns];
@@ -121,13 +121,13 @@ bool read_update(Operation operation, Asked& asked) {
     return asked.data_bytes == (op.operation == datatype::Operation::no_op ? 0 : packet.bytes);
 }
 
-/// Bytes of memory that a run of data is in.
+/// Returns how many bytes of memory a run's data takes.
 uint64_t span_of(const Run& run, const Datatype* element) {
     if (!element || run.bytes == 0) return run.bytes;
     return memory_of(*element, static_cast<int64_t>(run.bytes / static_cast<uint64_t>(element->size)));
 }
 
-/// False if anything of it is not as it has to be, and nothing is done then.
+/// Reads and checks a request. Returns false if any field is invalid; nothing has been done then.
 bool read(Operation operation, const link::Packet& packet, Asked& asked) {
     const uint64_t bytes = packet.header.bytes;
     if (operation < Operation::put || operation > Operation::compare_swap || bytes < sizeof asked.packet) return false;
@@ -191,7 +191,7 @@ void take_accesses() {
 
 void carry_out_early(uint32_t region) {
     if (!early) return;
-    // Taken out first: to carry one out may bring others.
+    // Move them out first, because carrying one out may add others.
     std::deque<OutOfOrderAccesses> all = std::move(*early);
     early->clear();
     for (OutOfOrderAccesses& one : all) {
@@ -219,7 +219,7 @@ Operation do_access(const link::Packet& packet, std::vector<std::byte>& result) 
 
 namespace {
 
-/// What a get asks for, if that is one block: it is sent from where it lies.
+/// Returns the memory of a get if it is one run, so that it is sent without a copy; otherwise empty.
 std::span<const std::byte> one_block(const link::Packet& packet) {
     Asked asked{};
     if (static_cast<Operation>(packet.header.operation) != Operation::get || !read(Operation::get, packet, asked)) return {};
@@ -227,7 +227,7 @@ std::span<const std::byte> one_block(const link::Packet& packet) {
     return {asked.region->at(asked.runs[0].offset, asked.runs[0].bytes), asked.runs[0].bytes};
 }
 
-/// The memory as the asker's device reaches it; refused where it can't.
+/// Answers a request for the region: registers it for the peer's device, or refuses.
 void lend_region(link::Peer& peer, const link::Packet& packet) {
     Answer answer{&peer, Operation::refused, packet.header.access, {}, {}};
     AccessPacket asked;
@@ -249,7 +249,7 @@ void lend_region(link::Peer& peer, const link::Packet& packet) {
 
 void carry_out(link::Peer& peer, const link::Packet& packet) {
     if (keep_early(peer, packet)) return;
-    // Who exposes nothing keeps no word of peers, which may be forgotten.
+    // A process that exposes nothing must not queue answers, because their peers may be destroyed.
     if (!taking) return;
     if (static_cast<Operation>(packet.header.operation) == Operation::ask_region) return lend_region(peer, packet);
     Answer answer{&peer, Operation::refused, packet.header.access, {}, {}};

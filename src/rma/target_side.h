@@ -1,4 +1,4 @@
-// The side that has the memory: carries out what packets ask for.
+// The target side of RMA: carries out the accesses that arrive as packets.
 #pragma once
 
 #include <vector>
@@ -8,22 +8,22 @@
 
 namespace starling::rma {
 
-/// Has packets of kind `access` come in, from the library's start on: the first may be here before anything is exposed.
+/// Registers the handler of `access` packets, at the library's start: the first packet may arrive before any region is exposed.
 void listen();
 
-/// Carries out what has come for a known region before it was exposed.
+/// Carries out the accesses that arrived for a region before it was exposed or had its secret.
 void carry_out_early(uint32_t region);
 
-/// Begins to take packets of kind `access`; at the first region or access.
+/// Starts to carry out accesses; called at the first region or access.
 void take_accesses();
 
-/// Does what a packet asks for, if all of it is as it has to be. Operation::refused: nothing was done; `done`, or `data`, with what
-/// is to be given in `result`. Believes nothing that the packet says.
+/// Carries out a request after checking all its fields. Returns `refused` if nothing was done; otherwise `done`, or `data` with the result
+/// in `result`.
 Operation do_access(const link::Packet& packet, std::vector<std::byte>& result);
-/// The same, answered: what asks comes here.
+/// Carries out a request packet and sends the answer.
 void carry_out(link::Peer& peer, const link::Packet& packet);
 
-/// Sends answers that found no room so far. Whether any went out.
+/// Sends answers that found no room so far. Returns whether any was sent.
 bool poll_answers();
 
 }  // namespace starling::rma

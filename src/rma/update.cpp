@@ -14,7 +14,7 @@ using datatype::Operation;
 /// The largest predefined datatype: a complex number of two long doubles.
 constexpr size_t kLargestElement = 32;
 
-/// Whether a number of this kind is a word of the processor's.
+/// Returns whether an element is a word that the processor can change atomically.
 bool is_word(const Datatype& element) {
     return element.contiguous && element.size <= 8 && (element.size & (element.size - 1)) == 0;
 }
@@ -39,7 +39,7 @@ Known known(const Update& u) {
     }
 }
 
-/// The word becomes what `after` makes of it. Gives what it was.
+/// Replaces the word by after(word), by compare-and-swap. Returns the previous value.
 template <class Word, class F>
 Word change_by_trying(Word* word, F&& after) {
     Word before = __atomic_load_n(word, __ATOMIC_RELAXED);
@@ -81,7 +81,7 @@ void update_words(const Update& u, Known way, std::byte* memory, const std::byte
     }
 }
 
-/// For a scope in which nobody else changes elements; without an exclusion there is nobody else.
+/// A scope in which only the caller changes elements. Without an exclusion there is no other writer.
 class Alone {
   public:
     explicit Alone(const UpdateLock* exclusion) : exclusion_(exclusion) {
@@ -97,7 +97,7 @@ class Alone {
     const UpdateLock* exclusion_;
 };
 
-/// For a scope around one instruction of the processor's, which does as well for one that is alone.
+/// A scope around one atomic instruction, which runs under the guard if the mark cannot be set.
 class Marked {
   public:
     explicit Marked(const UpdateLock* exclusion) : exclusion_(exclusion), marked_(exclusion && exclusion->begin_one()) {
@@ -117,7 +117,7 @@ class Marked {
     const bool marked_;
 };
 
-/// Elements that lie as they have to, many at a time, by plain instructions: nobody else changes any.
+/// Updates many aligned elements by plain instructions, while no other process changes any.
 [[gnu::always_inline]] inline void update_in_bulk(const Update& u, Way way, std::byte* memory, const std::byte* operand,
                                                   std::byte* old, int64_t count) {
     const auto bytes = static_cast<uint64_t>(count * u.element->size);
@@ -129,7 +129,7 @@ class Marked {
         std::memcpy(memory, operand, bytes);  // MPI_REPLACE
 }
 
-/// Elements with gaps in them, or that lie anyhow.
+/// Updates elements that have gaps or are not aligned.
 void update_anyhow(const Update& u, std::byte* memory, const std::byte* operand, std::byte* old, int64_t count) {
     const Datatype& element = *u.element;
     const auto size = static_cast<uint64_t>(element.size);
@@ -171,18 +171,18 @@ namespace {
     }
 }
 
-/// Whether one alone at the memory does it by one instruction, as well as many.
+/// Returns whether the update is one instruction, and not a compare-and-swap loop.
 bool is_single(Known way) { return way == Known::add || way == Known::exchange; }
 
-/// Bytes that are changed before others get their turn.
+/// Bytes changed under one hold of the guard, so that other processes get their turn.
 constexpr int64_t kAtATime = 16 * 1024;
 
-/// Under the guard, where there is one.
+/// Performs an update under the guard, if there is an exclusion.
 void update_alone(const Update& u, Way way, std::byte* memory, const std::byte* operand, std::byte* old, int64_t count,
                   const UpdateLock* exclusion) {
     const Datatype& element = *u.element;
     const bool in_place = way.bytes && is_aligned(memory, way.bytes) && (!operand || is_aligned(operand, way.bytes));
-    if (in_place && count <= kAtATime / 8) {  // no word is longer
+    if (in_place && count <= kAtATime / 8) {  // no word is longer than 8 bytes
         const Alone alone(exclusion);
         return update_in_bulk(u, way, memory, operand, old, count);
     }
@@ -210,7 +210,7 @@ Way way_of(const Update& u) {
 void update_one(const Update& u, Way way, std::byte* memory, const std::byte* operand, std::byte* old,
                 const UpdateLock* exclusion) {
     if (!way.bytes || !is_aligned(memory, way.bytes)) return update_alone(u, way, memory, operand, old, 1, exclusion);
-    // Whoever is at the memory stores whole words, so looking at one needs no mark.
+    // Updates store whole words, so reading a word needs no mark.
     if (exclusion && way.known != Known::load) {
         const bool marked = is_single(way.known) ? exclusion->begin_one() : exclusion->begin_one_quickly();
         if (!marked) return update_alone(u, way, memory, operand, old, 1, exclusion);

@@ -9,12 +9,12 @@ namespace starling::rma {
 
 namespace {
 
-/// Who holds something and has no pid that others know: it counts as alive.
+/// Stands for a process whose pid other processes cannot use; it always counts as alive.
 constexpr uint32_t kNoPid = 1u << 31;
 
 bool has_died(uint32_t pid) { return pid != 0 && pid != kNoPid && neighbour_gone(static_cast<pid_t>(pid)); }
 
-/// What others do here takes less than a slice, so who is at it so long has lost its core, or its life.
+/// Tries before the holder is checked. A holder needs less than a time slice, so after these tries it has lost its core, or died.
 constexpr uint32_t kTriesPerLook = 1024;
 
 }  // namespace
@@ -50,13 +50,13 @@ bool UpdateLock::begin_one_quickly() const {
         return true;
     clear_mark(marks_[me_].target);
     count_single();
-    // Who ends the mode for one element ends it for all others.
+    // Use a mark while the mode is quick: taking the guard would end the mode for all other elements.
     return guard_->mode.load(std::memory_order_relaxed) == Mode::quick && begin_one();
 }
 
 void UpdateLock::count_single() const {
     if (++singles_ % kPatience != 0) return;
-    clear_mark(marks_[me_].target);  // nobody waits for what follows
+    clear_mark(marks_[me_].target);  // no process has to wait for the steps below
     if (!hears_ && (hears_barriers() || has_one_thread() || singles_ >= kPatienceWithThreads)) hears_ = hear_barriers();
     if (hears_) begin_quick();
 }

@@ -1,23 +1,28 @@
-// How updates of one target's memory keep out of each other's way, in memory that all processes of a host can reach.
+// The update lock: keeps updates of one target's memory apart, in memory that all processes of a host can access.
 //
-// An update of one element that the processor does by itself (a single) needs nobody's leave among others of its kind. All else, many elements
-// in a row above all, is done under a guard by plain, wide instructions. So that the two don't meet, who begins a single
-// sets a mark of its own before it looks at the guard; who has taken the guard waits for the marks that it finds. The one is
-// set before the other is looked at, so of two that meet at least one sees the other.
+// An update of one element by one atomic instruction (a *single*) needs no protection from other singles. All other updates, above all
+// those of many consecutive elements, are made under a guard with plain, wide instructions. To keep the two kinds apart, a single sets its
+// process's mark before it reads the guard, and the holder of the guard waits for the marks that it finds. Each side writes its word before
+// it reads the other's, so at least one of the two sees the other.
 //
-// To set before looking takes a barrier, which costs a single as much as the update itself. So where a target's memory has had singles
-// for a while its mode is *quick*: a single stores its mark plainly, looks at the mode, and is at the memory if that still is quick. Who has
-// the guard then ends the mode, has all others pass a barrier (base/barrier.h, a microsecond and more), and looks at the marks after that. Why
-// no single is overlooked: let T be when it found the mode quick, behind its mark in its own order.
-//   1. At T nobody is at the memory under the guard: who has the guard is there only after it has ended the mode, and the mode begins anew only by
-//      one who has the guard and is not there.
-//   2. Whoever comes to the memory under the guard after T finds, before that, the mode ended after T, by itself or by one before it. He
-//      who ended it stored that before the barrier which he had the single's process pass. Had that process passed it before T, it would have
-//      found the mode ended. So it passed it after T, and its mark, which was stored before T, is to be seen since then.
-// A mode that is being ended has a value of its own until the barrier is over: who takes the guard from one that died in between does it again.
-// A single that finds the mode ended takes its mark back and goes the careful way. The mode begins after kPatience careful singles of one
-// process, if all processes that have a mark can have others pass a barrier, so going to and fro costs singles a nanosecond each, and
-// memory that is changed in bulk costs nothing.
+// This order requires a barrier, which costs a single as much as the update itself. So after singles for a while the mode of a target's
+// memory becomes *quick*. A single then stores its mark without a barrier, reads the mode, and accesses the memory if the mode still is
+// quick. A holder of the guard ends the mode, makes all other processes execute a barrier (base/barrier.h, a microsecond and more), and
+// only then reads the marks.
+//
+// Proof that no single is overlooked. Let T be the time at which a single found the mode quick, after its mark in its own program order.
+//
+// 1. At T no holder of the guard is accessing the memory. A holder accesses it only after it has ended the mode, and the mode starts again
+// only by a holder that does not access the memory.
+//
+// 2. A holder that accesses the memory after T first finds the mode ended after T, by itself or by an earlier holder. The process that
+// ended the mode stored this before it made the single's process execute a barrier. Had that process executed the barrier before T, it
+// would have found the mode ended. So it executed the barrier after T, and its mark, stored before T, is visible from then on.
+//
+// While the barrier is in progress the mode is `ending`; a process that takes the guard from a dead holder in this state repeats the
+// barrier. A single that finds the mode ended clears its mark and uses the careful path. The quick mode starts after kPatience careful
+// singles of one process, if all processes with a mark can issue barriers. So changes of mode cost each single a nanosecond, and cost bulk
+// updates nothing.
 #pragma once
 
 #include <atomic>
@@ -27,24 +32,24 @@ namespace starling::rma {
 
 enum class Mode : uint32_t { careful, quick, ending };
 
-/// A lock that knows its holder, so that one who dies in it does not keep it. Held for a few hundred ns.
+/// A lock that records its holder, so that a dead holder does not keep it. Held for a few hundred ns.
 struct Guard {
-    std::atomic<uint32_t> holder;  ///< 0: nobody; else a process id
+    std::atomic<uint32_t> holder;  ///< 0: free; otherwise a process id
     std::atomic<Mode> mode;        ///< changed by the holder only
     void lock(uint32_t pid);
     void unlock() { holder.store(0, std::memory_order_release); }
 };
 
-/// A process's own: which target's memory it changes now by an instruction of the processor's.
+/// One process's mark: the target whose memory it is changing by an atomic instruction.
 struct alignas(64) UpdateMark {
-    std::atomic<uint32_t> target;             ///< its place + 1
-    std::atomic<uint32_t> pid;                ///< of the process, from when on it takes part
-    std::atomic<uint32_t> can_have_barriers;  ///< it can end the quick mode
+    std::atomic<uint32_t> target;             ///< index of the target + 1; 0: none
+    std::atomic<uint32_t> pid;                ///< pid of the process, once it takes part
+    std::atomic<uint32_t> can_have_barriers;  ///< whether it can end the quick mode
 };
 
-// The steps, over the types of the shared words, so that tests can try every order of them.
+// The steps are templates over the types of the shared words, so that tests can try every interleaving.
 
-/// False if somebody has the guard: then nothing is marked.
+/// Sets the mark of a single. Returns false, with the mark cleared, if the guard is held.
 template <class Word, class Holder>
 bool set_mark(Word& mine, Holder& holder, uint32_t target) {
     mine.store(target + 1, std::memory_order_seq_cst);
@@ -54,7 +59,8 @@ bool set_mark(Word& mine, Holder& holder, uint32_t target) {
     return false;
 }
 
-/// The same in the quick mode, by one who hears barriers. False if it is over: then the mark may be set.
+/// Sets the mark of a single in the quick mode, for a process that executes the holders' barriers. Returns false if the mode has ended; the
+/// mark may be set then.
 template <class Word, class Modes>
 bool set_mark_quickly(Word& mine, Modes& mode, uint32_t target) {
     mine.store(target + 1, std::memory_order_relaxed);
@@ -67,7 +73,7 @@ void clear_mark(Word& mine) {
     mine.store(0, std::memory_order_release);
 }
 
-/// Whether it is in the way of whoever has the guard.
+/// Returns whether the mark delays the holder of the guard.
 template <class Word>
 bool is_marked(Word& mark, uint32_t target) {
     return mark.load(std::memory_order_seq_cst) == target + 1;
@@ -79,7 +85,7 @@ bool try_guard(Holder& holder, uint32_t pid) {
     return holder.compare_exchange_strong(nobody, pid, std::memory_order_seq_cst);
 }
 
-/// By the holder of the guard, before it looks at the marks.
+/// Ends the quick mode. The holder of the guard calls it before it reads the marks.
 template <class Modes, class Barrier>
 void end_quick(Modes& mode, Barrier&& barrier_everywhere) {
     if (mode.load(std::memory_order_relaxed) == Mode::careful) return;
@@ -88,29 +94,30 @@ void end_quick(Modes& mode, Barrier&& barrier_everywhere) {
     mode.store(Mode::careful, std::memory_order_release);
 }
 
-/// One process's view of what excludes updates of one target from each other. Of that one target it has one, whose threads take turns.
+/// One process's view of the update lock of one target. A process has one per target, which its threads use in turns.
 class UpdateLock {
   public:
-    /// Processes have a mark each, in the order of their places; `me` is that of this one.
+    /// `marks` has one mark for each of the `processes`; `me` is the index of this process's mark.
     UpdateLock(Guard& guard, UpdateMark* marks, uint32_t processes, uint32_t me, uint32_t target);
 
-    /// Around one instruction of the processor's. False if somebody is at the memory: then begin_all().
+    /// Call it before one atomic instruction. Returns false if the guard is held; the caller then uses begin_all().
     bool begin_one() const {
         if (hears_ && set_mark_quickly(marks_[me_].target, guard_->mode, target_)) [[likely]]
             return true;
         return begin_one_carefully();
     }
-    /// The same where begin_all() is as good as the careful way; false if it is to be that.
+    /// A variant of begin_one() for callers to which begin_all() costs no more than the careful path. Returns false if they should use
+    /// begin_all().
     bool begin_one_quickly() const;
     void end_one() const { clear_mark(marks_[me_].target); }
-    /// Around anything else. Nobody but the caller changes elements then.
+    /// Call it before any other change. Until end_all() only the caller changes elements.
     void begin_all() const {
         const bool mine = try_guard(guard_->holder, pid_);
         if (!mine || guard_->mode.load(std::memory_order_relaxed) != Mode::careful || any_marked()) begin_all_slowly(mine);
     }
     void end_all() const { guard_->unlock(); }
 
-    /// Careful singles of one process until the mode is quick, and until one with several threads hears barriers.
+    /// Careful singles of one process before it starts the quick mode, and before a process with several threads registers for barriers.
     static constexpr uint32_t kPatience = 4096, kPatienceWithThreads = 1 << 22;
 
   private:
@@ -127,7 +134,7 @@ class UpdateLock {
     Guard* guard_;
     UpdateMark* marks_;
     uint32_t processes_, me_, target_, pid_;
-    mutable uint32_t singles_ = 0;  ///< that were careful
+    mutable uint32_t singles_ = 0;  ///< careful singles so far
     mutable bool hears_ = false;
 };
 
