@@ -132,7 +132,7 @@ void Endpoint::State::send(Session& session, const Route& route, uint32_t number
     if (route.rail < rails.count()) {
         Rail& rail = rails[route.rail];
         rail.bytes_sent += bytes;
-        // With a single rail the kernel's routing finds it, which costs less than naming it.
+        // With a single rail the kernel's routing finds the interface, which costs less than naming it.
         if (rails.count() > 1) {
             where.interface = rail.index;
             where.from = rail.address;

@@ -65,7 +65,7 @@ bool Rails::refresh() {
     for (;;) {
         const ssize_t n = recv(netlink_, messages, sizeof messages, MSG_DONTWAIT);
         if (n > 0 || (n < 0 && errno == ENOBUFS))
-            any = true;  // messages were lost; read() does not need their contents
+            any = true;  // after an overrun (ENOBUFS) read() finds the changes all the same
         else if (n >= 0 || errno != EINTR)
             break;
     }

@@ -2,8 +2,8 @@
 // two kinds, TCP (tcp.h) and RC (transport/network/rdma/rc_connection.h), and the network uses both through this interface alone.
 //
 // One exchange on the base path opens a connection (`describe` here, `use` at the peer). It then carries
-//  - frames of the session, in order and opaque to the connection. The session keeps their contents until its peer has acknowledged them, so
-//    a connection may die at any time;
+//  - frames of the session, in order and opaque to the connection. The session keeps their contents until its peer has acknowledged them,
+//    so a connection may die at any time;
 //  - fragments of streams, which the receiver puts where they belong.
 //
 // Not thread-safe: all calls under the library's lock.
