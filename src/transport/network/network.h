@@ -77,7 +77,7 @@ class Remote final : public transport::Path {
     Session* session_ = nullptr;  ///< null after close()
     uint16_t port_ = 0;           ///< UDP port that the session sends to; 0: not known yet
     std::unique_ptr<Wire> wire_;  ///< null unless the path has a connection slot
-    uint32_t foreseen_ = 0;       ///< messages
+    uint32_t foreseen_ = 0;       ///< messages that a plan expects; 0: not in the plan
     uint64_t rc_from_ = 0;        ///< ns; earliest time of the next RC attempt after one failed or broke
     uint64_t rc_pause_ = 0;       ///< ns; current pause between RC attempts, doubled each time
     uint64_t better_from_ = 0;    ///< ns; earliest time at which TCP may be replaced by RC
@@ -201,7 +201,7 @@ class Network final : public transport::Transport, public transport::Connector, 
     std::vector<Remote*> wired_;   ///< paths that have a Wire
     std::vector<Remote*> told_;    ///< paths in wired_ with unhandled events
     std::vector<uint32_t> rails_;  ///< this host's addresses, as of follow_rails()
-    uint32_t rails_seen_ = 0;      ///< rails_version()
+    uint32_t rails_seen_ = 0;      ///< the rails_version() at that time
     uint64_t last_traffic_ = 0;
     uint64_t devices_at_ = UINT64_MAX;  ///< ns; next check for a verbs device; UINT64_MAX: none
     uint64_t better_at_ = 0;            ///< ns; next check whether RC can replace TCP

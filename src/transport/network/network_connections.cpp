@@ -25,7 +25,7 @@ namespace {
 Remote& path_of(Connection& connection) { return *static_cast<Remote*>(connection.user); }
 Remote& remote(transport::Path& path) { return static_cast<Remote&>(path); }
 
-constexpr uint64_t kBetterInterval = 10'000'000;                                 ///< ns
+constexpr uint64_t kBetterInterval = 10'000'000;  ///< ns between checks, and first pause between replacements
 constexpr uint64_t kFirstPause = 1'000'000'000, kLongestPause = 60'000'000'000;  ///< ns without RC after a failure
 }  // namespace
 
@@ -222,8 +222,8 @@ bool Network::ensure_tcp() {
 /// Returns whether RC may be used. With encryption it may not, because nothing seals the memory that a device reads and writes.
 bool Network::has_verbs() const { return endpoint_->ports() && !endpoint_->cipher() && endpoint_->ports()->count() > 0; }
 
-/// Returns the port by which both processes have announced they can be reached, or nullptr. Whether it really works only an attempt to
-/// connect shows.
+/// Returns the port by which both processes have announced they can be reached, or nullptr. Only an attempt to connect shows whether it
+/// works.
 verbs::Port* Remote::port(uint8_t& place) const {
     if (!session_ || !network().has_verbs()) return nullptr;
     const int known = network().endpoint_->likely_verbs_place(*session_);
@@ -344,7 +344,8 @@ void Network::release_slot(transport::Path& path) {
     to.wire_.reset();
 }
 
-// A peer without a free slot has none for TCP either; it asks for a connection itself when it has one.
+// Called if the peer could not open the connection, except for lack of a slot. Without a slot it could not use TCP either, and asks for a
+// connection itself when it has one.
 void Network::failed_there(transport::Path& path) {
     Remote& to = remote(path);
     if (to.wire_ && to.wire_->rc && !to.wire_->opened_once) avoid_rc(to);

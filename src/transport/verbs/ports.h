@@ -117,8 +117,8 @@ class Ports {
     bool brought_ = false;
     int epoll_ = -1;
     uint64_t epoll_data_ = 0;
-    uint64_t seen_ = 0;        ///< devices_seen()
-    uint64_t refresh_at_ = 0;  ///< ns
+    uint64_t seen_ = 0;        ///< devices_seen() at the last refresh()
+    uint64_t refresh_at_ = 0;  ///< ns; earliest time of the next refresh()
     Came came_[kMost * kBatch];
     int came_count_ = 0;
     uint16_t at_ = 0;       ///< index of the port being polled

@@ -1,5 +1,6 @@
-// Encryption of the session's datagrams. The first 32 bytes of the header, which routing needs, are not encrypted; all bytes after them are.
-// A datagram that was changed in any part, forged or replayed is dropped. docs/network.md has the layout and the attacks it defends against.
+// Encryption of the session's datagrams. The first 32 bytes of the header, which routing needs, are not encrypted; all bytes after them
+// are. A datagram that was changed in any part, forged or replayed is dropped. docs/network.md has the layout and the attacks it defends
+// against.
 #pragma once
 
 #include <cstddef>

@@ -56,7 +56,7 @@ struct RcFrame {
         finish,     ///< the last frame
         written,    ///< an RDMA target is written; `bytes` is its word
         ring,       ///< RcRingOffer: the sender's ring, into which the peer may write frames. A hello may contain one, too
-        consumed,   ///< `bytes`: slots that the ring's owner has taken, if no trailer reported them
+        consumed,   ///< the sender has taken `bytes` slots of its ring; used if no trailer reports it
         ring_back,  ///< the sender wants its ring back
         ring_left,  ///< reply: nothing more will be written into the ring
     };
@@ -75,7 +75,7 @@ static_assert(sizeof(RcFrame) == 8 && sizeof(RcPiece) == 24);
 class Rc;
 class RcConnection;
 
-/// Memory that the peer writes once, by one connection.
+/// A posted RDMA target: memory that the peer writes once, over one connection.
 struct RcArrival {
     transport::RdmaTarget* told = nullptr;
     RcConnection* connection = nullptr;  ///< null: its connection is closed; poll() reports the target as lost
@@ -93,10 +93,10 @@ struct RcOperation {
     std::byte* memory = nullptr;
     uint32_t local = 0;    ///< lkey of `memory`; 0: sent inline
     uint32_t remote = 0;   ///< rkey of the peer's memory
-    uint64_t address = 0;  ///< theirs
+    uint64_t address = 0;  ///< of the peer's memory
     uint64_t bytes = 0, issued = 0;
     uint64_t operand = 0, compare = 0;
-    uint32_t under_way = 0;   ///< parts
+    uint32_t under_way = 0;   ///< parts in flight
     bool tells = false;       ///< write to an RDMA target: the peer is notified with `word`
     bool owes_frame = false;  ///< notify by a separate frame, not sent yet
     uint32_t word = 0;
@@ -308,7 +308,7 @@ class Rc final : public Connections {
     std::vector<RcOperation*> free_operations_;
     transport::Completion* ended_ = nullptr;  ///< completions that poll() will report
     transport::Completion** last_ended_ = &ended_;
-    uint32_t rings_ = 0;                              ///< granted
+    uint32_t rings_ = 0;                              ///< rings granted now
     uint32_t in_line_ = 0;                            ///< short frames of connections without a ring, since the last comparison
     std::vector<std::unique_ptr<RcRing>> old_rings_;  ///< freed by poll(), since a frame being handled may be in one
     List<RcArrival, &RcArrival::hook> lost_;          ///< RDMA targets that poll() reports as lost

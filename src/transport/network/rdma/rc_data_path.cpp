@@ -59,8 +59,8 @@ void Rc::finish(Connection& one) {
     say_finish(connection);
 }
 
-/// Sends the finish frame when the transfers have ended. Earlier the peer, once it gets the frame, might release memory that they still
-/// access; this process's ring mirror must be idle, too.
+/// Sends the finish frame once all transfers have ended. The peer may release its memory when it receives the frame, so no transfer may
+/// still access it. The device must also have stopped reading this side's ring mirror.
 void Rc::say_finish(RcConnection& connection) {
     try {
         connection.owes_finish_ = !connection.issuing_.empty() || !connection.issued_.empty() || !settle_ring(connection);

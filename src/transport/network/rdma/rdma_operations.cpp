@@ -192,7 +192,7 @@ bool Rc::issue(RcOperation& operation) {
     return true;
 }
 
-/// Issues operations while there is room; a `room` or `done` event continues.
+/// Issues operations while there is room; a `room` or `done` event issues the rest.
 void Rc::issue_all(RcConnection& connection) {
     if (!connection.queue_) return;
     while (RcOperation* const first = connection.issuing_.front()) {

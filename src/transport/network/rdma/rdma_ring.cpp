@@ -229,8 +229,8 @@ void Rc::set_expected_traffic(RcConnection& connection, uint32_t messages) {
     seek_ring(connection);
 }
 
-/// Asks for a ring for a connection in the plan, which need not earn one. It gets a free ring, or that of the connection with the least
-/// expected traffic. Among equals it is the one with the fewest frames so far.
+/// Grants a ring to a connection in the plan, which need not earn it. If no ring is free, asks back that of the connection with the least
+/// expected traffic, provided it is less. Among equals it is the one with the fewest frames so far.
 void Rc::seek_ring(RcConnection& connection) {
     if (connection.foreseen_ == 0 || !may_have_ring(connection)) return;
     if (rings_ < static_cast<uint32_t>(live(config().max_direct)))

@@ -80,7 +80,7 @@ struct ConnectionParts {
     uint64_t redial_at = UINT64_MAX;
     uint64_t redial_pause = 0;
     uint64_t doubt_ends = UINT64_MAX;  ///< ns; end of the current doubt at the earliest
-    uint64_t doubt = 0;                ///< ns; shortest length of the last doubt
+    uint64_t doubt = 0;                ///< ns; minimum length of the current or last doubt
     uint64_t trusted_since = 0;
     std::vector<TcpSocket*> sockets;  ///< sockets of the connection in any state
     TcpSocket* primary = nullptr;     ///< the socket that carries the frames

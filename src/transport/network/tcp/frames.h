@@ -19,7 +19,7 @@ namespace starling::network {
 static_assert(std::endian::native == std::endian::little, "frames are written as they lie in memory");
 
 enum class FrameKind : uint8_t {
-    session = 1,  ///< opaque
+    session = 1,  ///< a frame of the session, opaque here
     piece,        ///< PieceHead, then bytes of a stream
     addresses,    ///< of the listening side's rails, 4 bytes each
     finish,       ///< the last frame: a connection closed without it was cut off

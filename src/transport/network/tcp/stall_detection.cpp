@@ -15,7 +15,7 @@ constexpr uint64_t kHealthNs = 250'000'000;
 constexpr uint64_t kStreamLookNs = 2'000'000;  ///< while streams wait for data that sockets have taken
 constexpr uint64_t kDoubtLookNs = 50'000'000;  ///< interval of checks whether a doubted connection has delivered
 constexpr uint64_t kLongestDoubt = 16;         ///< longest doubt, as a multiple of the first
-constexpr uint64_t kForgiven = 8;  ///< multiple of the last doubt: after that much trust the doubts start short again
+constexpr uint64_t kForgiven = 8;  ///< after this multiple of the last doubt without another, doubts start short again
 /// Patience while the kernel repairs a loss: it detects the loss of a retransmission only by its slow timer.
 constexpr uint64_t kRepairPatienceNs = 6'000'000;
 /// Share of retransmitted segments (1/kRepeatedShare, at least kRepeatedMost) above which datagrams do better. An exception is a link that
