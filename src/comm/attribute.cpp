@@ -16,11 +16,11 @@ constexpr int kFirstNumber = 1024;
 STARLING_STATE NoDestroy<std::vector<Keyval*>> table_storage;
 constinit auto& table = table_storage.value;
 
-// Numbers of keys that are gone, to be used again.
+// Numbers of destroyed keys, for reuse.
 STARLING_STATE NoDestroy<std::vector<int>> unused_numbers_storage;
 constinit auto& unused_numbers = unused_numbers_storage.value;
 
-// Not inlined: GCC 12 would warn of a use after free that the counts rule out.
+// Not inlined: GCC 12 would warn of a use after free that the reference counts rule out.
 [[gnu::noinline]] void drop_reference(Keyval* keyval) {
     if (--keyval->references > 0) return;
     table[static_cast<std::size_t>(keyval->number - kFirstNumber)] = nullptr;
@@ -40,8 +40,8 @@ class Hold {
     Keyval* keyval_;
 };
 
-// Calls a copy callback that is not one of the predefined values. The union's members are all object
-// pointers to functions of one representation, so any of them tells which value it is.
+// Calls a copy callback that is not one of the predefined values. The union's members are all pointers to functions with the same
+// representation, so any of them shows which value it is.
 int call_copy(const AttributeHolder& holder, const Keyval& keyval, void* value, void** copy, int* flag) {
     const OutsideLibrary outside;
     switch (holder.kind) {
@@ -121,7 +121,7 @@ int AttributeSet::set(const AttributeHolder& holder, Keyval* keyval, void* value
 bool AttributeSet::get(int keyval, void** value) const {
     auto* self = const_cast<AttributeSet*>(this);
     const Entry* found = self->find(keyval, false);
-    if (!found) found = self->find(keyval, true);  // there until its callback has returned
+    if (!found) found = self->find(keyval, true);  // an attribute is readable until its delete callback has returned
     if (found && value) *value = found->value;
     return found != nullptr;
 }
@@ -139,7 +139,7 @@ int AttributeSet::remove(const AttributeHolder& holder, int keyval) {
     const Entry entry = *found;
     Hold hold(entry.keyval);
     const int error = call_delete(holder, entry);
-    // Others may have come and gone meanwhile, and a new one of this key may be there.
+    // Meanwhile attributes may have been added and deleted, also with this key.
     Entry* still = find(keyval, true);
     if (error) {
         if (still) still->going = false;
@@ -161,7 +161,7 @@ int AttributeSet::clear(const AttributeHolder& holder) {
 }
 
 int AttributeSet::copy_to(const AttributeHolder& holder, AttributeSet& copy) const {
-    // With references of their own: callbacks and other threads may delete some before their turn.
+    // Hold references: callbacks and other threads may delete attributes before they are copied.
     AttributeSet held;
     held.entries_ = entries_;
     for (const Entry& entry : held.entries_) ++entry.keyval->references;

@@ -1,5 +1,5 @@
-// Attributes: values that programs and libraries hang on communicators, datatypes and windows under keys of
-// their own (MPI 5.0 section 7.7). One mechanism for the three kinds of object.
+// Attributes: values that programs and libraries attach to communicators, datatypes and windows under their own keys (MPI 5.0 section 7.7).
+// One mechanism serves the three kinds of object.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace starling::comm {
 
 enum class AttributeKind : uint8_t { comm, type, win };
 
-/// The object whose attributes are meant, as callbacks see it.
+/// The object that holds the attributes, as callbacks see it.
 struct AttributeHolder {
     AttributeKind kind;
     union {
@@ -44,46 +44,44 @@ struct Keyval {
     };
 };
 
-/// Makes keys; `number` is what the application sees. Callbacks are set by the caller on the result.
+/// Creates a key; the application sees its `number`. The caller sets the callbacks on the result.
 Keyval* make_keyval(AttributeKind kind, void* extra_state);
-/// The key with that number and kind; nullptr if there is none. A freed key is there as long as attributes
-/// use it, so that they can still be read and deleted.
+/// Returns the key with that number and kind; nullptr if there is none. A freed key remains as long as attributes use it, so that they can
+/// still be read and deleted.
 Keyval* find_keyval(AttributeKind kind, int number);
-/// The application gives the key up (MPI_X_free_keyval).
+/// Drops the application's reference (MPI_X_free_keyval).
 void free_keyval(Keyval* keyval);
 
-/// The attributes of one object, in the order in which they were set. Callbacks run inside these calls, outside the
-/// library (base/lock.h): they may call MPI, and so may other threads meanwhile. The caller holds a reference of the
-/// object. All give an error code: MPI_SUCCESS or what the callback returned.
+/// The attributes of one object, in the order in which they were set. Callbacks run inside these calls, outside the library's lock
+/// (base/lock.h): they may call MPI, and other threads may meanwhile do so, too. The caller holds a reference of the object. All functions
+/// that run callbacks return MPI_SUCCESS or the failed callback's error code.
 class AttributeSet {
   public:
     AttributeSet() = default;
     AttributeSet(const AttributeSet&) = delete;
     AttributeSet& operator=(const AttributeSet&) = delete;
     AttributeSet(AttributeSet&& other) noexcept : entries_(static_cast<std::vector<Entry>&&>(other.entries_)) {}
-    ~AttributeSet();  ///< drops what is left without callbacks
+    ~AttributeSet();  ///< drops the remaining attributes without callbacks
 
-    /// Moves all of `other` here, behind what is here.
+    /// Moves all of `other` here, after the existing ones.
     void take(AttributeSet& other);
     bool empty() const { return entries_.empty(); }
-    /// Sets a value; one set before is deleted first, callback included.
+    /// Sets a value; an earlier value is deleted first, callback included.
     int set(const AttributeHolder& holder, Keyval* keyval, void* value);
-    /// True if the key is set.
+    /// Returns whether the key is set.
     bool get(int keyval, void** value) const;
-    /// Deletes one; MPI_ERR_KEYVAL if it is not set.
+    /// Deletes one attribute; MPI_ERR_KEYVAL if it is not set.
     int remove(const AttributeHolder& holder, int keyval);
-    /// Deletes all, last set first; stops at the first callback that fails, and keeps that one and the
-    /// rest.
+    /// Deletes all attributes, the last one first; stops at the first callback that fails, and keeps that attribute and the rest.
     int clear(const AttributeHolder& holder);
-    /// Adds to `copy` what the copy callbacks of this holder's attributes give; stops at the first that
-    /// fails.
+    /// Adds the results of this set's copy callbacks to `copy`; stops at the first that fails.
     int copy_to(const AttributeHolder& holder, AttributeSet& copy) const;
 
   private:
     struct Entry {
         Keyval* keyval;
         void* value;
-        bool going = false;  ///< its delete callback runs: nobody else is to delete it
+        bool going = false;  ///< its delete callback is running, so it must not be deleted again
     };
     static int call_delete(const AttributeHolder& holder, const Entry& entry);
     Entry* find(int keyval, bool going);

@@ -21,13 +21,13 @@ namespace {
 STARLING_STATE NoDestroy<Pool<Comm>> pool_storage;
 constinit auto& pool = pool_storage.value;
 
-// Both groups of an inter-communicator in the order that all its members agree on.
+// Returns both groups of an inter-communicator in the order on which all members agree.
 Group* number_all(Group* local, Group* remote, bool local_first) {
     if (!remote) return nullptr;
     return local_first ? concatenate(*local, *remote) : concatenate(*remote, *local);
 }
 
-/// The predefined ones come again when a program initializes anew.
+/// Returns false for predefined contexts, whose ids are used again when a program initializes anew.
 bool is_drawn(uint64_t context) {
     const job::JobId job = link::self().job->address().id;
     for (uint64_t number = kWorldNumber; number <= kShmemSharedNumber; ++number)
@@ -48,8 +48,8 @@ uint64_t new_context() {
 int check_context(uint64_t context) {
     if (context != kNoContext) return MPI_SUCCESS;
     return fail(MPI_ERR_OTHER,
-                "a host of this job has made 2^40 communicators, for which there are no more numbers: start a new job, "
-                "and use communicators again instead of making new ones");
+                "a host of this job has made 2^40 communicators, and their ids are used up: start a new job, "
+                "and reuse communicators instead of creating new ones");
 }
 
 Comm::Comm(uint64_t context, Group* local, int my_rank, Group* remote, bool first, Errhandler* handler)

@@ -1,5 +1,5 @@
-// Communicators: a context, who is in it, and all that hangs on it (MPI 5.0 chapter 7). Making new ones
-// from old ones takes messages and is in collective/communicator/creation.h; here are the objects and purely local work.
+// Communicators: a context, one or two groups, and attached data (MPI 5.0 chapter 7). This file has the objects and local operations;
+// creating new communicators from old ones takes messages and is in collective/communicator/creation.h.
 #pragma once
 
 #include <atomic>
@@ -25,34 +25,34 @@ class SendBuffer;
 
 namespace starling::comm {
 
-/// The low four bits of a context id tell the message spaces of one communicator apart.
+/// The message spaces of one communicator, in the low four bits of a context id.
 enum class Plane : uint32_t {
     point_to_point = 0,
     collective = 1,
     leaders = 3,      ///< MPI_Intercomm_create between leaders over the peer communicator
     from_group = 4,   ///< MPI_Comm_create_from_group and MPI_Comm_create_group: belongs to no communicator
-    partitioned = 5,  ///< partitioned communication: what a sender prepares, under the application's tag
-    partitions = 6,   ///< and its partitions, under tags of the sender's
+    partitioned = 5,  ///< partitioned communication: a sender's setup message, under the application's tag
+    partitions = 6,   ///< partitioned communication: the partitions, under tags that the sender chooses
 };
 inline constexpr uint64_t kPlaneMask = 15;
 
-/// Context id of the `number`th context drawn in a job, plane 0. The numbers of all jobs lie on one circle of 2^60, those
-/// of a job in a row from a random place on, so that those of two jobs coincide about as rarely as two random
-/// numbers do, however many each has drawn.
+/// Returns the context id of the `number`th context drawn in a job, plane 0. The numbers of all jobs lie on one circle of 2^60; each job
+/// uses consecutive ones from a random place on. So numbers of two jobs coincide about as rarely as two random numbers, however many each
+/// has drawn.
 constexpr uint64_t make_context(job::JobId job, uint64_t number) { return (job + number) << 4; }
 /// Numbers below 16 are never drawn; these are the same in every process of a job.
 inline constexpr uint64_t kWorldNumber = 1, kSelfNumber = 2;
-/// Of OpenSHMEM: all PEs, and those of one host.
+/// OpenSHMEM's contexts: of all PEs, and of those of one host.
 inline constexpr uint64_t kShmemWorldNumber = 3, kShmemSharedNumber = 4;
-/// Instead of a context id, where this host can draw no more of them. Whoever draws for others spreads it, and all fail.
+/// The value in place of a context id if this host can draw no more. A process that draws for others distributes it, and the creation fails
+/// on all.
 inline constexpr uint64_t kNoContext = ~uint64_t{0};
-/// Draws a context id unique in the universe (from the counter in the own job's header). Lock-free.
+/// Draws a context id that is unique in the universe (from the counter in the own job's header). Lock-free.
 uint64_t new_context();
-/// MPI_ERR_OTHER with failure_text() for kNoContext.
+/// Returns MPI_ERR_OTHER with failure_text() for kNoContext.
 int check_context(uint64_t context);
 
-/// What the collective room hangs on a communicator (its exchange, counters, node stage), made there at
-/// first use.
+/// The data that src/collective attaches to a communicator (its exchange, counters, shared-memory stage), created there at first use.
 struct CollectiveState {
     virtual ~CollectiveState() = default;
 };
@@ -63,43 +63,41 @@ struct Topology {
     virtual int kind() const = 0;  ///< MPI_CART, MPI_GRAPH or MPI_DIST_GRAPH
 };
 
-/// The hints that the library knows; all are assertions of the application, none is needed for correctness.
+/// The hints that the library knows. All are assertions of the application; none is needed for correctness.
 struct Hints {
     bool no_any_tag = false, no_any_source = false, exact_length = false, allow_overtaking = false;
     /// starling_connect: peers are worth a connection from the first message on this communicator.
     bool connect = false;
-    /// starling_multicast: how it comes by a multicast group; automatic: as STARLING_MULTICAST says.
+    /// starling_multicast: how the communicator gets a multicast group; automatic: as STARLING_MULTICAST says.
     Multicast multicast = Multicast::automatic;
 };
 
-/// A communicator. The handle holds one reference and every pending operation another, so that it outlives
-/// MPI_Comm_free until they are done. Not thread-safe: needs the library's lock.
+/// A communicator. The handle and every pending operation hold a reference, so that the communicator outlives MPI_Comm_free until they are
+/// done. Not thread-safe: needs the library's lock.
 struct Comm {
-    uint32_t magic = 0;  ///< cleared by MPI_Comm_free already: the handle is dead, the object may not be
+    uint32_t magic = 0;  ///< cleared by MPI_Comm_free: the handle is invalid, the object may still be in use
     uint32_t pool_index = 0;
 
   private:
-    // Before the channels, which refer to them; destroy() releases them last.
+    // Declared before the channels, which refer to the groups; destroy() releases them last.
     Group* local_;
-    Group* remote_;  ///< nullptr: intra
-    Group* all_;     ///< both in agreed order; nullptr: intra
+    Group* remote_;  ///< nullptr in an intra-communicator
+    Group* all_;     ///< both groups in agreed order; nullptr in an intra-communicator
 
   public:
     static constexpr uint32_t kMagic = 0x436f6d6d;
 
-    const int rank;        ///< mine in the local group
+    const int rank;        ///< this process's rank in the local group
     const int size;        ///< of the local group
-    const int peer_count;  ///< ranks that messages may name: size, of the remote group if there is one
+    const int peer_count;  ///< size of the group that messages address: the remote one, if there is one
     const bool is_inter;
-    /// Inter-communicators: the local group comes first in the numbering of both groups' processes that all
-    /// members agree on.
+    /// For inter-communicators: whether the local group comes first in the common numbering of both groups, on which all members agree.
     const bool local_first;
     bool disconnected = false;
-    job::JobId spawned = 0;  ///< the job that this inter-communicator's spawn has started; 0: it is none of a spawn
+    job::JobId spawned = 0;  ///< the job that was spawned with this inter-communicator; 0: not created by a spawn
 
-    message::MatchContext point_to_point;  ///< roster: remote group, in an intra-communicator the only one
-    /// Roster: the group, in an inter-communicator both, the first one first; my_rank() is in that
-    /// numbering.
+    message::MatchContext point_to_point;  ///< roster: the remote group; in an intra-communicator the only one
+    /// Roster: the group; in an inter-communicator both groups, in their common numbering, which my_rank() uses.
     message::MatchContext collective;
     std::unique_ptr<CollectiveState> collective_state;
 
@@ -108,28 +106,27 @@ struct Comm {
     AttributeSet attributes;
     Hints hints;
     std::shared_ptr<const Topology> topology;          ///< null: none
-    std::unique_ptr<const Neighborhood> neighborhood;  ///< in the topology; null: not asked for yet (comm/neighborhood.h)
+    std::unique_ptr<const Neighborhood> neighborhood;  ///< in the topology; null: not computed yet (comm/neighborhood.h)
     std::string name;
-    message::SendBuffer* attached_buffer = nullptr;  ///< of MPI_Comm_attach_buffer, which owns it
+    message::SendBuffer* attached_buffer = nullptr;  ///< the buffer of MPI_Comm_attach_buffer, which owns it
 
     uint32_t references = 1;
 
-    /// Makes a communicator of which this process is the member `my_rank` of `local`. Takes over one
-    /// reference of each group (and no reference of `errhandler`, it retains its own; null:
-    /// MPI_ERRORS_ARE_FATAL). `remote` null: intra.
+    /// Constructs a communicator in which this process is the member `my_rank` of `local`. Takes over one reference of each group; retains
+    /// `errhandler` (null: MPI_ERRORS_ARE_FATAL). A null `remote` makes an intra-communicator.
     Comm(uint64_t context, Group* local, int my_rank, Group* remote, bool local_first, Errhandler* errhandler);
     ~Comm();
     Comm(const Comm&) = delete;
     Comm& operator=(const Comm&) = delete;
 
-    /// Unique among the communicators that a process is in; disjoint ones made by one split share it.
+    /// Returns the context id, which is unique among the communicators of a process; disjoint communicators of one split share it.
     uint64_t context() const { return point_to_point.context(); }
     Group& local_group() const { return *local_; }
     Group& remote_group() const { return *remote_; }  ///< inter-communicators only
-    /// The group that ranks of messages refer to.
+    /// Returns the group to which ranks of messages refer.
     Group& peers() const { return remote_ ? *remote_ : *local_; }
-    /// The channel of plane leaders, partitioned or partitions (roster: peers()), made at first use
-    /// and kept as long as the communicator.
+    /// Returns the channel of plane leaders, partitioned or partitions (roster: peers()), created at first use and kept as long as the
+    /// communicator.
     message::MatchContext& channel(Plane plane);
 
     void set_errhandler(Errhandler* handler);
@@ -138,7 +135,7 @@ struct Comm {
         ++references;
         return this;
     }
-    /// Gives back one reference; the last one destroys the communicator.
+    /// Drops one reference; the last one destroys the communicator.
     void release() {
         if (--references == 0) destroy();
     }
@@ -146,37 +143,37 @@ struct Comm {
   private:
     void destroy();
     static constexpr uint32_t kFirstOther = 3, kOthers = 4;
-    std::unique_ptr<message::MatchContext> others_[kOthers];  ///< by plane, from leaders on
+    std::unique_ptr<message::MatchContext> others_[kOthers];  ///< by plane, from `leaders` on
 };
 
-/// Makes a communicator in the pool; arguments as of the constructor.
+/// Create a communicator in the pool; arguments as for the constructor.
 Comm* make_intracomm(uint64_t context, Group* group, int my_rank, Errhandler* errhandler);
 Comm* make_intercomm(uint64_t context, Group* local, int my_rank, Group* remote, bool local_first, Errhandler* errhandler);
 
 /// MPI_COMM_WORLD and MPI_COMM_SELF by handle - MPI_COMM_NULL; null before MPI_Init and after MPI_Finalize.
-extern std::atomic<Comm*> predefined[4];  // atomic: an error may look for a handler while another thread starts MPI
+extern std::atomic<Comm*> predefined[4];  // atomic: an error may look for a handler while another thread initializes MPI
 inline Comm* world() { return predefined[1].load(std::memory_order_acquire); }
 inline Comm* self() { return predefined[2].load(std::memory_order_acquire); }
 
-/// Takes a communicator from the application: its handle dies at once, the object with its last pending
-/// operation. Attributes must have been cleared.
+/// Drops the application's reference: the handle becomes invalid at once, the object lives until its last pending operation ends.
+/// Attributes must have been cleared.
 void drop(Comm* comm);
 
-/// Makes the predefined communicators of this process (once, in MPI_Init, when link::self() is known).
+/// Creates the predefined communicators of this process (once, in MPI_Init, when link::self() is known).
 void make_predefined();
-/// Drops them (end of MPI_Finalize).
+/// Drops the predefined communicators, at the end of MPI_Finalize.
 void drop_predefined();
 
-/// Called by MPI_Comm_disconnect after all members' communication is done, before the communicator goes.
+/// Called by MPI_Comm_disconnect after all members' communication has completed, before the communicator is destroyed.
 extern void (*on_disconnect)(Comm&);
 
-/// Live communicators of the application, the predefined ones included.
+/// Returns the number of the application's live communicators, including the predefined ones.
 std::size_t live_communicators();
 
 Comm* comm_at(uint32_t pool_index);  ///< for MPI_Comm_fromint; nullptr if there is none
 
-/// The communicator behind a handle; nullptr for MPI_COMM_NULL, freed or never valid handles, and for all
-/// handles while MPI is not initialized.
+/// Returns the communicator of a handle; nullptr for MPI_COMM_NULL, for freed or invalid handles, and for all handles while MPI is not
+/// initialized.
 inline Comm* from_handle(MPI_Comm handle) {
     const auto word = reinterpret_cast<uintptr_t>(handle);
     if (word < kHandleLimit) {
@@ -185,7 +182,7 @@ inline Comm* from_handle(MPI_Comm handle) {
     }
     return object_behind<Comm>(handle);
 }
-/// MPI_COMM_NULL for nullptr.
+/// Returns the handle of a communicator; MPI_COMM_NULL for nullptr.
 inline MPI_Comm to_handle(const Comm* comm) {
     if (!comm) return MPI_COMM_NULL;
     if (comm == world()) return MPI_COMM_WORLD;

@@ -11,7 +11,7 @@ namespace starling::comm {
 
 namespace {
 
-// Groups with more runs than this look ranks up in an index instead of asking run after run.
+// Groups with more runs than this look ranks up in an index, not run by run.
 constexpr std::size_t kRunsWithoutIndex = 16;
 
 STARLING_STATE NoDestroy<Pool<Group>> pool_storage;
@@ -85,8 +85,8 @@ void Group::release() {
 }
 
 void GroupBuilder::add(Run run) {
-    // As if the processes were added one at a time: a lone process takes the next one of its job as second
-    // of its run, whatever the distance; a longer run takes what continues it.
+    // The result is as if the processes were added one at a time. A run of one takes any next process of its job as its second, whatever
+    // the distance; a longer run takes only ranks that continue it.
     while (run.count > 0) {
         if (runs_.empty() || runs_.back().job != run.job) break;
         Run& last = runs_.back();
@@ -106,7 +106,7 @@ void GroupBuilder::add(Run run) {
 
 void GroupBuilder::add_slice(const Group& group, int first, int stride, int count) {
     while (count > 0) {
-        // What of the slice lies in the run that holds its first process.
+        // Take the part of the slice in the run that holds the slice's first process.
         const auto next = std::upper_bound(group.starts_.begin(), group.starts_.end(), first);
         const auto i = group.starts_.empty() ? 0 : static_cast<std::size_t>(next - group.starts_.begin()) - 1;
         const Run& run = group.runs_[i];
@@ -147,7 +147,7 @@ MPI_Group give_handle(Group* group) {
 }
 
 void take_handle(Group* group) {
-    if (group == empty_group()) return;  // predefined: freeing its handle only forgets the handle
+    if (group == empty_group()) return;  // predefined: freeing its handle has no effect on the group
     --group->handles;
     group->release();
 }

@@ -1,5 +1,5 @@
-// Groups: ordered sets of processes, kept as runs of ranks so that a group of a whole job costs the same
-// whatever the job's size (MPI 5.0 section 7.3).
+// Groups: ordered sets of processes, stored as runs of ranks, so that a group of a whole job takes the same memory whatever the job's size
+// (MPI 5.0 section 7.3).
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace starling::comm {
 
-/// The ranks first, first + stride, … of one job; `count` of them. A run of one has stride 1.
+/// `count` ranks of one job: first, first + stride, … A run of one rank has stride 1.
 struct Run {
     link::Job* job = nullptr;
     int32_t first = 0;
@@ -23,23 +23,22 @@ struct Run {
     int32_t count = 0;
     link::Process at(int i) const { return {job, static_cast<uint32_t>(first + i * stride)}; }
     int32_t last() const { return first + stride * (count - 1); }
-    /// The position of `rank` in the run, -1 if it is not in it.
+    /// Returns the position of `rank` in the run; -1 if it is not in it.
     int position(uint32_t rank) const;
     bool operator==(const Run&) const = default;
 };
 
-/// An immutable group. Made by GroupBuilder; reference counted: handles of the application and the
-/// library's own references (communicators, ...) are counted apart, so a handle freed twice is an error,
-/// not a crash. Not thread-safe: needs the library's lock.
+/// An immutable group, created by GroupBuilder. The application's handles and the library's own references (communicators, ...) are counted
+/// separately, so that a handle freed twice is an error, not a crash. Not thread-safe: needs the library's lock.
 class Group final : public message::Roster {
   public:
     static constexpr uint32_t kMagic = 0x47726f75;
     uint32_t magic = 0;
     uint32_t pool_index = 0;
-    uint32_t handles = 0;     ///< handles the application holds; from_handle() wants at least one
-    uint32_t references = 1;  ///< handles and the library's own
-    /// The session it was derived from, as pool index + 1; 0: none (MPI_COMM_WORLD's kind). What is made
-    /// from a group, communicators included, belongs to the same session.
+    uint32_t handles = 0;     ///< handles of the application; from_handle() requires at least one
+    uint32_t references = 1;  ///< handles and the library's own references
+    /// The MPI session from which the group was derived, as pool index + 1; 0: none (as MPI_COMM_WORLD's group). Groups and communicators
+    /// that are created from a group belong to the same session.
     const uint32_t session;
 
     Group(std::vector<Run> runs, uint32_t session);
@@ -47,18 +46,18 @@ class Group final : public message::Roster {
 
     int size() const override { return size_; }
     link::Process at(int rank) const override;
-    /// The rank of a process, MPI_UNDEFINED if it is no member.
+    /// Returns the rank of a process; MPI_UNDEFINED if it is not a member.
     int rank_of(const link::Process& process) const;
     int my_rank() const { return rank_of(link::self()); }
     std::span<const Run> runs() const { return runs_; }
-    /// Same processes in the same order. Runs are canonical, so this costs no more than their number.
+    /// Returns whether both have the same processes in the same order. Runs are canonical, so this takes only as long as their number.
     bool identical(const Group& other) const { return this == &other || runs_ == other.runs_; }
 
     Group* retain() {
         ++references;
         return this;
     }
-    /// Gives back one reference; the last one destroys the group.
+    /// Drops one reference; the last one destroys the group.
     void release();
 
   private:
@@ -72,64 +71,63 @@ class Group final : public message::Roster {
     mutable std::vector<Member> index_;  ///< sorted by process; built at the first look-up in an irregular group
 };
 
-/// Collects processes in order and folds them into runs. The result depends on the order only, not on the
-/// pieces that it was given in.
+/// Collects processes in order and folds them into runs. The result depends only on the processes' order, not on how they were grouped into
+/// calls.
 class GroupBuilder {
   public:
     void add(const link::Process& process) { add(Run{process.job, static_cast<int32_t>(process.rank), 1, 1}); }
     void add(Run run);
-    /// The members first, first + stride, … of `group` (ranks in it, stride not 0), `count` of them.
+    /// Adds `count` members of `group`: those with the ranks first, first + stride, … (stride is not 0).
     void add_slice(const Group& group, int first, int stride, int count);
     void add(const Group& group);
-    /// A new group with one reference. The builder is empty afterwards.
+    /// Creates the group, with one reference. The builder is empty afterwards.
     Group* build(uint32_t session = 0);
 
   private:
     std::vector<Run> runs_;
 };
 
-// Set operations; each gives a new reference. Argument checks are the caller's.
+// Set operations; each returns a new reference. Callers check the arguments.
 Group* union_of(const Group& a, const Group& b);
 Group* intersection_of(const Group& a, const Group& b);
 Group* difference_of(const Group& a, const Group& b);
-/// The members of `group` with those ranks, in that order (valid and distinct).
+/// Returns the members of `group` with those ranks, in that order (valid and distinct).
 Group* include(const Group& group, std::span<const int> ranks);
-/// `group` without the members marked.
+/// Returns `group` without the marked members.
 Group* exclude(const Group& group, const std::vector<bool>& excluded);
-/// b after a, whether they share members or not (inter-communicators number both groups' processes so).
+/// Returns b after a, whether they share members or not; inter-communicators number the processes of both groups this way.
 Group* concatenate(const Group& a, const Group& b);
-/// MPI_IDENT, MPI_SIMILAR or MPI_UNEQUAL.
+/// Returns MPI_IDENT, MPI_SIMILAR or MPI_UNEQUAL.
 int compare(const Group& a, const Group& b);
-/// True if no process is in both.
+/// Returns whether no process is in both.
 bool disjoint(const Group& a, const Group& b);
 
-/// For messages between processes: addresses of the jobs and runs of ranks (base/wire.h).
+/// Encodes a group for messages between processes: addresses of the jobs and runs of ranks (base/wire.h).
 std::string encode(const Group& group);
-/// The same bytes in every process, on whatever host, for groups of the same processes in the same order.
+/// Returns bytes that are the same in every process, on any host, for groups of the same processes in the same order.
 std::string fingerprint(const Group& group);
-/// The group in `bytes`, which may come from anywhere: a new reference, nullptr with failure_text() if they
-/// are malformed.
+/// Decodes a group from untrusted bytes. Returns a new reference; nullptr with failure_text() if they are malformed.
 Group* decode_group(std::string_view bytes);
 
-/// MPI_GROUP_EMPTY; lives as long as the process.
+/// Returns MPI_GROUP_EMPTY's group; lives as long as the process.
 Group* empty_group();
 
 Group* group_at(uint32_t pool_index);  ///< for MPI_Group_fromint; nullptr if there is none
 
-/// The group behind a handle; nullptr for MPI_GROUP_NULL, freed or never valid handles.
+/// Returns the group of a handle; nullptr for MPI_GROUP_NULL and for freed or invalid handles.
 [[gnu::no_sanitize("vptr")]] inline Group* from_handle(MPI_Group handle) {
     if (handle == MPI_GROUP_EMPTY) return empty_group();
     Group* group = object_behind<Group>(handle);
     return group && group->handles > 0 ? group : nullptr;
 }
-/// The handle of a group that has one. MPI_GROUP_NULL for nullptr.
+/// Returns the handle of a group that has one; MPI_GROUP_NULL for nullptr.
 inline MPI_Group to_handle(Group* group) {
     if (!group) return MPI_GROUP_NULL;
     return group == empty_group() ? MPI_GROUP_EMPTY : reinterpret_cast<MPI_Group>(group);
 }
-/// Turns a reference into a handle given to the application; empty groups all become MPI_GROUP_EMPTY.
+/// Turns a reference into a handle for the application; all empty groups become MPI_GROUP_EMPTY.
 MPI_Group give_handle(Group* group);
-/// Takes a handle back (MPI_Group_free).
+/// Drops a handle of the application (MPI_Group_free).
 void take_handle(Group* group);
 
 }  // namespace starling::comm

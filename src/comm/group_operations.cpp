@@ -1,4 +1,4 @@
-// Set operations on groups, comparison, and groups as bytes.
+// Set operations on groups, comparison, and encoding as bytes.
 #include <algorithm>
 #include <limits>
 
@@ -62,7 +62,7 @@ Group* concatenate(const Group& a, const Group& b) {
     GroupBuilder builder;
     builder.add(a);
     builder.add(b);
-    // A group from another process is of no session here; what is made of it and one of ours belongs to ours.
+    // A group received from another process belongs to no session here; a group made from it and one of ours belongs to ours.
     return builder.build(a.session ? a.session : b.session);
 }
 

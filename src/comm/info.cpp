@@ -68,7 +68,7 @@ void set_if_known(Info& info, std::string_view key, std::string_view value) {
 
 STARLING_STATE NoDestroy<Info> environment_storage;
 
-/// What is known of a process whether MPI runs or not. Asked for once, so that it stays what it was.
+/// Returns the facts about a process that do not depend on MPI's state. Determined once, so that they do not change later.
 const Info& process_info() {
     STARLING_STATE static Lazy<Info> known;
     return known.get([] {

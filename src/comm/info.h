@@ -11,9 +11,8 @@
 
 namespace starling::comm {
 
-/// An ordered list of distinct keys with their values. The functions below are thread-safe, before MPI_Init and after
-/// MPI_Finalize too (MPI 5.0 section 11.4.1); the members are not: those of an object that the application has a handle of
-/// are used under info_mutex.
+/// An ordered list of distinct keys with their values. The functions below are thread-safe, also before MPI_Init and after MPI_Finalize
+/// (MPI 5.0 section 11.4.1). The members are not: for an object whose handle the application has, hold info_mutex.
 class Info {
   public:
     static constexpr uint32_t kMagic = 0x496e666f;
@@ -26,7 +25,7 @@ class Info {
     };
     std::vector<Entry> entries;
 
-    /// The value of a key; nullptr if it is not set. Valid until the info changes.
+    /// Returns the value of a key; nullptr if it is not set. Valid until the info changes.
     const std::string* find(std::string_view key) const;
     void set(std::string_view key, std::string_view value);
     bool remove(std::string_view key);
@@ -38,21 +37,22 @@ Info* make_info();
 void destroy(Info* info);
 Info* info_at(uint32_t pool_index);
 
-/// MPI_INFO_ENV: how this process was started. Filled by set_environment_info(), used under info_mutex.
+/// Returns MPI_INFO_ENV, which describes how this process was started. Filled by set_environment_info(), used under info_mutex.
 Info* environment_info();
-/// Fills MPI_INFO_ENV, once in MPI_Init: what read_process_info() gives, the job's size and the thread level.
+/// Fills MPI_INFO_ENV, once in MPI_Init: the entries of read_process_info(), the job's size and the thread level.
 void set_environment_info(int maxprocs, int thread_level);
-/// What MPI_Info_create_env gives: the entries that a process has of itself, the same before MPI_Init, after it and after
+/// Copies the entries for MPI_Info_create_env, which a process determines without MPI: they are the same before MPI_Init and after
 /// MPI_Finalize.
 void read_process_info(Info& copy);
 
-/// nullptr for MPI_INFO_NULL, freed or never valid handles.
+/// Returns the info of a handle; nullptr for MPI_INFO_NULL and for freed or invalid handles.
 Info* from_handle(MPI_Info handle);
 MPI_Info to_handle(Info* info);
 
-/// Copies keys and values of the info behind a handle; of MPI_INFO_NULL there are none. False if the handle is not valid.
+/// Copies keys and values of a handle's info; MPI_INFO_NULL has none. Returns false if the handle is not valid.
 bool read_info(MPI_Info handle, Info& copy);
-/// Of memory: the key mpi_minimum_memory_alignment, if that is a power of two and more than a cache line; else a cache line.
+/// Returns the alignment of allocated memory in bytes: the key mpi_minimum_memory_alignment, if that is a power of two and more than a
+/// cache line; else a cache line.
 uint64_t minimum_alignment(const Info& info);
 
 }  // namespace starling::comm

@@ -16,8 +16,8 @@ void add_edge(std::vector<NeighborEdge>& edges, int rank, int block) {
     if (rank != MPI_PROC_NULL) edges.push_back({rank, block});
 }
 
-/// What is sent down a dimension comes from above, also where both neighbours are one process, or this one itself: so of each
-/// dimension the first message is sent down, and the first to come is from above.
+/// In each dimension the first message is sent down, and the first receive is from above. A message sent down arrives from above, so this
+/// order also matches if both neighbors are one process, or this process itself.
 void find(const CartTopology& grid, int me, Neighborhood& near) {
     near.sources = near.destinations = 2 * grid.dimensions();
     for (int d = 0; d < grid.dimensions(); ++d) {
@@ -27,7 +27,7 @@ void find(const CartTopology& grid, int me, Neighborhood& near) {
         add_edge(near.receives, above, 2 * d + 1);
         add_edge(near.receives, below, 2 * d);
     }
-    near.everyone = !near.sends.empty();  // a grid where one has none has one place
+    near.everyone = !near.sends.empty();  // in a grid where one process has none, all have none
 }
 
 void find(const GraphTopology& graph, int me, Neighborhood& near) {
@@ -56,7 +56,8 @@ bool is_mutual(const Neighborhood& near) {
                        [&](const NeighborEdge& to) { return std::binary_search(sources.begin(), sources.end(), to.rank); });
 }
 
-/// Every process sends to its neighbours and receives from them, so who waits for a message must have been sent one.
+/// Checks that the graph has as many edges from a to b as from b to a. Every process sends to its neighbors and receives from them, so a
+/// missing edge would leave a receive without a message.
 int check_both_ways(const GraphTopology& graph) {
     std::vector<std::pair<int, int>> there, back;
     there.reserve(graph.edges.size());
@@ -71,8 +72,8 @@ int check_both_ways(const GraphTopology& graph) {
     const auto [from, to] = std::min(*odd, *other);
     const auto times = [&](int a, int b) { return std::count(there.begin(), there.end(), std::pair(a, b)); };
     return fail(MPI_ERR_TOPOLOGY,
-                "the graph has %d edges from %d to %d and %d back; neighborhood collectives need as many both ways (a "
-                "distributed graph may have others)",
+                "the graph has %d edges from %d to %d and %d back; neighborhood collectives need the same number "
+                "both ways (a distributed graph may differ)",
                 static_cast<int>(times(from, to)), from, to, static_cast<int>(times(to, from)));
 }
 
@@ -89,7 +90,7 @@ int neighborhood_of(Comm& comm, const Neighborhood*& found) {
         } else if (const auto* graph = topology_of<DistGraphTopology>(comm)) {
             find(*graph, *near);
         } else {
-            return fail(MPI_ERR_TOPOLOGY, "the communicator has no topology, so nobody has neighbours");
+            return fail(MPI_ERR_TOPOLOGY, "the communicator has no topology, so its processes have no neighbors");
         }
         near->mutual = is_mutual(*near);
         comm.neighborhood = std::move(near);

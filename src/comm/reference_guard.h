@@ -1,10 +1,10 @@
-// Keeping objects while a call is not alone with them.
+// Keeps an object alive while a call may release the library's lock.
 #pragma once
 
 namespace starling::comm {
 
-/// Holds a reference of a communicator, group, ... for a scope in which it may be freed: by a function of the program's, or by
-/// another thread while the call idles. The scope begins and ends inside the library.
+/// Holds a reference of a communicator, group, ... for a scope in which it may be freed: by a function of the program, or by another thread
+/// while the call waits. The scope begins and ends under the library's lock.
 template <class T>
 class ReferenceGuard {
   public:

@@ -1,4 +1,4 @@
-// Sessions: the library used by a part of a program on its own (MPI 5.0 section 11.3).
+// MPI sessions: independent uses of the library by parts of a program (MPI 5.0 section 11.3).
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct Session {
     uint32_t pool_index = 0;
     Errhandler* errhandler;  ///< never null
     int thread_level;
-    message::SendBuffer* attached_buffer = nullptr;  ///< of MPI_Session_attach_buffer, which owns it
+    message::SendBuffer* attached_buffer = nullptr;  ///< the buffer of MPI_Session_attach_buffer, which owns it
 
     Session(Errhandler* handler, int level) : errhandler(handler->retain()), thread_level(level) {}
     ~Session() { errhandler->release(); }
@@ -31,17 +31,16 @@ Session* make_session(Errhandler* handler, int thread_level);
 void destroy(Session* session);
 Session* session_at(uint32_t pool_index);
 
-/// nullptr for MPI_SESSION_NULL, finalized or never valid handles.
+/// Returns the session of a handle; nullptr for MPI_SESSION_NULL and for finalized or invalid handles.
 Session* from_handle(MPI_Session handle);
 MPI_Session to_handle(const Session* session);
 
-/// The process sets there are: "mpi://WORLD" and "mpi://SELF".
+/// The process sets: "mpi://WORLD" and "mpi://SELF".
 int process_set_count();
 const char* process_set_name(int index);
-/// The group of a process set, derived from a session, a new reference; nullptr if there is none of that
-/// name.
+/// Returns the group of a process set, derived from a session, as a new reference; nullptr if there is no set of that name.
 Group* process_set(const Session& session, const char* name);
-/// The session that a group or communicator was derived from; nullptr: none, or finalized.
+/// Returns the session from which a group was derived; nullptr: none, or it is finalized.
 Session* session_of(const Group& group);
 
 }  // namespace starling::comm

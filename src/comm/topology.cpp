@@ -7,15 +7,15 @@ namespace starling::comm {
 
 namespace {
 
-// Writes `nodes` as a product of out.size() factors between `floor` and `limit`, in falling order, the largest as small as
-// possible, then the second, and so on. `divisors`: those of the number it started with, rising.
+// Writes `nodes` as a product of out.size() factors between `floor` and `limit`, in descending order. It minimizes the largest factor, then
+// the second, and so on. `divisors`: those of the initial number, ascending.
 bool factorize(int nodes, int floor, int limit, std::span<int> out, const std::vector<int>& divisors) {
     if (out.empty()) return nodes == 1;
     for (auto at = std::lower_bound(divisors.begin(), divisors.end(), floor); at != divisors.end(); ++at) {
         const int divisor = *at;
         if (divisor > limit) return false;
         if (nodes % divisor != 0) continue;
-        // The others lie between the floor and this one: it must be able to reach, and leave them enough.
+        // The other factors lie between `floor` and `divisor`: their product must be able to reach `nodes`, and must not exceed it.
         int64_t reach = divisor, least = divisor;
         for (size_t i = 1; i < out.size(); ++i) {
             if (reach < nodes) reach *= divisor;
@@ -40,8 +40,8 @@ std::vector<int> divisors_of(int n) {
     return low;
 }
 
-// The same with the smallest difference between the largest factor and the smallest; of those with equal differences
-// the one whose smallest is largest. "As close to each other as possible" (MPI 5.0 section 8.5.2) is read so by others too.
+// Writes `nodes` as a product with the smallest difference between the largest and the smallest factor; of equal differences, the one with
+// the largest smallest factor. Other implementations also read "as close to each other as possible" (MPI 5.0 section 8.5.2) in this way.
 std::vector<int> most_even(int nodes, size_t count) {
     const std::vector<int> divisors = divisors_of(nodes);
     std::vector<int> best, tried(count);

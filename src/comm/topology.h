@@ -18,13 +18,13 @@ struct CartTopology final : Topology {
     int kind() const override { return MPI_CART; }
     int dimensions() const { return static_cast<int>(dims.size()); }
     void coordinates(int rank, int* coords) const;
-    /// The rank at these coordinates, which wrap around in periodic dimensions; -1 if they are outside.
+    /// Returns the rank at these coordinates, which wrap around in periodic dimensions; -1 if they are outside.
     int rank_at(std::span<const int> coords) const;
-    /// The rank `distance` steps from `rank` in one dimension; MPI_PROC_NULL beyond the border.
+    /// Returns the rank `distance` steps from `rank` in one dimension; MPI_PROC_NULL beyond the border.
     int neighbor(int rank, int dimension, int64_t distance) const;
 };
 
-/// MPI_Graph_create's form: index[i] is where the neighbours of rank i end in `edges`.
+/// The form of MPI_Graph_create: index[i] is the end of rank i's neighbors in `edges`.
 struct GraphTopology final : Topology {
     std::vector<int> index, edges;
 
@@ -32,26 +32,26 @@ struct GraphTopology final : Topology {
     std::span<const int> neighbors(int rank) const;
 };
 
-/// Each rank knows its own edges only.
+/// A graph in which each rank knows only its own edges.
 struct DistGraphTopology final : Topology {
     struct Edge {
         int rank, weight;
     };
     std::vector<Edge> sources, destinations;
     bool weighted = false;
-    bool everyone_has_edges = false;  ///< all processes know that alike
+    bool everyone_has_edges = false;  ///< the same value on all processes
 
     int kind() const override { return MPI_DIST_GRAPH; }
 };
 
-/// The topology of a communicator if it is of this type, else nullptr.
+/// Returns the topology of a communicator if it is of this type, else nullptr.
 template <class T>
 const T* topology_of(const Comm& comm) {
     return dynamic_cast<const T*>(comm.topology.get());
 }
 
-/// Fills the zeros of `dims` so that the product is `nodes` and what is filled in is as even as possible,
-/// the largest first (MPI_Dims_create). False if the dimensions that are set do not divide `nodes`.
+/// Fills the zeros of `dims` so that the product is `nodes` and the new entries are as even as possible, the largest first
+/// (MPI_Dims_create). Returns false if the given dimensions do not divide `nodes`.
 bool balance(int nodes, std::span<int> dims);
 
 }  // namespace starling::comm
