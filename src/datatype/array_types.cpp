@@ -18,15 +18,15 @@ int check_order(int64_t ndims, int64_t order) {
     return MPI_SUCCESS;
 }
 
-/// Builds the array up from its fastest dimension, keeping what is made so far alive.
+/// Builds the array's type dimension by dimension, the fastest first, and holds a reference of the intermediate type.
 class ArrayBuilder {
   public:
     explicit ArrayBuilder(Datatype& old) : made_(TypeRef::to(old)), stride_(old.extent) {}
 
-    /// In a dimension of `size`: `count` of what was made so far, next to each other, from `start` on.
+    /// Adds a dimension of `size`: `count` adjacent copies of the intermediate type, from `start` on.
     int add_range(int64_t size, int64_t start, int64_t count) { return add_blocks(size, start, 1, count, count, 0); }
 
-    /// `blocks` blocks of `length`, `distance` apart, from `start` on, and after them one of `rest`.
+    /// Adds a dimension of `size`: `blocks` blocks of `length` copies, `distance` apart, from `start` on, followed by one block of `rest`.
     int add_blocks(int64_t size, int64_t start, int64_t blocks, int64_t length, int64_t distance, int64_t rest) {
         int64_t far, step, unused;
         if (__builtin_mul_overflow(distance, stride_, &step) || __builtin_mul_overflow(size, stride_, &unused))
@@ -46,7 +46,7 @@ class ArrayBuilder {
         return MPI_SUCCESS;
     }
 
-    /// The whole array's extent is that of all its elements, wherever the data are.
+    /// Sets the extent to that of the whole array, wherever its data is.
     int finish(Recipe& recipe) {
         Datatype* whole = nullptr;
         if (const int error = make(MPI_COMBINER_RESIZED, true, {0, stride_}, {made_.get()}, &whole)) return error;
@@ -66,7 +66,7 @@ class ArrayBuilder {
     int64_t stride_;
 };
 
-/// One dimension of a distributed array: what the process at `place` of `processes` has of `size` elements.
+/// One dimension of a distributed array: `size` elements, of which the process at `place` of `processes` has a part.
 struct Dimension {
     int64_t size, distribution, argument, processes, place;
 };
@@ -90,18 +90,19 @@ int add_dimension(ArrayBuilder& builder, const Dimension& d) {
     if (begin >= d.size) return builder.add_range(d.size, 0, 0);
     const int64_t mine = d.size - begin;
     const int64_t full = mine >= block ? (mine - block) / period + 1 : 0;
-    const int64_t after = mine - full * period;  // what is left where the next block begins
+    const int64_t after = mine - full * period;  // elements from the start of the next block on
     const int64_t rest = after <= 0 ? 0 : after < block ? after : block;
     return builder.add_blocks(d.size, begin, full, block, period, rest);
 }
 
 int check_dimension(const Dimension& d) {
-    if (d.size < 1) return fail(MPI_ERR_ARG, "a dimension has %lld elements", number(d.size));
-    if (d.processes < 1) return fail(MPI_ERR_ARG, "a dimension has %lld processes", number(d.processes));
+    if (d.size < 1) return fail(MPI_ERR_ARG, "a dimension has %lld elements: there must be at least one", number(d.size));
+    if (d.processes < 1)
+        return fail(MPI_ERR_ARG, "a dimension has %lld processes: there must be at least one", number(d.processes));
     switch (d.distribution) {
         case MPI_DISTRIBUTE_NONE:
             if (d.processes != 1)
-                return fail(MPI_ERR_ARG, "a dimension that is not distributed has %lld processes", number(d.processes));
+                return fail(MPI_ERR_ARG, "a dimension that is not distributed has %lld processes, not 1", number(d.processes));
             return MPI_SUCCESS;
         case MPI_DISTRIBUTE_BLOCK:
         case MPI_DISTRIBUTE_CYCLIC:
@@ -109,13 +110,13 @@ int check_dimension(const Dimension& d) {
                 return fail(MPI_ERR_ARG, "distribution argument %lld is not positive", number(d.argument));
             return MPI_SUCCESS;
         default:
-            return fail(MPI_ERR_ARG, "%lld is no kind of distribution", number(d.distribution));
+            return fail(MPI_ERR_ARG, "%lld is not a distribution", number(d.distribution));
     }
 }
 
 }  // namespace
 
-// Arguments: ndims, sizes, subsizes, starts, order.
+// The recipe's arguments: ndims, sizes, subsizes, starts, order.
 int make_subarray(Recipe& recipe) {
     const int64_t* a = recipe.args.data();
     const int64_t ndims = a[0], order = recipe.args.back();
@@ -125,20 +126,20 @@ int make_subarray(Recipe& recipe) {
         const int64_t d = order == MPI_ORDER_FORTRAN ? i : ndims - 1 - i;
         const int64_t size = a[1 + d], part = a[1 + ndims + d], start = a[1 + 2 * ndims + d];
         if (size < 1 || part < 1 || part > size || start < 0 || start > size - part)
-            return fail(MPI_ERR_ARG, "dimension %lld: %lld elements from %lld on are not in an array of %lld", number(d),
-                        number(part), number(start), number(size));
+            return fail(MPI_ERR_ARG, "dimension %lld: %lld elements from index %lld on are not within an array of %lld",
+                        number(d), number(part), number(start), number(size));
         if (const int error = builder.add_range(size, start, part)) return error;
     }
     return builder.finish(recipe);
 }
 
-// Arguments: size, rank, ndims, global sizes, distributions, distribution arguments, process grid, order.
+// The recipe's arguments: size, rank, ndims, global sizes, distributions, distribution arguments, process grid, order.
 int make_darray(Recipe& recipe) {
     const int64_t* a = recipe.args.data();
     const int64_t size = a[0], rank = a[1], ndims = a[2], order = recipe.args.back();
     if (const int error = check_order(ndims, order)) return error;
     if (size < 1 || rank < 0 || rank >= size)
-        return fail(MPI_ERR_ARG, "there is no rank %lld among %lld processes", number(rank), number(size));
+        return fail(MPI_ERR_ARG, "rank %lld is not a rank of %lld processes", number(rank), number(size));
     std::vector<Dimension> dimensions(static_cast<size_t>(ndims));
     // Places in the process grid are row-major, whatever the order of the array.
     int64_t below = rank, grid = 1;
@@ -150,7 +151,8 @@ int make_darray(Recipe& recipe) {
         below /= dimension.processes;
         if (__builtin_mul_overflow(grid, dimension.processes, &grid)) return too_large();
     }
-    if (grid != size) return fail(MPI_ERR_ARG, "a grid of %lld processes does not have %lld", number(grid), number(size));
+    if (grid != size)
+        return fail(MPI_ERR_ARG, "a grid of %lld processes does not match the size of %lld", number(grid), number(size));
     ArrayBuilder builder(*recipe.types[0]);
     for (int64_t i = 0; i < ndims; ++i) {
         const size_t d = static_cast<size_t>(order == MPI_ORDER_FORTRAN ? i : ndims - 1 - i);

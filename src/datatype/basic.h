@@ -1,4 +1,4 @@
-// Basic: what a predefined datatype's element is to arithmetic and to data conversion.
+// The kinds of basic elements, for reductions and data conversion.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ enum class Basic : uint8_t {
     none,  ///< a derived type
     byte,
     packed,
-    character,  ///< one byte of text: no arithmetic
+    character,  ///< one byte of text, without arithmetic
     wide_character,
     int8,
     int16,
@@ -32,12 +32,12 @@ enum class Basic : uint8_t {
     float64,
     float80,  ///< x87 long double, 16 bytes in memory
     float128,
-    complex16,  ///< two of float16, and so on
+    complex16,  ///< two float16 numbers; the kinds below are named in the same way
     complex32,
     complex64,
     complex80,
     complex128,
-    pair,  ///< a value and an index: Datatype::value and Datatype::index say of what kinds
+    pair,  ///< a value and an index, whose kinds are in Datatype::value and Datatype::index
 };
 
 }  // namespace starling::datatype

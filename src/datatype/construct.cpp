@@ -60,7 +60,7 @@ int check_args(const Recipe& recipe) {
     }
 }
 
-// What the constructors that keep the data of their constituent do to its description.
+// Copies the basic description for constructors that keep their constituent's data.
 void inherit(Datatype& type, const Datatype& old) {
     type.basic = old.basic;
     type.value = old.value;
@@ -105,7 +105,7 @@ struct RecipeDeleter {
 };
 using RecipePtr = std::unique_ptr<Recipe, RecipeDeleter>;
 
-// True for the types whose layout is found without looking at their parts.
+// Sets one_block and contiguous.
 void set_shape(Datatype& type) {
     const Node& root = layout_of(type).root;
     type.one_block = root.is_block();
@@ -135,8 +135,7 @@ void commit(Datatype& type) { type.committed = true; }
 
 namespace {
 
-/// Types that go, and with them those of their parts that nobody else holds: one after the other, for nesting may be deeper than
-/// the stack.
+/// Destroys types and those constituents whose last reference they held. Iterative, because nesting may be deeper than the stack.
 class Burial {
   public:
     void bury(const Datatype& constant) {
@@ -187,7 +186,7 @@ Datatype* from_int(int value) {
 
 namespace {
 
-// Predefined types without a name, kept for the life of the process.
+// Unnamed predefined types, kept for the life of the process.
 STARLING_STATE NoDestroy<std::vector<Datatype*>> unnamed_storage;
 constinit auto& unnamed = unnamed_storage.value;
 
@@ -222,7 +221,7 @@ struct F90 {
     MPI_Datatype type;
 };
 
-// What pairs are made of: the numbers of C.
+// The value and index types of pairs are numbers of C.
 bool is_integer(Basic basic) { return basic >= Basic::int8 && basic <= Basic::uint64 && basic != Basic::int128; }
 bool is_number(Basic basic) {
     return is_integer(basic) || basic == Basic::float32 || basic == Basic::float64 || basic == Basic::float80;

@@ -1,4 +1,4 @@
-// Making derived datatypes (MPI 5.0 section 5.1).
+// Creates derived datatypes (MPI 5.0 section 5.1).
 #pragma once
 
 #include <cstdint>
@@ -9,29 +9,27 @@
 
 namespace starling::datatype {
 
-/// Makes a type with constructor `combiner` (MPI_COMBINER_…). `args` are the constructor's numbers in the
-/// order of its C parameters, arrays in place (so for MPI_Type_indexed: count, block lengths,
-/// displacements); `types` its constituents, which are retained. `large` notes that the large-count form
-/// was called. The new type has one reference and no handles. Wrong numbers give MPI_ERR_ARG or
-/// MPI_ERR_COUNT, sizes or bounds beyond 64 bits MPI_ERR_VALUE_TOO_LARGE.
+/// Creates a type with constructor `combiner` (MPI_COMBINER_…). `args` are the constructor's numbers in the order of its C parameters,
+/// arrays in place (for MPI_Type_indexed: count, block lengths, displacements); `types` are its constituents, which are retained. `large`
+/// records that the large-count form was called. The new type has one reference and no handles. Returns MPI_ERR_ARG or MPI_ERR_COUNT for
+/// invalid numbers, MPI_ERR_VALUE_TOO_LARGE if sizes or bounds exceed 64 bits.
 int make(int combiner, bool large, std::vector<int64_t> args, std::vector<Datatype*> types, Datatype** made);
 
-/// The unnamed predefined types, made once each and kept. `*found` is nullptr if there is none.
+/// Find an unnamed predefined type, which is created at the first call and kept. `*found` is nullptr if there is none.
 int find_f90(int combiner, int precision, int range, Datatype** found);
-/// Pair of value and index for MPI_MINLOC and MPI_MAXLOC; *found is nullptr if the types do not suit.
+/// Finds the pair of value and index for MPI_MINLOC and MPI_MAXLOC; *found is nullptr if the types do not suit.
 int find_value_index(Datatype& value, Datatype& index, Datatype** found);
-/// The named type with that class (MPI_TYPECLASS_…) and size; nullptr if there is none.
+/// Returns the named type with that class (MPI_TYPECLASS_…) and size; nullptr if there is none.
 Datatype* match_size(int type_class, int size);
 
-/// Makes a type ready for communication; nothing more than a mark, for all work is done in make().
-/// fast.
+/// Commits a type for communication. This only sets a flag, because make() has done all work.
 void commit(Datatype& type);
 
-/// A reference to a type, for the time of a scope.
+/// Owns one reference of a type.
 class TypeRef {
   public:
     TypeRef() = default;
-    /// Takes over the reference that make() gives.
+    /// Takes over the reference that make() returns.
     explicit TypeRef(Datatype* type) : type_(type) {}
     TypeRef(TypeRef&& other) noexcept : type_(std::exchange(other.type_, nullptr)) {}
     TypeRef& operator=(TypeRef&& other) noexcept {
@@ -41,12 +39,12 @@ class TypeRef {
     ~TypeRef() {
         if (type_) release(*type_);
     }
-    /// The same type, held once more.
+    /// Retains the type and returns a TypeRef for it.
     static TypeRef to(Datatype& type) {
         retain(type);
         return TypeRef(&type);
     }
-    /// Gives the reference away.
+    /// Returns the type, and passes the reference to the caller.
     Datatype* take() { return std::exchange(type_, nullptr); }
     Datatype* get() const { return type_; }
     Datatype& operator*() const { return *type_; }

@@ -8,7 +8,7 @@ namespace {
 
 enum class Kind : uint8_t { integer, count, address };
 
-// What the C parameter is that argument number i of a recipe comes from.
+// Returns the kind of the C parameter of a recipe's argument number i.
 Kind kind_of(const Recipe& recipe, size_t i) {
     const auto& a = recipe.args;
     switch (recipe.combiner) {

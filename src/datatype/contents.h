@@ -1,5 +1,4 @@
-// What MPI_Type_get_contents gives back: a constructor's arguments, sorted into integers, addresses and
-// large counts.
+// The result of MPI_Type_get_contents: a constructor's arguments, sorted into integers, addresses and large counts.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +14,8 @@ struct Contents {
     std::vector<int64_t> large_counts;
 };
 
-/// The arguments as the constructor took them: with `large`, counts and displacements are large counts,
-/// else integers and addresses. False if a number does not fit in an int.
+/// Sorts the arguments by the types of the constructor's parameters: with `large`, counts and displacements are large counts, else integers
+/// and addresses. Returns false if a number does not fit in an int.
 bool sort_contents(const Recipe& recipe, bool large, Contents& out);
 
 }  // namespace starling::datatype

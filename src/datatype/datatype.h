@@ -1,9 +1,8 @@
-// Datatypes: how bytes in memory become the bytes of a message (MPI 5.0, chapter 5).
+// Datatypes: the mapping between memory and the bytes of a message (MPI 5.0, chapter 5).
 //
-// A type's data, in the order of its type map, forms a stream of `size` bytes per element: the packed form.
-// pack(), unpack() and blocks() work on any range of that stream, so a message can be moved in pieces of
-// any size, and finding the place takes time logarithmic in the type's description, not linear in the
-// offset.
+// A type's data, in the order of its type map, forms a stream of `size` bytes per element, the packed form. pack(), unpack() and blocks()
+// work on any range of that stream, so a message can be transferred in fragments of any size. Finding a position takes time logarithmic in
+// the type's description, not linear in the offset.
 #pragma once
 
 #include <sys/uio.h>
@@ -27,41 +26,41 @@ namespace starling::datatype {
 struct Layout;
 struct Recipe;
 
-/// A datatype. Predefined ones live in a constant table, others in a pool. All sizes and displacements are
-/// bytes. Constructors (construct.h) guarantee that size, bounds and extents fit in 64 signed bits.
+/// A datatype. Predefined ones are in a constant table, others in a pool. All sizes and displacements are in bytes. Constructors
+/// (construct.h) guarantee that size, bounds and extents fit in 64 signed bits.
 struct Datatype {
     static constexpr uint32_t kMagic = 0x54795065;
 
     uint32_t magic = 0;
     uint32_t pool_index = 0;  ///< of a predefined type: its ABI value
-    int64_t size = 0;         ///< bytes of data in one element; the packed size
-    int64_t extent = 0;       ///< from one element to the next
-    int64_t true_lb = 0;      ///< first byte of data, relative to the buffer's address
-    int64_t true_extent = 0;  ///< from the first to behind the last byte of data
+    int64_t size = 0;         ///< bytes of data in one element, in packed form
+    int64_t extent = 0;       ///< distance from one element to the next
+    int64_t true_lb = 0;      ///< offset of the first byte of data from the buffer's address
+    int64_t true_extent = 0;  ///< from the first byte of data to the end of the last
     /// Any number of elements is one block of bytes that starts at true_lb (and so extent == size).
     bool contiguous = false;
     bool one_block = false;  ///< one element is one block of `size` bytes at true_lb
     bool committed = false;
-    bool predefined = false;    ///< in the table: never freed, not counted
-    bool permanent = false;     ///< predefined, or predefined without a name (f90, value-index): MPI_Type_free refuses
-    bool marked = false;        ///< lb and extent were set explicitly and outrank the data's bounds in enclosing types
-    Basic basic = Basic::none;  ///< what reductions see; none for derived types
-    uint8_t alignment = 1;      ///< the largest of the elements'
-    Basic value = Basic::none, index = Basic::none;  ///< of a pair
-    uint16_t index_offset = 0;                       ///< of a pair: where its index is
+    bool predefined = false;    ///< in the table: never freed, not reference counted
+    bool permanent = false;     ///< predefined, also without a name (f90, value-index): MPI_Type_free fails
+    bool marked = false;        ///< lb and extent are explicit and outrank the data's bounds in enclosing types
+    Basic basic = Basic::none;  ///< element kind for reductions; none for derived types
+    uint8_t alignment = 1;      ///< the largest of the elements' alignments
+    Basic value = Basic::none, index = Basic::none;  ///< kinds of a pair's members
+    uint16_t index_offset = 0;                       ///< offset of a pair's index
     int64_t lb = 0;
-    int64_t elements = 0;                    ///< basic elements in one element
-    mutable uint32_t references = 0;         ///< handles, enclosing types and operations in flight
-    uint32_t handles = 0;                    ///< handles the application holds
-    mutable const Layout* layout = nullptr;  ///< of predefined types: made when first needed
-    const Recipe* recipe = nullptr;          ///< how it was made; nullptr for named predefined types
+    int64_t elements = 0;                    ///< basic elements per element
+    mutable uint32_t references = 0;         ///< handles, enclosing types and operations in progress
+    uint32_t handles = 0;                    ///< handles of the application
+    mutable const Layout* layout = nullptr;  ///< of a predefined type: null until needed
+    const Recipe* recipe = nullptr;          ///< its constructor call; nullptr for named predefined types
     comm::AttributeSet* attributes = nullptr;
     char* name = nullptr;  ///< set by MPI_Type_set_name; nullptr: the default
 };
 
 extern std::array<Datatype, 256> predefined_types;
 
-/// The type behind a handle: nullptr for MPI_DATATYPE_NULL, freed handles and what is no datatype handle.
+/// Returns the type of a handle: nullptr for MPI_DATATYPE_NULL, freed handles and values that are not datatype handles.
 inline Datatype* from_handle(MPI_Datatype handle) {
     const uintptr_t value = reinterpret_cast<uintptr_t>(handle);
     Datatype* type = reinterpret_cast<Datatype*>(handle);
@@ -80,17 +79,16 @@ inline MPI_Datatype to_handle(const Datatype* type) {
     return reinterpret_cast<MPI_Datatype>(const_cast<Datatype*>(type));
 }
 
-/// A predefined type known to exist, for use inside the library: predefined(MPI_INT).
+/// Returns a predefined type that is known to exist, for use inside the library: predefined(MPI_INT).
 inline Datatype& predefined(MPI_Datatype handle) { return predefined_types[reinterpret_cast<uintptr_t>(handle) & 0xff]; }
 
-/// MPI_Type_toint and _fromint: the ABI value, or kHandleLimit + pool index. from_int gives nullptr if there is
-/// none.
+/// MPI_Type_toint and MPI_Type_fromint: the ABI value, or kHandleLimit + pool index. from_int() returns nullptr if there is no such type.
 int to_int(const Datatype* type);
 Datatype* from_int(int value);
 
 void destroy(const Datatype& type);
 
-/// Keeps a type alive while an operation uses it, whatever the application frees meanwhile.
+/// Keeps a type alive while an operation uses it, even if the application frees it meanwhile.
 inline void retain(const Datatype& type) {
     if (!type.predefined) ++type.references;
 }
@@ -98,7 +96,7 @@ inline void release(const Datatype& type) {
     if (!type.predefined && --type.references == 0) destroy(type);
 }
 
-/// Bytes of `count` elements in packed form. Entry points check with packed_size_fits() first.
+/// Returns the bytes of `count` elements in packed form. Entry points check with packed_size_fits() first.
 inline uint64_t packed_size(const Datatype& type, int64_t count) {
     return static_cast<uint64_t>(type.size) * static_cast<uint64_t>(count);
 }
@@ -107,13 +105,12 @@ inline bool packed_size_fits(const Datatype& type, int64_t count) {
     return !__builtin_mul_overflow(type.size, count, &bytes);
 }
 
-/// Bytes of memory that `count` elements span, from the first byte of data to behind the last. The lowest
-/// is at `buffer + span_offset(type, count)`; a temporary of span() bytes stands for the buffer at
-/// `temporary - span_offset()`.
+/// Returns the bytes of memory that `count` elements span, from the first byte of data to the end of the last. The first is at `buffer +
+/// span_offset(type, count)`; for a temporary of span() bytes, pass `temporary - span_offset()` as the buffer.
 uint64_t span(const Datatype& type, int64_t count);
 int64_t span_offset(const Datatype& type, int64_t count);
 
-/// True if `count` elements are one block of packed_size() bytes at block_address().
+/// Returns whether `count` elements are one block of packed_size() bytes at block_address().
 inline bool is_block(const Datatype& type, int64_t count) { return type.contiguous || (count == 1 && type.one_block); }
 inline void* block_address(const Datatype& type, const void* buffer) {
     return const_cast<std::byte*>(static_cast<const std::byte*>(buffer)) + type.true_lb;
@@ -122,9 +119,9 @@ inline void* block_address(const Datatype& type, const void* buffer) {
 uint64_t pack_scattered(const Datatype&, int64_t count, const void* buffer, uint64_t from, void* out, uint64_t max);
 uint64_t unpack_scattered(const Datatype&, int64_t count, void* buffer, uint64_t from, const void* in, uint64_t max);
 
-/// Copies bytes [from, from + max) of the packed stream of `count` elements at `buffer` to `out`; less at
-/// the stream's end. Gives the number of bytes copied. `from` must not be beyond the end. The type need not
-/// be committed. Buffer may be MPI_BOTTOM where the type's displacements are addresses.
+/// Copies bytes [from, from + max) of the packed stream of `count` elements at `buffer` to `out`; fewer at the stream's end. Returns the
+/// number of bytes copied. `from` must not be beyond the end. The type need not be committed. `buffer` may be MPI_BOTTOM if the type's
+/// displacements are addresses.
 inline uint64_t pack(const Datatype& type, int64_t count, const void* buffer, uint64_t from, void* out, uint64_t max) {
     if (!is_block(type, count)) return pack_scattered(type, count, buffer, from, out, max);
     const uint64_t rest = packed_size(type, count) - from;
@@ -133,7 +130,7 @@ inline uint64_t pack(const Datatype& type, int64_t count, const void* buffer, ui
     return bytes;
 }
 
-/// pack() into memory that others read next, who are at the end of `path`.
+/// Packs into memory that other processes, at the end of `path`, read next.
 inline uint64_t pack(CopyPath& path, const Datatype& type, int64_t count, const void* buffer, uint64_t from, void* out,
                      uint64_t max, CopyPath::Into into = CopyPath::Into::again) {
     if (max < CopyPath::kWayMatters || !is_block(type, count)) [[likely]]
@@ -144,7 +141,7 @@ inline uint64_t pack(CopyPath& path, const Datatype& type, int64_t count, const 
     return bytes;
 }
 
-/// The reverse of pack(): stores `max` bytes of the stream that begin at stream position `from`.
+/// The reverse of pack(): stores `max` bytes of the stream, beginning at stream position `from`.
 inline uint64_t unpack(const Datatype& type, int64_t count, void* buffer, uint64_t from, const void* in, uint64_t max) {
     if (!is_block(type, count)) return unpack_scattered(type, count, buffer, from, in, max);
     const uint64_t rest = packed_size(type, count) - from;
@@ -153,7 +150,7 @@ inline uint64_t unpack(const Datatype& type, int64_t count, void* buffer, uint64
     return bytes;
 }
 
-/// pack() and unpack() of all `bytes`, which are most often few: those of a short message.
+/// pack() and unpack() of all `bytes`, optimized for short messages.
 [[gnu::always_inline]] inline void pack_short(CopyPath& path, const Datatype& type, int64_t count, const void* buffer,
                                               void* out, uint64_t bytes, CopyPath::Into into) {
     if (bytes <= kFewBytes && type.contiguous) [[likely]]
@@ -167,26 +164,25 @@ inline uint64_t unpack(const Datatype& type, int64_t count, void* buffer, uint64
     unpack(type, count, buffer, 0, in, bytes);
 }
 
-/// Lists the blocks of memory that hold the stream from position `from` on, in stream order, adjoining ones
-/// merged; at most `max` of them. Gives how many were written: 0 only at the stream's end.
+/// Lists the blocks of memory that hold the stream from position `from` on, in stream order, adjacent ones merged; at most `max` of them.
+/// Returns the number of blocks written: 0 only at the stream's end.
 int blocks(const Datatype& type, int64_t count, const void* buffer, uint64_t from, iovec* out, int max);
 
-/// Copies `count` elements between two buffers of the same type; gaps stay untouched. Must not overlap.
+/// Copies `count` elements between two buffers of the same type; gaps stay untouched. The buffers must not overlap.
 void copy(const Datatype& type, int64_t count, const void* source, void* target);
 
-/// What a message from a process to itself does. MPI_ERR_TRUNCATE, and nothing copied, if the data is
-/// longer than the target takes.
+/// Copies data as a message of a process to itself does. Returns MPI_ERR_TRUNCATE, without copying, if the data is longer than the target.
 int copy(const Datatype& source_type, int64_t source_count, const void* source, const Datatype& target_type,
          int64_t target_count, void* target);
 
-/// MPI_Get_count: whole elements in `bytes` received; MPI_UNDEFINED if there is a rest.
+/// MPI_Get_count: returns the whole elements in `bytes` received; MPI_UNDEFINED if there is a remainder.
 int64_t get_count(uint64_t bytes, const Datatype& type);
-/// MPI_Get_elements: basic elements in `bytes` received; MPI_UNDEFINED if the last one is incomplete.
+/// MPI_Get_elements: returns the basic elements in `bytes` received; MPI_UNDEFINED if the last one is incomplete.
 int64_t get_elements(uint64_t bytes, const Datatype& type);
-/// The reverse: packed bytes of the first `elements` basic elements (MPI_Status_set_elements).
+/// MPI_Status_set_elements: returns the packed bytes of the first `elements` basic elements.
 uint64_t bytes_of_elements(int64_t elements, const Datatype& type);
 
-/// The name a type has without MPI_Type_set_name: its constant's, or "".
+/// Returns a type's name without MPI_Type_set_name: its constant's name, or "".
 const char* default_name(const Datatype& type);
 
 }  // namespace starling::datatype

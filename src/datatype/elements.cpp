@@ -1,4 +1,4 @@
-// How much of a type map a number of received bytes fills, and the reverse.
+// Converts between numbers of received bytes and of basic elements.
 #include "datatype/datatype.h"
 #include "datatype/recipe.h"
 
@@ -8,12 +8,13 @@ namespace {
 
 constexpr int64_t kIncomplete = -1;
 
-// Both go down one part at each level, the one that is not whole, in a loop: types may be nested deeper than the stack.
+// Both functions descend, at each level, into the one part that is incomplete. They use a loop, because types may be nested deeper than the
+// stack.
 
-// The value's bytes of a pair.
+// Returns the bytes of a pair's value.
 int64_t value_bytes(const Datatype& pair) { return pair.size - (pair.true_extent - pair.index_offset); }
 
-// Basic elements in the first `bytes` bytes of one element of a type, fewer than its size.
+// Returns the basic elements in the first `bytes` bytes of one element of a type, fewer than its size.
 int64_t elements_in(uint64_t bytes, const Datatype& whole) {
     const Datatype* type = &whole;
     int64_t elements = 0;
@@ -41,12 +42,12 @@ int64_t elements_in(uint64_t bytes, const Datatype& whole) {
     return elements;
 }
 
-// Packed bytes of the first `elements` basic elements of one element of a type, fewer than it has.
+// Returns the packed bytes of the first `elements` basic elements of one element of a type, fewer than it has.
 uint64_t bytes_in(int64_t elements, const Datatype& whole) {
     const Datatype* type = &whole;
     uint64_t bytes = 0;
     while (elements > 0) {
-        if (!type->recipe) return bytes + static_cast<uint64_t>(value_bytes(*type));  // only pairs have more than one
+        if (!type->recipe) return bytes + static_cast<uint64_t>(value_bytes(*type));  // only pairs have several elements
         const Datatype* cut = nullptr;
         for_each_part(*type->recipe, [&](const Part& part) {
             const int64_t each = part.type->elements;

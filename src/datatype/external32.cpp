@@ -8,14 +8,14 @@ namespace starling::datatype {
 
 namespace {
 
-/// Moves one way: numbers from memory into big-endian bytes, or back if `reading`.
+/// Converts numbers from memory into big-endian bytes, or back if `reading`.
 struct Stream {
     std::byte* at;
     bool reading;
 };
 
-// A number of `size` bytes in memory and `external` in the stream, sign or zero extended, or cut. At most
-// 16 bytes.
+// Converts a number of `size` bytes in memory and `external` bytes in the stream; sign-extends, zero-extends or truncates it. At most 16
+// bytes.
 void put_integer(Stream& stream, std::byte* memory, int size, int external, bool is_signed) {
     if (stream.reading) {
         for (int i = 0; i < size; ++i) {
@@ -31,7 +31,7 @@ void put_integer(Stream& stream, std::byte* memory, int size, int external, bool
     stream.at += external;
 }
 
-// x87 numbers travel as IEEE quadruple precision.
+// x87 numbers are transferred as IEEE quadruple precision.
 void put_float80(Stream& stream, std::byte* memory) {
     if (stream.reading) {
         __float128 wide;
@@ -48,9 +48,9 @@ void put_float80(Stream& stream, std::byte* memory) {
 }
 
 struct Form {
-    int parts;     ///< numbers in an element
-    int size;      ///< bytes of one in memory
-    int external;  ///< bytes of one in external32
+    int parts;     ///< numbers per element
+    int size;      ///< bytes of a number in memory
+    int external;  ///< bytes of a number in external32
     bool is_signed;
 };
 
@@ -98,7 +98,7 @@ Form form_of(Basic basic) {
     }
 }
 
-// Named types whose size in external32 is not that of the element: the standard gives MPI_LONG four bytes.
+// Handles named types whose size in external32 differs from their element's: the standard gives MPI_LONG four bytes.
 Form form_of(const Datatype& type) {
     Form form = form_of(type.basic);
     if (&type == &predefined(MPI_LONG) || &type == &predefined(MPI_UNSIGNED_LONG)) form.external = 4;
@@ -116,7 +116,7 @@ void convert_numbers(Stream& stream, const Form& form, bool float80, std::byte* 
     }
 }
 
-// A pair is its value and its index. Of the value types only long has another size outside.
+// Returns the form of a pair's value. Among the value types, only long has another size in external32.
 Form value_form(const Datatype& pair) {
     Form form = form_of(pair.value);
     if (&pair == &predefined(MPI_LONG_INT)) form.external = 4;
@@ -132,7 +132,7 @@ void convert_named(Stream& stream, const Datatype& type, std::byte* memory) {
     }
 }
 
-/// Goes down to where there is more than one part, as types may be nested deeper than the stack.
+/// Descends to the first type with more than one part, by a loop, because types may be nested deeper than the stack.
 const Datatype& first_of_many(const Datatype& of, int64_t& count, std::byte*& memory) {
     const Datatype* type = &of;
     while (type->recipe && count == 1) {

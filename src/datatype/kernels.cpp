@@ -1,4 +1,4 @@
-// The commoner reductions, for any x86-64 processor; kernels_rare.cpp has the others.
+// The more common reductions, for any x86-64 processor; kernels_rare.cpp has the others.
 #include "datatype/kernels.h"
 
 #pragma GCC optimize("O3")

@@ -1,4 +1,4 @@
-// The commonest of the common reductions for processors with AVX-512. Chosen at run time, see op.cpp.
+// The most common reductions, for processors with AVX-512. Chosen at run time, see op.cpp.
 #include "datatype/kernels.h"
 
 #pragma GCC optimize("O3")

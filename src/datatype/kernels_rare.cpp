@@ -1,5 +1,4 @@
-// Reductions that are rare or can't be vectorised: wide, half and complex numbers, truth values, pairs. For
-// size.
+// Reductions that are rare or cannot be vectorized: wide, half-precision and complex numbers, truth values, pairs. Compiled for size.
 #include "datatype/kernels.h"
 
 #pragma GCC optimize("Os")
@@ -81,7 +80,7 @@ Kernel on_truth(Basic basic) {
     }
 }
 
-// Pairs: the better value wins, among equal ones the lower index.
+// Pairs: the better value wins; of equal values, the one with the lower index.
 template <class Value, class Index>
 struct Pair {
     Value value;

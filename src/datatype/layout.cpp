@@ -8,7 +8,7 @@ namespace starling::datatype {
 
 namespace {
 
-// Lists and runs up to this long are taken apart where they are members of a list.
+// Lists and runs up to this length are expanded when they become members of a list.
 constexpr int64_t kInline = 8;
 
 class Compiler {
@@ -81,7 +81,7 @@ class Compiler {
         size_ += length;
     }
 
-    // Two or more pieces; if they are equal blocks at equal distances, a run.
+    // Returns the node of two or more pieces; a run, if they are equal blocks at equal distances.
     Node list() {
         const int64_t count = static_cast<int64_t>(pieces_.size()) - 1;
         const uint64_t length = pieces_[1].start;
@@ -117,7 +117,7 @@ class Compiler {
     uint64_t size_ = 0;
 };
 
-// Named predefined types: the data, or for pairs the two blocks with the gap between them.
+// Adds the data of a named predefined type; for pairs, the two blocks without the gap between them.
 void compile_named(Compiler& compiler, const Datatype& type) {
     const Datatype& byte = predefined(MPI_BYTE);
     if (type.one_block) return compiler.add({0, 1, 0, type.size, &byte});
@@ -146,7 +146,7 @@ const Layout* compile(const Datatype& type) {
 
 }  // namespace
 
-// Two threads may both need the layout of a predefined type for the first time: one of theirs stays.
+// Two threads may both build the layout of a predefined type at its first use; only one result is kept.
 const Layout& layout_of(const Datatype& type) {
     const std::atomic_ref place(type.layout);
     if (const Layout* made = place.load(std::memory_order_acquire)) return *made;

@@ -1,5 +1,5 @@
-// Layouts: where the bytes of one element are, in packed order, without regard to what they mean. A small
-// tree whose leaves are runs of equal blocks; types share the subtrees of the types they are made of.
+// Layouts: the places of one element's bytes, in packed order, whatever their meaning. A layout is a small tree whose leaves are runs of
+// equal blocks; types share the subtrees of their constituents.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ struct Node {
     Kind kind = Kind::empty;
     bool flat = false;   ///< list: all pieces are blocks
     bool even = false;   ///< list: all pieces are blocks of `length` bytes
-    int64_t offset = 0;  ///< where the node's origin is, relative to its parent's
+    int64_t offset = 0;  ///< of the node's origin, relative to its parent's
     uint64_t size = 0;   ///< packed bytes
     int64_t count = 0;
     int64_t stride = 0;
@@ -38,23 +38,22 @@ struct Node {
     const LayoutBlock* pieces = nullptr;
 
     bool is_block() const { return kind == Kind::run && count == 1; }
-    /// A list that is worth copying piece by piece where it is repeated.
+    /// Returns whether repetitions of this list are worth copying piece by piece.
     bool short_list() const { return flat && count <= 16 && size <= 1024; }
 };
 
 struct Layout {
     Node root;
-    // What root's subtree points to, unless it belongs to a constituent type's layout.
+    // The nodes and lists of root's subtree, except those that belong to a constituent's layout.
     std::vector<std::unique_ptr<Node>> nodes;
     std::vector<std::vector<LayoutBlock>> lists;
 };
 
-/// The layout of one element; made on the first call. Thread-safe.
+/// Returns the layout of one element; built at the first call. Thread-safe.
 const Layout& layout_of(const Datatype& type);
 void free_layout(const Datatype& type);
 
-/// `count` times `node`, `stride` apart, in its simplest form. `keep` gives a copy of a node a place to
-/// stay.
+/// Returns `count` copies of `node`, `stride` apart, in the simplest form. `keep` stores a copy of a node and returns its address.
 template <class Keep>
 Node repeated(Node node, int64_t count, int64_t stride, Keep&& keep) {
     if (count == 0 || node.kind == Node::Kind::empty) return Node{};

@@ -35,7 +35,7 @@ constinit auto& pool = pool_storage.value;
 
 bool is_window_only(const Op& op) { return op.operation == Operation::replace || op.operation == Operation::no_op; }
 
-// The program's function runs outside the library. Functions with an int count get long vectors in pieces.
+// Calls the program's function, outside the library's lock. A function with an int count gets long vectors in pieces.
 void call_user(const Op& op, const void* in, void* inout, int64_t count, const Datatype& type) {
     const OutsideLibrary outside;
     MPI_Datatype handle = to_handle(&type);
@@ -64,7 +64,7 @@ Kernel kernel_for(const Op& op, const Datatype& type) {
         if (op.operation != Operation::minloc && op.operation != Operation::maxloc) return nullptr;
         return find_pair_kernel(op.operation, type.value, type.index);
     }
-    // The standard has no arithmetic on characters, but every other library has, and programs use it: signed bytes.
+    // The standard defines no arithmetic on characters, but all other libraries have it and programs use it: treat them as signed bytes.
     const Basic basic = type.basic == Basic::character ? Basic::int8 : type.basic;
     if (__builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq"))
         if (const Kernel kernel = avx512::find_kernel(op.operation, basic)) return kernel;

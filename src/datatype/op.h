@@ -10,7 +10,7 @@
 
 namespace starling::datatype {
 
-/// What an operation computes. The values are those of the handles less 0x20.
+/// The operation to compute. The values are those of the handles minus 0x20.
 enum class Operation : uint8_t {
     null = 0x00,
     sum = 0x01,
@@ -38,15 +38,15 @@ struct Op {
     Operation operation = Operation::null;
     bool commutative = true;
     bool predefined = false;
-    bool freed = false;                             ///< by the application; operations in flight may still use it
-    mutable uint32_t references = 0;                ///< the handle and operations in flight
-    MPI_User_function* function = nullptr;          ///< of an operation from MPI_Op_create
-    MPI_User_function_c* large_function = nullptr;  ///< from MPI_Op_create_c
+    bool freed = false;                             ///< by the application; operations in progress may still use it
+    mutable uint32_t references = 0;                ///< the handle and operations in progress
+    MPI_User_function* function = nullptr;          ///< for operations of MPI_Op_create
+    MPI_User_function_c* large_function = nullptr;  ///< for operations of MPI_Op_create_c
 };
 
 extern std::array<Op, 32> predefined_ops;
 
-/// The operation behind a handle: nullptr for MPI_OP_NULL, freed handles and what is no operation handle.
+/// Returns the operation of a handle: nullptr for MPI_OP_NULL, freed handles and values that are not operation handles.
 inline Op* from_handle(MPI_Op handle) {
     const uintptr_t value = reinterpret_cast<uintptr_t>(handle);
     Op* op = reinterpret_cast<Op*>(handle);
@@ -65,17 +65,17 @@ inline MPI_Op to_handle(const Op* op) {
     return reinterpret_cast<MPI_Op>(const_cast<Op*>(op));
 }
 
-/// A predefined operation, for use inside the library: predefined(MPI_SUM).
+/// Returns a predefined operation, for use inside the library: predefined(MPI_SUM).
 inline Op& predefined(MPI_Op handle) { return predefined_ops[reinterpret_cast<uintptr_t>(handle) & 0x1f]; }
 
-/// Makes an operation of the application's function; one of the two is null. It starts with one reference.
+/// Creates an operation with one reference from a function of the application; one of the two is null.
 Op* make_op(MPI_User_function* function, MPI_User_function_c* large_function, bool commutative);
 
 Op* op_at(uint32_t pool_index);
 
 void destroy(const Op& op);
 
-/// Keeps an operation alive while a collective uses it, whatever the application frees meanwhile.
+/// Keeps an operation alive while a collective uses it, even if the application frees it meanwhile.
 inline void retain(const Op& op) {
     if (!op.predefined) ++op.references;
 }
@@ -83,24 +83,23 @@ inline void release(const Op& op) {
     if (!op.predefined && --op.references == 0) destroy(op);
 }
 
-/// True if a reduction may combine the operation with the type: user-defined operations take any type,
-/// predefined ones the predefined types the standard lists, and characters, as signed bytes. MPI_REPLACE and MPI_NO_OP are for windows only:
-/// false.
+/// Returns whether a reduction may combine the operation with the type. User-defined operations take any type; predefined ones take the
+/// predefined types that the standard lists, and characters, as signed bytes. False for MPI_REPLACE and MPI_NO_OP, which are for windows
+/// only.
 bool op_valid_for(const Op& op, const Datatype& type);
-/// The same for MPI_Accumulate and its kin: predefined operations, MPI_REPLACE and MPI_NO_OP included.
-/// `type` may be derived: what counts is the one kind of basic element it is made of.
+/// Returns whether MPI_Accumulate and similar calls may combine the operation with the type: predefined operations only, including
+/// MPI_REPLACE and MPI_NO_OP. `type` may be derived from one kind of basic element.
 bool op_valid_for_window(const Op& op, const Datatype& type);
 
-/// What a type is made of if that is all one basic element, else null; null for a type without data.
+/// Returns the basic element of a type if all are of one kind, else null; null for a type without data.
 const Datatype* element_of(const Datatype& type);
 
-/// inout[i] = in[i] op inout[i]. MPI_ERR_OP with failure_text() if the operation is not valid for the type.
-/// A user-defined function is called here, outside the library (base/lock.h), so the caller keeps alive what it needs
-/// afterwards; it must not be given memory it may not write to.
+/// Computes inout[i] = in[i] op inout[i]. Returns MPI_ERR_OP with failure_text() if the operation is not valid for the type. Calls a
+/// user-defined function outside the library's lock (base/lock.h), so the caller must keep its objects alive. Such a function must not get
+/// memory that it may not write.
 int apply(const Op& op, const void* in, void* inout, int64_t count, const Datatype& type);
 
-/// out[i] = a[i] op b[i]. `out` may be `a` or `b` for predefined operations, and must not overlap either
-/// otherwise.
+/// Computes out[i] = a[i] op b[i]. For predefined operations `out` may be `a` or `b`; otherwise it must not overlap them.
 int apply_to(const Op& op, const void* a, const void* b, void* out, int64_t count, const Datatype& type);
 
 }  // namespace starling::datatype

@@ -1,4 +1,4 @@
-// Moving data between its places in memory and the packed stream.
+// Copies data between its places in memory and the packed stream.
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -12,7 +12,7 @@ namespace starling::datatype {
 
 namespace {
 
-// A copy of a few bytes without a call: overlapping moves of a fixed size, twice.
+// Copies a few bytes without a call, by two overlapping moves of a fixed size.
 template <class Word>
 inline void copy_twice(std::byte* to, const std::byte* from, uint64_t length) {
     Word head, tail;
@@ -52,7 +52,7 @@ inline void copy_block(std::byte* to, const std::byte* from, uint64_t length) {
     }
 }
 
-// Calls f(std::integral_constant) for the commoner lengths; false for others.
+// Calls f(std::integral_constant) for the more common lengths; returns false for others.
 template <class F>
 inline bool with_length(uint64_t length, F&& f) {
     switch (length) {
@@ -85,7 +85,7 @@ inline bool with_length(uint64_t length, F&& f) {
     }
 }
 
-// Equal blocks; both sides advance by a stride.
+// Copies equal blocks; both sides advance by their stride.
 void copy_run(std::byte* to, int64_t to_stride, const std::byte* from, int64_t from_stride, int64_t count, uint64_t length) {
     const auto fixed = [&](auto constant) {
         for (int64_t i = 0; i < count; ++i, to += to_stride, from += from_stride)
@@ -95,7 +95,7 @@ void copy_run(std::byte* to, int64_t to_stride, const std::byte* from, int64_t f
     for (int64_t i = 0; i < count; ++i, to += to_stride, from += from_stride) copy_block(to, from, length);
 }
 
-/// Gathers into (or, `unpacking`, scatters from) consecutive memory of limited size.
+/// Gathers into consecutive memory of limited size or, if `unpacking`, scatters from it.
 template <bool unpacking>
 struct Mover {
     std::byte* packed;
@@ -155,7 +155,7 @@ struct Mover {
         return block(origin + first[whole].offset, length);
     }
 
-    // Piece by piece, in batches that stay in the first-level cache: each piece then is a run.
+    // Copies piece by piece, in batches that stay in the first-level cache, so that each piece is a run.
     bool grid(std::byte* origin, int64_t count, int64_t stride, const Node& list) {
         const int64_t step = static_cast<int64_t>(list.size), batch = 1 + kBatch / step;
         while (count > 0 && left >= list.size) {
@@ -184,7 +184,7 @@ struct Mover {
     static constexpr int64_t kBatch = 8192;
 };
 
-/// What the others do with lists: block by block.
+/// The handling of lists, block by block, for sinks other than Mover.
 template <class Sink>
 struct BlockByBlock {
     bool even(std::byte* origin, const LayoutBlock* first, int64_t count, uint64_t length) {
@@ -201,7 +201,7 @@ struct BlockByBlock {
     Sink& self() { return *static_cast<Sink*>(this); }
 };
 
-/// Copies each block to the same place relative to another buffer.
+/// Copies each block to the same relative place in another buffer.
 struct Copier : BlockByBlock<Copier> {
     const std::byte* source;
     const std::byte* target;
@@ -219,7 +219,7 @@ struct Copier : BlockByBlock<Copier> {
     }
 };
 
-/// Lists blocks, merging those that adjoin.
+/// Lists blocks, merging adjacent ones.
 struct Lister : BlockByBlock<Lister> {
     iovec* out;
     int max;
@@ -248,7 +248,7 @@ struct Lister : BlockByBlock<Lister> {
 
 std::byte* bytes_at(const void* buffer) { return static_cast<std::byte*>(const_cast<void*>(buffer)); }
 
-// Where neither side is one block: through a piece of memory that stays in the cache.
+// Bytes of the temporary between two buffers of which neither is one block; small enough to stay in the cache.
 constexpr uint64_t kStaging = 32 * 1024;
 
 }  // namespace
@@ -293,7 +293,7 @@ int copy(const Datatype& source_type, int64_t source_count, const void* source, 
          int64_t target_count, void* target) {
     const uint64_t size = packed_size(source_type, source_count);
     if (size > packed_size(target_type, target_count))
-        return fail(MPI_ERR_TRUNCATE, "a message of %llu bytes is too long for a buffer of %llu",
+        return fail(MPI_ERR_TRUNCATE, "a message of %llu bytes is too long for a buffer of %llu bytes",
                     static_cast<unsigned long long>(size),
                     static_cast<unsigned long long>(packed_size(target_type, target_count)));
     if (size == 0) return MPI_SUCCESS;

@@ -1,5 +1,4 @@
-// The table of named predefined datatypes. It holds no pointers, so that loading the library neither runs
-// code nor relocates anything for it.
+// The table of named predefined datatypes. It holds no pointers, so that loading the library neither runs code nor relocates data for it.
 #include <array>
 
 #include "base/state.h"

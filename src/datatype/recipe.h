@@ -1,5 +1,5 @@
-// Recipes: how a derived type was made. Kept for MPI_Type_get_contents, and what layouts, external32 and
-// element counts are worked out from.
+// Recipes: the constructor calls of derived types. Kept for MPI_Type_get_contents; layouts, external32 and element counts are computed from
+// them.
 #pragma once
 
 #include <cstdint>
@@ -11,21 +11,19 @@ namespace starling::datatype {
 
 struct Recipe {
     int combiner = MPI_COMBINER_NAMED;
-    bool large = false;  ///< made by the large-count form of its constructor
+    bool large = false;  ///< created by the large-count form of the constructor
     /// The constructor's numbers in the order of its C parameters, arrays in place.
     std::vector<int64_t> args;
     /// The constituent types, retained.
     std::vector<Datatype*> types;
-    /// Subarrays, distributed arrays, value-index pairs: an equivalent made of simpler constructors,
-    /// retained.
+    /// For subarrays, distributed arrays and value-index pairs: an equivalent type made of simpler constructors, retained.
     Datatype* equivalent = nullptr;
     int64_t external = 0;  ///< bytes in external32; -1: they do not fit in 64 bits
-    /// While types are freed: the next of those recipes whose types are gone.
+    /// Links the recipes of destroyed types until their constituents are released.
     mutable const Recipe* next_dead = nullptr;
 };
 
-/// Some copies of a constituent type: for i < count, for j < block, one at offset + i * stride + j *
-/// type.extent.
+/// Copies of a constituent type: for i < count and j < block, one at offset + i * stride + j * type.extent.
 struct Part {
     int64_t offset;
     int64_t count;
@@ -34,9 +32,8 @@ struct Part {
     const Datatype* type;
 };
 
-/// Calls visit(Part) for each part of a type that has a recipe, in type map order. Products are within 64
-/// bits for types that exist; while one is being made its part arithmetic must be checked first
-/// (construct.cpp).
+/// Calls visit(Part) for each part of a type that has a recipe, in type map order. For existing types all products are within 64 bits; for
+/// a type under construction, check them first (construct.cpp).
 template <class Visit>
 void for_each_part(const Recipe& recipe, Visit&& visit) {
     const int64_t* a = recipe.args.data();

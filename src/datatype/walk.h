@@ -1,4 +1,4 @@
-// Walking a layout: calls a sink for each run of equal blocks, in packed order, from any position on.
+// Walks a layout: calls a sink for each run of equal blocks, in packed order, from any position on.
 #pragma once
 
 #include <algorithm>
@@ -9,13 +9,18 @@
 
 namespace starling::datatype {
 
-// A sink has
+// The interface of a sink:
+//
+//     // one block
 //     bool block(std::byte* at, uint64_t length);
-//     bool run(std::byte* at, int64_t count, int64_t stride, uint64_t length);    // equal blocks
-//     bool even(std::byte* origin, const LayoutBlock* first, int64_t count, uint64_t length);  // equal blocks of
-//     a list bool grid(std::byte* origin, int64_t count, int64_t stride, const Node& list);  // a short
-//     list of blocks, repeated
-// which give false when they want no more. A sink that takes part of what it is offered must give false.
+//     // equal blocks at equal distances
+//     bool run(std::byte* at, int64_t count, int64_t stride, uint64_t length);
+//     // equal blocks of a list
+//     bool even(std::byte* origin, const LayoutBlock* first, int64_t count, uint64_t length);
+//     // a short list of blocks, repeated
+//     bool grid(std::byte* origin, int64_t count, int64_t stride, const Node& list);
+//
+// Each returns false to end the walk. A sink that takes only a part of the offered bytes must return false.
 
 template <class Sink>
 bool walk_run(std::byte* at, int64_t count, int64_t stride, uint64_t length, uint64_t skip, Sink& sink) {
@@ -33,7 +38,7 @@ bool walk_run(std::byte* at, int64_t count, int64_t stride, uint64_t length, uin
     return count == 0 || sink.run(at, count, stride, length);
 }
 
-/// The piece that holds stream position `skip` of a list.
+/// Returns the piece that holds stream position `skip` of a list.
 inline const LayoutBlock* find_piece(const Node& list, uint64_t skip) {
     if (skip == 0) return list.pieces;
     if (list.even) return list.pieces + skip / list.length;
@@ -41,7 +46,7 @@ inline const LayoutBlock* find_piece(const Node& list, uint64_t skip) {
     return std::upper_bound(list.pieces, end, skip, [](uint64_t s, const LayoutBlock& p) { return s < p.start; }) - 1;
 }
 
-/// `skip` must be less than the node's size.
+/// Walks a node. `skip` must be less than the node's size.
 template <class Sink>
 bool walk(const Node& node, std::byte* origin, uint64_t skip, Sink& sink) {
     origin += node.offset;
@@ -81,7 +86,7 @@ bool walk(const Node& node, std::byte* origin, uint64_t skip, Sink& sink) {
     return true;
 }
 
-/// The stream of `count` elements from position `skip` on, which may be its end.
+/// Walks the stream of `count` elements from position `skip` on, which may be its end.
 template <class Sink>
 void walk_elements(const Datatype& type, int64_t count, std::byte* buffer, uint64_t skip, Sink& sink) {
     if (type.size == 0 || skip >= packed_size(type, count)) return;
