@@ -20,7 +20,7 @@ constexpr long kNeeded = MEMBARRIER_CMD_GLOBAL_EXPEDITED | MEMBARRIER_CMD_REGIST
 enum class Known : uint8_t { nothing, no, yes };
 STARLING_STATE Known can = Known::nothing, hears = Known::nothing;
 
-/// No store waits in a core for so long.
+/// Longer than any store stays in a core's store buffer.
 constexpr unsigned kLongerThanStoresWaitUs = 1000;
 
 }  // namespace
@@ -47,7 +47,7 @@ bool has_one_thread() {
 }
 
 void barrier_everywhere() {
-    // Who could once and can't any more has got a filter for system calls meanwhile.
+    // If the call worked before and fails now, a system call filter was installed since. Waiting replaces the barrier then.
     if (membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED) == 0) return;
     std::atomic_thread_fence(std::memory_order_seq_cst);
     usleep(kLongerThanStoresWaitUs);

@@ -1,22 +1,24 @@
-// A barrier that one process has others pass, at any instruction that they are at, so that what they do often needs none of its own. It
-// costs a call of the kernel, which interrupts the cores on which such processes run: about a microsecond.
+// Memory barriers that one process executes in other processes, at whatever instruction they are. Code that runs often in the other
+// processes can then do without barriers. Each call is a system call (membarrier), which interrupts the cores on which these processes run:
+// about a microsecond.
 #pragma once
 
 #include <cstdint>
 
 namespace starling {
 
-/// Whether this process may call barrier_everywhere().
+/// Returns whether the kernel lets this process call barrier_everywhere().
 bool can_have_barriers();
 
-/// From now on barriers of others are this process's, too. False if the kernel does not do that. Next to nothing in a process of one thread,
-/// where there are more it takes as long as a grace period of the kernel's, some 20 ms.
+/// Registers this process, so that from now on the barriers of other processes reach it too. Returns false if the kernel does not support
+/// that. Costs almost nothing in a process of one thread; with more threads it takes a kernel grace period, some 20 ms.
 bool hear_barriers();
 bool hears_barriers();
 bool has_one_thread();
 
-/// Whatever those who hear have stored before some moment in this call everybody sees behind it, and what they load after that moment shows what
-/// this process has stored before the call.
+/// Executes a full barrier in every registered process. Everything that such a process stored before some moment within this call is
+/// visible to all when the call returns. Everything that it loads after that moment shows the stores that this process made before the
+/// call.
 void barrier_everywhere();
 
 }  // namespace starling

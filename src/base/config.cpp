@@ -55,7 +55,7 @@ const T& member(const Config& config, const Variable& variable) {
     return *reinterpret_cast<const T*>(reinterpret_cast<const char*>(&config) + variable.offset);
 }
 
-// "K", "KiB", "kb", ...: the factor, 0 if it is none of these.
+// Returns the factor of a suffix "K", "KiB", "kb", ..., or 0 if it is none of these.
 int64_t factor(const char* suffix) {
     static constexpr char kLetters[] = "KMG";
     if (!*suffix || !strcasecmp(suffix, "B")) return 1;
@@ -91,7 +91,7 @@ bool parse_choice(const Variable& variable, const char* text, uint8_t& value) {
     return false;
 }
 
-// Stores the value; false if it is not one of the variable's.
+// Stores the value; returns false if the variable does not accept it.
 bool assign(const Variable& variable, const char* text, Config& to) {
     int64_t number = 0;
     switch (variable.type) {
@@ -120,7 +120,7 @@ bool assign(const Variable& variable, const char* text, Config& to) {
     return false;
 }
 
-// What a variable takes, for messages.
+// Writes the values that the variable accepts, for error texts.
 void print_allowed(const Variable& variable, char* text, size_t size) {
     if (variable.type == VariableType::flag) {
         std::snprintf(text, size, "on or off");
@@ -162,8 +162,8 @@ int accept(const char* name, const char* value, Config& to, VariableSource sourc
 
 void tell_failure() { std::fprintf(stderr, "starling: %s\n", failure_text().data()); }
 
-// One line of the file: NAME = value, with or without the prefix and in any case; # starts a comment. The
-// text stays: texts point into it.
+// Reads one line of the file: NAME = value, with or without the prefix and in any case; # starts a comment. The caller keeps the text:
+// members of type text point into it.
 void read_line(char* line, bool report) {
     line += std::strspn(line, " \t");
     if (!*line || *line == '#') return;
@@ -252,7 +252,7 @@ const Variable* nearest_variable(const char* name) {
         best = &variable;
         least = d;
     }
-    // Half of what follows the prefix wrong is another word, not a slip.
+    // A name of which half the letters after the prefix differ is another word, not a misspelling.
     const size_t length = std::strlen(name);
     return best && least * 2 <= (length > kPrefixLength ? length - kPrefixLength : 0) + 1 ? best : nullptr;
 }
@@ -295,7 +295,7 @@ int set_variable(const char* name, const char* value, VariableSource source) {
 
 bool reports_settings() {
     if (std::getenv("STARLING_CHECKED")) return false;
-    // Another process manager's names are as good.
+    // Other process managers' variables show the rank just as well.
     for (const char* name : {"STARLING_RANK", "PMIX_RANK", "PMI_RANK"}) {
         if (const char* rank = std::getenv(name)) return !std::strcmp(rank, "0");
     }

@@ -1,4 +1,4 @@
-// Configuration: the variables of variables.def, read once, then plain members.
+// The configuration: the variables of variables.def, read once and then available as plain members.
 #pragma once
 
 #include <cstddef>
@@ -10,22 +10,21 @@ enum class Wait : uint8_t { poll, adaptive, thread };
 enum class Authentication : uint8_t { key, munge };
 enum class SingleCopy : uint8_t { automatic, on, off };
 enum class Singleton : uint8_t { automatic, allow };
-/// How a message that was offered moves: message/protocol/table.h.
+/// How the data of a rendezvous message is transferred: message/protocol/table.h.
 enum class LongProtocol : uint8_t { automatic, pieces, kernel, both, stream, read, note, write };
-/// Whose shim stands in front of the library: docs/compatibility.md.
+/// The MPI whose binary interface a shim provides in front of this library: docs/compatibility.md.
 enum class Compat : uint8_t { off, automatic, mpich, openmpi };
-/// Where it comes from which peers have connections: docs/plan.md.
+/// The source of the plan that decides which peers have connections: docs/plan.md.
 enum class PlanSource : uint8_t { demand, first, learn, file };
-/// How communicators come by a multicast group: docs/multicast.md.
+/// How a communicator obtains a multicast group: docs/multicast.md.
 enum class Multicast : uint8_t { automatic, off, basic, lazy, pool };
-/// When OpenSHMEM's PEs meet.
+/// When OpenSHMEM's PEs exchange their addresses: at the first access, or all in shmem_init.
 enum class Connect : uint8_t { demand, all };
 /// Whether InfiniBand and RoCE are used: docs/verbs.md.
 enum class Verbs : uint8_t { automatic, off, require };
 enum class Pmi : uint8_t { automatic, none, pmix, pmi2, pmi1 };
 
-/// The names a variable of an enum type takes, in the order of its values; the specialisations end with
-/// nullptr.
+/// The names of an enum type's values, in the order of the values. The specializations end with nullptr.
 template <class Enum>
 inline constexpr const char* const kChoices[] = {nullptr};
 template <>
@@ -77,47 +76,47 @@ extern Config the_config;
 /// This process's configuration: the defaults until read_config(). Reading it costs a load.
 inline const Config& config() { return detail::the_config; }
 
-/// Reads the file, then the environment, which wins. For MPI_Init and the tools, before threads start.
-/// Settings that are unknown or bad are left out and, if `report`, told on standard error, one line each.
+/// Reads the configuration file, then the environment, which takes precedence. Called by MPI_Init and the tools before threads start.
+/// Unknown and invalid settings are ignored and, if `report`, printed on standard error, one line each.
 void read_config(bool report);
 
-/// Whether this process is the one of its job to report bad settings: rank 0 or a singleton, and no
-/// launcher has done it.
+/// Returns whether this process is the one of its job that reports bad settings: rank 0 or a singleton, unless the launcher has reported
+/// them.
 bool reports_settings();
 
 enum class VariableType : uint8_t { integer, size, flag, choice, text, reserved };
 enum class VariableScope : uint8_t { job, process, live, launcher };
 enum class VariableSource : uint8_t { built_in, file, environment, program };
 
-/// One row of the table.
+/// One row of the table of variables.
 struct Variable {
     const char* name;
     VariableType type;
     VariableScope scope;
-    uint16_t offset;  ///< of the member in Config; unused if reserved
+    uint16_t offset;  ///< offset of the member in Config; unused if reserved
     int64_t least, most;
-    const char* const* choices;  ///< ends with nullptr; nullptr if not a choice
-    const char* unit;            ///< may be empty
+    const char* const* choices;  ///< the names, ending with nullptr; nullptr if not a choice
+    const char* unit;            ///< unit of the value; may be empty
     const char* doc;
 };
 
-/// The rows, in the order of variables.def.
+/// Returns the rows, in the order of variables.def.
 const Variable* variables(size_t& count);
-/// The row of this name, nullptr if there is none.
+/// Returns the row of this name, or nullptr if there is none.
 const Variable* find_variable(const char* name);
-/// The row whose name is nearest to a misspelt one; nullptr if none is near.
+/// Returns the row whose name is most similar to a misspelled one, or nullptr if none is similar.
 const Variable* nearest_variable(const char* name);
-/// Where the present value comes from.
+/// Returns where the present value was set.
 VariableSource source_of(const Variable& variable);
 
-/// Writes a value of `from` as text that set_variable() would take; cut at `size`. An unset text is "".
+/// Writes the variable's value in `from` as text that set_variable() accepts, cut at `size`. An unset text is written as "".
 void print_value(const Variable& variable, const Config& from, char* text, size_t size);
 
-/// Checks one setting as found in an environment. MPI_SUCCESS, or MPI_ERR_ARG with the line to show in
-/// failure_text(). Names that do not start with STARLING_ are not looked at.
+/// Checks one setting as found in an environment. Returns MPI_SUCCESS, or MPI_ERR_ARG with the line to print in failure_text(). Names that
+/// do not start with STARLING_ pass unchecked.
 int check_setting(const char* name, const char* value);
 
-/// Sets a variable as if the environment had. MPI_ERR_ARG with failure_text() as in check_setting().
+/// Sets a variable as if the environment had set it. Returns MPI_ERR_ARG with failure_text() as check_setting() does.
 int set_variable(const char* name, const char* value, VariableSource source = VariableSource::program);
 
 }  // namespace starling

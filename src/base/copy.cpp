@@ -10,13 +10,13 @@ namespace starling {
 
 namespace {
 
-// Cycles of the time stamp counter that an ordinary copy takes for a line. Measured between two cores: 5
-// with a common first level of caches, 19 with a common last level, 85 without.
+// Cycles of the time stamp counter that an ordinary copy takes per line. Measured between two cores: 5 with a shared first-level cache, 19
+// with a shared last-level cache, 85 with none.
 constexpr uint64_t kCloseCycles = 10, kNearCycles = 45;
-/// Up to so many bytes the reader's way to memory costs more than the lines, if they are near.
+/// Up to this many bytes, the reader's loads from memory cost more than taking the lines from it, if the reader is near.
 constexpr size_t kShort = 4096;
 constexpr uint16_t kPatience = 128;
-/// One of so many is timed where ordinary copies are the rule and need not be.
+/// Where ordinary copies are always right, one in this many is timed.
 constexpr uint16_t kSeldom = 16;
 
 }  // namespace
@@ -43,19 +43,18 @@ void CopyPath::choose(void* to, const void* from, size_t bytes, Into into) {
         --until_trial_;
         return copy_past_caches(to, from, bytes);
     }
-    // Here a copy costs less than asking what it costs: the next begins before its stores are out.
+    // Here timing a copy costs more than the copy itself, because the next copy may start before the stores of this one are complete.
     if (rotates && until_trial_ % kSeldom != 0) {
         --until_trial_;
         return static_cast<void>(std::memcpy(to, from, bytes));
     }
     const uint64_t before = __rdtsc();
     std::memcpy(to, from, bytes);
-    _mm_mfence();  // a few KB fit into the store buffer, and it is what follows that takes time
+    _mm_mfence();  // a few KB fit into the store buffer; the time shows only when they have left it
     learn(__rdtsc() - before, bytes);
 }
 
-// One measurement may be wrong: an interrupt, a page that is touched for the first time. Two in a row are
-// believed.
+// Records a measurement. A single one may be wrong (an interrupt, the first access to a page), so two consecutive ones must agree.
 void CopyPath::learn(uint64_t cycles, size_t bytes) {
     const uint64_t per_line = cycles * 64 / bytes;
     const Reach seen = per_line <= kCloseCycles ? Reach::close : per_line <= kNearCycles ? Reach::near : Reach::far;

@@ -13,7 +13,7 @@ inline constexpr size_t kFewBytes = 32;
 [[gnu::always_inline]] inline void copy_few(void* to, const void* from, size_t bytes) {
     auto* out = static_cast<std::byte*>(to);
     const auto* in = static_cast<const std::byte*>(from);
-    // Two pieces of one size, which may overlap, make any length between it and its double.
+    // Two loads of one size, which may overlap, cover any length between that size and twice that size.
     const auto twice = [&](auto piece) {
         auto last = piece;
         std::memcpy(&piece, in, sizeof piece);
@@ -30,42 +30,42 @@ inline constexpr size_t kFewBytes = 32;
     for (size_t i = 0; i < bytes; ++i) out[i] = in[i];
 }
 
-/// memcpy of any length. A compiler that knows how few bytes they are, and not how many, writes `rep movs`, which takes 50 ns to begin.
+/// memcpy of any length, always by a call. A compiler that knows an upper bound of `bytes`, but not the value, writes `rep movs`, which
+/// takes 50 ns to start.
 inline void copy_by_call(void* to, const void* from, size_t bytes) {
     asm("" : "+r"(bytes));
     std::memcpy(to, from, bytes);
 }
 
-/// memcpy past the caches of this core; `to` is aligned to 16 bytes. What was stored is visible to whoever
-/// sees a store that follows.
+/// memcpy with stores that bypass this core's caches; `to` is aligned to 16 bytes. A thread that sees a later store of this thread sees the
+/// copied bytes too.
 void copy_past_caches(void* to, const void* from, size_t bytes);
 
-/// Copies into memory that certain other processes have read and will read again, the way that is faster
-/// between their cores and this one. Before a line can be written it has to be taken from the reader's
-/// cache: next to nothing where the two share it, some ten nanoseconds each where they are far from each
-/// other. Stores past the caches do without, but then the reader has to go to memory. Where processes run
-/// changes and nobody tells, so ordinary copies are timed, and where they are not used they are tried now
-/// and then. Not thread-safe.
+/// Copies into memory that certain other processes have read and will read again. Chooses between ordinary stores and stores that bypass
+/// the caches, whichever is faster between their cores and this one. An ordinary store must first take the line from the reader's cache.
+/// That costs almost nothing where the two share the cache, and some ten nanoseconds per line where they are far apart. Stores that bypass
+/// the caches avoid this, but then the reader must load from memory. Processes migrate between cores without notice, so ordinary copies are
+/// timed, and while they are not in use one is tried now and then. Not thread-safe.
 class CopyPath {
   public:
-    /// What is known of the lines that are copied into.
+    /// The readers' recent use of the lines that are overwritten.
     enum class Into : uint8_t {
-        again,     ///< the readers had them last
-        streamed,  ///< the same, and more follows at once, so that what counts is throughput
-        rotation,  ///< used in turn with so many others that the readers' own caches have dropped them
+        again,     ///< the readers accessed these lines last
+        streamed,  ///< the readers accessed them last, and more data follows at once, so throughput counts
+        rotation,  ///< overwritten in rotation with many other lines, so the readers' own caches have dropped them
     };
     void copy(void* to, const void* from, size_t bytes, Into into) {
         if (bytes >= kWayMatters && reinterpret_cast<uintptr_t>(to) % 16 == 0) return choose(to, from, bytes, into);
         copy_by_call(to, from, bytes);
     }
-    /// What a line costs that the reader had last: next to nothing where the two share a core's caches, little where they
-    /// share the last one, much elsewhere.
+    /// The cost of writing a line that the reader has in its cache: almost none if both cores share all caches, little if they share the
+    /// last level, much otherwise.
     enum class Reach : uint8_t { close, near, far };
     Reach reach() const { return reach_; }
-    /// Has the next copy of kWayMatters or more timed.
+    /// Makes the next copy of kWayMatters bytes or more a timed one.
     void ask_again() { until_trial_ = 0; }
 
-    /// Below so many bytes a few lines matter less than the way to memory.
+    /// Minimum bytes for a choice: below it the cost of a few lines matters less than the reader's access to memory.
     static constexpr size_t kWayMatters = 2048;
 
   private:
@@ -73,8 +73,8 @@ class CopyPath {
     void learn(uint64_t cycles, size_t bytes);
 
     Reach reach_ = Reach::near;
-    bool doubted_ = false;      ///< the last measurement said something else
-    uint16_t until_trial_ = 0;  ///< copies until the next one that is timed
+    bool doubted_ = false;      ///< the last measurement contradicted reach_
+    uint16_t until_trial_ = 0;  ///< copies until the next timed one
 };
 
 }  // namespace starling

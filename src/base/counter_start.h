@@ -1,7 +1,7 @@
-// Where numbers of few bits begin: sequence numbers, generations, serials, positions in rings. They wrap, in a job that runs for long
-// enough; a build with STARLING_COUNTER_START has them begin shortly before that, so that whatever it runs goes through it.
+// Initial values of counters of few bits: sequence numbers, generations, serials, positions in rings. They wrap in a job that runs long
+// enough. A build with STARLING_COUNTER_START starts them shortly before the wrap, so that every test run passes through it.
 //
-// Numbers that two processes must agree on begin alike in all builds of one universe, which is one build.
+// Counters on which two processes must agree start at the same value in all builds of one universe, which uses one build.
 #pragma once
 
 #include <cstdint>
@@ -9,13 +9,13 @@
 namespace starling {
 
 #ifdef STARLING_COUNTER_START
-/// So many numbers before they wrap; 0: they begin at 0.
+/// Increments before a counter wraps; 0 if counters start at 0.
 inline constexpr uint32_t kBeforeWrap = STARLING_COUNTER_START;
 #else
 inline constexpr uint32_t kBeforeWrap = 0;
 #endif
 
-/// What a counter holds before its first number is drawn. Of narrower types the lowest bits.
+/// The value of a counter before its first use. A narrower type takes the lowest bits.
 inline constexpr uint32_t kCounterStart = 0u - kBeforeWrap;
 
 }  // namespace starling

@@ -46,8 +46,8 @@ bool share_counters(void* page) {
     counters.layout = kLayout;
     counters.since = now_ns();
     std::memcpy(page, &counters, sizeof counters);
-    // An old size of 0 asks for a second mapping of the same shared page: the counters keep their address, so counting
-    // needs no pointer, and the segment's descriptor need not be kept for it.
+    // An old size of 0 creates a second mapping of the same shared page. The counters keep their address, so counting needs no pointer, and
+    // the segment's descriptor need not stay open.
     void* moved = mremap(page, 0, kCounterPage, MREMAP_MAYMOVE | MREMAP_FIXED, static_cast<void*>(&counters));
     return moved != MAP_FAILED;
 }

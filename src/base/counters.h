@@ -1,6 +1,6 @@
-// What this process counts: the rows of counters.def as members of one object, which fills a page of its own. In a job
-// that page is shared: it lies in the process's region of the job segment, so `starling top` reads the very
-// words that the process increments. Counting costs an increment of memory that no other process writes.
+// The process's performance counters: the rows of counters.def as members of one object, which fills a page. In a job that page is shared
+// memory in the process's region of the job segment, so `starling top` reads the words that the process increments. Counting costs an
+// increment of memory that no other process writes.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@ namespace starling {
 
 inline constexpr size_t kCounterPage = 4096;
 
-/// A counter: one thread at a time counts, while others and other processes read.
+/// A counter. One thread at a time increments it; other threads and processes may read it.
 class Count {
   public:
     operator uint64_t() const { return __atomic_load_n(&value_, __ATOMIC_RELAXED); }
@@ -21,7 +21,7 @@ class Count {
     }
     Count& operator+=(uint64_t n) {
 #if defined __x86_64__ && !defined __SANITIZE_THREAD__
-        // What a relaxed load and store come to, in the one instruction that compilers don't make of them.
+        // A relaxed load and store in one instruction; compilers do not merge them.
         asm("addq %1, %0" : "+m"(value_) : "er"(n));
 #else
         __atomic_store_n(&value_, *this + n, __ATOMIC_RELAXED);
@@ -39,32 +39,32 @@ class Count {
 static_assert(sizeof(Count) == sizeof(uint64_t) && std::is_trivially_copyable_v<Count>);
 
 struct alignas(kCounterPage) Counters {
-    uint64_t layout = 0;  ///< counter_layout() once the page is shared; says what the words behind it mean
+    uint64_t layout = 0;  ///< counter_layout() once the page is shared: identifies the meaning of the other words
     uint64_t since = 0;   ///< now_ns() when counting began
 #define COUNTER(member, kind, group, unit, doc) Count member;
 #include "base/counters.def"
 #undef COUNTER
-    Count last_waited;  ///< now_ns() when a wait that was no longer spinning last gave way or ended; 0: never
+    Count last_waited;  ///< now_ns() when a wait that no longer spun last yielded or ended; 0: never
 };
 static_assert(sizeof(Counters) == kCounterPage);
 
-/// This process's. Written with the library's lock held; another process reads it with counter_value().
+/// The counters of this process. Written with the library's lock held; another process reads them with counter_value().
 extern Counters counters;
 
-/// Moves the counters, with what they count already, into `page` of memory shared with others: from then on both
-/// are the same memory. `page` is page-aligned and stays mapped or not, as the caller likes. False if the
-/// system does not allow it; counting goes on in private then.
+/// Moves the counters, with their values, into `page` of shared memory: from then on both addresses map the same memory. `page` is
+/// page-aligned; the caller may unmap it or keep it mapped. Returns false if the system does not allow it; counting then continues in
+/// private memory.
 bool share_counters(void* page);
 
 enum class CounterKind : uint8_t { counter, level, timer };
 enum class CounterGroup : uint8_t { paths, connections, accesses, windows, plans, network, verbs, multicast, waiting };
 
-/// One row of the table.
+/// One row of the table of counters.
 struct Counter {
     const char* name;
     CounterKind kind;
     CounterGroup group;
-    uint16_t offset;  ///< of the member in Counters
+    uint16_t offset;  ///< offset of the member in Counters
     const char* unit;
     const char* doc;
 };
@@ -74,17 +74,17 @@ struct CounterGroupInfo {
     const char* doc;
 };
 
-/// The rows, in the order of counters.def.
+/// Returns the rows, in the order of counters.def.
 const Counter* counter_table(size_t& count);
-/// The row of this name, nullptr if there is none.
+/// Returns the row of this name, or nullptr if there is none.
 const Counter* find_counter(const char* name);
-/// The groups, in the order of CounterGroup.
+/// Returns the groups, in the order of CounterGroup.
 const CounterGroupInfo* counter_groups(size_t& count);
 
-/// Tells tables apart: processes with equal layouts have equal tables.
+/// Returns a hash of the table: processes with equal layouts have equal tables.
 uint64_t counter_layout();
 
-/// The value now. Safe while another thread or process counts: the value is one that was there.
+/// Returns the present value. Safe while another thread or process counts: the value is one that the counter had.
 inline uint64_t counter_value(const Counter& counter, const Counters& from = counters) {
     return *reinterpret_cast<const Count*>(reinterpret_cast<const char*>(&from) + counter.offset);
 }

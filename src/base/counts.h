@@ -1,4 +1,4 @@
-// Views of count and displacement arrays that remember how wide the caller's numbers are.
+// Views of count and displacement arrays of either element width, int or 64 bits, for the functions that MPI has in both forms.
 #pragma once
 
 #include <cstddef>
@@ -6,8 +6,8 @@
 
 namespace starling {
 
-/// A read-only array of counts or displacements, of int or 64-bit elements (MPI_Count and MPI_Aint). Does
-/// not own. A null array is false.
+/// A read-only array of counts or displacements, of int or 64-bit elements (MPI_Count and MPI_Aint). It does not own the array. A null
+/// array converts to false.
 class Counts {
   public:
     Counts(const int* values) : values_(values), wide_(false) {}
@@ -19,9 +19,9 @@ class Counts {
     }
     explicit operator bool() const { return values_ != nullptr; }
     bool wide() const { return wide_; }
-    /// The caller's array, if it has 64-bit elements; else nullptr.
+    /// Returns the caller's array if it has 64-bit elements, else nullptr.
     const int64_t* data64() const { return wide_ ? static_cast<const int64_t*>(values_) : nullptr; }
-    /// The view that starts at element i.
+    /// Returns the view that starts at element i.
     Counts from(int64_t i) const {
         return wide_ ? Counts(static_cast<const int64_t*>(values_) + i) : Counts(static_cast<const int*>(values_) + i);
     }

@@ -1,11 +1,12 @@
-// The MPI function that this thread is in. The generated entry says so (mpi/common/entry.h), and nobody else: errors are reported under
-// that name, and whoever looks from outside sees who waits.
+// The MPI function that this thread executes. Only the generated entry point sets it (mpi/common/entry.h). Errors are reported under that
+// name, and tools that watch the process read it.
 #pragma once
 
 namespace starling {
 
-/// "MPI_Recv", lasts for ever; null on a thread that has not called any. A function of the program's may call others: Outside
-/// (base/lock.h) keeps the name meanwhile. Initial-exec: to set it costs three instructions and no call.
+/// For example "MPI_Recv", a string with static lifetime; null on a thread that has called none. A callback of the program may call further
+/// functions: OutsideLibrary (base/lock.h) saves and restores the name. With the initial-exec model, setting it costs three instructions
+/// and no call.
 [[gnu::tls_model("initial-exec")]] extern constinit thread_local const char* calling;
 
 }  // namespace starling

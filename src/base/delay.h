@@ -1,15 +1,16 @@
-// Delays, for builds that look for races between processes and threads (-DSTARLING_DELAYS=ON; `make test-delays`): who comes to a marked
-// place stops there now and then, for 0.1 to 5 ms, as if another had its core. Marks stand where somebody else may act on what this
-// process has just said or is about to do: after a lock is given back, between a check and its use, before memory is freed.
+// Delays for builds that search for races between processes and threads (-DSTARLING_DELAYS=ON; `make test-delays`). A thread that reaches a
+// marked place sometimes stops there for 0.1 to 5 ms, as if another process had its core. Marks are where another thread or process may act
+// on a state that this one has just published or is about to use: after a lock is released, between a check and its use, before memory is
+// freed.
 //
-// TEST_DELAYS in the environment is the seed, which together with STARLING_RANK says who stops where; without it nobody does. Other builds
-// have no code for it.
+// TEST_DELAYS in the environment is the seed, which together with STARLING_RANK determines the stops; without it there are none. Other
+// builds contain no code for it.
 #pragma once
 
 namespace starling {
 
 #ifdef STARLING_DELAYS
-/// Of threads, any number at once. Stops for a fifth of the process's time at most.
+/// Stops this thread, or returns at once. Thread-safe. All stops together take at most a fifth of the process's time.
 void delay_at(const char* place);
 #else
 inline void delay_at(const char*) {}

@@ -1,5 +1,5 @@
-// What entry points that stand outside of this library ask of it besides MPI's functions: those of Fortran, whose arrays may be sections
-// with gaps (src/fortran/sections).
+// Functions that this library exports, besides MPI's, for the Fortran entry points, whose arrays may be sections with gaps
+// (src/fortran/sections).
 #pragma once
 
 #include <sys/uio.h>
@@ -8,12 +8,12 @@
 
 namespace starling {
 
-/// Memory that stands in for the program's in a collective operation: what is called, with the library's lock held, and with what. No
-/// function of MPI may be called by these.
+/// Memory that replaces the program's in a collective operation, as callbacks and their argument. They are called with the library's lock
+/// held and must not call MPI.
 struct Loan {
-    void (*begin)(void* state);    ///< before each start of a persistent operation; what is non-blocking has begun
-    void (*finish)(void* state);   ///< at each end
-    void (*release)(void* state);  ///< the request is no more
+    void (*begin)(void* state);    ///< before each start of a persistent operation; a non-blocking one has already begun
+    void (*finish)(void* state);   ///< at the end of each operation
+    void (*release)(void* state);  ///< the request has been freed
     void* state;
 };
 
@@ -21,10 +21,11 @@ struct Loan {
 
 extern "C" {
 
-/// The blocks of memory that `count` elements lie in, relative to where the buffer begins, from byte `from` of the packed data on: as many as
-/// there are, `max` at most. How many that were. The type need not be committed.
+/// Writes the memory blocks of `count` elements to `blocks`, at most `max`, as offsets from the start of the buffer, beginning with byte
+/// `from` of the packed data. Returns the number of blocks written. The type need not be committed.
 int starling_blocks(MPI_Datatype type, MPI_Count count, MPI_Count from, iovec* blocks, int max);
 
-/// From now on `request`, of a collective operation that has been started or is persistent, owns `loan`. False: it is of another kind.
+/// Makes `request` the owner of `loan`. The request is a started or persistent collective operation; returns false if it is of another
+/// kind.
 bool starling_lend(MPI_Request request, const starling::Loan* loan);
 }

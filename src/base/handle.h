@@ -5,10 +5,10 @@
 
 namespace starling {
 
-/// No object's address is below it; as integers (MPI_X_toint) the handles of objects begin here.
+/// Every object's address is at or above this limit; as integers (MPI_X_toint) the handles of objects begin here.
 inline constexpr uintptr_t kHandleLimit = 0x1000;
 
-/// The live object behind a handle that is not predefined; nullptr for all else: predefined, freed or never valid ones.
+/// Returns the live object of a handle that is not predefined, or nullptr for a predefined, freed or invalid handle.
 template <class T, class Handle>
 [[gnu::no_sanitize("vptr")]] inline T* object_behind(Handle handle) {
     const auto word = reinterpret_cast<uintptr_t>(handle);

@@ -1,4 +1,4 @@
-// FNV-1a: a hash that is the same everywhere. It keeps nobody from making two texts that collide.
+// FNV-1a: a hash with the same result on every host. It is not cryptographic: two texts with equal hashes are easy to construct.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@ namespace starling {
 
 inline constexpr uint64_t kEmptyHash = 0xcbf29ce484222325;
 
-/// The hash of what `hash` was of, and one more byte (or what stands for one).
+/// Extends `hash` by one more byte (or value used as a byte).
 constexpr uint64_t hash_on(uint64_t hash, uint64_t byte) { return (hash ^ byte) * 0x100000001b3; }
 
 constexpr uint64_t hash_on(uint64_t hash, std::string_view bytes) {

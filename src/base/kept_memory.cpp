@@ -13,16 +13,16 @@ namespace starling {
 
 namespace {
 
-// Below the allocator's limit for memory that goes back to the system at once: what was given back is there for who asks next.
+// Below the size from which the allocator returns freed memory to the system at once: a freed block serves the next allocation.
 constexpr size_t kBlock = 16 << 10, kBlocks = 8;
-// A thread without the library's lock may ask for memory, too.
+// Atomic, because a thread without the library's lock may allocate memory too.
 STARLING_STATE std::atomic<void*> blocks[kBlocks];
 STARLING_STATE std::atomic<int> scopes = 0;
 STARLING_STATE std::atomic<bool> left = false;
 STARLING_STATE std::atomic<bool> keeps = false;  ///< a scope has begun at some time
 STARLING_STATE std::new_handler before = nullptr;
 
-/// What `new` calls before it tries again.
+/// Frees one block of the reserve: the new handler, which `new` calls before it tries again.
 void give_back_a_block() {
     if (KeptMemory::is_open())
         for (auto& block : blocks)

@@ -1,14 +1,14 @@
-// Memory that is kept back for calls in which others wait for this process. Who has none left in the middle of such a call could
-// not even say so, and they would wait for ever.
+// Memory reserved for calls in which other processes wait for this one. A process that ran out of memory within such a call could not even
+// report the error, and the others would wait forever.
 #pragma once
 
 #include <cstddef>
 
 namespace starling {
 
-/// While one lives, `new` gets of what is kept back what the system refuses. That is enough to take the call to its end, where all
-/// members hear of it (collective/agreement.h). If it is not, and std::bad_alloc leaves the scope, the process has to end. May be nested. Needs
-/// the library's lock.
+/// A scope within which `new` uses the reserve when the system refuses memory. The reserve suffices to reach the end of the call, where all
+/// members learn of the error (collective/agreement.h). If it does not suffice and std::bad_alloc leaves the scope, the process has to end.
+/// Scopes may be nested. Needs the library's lock.
 class KeptMemory {
   public:
     KeptMemory();
@@ -16,22 +16,22 @@ class KeptMemory {
     KeptMemory(const KeptMemory&) = delete;
     KeptMemory& operator=(const KeptMemory&) = delete;
 
-    /// Keeps back what is not there, as far as the system has it; so does every scope.
+    /// Refills the reserve as far as the system provides memory. Every scope does so too.
     static void fill();
-    /// Whether something was taken of it since, or the system had not enough.
+    /// Returns whether part of the reserve was used since, or the system could not fill it.
     static bool is_short();
-    /// Whether this is inside of such a scope.
+    /// Returns whether such a scope is open.
     static bool is_open();
-    /// Whether an exception has left such a scope since the last one began.
+    /// Returns whether an exception has left such a scope since the last one began.
     static bool was_left();
-    /// Ends the process with a sentence on `calling` (base/current_function.h): memory ran out where others wait for it.
+    /// Ends the process with an error text that names `calling` (base/current_function.h): out of memory in a call for which others wait.
     [[noreturn, gnu::cold]] static void end();
 
   private:
     const int exceptions_;
 };
 
-/// So many zeros from calloc, as `new` would get them; throws std::bad_alloc.
+/// Returns `count` * `bytes` zeroed bytes from calloc, with the retries that `new` makes; throws std::bad_alloc.
 void* allocate_zeros(std::size_t count, std::size_t bytes);
 
 }  // namespace starling

@@ -1,5 +1,5 @@
-// Intrusive doubly linked list: an element is in at most one list per hook, costs no allocation to
-// add and can be removed in constant time from wherever it is. Not thread-safe.
+// An intrusive doubly linked list. An element is in at most one list per hook, is added without an allocation, and is removed in constant
+// time from whichever list it is in. Not thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@ struct ListHook {
     ListHook* next = nullptr;
     ListHook* prev = nullptr;
     bool linked() const { return next != nullptr; }
-    /// Removes the element from the list it is in; nothing happens if it is in none.
+    /// Removes the element from its list; does nothing if it is in none.
     void unlink() {
         if (!next) return;
         next->prev = prev;
@@ -29,7 +29,7 @@ class List {
 
     bool empty() const { return head_.next == &head_; }
     T* front() { return empty() ? nullptr : owner(head_.next); }
-    /// The element after `t`, nullptr at the end.
+    /// Returns the element after `t`, or nullptr at the end.
     T* next(T* t) {
         ListHook* hook = (t->*Hook).next;
         return hook == &head_ ? nullptr : owner(hook);

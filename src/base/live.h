@@ -1,10 +1,10 @@
-// Variables that a tool may write at any time (scope `live` in variables.def), by a thread that MPI need not know of: no lock keeps it
-// from those who read them.
+// Access to variables that a tool may write at any time (scope `live` in variables.def), from a thread that MPI does not know about. No
+// lock protects their readers, so both sides use relaxed atomics.
 #pragma once
 
 namespace starling {
 
-/// The value of such a member of Config: a plain load.
+/// Returns the value of a live member of Config: a plain load.
 template <class T>
 T live(const T& member) {
     T value;
@@ -12,7 +12,7 @@ T live(const T& member) {
     return value;
 }
 
-/// Gives it another.
+/// Sets a live member of Config.
 template <class T>
 void set_live(T& member, T value) {
     __atomic_store(&member, &value, __ATOMIC_RELAXED);

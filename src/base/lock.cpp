@@ -22,26 +22,26 @@ constinit thread_local const char* calling = nullptr;
 namespace {
 
 STARLING_STATE std::atomic<int> locked{0};
-STARLING_STATE std::atomic<int> waiters{0};               ///< threads that want the lock, asleep or not
-STARLING_STATE std::atomic<int> sleepers{0};              ///< those in futex wait on `locked`
-STARLING_STATE std::atomic<int> starving{0};              ///< those that have waited for long: nobody overtakes them any more
-STARLING_STATE std::atomic<const void*> owner{nullptr};   ///< has the lock
-STARLING_STATE std::atomic<const void*> inside{nullptr};  ///< in turn: is in the library, without the lock
+STARLING_STATE std::atomic<int> waiters{0};   ///< threads that want the lock, asleep or not
+STARLING_STATE std::atomic<int> sleepers{0};  ///< threads in a futex wait on `locked`
+STARLING_STATE std::atomic<int> starving{0};  ///< threads that have waited for long: the others no longer overtake them
+STARLING_STATE std::atomic<const void*> owner{nullptr};   ///< the thread that holds the lock
+STARLING_STATE std::atomic<const void*> inside{nullptr};  ///< Threads::in_turn: the thread inside the library, without the lock
 
-/// Names the thread, without a system call.
+/// Returns an identity of the calling thread, without a system call.
 const void* this_thread() { return __builtin_thread_pointer(); }
 
 bool owned() { return owner.load(std::memory_order_relaxed) == this_thread(); }
 bool marked() { return inside.load(std::memory_order_relaxed) == this_thread(); }
 
-/// A thread that comes again at once finds the lock free, and one that has to be woken never does. So after this time
-/// the others stand back; not before, since to wait for a wake at every turn costs more than the turns.
+/// A thread that returns at once finds the lock free; a thread that must first be woken never does. So after this time the other threads
+/// hold back. Not earlier, since waiting for a wake at every turn costs more than the turns.
 constexpr uint64_t kHungryNs = 200'000;
 
 long membarrier(int command) { return syscall(SYS_membarrier, command, 0, 0); }
 
-/// Whether a thread can have all others of this process pass a barrier, so that they need none of their own. Asked before there are
-/// threads, where it costs nothing.
+/// Returns whether a thread can execute a barrier in all other threads of this process, so that the others can omit theirs. First asked
+/// before there are other threads, where it costs nothing.
 STARLING_STATE bool barrier_asked = false, barrier_there = false;
 bool has_barrier() {
     if (!barrier_asked) {
@@ -56,7 +56,7 @@ bool try_lock() {
     return locked.load(std::memory_order_relaxed) == 0 && locked.compare_exchange_strong(free, 1, std::memory_order_acquire);
 }
 
-// Waking another core can cost as much as a hundred polls, so a waiter yields for a while before it sleeps.
+// Waking a thread on another core can cost as much as a hundred polls, so a waiter yields for a while before it sleeps.
 void lock_slowly() {
     waiters.fetch_add(1);
     bool is_starving = false;
@@ -77,7 +77,8 @@ void lock_slowly() {
             sched_yield();
         } else {
             sleepers.fetch_add(1);
-            // Who unlocks behind this sees that there is a sleeper; who has before it leaves a word that lets nobody sleep.
+            // After this barrier every unlock() sees `sleepers > 0` and wakes us. An earlier unlock() has already cleared `locked`, so the
+            // futex wait returns at once.
             if (barrier_there) membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
             syscall(SYS_futex, &locked, FUTEX_WAIT_PRIVATE, 1, nullptr, nullptr, 0);
             sleepers.fetch_sub(1);
@@ -95,30 +96,32 @@ void lock() {
 
 void unlock() {
     owner.store(nullptr, std::memory_order_relaxed);
-    // A sleeper must be seen if the word is: the barrier for that, a tenth of a small message's time, is the sleeper's where it can be.
+    // The store to `locked` must be ordered before the load of `sleepers`. A full barrier here would cost a tenth of a small message's
+    // time, so the sleeper executes it for both sides where the kernel supports that.
     if (barrier_there) {
         locked.store(0, std::memory_order_release);
         std::atomic_signal_fence(std::memory_order_seq_cst);
     } else {
         locked.store(0);
     }
-    // Whoever else is woken must not take it from one who is starving, and would keep him asleep.
+    // If a thread is starving, wake all: a single wake might go to a thread that must not take the lock, and the starving one would sleep
+    // on.
     if (sleepers.load() > 0)
         syscall(SYS_futex, &locked, FUTEX_WAKE_PRIVATE, starving.load() > 0 ? INT_MAX : 1, nullptr, nullptr, 0);
 }
 
-/// Never back: another thread may have had a greater wish fulfilled since this one looked.
+/// Raises `threads_are`, never lowers it: another thread may have raised it further since this one read it.
 void allow(Threads wish) {
     Threads now = threads_are.load();
     while (now < wish && !threads_are.compare_exchange_weak(now, wish)) {}
 }
 
-/// Ends Threads::in_turn: nobody is inside without the lock when this returns.
+/// Ends Threads::in_turn: when this returns, no thread is inside without the lock.
 void end_turns(Threads wish) {
     delay_at("before turns are ended");
     lock();
     allow(wish);
-    // Behind this, who has said that he is inside is seen to, and whoever says so later sees the new rule.
+    // After this barrier, a thread that has stored `inside` is visible to the loop below, and any later thread loads the new `threads_are`.
     membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
     for (int turn = 0; inside.load(std::memory_order_acquire); ++turn) {
         if (turn < 1000)
@@ -155,7 +158,7 @@ void enter_slowly() {
 }
 
 void leave_slowly() {
-    // Neither: it came in while there was one thread.
+    // If neither holds, this thread entered while there was only one thread.
     if (owned())
         unlock();
     else if (marked())

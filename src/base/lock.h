@@ -1,6 +1,6 @@
-// The library's lock. Entry points hold it for a scope, and nothing that belongs to the program runs under it: functions
-// of the program's are called within OutsideLibrary, and waits step out while they idle. So it needs no nesting. How much a call
-// pays depends on what threads may do (docs/design.md, "Locks").
+// The library's lock. Entry points hold it for a scope. No code of the program runs under it: callbacks of the program are called within
+// OutsideLibrary, and waits release the lock while they idle. So it needs no nesting. The cost of a call depends on what threads may do
+// (docs/design.md, "Locks").
 #pragma once
 
 #include <atomic>
@@ -10,31 +10,31 @@
 
 namespace starling {
 
-/// How the program's threads, and the library's own, may be inside the library.
+/// How the program's threads, and the library's own, may be inside the library. Ordered: each value allows more than the one before.
 enum class Threads : uint8_t {
-    one,      ///< MPI_THREAD_SINGLE, and no session beside: calls are not even counted
-    in_turn,  ///< never two at once, but that may change: a call says that it is inside, which costs two plain stores
-    served,   ///< those of the program as before, and a thread of the library's beside: the lock is taken
-    at_once,  ///< the lock is taken
+    one,      ///< MPI_THREAD_SINGLE and no MPI session: calls do not even record that they are inside
+    in_turn,  ///< never two threads at once, but that may change: a call records that it is inside, by two plain stores
+    served,   ///< the program's threads as with in_turn, and a thread of the library besides: every call takes the lock
+    at_once,  ///< any number of threads: every call takes the lock
 };
 extern std::atomic<Threads> threads_are;
 
-/// Whether another thread may have to be given its turn.
+/// Returns whether another thread may wait for the lock.
 inline bool threads_at_once() { return threads_are.load(std::memory_order_relaxed) >= Threads::served; }
-/// Whether that may be one of the program's, or one that does whatever the program would.
+/// Returns whether that thread may be one of the program's, or one that executes callbacks of the program.
 inline bool program_threads_at_once() { return threads_are.load(std::memory_order_relaxed) == Threads::at_once; }
 
-/// From now on threads may do as `wish` says; what was allowed before stays so. If a thread is inside that came without
-/// the lock, waits until it has left, idles or runs a function of the program's. Not while inside; one thread at a time.
+/// Allows threads what `wish` says; whatever was allowed before stays allowed. If a thread entered without the lock and is still inside,
+/// waits until it has left, idles or runs a callback of the program. Not to be called while inside, nor by two threads at once.
 void allow_threads(Threads wish);
 
 void enter_slowly();
 void leave_slowly();
 
-/// Whether this thread is inside. False under Threads::one, where nobody needs to know.
+/// Returns whether this thread is inside. Always false under Threads::one, where no caller depends on it.
 bool is_inside();
-/// Steps out, for a system call that blocks or another's turn, and in again. Between them other threads may be inside, and
-/// may have to be counted with from then on if they had not before.
+/// Leaves the library, for a system call that blocks or for another thread's turn, and enters it again. Between the two calls other threads
+/// may be inside, and may raise `threads_are`.
 inline void step_out() {
     if (threads_are.load(std::memory_order_relaxed) != Threads::one) leave_slowly();
 }
@@ -42,8 +42,8 @@ inline void step_in() {
     if (threads_are.load(std::memory_order_relaxed) != Threads::one) enter_slowly();
 }
 
-/// Gives waiting threads the lock in turn: what a thread does between two polls of a wait. One that came in without the
-/// lock, before threads were allowed in at once, has it from here on.
+/// Lets waiting threads take the lock in turn: called between two polls of a wait. A thread that entered without the lock, before
+/// `threads_are` required it, holds the lock on return.
 void hand_over_lock();
 
 /// Inside the library for a scope.
@@ -53,7 +53,7 @@ class Lock {
         if (threads_are.load(std::memory_order_relaxed) != Threads::one) [[unlikely]]
             enter_slowly();
     }
-    // Looks anew: a call may be the one that lets other threads in, or have idled while another did.
+    // Loads `threads_are` again: the call itself may have raised it, or may have idled while another thread did.
     ~Lock() {
         if (threads_are.load(std::memory_order_relaxed) != Threads::one) [[unlikely]]
             leave_slowly();
@@ -62,8 +62,8 @@ class Lock {
     Lock& operator=(const Lock&) = delete;
 };
 
-/// Outside the library for a scope, in which a function of the program's runs, from inside or from where no lock is needed.
-/// What the caller goes on with must not go away meanwhile: it holds references.
+/// Outside the library for a scope, in which a callback of the program runs. May be opened where no lock is held, too. The caller must hold
+/// references to every object that it uses afterwards.
 class OutsideLibrary {
   public:
     OutsideLibrary() : was_inside_(is_inside()) {

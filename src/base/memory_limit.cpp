@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kLongest = 4096;
 
-/// What a file says; "max", or no file, is no limit.
+/// Returns the number in a file, or UINT64_MAX for "max" or if there is no such file.
 uint64_t read_limit(const char* path) {
     FILE* file = std::fopen(path, "re");
     if (!file) return UINT64_MAX;
@@ -21,8 +21,8 @@ uint64_t read_limit(const char* path) {
     return said ? bytes : UINT64_MAX;
 }
 
-/// The least of a group and those above it. `group` is cut on the way. Inside a container the names may be those of outside, and
-/// the root is then the container's.
+/// Returns the smallest limit of `group` and all groups above it. `group` is cut in the process. Inside a container the names may be those
+/// of the host; the root is then the container's.
 uint64_t least_of(const char* root, char* group, const char* name) {
     uint64_t least = UINT64_MAX;
     for (;;) {
@@ -44,7 +44,7 @@ bool lists(const char* controllers, const char* wanted) {
 
 }  // namespace
 
-// A line is ID:CONTROLLERS:GROUP. The one hierarchy of today has the number 0 and no controllers.
+// A line is ID:CONTROLLERS:GROUP. The unified hierarchy (cgroup v2) has the number 0 and no controllers.
 uint64_t memory_limit(const char* groups, const char* root) {
     FILE* file = std::fopen(groups, "re");
     if (!file) return UINT64_MAX;

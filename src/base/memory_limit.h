@@ -1,15 +1,15 @@
-// How much memory a container or a batch system's control groups leave this process.
+// The memory limit that a container or a batch system's control groups set for this process.
 #pragma once
 
 #include <cstdint>
 
 namespace starling {
 
-/// Bytes that the process's control groups allow, its own and all above it; UINT64_MAX if none says. Whoever touches more is killed. Reads
-/// files: for slow paths.
+/// Returns the smallest limit, in bytes, of the process's control group and all groups above it; UINT64_MAX if there is none. The kernel
+/// kills a process that exceeds it. Reads files: for slow paths.
 uint64_t memory_limit();
 
-/// The same by other files than /proc/self/cgroup and those under /sys/fs/cgroup.
+/// Does the same with other files than /proc/self/cgroup and those under /sys/fs/cgroup.
 uint64_t memory_limit(const char* groups, const char* root);
 
 }  // namespace starling

@@ -1,4 +1,4 @@
-// A mutex of libc for what is short and seldom: nothing is called under it that waits or belongs to the program.
+// A libc mutex for short and rare critical sections. Under it nothing waits, and no code of the program runs.
 #pragma once
 
 #include <pthread.h>
@@ -16,7 +16,7 @@ class Mutex {
     pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;
 };
 
-/// Holds a mutex for a scope. Not to be nested.
+/// Holds a mutex for a scope. Scopes of one mutex must not be nested.
 class [[nodiscard]] MutexGuard {
   public:
     explicit MutexGuard(Mutex& mutex) : mutex_(mutex.mutex_) { pthread_mutex_lock(&mutex_); }

@@ -1,5 +1,5 @@
-// Type-stable pools: objects that the application holds handles to. Memory that once held a T holds
-// only T's for the rest of the process, so the magic word of a freed object can be looked at safely.
+// Type-stable pools for objects to which the application holds handles. Memory that once held a T holds only objects of type T for the rest
+// of the process, so the magic word of a freed object can be read safely.
 #pragma once
 
 #include <cstddef>
@@ -12,10 +12,9 @@
 
 namespace starling {
 
-/// A pool of T, which must have members `uint32_t magic` and `uint32_t pool_index` and a constant
-/// `static constexpr uint32_t kMagic`. create() sets both; destroy() clears magic after the destructor.
-/// Chunks grow geometrically, so an idle process pays for a handful of objects only. Not thread-safe:
-/// the caller holds the library's lock.
+/// A pool of T, which must have members `uint32_t magic` and `uint32_t pool_index` and a constant `static constexpr uint32_t kMagic`.
+/// create() sets both; destroy() clears magic after the destructor. Chunks grow geometrically, so an idle process holds only a handful of
+/// objects. Not thread-safe: the caller holds the library's lock.
 template <class T>
 class Pool {
   public:
@@ -32,8 +31,7 @@ class Pool {
         return object;
     }
 
-    // The magic word is looked at where no object lives (any more): where T has virtual functions, the sanitizer
-    // must not look for its type there.
+    // The magic word is read where no object lives (any more). If T has virtual functions, the sanitizer must not check the type there.
     [[gnu::no_sanitize("vptr")]] void destroy(T* object) {
         const uint32_t index = object->pool_index;
         object->~T();
@@ -42,7 +40,7 @@ class Pool {
         --live_;
     }
 
-    /// The live object with this index, nullptr if there is none.
+    /// Returns the live object with this index, or nullptr if there is none.
     [[gnu::no_sanitize("vptr")]] T* at(uint32_t index) {
         if (index >= capacity_) return nullptr;
         T* object = slot(index);
@@ -61,7 +59,7 @@ class Pool {
         return chunks_[k] + (index - start);
     }
 
-    // What a place knows of itself while no object lives there.
+    // Sets the members that a slot keeps while it holds no object.
     [[gnu::no_sanitize("vptr")]] static void mark_free(void* place, uint32_t index) {
         static_cast<T*>(place)->magic = 0;
         static_cast<T*>(place)->pool_index = index;
@@ -86,7 +84,7 @@ class Pool {
     std::size_t live_ = 0;
 };
 
-/// The same for objects that threads make and end whenever they like, before MPI_Init too: thread-safe.
+/// A thread-safe pool, for objects that threads create and destroy at any time, even before MPI_Init.
 template <class T>
 class SharedPool {
   public:

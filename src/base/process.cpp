@@ -22,10 +22,10 @@ namespace starling {
 
 namespace {
 
-constexpr int kParent = 2, kThreads = 18, kStart = 20;  // fields of /proc/<pid>/stat behind the name
+constexpr int kParent = 2, kThreads = 18, kStart = 20;  // fields of /proc/<pid>/stat; the state, after the name, is number 1
 
-/// What /proc/<pid>/stat says behind the name, which ends at the last parenthesis: the state comes first. Null with errno if it can't
-/// be read.
+/// Reads /proc/<pid>/stat and returns the text after the name, which ends at the last parenthesis; it starts with the state. Returns null
+/// with errno if it cannot be read.
 const char* read_status(pid_t pid, char (&text)[512]) {
     char path[32];
     std::snprintf(path, sizeof path, "/proc/%d/stat", pid);
@@ -41,7 +41,7 @@ const char* read_status(pid_t pid, char (&text)[512]) {
     return name_end && name_end[1] == ' ' ? name_end + 2 : nullptr;
 }
 
-/// The field that comes so many behind `state`, or null.
+/// Returns the field number `count`, counted from `state` as number 1, or null.
 const char* field_behind(const char* state, int count) {
     const char* field = state;
     for (int i = 1; field && i < count; ++i)
@@ -64,13 +64,13 @@ void set_launchers_pid_namespace(uint32_t number) { apart = number != 0 && numbe
 
 bool process_gone(pid_t pid) {
     if (kill(pid, 0) != 0) return errno == ESRCH;
-    // kill() finds zombies too, and where no one waits for orphans they stay.
+    // kill() succeeds for zombies too, and where no process reaps orphans they stay zombies.
     char text[512];
     const char* state = read_status(pid, text);
     if (!state) return errno == ENOENT || errno == ESRCH;
     if (*state != 'Z' && *state != 'X') return false;
     const char* threads = field_behind(state, kThreads);
-    // A process whose first thread has ended is shown as a zombie while the others go on.
+    // A process whose first thread has ended is shown as a zombie while its other threads run.
     return !threads || threads[0] == '\0' || (threads[0] <= '1' && threads[1] == ' ');
 }
 
@@ -88,7 +88,7 @@ bool find_origin(pid_t pid, ProcessOrigin& out) {
 
 namespace {
 
-// Whether what this process wrote to `fd` may still be waiting for its reader.
+// Returns whether data that this process wrote to `fd` may still be unread.
 bool unread(int fd) {
     struct stat about;
     if (fstat(fd, &about) != 0) return false;
@@ -103,7 +103,7 @@ bool unread(int fd) {
 void flush_output() {
     for (FILE* stream : {stdout, stderr}) {
         bool mine = ftrylockfile(stream) == 0;
-        for (int i = 0; i < 20 && !mine; ++i) {  // who prints is done by then
+        for (int i = 0; i < 20 && !mine; ++i) {  // a thread that prints is done within that time
             usleep(1000);
             mine = ftrylockfile(stream) == 0;
         }
@@ -127,7 +127,7 @@ void ask_for_short_slices() {
     } wish{};
     constexpr uint64_t kSliceNs = 100'000, kNotForChildren = 1;  // SCHED_FLAG_RESET_ON_FORK
     if (syscall(SYS_sched_getattr, 0, &wish, sizeof wish, 0) != 0) return;
-    // That flag would take from children what the user has given them by a niceness below 0.
+    // The flag would take from children a niceness below 0 that the user has set.
     if (wish.policy != SCHED_OTHER || wish.nice < 0) return;
     wish.size = sizeof wish;
     wish.flags = kNotForChildren;

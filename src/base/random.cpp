@@ -14,7 +14,7 @@ void draw_random(void* bytes, size_t size) {
     while (size > 0) {
         const ssize_t got = getrandom(next, size, 0);
         if (got < 0 && errno == EINTR) continue;
-        if (got < 0) panic("the kernel gives no random numbers: %s", std::strerror(errno));
+        if (got < 0) panic("the kernel returned no random numbers: %s", std::strerror(errno));
         next += got;
         size -= static_cast<size_t>(got);
     }

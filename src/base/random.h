@@ -1,4 +1,4 @@
-// Random numbers that nobody guesses: keys, salts, identities.
+// Cryptographic random numbers: for keys, salts, identities.
 #pragma once
 
 #include <cstddef>
@@ -6,10 +6,10 @@
 
 namespace starling {
 
-/// Fills memory from the kernel's generator. Ends the process if that gives none. Thread-safe.
+/// Fills memory from the kernel's generator. Ends the process if the kernel provides none. Thread-safe.
 void draw_random(void* bytes, size_t size);
 
-/// A number other than 0.
+/// Returns a random number other than 0.
 uint64_t draw_random_number();
 
 }  // namespace starling

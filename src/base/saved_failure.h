@@ -1,5 +1,5 @@
-// What this thread's failure is when a scope begins it is at its end: for what is done after a first error, which may fail as well, and whose
-// sentence nobody is told.
+// A scope that preserves this thread's failure text: for cleanup after a first error, which may fail as well and whose own text would
+// replace the one to be reported.
 #pragma once
 
 #include <cstring>
@@ -22,7 +22,7 @@ class SavedFailure {
     SavedFailure(const SavedFailure&) = delete;
 
   private:
-    char text_[1024];  ///< as long as the longest sentence
+    char text_[1024];  ///< room for the longest text that fail() stores
 };
 
 }  // namespace starling

@@ -1,4 +1,4 @@
-// Classes of sizes in bytes, by which profiles and plans tell collective calls apart.
+// Size classes by which profiles and plans distinguish collective calls.
 #pragma once
 
 #include <cstddef>
@@ -8,20 +8,20 @@
 
 namespace starling {
 
-/// Up to so many bytes; the last has no end.
+/// Upper limit of each class in bytes, inclusive; the last is unlimited.
 inline constexpr uint64_t kSizeClasses[] = {64, 1024, 16 * 1024, 256 * 1024, ~uint64_t{0}};
 inline constexpr const char* kSizeClassNames[] = {"<=64", "<=1K", "<=16K", "<=256K", ">256K"};
 inline constexpr size_t kSizeClassCount = std::size(kSizeClasses);
 static_assert(std::size(kSizeClassNames) == kSizeClassCount);
 
-/// Index into both.
+/// Returns the index of the class of `bytes` in both arrays.
 inline uint8_t size_class_of(uint64_t bytes) {
     uint8_t index = 0;
     while (bytes > kSizeClasses[index]) ++index;
     return index;
 }
 
-/// kSizeClassCount: there is none of that name.
+/// Returns the index of the class with this name, or kSizeClassCount if there is none.
 inline size_t size_class_named(std::string_view name) {
     size_t index = 0;
     while (index < kSizeClassCount && name != kSizeClassNames[index]) ++index;

@@ -1,39 +1,39 @@
-// The process's Runtime object: everything of the library that changes and lives as long as the process. Each file declares
-// its own part where it needs it, private to it, and the linker lays the parts side by side. So the code uses plain
-// addresses, with no pointer to load first, and yet there is one object that can be copied out and in: who runs several ranks
-// in one process and one thread (a simulation) exchanges the contents when it switches from one to the next.
+// The process's Runtime object: all mutable data of the library that live as long as the process. Each file declares its own part, private
+// to it, and the linker places the parts side by side. So the code uses plain addresses, with no pointer to load first, and yet there is
+// one object that can be copied out and in. A simulation that runs several ranks in one process and one thread exchanges the contents when
+// it switches between ranks.
 //
-// For that nothing else of the library may change: no variable without the mark, no local static with a guard, no
-// constructor that runs at load. tests/rooms/state_test.py holds it. What a thread has to itself (base/current_function.h, base/error.cpp)
-// is not part of it, nor is what lies on the heap: the state points there, so it comes and goes with the state.
+// For that nothing else of the library may be mutable: no variable without the mark, no local static with a guard, no constructor that runs
+// at load. tests/rooms/state_test.py enforces it. Thread-local data (base/current_function.h, base/error.cpp) are not part of it. Neither
+// is the heap: the state points there, so a rank's heap objects are swapped with its state.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <span>
 
-/// Stands before the definition of a variable with static storage that changes: at namespace scope or in a function, but
-/// not in a template, whose variables GCC puts elsewhere.
+/// Precedes the definition of a mutable variable with static storage: at namespace scope or in a function, but not in a template,
+/// whose variables GCC puts elsewhere.
 ///     STARLING_STATE uint32_t asleep = 0;
-/// The type of a pointer to a function needs a name (GCC 12 takes the declaration for a function's).
-/// The type is made at compile time, and its destructor does nothing: at namespace scope base/no_destroy.h, in a function Lazy.
+/// The type of a pointer to a function needs a name (GCC 12 takes the declaration for a function's). The variable must be constructible
+/// at compile time, and its destructor must do nothing: use base/no_destroy.h at namespace scope and Lazy in a function.
 #define STARLING_STATE [[gnu::section("starling_state")]] constinit
 
 namespace starling {
 
-/// All of it. What it held before anything ran is what a new process begins with; what it held at some moment may be put
-/// back at any later one, in the same process, since nothing in it moves.
+/// Returns all of the state. Its contents before any code ran are those of a new process. A copy of its contents may be restored at any
+/// later moment in the same process, since nothing in it moves.
 std::span<std::byte> runtime_state();
 
-/// A part of the state that can't be made at compile time: it is made when it is first asked for, and never destroyed.
-/// Thread-safe: of two threads that make it at a time one's is kept.
+/// A part of the state that cannot be constructed at compile time. It is created at the first get() and never destroyed. Thread-safe: if
+/// two threads create it at the same time, one object is kept.
 template <class T>
 class Lazy {
   public:
     T& get() {
         return get([] { return new T; });
     }
-    /// The same, made by make(), which returns what `delete` may delete.
+    /// Returns the object; creates it by make(), which returns a pointer that `delete` accepts.
     template <class Make>
     T& get(Make make) {
         T* const made = made_.load(std::memory_order_acquire);

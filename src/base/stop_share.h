@@ -1,4 +1,4 @@
-// How much of a process's time its delays may take (base/delay.h).
+// Limits the share of a process's time that its delays take (base/delay.h).
 #pragma once
 
 #include <atomic>
@@ -6,20 +6,20 @@
 
 namespace starling {
 
-/// Stops count as long as they took: where cores are few, a sleeper comes back many times later than it wanted. Of threads, any number
-/// at once. Times in ns.
+/// Counts the stops, each by the time that it really took: where cores are few, a sleeper resumes many times later than it asked for.
+/// Thread-safe. Times in ns.
 class StopShare {
   public:
-    /// One part in so many, and one stop of the longest more.
+    /// Stops may take 1/kPart of the time, plus one stop of the longest duration.
     static constexpr uint64_t kPart = 5, kLongest = 5'000'000;
 
-    /// Whether a stop of `ns` may begin at `now`, in a process that began at `began`. Then it counts.
+    /// Returns whether a stop of `ns` may begin at `now`, in a process that began at `began`; if so, counts it.
     bool begin(uint64_t ns, uint64_t began, uint64_t now) {
         if (stopped_.load(std::memory_order_relaxed) > (now - began) / kPart + kLongest) return false;
         stopped_.fetch_add(ns, std::memory_order_relaxed);
         return true;
     }
-    /// It was to take `ns`.
+    /// Corrects the count of a stop of `ns` that has taken `took`.
     void end(uint64_t ns, uint64_t took) { stopped_.fetch_add(took - ns, std::memory_order_relaxed); }
 
   private:

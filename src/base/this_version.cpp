@@ -2,7 +2,7 @@
 
 namespace starling {
 
-// In a file of its own: nothing else may know it when it is compiled.
+// In a separate file, so that no other code knows the value at compile time.
 extern const Version kThisVersion = {"starling-build", STARLING_WIRE_MAJOR, STARLING_WIRE_MINOR, STARLING_VERSION};
 
 }  // namespace starling

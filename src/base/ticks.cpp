@@ -9,7 +9,7 @@ namespace starling {
 
 namespace {
 
-constexpr uint64_t kLeastNs = 200'000;  ///< an answer sooner would be a bad one
+constexpr uint64_t kLeastNs = 200'000;  ///< a shorter interval would be too imprecise
 
 bool kernel_counts_on_it() {
     const int file = open("/sys/devices/system/clocksource/clocksource0/current_clocksource", O_RDONLY | O_CLOEXEC);
@@ -22,7 +22,7 @@ bool kernel_counts_on_it() {
 
 }  // namespace
 
-// Who loses the core between the two readings tries again.
+// Reads both clocks together. Tries again if the thread loses the core between the two readings.
 Ticks::Moment Ticks::moment() const {
     Moment best{};
     uint64_t least = UINT64_MAX;

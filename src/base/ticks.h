@@ -1,5 +1,5 @@
-// A clock that is read in half the time, for sums that somebody looks at later: the processor's counter, where the kernel
-// takes it for its clock as well, which runs alike on all cores and never stops; else nanoseconds.
+// A clock that costs half as much to read as the system's, for sums that are evaluated later. It is the processor's time stamp counter, if
+// the kernel uses that for its own clock, which means that it runs alike on all cores and never stops. Otherwise it is now_ns().
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,10 @@
 
 namespace starling {
 
-/// What a tick is, in ns, is measured between start() and the moment at which one asks: the longer ago that is, the better.
+/// The length of a tick is measured between start() and the call of ns_per_tick(): the longer that interval, the more precise.
 class Ticks {
   public:
-    /// To be called once before the others.
+    /// Starts the clock; to be called once before the other functions.
     void start();
 
     uint64_t now() const {

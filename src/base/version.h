@@ -1,6 +1,6 @@
-// Which release this is, and which others it works with (docs/versions.md). The wire version counts what programs of
-// different releases say to each other: they work together if its first numbers are equal. Its second grows with what was added,
-// which older ones do without.
+// The release of this build, and the releases that it is compatible with (docs/versions.md). The wire version numbers the protocol between
+// programs of different releases: they work together if their major numbers are equal. The minor number grows with additions, which older
+// releases do without.
 #pragma once
 
 #include <cstdint>
@@ -10,27 +10,27 @@
 namespace starling {
 
 struct Version {
-    char mark[16];          ///< where it is in a file
-    uint16_t major, minor;  ///< of the wire
+    char mark[16];          ///< lets a search find this struct in a binary
+    uint16_t major, minor;  ///< of the wire version
     char release[28];
 };
-/// This build's. Not a constant to the compiler: what is linked decides.
+/// The version of this build. Not a constant to the compiler: the object file that is linked decides.
 extern const Version kThisVersion;
 
-/// Both numbers in one: how messages and segments carry it.
+/// Returns both numbers in one word, as messages and segments carry it.
 inline uint32_t wire_version() { return static_cast<uint32_t>(kThisVersion.major) << 16 | kThisVersion.minor; }
 
-/// Whether who speaks that wire version and this build understand each other.
+/// Returns whether this build can communicate with a program of wire version `wire`.
 inline bool understands(uint32_t wire) { return wire >> 16 == kThisVersion.major; }
 
-/// "0.1.0 (wire 1.0)".
+/// Returns for example "0.1.0 (wire 1.0)".
 std::string version_text();
 std::string version_text(std::string_view release, uint32_t wire);
 
-/// Whether two such texts are of releases that understand each other.
+/// Returns whether two such texts are of releases that can communicate with each other.
 bool understand_each_other(std::string_view one, std::string_view other);
 
-/// What is said where they don't, with both: "they understand each other only if ...".
+/// The end of the error text for two releases that cannot communicate: which releases work together.
 extern const char kVersionRemedy[];
 
 }  // namespace starling

@@ -10,11 +10,11 @@ namespace {
 
 using Word [[gnu::may_alias]] = uint64_t;
 constexpr size_t kWords = sizeof(WaitReportPage) / sizeof(Word);
-/// Times that a reader looks again before it takes the writer for dead. A write takes a microsecond, and a writer that was
-/// put to sleep over it is back after a few turns.
+/// Retries of a reader before it assumes that the writer is dead. A write takes a microsecond, and a writer that lost its core in the
+/// middle gets it back after a few turns.
 constexpr int kPatience = 4000;
 
-// The first word holds version and layout; it is written apart from the rest.
+// Copies everything after the first word, which holds version and layout and is written separately.
 void copy_behind_version(WaitReportPage& to, const WaitReportPage& from) {
     auto* out = reinterpret_cast<Word*>(&to);
     const auto* in = reinterpret_cast<const Word*>(&from);
@@ -24,7 +24,7 @@ void copy_behind_version(WaitReportPage& to, const WaitReportPage& from) {
 }  // namespace
 
 void write_account(WaitReportPage& page, const WaitReportPage& from) {
-    // Odd already: its last writer, in this place, did not come to the end.
+    // The version is odd already if the last writer in this slot was killed while writing.
     const uint32_t version = __atomic_load_n(&page.version, __ATOMIC_RELAXED) | 1;
     __atomic_store_n(&page.version, version, __ATOMIC_RELAXED);
     __atomic_thread_fence(__ATOMIC_RELEASE);

@@ -1,10 +1,9 @@
-// What a process waits for, told to whoever looks from outside: one page in the process's region of the job segment, which
-// `starling why` reads while the process goes on. It is written when a wait has lasted for a while, and again every now and
-// then while it lasts, so a process that is served at once never touches it.
+// The wait report: what a process waits for, published in one page of its region of the job segment. `starling why` reads it while the
+// process runs. The page is written when a wait has lasted for a while, and again periodically while it lasts, so a process that never
+// waits long never touches it.
 //
-// Writer: the process, under the library's lock. Reader: any process of the user, at any time, without stopping the writer:
-// copy_account(). The writer may be killed at any instruction and the page may hold anything: a reader takes nothing in it on
-// trust.
+// Writer: the process, under the library's lock. Reader: any process of the same user, at any time, without stopping the writer:
+// copy_account(). The writer may be killed at any instruction and the page may contain anything, so a reader checks all of it.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +11,7 @@
 
 namespace starling {
 
-/// Times are now_ns() of this host. Sizes are bytes. Plain data: as it lies in the page.
+/// The layout of the page, plain data. Times are now_ns() of this host. Sizes are bytes.
 struct alignas(4096) WaitReportPage {
     static constexpr uint32_t kLayout = 0x77687902;  ///< "why", 2; another layout has another number
     static constexpr uint32_t kWaits = 4, kCommunicators = 8, kOperations = 48, kRuns = 2;
@@ -20,7 +19,7 @@ struct alignas(4096) WaitReportPage {
     static constexpr uint8_t kNoCommunicator = 0xff;
     static constexpr int32_t kAnyRank = -1, kAnyTag = -1;
 
-    /// Ranks first, first + stride, … of a job.
+    /// The ranks first, first + stride, … of a job.
     struct Run {
         uint64_t job;
         uint32_t first, count;
@@ -28,12 +27,12 @@ struct alignas(4096) WaitReportPage {
         uint32_t unused;
     };
 
-    /// A communicator that the rest speaks of.
+    /// A communicator to which waits and operations refer.
     struct Communicator {
         uint64_t context;
-        uint32_t size, rank;  ///< of its group, of this process in it
-        uint32_t runs;        ///< that its group has; more than kRuns: the list is not whole
-        uint32_t inter;       ///< 1: the runs are those of the remote group
+        uint32_t size, rank;  ///< size of its group; this process's rank in it
+        uint32_t runs;        ///< runs that its group consists of; if more than kRuns, the list is incomplete
+        uint32_t inter;       ///< 1: an inter-communicator, and the runs are those of the remote group
         Run run[kRuns];
         char name[40];  ///< empty: it has none
     };
@@ -42,34 +41,34 @@ struct alignas(4096) WaitReportPage {
         receive = 1,
         send = 2,
         probe = 3,
-        arriving = 4,  ///< a receive whose message is on its way, in pieces
-        message = 5,   ///< one that has come and that no receive has taken
-        member = 6,    ///< of a collective operation that it has not come to
-        access = 7,    ///< of another's memory, which its owner has not carried out yet
-        memory = 8,    ///< of this process, which somebody is to change
-        lock = 9,      ///< that another has: of a window's target, or of OpenSHMEM
+        arriving = 4,  ///< a receive whose message is in transit, in fragments
+        message = 5,   ///< a message that has arrived and that no receive has matched
+        member = 6,    ///< a member that has not entered a collective operation yet
+        access = 7,    ///< an access to another process's memory that its owner has not carried out yet
+        memory = 8,    ///< a word of this process's memory that another process must change
+        lock = 9,      ///< a lock that another process holds: of a window's target, or of OpenSHMEM
     };
     enum Flag : uint8_t {
         kOfCollective = 1,  ///< part of a collective operation: the tag is the library's
         kNotSent = 2,       ///< a send that has found no room yet
     };
 
-    /// One message, sent or wanted.
+    /// One message, sent or awaited, or another thing that a thread waits for (see Kind).
     struct Operation {
         Kind kind;
-        uint8_t communicator;  ///< place in the table, kNoCommunicator: not known here, see context
+        uint8_t communicator;  ///< index in `communicator`; kNoCommunicator: unknown here, see context
         uint8_t flags;
         uint8_t unused;
-        int32_t rank;       ///< the other side in the communicator, kAnyRank
+        int32_t rank;       ///< the other side's rank in the communicator, or kAnyRank
         int32_t tag;        ///< kAnyTag
-        uint32_t peer;      ///< the other side's rank in its job; not for kAnyRank
-        uint64_t peer_job;  ///< 0: not known
-        uint64_t bytes;     ///< of the message or the buffer
-        uint64_t moved;     ///< what of it has been moved
+        uint32_t peer;      ///< the other side's rank in its job; unused for kAnyRank
+        uint64_t peer_job;  ///< the other side's job; 0: unknown
+        uint64_t bytes;     ///< length of the message or the buffer
+        uint64_t moved;     ///< bytes of it already transferred
         uint64_t context;
     };
 
-    /// Some of the operations: [first, first + count) of the table; `total` there are.
+    /// A part of the table of operations: [first, first + count). There are `total`; those that do not fit are left out.
     struct Range {
         uint16_t first, count;
         uint32_t total;
@@ -78,36 +77,36 @@ struct alignas(4096) WaitReportPage {
     /// A thread that waits.
     struct Wait {
         uint64_t since;
-        int32_t thread;        ///< as the kernel numbers it
-        uint8_t communicator;  ///< of a collective operation
-        uint8_t collective;    ///< 1: it is one; `number` is its place among those of the communicator, from 1
+        int32_t thread;        ///< the kernel's thread id
+        uint8_t communicator;  ///< the communicator of a collective operation
+        uint8_t collective;    ///< 1: waits in a collective operation, number `number` (from 1) on its communicator
         uint8_t any;           ///< 1: one of the operations is enough
-        uint8_t everyone;      ///< 1: it ends when all have come; who has not is to be seen from what the others tell
+        uint8_t everyone;      ///< 1: ends when all members have arrived; the members' reports show which have not
         uint32_t number;
         Range waited;
         char call[40];  ///< the MPI function, as "MPI_Recv"
     };
 
-    uint32_t version;  ///< odd while the rest is written
+    uint32_t version;  ///< odd while the rest is being written
     uint32_t layout;
-    uint64_t told;   ///< when it was written
-    uint32_t waits;  ///< threads that wait; more than kWaits: the rest is left out
+    uint64_t told;   ///< now_ns() when the page was written
+    uint32_t waits;  ///< threads that wait; if more than kWaits, the rest is left out
     uint32_t communicators;
     uint32_t operations;
-    Range posted;    ///< receives that nobody waits for and that have no message yet
-    Range sends;     ///< the same of sends that are not over
-    Range messages;  ///< that have come and that no receive has taken
+    Range posted;    ///< receives without a message for which no thread waits
+    Range sends;     ///< incomplete sends for which no thread waits
+    Range messages;  ///< messages that have arrived and that no receive has matched
     Wait wait[kWaits];
     Communicator communicator[kCommunicators];
     Operation operation[kOperations];
 };
 static_assert(sizeof(WaitReportPage) == 4096);
 
-/// Writes all of `from` but its version over `page`, so that copy_account() never sees half of it.
+/// Writes all of `from` except its version to `page`, so that copy_account() never returns a half-written page.
 void write_account(WaitReportPage& page, const WaitReportPage& from);
 
-/// A copy of what was written last, whole. False if there is none: nothing was written, it is of another layout, or the
-/// writer was killed over it. Takes up to a few milliseconds where a writer is at it.
+/// Copies the last report that was written completely. Returns false if there is none: nothing was written, the layout is another one, or
+/// the writer was killed while writing. Takes up to a few milliseconds while a writer is active.
 bool copy_account(const WaitReportPage& page, WaitReportPage& out);
 
 }  // namespace starling

@@ -1,5 +1,5 @@
-// Wire encoding: little-endian numbers and length-prefixed bytes, written to and read from one flat buffer.
-// The Reader trusts nothing: a read past the end gives zero or empty and leaves it failed for good.
+// Wire encoding: little-endian numbers and length-prefixed bytes, written to and read from one flat buffer. The Reader trusts nothing: a
+// read past the end returns zero or empty, and from then on the Reader has failed.
 #pragma once
 
 #include <concepts>
@@ -26,13 +26,13 @@ class Writer {
         }
         return *this;
     }
-    /// Seven bits a byte, the low ones first: for numbers that are mostly small.
+    /// Appends a number in groups of seven bits, the low ones first: short for numbers that are mostly small.
     Writer& packed(uint64_t value) {
         for (; value > 127; value >>= 7) bytes_.push_back(static_cast<char>(value | 128));
         bytes_.push_back(static_cast<char>(value));
         return *this;
     }
-    /// A 32-bit length and the bytes. What is longer than such a length can say throws std::bad_alloc.
+    /// Appends a 32-bit length and the bytes. Throws std::bad_alloc if the length does not fit into 32 bits.
     Writer& string(std::string_view text) {
         if (text.size() > UINT32_MAX) throw std::bad_alloc();
         number(static_cast<uint32_t>(text.size()));
@@ -47,8 +47,7 @@ class Writer {
     std::string bytes_;
 };
 
-/// Reads fields in the order they were written. The bytes must outlive the Reader and the views it gives
-/// out.
+/// Reads fields in the order they were written. The bytes must outlive the Reader and the views that it returns.
 class Reader {
   public:
     explicit Reader(std::string_view bytes) : rest_(bytes) {}
@@ -65,7 +64,7 @@ class Reader {
         return static_cast<T>(bits);
     }
 
-    /// As the Writer packs them: there is one way to write a number, and what is longer fails, as does what is above `most`.
+    /// Reads a number from Writer::packed(). Fails if the encoding is longer than the shortest one, or if the number is above `most`.
     uint64_t packed(uint64_t most = UINT64_MAX) {
         uint64_t value = 0;
         for (uint32_t shift = 0; shift < 64; shift += 7) {
@@ -87,8 +86,8 @@ class Reader {
         return text;
     }
 
-    /// A count of elements of at least `element_bytes` each: fails if so many can't be in what is left, so
-    /// that a hostile count makes nobody allocate.
+    /// Reads a count of elements of at least `element_bytes` each. Fails if the rest is too short for that many, so that a hostile count
+    /// causes no large allocation.
     uint32_t count(size_t element_bytes) {
         const auto n = number<uint32_t>();
         if (failed_ || n > rest_.size() / element_bytes) {
@@ -98,9 +97,9 @@ class Reader {
         return n;
     }
 
-    /// True if every read so far found its bytes.
+    /// Returns whether every read so far found its bytes.
     bool ok() const { return !failed_; }
-    /// True if, besides, nothing is left over.
+    /// Returns whether, in addition, no bytes are left.
     bool done() const { return !failed_ && rest_.empty(); }
 
   private:
