@@ -25,21 +25,21 @@ constexpr int kWaitMs = 5000;
 
 STARLING_STATE const JobHeader* own_job = nullptr;
 
-/// What this process has handed over, or will when there is a launcher.
+/// A descriptor that this process has deposited with the launcher, or will deposit when there is one.
 struct GivenDescriptor {
     int descriptor;
     uint64_t inode;
 };
 STARLING_STATE std::vector<GivenDescriptor>* given = nullptr;
 
-/// Whether the user namespace has a number of its own for this user.
+/// Returns whether the user namespace maps this user to a distinct number.
 bool has_number(uid_t user) {
     constexpr uid_t kNobody = 65534;  // /proc/sys/kernel/overflowuid
     return user != kNobody;
 }
 
-/// `keeper`: who has to be there, 0 if that is not known. Where a user namespace has no number for this user, it shows all as the same. Who
-/// is in none of the PID namespaces that are seen from here is shown as 0.
+/// Returns whether the peer of a socket is the broker. `keeper` is the pid that it must have, 0 if not known. A user namespace shows all
+/// users that it does not map as the same number. A peer in a PID namespace that is not visible here is shown as pid 0.
 bool is_ours(int socket, pid_t keeper) {
     ucred peer{};
     socklen_t length = sizeof peer;
@@ -47,7 +47,7 @@ bool is_ours(int socket, pid_t keeper) {
            (keeper == 0 || peer.pid == keeper || (peer.pid == 0 && has_number(geteuid())));
 }
 
-/// -1 if nobody listens, or another user.
+/// Connects to the broker. Returns -1 if no process listens there, or one of another user.
 int connect_keeper(std::string_view name, pid_t keeper) {
     if (name.empty()) return -1;
     sockaddr_un address;
@@ -67,7 +67,7 @@ int connect_keeper(std::string_view name, pid_t keeper) {
     return -1;
 }
 
-/// Whether it was done. `answered`: the descriptor that came with the answer, which is closed if it was not done.
+/// Sends a request and returns whether it was carried out. `answered`: the descriptor of the reply, which is closed if it was not.
 bool ask_keeper(int socket, const DescriptorRequest& request, int descriptor, int& answered) {
     answered = -1;
     if (socket < 0) return false;
@@ -80,7 +80,7 @@ bool ask_keeper(int socket, const DescriptorRequest& request, int descriptor, in
     return done;
 }
 
-/// The same by the own job's launcher and in its name.
+/// Sends a request, in the name of this process's own job, to that job's launcher.
 bool ask_own_keeper(DescriptorRequest request, int descriptor, int& answered) {
     answered = -1;
     if (!own_job) return false;
@@ -97,7 +97,8 @@ DescriptorRequest request_of(DescriptorCall what, uint64_t inode) {
     return request;
 }
 
-/// Keeps the first descriptor that came with a message. The kernel has opened the others here as well, whoever sent them: they are closed.
+/// Stores the first descriptor that came with a message. The kernel has opened all others in this process too, whatever the sender: they
+/// are closed.
 void take_descriptors(msghdr& message, int& descriptor) {
     for (cmsghdr* part = CMSG_FIRSTHDR(&message); part; part = CMSG_NXTHDR(&message, part)) {
         if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) continue;

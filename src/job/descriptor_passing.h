@@ -1,11 +1,12 @@
-// Memory handed over as a descriptor: where the kernel lets nobody look into this process's /proc (a program that may be executed but
-// not read, one that runs with another group, prctl(PR_SET_DUMPABLE, 0)), neighbours can't open its memory there. Then the job's launcher
-// keeps the descriptor (launch/process/descriptor_broker.h), and gives it to every process of its jobs that asks.
+// Passing of file descriptors between processes that cannot open each other's memory through /proc. The kernel closes /proc/<pid>/fd of a
+// program that may be executed but not read, of one that runs with another group, and after prctl(PR_SET_DUMPABLE, 0). Such a process
+// passes the descriptor of its memory to the job's launcher (launch/process/descriptor_broker.h), which passes it on to any process of its
+// jobs that asks for it.
 //
-// A rank in a user namespace of its own (a rootless container) can look into nobody outside, its launcher included, but the launcher can look
-// into everybody: it opens for the rank what the rank can't, segments of jobs among it.
+// A rank in a separate user namespace (a rootless container) cannot open files of any process outside, its launcher included. The launcher
+// can open files of all processes, so it opens for the rank what the rank cannot open, including job segments.
 //
-// A call is one connection, one packet and one answer; it waits for a few seconds at most. Needs the library's lock.
+// A call is one connection, one packet and one reply; it waits for a few seconds at most. Needs the library's lock.
 #pragma once
 
 #include <sys/un.h>
@@ -19,44 +20,47 @@ namespace starling::job {
 
 enum class DescriptorCall : uint32_t { give = 1, fetch = 2, take_back = 3, segment = 4 };
 
-/// What is asked for; `give` has the descriptor with it, the answers to `fetch` and `segment` too.
+/// A request to the descriptor broker. With `give` the descriptor is attached to the request, with `fetch` and `segment` to the reply.
 struct DescriptorRequest {
     DescriptorCall what;
     uint32_t unused;
     JobId job;
-    uint64_t secret[2];  ///< of the job's segment; not looked at where a rank asks for the segment of its own job, which has it
+    uint64_t secret[2];  ///< the job segment's; not checked when a rank asks for the segment of the job to which it belongs
     uint64_t inode;      ///< of the memory
-    JobId wanted;        ///< whose segment
-    int32_t pid, descriptor;  ///< where it is, /proc/<pid>/fd/<descriptor>
+    JobId wanted;        ///< the job whose segment is wanted
+    int32_t pid, descriptor;  ///< where the memory is: /proc/<pid>/fd/<descriptor>
 };
-/// Not 0: it was done.
+/// Not 0 if the request was carried out.
 using DescriptorReply = uint32_t;
 
-/// Where the keeper listens whose control socket has this name: an abstract socket of whole packets. Length of the address.
+/// Writes the address of the broker that belongs to the launcher with this control socket: an abstract SOCK_SEQPACKET socket. Returns the
+/// length of the address.
 socklen_t keeper_address(std::string_view control_socket, sockaddr_un& address);
 
-/// A packet with a descriptor (-1: without). False with errno.
+/// Sends a packet with a descriptor (-1: without). Returns false with errno.
 bool send_with(int socket, const void* packet, size_t bytes, int descriptor);
-/// Takes one, with its first descriptor, which is the caller's to close, or -1; further ones are closed. How many bytes it had; 0 if there
-/// is none.
+/// Receives a packet and its first descriptor (-1 if it has none), which the caller must close; further descriptors are closed. Returns the
+/// packet's length, or 0 if there is no packet.
 size_t receive_with(int socket, void* packet, size_t room, int& descriptor);
 
-/// Whether somebody keeps memory for that job: its launcher lives. True if it has none yet.
+/// Returns whether the job's launcher lives, that is, its broker accepts connections. True if the job has no launcher yet.
 bool launcher_listens(const JobHeader& job);
 
-/// This process's own job, whose mapping stays.
+/// Sets this process's own job, through whose launcher descriptors are passed. Its mapping must stay.
 void hand_over_through(const JobHeader& own);
-/// Whether others may not look into this process.
+/// Returns whether other processes cannot open this one's descriptors through /proc.
 bool is_closed_to_others();
-/// The launcher keeps it from now on, until it is taken back or the job is over; if there is none yet, from hand_over_again() on. False if it
-/// can't.
+/// Deposits a descriptor with the launcher until take_back() or the end of the job. Without a launcher, it is deposited in
+/// hand_over_again(). Returns false on failure.
 bool hand_over(int descriptor, uint64_t inode);
 void take_back(uint64_t inode);
-/// To a launcher that has just come: of a process that was started without mpiexec.
+/// Deposits all descriptors again, with a launcher that has just started: for a process that was started without mpiexec.
 void hand_over_again();
-/// Memory that somebody has handed over, or that the launcher can open there; the caller closes it. -1 if there is none.
+/// Returns a descriptor that a process has deposited, or that the launcher can open in /proc/<pid>; the caller closes it. -1 if there is
+/// none.
 int fetch_handed_over(int32_t pid, int32_t descriptor, uint64_t inode);
-/// The same for the segment of a job, of the own one too. What comes need not be it.
+/// Returns a descriptor of a job's segment, this process's own job included; the caller closes it and must check that it is that segment.
+/// -1 if there is none.
 int fetch_segment(const JobAddress& address);
 
 }  // namespace starling::job

@@ -17,7 +17,7 @@ namespace starling::job {
 
 namespace {
 
-/// What this process rings with: one socket for all it wakes, made when it first does.
+/// Returns the socket from which this process wakes other processes: one for all of them, created at first use.
 int ringing_socket() {
     STARLING_STATE static std::atomic<int> made{-1};
     int fd = made.load(std::memory_order_acquire);
@@ -30,7 +30,7 @@ int ringing_socket() {
     return mine;
 }
 
-// A full queue needs no further word, and a socket that is gone nobody sleeps on: failures mean nothing.
+// Failures are ignored: a full queue already wakes the receiver, and no thread sleeps on a socket that no longer exists.
 void write_to_wake_socket(const Doorbell& doorbell) {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
@@ -57,7 +57,7 @@ void wake(Doorbell& doorbell, uint32_t how) {
 int open_wake_socket(Doorbell& doorbell) {
     const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0) return -1;
-    // Bound without a name, the kernel finds a free one.
+    // Binding without a name makes the kernel choose a free one.
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
     socklen_t size = sizeof address;

@@ -1,4 +1,4 @@
-// The doorbell: the first cache line of a rank's region, what a blocked rank sleeps on.
+// The doorbell: the first cache line of a rank's region, on which a blocked rank sleeps and which senders set to wake it.
 #pragma once
 
 #include <atomic>
@@ -9,21 +9,21 @@
 namespace starling::job {
 
 /// How a rank sleeps: bits of Doorbell::sleeping.
-inline constexpr uint32_t kOnFutex = 1;   ///< threads in futex wait on `rings`
-inline constexpr uint32_t kOnSocket = 2;  ///< a thread waits for its sockets, the wake socket among them
-inline constexpr uint32_t kInWait = 4;    ///< a thread of the program sleeps in a wait: those of the library may sleep on
+inline constexpr uint32_t kOnFutex = 1;   ///< threads in a futex wait on `rings`
+inline constexpr uint32_t kOnSocket = 2;  ///< a thread waits for its sockets, among them the wake socket
+inline constexpr uint32_t kInWait = 4;    ///< a thread of the program sleeps in a wait; the library's threads need not be woken
 
-/// The bits by which a futex tells threads of the program from those of the library. Threads of the program wait for either.
+/// The futex bits that distinguish threads of the program from those of the library. Threads of the program wait for both bits.
 inline constexpr uint32_t kProgramThreads = 1, kLibraryThreads = 2;
 
-/// Owned by the rank whose region it starts; rung by anyone who gave it work (peers, the launcher).
+/// Owned by the rank whose region it starts. Rung by every process that has work for the rank: peers and the launcher.
 struct alignas(64) Doorbell {
-    std::atomic<uint32_t> rings;     ///< futex word; incremented to wake
-    std::atomic<uint32_t> sleeping;  ///< not 0 while the rank is, or is about to be, blocked; says how
-    /// Name of the abstract datagram socket that wakes a thread which waits for sockets; set before kOnSocket is.
+    std::atomic<uint32_t> rings;     ///< futex word, incremented to wake the rank
+    std::atomic<uint32_t> sleeping;  ///< how the rank sleeps or is about to sleep, kOnFutex etc.; 0 while it runs
+    /// Name of the abstract datagram socket that wakes a thread that waits for sockets; set before kOnSocket.
     char wake_name[16];
     uint32_t wake_name_length;
-    /// Bytes from here to the rank's word in its job's table of places; 0 as long as it has not said where it is.
+    /// Bytes from here to the rank's word in its job's table of places; 0 until the rank has set it.
     int64_t place_distance;
 
     std::atomic<uint32_t>* place() {
@@ -33,24 +33,23 @@ struct alignas(64) Doorbell {
 };
 static_assert(sizeof(Doorbell) == 64);
 
-/// Wakes the rank, which sleeps as `how` says.
+/// Wakes the rank, which sleeps as `how` shows.
 void wake(Doorbell& doorbell, uint32_t how);
 
-/// Wakes the rank if it sleeps. The caller must have made its message visible before; the check is ordered
-/// after it. Safe from any process that maps the region.
+/// Wakes the rank if it sleeps. The caller must have made its message visible before; the check of `sleeping` is ordered after it. Safe
+/// from any process that maps the region.
 inline void ring(Doorbell& doorbell) {
-    // Pairs with the sleeper's store to `sleeping` followed by its last look for work: one of the two sees
-    // the other.
+    // Pairs with the sleeper, which stores `sleeping` and then polls once more: either it finds the message or we see `sleeping`.
     std::atomic_thread_fence(std::memory_order_seq_cst);
     if (const uint32_t how = doorbell.sleeping.load(std::memory_order_relaxed)) [[unlikely]]
         wake(doorbell, how);
 }
 
-/// The owner's: makes the socket that ring() writes to and puts its name into the doorbell. Non-blocking and
-/// close-on-exec; what comes on it says nothing but "look". -1 with errno.
+/// Called by the owner: creates the socket to which ring() writes and stores its name in the doorbell. Non-blocking and close-on-exec. A
+/// datagram on it carries no information except that the owner must poll. Returns -1 with errno.
 int open_wake_socket(Doorbell& doorbell);
 
-/// The owner's: takes what has come on the wake socket; whether anything had.
+/// Called by the owner: reads everything from the wake socket and returns whether there was anything.
 bool drain_wake_socket(int fd);
 
 }  // namespace starling::job

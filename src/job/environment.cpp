@@ -14,7 +14,7 @@ namespace {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// Reads decimal digits up to `limit`; strtoul would also take signs, blanks and overflow.
+// Reads decimal digits up to `limit`; strtoul would also accept signs, blanks and overflow.
 bool read_decimal(const char*& text, uint64_t limit, uint64_t& value) {
     if (!is_digit(*text)) return false;
     value = 0;

@@ -15,7 +15,7 @@ namespace {
 
 constexpr size_t kLongestEntry = 32;
 
-/// Takes the next entry of a list by commas; false at the end. Empty and overlong ones come out empty.
+/// Reads the next entry of a comma-separated list; returns false at the end. Empty and overlong entries are returned empty.
 bool next_entry(const char*& text, char (&entry)[kLongestEntry]) {
     if (*text == '\0') return false;
     const size_t length = std::strcspn(text, ",");
@@ -29,7 +29,7 @@ bool next_entry(const char*& text, char (&entry)[kLongestEntry]) {
     return true;
 }
 
-/// "10.1.0.0/16", or an address alone; network byte order.
+/// Parses "10.1.0.0/16" or a single address, into network byte order.
 bool read_network(const char* entry, uint32_t& address, uint32_t& mask) {
     char text[kLongestEntry];
     std::strcpy(text, entry);

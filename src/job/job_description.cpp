@@ -18,7 +18,7 @@ namespace starling::job {
 namespace {
 
 constexpr uint32_t kMostRanks = 1u << 24;
-constexpr size_t kHostBytes = 8 + 8 + 4 + 4;  // the least that an encoded host takes
+constexpr size_t kHostBytes = 8 + 8 + 4 + 4;  // minimum size of an encoded host
 constexpr size_t kPlacementBytes = 5 * 4;
 
 bool hash_file(const char* path, uint64_t& hash) {
@@ -35,11 +35,11 @@ HostId find_out_host() {
     uint64_t hash = kEmptyHash;
     char text[256] = "";
     if (!hash_file("/proc/sys/kernel/random/boot_id", hash)) {
-        // Where it is hidden, all hosts must not look like one.
+        // If the boot id is hidden, hash other properties, so that not all hosts look alike.
         hash_file("/etc/machine-id", hash);
         if (gethostname(text, sizeof text - 1) == 0) hash = hash_on(hash, text);
     }
-    // Process ids, and with them /proc/<pid>/fd, mean something in one namespace only.
+    // Process ids, and with them /proc/<pid>/fd, are valid in one namespace only.
     const ssize_t got = readlink("/proc/self/ns/pid", text, sizeof text);
     if (got > 0) hash = hash_on(hash, std::string_view(text, static_cast<size_t>(got)));
     return hash == 0 ? 1 : hash;
@@ -94,7 +94,7 @@ std::string JobDescription::problem() const {
         count += run.count;
     }
     if (count != size) return std::to_string(size - count) + " processes are placed nowhere";
-    // Places among the ranks of a host must be 0, 1, …: a segment has no others.
+    // The indices among the ranks of a host must be 0, 1, …: a segment has no others.
     std::vector<Placement> runs = placements;
     std::sort(runs.begin(), runs.end(),
               [](const Placement& a, const Placement& b) { return a.host != b.host ? a.host < b.host : a.local < b.local; });
@@ -170,7 +170,7 @@ std::vector<Placement> fold_placements(const std::vector<uint32_t>& host_of_rank
                                        std::vector<uint32_t>& next_local) {
     constexpr uint32_t kNone = ~0u;
     std::vector<Placement> runs;
-    std::vector<uint32_t> open(next_local.size(), kNone);  // a host's last run
+    std::vector<uint32_t> open(next_local.size(), kNone);  // index of each host's last run
     for (uint32_t i = 0; i < host_of_rank.size(); ++i) {
         const uint32_t host = host_of_rank[i], rank = first_rank + i;
         const uint32_t local = next_local[host]++;

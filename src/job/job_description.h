@@ -1,4 +1,4 @@
-// What is the same of a job on all its hosts: what a host's daemon needs to make its segment of the job.
+// The description of a job, equal on all its hosts: everything that a host's daemon needs to create its segment of the job.
 #pragma once
 
 #include <cstdint>
@@ -9,44 +9,44 @@
 namespace starling::job {
 
 using JobId = uint64_t;   ///< random, never 0
-using HostId = uint64_t;  ///< of a host as long as it runs, never 0; two containers of one machine are two hosts
+using HostId = uint64_t;  ///< constant while the host runs, never 0; two containers on one machine are two hosts
 
 inline constexpr uint32_t kNoHost = ~0u;
 
-/// This host's id: from its boot id and the process namespace. Reads two files the first time.
+/// Returns this host's id, a hash of its boot id and process namespace. The first call reads two files.
 HostId this_host();
 
-/// What all processes of a job have, and those of the jobs it meets, and nobody else: whatever they tell each other between hosts is
-/// sealed by keys made of it. It never leaves a host but in descriptions of the job, over a tree that encrypts. Zeros: none, and
-/// nothing is sealed.
+/// A secret shared by all processes of a job and of the jobs that it connects to. Traffic between their hosts is encrypted with keys
+/// derived from it. It leaves a host only in descriptions of the job, over a tree that encrypts. Zeros: there is no secret, and nothing is
+/// encrypted.
 struct NetworkSecret {
     uint8_t bytes[32] = {};
     explicit operator bool() const;
     bool operator==(const NetworkSecret&) const = default;
 };
 
-/// One host of a job. Lies in the segment as it is.
+/// One host of a job. Stored in the segment in this form.
 struct HostEntry {
     static constexpr uint32_t kMost = 6;
     HostId id = 0;
-    uint64_t key = 0;  ///< what a datagram or connection to a rank there must show
+    uint64_t key = 0;  ///< every datagram and connection to a rank there must carry it
     char name[64] = {};
-    /// How many of the following are valid. 0: nothing is known of this host yet; whoever learns it (under a foreign
-    /// process manager, on demand) writes everything else first, then this with release.
+    /// Number of valid entries of `ipv4`. 0: the host is not known yet. The process that learns its addresses (under a foreign process
+    /// manager, on demand) writes all other members first, then this one with release order.
     uint32_t addresses = 0;
     uint32_t ipv4[kMost] = {};  ///< network byte order; one per interface that peers may use
     uint32_t reserved = 0;
 };
 
-/// A run of ranks on one host: first, first + stride, …, `count` of them, whose places among the ranks of that host are
-/// local, local + 1, …. Lies in the segment as it is.
+/// A run of `count` ranks on one host: first, first + stride, …. Their indices among the ranks of that host are local, local + 1, …. Stored
+/// in the segment in this form.
 struct Placement {
     uint32_t first = 0, stride = 1, count = 0;
     uint32_t host = 0;  ///< index into the host table
     uint32_t local = 0;
 
     bool operator==(const Placement&) const = default;
-    /// Whether `rank` is in this run; then `index` is which of it.
+    /// Returns whether `rank` is in this run; if so, sets `index` to its position in the run.
     bool holds(uint32_t rank, uint32_t& index) const {
         if (rank < first || (rank - first) % stride != 0) return false;
         index = (rank - first) / stride;
@@ -62,28 +62,28 @@ struct JobDescription {
     uint32_t size = 0;
     uint32_t universe_size = 0;
     bool several_hosts = false;  ///< the universe has other hosts than this one
-    bool hosts_open = false;     ///< hosts become known on demand, to some before others (under a foreign manager)
-    bool recovers = false;       ///< goes on when a rank dies: its peers get errors
+    bool hosts_open = false;     ///< hosts become known on demand, to some hosts before others (under a foreign manager)
+    bool recovers = false;       ///< the job continues when a rank dies; its peers get errors
     std::vector<HostEntry> hosts;
-    std::vector<Placement> placements;  ///< every rank in exactly one
+    std::vector<Placement> placements;  ///< every rank in exactly one run
     std::string command;                ///< for messages
     std::string blob;                   ///< the parents' description, opaque here
 
-    /// Fills id, secret and key with random numbers.
+    /// Sets id, secret and key to random numbers.
     void draw();
-    /// Has what the job's hosts send to each other sealed.
+    /// Sets a random network secret, so that the traffic between the job's hosts is encrypted.
     void draw_network_secret();
     uint32_t ranks_on(uint32_t host) const;
-    /// Empty, or what is wrong with it: counts, hosts out of range, a rank in no run or in two.
+    /// Returns an empty text, or what is wrong with the description: counts, hosts out of range, a rank in no run or in two.
     std::string problem() const;
 };
 
 std::string encode(const JobDescription& description);
-/// False if `bytes` is not exactly one description without a problem(); `out` is then unspecified.
+/// Returns false if `bytes` is not exactly one description without a problem(); `out` is then unspecified.
 bool decode(std::string_view bytes, JobDescription& out);
 
-/// The runs that place ranks first_rank, first_rank + 1, … one by one on the hosts listed, with equal neighbours folded.
-/// `next_local` has an entry per host: its ranks so far, which is updated.
+/// Returns the runs that place ranks first_rank, first_rank + 1, … one by one on the listed hosts; ranks at a constant stride become one
+/// run. `next_local` has one entry per host, its number of ranks so far, and is updated.
 std::vector<Placement> fold_placements(const std::vector<uint32_t>& host_of_rank, uint32_t first_rank,
                                        std::vector<uint32_t>& next_local);
 

@@ -26,7 +26,7 @@ namespace starling::job {
 namespace {
 
 constexpr uint64_t kPage = 4096;
-// Not in Debian 12's headers: the memfd can't be made executable, and the kernel does not warn about it.
+// Missing in Debian 12's headers: makes the memfd non-executable, so that the kernel does not warn about it.
 constexpr unsigned kMfdNoexecSeal = 0x0008;
 
 uint64_t round_up(uint64_t value, uint64_t unit) { return (value + unit - 1) / unit * unit; }
@@ -38,8 +38,8 @@ int open_memfd() {
     return fd;
 }
 
-// Beyond the limit of file sizes, which holds for a memfd too, ftruncate does not only fail but kills by SIGXFSZ: so it is
-// looked up first.
+// Beyond the limit of file sizes, which applies to a memfd too, ftruncate does not only fail but raises SIGXFSZ. So the limit is checked
+// first.
 int set_size(int fd, uint64_t bytes) {
     rlimit limit;
     if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && bytes > limit.rlim_cur) {
@@ -51,7 +51,7 @@ int set_size(int fd, uint64_t bytes) {
     return result;
 }
 
-// As others of its kind, which posix_fallocate is not: 0, or -1 with errno.
+// Allocates memory. Returns 0, or -1 with errno like other system calls, which posix_fallocate does not.
 int allocate(int fd, uint64_t bytes) {
     int error;
     do { error = posix_fallocate(fd, 0, static_cast<off_t>(bytes)); } while (error == EINTR);
@@ -83,7 +83,7 @@ int creation_failure(const char* step, uint32_t size) {
                 size, step, std::strerror(error));
 }
 
-/// What is only there to talk through tells nothing to who reads a core, and a dump would have all its holes filled: 32 MB per rank.
+/// Excludes communication memory from core dumps: it is useless to a reader, and a dump would fill all its holes, 32 MB per rank.
 void keep_out_of_dumps(std::byte* base, uint64_t from, uint64_t bytes) {
     if (from < bytes) madvise(base + from, bytes - from, MADV_DONTDUMP);
 }
@@ -96,7 +96,7 @@ bool inside(uint64_t offset, uint64_t count, uint64_t unit, uint64_t bytes) {
     return offset <= bytes && (count == 0 || unit <= (bytes - offset) / count);
 }
 
-/// Who has made a segment, whatever it is.
+/// Returns the release and wire version that created a segment, whatever the text in it.
 std::string made_by(const JobHeader& header) {
     std::string_view release(header.release, strnlen(header.release, sizeof header.release));
     const auto strange = [](char c) { return c < ' ' || c > '~'; };
@@ -113,8 +113,7 @@ bool runs_consistent(const JobHeader& header, const std::byte* base) {
     return true;
 }
 
-// The owner wrote the header, but it may be a broken or foreign build: nothing in it may lead outside the
-// mapping.
+// The owner wrote the header, but it may be a broken or foreign build: no offset in it may lead outside the mapping.
 bool consistent(const JobHeader& header, uint64_t bytes) {
     return header.size > 0 && header.hosts > 0 && header.local_ranks <= header.size &&
            (header.my_host < header.hosts || header.local_ranks == 0) && header.cells_offset % alignof(RankCell) == 0 &&
@@ -155,9 +154,9 @@ JobSegment& JobSegment::operator=(JobSegment&& other) noexcept {
     return *this;
 }
 
-// The lifetime of a segment: every process of the job, its daemon and whoever has met the job map its memory, each for itself, and write
-// through their own mappings alone. It goes when the last mapping and descriptor do, so nobody's write finds other memory there. A process
-// ends its own when none of its objects points there: link/job_reclaim.h says who does.
+// The lifetime of a segment: every process of the job, its daemon and every process that communicates with the job map its memory, and
+// write through their own mappings alone. The kernel frees it with the last mapping and descriptor, so no write can hit other memory there.
+// A process unmaps it when none of its objects point there any more; link/job_reclaim.h says when.
 JobSegment::~JobSegment() {
     if (base_) munmap(base_, bytes_);
     if (fd_ >= 0) close(fd_);
@@ -185,7 +184,7 @@ int JobSegment::create(const JobDescription& description, uint32_t my_host, JobS
     const uint64_t cells_offset = round_up(runs_offset + description.placements.size() * sizeof(Placement), 64);
     const uint64_t places_offset = cells_offset + uint64_t{local_ranks} * sizeof(RankCell);
     const uint64_t blob_offset = round_up(places_offset + uint64_t{local_ranks} * sizeof(uint32_t), 64);
-    // From here on nothing is used before it is needed, so nothing is taken from the machine.
+    // From here on pages are touched only when needed, so that unused ones take no memory.
     const uint64_t ports_offset = round_up(blob_offset + description.blob.size(), kPage);
     const uint64_t regions_offset = round_up(ports_offset + uint64_t{description.size} * sizeof(uint32_t), kPage);
     segment.bytes_ = regions_offset + uint64_t{local_ranks} * kRegionStride;
@@ -193,7 +192,7 @@ int JobSegment::create(const JobDescription& description, uint32_t my_host, JobS
     segment.fd_ = open_memfd();
     if (segment.fd_ < 0) return creation_failure("memfd_create", local_ranks);
     if (set_size(segment.fd_, segment.bytes_) != 0) return creation_failure("ftruncate", local_ranks);
-    // Memory that is missing must show here, as an error, not as a SIGBUS at the first store.
+    // Missing memory must show here, as an error, not as a SIGBUS at the first store.
     if (allocate(segment.fd_, ports_offset) != 0) return creation_failure("fallocate", local_ranks);
     fcntl(segment.fd_, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW);
     void* base = mmap(nullptr, segment.bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, segment.fd_, 0);
@@ -247,7 +246,7 @@ int JobSegment::create(const JobDescription& description, uint32_t my_host, JobS
     auto* cells = reinterpret_cast<RankCell*>(segment.base_ + cells_offset);
     for (uint32_t i = 0; i < local_ranks; ++i) (new (cells + i) RankCell())->cpu = kNotBound;
     description.blob.copy(reinterpret_cast<char*>(segment.base_ + blob_offset), description.blob.size());
-    // Last: whoever sees the magic sees all of it.
+    // Last, so that a process that sees the magic sees all of it.
     __atomic_store_n(&header->magic, JobHeader::kMagic, __ATOMIC_RELEASE);
     out = std::move(segment);
     return MPI_SUCCESS;
@@ -314,7 +313,7 @@ int JobSegment::open(const JobAddress& address, JobSegment& out) {
     path_of(address, path);
     int fd = ::open(path, O_RDWR | O_CLOEXEC);
     int error = errno;
-    // From another PID namespace the owner is not to be seen, or it is another process there.
+    // From another PID namespace the owner is not visible, or its pid belongs to another process there.
     bool asked = fd < 0 && (error == EACCES || error == EPERM || error == ENOENT);
     if (asked) fd = fetch_segment(address);
     if (fd < 0) {
@@ -393,16 +392,15 @@ int JobSegment::map(int fd, const JobAddress& address, JobSegment& out) {
 }
 
 bool JobSegment::owner_alive() const {
-    // The owner's descriptor vanishes when it dies, even while it is a zombie, and a process that got the
-    // same pid later does not have this very file there: more than kill(pid, 0) could tell, for the same
-    // one call.
+    // The owner's descriptor vanishes when it dies, even while it is a zombie, and a process that later gets the same pid does not have
+    // this file there. So this one call detects more than kill(pid, 0) could.
     if (!knows_pids()) return launcher_listens(header());
     char path[64];
     path_of(address(), path);
     struct stat status;
     if (stat(path, &status) == 0) return status.st_ino == inode_;
     if (errno != EACCES && errno != EPERM) return false;
-    // Nobody may look there, but when the process has started everybody may know.
+    // The kernel hides the owner's descriptors, but its start time is public.
     ProcessOrigin owner;
     if (process_gone(address().owner_pid) || !find_origin(address().owner_pid, owner)) return false;
     return owner_started_ == 0 || owner_started_ == owner.start;

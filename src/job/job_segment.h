@@ -1,11 +1,10 @@
-// The job segment: the one piece of memory that the processes of a job on one host share with their daemon
-// (mpiexec, or starlingd on other hosts). The daemon creates it before it starts the first rank; every rank maps all
-// of it in MPI_Init, which costs address space only. Written to by processes that may be killed at any
-// instruction: every field that changes after creation is an atomic with a documented owner.
+// The job segment: the one piece of memory that the processes of a job on one host share with their daemon (mpiexec, or starlingd on other
+// hosts). The daemon creates it before it starts the first rank. Every rank maps all of it in MPI_Init, which costs address space only. Its
+// writers may be killed at any instruction, so every field that changes after creation is an atomic with a documented owner.
 //
-// A job on several hosts has one segment on each of them, with cells and regions for the ranks of that host only, and
-// with what is known of the whole job: its size, hosts, placement, and a table of addresses that fills up on demand. A
-// host that has no rank of a job but talks to it gets a segment of it too, without ranks: a stub.
+// A job on several hosts has one segment on each of them, with cells and regions for the ranks of that host only. Besides, each segment
+// describes the whole job: its size, hosts, placement, and a table of addresses that fills on demand. A host that runs no rank of a job but
+// communicates with it gets a segment of the job without ranks, called a stub.
 #pragma once
 
 #include <sys/types.h>
@@ -18,14 +17,14 @@
 
 namespace starling::job {
 
-/// Where a job segment is found: on host `host`, /proc/<owner_pid>/fd/<owner_fd>, holding a header with this id. On
-/// any other host the daemon tells where that host's segment of the job is (MessageKind::resolve).
+/// The location of a job segment: on host `host`, /proc/<owner_pid>/fd/<owner_fd>, with this id in its header. On any other host, the
+/// daemon returns the location of that host's segment of the job (MessageKind::resolve).
 struct JobAddress {
     JobId id = 0;
     int32_t owner_pid = 0;
     int32_t owner_fd = -1;
     HostId host = 0;  ///< 0: the host where this is read
-    /// Ids are unique; the rest says how to get there, which differs from host to host.
+    /// Ids are unique; the other members are the way to the segment, which differs between hosts.
     bool operator==(const JobAddress& other) const { return id == other.id; }
 };
 
@@ -39,32 +38,33 @@ enum class RankState : uint32_t {
     started = 0,      ///< exec'ed or about to be; has not called MPI_Init
     initialized = 1,  ///< set by the rank at the end of MPI_Init
     finalized = 2,    ///< set by the rank in MPI_Finalize
-    exited = 3,       ///< set by the launcher: gone, normally
-    failed = 4,       ///< set by the launcher: gone by signal, abort, non-zero exit, or without MPI_Finalize
+    exited = 3,       ///< set by the launcher: ended normally
+    failed = 4,       ///< set by the launcher: ended by a signal, an abort, with a non-zero exit status or without MPI_Finalize
     not_started = 5,  ///< set by the launcher: exec failed; `exit_status` holds errno
 };
 
-/// One per rank of this host, on a cache line of its own.
+/// The state of one rank of this host, on a separate cache line.
 struct alignas(64) RankCell {
     std::atomic<RankState> state;
-    std::atomic<int32_t> pid;  ///< first the launcher's child, then the rank itself, if its PID namespace is the launcher's
+    /// That of the launcher's child first, then that of the rank itself if it shares the launcher's PID namespace.
+    std::atomic<int32_t> pid;
     std::atomic<int32_t> exit_status;  ///< wait status, valid in exited and failed; errno in not_started
     std::atomic<int32_t> abort_code;   ///< MPI_Abort's argument, valid if `aborted`
-    std::atomic<uint32_t> aborted;     ///< not 0: this rank has ended the job, as kAborted or kEndedForAll
+    std::atomic<uint32_t> aborted;     ///< how this rank has ended the job, kAborted or kEndedForAll; 0: it has not
     std::atomic<uint32_t> replies;     ///< incremented by the launcher after each reply to this rank
-    int32_t appnum;                    ///< MPI_APPNUM: which command of the MPMD list or spawn_multiple
-    uint32_t cpu;                      ///< core bound to, kNotBound if none
-    /// How often the rank has looked around (at its sockets, too) while it waited in the library: two answers with different
-    /// numbers show that it did in between, so that what has not reached it by then is not on its way any more.
+    int32_t appnum;                    ///< MPI_APPNUM: the number of the command in the MPMD list or spawn_multiple
+    uint32_t cpu;                      ///< core to which the rank is bound, kNotBound if none
+    /// How often the rank has polled, its sockets included, while it waited in the library. If the number has changed between two replies,
+    /// the rank polled in between, so a packet that it has not received by then is not in transit any more.
     std::atomic<uint32_t> looks;
-    /// A process on another host that has given this rank up: its rank + 1 and job. Written by the daemon, the rank last
-    /// and only over 0; taken and set to 0 by the rank.
+    /// A process on another host that has declared this rank unreachable: its rank + 1 and its job. The daemon writes both, the rank last
+    /// and only over 0; this rank reads it and resets it to 0.
     std::atomic<uint32_t> given_up_by_rank;
     std::atomic<JobId> given_up_by_job;
     std::atomic<uint64_t>
-        started;  ///< when the rank itself did (ProcessOrigin::start): its pid alone may be another's later; 0: not said
-    /// Of a rank that has a PID namespace of its own: its getpid(), and which namespace. Else 0. `pid` remains the launcher's child, and
-    /// tells whether the rank lives, but nobody can reach its memory by that.
+        started;  ///< start time of the rank itself (ProcessOrigin::start), since its pid may be reused later; 0: not set
+    /// The getpid() and the namespace of a rank that has a private PID namespace, else 0. `pid` remains that of the launcher's child and
+    /// shows whether the rank lives, but no process can access the rank's memory with it.
     std::atomic<int32_t> apart_pid;
     uint32_t apart_namespace;
 };
@@ -76,24 +76,24 @@ inline constexpr uint32_t kAborted = 1, kEndedForAll = 2;
 struct alignas(4096) JobHeader {
     static constexpr uint64_t kMagic = 0x31676e696c726174;  // "tarling1"
 
-    // These three stay where they are in all versions to come.
+    // These three stay at their offsets in all future versions.
     uint64_t magic;
-    uint32_t version;        ///< of the wire (base/version.h): of what is behind the first three, and of all regions
-    char release[28];        ///< of who has made this, with an end
+    uint32_t version;        ///< wire version (base/version.h) of everything after the first three members, and of all regions
+    char release[28];        ///< of the creator, NUL-terminated
     uint32_t size;           ///< ranks, on all hosts
-    uint32_t pid_namespace;  ///< that all pids here are of, the maker's; 0: not known
+    uint32_t pid_namespace;  ///< namespace of all pids here, the creator's; 0: not known
     JobId id;
-    HostId host;             ///< where this segment is
-    uint64_t key;            ///< of this host's entry: datagrams and connections to ranks here must show it
+    HostId host;             ///< the host of this segment
+    uint64_t key;            ///< that of this host's entry: datagrams and connections to ranks here must carry it
     uint32_t local_ranks;    ///< cells and regions in this segment
     uint32_t hosts;          ///< entries of the host table, at least 1
     uint32_t my_host;        ///< this host's entry, kNoHost in a stub
     uint32_t several_hosts;  ///< 1 if the universe has other hosts, whether or not this job uses them
     uint32_t hosts_open;     ///< 1: the host table fills on demand, on some hosts before others
-    uint32_t recovers;       ///< 1: the job goes on when a rank dies; `failures` and the ports say which
+    uint32_t recovers;       ///< 1: the job continues when a rank dies; `failures` and the address table show the dead ranks
     uint32_t reserved;
     uint64_t secret[2];            ///< proves to the control socket that the sender can read this segment
-    NetworkSecret network_secret;  ///< of the job; what comes from other hosts must be sealed, unless it is zeros
+    NetworkSecret network_secret;  ///< the job's; unless it is zeros, packets from other hosts must be encrypted with it
     int32_t owner_pid;             ///< the process whose death ends the job: mpiexec, or the singleton itself
     int32_t owner_fd;              ///< its descriptor of this memfd
     uint32_t universe_size;        ///< MPI_UNIVERSE_SIZE
@@ -103,35 +103,34 @@ struct alignas(4096) JobHeader {
     uint64_t cells_offset;         ///< RankCell[local_ranks]
     uint64_t places_offset;        ///< std::atomic<uint32_t>[local_ranks], see job/places.h
     uint64_t blob_offset,
-        blob_size;  ///< opaque here: the parents' description for a spawned job; size 0 if none
+        blob_size;  ///< the parents' description of a spawned job, opaque here; size 0 if none
     uint64_t regions_offset,
         region_stride;        ///< region i (doorbell, inbox, rings) of this host: offset + i * stride
     char control_socket[64];  ///< abstract Unix socket name without the leading NUL; empty: none (yet)
-    char command[192];        ///< for messages: what was started
+    char command[192];        ///< the program's command line, for messages
 
     alignas(64) std::atomic<JobState> state;
     std::atomic<int32_t> failed_rank;  ///< first rank that failed, -1; valid when state is failed
-    /// If the job recovers: how many of its ranks have failed, on all hosts. The daemon first marks the rank in the
-    /// address table (PortWord::failed), then counts it here, then wakes those who sleep on this word, and rings.
+    /// Number of ranks that have failed, on all hosts, if the job recovers. The daemon first marks the rank in the address table
+    /// (PortWord::failed), then increments this, then wakes the threads that sleep on this word, and rings the doorbells.
     std::atomic<uint32_t> failures;
-    /// 1 when a spawned job has parted from its parents, and does not end with them. Where a universe has one host the parents
-    /// say so here, else to their daemons.
+    /// 1 when a spawned job has disconnected from its parents and no longer ends with them. The parents set it here if the universe has one
+    /// host; otherwise they notify their daemons.
     std::atomic<uint32_t> parted;
     /// Ranks of this host that have reached the end of MPI_Init.
     alignas(64) std::atomic<uint32_t> arrived;
-    /// 1 when all ranks on all hosts have; set by the daemon if there are several hosts, else not used.
+    /// 1 when all ranks on all hosts have reached the end of MPI_Init. Set by the daemon if there are several hosts, else not used.
     std::atomic<uint32_t> all_arrived;
-    alignas(64) std::atomic<uint64_t> next_context;  ///< how many contexts were drawn here, and 16
+    alignas(64) std::atomic<uint64_t> next_context;  ///< contexts drawn on this host so far, plus 16
 };
 
-/// Of the numbers of a job's contexts each host has a share of its own: at one in half a microsecond enough for six days of
-/// nothing else.
+/// Each host draws context numbers from a range of this size. At one every half microsecond, the range lasts six days.
 inline constexpr uint64_t kContextsPerHost = uint64_t{1} << 40;
 /// A number that is never drawn.
 inline constexpr uint64_t kNoNumber = ~uint64_t{0};
 
-/// What is known of where a rank listens and whether it lives, in one word of the address table: it is written by the
-/// rank itself in its own host's segment, by the daemon, and by processes that had a datagram from that rank.
+/// One word of the address table: a rank's UDP port and whether it lives. Written by the rank itself in its host's segment, by the daemon,
+/// and by processes that have received a datagram from the rank.
 struct PortWord {
     enum State : uint32_t { unknown = 0, running = 1, finalized = 2, failed = 3 };
     uint16_t port = 0;  ///< UDP, host byte order; 0: not known
@@ -141,13 +140,13 @@ struct PortWord {
     uint32_t word() const { return port | static_cast<uint32_t>(state) << 16; }
 };
 
-/// Cores that this process may use: the slots of a host that nobody has given a number.
+/// Returns the cores that this process may use: the default number of slots of a host.
 uint32_t usable_cores();
 
-/// Bytes of one rank's region. Virtual: untouched pages cost nothing.
+/// Bytes of one rank's region. Virtual: untouched pages take no memory.
 inline constexpr uint64_t kRegionStride = 32u << 20;
 
-/// A mapping of a whole job segment. Movable, unmaps when destroyed. Not thread-safe.
+/// A mapping of a whole job segment. Movable; unmaps when destroyed. Not thread-safe.
 class JobSegment {
   public:
     JobSegment() = default;
@@ -155,61 +154,61 @@ class JobSegment {
     JobSegment& operator=(JobSegment&& other) noexcept;
     ~JobSegment();
 
-    /// Creates a memfd (close-on-exec) for a job of `size` ranks, all on this host, with a random id, secret and key,
-    /// state running, all cells started, owner = this process. Returns MPI_SUCCESS, or MPI_ERR_NO_MEM / MPI_ERR_OTHER
-    /// with failure_text(). `blob` is copied into it. The descriptor stays open in fd().
+    /// Creates a memfd (close-on-exec) for a job of `size` ranks, all on this host, with a random id, secret and key, state running, all
+    /// cells started, owner = this process. `blob` is copied into it. The descriptor stays open in fd(). Returns MPI_SUCCESS, or
+    /// MPI_ERR_NO_MEM / MPI_ERR_OTHER with failure_text().
     static int create(uint32_t size, const void* blob, size_t blob_size, JobSegment& out);
 
-    /// The same for this host's part of the job described, `my_host` being its entry in the host table; kNoHost makes a
-    /// stub. Everything random is taken from the description.
+    /// Creates this host's segment of the described job. `my_host` is its entry in the host table; kNoHost makes a stub. All random values
+    /// are taken from the description.
     static int create(const JobDescription& description, uint32_t my_host, JobSegment& out);
 
-    /// Maps the segment of another process, checks magic, version and id. Returns MPI_ERR_PROC_ABORTED with
-    /// failure_text() if its owner is gone or it is not that job. Keeps no descriptor open. Where the kernel refuses it the launcher is asked
-    /// (job/descriptor_passing.h).
+    /// Maps the segment of another process, and checks magic, version and id. Keeps no descriptor open. If the kernel refuses access, asks
+    /// the launcher (job/descriptor_passing.h). Returns MPI_ERR_PROC_ABORTED with failure_text() if the owner has ended or this is not its
+    /// job.
     static int open(const JobAddress& address, JobSegment& out);
 
-    /// The same with its descriptor at hand, which is fd() from then on, or closed.
+    /// Maps a segment as open() does, from a descriptor, which becomes fd() or is closed on failure.
     static int take(int fd, const JobAddress& address, JobSegment& out);
 
-    static constexpr uint32_t kNotHere = ~0u;  ///< a rank's index, if it is on another host
+    static constexpr uint32_t kNotHere = ~0u;  ///< index of a rank that is on another host
 
     explicit operator bool() const { return base_ != nullptr; }
     JobHeader& header() const { return *reinterpret_cast<JobHeader*>(base_); }
-    /// Whether the rank is on this host, that is, has a cell and a region here.
+    /// Returns whether the rank is on this host, that is, has a cell and a region here.
     bool is_local(uint32_t rank) const { return local_index(rank) != kNotHere; }
-    /// The rank's place among those of this host, kNotHere if it is on another.
+    /// Returns the rank's index among those of this host, or kNotHere if it is on another.
     uint32_t local_index(uint32_t rank) const {
         if (header().local_ranks == header().size) [[likely]]
             return rank;
         return look_up_index(rank);
     }
-    /// The rank that has this place among those of this host (index < local_ranks).
+    /// Returns the rank with this index among those of this host (index < local_ranks).
     uint32_t local_rank(uint32_t index) const;
-    /// The rank's host, as an index into the host table.
+    /// Returns the rank's host as an index into the host table.
     uint32_t host_of(uint32_t rank) const;
     HostEntry& host(uint32_t index) const { return reinterpret_cast<HostEntry*>(base_ + header().hosts_offset)[index]; }
-    /// Where the ranks are, as JobHeader::runs of them.
+    /// Returns one of the JobHeader::runs runs that place the ranks.
     const Placement& run(uint64_t index) const {
         return reinterpret_cast<const Placement*>(base_ + header().runs_offset)[index];
     }
-    /// The rank's word in the address table; of any rank, on whatever host.
+    /// Returns the rank's word in the address table, for ranks of all hosts.
     std::atomic<uint32_t>& port(uint32_t rank) const {
         return reinterpret_cast<std::atomic<uint32_t>*>(base_ + header().ports_offset)[rank];
     }
 
-    /// Cell and region of a rank that is on this host; panics on others.
+    /// Return the cell and the region of a rank on this host; panic for other ranks.
     RankCell& cell(uint32_t rank) const { return reinterpret_cast<RankCell*>(base_ + header().cells_offset)[here(rank)]; }
     std::byte* region(uint32_t rank) const { return base_ + header().regions_offset + here(rank) * header().region_stride; }
-    /// Where the rank with this place among those of this host runs (index < local_ranks), see Place.
+    /// Returns the Place word of the rank with this index among those of this host (index < local_ranks).
     std::atomic<uint32_t>& place(uint32_t index) const {
         return reinterpret_cast<std::atomic<uint32_t>*>(base_ + header().places_offset)[index];
     }
-    /// Whether all ranks on all hosts have reached the end of MPI_Init.
+    /// Returns whether all ranks on all hosts have reached the end of MPI_Init.
     bool all_arrived() const {
         return header().hosts == 1 ? header().arrived.load() == header().size : header().all_arrived.load() != 0;
     }
-    /// Draws the number of a new context id, which no other host of the job draws: kNoNumber when this host's are used up.
+    /// Draws the number of a new context id, which no other host of the job draws. Returns kNoNumber when this host's range is exhausted.
     uint64_t draw_context() const {
         const uint64_t drawn = header().next_context.fetch_add(1, std::memory_order_relaxed);
         return drawn < kContextsPerHost ? header().my_host * kContextsPerHost + drawn : kNoNumber;
@@ -217,31 +216,30 @@ class JobSegment {
 
     const std::byte* blob() const { return base_ + header().blob_offset; }
     JobAddress address() const { return {header().id, header().owner_pid, header().owner_fd, header().host}; }
-    /// What another host needs to make its segment of this job.
+    /// Returns the description from which another host creates its segment of this job.
     JobDescription description() const;
     int fd() const { return fd_; }
     size_t bytes() const { return bytes_; }
-    /// True while the owner process lives and holds this very segment. One system call.
+    /// Returns whether the owner process lives and still has this very segment open. One system call.
     bool owner_alive() const;
 
   private:
     static int map(int fd, const JobAddress& address, JobSegment& out);
     uint32_t look_up_index(uint32_t rank) const;
-    /// The run that holds `rank`, as which of its ranks; null if there is none. Neighbours are found at once.
+    /// Returns the run that holds `rank`, and the rank's position in it as `index`; null if there is none. Starts at the run found last, so
+    /// neighboring ranks are found at once.
     const Placement* find_run(uint32_t rank, uint32_t& index) const;
     uint32_t here(uint32_t rank) const;
 
     std::byte* base_ = nullptr;
     size_t bytes_ = 0;
     int fd_ = -1;
-    mutable uint64_t last_run_ = 0;  ///< where find_run() found one
-    uint64_t inode_ = 0;             ///< of the memfd: tells it from one that got the same pid and descriptor later
-    uint64_t owner_started_ =
-        0;  ///< ProcessOrigin::start, where the kernel lets nobody look at the owner's descriptors; else 0
+    mutable uint64_t last_run_ = 0;  ///< the run that find_run() found last
+    uint64_t inode_ = 0;             ///< inode of the memfd: distinguishes it from a later one with the same pid and descriptor
+    uint64_t owner_started_ = 0;     ///< owner's ProcessOrigin::start if the kernel hides its descriptors; else 0
 };
 
-/// True while the job can still make progress: state is running and its owner process lives.
-/// Costs a system call; for slow paths.
+/// Returns whether the job can still make progress: its state is running and its owner process lives. Costs a system call; for slow paths.
 bool job_alive(const JobSegment& segment);
 
 }  // namespace starling::job

@@ -1,5 +1,5 @@
-// Where ranks run, as each says itself in a table of its job's segment: a word per rank, side by side, so that who looks
-// for company on a core reads a cache line or two.
+// The cores on which ranks run, as each rank publishes in a table of its job's segment. The table has one word per rank, side by side, so a
+// rank that searches for others on its core reads a cache line or two.
 #pragma once
 
 #include <atomic>
@@ -7,22 +7,22 @@
 
 namespace starling::job {
 
-/// One rank's word. Written by the rank when it waits and finds itself elsewhere than it said last, and when it goes to
-/// sleep; by who wakes it; by its launcher before it starts and when it has gone.
+/// One rank's word. The rank writes it when it waits and finds itself on another core than published, and when it goes to sleep. A process
+/// that wakes the rank writes it too, and so does the launcher, before the rank starts and after it has ended.
 struct Place {
-    static constexpr uint32_t kNowhere = 0;           ///< not known, or without any use for a core
-    static constexpr uint32_t kAsleep = 1u << 16;     ///< blocked until it is rung
-    static constexpr uint32_t kContested = 1u << 17;  ///< it has found that strangers want this core
-    static constexpr uint32_t kCpu = 0xffff;          ///< the operating system's number of its core + 1
+    static constexpr uint32_t kNowhere = 0;           ///< not known, or the rank has no use for a core
+    static constexpr uint32_t kAsleep = 1u << 16;     ///< blocked until its doorbell is rung
+    static constexpr uint32_t kContested = 1u << 17;  ///< the rank has found that other programs compete for this core
+    static constexpr uint32_t kCpu = 0xffff;          ///< mask of the operating system's number of its core + 1
 
-    /// Awake on this core: it has work, or looks for some.
+    /// Returns the word of a rank that is awake on `cpu`: it has work, or polls for some.
     static uint32_t on(uint32_t cpu) { return (cpu + 1) & kCpu; }
     static bool is_awake_on(uint32_t word, uint32_t cpu) { return where(word) == on(cpu); }
-    /// Its core, and whether it is asleep there.
+    /// Returns the core, and whether the rank sleeps there.
     static uint32_t where(uint32_t word) { return word & (kCpu | kAsleep); }
 };
 
-/// A rank that was asleep has something to do, though it does not run yet.
+/// Marks a sleeping rank as awake when it gets work, before it runs.
 inline void mark_awake(std::atomic<uint32_t>& place) { place.fetch_and(~Place::kAsleep, std::memory_order_relaxed); }
 
 }  // namespace starling::job

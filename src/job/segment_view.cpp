@@ -23,7 +23,7 @@ bool within(uint64_t offset, uint64_t count, uint64_t unit, uint64_t bytes) {
     return offset <= bytes && count <= (bytes - offset) / unit;
 }
 
-/// Copies a table out of the mapping.
+/// Copies a table from the mapping.
 template <class T>
 std::vector<T> copied(const std::byte* base, uint64_t offset, uint64_t count) {
     std::vector<T> table(count);
@@ -44,7 +44,7 @@ bool is_sane(const JobHeader& header, uint64_t bytes) {
            within(header.regions_offset, header.local_ranks, kRegionStride, bytes);
 }
 
-/// -1 if it is nothing that may be looked at.
+/// Opens a segment; returns -1 if the file is not one or must not be read.
 int open_segment(const char* path, bool of_anybody, uint64_t& bytes) {
     const int fd = ::open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     struct stat status;
@@ -65,7 +65,7 @@ std::string printable(const char* text, size_t room) {
     std::string out(text, strnlen(text, room));
     for (char& c : out)
         if (static_cast<unsigned char>(c) < ' ' || c == 127) c = '?';
-    // C1 controls, which some terminals obey, as UTF-8 has them.
+    // C1 control characters, which some terminals obey, in their UTF-8 encoding.
     for (size_t i = 0; i + 1 < out.size(); ++i)
         if (out[i] == '\xc2' && static_cast<unsigned char>(out[i + 1]) < 0xa0) out[i] = out[i + 1] = '?';
     return out;
@@ -105,7 +105,7 @@ int SegmentView::open(int32_t owner_pid, int32_t owner_fd, bool of_anybody, Segm
     SegmentView sight;
     sight.base_ = static_cast<std::byte*>(base);
     sight.bytes_ = bytes;
-    // What is looked at is a copy: the original may change under every check.
+    // The checks use a copy: the original may change after every check.
     alignas(JobHeader) std::byte copy[sizeof(JobHeader)];
     std::memcpy(copy, base, sizeof copy);
     const auto& header = *reinterpret_cast<const JobHeader*>(copy);
@@ -134,7 +134,7 @@ bool SegmentView::read(const JobHeader& header) {
     return read_ranks(header, copied<Placement>(base_, header.runs_offset, header.runs));
 }
 
-/// Each place here is one rank's, and there is no other.
+/// Reads the ranks of this host. Returns false unless each index belongs to exactly one rank.
 bool SegmentView::read_ranks(const JobHeader& header, const std::vector<Placement>& runs) {
     ranks_.assign(header.local_ranks, kNobody);
     uint32_t found = 0;

@@ -1,12 +1,12 @@
-// Several hosts on one machine, to try things out.
+// Simulation of several hosts on one machine, for tests.
 #pragma once
 
 #include <string_view>
 
 namespace starling::job {
 
-/// From now on this process, and the jobs it starts, are on a host of their own: this_host() is one that all have who give the
-/// same name on this machine, and nobody else. To be called before anybody asks for it.
+/// Puts this process and the jobs it starts on a virtual host, whose this_host() depends on `name`. Processes on this machine with equal
+/// names are on one virtual host. To be called before the first this_host().
 void set_host_apart(std::string_view name);
 
 }  // namespace starling::job
