@@ -23,7 +23,8 @@ int connect_launcher(const job::JobHeader& header, bool may_wait) {
                          may_wait ? kLauncherMs : 0);
 }
 
-// A launcher of our own may have been killed: then there is nobody to whom its socket belongs, and another takes its place.
+// Connects to the launcher. A launcher that this singleton has started may have been killed; then the singleton starts another in its
+// place.
 int reach_launcher(job::JobSegment& own, bool may_wait, int& fd) {
     job::JobHeader& header = own.header();
     const bool ours = knows_pids() && header.owner_pid == getpid();
@@ -90,8 +91,7 @@ int ControlCall::start(job::JobSegment& own, uint32_t rank, MessageKind kind, st
 int ControlCall::poll(bool& done) {
     done = done_;
     if (done_) return MPI_SUCCESS;
-    // The counter says when to look at the socket; now and then it is looked at anyway, for a launcher that
-    // died.
+    // The counter shows when a reply has arrived. Every 256th poll reads the socket anyway, to notice a launcher that died.
     const uint32_t replies = cell_->replies.load(std::memory_order_acquire);
     if (replies == replies_seen_ && (++polls_ & 255) != 0) return MPI_SUCCESS;
     replies_seen_ = replies;

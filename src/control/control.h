@@ -1,5 +1,5 @@
-// A rank's way to its launcher: one call is one connection, one request, one reply. Nothing blocks for as
-// long as the launcher takes; the caller polls while it keeps its own messages moving.
+// Requests of a rank to its launcher. A call is one connection, one request and one reply. No function blocks until the launcher replies:
+// the caller polls, and meanwhile makes progress on its own messages.
 #pragma once
 
 #include <string>
@@ -9,8 +9,7 @@
 
 namespace starling::control {
 
-/// One request on its way. Movable, hangs up when destroyed. Not thread-safe; any number may be open at
-/// once.
+/// One pending request. Movable; closes the connection when destroyed. Not thread-safe; any number may be open at once.
 class ControlCall {
   public:
     ControlCall() = default;
@@ -18,22 +17,22 @@ class ControlCall {
     ControlCall& operator=(ControlCall&& other) noexcept;
     ~ControlCall();
 
-    /// Sends `payload` (an encoded message of control_protocol.h) to the launcher of `own`, as `rank` of
-    /// it. A singleton gets its launcher first, which takes some milliseconds once: `starlingd serve`,
-    /// which ends by itself. MPI_SUCCESS, or MPI_ERR_OTHER / MPI_ERR_PROC_ABORTED with failure_text();
-    /// for a profile MPI_ERR_PENDING, too, instead of waiting where too many wait for the launcher already.
+    /// Sends `payload` (an encoded message of control_protocol.h) to the launcher of `own`, as `rank` of that job. A singleton first starts
+    /// a launcher, which takes some milliseconds once: `starlingd serve`, which ends by itself. Returns MPI_SUCCESS, or MPI_ERR_OTHER /
+    /// MPI_ERR_PROC_ABORTED with failure_text(). A profile is sent without waiting for a place in the launcher's queue, with
+    /// MPI_ERR_PENDING if it is full.
     static int start(job::JobSegment& own, uint32_t rank, MessageKind kind, std::string_view payload, ControlCall& out);
 
-    /// Sets `done` when reply() is complete. The launcher rings the rank's doorbell after replying; between
-    /// replies this costs one load. An error class with failure_text() if the launcher is gone.
+    /// Sets `done` when reply() is complete. The launcher rings the rank's doorbell after each reply; between replies this costs one load.
+    /// Returns an error class with failure_text() if the launcher has ended.
     int poll(bool& done);
     const std::string& reply() const { return reply_.payload; }
-    /// Readable when the reply comes; -1 when it has.
+    /// Readable when the reply arrives; -1 when it is complete.
     int descriptor() const { return fd_; }
 
   private:
     int fd_ = -1;
-    job::RankCell* cell_ = nullptr;  ///< of the asking rank; must outlive the call
+    job::RankCell* cell_ = nullptr;  ///< the requesting rank's; must outlive the call
     uint32_t replies_seen_ = 0;
     uint32_t polls_ = 0;
     FrameDecoder decoder_{kMaxFrame};

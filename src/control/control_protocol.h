@@ -1,6 +1,6 @@
-// What ranks and their launcher, and launchers and the daemon of names, say to each other: frames on an abstract
-// Unix stream socket, one request and one reply at a time per connection. Everything that arrives is
-// checked: a peer that sends something else is hung up on.
+// The control protocol between ranks and their launcher, and between launchers and the name service. It consists of frames on an abstract
+// Unix stream socket, one request and one reply at a time per connection. All input is checked; after an invalid frame the connection is
+// closed.
 #pragma once
 
 #include <cstdint>
@@ -21,40 +21,41 @@ enum class MessageKind : uint32_t {
     publish = 3,     ///< NameRequest → NameReply
     unpublish = 4,   ///< NameRequest → NameReply
     lookup = 5,      ///< NameRequest → NameReply with the port
-    disconnect = 6,  ///< DisconnectNotice → NameReply: child and parents part
+    disconnect = 6,  ///< DisconnectNotice → NameReply: child and parents disconnect
     reply = 7,
-    job_ended = 8,  ///< launcher → daemon, NameRequest with the job only: its names go; no reply
-    persist = 9,    ///< tool → daemon: stay when the last client leaves
+    job_ended = 8,  ///< launcher → daemon, NameRequest with only the job: removes its names; no reply
+    persist = 9,    ///< tool → daemon: keep running after the last client has left
     stop = 10,      ///< tool → daemon: end
     status = 11,    ///< tool → daemon → NameReply whose text is one line per fact
-    resolve = 12,   ///< JobQuery → JobReply: where this host's segment of a job is; it is made if there is none
-    /// JobQuery → JobReply: fill the address table of that job for the host of that rank, in this host's segment. The
-    /// reply comes when the rank's port is known or it has ended (its word in the table tells which); whoever does not
-    /// want to wait may hang up: the table is filled all the same, and the asker rung.
+    resolve = 12,   ///< JobQuery → JobReply: location of this host's segment of a job, which is created if there is none
+    /// JobQuery → JobReply: fill the address table of that job for the host of that rank, in this host's segment. The reply is sent when
+    /// the rank's port is known or the rank has ended; its word in the table shows which. A rank that does not want to wait may close the
+    /// connection: the table is filled nevertheless, and the rank's doorbell rung.
     locate = 13,
-    /// JobQuery of the own job → JobReply: all ranks of this host have reached the end of MPI_Init. Sent by the last of
-    /// them if the universe has several hosts; to hang up without waiting for the reply is fine.
+    /// JobQuery of the rank's own job → JobReply: all ranks of this host have reached the end of MPI_Init. Sent by the last of them if the
+    /// universe has several hosts; it may close the connection without waiting for the reply.
     arrived = 14,
-    /// JobQuery → JobReply: we have given up that rank, on another host, since nothing reaches it: it shall not wait for us.
-    /// To hang up without waiting for the reply is fine.
+    /// JobQuery → JobReply: the sender has declared that rank, on another host, unreachable, so the rank must not wait for the sender. The
+    /// sender may close the connection without waiting for the reply.
     given_up = 15,
-    /// ProfileReport (control/profile_report.h) → NameReply: an error class if nobody writes it down. Says what it has to say
-    /// by arriving: to hang up without waiting for the reply is fine.
+    /// ProfileReport (control/profile_report.h) → NameReply: an error class if no profile is being written. The sender may close the
+    /// connection without waiting for the reply.
     profile = 16,
-    /// Nothing → PlanReply (control/plan_reply.h): the rank's part of the plan that mpiexec has read; empty if that is none for its job.
+    /// Nothing → PlanReply (control/plan_reply.h): the rank's part of the plan that mpiexec has read; empty if there is no plan for its
+    /// job.
     plan = 17,
-    /// JobQuery of a job that the asker has spawned → JobReply: not all parents could take part, so the children shall end.
-    /// A launcher that does not know it hangs up.
+    /// JobQuery of a job that the sender has spawned → JobReply: not all parents could take part, so the children must end. A launcher that
+    /// does not know this kind closes the connection.
     forsake = 18,
-    last = 28,  ///< those from 20 on are between mpiexec and a standing daemon, and named there
+    last = 28,  ///< kinds from 20 on are between mpiexec and a standing daemon, and named there
 };
 
 inline constexpr uint32_t kFrameMagic = 0x4c525453;  ///< "STRL"
 inline constexpr uint32_t kFrameHeader = 12;         ///< bytes: magic, kind, length, each 32 bits
 inline constexpr uint32_t kMaxFrame = 64u << 20;     ///< payload of an authenticated peer
-/// Payload of a rank's request: what is put around it on its way to another host, or made of it there, must fit a frame, too.
+/// Payload of a rank's request. Smaller than a frame, because forwarding it to another host adds to it.
 inline constexpr uint32_t kMaxRequest = kMaxFrame / 2;
-inline constexpr uint32_t kMaxHello = 256;          ///< payload before that
+inline constexpr uint32_t kMaxHello = 256;          ///< payload before authentication
 inline constexpr uint32_t kMaxProcesses = 1000000;  ///< of one job
 
 std::string encode_frame(MessageKind kind, std::string_view payload);
@@ -64,7 +65,7 @@ struct Frame {
     std::string payload;
 };
 
-/// Cuts a byte stream into frames. Not thread-safe.
+/// Splits a byte stream into frames. Not thread-safe.
 class FrameDecoder {
   public:
     enum class Result { need_more, frame, garbage };
@@ -73,7 +74,7 @@ class FrameDecoder {
     void set_max_payload(uint32_t bytes) { max_payload_ = bytes; }
 
     void feed(std::string_view bytes);
-    /// The next whole frame, if there is one. After garbage nothing comes any more.
+    /// Returns the next whole frame, if there is one. After garbage, always returns garbage.
     Result next(Frame& out);
 
   private:
@@ -84,19 +85,18 @@ class FrameDecoder {
 };
 
 struct Hello {
-    uint32_t version = wire_version();  ///< first in all versions to come
+    uint32_t version = wire_version();  ///< first in all future versions
     job::JobId job = 0;
     uint64_t secret[2] = {};
     uint32_t rank = 0;
 };
 
-/// The info key by which the library tells where the asking process is: what is relative is meant from there. It stands before
-/// those of the user. A launcher that does not know it takes its own directory.
+/// The info key by which the library passes the caller's working directory, to which relative paths refer. It precedes the user's keys. A
+/// launcher that does not know it uses its own directory.
 inline constexpr const char* kCallerDirectory = "starling_directory";
 
-/// One command of MPI_Comm_spawn_multiple. Info keys known: wdir, path, host, hostfile, add-host,
-/// add-hostfile, soft ("2,4:8" or "1:9:2"), env ("NAME=VALUE", several separated by newlines). Others are
-/// ignored.
+/// One command of MPI_Comm_spawn_multiple. Known info keys: wdir, path, host, hostfile, add-host, add-hostfile, soft ("2,4:8" or "1:9:2"),
+/// env ("NAME=VALUE", several separated by newlines). Others are ignored.
 struct SpawnCommand {
     std::vector<std::string> argv;  ///< argv[0] is the command
     uint32_t maxprocs = 0;
@@ -110,13 +110,13 @@ struct SpawnRequest {
 
 struct SpawnReply {
     int32_t error_class = 0;
-    std::string text;            ///< the sentence, if error_class is not MPI_SUCCESS
-    job::JobAddress job;         ///< of the child, if error_class is MPI_SUCCESS
-    std::vector<int32_t> codes;  ///< one per process asked for, in order of the commands
+    std::string text;            ///< the error text, if error_class is not MPI_SUCCESS
+    job::JobAddress job;         ///< the child job, if error_class is MPI_SUCCESS
+    std::vector<int32_t> codes;  ///< one per requested process, in order of the commands
 };
 
 struct NameRequest {
-    job::JobId job = 0;  ///< filled in by the launcher
+    job::JobId job = 0;  ///< set by the launcher
     std::string service, port;
 };
 
@@ -138,11 +138,11 @@ struct JobQuery {
 struct JobReply {
     int32_t error_class = 0;
     std::string text;     ///< sentence
-    job::JobAddress job;  ///< on the asker's host
-    uint32_t looks = 0;   ///< to locate: RankCell::looks of that rank, 0: not known
+    job::JobAddress job;  ///< on the requester's host
+    uint32_t looks = 0;   ///< reply to locate: RankCell::looks of that rank, 0: not known
 };
 
-/// A JobAddress within another message; its host goes along.
+/// Write and read a JobAddress within another message, including its host.
 void write(Writer& writer, const job::JobAddress& address);
 job::JobAddress read_address(Reader& reader);
 
@@ -155,7 +155,7 @@ std::string encode(const DisconnectNotice& message);
 std::string encode(const JobQuery& message);
 std::string encode(const JobReply& message);
 
-/// False if `payload` is not exactly one such message; `out` is then unspecified.
+/// Return false if `payload` is not exactly one such message; `out` is then unspecified.
 bool decode(std::string_view payload, Hello& out);
 bool decode(std::string_view payload, SpawnRequest& out);
 bool decode(std::string_view payload, SpawnReply& out);

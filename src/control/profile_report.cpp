@@ -17,7 +17,7 @@ using Collective = ProfileReport::Collective;
 using Wait = ProfileReport::Wait;
 using Connection = ProfileReport::Connection;
 
-// A job's number is random, and so is a context id: they have their eight bytes. All else is mostly small.
+// Minimum encoded sizes. Job ids and context ids are random and take eight bytes each; other numbers are mostly small.
 constexpr size_t kLeastPeer = 18, kLeastCollective = 36, kLeastWait = 12, kLeastConnection = 11, kLeastPhase = 30;
 
 void write(Writer& writer, const Peer& peer) {
@@ -171,7 +171,7 @@ auto key_of(const Collective& calls) {
 
 auto key_of(const Wait& wait) { return std::tie(wait.site, wait.function); }
 
-/// Adds those that `sum` has, and puts the others behind. Both sorted before; sorted after.
+/// Adds the values of equal keys and inserts the other elements. Both vectors are sorted before, and `sum` after.
 template <class T>
 void merge_sorted(std::vector<T>& sum, const std::vector<T>& later) {
     std::vector<T> merged;
@@ -195,7 +195,7 @@ void sort(std::vector<T>& all) {
     std::sort(all.begin(), all.end(), [](const T& a, const T& b) { return key_of(a) < key_of(b); });
 }
 
-/// Adds up those that are there twice. Sorted before and after.
+/// Adds up elements with equal keys. Sorted before and after.
 void fold(std::vector<Peer>& peers) {
     size_t kept = 0;
     for (const Peer& peer : peers) {

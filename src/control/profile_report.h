@@ -1,5 +1,5 @@
-// What a rank hands its launcher for the profile (docs/profile.md): the phases that have ended, each with what it had. In as
-// few bytes as is easily done, since there may be many.
+// A rank's report to its launcher for the profile (docs/profile.md): the phases that have ended, each with its traffic. Compactly encoded,
+// since there may be many.
 #pragma once
 
 #include <cstdint>
@@ -12,32 +12,32 @@
 namespace starling::control {
 
 struct ProfileReport {
-    /// What was sent to one process, and which accesses were made to its memory. Sizes are in the order of profile::Size, accesses in that of
+    /// Messages sent to one process, and accesses made to its memory. Sizes are in the order of profile::Size, accesses in that of
     /// profile::Access.
     static constexpr size_t kAccesses = 3;
     struct Peer {
         job::JobId job = 0;
         uint32_t rank = 0;
         uint64_t messages[3] = {}, bytes[3] = {};
-        uint64_t connection_messages = 0, connection_bytes = 0;  ///< those of all that went on a connection
+        uint64_t connection_messages = 0, connection_bytes = 0;  ///< those of all messages that went on a connection
         uint64_t accesses[kAccesses] = {}, access_bytes[kAccesses] = {};
-        uint64_t packet_accesses = 0, packet_access_bytes = 0;          ///< those of all accesses that its owner carried out
-        uint64_t connection_accesses = 0, connection_access_bytes = 0;  ///< those of these that went on a connection
+        uint64_t packet_accesses = 0, packet_access_bytes = 0;          ///< those of all accesses that the owner carried out
+        uint64_t connection_accesses = 0, connection_access_bytes = 0;  ///< those of these accesses that went on a connection
         bool has_accesses() const;
         bool operator==(const Peer&) const = default;
     };
-    /// Calls that are alike.
+    /// Collective calls that agree in all members but the sums.
     struct Collective {
         std::string site, kind, algorithm;
         uint64_t communicator = 0;  ///< context id
         uint32_t size = 0;
         uint8_t size_class = 0;
-        bool tried = false;  ///< another algorithm than the table's
+        bool tried = false;  ///< an algorithm other than the table's
         uint64_t calls = 0, bytes = 0, ns = 0;
-        double squares = 0;  ///< ns²: of the calls' times
+        double squares = 0;  ///< sum of the squared times of the calls, ns²
         bool operator==(const Collective&) const = default;
     };
-    /// Waits in calls of one function at one place. By cause, in the order of profile::Cause.
+    /// Time waited in calls of one function at one place, by cause, in the order of profile::Cause.
     static constexpr size_t kCauses = 4;
     struct Wait {
         std::string site, function;
@@ -51,7 +51,7 @@ struct ProfileReport {
         bool opened = false;
         bool operator==(const Connection&) const = default;
     };
-    /// Some occurrences of a phase, one after the other among those of its name.
+    /// Consecutive occurrences, from to `to`, of the phases of one name.
     struct Phase {
         std::string name;
         uint8_t mark = 0;  ///< profile::PhaseMark
@@ -66,21 +66,21 @@ struct ProfileReport {
         bool operator==(const Phase&) const = default;
     };
 
-    bool last = false;  ///< the rank is through with MPI
+    bool last = false;  ///< the rank's last report: it has finalized MPI
     std::vector<Phase> phases;
 };
 
-/// Brings peers, calls and waits into their order, which merge() needs of both; a peer that is there twice is added up.
+/// Sorts peers, calls and waits, as merge() requires of both arguments, and adds up duplicate peers.
 void sort(ProfileReport::Phase& phase);
-/// Adds the occurrences `later`, which follow those of `sum`. Of the connections the first kMostConnections are kept.
+/// Adds the occurrences `later`, which follow those of `sum`. Keeps the first kMostConnections connections.
 void merge(ProfileReport::Phase& sum, const ProfileReport::Phase& later);
 inline constexpr size_t kMostConnections = 512;
 
-/// About how many bytes it has in memory; on the wire it has fewer.
+/// Returns the approximate size in memory; on the wire it is smaller.
 size_t footprint(const ProfileReport::Phase& phase);
 
 std::string encode(const ProfileReport& message);
-/// False if `payload` is not exactly one report; `out` is then unspecified.
+/// Returns false if `payload` is not exactly one report; `out` is then unspecified.
 bool decode(std::string_view payload, ProfileReport& out);
 
 }  // namespace starling::control

@@ -23,8 +23,8 @@
 #include "job/environment.h"
 #include "mpi.h"
 
-/// glibc's clone() by the name that ThreadSanitizer does not intercept: its interceptor takes every child for a fork, and with CLONE_VM would
-/// make the parent's own thread ignore all synchronization from then on.
+/// glibc's clone() by the name that ThreadSanitizer does not intercept. Its interceptor takes every child for a fork, and with CLONE_VM
+/// would make the parent's own thread ignore all synchronization from then on.
 extern "C" int __clone(int (*run)(void*), void* stack, int flags, void* argument, ...);
 
 namespace starling::control {
@@ -43,7 +43,8 @@ struct Launch {
     volatile int error = 0;
 };
 
-// Both run on the caller's memory while it waits: system calls only. On a stack that the sanitizers do not know, hence without their checks.
+// inner() and outer() run in the caller's memory while it waits, so they make system calls only. The sanitizers do not know their stack,
+// hence no checks.
 [[gnu::no_sanitize_address, gnu::no_sanitize_thread]] int inner(void* argument) {
     auto& launch = *static_cast<Launch*>(argument);
     setsid();
@@ -82,7 +83,7 @@ std::string search_path(const char* name) {
     return {};
 }
 
-// The environment without what says that a process belongs to a job: who is started here outlives the job.
+// Returns the environment without the variables that mark a process as a rank of a job: the server outlives the job.
 std::vector<char*> unmarked_environment() {
     std::vector<char*> entries;
     for (char** entry = environ; entry && *entry; ++entry) {
@@ -122,7 +123,7 @@ bool wait_until_ready(int fd, int seconds, std::string& problem) {
 std::string find_starlingd() {
     Dl_info info;
     char self[PATH_MAX];
-    // dladdr names the library, or the program by what it was called; the latter may not be a path.
+    // dladdr returns the library's path, or the program's name as it was called, which may not be a path.
     const bool in_object = dladdr(reinterpret_cast<void*>(&find_starlingd), &info) && info.dli_fname;
     for (const char* origin : {in_object ? info.dli_fname : "", "/proc/self/exe"}) {
         if (!realpath(origin, self)) continue;
@@ -161,7 +162,7 @@ bool start_detached(const std::string& program, const char* const* arguments, bo
     auto* stack = static_cast<char*>(stacks);
     Launch launch{program.c_str(), argv.data(), envp.data(), pipe_ends[1], inherited, keep_output, stack + kStack};
 
-    // No handler of the application may run in a child that shares its memory.
+    // No signal handler of the application may run in a child that shares its memory.
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -194,7 +195,7 @@ int start_server(job::JobSegment& own) {
     const std::string address = to_string(own.address());
     const char* const arguments[] = {"serve", address.c_str(), nullptr};
     std::string problem;
-    // The server opens the segment by way of this process's /proc, where it may.
+    // The server opens the segment through this process's /proc, if the kernel allows it; else it inherits the descriptor.
     const int inherited = job::is_closed_to_others() ? own.fd() : -1;
     if (!start_detached(program, arguments, true, problem, 10, inherited)) {
         return fail(MPI_ERR_OTHER, "cannot start %s: %s", program.c_str(), problem.c_str());

@@ -1,4 +1,4 @@
-// A launcher for a program that was started without one.
+// Starts a launcher for a program that was started without one.
 #pragma once
 
 #include <string>
@@ -7,22 +7,21 @@
 
 namespace starling::control {
 
-/// Starts `starlingd serve` for the singleton's job `own`, as a process of its own session that is nobody's
-/// child, and waits until it has written its socket's name into the header. MPI_SUCCESS or MPI_ERR_OTHER
-/// with failure_text().
+/// Starts `starlingd serve` for the singleton's job `own`, in a new session and as a child of no process of the program. Waits until it has
+/// written its socket's name into the header. Returns MPI_SUCCESS or MPI_ERR_OTHER with failure_text().
 int start_server(job::JobSegment& own);
 
-/// Who takes longer says now and then that it is alive.
+/// Sent by a server that takes longer to start, periodically, to extend the timeout.
 inline constexpr char kStillStarting = ' ';
 
-/// Runs `program arguments...` detached: double clone without copying memory, no SIGCHLD for the
-/// application, a new session, standard input /dev/null. Waits for its first line on the pipe whose
-/// descriptor is its last argument, for `seconds` at most, anew with each kStillStarting before it. True if that line is "ready"; else `problem` tells why not.
-/// It keeps the descriptor `inherited` under its number, if there is one.
+/// Runs `program arguments...` detached: double clone without copying memory, no SIGCHLD for the application, a new session, standard input
+/// /dev/null. Passes the descriptor of a pipe as last argument and waits for a first line on it, `seconds` at most, which start again with
+/// each kStillStarting before the line. Returns true if the line is "ready"; else `problem` has the reason. The program inherits the
+/// descriptor `inherited` under its number, if there is one.
 bool start_detached(const std::string& program, const char* const* arguments, bool keep_output, std::string& problem,
                     int seconds = 10, int inherited = -1);
 
-/// starlingd beside the library or program this code is in, else in PATH; empty if there is none.
+/// Returns the starlingd beside the library or program that contains this code, else the one in PATH; empty if there is none.
 std::string find_starlingd();
 
 }  // namespace starling::control

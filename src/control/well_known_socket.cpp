@@ -23,12 +23,12 @@ namespace starling::control {
 
 namespace {
 
-constexpr int kPlaceMs = 1000;   ///< for a place in the queue of our own listener
-constexpr int kStrangeMs = 100;  ///< the same where it may be somebody else's
-constexpr int kFolderMs = 2000;  ///< for others of ours who are about to listen
+constexpr int kPlaceMs = 1000;   ///< for a place in the queue of this user's listener
+constexpr int kStrangeMs = 100;  ///< for a place in the queue of a listener that may be another user's
+constexpr int kFolderMs = 2000;  ///< for another process of this user that is about to listen
 constexpr size_t kPlainName = 60;
 
-/// A directory that is this user's and nobody else's, as it says itself. -1 if it is none.
+/// Opens a directory that belongs to this user and that no other user can enter, judging by its mode. Returns -1 if it is not.
 int open_own_directory(int at, const char* path) {
     const int fd = openat(at, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     struct stat status;
@@ -45,7 +45,7 @@ int open_runtime_directory() {
     return open_own_directory(AT_FDCWD, ("/run/user/" + std::to_string(geteuid())).c_str());
 }
 
-/// The folder of our socket files. -1 if there is none; `possible` tells whether there may be.
+/// Opens the folder of our socket files. Returns -1 if there is none; `possible` is whether one can be made.
 int open_folder(bool make, bool& possible) {
     const int above = open_runtime_directory();
     possible = above >= 0;
@@ -56,7 +56,7 @@ int open_folder(bool make, bool& possible) {
     return folder;
 }
 
-/// The path through the descriptor is short, however long that of the directory is.
+/// Builds an address whose path through the descriptor is short, however long the directory's own path is.
 bool address_in(int folder, const std::string& name, sockaddr_un& address) {
     address = {};
     address.sun_family = AF_UNIX;
@@ -81,7 +81,7 @@ bool lock(int folder) {
     return true;
 }
 
-/// Whether anybody listens at the file; it is removed if it is a socket of one that has died.
+/// Returns whether a process listens at the socket file. Removes the file if that process has died.
 bool answers(int folder, const std::string& name) {
     const int fd = connect_file(folder, name, 0);
     if (fd >= 0) ::close(fd);
@@ -90,7 +90,7 @@ bool answers(int folder, const std::string& name) {
     return false;
 }
 
-/// Those who were killed leave theirs.
+/// Removes the socket files of processes that were killed.
 void remove_dead(int folder) {
     DIR* entries = fdopendir(openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (!entries) return;
@@ -146,7 +146,7 @@ int connect_at(const WellKnownSocket& meeting) {
         if (errno == EMFILE || errno == ENFILE) return -1;
         strange = strange || errno == EPERM || errno == EAGAIN;
     }
-    // Where one of ours can listen at the file all the same, it only has to be started.
+    // If a process of this user can still listen at the file, the caller only has to start one.
     errno = strange && meeting.spares == 0 && !possible ? EPERM : ECONNREFUSED;
     return -1;
 }
@@ -183,8 +183,8 @@ bool WellKnownListener::open_file(const std::string& name) {
     return file_ >= 0;
 }
 
-// Whoever finds another of ours, after it has a name itself, gives way: so there are never two, whatever names other users held when
-// either looked.
+// A process that already holds a name and then finds another of this user's listeners gives up. So there are never two, whatever names
+// other users held when either checked.
 bool WellKnownListener::open_abstract(const WellKnownSocket& meeting) {
     int error = EPERM, mine = -1;
     for (int which = 0; which < meeting.names() && mine < 0; ++which) {
@@ -225,7 +225,7 @@ std::string daemon_socket_name() {
         name.push_back(usual ? *c : '_');
     }
     if (plain && !*c) return name;
-    // So that no two words make one name.
+    // The hash keeps two universes with similar names apart.
     char rest[20];
     std::snprintf(rest, sizeof rest, "-%016" PRIx64, hash_on(kEmptyHash, universe));
     return name + rest;

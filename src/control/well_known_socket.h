@@ -1,7 +1,7 @@
-// Where processes of one user find each other by a name that anybody can foretell: standing daemons, the keeper of names, the
-// helper of a manager's job. Two doors lead to a meeting. One is a socket file in a folder of the user's runtime directory, which nobody
-// else can enter. The other is an abstract socket, for processes that have no such directory or whose directory has gone with a login;
-// another user may hold that name, and then it leads nowhere. docs/security.md says who is let in.
+// Sockets with names that every process of a user can compute: for standing daemons, the name service, the helper of a foreign manager's
+// job. Each is reachable in two ways. One is a socket file in a folder of the user's runtime directory, which no other user can enter. The
+// other is an abstract socket, for processes without such a directory and for directories that vanish at logout. Another user may have
+// taken the abstract name; then only the file works. docs/security.md says which processes may connect.
 #pragma once
 
 #include <string>
@@ -11,19 +11,19 @@ namespace starling::control {
 
 struct WellKnownSocket {
     std::string name;  ///< of the file, and the abstract name
-    int spares = 0;    ///< more than 0: the abstract name is the first of name-0, name-1... that is free
+    int spares = 0;    ///< more than 0: the abstract name is the first free one of name-0, name-1...
     bool anywhere =
-        false;  ///< processes of the user in other containers are let in; for meetings where each proves something else
+        false;  ///< accept the user's processes in other containers too; for protocols that authenticate by other means
 
     std::string abstract(int which) const { return spares > 0 ? name + "-" + std::to_string(which) : name; }
     int names() const { return spares > 0 ? spares : 1; }
 };
 
-/// Connects, close-on-exec, to the one who listens there. Waits for nobody, but for this user's own listener where too many want it, and
-/// that for a second. -1 with errno: ECONNREFUSED if none of ours listens, EPERM if others hold the only door there is.
+/// Connects to the listening process, close-on-exec. Does not wait, except for a second if the queue of this user's own listener is full.
+/// Returns -1 with errno: ECONNREFUSED if no process of this user listens, EPERM if others hold the only possible name.
 int connect_at(const WellKnownSocket& meeting);
 
-/// The listening side. Closes, and removes the file, when destroyed.
+/// The listening side. Closes both sockets and removes the file when destroyed.
 class WellKnownListener {
   public:
     WellKnownListener() = default;
@@ -31,13 +31,13 @@ class WellKnownListener {
     WellKnownListener& operator=(const WellKnownListener&) = delete;
     ~WellKnownListener() { close(); }
 
-    /// Opens both, or the one that can be had. False with errno: EADDRINUSE if one of this user's listens there, EPERM if others hold
-    /// the only door there is.
+    /// Opens both sockets, or the one that can be had. Returns false with errno: EADDRINUSE if a process of this user already listens
+    /// there, EPERM if others hold the only possible name.
     bool open(const WellKnownSocket& meeting);
     void close();
 
-    int file() const { return file_; }          ///< the listener there, non-blocking; -1: none
-    int abstract() const { return abstract_; }  ///< as above
+    int file() const { return file_; }          ///< listener of the socket file, non-blocking; -1: none
+    int abstract() const { return abstract_; }  ///< listener of the abstract name, non-blocking; -1: none
 
   private:
     bool open_file(const std::string& name);
@@ -49,11 +49,11 @@ class WellKnownListener {
     std::string name_;
 };
 
-/// Whether the peer of an abstract socket is this user, and sees and is seen by this process as any other of the user: its namespaces of
-/// processes and of users are ours. (Abstract names belong to the namespace of the network alone, which containers may share.)
+/// Returns whether the peer of an abstract socket runs as this user and, unless `anywhere`, in this process's PID and user namespaces.
+/// (Abstract names belong to the network namespace alone, which containers may share.)
 bool is_own_peer(int fd, bool anywhere);
 
-/// "starling-<uid>-names[-<STARLING_UNIVERSE>]": the keeper of names of this user's universe.
+/// Returns "starling-<uid>-names[-<STARLING_UNIVERSE>]": the name service of this user's universe.
 std::string daemon_socket_name();
 
 }  // namespace starling::control
