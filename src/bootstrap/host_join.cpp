@@ -27,7 +27,7 @@ constexpr uint64_t kJoinSeconds = 30;
 constexpr int kHostSockets = 32;
 constexpr useconds_t kPause = 1000;
 
-// So that "ab","c" is not "a","bc".
+// Ends each part with a separator, so that "ab","c" and "a","bc" have different hashes.
 uint64_t mix(uint64_t hash, std::string_view bytes) { return hash_on(hash_on(hash, bytes), 0xff); }
 
 class Descriptor {
@@ -68,7 +68,7 @@ job::JobDescription describe(const ManagedJob& job, job::JobId id) {
     return description;
 }
 
-// The description may be long: the helper reads it from a file of this process that is in no file system.
+// Starts the helper. The description may be long, so the helper reads it from a memfd of this process.
 int start_helper(const ManagedJob& job, job::JobId id) {
     const std::string program = control::find_starlingd();
     if (program.empty()) {
@@ -160,7 +160,7 @@ job::JobId id_of(const ManagedJob& job, const char* protocol) {
     hash = mix(hash, job.name);
     hash = mix(hash, std::to_string(geteuid()));
     hash = mix(hash, std::to_string(job.size));
-    // Context ids take the low half of a job's id: every bit of the name must reach it.
+    // Context ids use the low half of a job's id, so every bit of the name must affect it.
     hash ^= hash >> 33;
     hash *= 0xff51afd7ed558ccdu;
     hash ^= hash >> 33;
@@ -175,8 +175,9 @@ control::WellKnownSocket host_meeting(job::JobId job) {
 
 int connect_helper(job::JobId job) { return control::connect_at(host_meeting(job)); }
 
-// The right to start the helper, which goes with the descriptors, also when its holder dies. Two may get it where other users come and go
-// with the names, or where one has a runtime directory and one has not; then one of the two helpers gives way.
+// Acquires the right to start the helper, which lasts as long as the listening sockets, even if their holder is killed. Two processes may
+// get it if other users take and release the abstract names meanwhile, or if only one of the two has a runtime directory. Then one of the
+// two helpers ends.
 static bool lock_start(job::JobId job, control::WellKnownListener& lock) {
     control::WellKnownSocket start = host_meeting(job);
     start.name += "-start";
@@ -207,8 +208,8 @@ int join_host(const ManagedJob& job, job::JobId id, job::JobSegment& out, bool& 
                     continue;
             }
         }
-        // One of the processes that find no helper starts it; the others look again. Who holds the lock may
-        // have started it since we looked; whoever dies drops the lock.
+        // One of the processes that find no helper starts it; the others retry. Check again under the lock: an earlier holder may have
+        // started the helper since. If the holder dies, the lock is free.
         control::WellKnownListener lock;
         if (!lock_start(id, lock)) {
             usleep(kPause);

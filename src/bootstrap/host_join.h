@@ -1,6 +1,5 @@
-// How the processes that another manager has started on one host find each other: through a helper,
-// `starlingd host`, which owns this host's segment of their job. The first to come starts it; it ends with
-// the last of them.
+// How the processes that another manager has started on one host find each other: through a helper process, `starlingd host`, which owns
+// this host's segment of their job. The first process starts the helper, which ends with the last of them.
 #pragma once
 
 #include <string>
@@ -13,9 +12,9 @@
 
 namespace starling::bootstrap {
 
-/// What a process says to the helper, as the payload of a `hello` frame.
+/// A process's request to the helper, the payload of a `hello` frame.
 struct HostJoin {
-    uint32_t version = wire_version();  ///< first in all versions to come
+    uint32_t version = wire_version();  ///< first in all future versions
     job::JobId job = 0;
     uint32_t size = 0;
     uint32_t rank = 0;
@@ -23,10 +22,10 @@ struct HostJoin {
     uint32_t appnum = 0;
 };
 
-/// What it is told, as the payload of a `reply` frame.
+/// The helper's answer, the payload of a `reply` frame.
 struct HostWelcome {
-    std::string refusal;  ///< a sentence; empty if welcome
-    job::JobAddress job;  ///< with a refusal: of the job in which another process is that rank already, id 0 if none is
+    std::string refusal;  ///< an error text; empty if accepted
+    job::JobAddress job;  ///< if refused: the job in which another process already has that rank, id 0 if there is none
 };
 
 std::string encode(const HostJoin& message);
@@ -34,19 +33,19 @@ std::string encode(const HostWelcome& message);
 bool decode(std::string_view payload, HostJoin& out);
 bool decode(std::string_view payload, HostWelcome& out);
 
-/// The job's id, which every host must find out for itself: from the manager's protocol and name of it.
+/// Returns the job's id, which every host must compute by itself: a hash of the manager's protocol and its name of the job.
 job::JobId id_of(const ManagedJob& job, const char* protocol);
 
-/// Where the helper for this user and job is. The names can be foretold, so that another user may hold some of the abstract ones. What
-/// is said there gives no access to anything, so processes in other containers are answered too.
+/// Returns the socket of the helper for this user and job. Its names are predictable, so another user may hold some of the abstract ones.
+/// The messages on it grant no access to anything, so processes in other containers are accepted too.
 control::WellKnownSocket host_meeting(job::JobId job);
 
-/// Connects to the helper, whichever door it has. -1 if there is none.
+/// Connects to the helper by socket file or abstract name. Returns -1 if there is no helper.
 int connect_helper(job::JobId job);
 
-/// Maps this host's segment of the job, `id` being what id_of() says. It is made if this process is the
-/// first. MPI_SUCCESS, or an error class with failure_text(); `taken` then says whether another process is that rank already, in
-/// the segment that `out` is.
+/// Maps this host's segment of the job; `id` is the result of id_of(). The segment is created if this process is the first. Returns
+/// MPI_SUCCESS, or an error class with failure_text(). On error, `taken` is whether another process already has that rank, in the segment
+/// `out`.
 int join_host(const ManagedJob& job, job::JobId id, job::JobSegment& out, bool& taken);
 
 }  // namespace starling::bootstrap

@@ -11,7 +11,7 @@ namespace starling::bootstrap {
 
 namespace {
 
-/// What a record begins with: the wire's major version.
+/// Returns the start of every record, which contains the wire's major version.
 std::string start_of_record() { return "s" + std::to_string(kThisVersion.major) + ","; }
 
 template <class Number>
@@ -20,7 +20,7 @@ bool take_hex(std::string_view& text, Number& out) {
     const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), out, 16);
     if (error != std::errc() || end != field.data() + field.size()) return false;
     text.remove_prefix(field.size());
-    if (text.empty()) return false;  // a name follows, with a comma before it
+    if (text.empty()) return false;  // a name follows, after a comma
     text.remove_prefix(1);
     return true;
 }
@@ -29,8 +29,7 @@ bool may_be_in_a_name(char c) { return c > ' ' && c < 0x7f && c != ',' && c != '
 
 }  // namespace
 
-// Version, port, id, key, how many addresses, each of them, the name: with commas between, numbers in
-// hexadecimal.
+// Version, port, id, key, number of addresses, the addresses, the name: separated by commas, numbers in hexadecimal.
 std::string encode(const HostRecord& record) {
     char text[128];
     std::snprintf(text, sizeof text, "%x,%" PRIx64 ",%" PRIx64 ",%x,", record.port, record.host.id, record.host.key,

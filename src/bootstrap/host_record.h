@@ -1,5 +1,5 @@
-// What a process tells the others through its manager's key-value store: where it listens. A line of text
-// without blanks, since that is what PMI-1 can carry.
+// The record that a process publishes in its manager's key-value store: the addresses and port on which it listens. A line of text without
+// blanks, since PMI-1 can carry nothing else.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,7 @@ struct HostRecord {
 };
 
 std::string encode(const HostRecord& record);
-/// False if `text` is not exactly one record with a port and at least one address; `out` is then
-/// unspecified.
+/// Returns false if `text` is not exactly one record with a port and at least one address; `out` is then unspecified.
 bool decode(std::string_view text, HostRecord& out);
 
 }  // namespace starling::bootstrap

@@ -29,27 +29,26 @@ namespace {
 
 constexpr const char* kPortKey = "port";
 
-// A manager may say that it knows nothing of a rank that is only late: it is asked again, after pauses that
-// grow.
+// A manager may answer that it does not know a rank that is only late, so it is asked again, after growing pauses.
 constexpr uint64_t kFirstPauseNs = 1'000'000, kLongestPauseNs = 100'000'000;
 
-/// Where a rank listens, as a question to the manager.
+/// A pending look-up of a rank's address.
 struct Question {
     enum State : uint32_t { idle, asked, too_early };
-    std::atomic<uint32_t> state = idle;  ///< set to too_early by whatever thread the manager answers on
+    std::atomic<uint32_t> state = idle;  ///< set to too_early by the thread on which the manager answers
     uint64_t next = 0, pause = kFirstPauseNs;
 };
 
-/// The manager that started this process and what it is asked for. Made when there is one, never freed:
-/// PMIx's thread may still look at it when the process ends, and a manager ends the job when its descriptor closes, which
-/// must not be before this process has said why it could not join.
+/// The manager that started this process, and the pending look-ups. Created if there is a manager, and never freed: PMIx's thread may still
+/// access it when the process ends. Also, a manager ends the job when its descriptor closes, which must not happen before this process has
+/// printed why it could not join.
 struct Management {
     std::unique_ptr<bootstrap::Manager> manager;
     job::JobSegment* segment = nullptr;  ///< where answers are written, once a port was published
     uint32_t rank = 0;
     std::unordered_map<uint32_t, Question> questions;  ///< by rank
     bool left = false, aborted = false;
-    pid_t owner = 0;  ///< a forked child is not the rank
+    pid_t owner = 0;  ///< pid of the rank: a forked child is not the rank
 };
 STARLING_STATE Management* management = nullptr;
 
@@ -68,7 +67,7 @@ int no_pmix() {
                 std::string(failure_text()).c_str());
 }
 
-// The manager to be believed, null if there is none.
+// Finds the manager to use; null if there is none.
 int find_manager(std::unique_ptr<bootstrap::Manager>& out) {
     const Pmi wish = config().pmi;
     if (wish == Pmi::none) return MPI_SUCCESS;
@@ -77,8 +76,7 @@ int find_manager(std::unique_ptr<bootstrap::Manager>& out) {
         out = bootstrap::make_pmix_manager();
         if (!out && !pmi) return no_pmix();
     }
-    // Slurm names the job and does both alike; Hydra does not, and its PMI-2 lacks commands that its PMI-1
-    // has.
+    // Slurm sets PMI_JOBID and supports both versions equally well. Hydra does not set it, and its PMI-2 lacks commands that its PMI-1 has.
     const bool two = wish == Pmi::pmi2 || (wish != Pmi::pmi1 && in_environment("PMI_JOBID"));
     if (!out && pmi) out = bootstrap::make_pmi_manager(two ? 2 : 1, wish == Pmi::pmi1 || wish == Pmi::pmi2);
     if (!out && in_environment("PMI_PORT") && wish != Pmi::pmix) {
@@ -90,16 +88,16 @@ int find_manager(std::unique_ptr<bootstrap::Manager>& out) {
     return MPI_SUCCESS;
 }
 
-// Hydra's proxies stop reading what ranks print when they hear of an abort: the reason would be lost with it.
+// Hydra's proxies stop reading the ranks' output when they hear of an abort, so the error text must be read before.
 void abort_by_manager(int code, const char* text) {
     management->aborted = true;
     let_output_be_read();
     management->manager->abort(code, text);
 }
 
-// A program that used sessions only has finalized when it closed the last, but might have opened another.
-// One that never finalizes looks to most managers like any that ends with code 0: nobody else would tell
-// why its job ends.
+// Exit handler. A program that used only MPI sessions has finalized when it closed the last one, but might have opened another, so it
+// leaves the manager here. To most managers a program that never finalizes looks like one that ends with code 0, and no other process would
+// report why its job ends.
 void leave_at_exit() {
     if (!management->segment || management->aborted) return;
     const job::RankState state = management->segment->cell(management->rank).state.load();
@@ -110,17 +108,17 @@ void leave_at_exit() {
     std::fprintf(stderr, "starling: %s\n", text);
     flush_output();
     abort_by_manager(1, text);
-    _exit(1);  // not 0, whatever the program meant: some managers look at nothing else
+    _exit(1);  // not 0, whatever the program passed to exit(): some managers check nothing else
 }
 
-// Who has inherited a rank's environment is not that rank while the rank lives: it is a program of its own that the rank has started, by
-// whatever detours (a worker of Python's multiprocessing, a solver). But what the launcher has started beside it, by a shell that is
-// no rank, was meant to be the rank itself.
+// Returns whether this process has inherited the environment of a living rank that is its ancestor, directly or indirectly (a worker of
+// Python's multiprocessing, a solver). Then it is not the rank but a singleton. But a process that the launcher has started beside the
+// rank, through a shell that is not a rank, was meant to be the rank itself.
 bool was_started_by_rank(const job::JobSegment& segment, const job::RankCell& cell) {
     const job::RankState state = cell.state.load();
     if (state != job::RankState::initialized && state != job::RankState::finalized) return false;
     const pid_t apart = cell.apart_pid.load();
-    // From another PID namespace than the rank's it is not to be seen who has started whom; but the rank was there first.
+    // From another PID namespace than the rank's, the ancestors are not visible; but the rank existed first.
     if ((apart == 0) != knows_pids() || (apart != 0 && cell.apart_namespace != find_pid_namespace())) return true;
     const pid_t rank = apart != 0 ? apart : cell.pid.load();
     ProcessOrigin origin;
@@ -130,7 +128,7 @@ bool was_started_by_rank(const job::JobSegment& segment, const job::RankCell& ce
         const uint64_t started = cell.started.load();
         return find_origin(rank, origin) && (started == 0 || started == origin.start);
     }
-    return rank != getpid() && !process_gone(rank);  // who was in between has ended
+    return rank != getpid() && !process_gone(rank);  // a process between the rank and this one has ended
 }
 
 int make_world_of_one(uint32_t& rank, job::JobSegment& segment) {
@@ -151,7 +149,7 @@ int join_managed(std::unique_ptr<bootstrap::Manager> found, uint32_t& rank, job:
     management->rank = rank = job.rank;
     bool taken;
     if (const int error = bootstrap::join_host(job, id_of(job, manager.protocol()), segment, taken)) {
-        // A program that a rank has started is not that rank: its failing is no reason to end the job.
+        // A program started by a rank is not that rank; its failure is no reason to end the job.
         if (taken) delete std::exchange(management, nullptr);
         if (!taken || !was_started_by_rank(segment, segment.cell(rank))) return error;
         segment = job::JobSegment();
@@ -166,7 +164,7 @@ int join_managed(std::unique_ptr<bootstrap::Manager> found, uint32_t& rank, job:
     return MPI_SUCCESS;
 }
 
-// Two processes of this host may write the same at the same time.
+// Two processes of this host may store the same record at the same time.
 void store_record(job::JobSegment& segment, uint32_t rank, const bootstrap::HostRecord& record) {
     job::HostEntry& entry = segment.host(segment.host_of(rank));
     const std::atomic_ref<uint32_t> addresses(entry.addresses);
@@ -182,14 +180,14 @@ void store_record(job::JobSegment& segment, uint32_t rank, const bootstrap::Host
     segment.port(rank).compare_exchange_strong(none, word.word(), std::memory_order_release);
 }
 
-// Nobody is there who could be written to: that must not look for ever like one who is late.
+// Marks a rank that has no address, so that it does not forever look like one that is late.
 void mark_failed(job::JobSegment& segment, uint32_t rank) {
     uint32_t none = 0;
     const job::PortWord word{0, job::PortWord::failed};
     segment.port(rank).compare_exchange_strong(none, word.word(), std::memory_order_release);
 }
 
-// On PMIx's thread, or on the caller's.
+// Called on PMIx's thread or on the caller's.
 void on_found(void* context, uint32_t rank, bootstrap::Outcome outcome, std::string_view value) {
     job::JobSegment& segment = *management->segment;
     bootstrap::HostRecord record;
@@ -270,7 +268,7 @@ bool locate_through_manager(job::JobSegment& segment, uint32_t rank) {
 
 void leave_manager() {
     if (!management || management->owner != getpid() || std::exchange(management->left, true)) return;
-    // Nobody can do anything about a manager that has gone by now.
+    // An error is ignored: nothing can be done about a manager that has ended.
     management->manager->leave();
 }
 

@@ -10,13 +10,13 @@ namespace starling::bootstrap {
 
 namespace {
 
-/// What a manager leaves in the environment of the processes that it starts together. Only what it sets in these: an
-/// allocation's variables (SLURM_NTASKS in a batch script, PBS_NP) are those of programs of their own as well.
+/// The environment variables that a manager sets in processes that it starts together. Variables of the allocation (SLURM_NTASKS in a batch
+/// script, PBS_NP) do not count, because a singleton has them too.
 struct Sign {
     const char* manager;
-    const char* size;     ///< how many there are; null: the manager does not say
-    const char* rank;     ///< which of them this is, from 0
-    const char* besides;  ///< must be there too; null: nothing
+    const char* size;     ///< variable with the number of processes; null: there is none
+    const char* rank;     ///< variable with the number of this process, from 0
+    const char* besides;  ///< variable that must be set too; null: none
     const char* remedy;
 };
 
@@ -25,7 +25,8 @@ constexpr const char* kSlurmRemedy =
 constexpr const char* kOwnRemedy = "start it with Starling's mpiexec";
 constexpr const char* kPmiRemedy = "unset STARLING_PMI if it is set, or start it with Starling's mpiexec";
 
-// In this order: srun's are inherited by what a step starts by other means, and then theirs say more.
+// The order matters: a program that a step of srun starts by other means inherits srun's variables, and the other launcher's are better
+// evidence.
 constexpr Sign kSigns[] = {
     {"Open MPI's mpirun", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", nullptr, kPmiRemedy},
     {"MVAPICH's launcher", "MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_RANK", nullptr, kOwnRemedy},
@@ -44,7 +45,7 @@ const char* value_of(const char* name) {
     return value && *value ? value : nullptr;
 }
 
-// Slurm numbers what is no step of srun, such as an interactive shell, from the top.
+// Slurm numbers steps that srun did not create, such as an interactive shell, from the top.
 bool is_step_of_its_own(const Sign& sign) {
     constexpr unsigned long kFirstSpecialStep = 0xfffffff0;
     return std::strcmp(sign.manager, "srun") == 0 && std::strtoul(value_of(sign.besides), nullptr, 10) >= kFirstSpecialStep;

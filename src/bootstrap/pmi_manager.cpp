@@ -1,5 +1,5 @@
-// PMI-1 and PMI-2: one request and one reply at a time over an inherited socket. What differs between the
-// two is how a request is written and what it is called; the conversation is the same.
+// PMI-1 and PMI-2: one request and one reply at a time over an inherited socket. The two versions differ in the format and the names of the
+// requests; the sequence of requests is the same.
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -34,7 +34,7 @@ struct Call {
     const char* command;
     const char* reply;
 };
-/// The same in both.
+/// A command in both versions.
 struct Calls {
     Call one, two;
 };
@@ -96,7 +96,7 @@ class PmiManager final : public Manager {
     int rank_ = 0, size_ = 0;
     Version version_ = Version::one;
     pmi::Decoder decoder_;
-    bool in_barrier_ = false;  ///< entered, and not seen yet to be complete: the next message is its
+    bool in_barrier_ = false;  ///< entered the barrier without its reply so far: the next message is that reply
     std::string store_;        ///< PMI-1: name of the key-value space; PMI-2: the job's id
 };
 
@@ -119,7 +119,7 @@ int PmiManager::read_environment() {
     int type = 0;
     socklen_t length = sizeof type;
     if (getsockopt(fd_, SOL_SOCKET, SO_TYPE, &type, &length) != 0 || type != SOCK_STREAM) {
-        const int fd = std::exchange(fd_, -1);  // not ours to close
+        const int fd = std::exchange(fd_, -1);  // the caller's to close
         return fail(MPI_ERR_OTHER,
                     "PMI_FD=%d is no open socket (any more): the process manager's socket does not reach through "
                     "whatever started this program; set STARLING_PMI=none to run as a program of its own",
@@ -150,7 +150,7 @@ int PmiManager::send(const Message& request) {
     return MPI_SUCCESS;
 }
 
-// With Wait::none, an answer without a command means that there is none yet.
+// Receives a message. With Wait::none, a message without a command means that there is none yet.
 int PmiManager::receive(Message& answer, Wait wait) {
     const uint64_t deadline = now_ns() + uint64_t{kAnswerSeconds} * 1'000'000'000u;
     for (;;) {
@@ -200,7 +200,7 @@ int PmiManager::finish_barrier(Wait wait) {
     return MPI_SUCCESS;
 }
 
-// Said the same way in both versions.
+// Requests a version; both versions use one format for this.
 int PmiManager::greet(Version version, Message& answer) {
     Message hello("init");
     hello.set("pmi_version", static_cast<int>(version)).set("pmi_subversion", version == Version::one ? 1 : 0);
@@ -311,8 +311,7 @@ int PmiManager::publish() {
     return MPI_SUCCESS;
 }
 
-// Once the barrier is complete the value is with the manager's process on this host: one round trip to it
-// is not worth a callback.
+// Once the barrier is complete, the manager's process on this host has the value: one round trip to it is not worth a callback.
 int PmiManager::look_up(uint32_t rank, std::string_view key, Found found, void* context, bool& asked) {
     if (const int error = finish_barrier(Wait::none)) return error;
     asked = !in_barrier_;

@@ -9,7 +9,7 @@ namespace {
 
 constexpr size_t kLengthDigits = 6;
 
-// "name=value"; false if there is no name.
+// Splits "name=value"; returns false if there is no name.
 bool split(std::string_view text, std::string& name, std::string& value) {
     const size_t equals = text.find('=');
     if (equals == 0 || equals == std::string_view::npos) return false;
@@ -18,8 +18,8 @@ bool split(std::string_view text, std::string& name, std::string& value) {
     return true;
 }
 
-// Attributes separated by blanks. The last one, `value` or `msg`, may be followed by words that belong to
-// no attribute: some managers write sentences.
+// Parses attributes separated by blanks. The last one, `value` or `msg`, may be followed by words that belong to no attribute: some
+// managers write sentences.
 bool parse_line(std::string_view line, Message& out) {
     out = {};
     while (!line.empty()) {
@@ -39,7 +39,7 @@ bool parse_line(std::string_view line, Message& out) {
     return !out.command().empty();
 }
 
-// Attributes that end in a semicolon each; a semicolon in a value is written twice.
+// Parses attributes that each end in a semicolon; a semicolon in a value is written twice.
 bool parse_body(std::string_view body, Message& out) {
     out = {};
     std::string text, name, value;

@@ -1,6 +1,6 @@
-// The messages of the PMI wire protocols, which a process speaks with the manager that started it over an
-// inherited socket: PMI-1 is lines of blank-separated attributes, PMI-2 (after the first exchange) is
-// attributes that end in semicolons, behind a length of six characters. What arrives is not trusted.
+// The messages of the PMI wire protocols, which a process exchanges with the manager that started it over an inherited socket. A PMI-1
+// message is a line of blank-separated attributes. A PMI-2 message (after the first exchange) is a length of six characters and attributes
+// that end in semicolons. Incoming messages are not trusted.
 #pragma once
 
 #include <cstddef>
@@ -22,9 +22,9 @@ class Message {
 
     std::string_view command() const { return get("cmd"); }
     bool has(std::string_view name) const;
-    /// The attribute's value, empty if there is none.
+    /// Returns the attribute's value, empty if there is none.
     std::string_view get(std::string_view name) const;
-    /// False unless the attribute is a decimal number that fits an int.
+    /// Reads the attribute as a decimal number; returns false if it is not one that fits an int.
     bool number(std::string_view name, int& out) const;
 
     const std::vector<std::pair<std::string, std::string>>& attributes() const { return attributes_; }
@@ -37,21 +37,21 @@ class Message {
 enum class Version { one = 1, two = 2 };
 
 inline constexpr size_t kMostLine = 64 * 1024;  ///< bytes of a PMI-1 line; managers send up to 4 KB
-inline constexpr size_t kMostBody = 999999;     ///< bytes of a PMI-2 body: what six digits can say
+inline constexpr size_t kMostBody = 999999;     ///< bytes of a PMI-2 body: the most that six digits can express
 
-/// What goes on the wire. Empty if the message can't be said: a PMI-1 value with a blank or a line's end in
-/// it, or a PMI-2 body that is too long.
+/// Returns the message in wire format. Empty if it cannot be expressed: a PMI-1 value that contains a blank or a line end, or a PMI-2 body
+/// that is too long.
 std::string encode(Version version, const Message& message);
 
-/// Cuts the byte stream into messages. Not thread-safe.
+/// Splits the byte stream into messages. Not thread-safe.
 class Decoder {
   public:
     enum class Result { need_more, message, garbage };
 
-    /// From the next message on; the first exchange is in version one's form whichever is spoken then.
+    /// Sets the version from the next message on. The first exchange has the format of version one, whichever version follows.
     void set_version(Version version) { version_ = version; }
     void feed(std::string_view bytes);
-    /// The next whole message, if there is one. After garbage nothing comes any more.
+    /// Returns the next whole message, if there is one. After garbage, always returns garbage.
     Result next(Message& out);
 
   private:

@@ -6,7 +6,7 @@ namespace starling::bootstrap {
 
 namespace {
 
-// What is before the separator; it and the separator are taken off the front.
+// Returns the text before the separator, and removes both from the front of `text`.
 std::string_view take_until(std::string_view& text, char separator) {
     const std::string_view part = text.substr(0, text.find(separator));
     text.remove_prefix(part.size() == text.size() ? part.size() : part.size() + 1);

@@ -1,4 +1,4 @@
-// Where PMIx says the ranks of a job are, as our plugin hands it on.
+// The hosts of a job's ranks according to PMIx, in the text form that our plugin returns.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace starling::bootstrap {
 
-/// Reads "name:rank,rank,…;" once per host. False unless every rank of `size` is on exactly one host. Hosts
-/// without ranks are left out; the others keep their order.
+/// Parses "name:rank,rank,…;" once per host. Returns false unless every rank of `size` is on exactly one host. Hosts without ranks are left
+/// out; the others keep their order.
 bool parse_pmix_hosts(std::string_view text, uint32_t size, std::vector<job::Placement>& placements,
                       std::vector<std::string>& hosts);
 

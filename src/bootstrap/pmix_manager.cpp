@@ -1,4 +1,4 @@
-// PMIx, through the plugin that lies beside the library.
+// PMIx, through the plugin that is installed beside the library.
 #include <dlfcn.h>
 
 #include <charconv>
@@ -38,7 +38,7 @@ class PmixManager final : public Manager {
     char problem_[512] = "";
 };
 
-// Of one look-up, handed through PMIx's thread.
+// The caller's callback of one look-up, passed through PMIx's thread.
 struct LookUp {
     Found found;
     void* context;
@@ -80,7 +80,7 @@ int PmixManager::look_up(uint32_t rank, std::string_view key, Found found, void*
     return result(code);
 }
 
-// Beside the object that this code is in.
+// Returns the path of the plugin, beside the object file that contains this code.
 std::string plugin_path() {
     Dl_info info;
     char self[PATH_MAX];

@@ -38,7 +38,7 @@ bool parse_blocks(std::string_view text, std::vector<Block>& out) {
     return take(text, ")") && text.empty();
 }
 
-// A pass over the blocks must place somebody, or there would be no end.
+// Returns the ranks placed by one pass over the blocks. Must not be 0, or the placement would never end.
 uint64_t ranks_of_a_pass(const std::vector<Block>& blocks) {
     uint64_t ranks = 0;
     for (const Block& block : blocks) ranks += uint64_t{block.hosts} * block.per_host;
