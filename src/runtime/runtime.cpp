@@ -34,14 +34,14 @@ STARLING_STATE std::atomic<Phase> phase{Phase::before};
 
 namespace {
 
-/// Held while the library starts, stops, or is taken for use or given up. Before the library's lock, never under it.
+/// Held while the library starts, stops, or gains or loses a user. Acquired before the library's lock, never under it.
 STARLING_STATE Mutex life;
 STARLING_STATE std::atomic<int> level = MPI_THREAD_SINGLE;  ///< the highest that a user has asked for
 STARLING_STATE pthread_t main_thread;
-STARLING_STATE pid_t process = 0;  ///< that called MPI_Init: a forked child is not the rank
+STARLING_STATE pid_t process = 0;  ///< the process that called MPI_Init: a forked child is not the rank
 
 STARLING_STATE int users = 0;      ///< MPI_Init's world, until it ends, and open sessions
-STARLING_STATE bool over = false;  ///< one of them has gone for good
+STARLING_STATE bool over = false;  ///< a user was released for good
 
 void set_state(job::RankState state) {
     const link::Process& me = link::self();
@@ -49,7 +49,7 @@ void set_state(job::RankState state) {
     link::publish_state(state >= job::RankState::finalized);
 }
 
-/// Two that use the library at a time, each by threads of its own, may be inside at a time whatever each of them asks for.
+/// Two users of the library, each with its threads, may be inside at the same time, whatever level each of them asks for.
 void allow_threads(int required) {
     if (required == MPI_THREAD_MULTIPLE || config().wait == Wait::thread || (users > 0 && required > MPI_THREAD_SINGLE))
         allow_threads(Threads::at_once);
@@ -101,8 +101,8 @@ int start(int required) {
     return MPI_SUCCESS;
 }
 
-/// What others still wait for from us. A send whose receiver has finalized without receiving it is an error
-/// of the program that must not keep this process for ever.
+/// Returns whether all data that peers still expect from this process have been delivered. A send whose receiver has finalized without
+/// receiving it is an error of the program and must not keep this process forever.
 bool all_sent() {
     message::drop_sends_to_finalized();
     return message::open_sends() == 0 && multicast::all_delivered() && !link::anything_pending() && link::all_acknowledged();
@@ -110,7 +110,7 @@ bool all_sent() {
 
 constexpr progress::WaitSite kHandingOn{"MPI_Finalize (the profile)", progress::Expected::later};
 
-/// The profile's last word; other processes may still need us meanwhile. Within the lock.
+/// Sends the last part of the profile; meanwhile this process still serves others. Called with the lock held.
 void finish_profile() {
     profile::finish_recording();
     progress::wait_until([] { return profile::handed_on(); }, kHandingOn);
@@ -129,8 +129,8 @@ void stop() {
     comm::drop_predefined();
 }
 
-/// A program that has closed all its sessions looks finalized, and may come back. Nothing of the library runs meanwhile: the
-/// process may end.
+/// Stops the library after the last MPI session was closed: the program looks finalized but may open another session. No thread of the
+/// library runs meanwhile, so the process may end.
 void pause() {
     Lock lock;
     finish_profile();
@@ -145,7 +145,7 @@ void resume() {
     set_state(job::RankState::initialized);
 }
 
-/// Whether there is more than one user, or nothing that the last one has to wait for; then the caller is one no longer.
+/// Removes a user, unless it is the last one and still has to wait for something; then returns false.
 bool release_now(bool for_good) {
     const MutexGuard guard(life);
     if (users == 1) {
@@ -164,7 +164,7 @@ bool release_now(bool for_good) {
 }  // namespace
 
 void read_settings() {
-    // Once: what a tool has set since then stays.
+    // Once: later settings by a tool stay.
     STARLING_STATE static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, [] { read_config(reports_settings()); });
 }
@@ -184,12 +184,12 @@ int acquire(int required) {
 }
 
 void release(bool for_good) {
-    // In a forked child nobody waits, and nobody else is told.
+    // A forked child neither waits nor notifies its peers.
     if (is_forked_child()) {
         if (--users == 0) phase = Phase::finalized;
         return;
     }
-    // Others may come and go meanwhile.
+    // Other users may be added and removed meanwhile.
     while (!release_now(for_good)) {
         Lock lock;
         link::hasten_transports();
@@ -215,7 +215,7 @@ namespace {
         cell.abort_code.store(code);
         cell.aborted.store(how);
     }
-    if (!threads_at_once()) profile::hand_on_the_rest();  // others may be at it
+    if (!threads_at_once()) profile::hand_on_the_rest();  // other threads may be recording
     flush_output();
     bootstrap::abort_through_manager(code);
     _exit(exit_code);

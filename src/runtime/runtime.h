@@ -1,5 +1,5 @@
-// The library's life: it runs from its first user, MPI_Init or a session, to the end of the last of them. The order in which rooms
-// start and stop is known here alone.
+// The life cycle of the library, from its first user, MPI_Init or an MPI session, to the end of the last one. Only this room knows the
+// order in which rooms start and stop.
 #pragma once
 
 #include <atomic>
@@ -7,32 +7,32 @@
 
 namespace starling::runtime {
 
-/// Where the process is between start and end.
+/// The state of the library in this process.
 enum class Phase : uint8_t { before, running, finalized };
 extern std::atomic<Phase> phase;
 
-/// Gives the variables the values of file and environment: the first call does. Thread-safe.
+/// Sets the variables from the configuration file and the environment at the first call. Thread-safe.
 void read_settings();
 
-/// One more user, with threads as `level` (MPI_THREAD_...) says: starts the library if it does not run. MPI_ERR_OTHER with
-/// failure_text() if it can't. Not while holding the library's lock, as release().
+/// Adds a user whose threads behave as `level` (MPI_THREAD_...) says; starts the library if it is not running. Returns MPI_ERR_OTHER with
+/// failure_text() on failure. Not to be called with the library's lock held.
 int acquire(int level);
-/// One user less. The last one waits for what others have still to read; the library stops then, and if one of its users has gone
-/// for good it does not start again.
+/// Removes a user. The last one waits until the peers have received everything, then the library stops. If any user was released
+/// `for_good`, it cannot start again. Not to be called with the library's lock held.
 void release(bool for_good);
 
-/// The highest level that a user has asked for.
+/// Returns the highest thread level that a user has asked for.
 int thread_level();
-/// Whether this is the thread that started the library.
+/// Returns whether this is the thread that started the library.
 bool is_main_thread();
 
-/// A child made by fork has all that its parent had in memory, but is not the rank: what the parent shares with others is not
-/// the child's to finish. (Its exit handlers may well call MPI_Finalize.)
+/// Returns whether this process is a forked child of the rank. It has a copy of the rank's memory but is not the rank, and must not
+/// finalize anything that the rank shares with other processes. (Its exit handlers may well call MPI_Finalize.)
 bool is_forked_child();
 
-/// Ends the job with this exit code.
+/// Ends the job with this exit code, always as a failure.
 [[noreturn]] void abort(int code);
-/// The same, as a success where the code says so (0).
+/// Ends the job with this exit code, as a success if it is 0.
 [[noreturn]] void end_job(int code);
 
 }  // namespace starling::runtime
