@@ -22,19 +22,20 @@ STARLING_STATE decltype(other_locate) other_locate = nullptr;
 
 namespace {
 
-/// How long the daemon may take to find a job, before a call gives up on it.
+/// Timeout of resolve(), in which the daemon has to find a job.
 constexpr uint64_t kResolveNs = 30'000'000'000;
-/// Questions under way at a time; an answer about one rank tells of all on its host, so the rest is often answered by then.
+/// Requests sent at a time. A reply about one rank also fills in the other ranks of its host, so most of the remaining requests are
+/// answered by then.
 constexpr size_t kMost = 32;
-constexpr uint32_t kWholeJob = ~0u;  ///< as rank: the question is where the job is
+constexpr uint32_t kWholeJob = ~0u;  ///< as rank: the request is for the job's location
 
 struct Question {
     job::JobId job;
     uint32_t rank;
-    uint32_t word = 0;  ///< of the address table when it was asked
+    uint32_t word = 0;  ///< the rank's word in the address table when the request was made
     bool sent = false;
     control::ControlCall call;
-    uint32_t looks = 0;  ///< of the rank, as answered
+    uint32_t looks = 0;  ///< RankCell::looks of the rank, from the reply
 };
 STARLING_STATE NoDestroy<std::vector<std::unique_ptr<Question>>> questions_storage;  ///< oldest first
 constinit auto& questions = questions_storage.value;
@@ -65,22 +66,21 @@ void put(job::JobId job, uint32_t rank) {
     questions.push_back(std::make_unique<Question>(Question{job, rank, word, false, {}, 0}));
 }
 
-/// An answer to someone else's question may have told this too.
+/// Returns whether another request's reply, or another process's, has answered this one too.
 bool answered_already(const Question& question) {
     Job* job = job_with_id(question.job);
     if (question.rank == kWholeJob) return job && job->mapped();
     return !job || job->dead() || job->segment().port(question.rank).load() != question.word;
 }
 
-/// Whether the question is over, and with which error. What could not be learnt is asked again by whoever still wants to
-/// know it.
+/// Returns whether the request is finished, and with which error. After an error, a caller that still needs the answer asks again.
 bool advance(Question& question, int& error) {
     if (answered_already(question)) return true;
     if (other_locate && question.rank != kWholeJob && question.job == self().job->address().id)
         return other_locate(self().job->segment(), question.rank);
     bool done = false;
     if ((!question.sent && ask(question)) || question.call.poll(done)) {
-        error = MPI_ERR_OTHER;  // the own daemon's trouble says nothing of the peer
+        error = MPI_ERR_OTHER;  // an error of the own daemon says nothing about the peer
         return true;
     }
     if (!done) return false;
@@ -92,8 +92,8 @@ bool advance(Question& question, int& error) {
 }
 
 void tell(const Question& question, int error) {
-    if (question.rank == kWholeJob) return;  // its processes send again, and are then known or not
-    Job* job = job_with_id(question.job);    // it may be forgotten by now
+    if (question.rank == kWholeJob) return;  // its processes send again, and then the job is known or not
+    Job* job = job_with_id(question.job);    // the job may have been forgotten
     if (Peer* peer = job ? job->peer_if_met(question.rank) : nullptr) on_located(*peer, error, question.looks);
 }
 
@@ -111,7 +111,7 @@ int resolve(job::JobAddress& address) {
             return fail(MPI_ERR_PROC_ABORTED, "no host of this universe has answered for job %llx within %d seconds",
                         static_cast<unsigned long long>(address.id), static_cast<int>(kResolveNs / 1'000'000'000));
         pollfd wait{question.call.descriptor(), POLLIN, 0};
-        const OutsideLibrary outside;  // other threads go on meanwhile
+        const OutsideLibrary outside;  // other threads may use the library meanwhile
         ::poll(&wait, 1, 100);
     }
     control::JobReply reply;
@@ -132,7 +132,7 @@ bool poll_answers() {
             ++i;
             continue;
         }
-        // Taken out first: what the answer leads to may ask anew.
+        // Removed first, because the reply's handling may make new requests.
         const std::unique_ptr<Question> answered = std::move(questions[i]);
         questions.erase(questions.begin() + static_cast<std::ptrdiff_t>(i));
         tell(*answered, error);

@@ -2,11 +2,11 @@
 
 namespace starling::link {
 
-// Simultaneous requests need no tie-break: each end's open carries a slot, so the two opens serve as each
-// other's accepts (which of two processes that offer TCP ports to each other connects, its transport decides).
-// Closing is answered in kind on the path itself, behind everything sent on it, so nothing is lost; an open that
-// overtakes the peer's close (it travels on the base path) waits for it. What breaks is closed without an answer, since
-// the peer sees the same; only one that never opened is refused, lest the peer wait.
+// Simultaneous requests need no tie-break. Each end's open carries a slot, so the two opens serve as each other's accepts. (If both
+// processes offer TCP ports, the transport decides which of them connects.) A close is answered by a close on the path itself, after
+// everything sent on it, so nothing is lost. An open travels on the base path, and if it overtakes the peer's close, it waits for it. A
+// broken connection is closed without an answer, since the peer sees the same. Only one that never opened is refused, because the peer
+// would wait.
 Step step(State state, Event event, bool slot_free) {
     if (event == Event::peer_dead) {
         const bool has_slot = state != State::closed;
@@ -46,8 +46,9 @@ Stamp PeerConnectionState::stamp(Event sent) {
     return so_far();
 }
 
-// Packets of one process come in order, and each open has one answer. An open that was sent before ours was seen is the answer to the first
-// of ours that has none yet: of use if we still wait for that, and late if we are connected by then, or ask for another.
+// Packets of one process arrive in order, and each open has one answer. An open that the peer sent before it received ours is the answer to
+// the first of ours that has none yet. It is valid if we still wait for that answer, and late if we are connected by then or ask for
+// another connection.
 bool PeerConnectionState::concerns(State state, Event event, Stamp theirs) {
     if (static_cast<int16_t>(theirs.heard - answered_) > 0) answered_ = theirs.heard;
     switch (event) {

@@ -1,8 +1,8 @@
-// The places for connections, for whoever says ahead of use which peers shall have them (plan/manager.h): sets Peer::planned, asks by
-// request_connection(), and hears of what a plan can't know. A planned peer's connection gives way to one of higher priority
-// alone; which of those that are in no plan have connections stays as traffic decides.
+// The connection quota, for the plan that decides ahead of use which peers get connections (plan/manager.h). The plan sets Peer::planned,
+// calls request_connection(), and is notified of events that it cannot foresee. A planned peer's connection is replaced only for one of
+// higher priority. Among unplanned peers, traffic still decides.
 //
-// Not thread-safe: within the library's lock (base/lock.h).
+// Not thread-safe: call with the library's lock held (base/lock.h).
 #pragma once
 
 #include <cstdint>
@@ -12,15 +12,16 @@
 namespace starling::link {
 
 enum class PlaceNews : uint8_t {
-    let_go,       ///< the peer's place is free
-    turned_away,  ///< the peer has asked for a connection, and there was no place for it
+    let_go,       ///< the peer's connection was closed, so its place is free
+    turned_away,  ///< the peer has asked for a connection and was refused for lack of a place
 };
 
-/// One, for good. It is called from within what changes connections: it notes the news, and acts upon them at the next poll.
+/// Sets the listener, one for the process's lifetime. It is called while a connection changes, so it must only note the event, and act at
+/// the next poll.
 using PlaceListener = void (*)(Peer& peer, PlaceNews news);
 void listen_to_places(PlaceListener listener);
 
-/// From now on no connection gives way to another.
+/// From now on no connection is closed to make room for another.
 void keep_connections();
 
 }  // namespace starling::link

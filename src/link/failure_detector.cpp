@@ -10,15 +10,16 @@ namespace starling::link {
 
 namespace {
 
-/// How long a peer on another host may owe an acknowledgement before the daemon is asked after it.
+/// How long a peer on another host may owe an acknowledgement before the daemon is asked about it.
 constexpr uint64_t kPatienceNs = 300'000'000;
 
-/// Of a process that has met hundreds of jobs a wait would do nothing else; deaths of the others are noticed by the clock.
+/// Jobs checked per call. In a process that knows hundreds of jobs a wait would do nothing else; deaths of the others are noticed by the
+/// clock.
 constexpr size_t kJobsPerLook = 64;
 
-// A job that ended normally may have sent last words: everything in our memory is delivered before the job
-// is reported, and a dead sender's half-written cell must not hide what lies behind it. No more than lies
-// there and in the sockets now, 64 cells and 128 lines per ring, taken 16 at a poll: others may send without end.
+// Delivers all data in our memory before a job is reported as ended. Its processes may have sent something just before, and a dead sender's
+// half-written cell must not hide the packets after it. The work is bounded by what memory and sockets hold now, 64 cells and 128 lines per
+// ring, taken 16 at a poll, because other senders may never stop.
 void drain() {
     for (int i = 0; i < 8; ++i) {
         recover();
@@ -27,8 +28,8 @@ void drain() {
     }
 }
 
-// Of a job that goes on without those of its ranks that have failed. They get peer objects even if they were never
-// met: whoever waits for one must find it dead.
+// Reports the failed ranks of a job that continues without them. Ranks without a peer object get one: any later wait for such a rank must
+// find it dead.
 bool note_failed_ranks(Job& job) {
     const job::JobHeader& header = job.segment().header();
     if (!header.recovers || !job.count_failures(header.failures.load(std::memory_order_acquire))) return false;
@@ -43,7 +44,7 @@ bool note_failed_ranks(Job& job) {
     return true;
 }
 
-// Of those that this process can't have heard giving it up, since nothing reaches it from them.
+// Reports peers that have declared this process unreachable. Their own packets cannot say so, since nothing arrives from them.
 bool note_who_gave_us_up() {
     job::RankCell& cell = self().job->segment().cell(self().rank);
     const uint32_t rank = cell.given_up_by_rank.load(std::memory_order_acquire);
@@ -96,8 +97,8 @@ bool has_failed(const Process& process) {
     return peer && peer->dead;
 }
 
-// A few loads, since waits ask before each sleep and between polls: who has failed is written before the bell is rung, and a bell that
-// rings while its owner is awake wakes nobody.
+// Only a few loads, since waits call this before each sleep and between polls. A failure is written before the doorbell is rung, and a
+// doorbell that rings while its owner is awake does not wake it later.
 bool deaths_are_news() {
     if (wait_descriptor() >= 0 && self().job->segment().cell(self().rank).given_up_by_rank.load(std::memory_order_relaxed) != 0)
         return true;

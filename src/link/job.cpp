@@ -16,7 +16,7 @@
 namespace starling::link {
 
 namespace {
-/// Never destroyed: other threads may still look while the process exits.
+/// Never destroyed: other threads may still access it while the process exits.
 struct Jobs {
     std::vector<Job*> all;
     std::unordered_map<job::JobId, Job*> by_id;
@@ -47,7 +47,7 @@ Job* adopt_own_job(job::JobSegment&& segment, uint32_t rank) {
     job->segment_ = std::move(segment);
     me = {job, rank};
     job::hand_over_through(job->segment().header());
-    // The page is there before somebody dies: the survivors share cores, and each fault of one delays the others.
+    // Touch the page before a rank fails: the survivors share cores, and a page fault of one delays the others.
     if (job->segment().header().recovers) job->segment().port(rank).load(std::memory_order_relaxed);
     return job;
 }
@@ -76,13 +76,13 @@ int Job::map() {
     if (segment_) return MPI_SUCCESS;
     if (dead_) return fail(MPI_ERR_PROC_ABORTED, "the job of the peer process has ended");
     const int error = map_here();
-    if (error == MPI_ERR_PROC_ABORTED) dead_ = true;  // too few descriptors, say, may pass
+    if (error == MPI_ERR_PROC_ABORTED) dead_ = true;  // other errors, such as too few descriptors, may be temporary
     return error;
 }
 
 static bool is_on_several_hosts(const job::JobSegment& segment) { return segment.header().local_ranks < segment.header().size; }
 
-// Jobs of one universe are all alike. But who was started without mpiexec may meet one.
+// Compares the encryption of two jobs. It is the same in all jobs of a universe, but a program started without mpiexec may connect to one.
 static int compare_encryption(const job::JobSegment& mine, const job::JobSegment& theirs) {
     const bool encrypts = static_cast<bool>(mine.header().network_secret);
     if (encrypts == static_cast<bool>(theirs.header().network_secret)) return MPI_SUCCESS;
@@ -98,12 +98,12 @@ int Job::map_here() {
     const bool elsewhere = here.host != 0 && me.job && here.host != me.job->segment().header().host;
     if (elsewhere)
         if (const int error = resolve(here)) return error;
-    if (segment_) return MPI_SUCCESS;  // another thread did meanwhile
+    if (segment_) return MPI_SUCCESS;  // another thread has mapped it meanwhile
     job::JobSegment segment;
     if (const int error = job::JobSegment::open(here, segment)) return error;
     if (me.job && (is_on_several_hosts(segment) || is_on_several_hosts(me.job->segment_)))
         if (const int error = compare_encryption(me.job->segment_, segment)) return error;
-    // Processes on other hosts can write to us from now on only if we listen.
+    // From now on processes on other hosts may send to us, which requires open sockets.
     if (segment.header().local_ranks < segment.header().size)
         if (const int error = open_network()) return error;
     segment_ = std::move(segment);

@@ -1,28 +1,28 @@
-// When a job may be forgotten: its mapping, its peers, the sessions with them.
+// Rules by which a job may be forgotten, that is, its mapping, its peers, and the sessions with them.
 //
-//   met, alive                 kept, whether or not there is a communicator: numbers of messages go on where they were
-//   dead, held                 kept: a group, a communicator or a call names it; operations on it end with an error
-//   dead, not held, owed       kept: it has sent what a communicator that is still being made may receive
+//   mapped, alive              kept, even without a communicator: sequence numbers continue
+//   dead, held                 kept: a group, a communicator or a call refers to it; operations on it end with an error
+//   dead, not held, owed       kept: it has sent messages that a communicator under construction may receive
 //   dead, not held, not owed   forgotten
-//   never mapped, not held     forgotten: nothing is known of it but its address
+//   never mapped, not held     forgotten: only its address is known
 //
-// A job is dead when its launcher says so or is gone, and everything it had put into our memory has been delivered. So
-// nothing of it can come later but from a process that outlives its failed job for a moment: that is met anew, found
-// dead, and forgotten again.
+// A job is dead when its launcher has marked it so or has ended, and all data that it had put into our memory were delivered.
+// After that, packets can arrive only from a process that outlives its failed job for a moment. Then the job is interned again,
+// found dead, and forgotten again.
 #pragma once
 
 #include "link/job.h"
 
 namespace starling::link {
 
-/// What decides whether a job may be forgotten.
+/// The facts that decide whether a job may be forgotten.
 struct Standing {
-    bool own = false;      ///< this process's
+    bool own = false;      ///< this process's job
     bool held = false;     ///< Job::held()
-    bool exposed = false;  ///< accesses to exposed memory name peers and hold nothing
+    bool exposed = false;  ///< this process exposes memory or accesses that of others: accesses name peers without holding jobs
     bool mapped = false;
     bool dead = false;
-    bool owed = false;  ///< has sent what a communicator that is still being made may receive
+    bool owed = false;  ///< has sent messages that a communicator under construction may still receive
 };
 /// The rules above. Pure: tests/unit/link_job_reclaim_test.cpp tries them in every order of events.
 constexpr bool may_be_forgotten(const Standing& job) {
@@ -30,15 +30,15 @@ constexpr bool may_be_forgotten(const Standing& job) {
     return !job.mapped || (job.dead && !job.owed);
 }
 
-/// From now on no job that was met is forgotten: this process exposes memory, or reaches that of others.
+/// From now on no mapped job is forgotten: this process exposes memory, or accesses that of others.
 void keep_met_jobs();
 
-/// Forgets all jobs that may be forgotten. Not from within a poll, and not while a batch of the network is open.
+/// Forgets all jobs that may be forgotten. Not to be called from within a poll, nor while a batch of the network is open.
 void forget_gone_jobs();
 
-/// Before a process meets more jobs: looks whether those that it has met live and forgets those that may be, once there are
-/// twice as many as after the last look. So what is kept is bounded by what is alive, at a constant cost per job, whether or not the
-/// process ever waits for long. As forget_gone_jobs().
+/// Called before more jobs are added. Once there are twice as many jobs as after the last check, checks which of them live, and forgets
+/// those that may be forgotten. So memory is bounded by the number of living jobs, at a constant cost per job, whether or not the process
+/// ever waits for long. The restrictions of forget_gone_jobs() apply.
 void make_room_for_jobs();
 
 }  // namespace starling::link

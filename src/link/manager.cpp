@@ -17,33 +17,34 @@ namespace starling::link {
 
 namespace {
 
-/// Windows of traffic to wait after a refusal, or after a connection that did not open.
+/// Traffic windows to wait after a refusal, or after a connection that could not be opened.
 constexpr uint32_t kBackoff = 16;
-constexpr uint64_t kBytesLikeOne = 16384;  ///< of a streamed message, worth as much as one short one
+constexpr uint64_t kBytesLikeOne = 16384;  ///< bytes of a streamed message that count as much as one short message
 
-/// In which a connection's worth halves if it carries nothing: packets that this process sends, whoever to.
+/// Packets that this process sends, to any peer, until the value of an unused connection halves.
 constexpr uint64_t kHalfLife = 128;
 constexpr uint64_t kMostWorth = 4 * kHalfLife;
 constexpr uint32_t kMostDear = 64;
 
 STARLING_STATE bool replaces = true;
-STARLING_STATE uint32_t dear = 1;  ///< how many times STARLING_REPLACE_MESSAGES a replacement takes on demand
+STARLING_STATE uint32_t dear = 1;  ///< multiple of STARLING_REPLACE_MESSAGES that a replacement on demand requires
 STARLING_STATE PlaceListener listener = nullptr;
 
 void tell(Peer& peer, PlaceNews news) {
     if (listener) listener(peer, news);
 }
 
-/// So often has this process sent, whoever to: what worth is measured against.
+/// Returns how many packets this process has sent to all peers: the clock by which values decay.
 uint64_t packets_sent() {
     return counters.messages_ring + counters.messages_inbox + counters.messages_udp + counters.messages_tcp +
            counters.messages_rc + counters.messages_verbs;
 }
 
-/// Messages with the peer so far, both ways, modulo 2^32.
+/// Returns the number of messages with the peer so far, in both directions, modulo 2^32.
 uint32_t messages_with(const Peer& peer) { return peer.next_send + peer.next_receive; }
 
-/// A connection's worth: messages both ways, since both its ends use it, and long ones by their length; lately more than long ago.
+/// Updates a connection's value: messages in both directions, since both ends use it, and long ones by their length. Recent messages count
+/// more than old ones.
 void note_value(Peer& peer) {
     const uint64_t halves = (packets_sent() - peer.valued_at) / kHalfLife;
     peer.valued_at += halves * kHalfLife;
@@ -56,10 +57,10 @@ void note_value(Peer& peer) {
     peer.bytes_since_check = 0;
 }
 
-/// Messages since its connection was opened or closed, or as many as the long ones of late are worth.
+/// Returns the messages since the connection was opened or closed, or the present value if that is more because of long messages.
 uint32_t carried_since_change(const Peer& peer) { return std::max(messages_with(peer) - peer.messages_changed, peer.value); }
 
-/// Whether connections carry enough to be worth their opening shows when they go.
+/// Adjusts `dear` when a connection is closed, by whether it has carried enough to be worth opening.
 void note_earnings(const Peer& closed) {
     const uint64_t carried = carried_since_change(closed), cost = static_cast<uint64_t>(live(config().replace_messages));
     if (carried < cost * dear)
@@ -68,13 +69,13 @@ void note_earnings(const Peer& closed) {
         dear = std::max(dear / 2, 1u);
 }
 
-/// Null where packets have no better way than the base path, as to oneself.
+/// Returns null if there is nothing better than the base path, as for this process itself.
 transport::Connector* connector(const Peer& peer) {
     const bool own = &peer.job == self().job && peer.rank == self().rank;
     return own ? nullptr : peer.base->by.connector();
 }
 
-// More than half of all messages on the base path ask this (kConsiderAfter), so within a host the answer takes no call by a pointer.
+// More than half of all messages on the base path call this (kConsiderAfter), so within a host it avoids a virtual call.
 bool has_earned(const Peer& peer) {
     if (peer.base == &peer.near) return shared_memory().earned(peer.sent_since_check, peer.bytes_since_check);
     const transport::Connector* const by = connector(peer);
@@ -94,16 +95,16 @@ void send_offer(Peer& peer, packet::Kind kind) {
     send_about_connection(peer, kind, payload, bytes);
 }
 
-/// A connection is closed for another if that pays for closing and opening: by what the plan expects of both, or by what they have
-/// carried of late.
+/// Returns whether closing one connection for another is worth the cost: by the plan's priorities if either is planned, else by recent
+/// traffic.
 bool gives_way(const Peer& user, const Peer& asking) {
     const auto cost = static_cast<uint64_t>(live(config().replace_messages));
     if (user.planned || asking.planned) return asking.planned >= user.planned + cost;
     return carried_since_change(asking) >= cost * dear && user.value < asking.value / 2;
 }
 
-// The limit is reached: let go of the connection of least priority in the plan, and among those that are in none the one that
-// has carried least since it was last looked at, if that is worth less than half of the one that asks.
+// Called when the limit is reached: finds the connection of lowest priority in the plan, and among unplanned ones the least valuable, and
+// closes it if gives_way().
 void make_room_for(Peer& asking, transport::Connector& by) {
     if (!replaces) return;
     Peer* least = nullptr;
@@ -118,7 +119,7 @@ void make_room_for(Peer& asking, transport::Connector& by) {
     if (least && gives_way(*least, asking)) apply(*least, Event::want_close);
 }
 
-/// Why, in the last byte of the place that other packets have for an offer.
+/// The reason of a refusal, in the last byte of the space that other packets use for an offer.
 enum class Refusal : uint8_t { not_said, no_place, failed };
 
 void send_refusal(Peer& peer, Refusal why) {
@@ -134,7 +135,7 @@ void finish(Peer& peer, transport::Connector& by) {
 
 }  // namespace
 
-// The stamp has its place behind the longest offer, where releases that know of none do not look.
+// The stamp is placed after the longest offer, where releases that do not know it do not read.
 void send_about_connection(Peer& peer, packet::Kind kind, const void* offer, uint32_t bytes) {
     std::byte payload[transport::Connector::kOffer + sizeof(Stamp)] = {};
     if (bytes) std::memcpy(payload, offer, bytes);
@@ -145,7 +146,7 @@ void send_about_connection(Peer& peer, packet::Kind kind, const void* offer, uin
 
 void apply(Peer& peer, Event event, const std::byte* offer) {
     transport::Connector* const by = connector(peer);
-    // Who asks has found that it pays, and we have seen the same messages.
+    // The peer has found that a connection pays, and we have seen the same messages.
     if (event == Event::open && peer.state == State::closed && by && !by->has_place()) {
         note_value(peer);
         make_room_for(peer, *by);

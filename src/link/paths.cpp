@@ -18,7 +18,7 @@ STARLING_STATE Upcalls upcalls{};
 
 namespace {
 
-constexpr int kBatch = 16;  ///< packets of one ring before the next is looked at
+constexpr int kBatch = 16;  ///< packets of one ring before the next ring is polled
 
 STARLING_STATE List<Peer, &Peer::pending_hook>* pending = nullptr;
 STARLING_STATE NoDestroy<std::vector<Peer*>> rings_storage;  ///< peers that may write to a ring of ours
@@ -69,7 +69,8 @@ void watch_ring(Peer& peer) { rings.push_back(&peer); }
 
 void unwatch_ring(Peer& peer) { std::erase(rings, &peer); }
 
-/// No message waits for a connection, so nobody is woken for one: who sleeps looks when there is a message.
+/// Returns whether the packet only concerns connections. No message waits for a connection, so such a packet does not wake its receiver,
+/// which reads it with the next message.
 bool is_about_connections(packet::Kind kind) {
     return kind == packet::Kind::open || kind == packet::Kind::accept || kind == packet::Kind::refuse;
 }

@@ -1,4 +1,4 @@
-// A peer: another process (or this one) that we have met, and the paths to it.
+// A peer: another process (or this one) with which this process communicates, and the paths to it.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ namespace starling::link {
 using transport::Packet;
 using transport::Slot;
 
-/// A small packet that found no room.
+/// A small packet that found no room and waits to be sent.
 struct Control {
     static constexpr uint32_t kMost = 48;
     static_assert(kMost >= transport::Connector::kOffer + sizeof(Stamp));
@@ -32,7 +32,7 @@ struct Control {
     std::byte payload[kMost];
 };
 
-/// Comes into being at the first message in either direction; lives as long as its job is known here.
+/// Created at the first message in either direction; lives as long as its job is known here.
 struct Peer {
     Peer(Job& job, uint32_t rank);
     ~Peer();
@@ -42,61 +42,62 @@ struct Peer {
     Job& job;
     const uint32_t rank;
 
-    transport::Path* base = nullptr;  ///< always there, and closed once the peer is dead; `near` if the peer is on this host
-    shm::Path near;                   ///< here, so that a short message is put on its ring without a call
+    /// Base path: always there, closed once the peer is dead; `near` if the peer is on this host.
+    transport::Path* base = nullptr;
+    shm::Path near;  ///< a member, so that a short message is written to its ring without a call
 
     bool can(transport::Capability what) const { return base->by.traits.can & what; }
 
-    uint64_t asked_at = 0;           ///< ns; when the daemon was last asked whether it lives
-    uint32_t looks = 0;              ///< of its cell, as the daemon said last; 0: not known
-    uint64_t bytes_since_check = 0;  ///< of messages that are streamed; decides with sent_since_check
+    uint64_t asked_at = 0;           ///< ns; when the daemon was last asked whether the peer lives
+    uint32_t looks = 0;              ///< RankCell::looks of the peer in the daemon's last reply; 0: not known
+    uint64_t bytes_since_check = 0;  ///< bytes of streamed messages; with sent_since_check, decides on connections
 
     State state = State::closed;
     PeerConnectionState turns;
     bool open_deferred = false;
     std::byte deferred_offer[transport::Connector::kOffer] = {};
     bool dead = false;
-    char* why_dead = nullptr;  ///< the sentence for those who ask for it, if it died while its job went on
+    char* why_dead = nullptr;  ///< the error text for later callers, if the peer died while its job continued
 
-    uint32_t next_send = kCounterStart;               ///< sequence number of the next message to them
-    uint32_t open_offers = 0;                         ///< long messages to them that they have not fetched yet
-    uint32_t offers_from_far = 0;                     ///< those offered while copies to them took long
-    bool expects = false;                             ///< a receive was waiting for the last long message to them
-    uint32_t ahead_serial = 0, ahead_generation = 0;  ///< what their pieces belong to that come unasked; generation 0: nothing
-    uint32_t next_receive = kCounterStart;            ///< of the next message from them to match
+    uint32_t next_send = kCounterStart;               ///< sequence number of the next message to the peer
+    uint32_t open_offers = 0;                         ///< rendezvous messages to the peer without a FIN so far
+    uint32_t offers_from_far = 0;                     ///< rendezvous messages sent to the peer while copies to it were slow
+    bool expects = false;                             ///< a receive was waiting for the last rendezvous message to the peer
+    uint32_t ahead_serial = 0, ahead_generation = 0;  ///< the receive to which unrequested fragments belong; generation 0: none
+    uint32_t next_receive = kCounterStart;            ///< sequence number of the next message from the peer to match
 
     uint32_t sent_since_check = 0;                  ///< messages; decides on opening and closing
-    uint32_t value = 0;                             ///< messages both ways, halving in time (link/manager)
-    uint32_t messages_valued = 2 * kCounterStart;   ///< that it was last reckoned with: next_send + next_receive
-    uint32_t messages_changed = 2 * kCounterStart;  ///< the same when its connection was opened or closed last
-    uint32_t received_before = kCounterStart;       ///< next_receive when the phase began that is going on (plan/phase_traffic)
-    uint64_t valued_at = 0;                         ///< packets that this process had sent to anybody
-    uint32_t backoff = 0;                           ///< windows to wait after a refusal
-    bool gains = true;     ///< such messages as go to it are faster on a connection (plan/phase_traffic)
-    uint32_t planned = 0;  ///< its priority in the phase that is going on; 0: it is in no plan (link/connection_quota.h)
+    uint32_t value = 0;                             ///< messages in both directions, halved periodically (link/manager)
+    uint32_t messages_valued = 2 * kCounterStart;   ///< next_send + next_receive when `value` was last updated
+    uint32_t messages_changed = 2 * kCounterStart;  ///< next_send + next_receive when the connection was last opened or closed
+    uint32_t received_before = kCounterStart;       ///< next_receive when the current phase began (plan/phase_traffic)
+    uint64_t valued_at = 0;  ///< packets that this process had sent to all peers when `value` was last updated
+    uint32_t backoff = 0;    ///< traffic windows to wait after a refusal
+    bool gains = true;       ///< messages of the kind sent to this peer are faster on a connection (plan/phase_traffic)
+    uint32_t planned = 0;    ///< priority in the current phase's plan; 0: not in the plan (link/connection_quota.h)
 
-    profile::Traffic* const traffic;  ///< to them in this phase; null: nothing is counted
+    profile::Traffic* const traffic;  ///< traffic to the peer in this phase; null: nothing is counted
 
-    /// Things that found no room, oldest first; controls go before sends.
+    /// Packets that found no room, oldest first; controls are sent before sends.
     std::deque<Control> controls;
-    ListHook pending_hook;                    ///< in the list of peers with something pending
-    std::deque<message::SendRequest*> sends;  ///< eager or envelopes not yet out, and streams
+    ListHook pending_hook;                    ///< in the list of peers with pending sends
+    std::deque<message::SendRequest*> sends;  ///< eager messages and envelopes not sent yet, and streams
 
-    CopyPath copies;  ///< into their region
+    CopyPath copies;  ///< into the peer's region
 
-    /// Messages that arrived ahead of their turn (over another path); owned by the message room.
+    /// Messages that arrived out of order (over another path); owned by the message room.
     void* early = nullptr;
 };
 
-/// The longest payload that one packet to this peer can take now.
+/// Returns the longest payload that one packet to this peer can hold now.
 inline uint32_t payload_limit(const Peer& peer) {
     if (peer.near.has_ring()) [[likely]]
         return shm::kRingPayload;
     return peer.base->payload_limit();
 }
 
-/// Finds room for a packet of `bytes` (at most payload_limit). False if there is none now. Fill the header (kind, and what a packet of that
-/// kind says there) and payload, then commit: a slot that was reserved must be committed.
+/// Reserves room for a packet of `bytes` (at most payload_limit). Returns false if there is none now. The caller fills the header (kind,
+/// and the fields of that kind) and the payload, then commits: a reserved slot must be committed.
 inline bool reserve(Peer& peer, uint32_t bytes, Slot& slot) {
     if (!peer.near.has_ring()) [[unlikely]]
         return peer.base->reserve(bytes, slot);
@@ -112,10 +113,10 @@ inline void commit(Peer& peer, Slot& slot, uint32_t bytes) {
 /// Sends a small packet now, or as soon as there is room.
 void send_control(Peer& peer, packet::Kind kind, const void* payload, uint32_t bytes);
 
-/// Messages before which nothing is considered: the least STARLING_DIRECT_THRESHOLD (base/variables.def).
+/// Messages before which opening a connection is not considered: the minimum of STARLING_DIRECT_THRESHOLD (base/variables.def).
 inline constexpr uint32_t kConsiderAfter = 4;
-/// Counts one message, which goes out now or is queued: for the policy, which asks for a connection when it pays, and for the
-/// profile. Inline part of every send.
+/// Counts one message, sent now or queued: for the policy, which asks for a connection when it pays, and for the profile. The inline part
+/// of every send.
 void consider_opening(Peer& peer);
 inline void count_message(Peer& peer, profile::Size size, uint64_t bytes) {
     if (peer.traffic) [[unlikely]] {
@@ -125,7 +126,7 @@ inline void count_message(Peer& peer, profile::Size size, uint64_t bytes) {
     if (++peer.sent_since_check >= kConsiderAfter && peer.state == State::closed) consider_opening(peer);
 }
 
-/// Counts an access of its memory that it carries out, for the profile.
+/// Counts an access to the peer's memory that the peer carries out, for the profile.
 inline void count_access(Peer& peer, profile::Access access, uint64_t bytes) {
     if (!peer.traffic) [[likely]]
         return;
@@ -133,64 +134,64 @@ inline void count_access(Peer& peer, profile::Access access, uint64_t bytes) {
                    bytes);
 }
 
-/// Counts a long message for the same, if it is one that a connection would stream; or an access of many packets. Short accesses are no
-/// faster on a connection.
+/// Counts the bytes of a long message that a connection would stream, or of an access of many packets, for the policy. Short accesses are
+/// no faster on a connection.
 inline void count_bytes(Peer& peer, uint64_t bytes) {
     if (!peer.can(transport::kStreams)) return;
     peer.bytes_since_check += bytes;
     if (peer.state == State::closed) consider_opening(peer);
 }
-/// Counts a short access, where a connection carries out such by itself.
+/// Counts a short access, if connections of this kind carry out short accesses themselves.
 void count_short_access(Peer& peer);
-/// Asks for a connection whatever the traffic, if there is a place for it (a hint).
+/// Asks for a connection regardless of traffic, if there is a place for it (a hint).
 void request_connection(Peer& peer);
 
-/// Closes a connection (policy, tests). Messages go on over the base path.
+/// Closes a connection (policy, tests). Messages continue on the base path.
 void request_close(Peer& peer);
 
-/// Puts the peer on the list of those with something pending; flush tries again at each poll.
+/// Adds the peer to the list of those with pending sends, which every poll tries to flush.
 void mark_pending(Peer& peer);
 
-/// Whether any peer has something pending.
+/// Returns whether any peer has pending sends.
 bool anything_pending();
-/// Whether one of them waits for room that nobody will wake us for: who makes it in this host's memory does not ring.
+/// Returns whether a pending send waits for room of which no doorbell will notify us: a receiver on this host frees room without ringing.
 bool anything_waits_for_room_here();
 
-/// Visits the peers with something pending; the visitor may take it away.
+/// Visits the peers with pending sends; the visitor may remove what is pending.
 void each_pending(void (*visit)(Peer& peer));
 
-/// Upcalls of the message room, set once before the first poll.
+/// Upcalls to the message room, set once before the first poll.
 struct Upcalls {
     void (*deliver)(Peer& peer, Packet packet);  ///< kinds eager … piece
-    bool (*flush)(Peer& peer);                   ///< try to send what is pending; false if something is left
+    bool (*flush)(Peer& peer);                   ///< tries to send what is pending; false if something is left
     void (*job_failed)(Job& job);                ///< after everything it had sent was delivered
-    void (*peer_failed)(Peer& peer);             ///< while its job goes on; failure_text() says what happened
-    bool (*owes)(const Job& job);                ///< whether messages of a job that is gone may still be received
-    void (*forget_peer)(Peer& peer);             ///< before a peer of a job that is gone is destroyed
+    void (*peer_failed)(Peer& peer);             ///< while its job continues; failure_text() has the reason
+    bool (*owes)(const Job& job);                ///< whether messages of a job that has ended may still be received
+    void (*forget_peer)(Peer& peer);             ///< before a peer of a job that has ended is destroyed
 
-    // What streams bring: as transport::Sink.
+    // Data from streams, as in transport::Sink.
     std::byte* (*target)(Peer& peer, const transport::StreamFragment& piece, uint64_t done, uint64_t bytes);
     void (*unpack)(Peer& peer, const transport::StreamFragment& piece, uint64_t done, const std::byte* data, uint64_t bytes);
     void (*piece)(Peer& peer, const transport::StreamFragment& piece);
 };
 extern Upcalls upcalls;
 
-/// Has it called after processes have failed, or all of a job, and what they had sent was delivered: whoever else than messages waits
-/// for them finds them ended (has_ended). By one, said when he begins.
+/// Sets the one function that is called after processes or a whole job have failed and all their data was delivered. For waits other than
+/// messages', which then find these processes ended (has_ended).
 void watch_failures(void (*watcher)());
 void tell_of_failures();
 
-/// Has packets of a kind that is no message's taken by somebody: by one for each kind, said when he begins. What nobody takes is dropped.
+/// Sets the handler for packets of a kind that is not a message: one per kind, set at start. Packets without a handler are dropped.
 using PacketHandler = void (*)(Peer& peer, const Packet& packet);
 void register_handler(packet::Kind kind, PacketHandler taker);
 bool takes_packets(packet::Kind kind);
 
-/// dispatch() for all that is not a message.
+/// dispatch() for all packets that are not messages.
 void dispatch_rare(Peer& peer, const Packet& packet);
 
-/// Takes a packet in, whatever path has brought it.
+/// Processes a packet that arrived on any path.
 inline void dispatch(Peer& peer, Packet packet) {
-    // A process may outlive its job's failure for a moment. Everything it had to do with us was ended then.
+    // A process may outlive its job's failure for a moment. All communication with it was ended then.
     if (peer.dead) [[unlikely]]
         return;
     if (packet::is_for_messages(packet.header.kind)) [[likely]]
@@ -198,29 +199,28 @@ inline void dispatch(Peer& peer, Packet packet) {
     dispatch_rare(peer, packet);
 }
 
-/// Begins to receive: once, after adopt_own_job(). Opens the network if the universe has other hosts: MPI_ERR_OTHER with
+/// Starts to receive: once, after adopt_own_job(). Opens the network if the universe has other hosts. Returns MPI_ERR_OTHER with
 /// failure_text() if that fails.
 int start();
 
-/// Takes what has come on rings. Returns whether anything had.
+/// Processes packets that have arrived on rings. Returns whether there were any.
 bool poll_rings();
-/// Polls the transports and pending sends once; `busy`: something has come already. Returns whether anything
-/// happened.
+/// Polls the transports and pending sends once; `busy`: something has already arrived. Returns whether anything happened.
 bool poll_but_rings(bool busy);
-/// Both.
+/// Polls rings and everything else.
 inline bool poll() {
     const bool any = poll_rings();
     return poll_but_rings(any) || any;
 }
-/// Whether poll_rings() would find something; and whether it ever may.
+/// Return whether poll_rings() would find a packet now; whether any peer has a ring to this process.
 bool rings_hold_something();
 bool has_rings();
 
-/// Looks whether other jobs' launchers and jobs still live; reports those that don't. Gives whether anything was
-/// delivered or reported. For slow paths.
+/// Checks whether other jobs and their launchers still live, and reports those that do not. Returns whether anything was delivered or
+/// reported. For slow paths.
 bool check_liveness();
-/// Whether somebody has died, or given this process up, since check_liveness() looked: the launcher has written it where it takes a
-/// load to see it.
+/// Returns whether a process has died, or declared this one unreachable, since the last check_liveness(). The launcher publishes both in
+/// memory, so this costs a few loads.
 bool deaths_are_news();
 
 }  // namespace starling::link

@@ -17,12 +17,12 @@ namespace starling::link {
 
 namespace {
 
-/// How often the daemon is asked about the same peer.
+/// Minimum interval between two requests to the daemon about one peer.
 constexpr uint64_t kAskAgainNs = 500'000'000;
-/// In MPI_Finalize, where a peer that is silent has most likely ended.
+/// Used in MPI_Finalize, where a silent peer has most likely ended.
 constexpr uint64_t kFinalPatienceNs = 10'000'000;
 
-STARLING_STATE NoDestroy<std::vector<Peer*>> remotes_storage;  ///< alive, as far as we know
+STARLING_STATE NoDestroy<std::vector<Peer*>> remotes_storage;  ///< peers on other hosts not known to be dead
 constinit auto& remotes = remotes_storage.value;
 
 bool is_here(const Peer& peer) { return peer.job.segment().is_local(peer.rank); }
@@ -61,7 +61,7 @@ void on_located(Peer& peer, int error, uint32_t looks) {
     const job::PortWord word = word_of(peer);
     if (word.state == job::PortWord::failed || error == MPI_ERR_PROC_ABORTED) {
         const std::string why(failure_text());
-        poll_transports(transport::Transport::Look::now);  // what it has sent before
+        poll_transports(transport::Transport::Look::now);  // data that the peer has sent before
         if (peer.dead) return;
         if (error)
             fail(error, "%s", why.c_str());
@@ -69,8 +69,8 @@ void on_located(Peer& peer, int error, uint32_t looks) {
             fail(MPI_ERR_PROC_ABORTED, "rank %u on host %s has failed", peer.rank, host_name(peer));
         return fail_peer(peer);
     }
-    if (error) return;  // asked again, if it stays silent
-    // It lives, and computes perhaps; or it has finalized, and may come back as long as it runs.
+    if (error) return;  // the daemon is asked again if the peer stays silent
+    // The peer lives and may be computing; or it has finalized, and may start MPI again as long as it runs.
     const bool has_looked = looks != 0 && peer.looks != 0 && looks != peer.looks;
     peer.looks = looks;
     peer.base->confirm_alive(has_looked);

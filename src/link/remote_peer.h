@@ -1,4 +1,4 @@
-// Peers whose end nobody here sees, as they are on other hosts: whether they live is asked of the daemon.
+// Peers on other hosts. Their end is not visible here, so the daemon is asked whether they live.
 #pragma once
 
 #include <cstdint>
@@ -7,34 +7,34 @@
 
 namespace starling::link {
 
-/// Has the daemon asked after the peer when it is silent, until it is dead.
+/// Registers the peer: while it lives, the daemon is asked about it whenever it is silent.
 void ask_after(Peer& peer);
 void stop_asking_after(Peer& peer);
 
-/// The host of a peer on another one.
+/// Returns the name of the peer's host, another one.
 const char* host_name(const Peer& peer);
 
-/// A process is gone, or can't be reached, though its job goes on; failure_text() says what happened. On any host.
+/// Marks a process, on any host, as dead or unreachable although its job continues; failure_text() has the reason.
 void fail_peer(Peer& peer);
-/// MPI_ERR_PROC_ABORTED with the reason why the peer is dead as failure_text(); `rank` is how the caller calls it.
+/// Returns MPI_ERR_PROC_ABORTED with the reason why the peer is dead as failure_text(); `rank` is the rank by which the caller knows it.
 int why_dead(const Peer& peer, int rank);
 
-/// The daemon has answered about this peer: `error` is an MPI error class with failure_text() if it could not tell, `looks`
-/// the number in its cell (job::RankCell), 0 if that is not known.
+/// Handles the daemon's reply about this peer. `error` is an MPI error class with failure_text() if the daemon does not know; `looks` is
+/// the number in the peer's cell (job::RankCell), 0 if that is not known.
 void on_located(Peer& peer, int error, uint32_t looks);
 
-/// Asks the daemon after peers that owe an acknowledgement and have given no sign of life for `patience_ns`.
+/// Asks the daemon about peers that owe an acknowledgement and from which nothing has arrived for `patience_ns`.
 void ask_after_silent_peers(uint64_t patience_ns);
 
-/// Whether nobody will take what is sent to the peer any more: it has called MPI_Finalize, or is gone.
+/// Returns whether the peer will not receive anything any more: it has called MPI_Finalize, or has ended.
 bool has_finalized(const Peer& peer);
 
-/// Whether all that was sent to other hosts is acknowledged, but for what was sent to those who have finalized. Asks
-/// the daemon about who does not answer.
+/// Returns whether everything sent to other hosts is acknowledged, except by peers that have finalized. Asks the daemon about peers that do
+/// not answer.
 bool all_acknowledged();
 
-/// In MPI_Finalize, when all is acknowledged: tells the peers on other hosts, so that they need not ask the daemon what
-/// has become of us. Waits for no answer; who misses it asks.
+/// Notifies the peers on other hosts, in MPI_Finalize when all is acknowledged, so that they need not ask the daemon about this process.
+/// Does not wait for answers; a peer that misses the notice asks.
 void say_farewell();
 void on_farewell(Peer& peer, const Packet& packet);
 

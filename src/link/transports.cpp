@@ -18,7 +18,7 @@ namespace {
 
 Peer& peer_of(void* user) { return *static_cast<Peer*>(user); }
 
-/// What all transports tell.
+/// The sink of all transports.
 class Above final : public transport::Sink {
   public:
     void deliver(void* user, const Packet& packet) override { dispatch(peer_of(user), packet); }
@@ -51,11 +51,11 @@ class Above final : public transport::Sink {
 
   private:
     bool may_ask();
-    uint64_t asked_at_ = 0;  ///< ns; when the daemon was last asked after a job that we don't know
+    uint64_t asked_at_ = 0;  ///< ns; when the daemon was last asked about an unknown job
     bool told_unmapped_ = false;
 };
 
-/// What comes from an unknown job comes again at every poll; the daemon is not asked as often.
+/// Limits requests to the daemon: a packet from an unknown job is found again at every poll.
 bool Above::may_ask() {
     const uint64_t now = now_ns();
     if (now - asked_at_ <= 1'000'000) return false;
@@ -83,7 +83,8 @@ transport::Path* Above::on_unknown_sender(const transport::UnknownSender& caller
     Peer* const peer = job->peer(caller.rank);
     later = !job->mapped() && !job->dead();
     if (later && !told_unmapped_) {
-        // For want of a descriptor or of address space, which may pass. Whoever waits for the packet should know why.
+        // Mapping failed for lack of a descriptor or of address space, which may be temporary. The user must see why the packet is not
+        // delivered.
         std::fprintf(
             stderr,
             "starling: rank %u: %.*s. A message from it is left where it is, and all behind it wait, until that can be "
@@ -156,7 +157,7 @@ int attach(Peer& peer) {
 
 bool poll_transports(transport::Transport::Look look) {
     using Look = transport::Transport::Look;
-    // Most processes have but this one: no need to look where its functions are.
+    // Most processes have only this transport, so it is polled without a virtual call.
     bool any = transports->memory.poll(look);
     if (transports->count == 1) [[likely]]
         return any;

@@ -1,4 +1,4 @@
-// The transports of this process. What they tell comes in here and goes to whom it concerns: link is their sink.
+// The transports of this process. Link is their sink: it receives their packets and events, and forwards each to the room that handles it.
 #pragma once
 
 #include <cstdint>
@@ -8,42 +8,42 @@
 
 namespace starling::link {
 
-/// Once, with the own job: what is said to processes of this host, this one too.
+/// Creates the shared-memory transport, for packets to processes of this host, this one included. Called once, when the own job is known.
 void start_transports();
-/// Opens the network, if it isn't open; a process in a universe of one host opens no socket. Constant time; talks to no one.
+/// Opens the network, if it isn't open; a process in a universe of one host opens no socket. Takes constant time and sends nothing.
 int open_network();
 /// Null while it isn't open.
 transport::Transport* network();
 
 shm::SharedMemory& shared_memory();
 
-/// Gives a new peer its base path, by the first of the transports that reaches it: they are asked in the order of what they cost.
+/// Sets a new peer's base path, by the first transport that reaches the peer, in the order of cost.
 int attach(Peer& peer);
 
-/// Polls each once. Whether anything happened.
+/// Polls each transport once. Returns whether anything happened.
 bool poll_transports(transport::Transport::Look look);
-/// Takes back what a dead sender has left half done. Whether there was such a thing.
+/// Recovers slots that a dead sender has left half written. Returns whether there were any.
 bool recover();
-/// The job is gone and about to be forgotten.
+/// Called when the job has ended and is about to be forgotten.
 void forget_in_transports(const Job& job);
 
-/// Readable when poll() would find something; -1 while those who send ring the doorbell alone.
+/// Returns a descriptor that is readable when poll() would find something; -1 while all senders ring the doorbell.
 int wait_descriptor();
-/// Before a sleep on it, and after it. False: something has come, so don't sleep.
+/// Called before and after a sleep on the descriptor. arm() returns false if something has arrived, so that the caller must not sleep.
 bool arm();
 void disarm();
-/// It was found readable: the next poll looks at all that came.
+/// Called when the descriptor was readable: the next poll reads from all sockets.
 void woken();
-/// When poll() must be called though nothing is readable; ns, UINT64_MAX: never.
+/// Returns when poll() must be called even if nothing is readable; ns, UINT64_MAX: never.
 uint64_t next_deadline();
-/// Of rooms above that have times of their own: one function, which says when.
+/// Sets the one function that returns the deadline of the rooms above.
 void add_deadline(uint64_t (*when)());
 
-/// Has others learn, when they ask, whether this process has called MPI_Finalize.
+/// Publishes to peers whether this process has called MPI_Finalize.
 void publish_state(bool finalized);
-/// This process will not poll for a long time, or never again: what was held back goes out.
+/// Sends everything that was held back: this process will not poll for a long time, or never again.
 void flush_transports();
-/// It only waits for what it has sent to be acknowledged: that is asked for, and what was held back goes out.
+/// Requests acknowledgements and sends everything that was held back: this process waits only for its data to be acknowledged.
 void hasten_transports();
 
 }  // namespace starling::link
