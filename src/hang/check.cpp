@@ -12,7 +12,7 @@ bool read_text(const char (&from)[N], std::string& out) {
     const char* end = std::find(from, from + N, '\0');
     if (end == from + N) return false;
     out.assign(from, end);
-    // A name is the program's; what would move a terminal's cursor is not shown.
+    // The program chooses the name: control characters, which could move a terminal's cursor, are replaced.
     for (char& c : out)
         if (std::iscntrl(static_cast<unsigned char>(c))) c = '?';
     return true;
@@ -28,13 +28,14 @@ bool read_communicator(const WaitReportPage::Communicator& from, Communicator& t
     to.rank = from.rank;
     to.inter = from.inter != 0;
     if (from.size == 0 || from.inter > 1 || !read_text(from.name, to.name)) return false;
-    // More than a job can have: nobody goes through so many.
+    // More members than a job can have would take too long to visit.
     if (from.runs > WaitReportPage::kRuns || from.size > kMostMembers) return true;
     uint64_t members = 0;
     for (uint32_t i = 0; i < from.runs; ++i) {
         const WaitReportPage::Run& run = from.run[i];
         const int64_t last = run.first + (static_cast<int64_t>(run.count) - 1) * run.stride;
-        if (run.count == 0 || (run.stride == 0 && run.count > 1) || last < 0 || last > INT32_MAX || run.first > INT32_MAX) return false;
+        if (run.count == 0 || (run.stride == 0 && run.count > 1) || last < 0 || last > INT32_MAX || run.first > INT32_MAX)
+            return false;
         members += run.count;
         to.runs.push_back(run);
     }

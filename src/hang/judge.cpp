@@ -15,16 +15,16 @@ namespace {
 using Kind = WaitReportPage::Kind;
 
 constexpr size_t kMostFindings = 8, kMostNamed = 8;
-/// A wait that is younger may be over as soon as what is on its way has arrived.
+/// A younger wait may end as soon as the messages in transit arrive.
 constexpr double kSettled = 0.2;
 
 bool has_ended(Doing doing) { return doing == Doing::gone || doing >= Doing::finalized; }
 
-/// What one waiting thread needs: all of these processes, or one of them, to do something.
+/// The processes for which one waiting thread waits: all of them, or any one.
 struct Need {
-    std::vector<size_t> ranks;  ///< places in the report
+    std::vector<size_t> ranks;  ///< indices in the report
     bool any = false;
-    bool unknown = false;  ///< it also waits for somebody that the report knows nothing of
+    bool unknown = false;  ///< it also waits for a process that is not in the report
 };
 
 class Judge {
@@ -70,7 +70,7 @@ class Judge {
         return listed(names);
     }
 
-    // ---- who is in which collective operation
+    // ---- which process is in which collective operation
 
     template <class Visit>
     static void each_collective(const Rank& rank, Visit visit) {
@@ -83,7 +83,7 @@ class Judge {
     void note_collectives() {
         for (size_t i = 0; i < ranks_.size(); ++i) {
             each_collective(ranks_[i], [&](const Wait& wait, const Communicator& communicator) {
-                // Communicators that came out of one split share the id: their members tell them apart.
+                // Communicators from one split share the id; their members distinguish them.
                 auto& members = inside_[{communicator.context, first_member(communicator)}];
                 members[ranks_[i].who] = wait.number;
             });
@@ -95,7 +95,7 @@ class Judge {
                                                                : Process{communicator.runs[0].job, communicator.runs[0].first};
     }
 
-    // ---- who waits for whom
+    // ---- which process waits for which
 
     void add(Need& need, const Process& process) const {
         const auto found = places_.find(process);
@@ -121,7 +121,7 @@ class Judge {
         communicator.each_member([&](const Process& member) {
             if (member == rank.who) return;
             const auto there = inside->second.find(member);
-            // Numbers wrap; who is further has been here.
+            // Numbers wrap; a member with a later number has passed this operation.
             if (there == inside->second.end() || static_cast<int32_t>(there->second - wait.number) < 0) add(need, member);
         });
     }
@@ -141,7 +141,7 @@ class Judge {
                 if (!operation.from_anyone) {
                     add(need, operation.peer);
                 } else if (operation.communicator >= 0) {
-                    // From anyone: one of them is enough, so among others it says nothing for sure.
+                    // A receive from any rank: one of them suffices, so beside other operations it proves nothing.
                     if (wait.waited.total == 1) {
                         need.any = true;
                         add_members(need, rank, rank.told->communicators[static_cast<size_t>(operation.communicator)]);
@@ -159,7 +159,7 @@ class Judge {
         return needs;
     }
 
-    // ---- who can't go on
+    // ---- which processes cannot continue
 
     bool may_end(const Need& need) const {
         if (need.unknown && (need.any || need.ranks.empty())) return true;
@@ -168,7 +168,7 @@ class Judge {
                         : std::all_of(need.ranks.begin(), need.ranks.end(), can);
     }
 
-    // Whoever does not wait can go on, or could if it lived; whoever waits can if what it needs comes from those who can.
+    // A process that does not wait can continue, if it lives. A process that waits can continue if the processes that it waits for can.
     void find_stuck() {
         for (size_t i = 0; i < ranks_.size(); ++i) can_go_on_.push_back(!waits(i) && !has_ended(ranks_[i].doing));
         for (bool changed = true; changed;) {
@@ -184,7 +184,7 @@ class Judge {
 
     bool is_stuck(size_t i) const { return waits(i) && !can_go_on_[i]; }
 
-    /// Somebody that a stuck process waits for and that is stuck as well.
+    /// Returns a stuck process for which a stuck process waits.
     std::optional<size_t> next_stuck(size_t i) const {
         for (const Need& need : needs_[i])
             for (size_t other : need.ranks)
@@ -203,7 +203,7 @@ class Judge {
                 at = next_stuck(*at);
             }
             const auto first = at ? std::find(way.begin(), way.end(), *at) : way.end();
-            if (first == way.end()) continue;  // it leads into one that is known, or to one that has ended
+            if (first == way.end()) continue;  // the chain leads into a known cycle, or to a process that has ended
             way.erase(way.begin(), first);
             tell_cycle(way);
         }
@@ -249,7 +249,7 @@ class Judge {
         }
     }
 
-    // ---- whom the others wait for in the end
+    // ---- processes for which the others wait in the end
 
     std::set<size_t> causes_of(size_t start) const {
         std::set<size_t> seen{start}, causes;
@@ -266,7 +266,7 @@ class Judge {
         return causes;
     }
 
-    /// Who waits, by whom that is for.
+    /// Returns the waiting processes by the process that they wait for in the end.
     std::map<size_t, std::vector<size_t>> waiters_by_cause() const {
         std::map<size_t, std::vector<size_t>> waiters;
         for (size_t i = 0; i < ranks_.size(); ++i) {
@@ -280,7 +280,7 @@ class Judge {
         const std::map<size_t, std::vector<size_t>> waiters = waiters_by_cause();
         for (const auto& [cause, who] : waiters) {
             const Doing doing = ranks_[cause].doing;
-            if (doing == Doing::waiting) continue;  // it says itself what it waits for
+            if (doing == Doing::waiting) continue;  // it reports itself what it waits for
             found_.push_back(named(who) + (who.size() == 1 ? " waits" : " wait") + ", in the end, for " + named(cause) +
                              ", which " + why(doing));
         }
@@ -318,7 +318,7 @@ class Judge {
     const uint64_t home_;
     std::map<Process, size_t> places_;
     std::map<std::pair<uint64_t, Process>, std::map<Process, uint32_t>>
-        inside_;  ///< by communicator: who is in which operation
+        inside_;  ///< by communicator: the number of the operation that each process is in
     std::vector<std::vector<Need>> needs_;
     std::vector<bool> can_go_on_;
     std::vector<std::string> found_;

@@ -1,4 +1,4 @@
-// What the processes of a job say of themselves, put together: who waits for whom, and why that does not end.
+// Evaluates the wait reports of a job's processes: which process waits for which, and why a wait does not end.
 #pragma once
 
 #include <string>
@@ -8,20 +8,20 @@
 
 namespace starling::hang {
 
-/// What all of it comes to, the worst first: processes that are gone or stopped, cycles, members of a communicator that are in
-/// different collective operations, whom the others wait for in the end. Empty: nothing is wrong that can be seen. `home`:
-/// the job whose ranks are named by their numbers alone. A function of its arguments.
+/// Returns the conclusions, the worst first: processes that have ended or are stopped, deadlocks, members of a communicator in different
+/// collective operations, the processes on which all others wait in the end. Empty if nothing wrong is visible. `home` is the job whose
+/// ranks are named by their numbers alone. A pure function of its arguments.
 std::vector<std::string> findings(const std::vector<Rank>& ranks, uint64_t home);
 
-/// Whether somebody waits, in the end, for a process that has ended well.
+/// Returns whether a process waits, directly or indirectly, for a process that has ended normally.
 bool is_ended_awaited(const std::vector<Rank>& ranks);
 
-/// One sentence about one process, with what nearly matches what it waits for.
+/// Returns one sentence about one process, with messages that nearly match its waits.
 std::string sentence(const Rank& rank, uint64_t home);
 
-/// "rank 3", "rank 3 of job 0123456789abcdef".
+/// Returns "rank 3" or "rank 3 of job 0123456789abcdef".
 std::string name_of(const Process& process, uint64_t home);
-/// "12.3 s", "5:12 min".
+/// Returns "12.3 s" or "5:12 min".
 std::string duration(double seconds);
 
 }  // namespace starling::hang

@@ -1,5 +1,5 @@
-// What is known of the processes of a job at an instant: what `starling why` collects on every host, and what its findings
-// are drawn from. Plain values, no memory of anybody else's: an account (base/wait_report_page.h) is checked when it becomes this.
+// The state of a job's processes at one instant, as `starling why` collects it on every host for its conclusions. Plain values without
+// pointers to shared memory: a wait report (base/wait_report_page.h) is checked when it is converted to this form.
 #pragma once
 
 #include <compare>
@@ -12,7 +12,7 @@
 
 namespace starling::hang {
 
-/// A process by its job's id and its rank in that.
+/// A process, by its job's id and its rank in that job.
 struct Process {
     uint64_t job = 0;
     uint32_t rank = 0;
@@ -23,8 +23,9 @@ struct Communicator {
     uint64_t context = 0;
     uint32_t size = 0, rank = 0;
     bool inter = false;
-    std::string name;                       ///< may be empty
-    std::vector<WaitReportPage::Run> runs;  ///< its members by rank; of the remote group, if there is one; empty: not known
+    std::string name;  ///< may be empty
+    /// The members by rank, or those of the remote group of an inter-communicator; empty: not known.
+    std::vector<WaitReportPage::Run> runs;
 
     template <class Visit>
     void each_member(Visit visit) const {
@@ -36,7 +37,7 @@ struct Communicator {
 
 struct Operation {
     WaitReportPage::Kind kind = WaitReportPage::Kind::receive;
-    int communicator = -1;  ///< in WaitReport::communicators; -1: not known
+    int communicator = -1;  ///< index in WaitReport::communicators; -1: not known
     bool of_collective = false, not_sent = false;
     bool from_anyone = false, any_tag = false;
     int rank = 0, tag = 0;
@@ -44,7 +45,7 @@ struct Operation {
     uint64_t bytes = 0, moved = 0, context = 0;
 };
 
-/// Some of `total`.
+/// The first operations of `total`.
 struct Operations {
     std::vector<Operation> list;
     uint32_t total = 0;
@@ -55,12 +56,12 @@ struct Wait {
     std::string call;
     double seconds = 0;  ///< so far
     bool collective = false, everyone = false, any = false;
-    int communicator = -1;  ///< of a collective operation
-    uint32_t number = 0;    ///< of the operation in its communicator
+    int communicator = -1;  ///< the communicator of a collective operation
+    uint32_t number = 0;    ///< number of the operation on its communicator
     Operations waited;
 };
 
-/// An account, checked.
+/// A checked wait report.
 struct WaitReport {
     std::vector<Wait> waits;
     uint32_t more_waits = 0;
@@ -68,16 +69,16 @@ struct WaitReport {
     Operations posted, sends, messages;
 };
 
-/// Nothing if the account contradicts itself. `now`: of the clock of its host, ns.
+/// Checks and converts a wait report. Returns nothing if it contradicts itself. `now`: by the clock of its host, ns.
 std::optional<WaitReport> check(const WaitReportPage& account, uint64_t now);
 
 enum class Doing : uint8_t {
     starting,  ///< has not called MPI_Init
     computing,
-    testing,  ///< asks again and again whether something has come
+    testing,  ///< tests for completion in a loop
     waiting,
     stopped,  ///< by a signal or a debugger
-    gone,     ///< its process does not exist any more, and its launcher has not said so yet
+    gone,     ///< its process does not exist any more, and its launcher has not reported that yet
     finalized,
     exited,
     failed,
@@ -92,11 +93,11 @@ struct Rank {
     std::string host;
     int32_t pid = 0;
     Doing doing = Doing::starting;
-    double cores = 0;                ///< processor time per time, of all its threads, while it was looked at
+    double cores = 0;                ///< processor time of all its threads per time, while it was observed
     double since_wait = -1;          ///< seconds since it was last seen waiting; -1: it never waited long enough to be seen
     double since_start = -1;         ///< seconds since MPI_Init; -1: not known
-    std::optional<WaitReport> told;  ///< nothing: it has not waited for long, or what it told is not to be believed
-    bool garbled = false;            ///< the latter
+    std::optional<WaitReport> told;  ///< its wait report; nothing: it has not waited for long, or the report is invalid
+    bool garbled = false;            ///< the report is invalid
 };
 
 }  // namespace starling::hang

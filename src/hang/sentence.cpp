@@ -30,7 +30,7 @@ std::string communicator_of(const WaitReport& told, const Operation& operation) 
     return communicator_name(told, operation.communicator, operation.context);
 }
 
-/// The other side, with its number in the communicator where that is another one.
+/// Returns the peer's name, with its rank in the communicator if that differs.
 std::string other_side(const Operation& operation, uint64_t home) {
     if (operation.from_anyone) return "any rank";
     std::string name = name_of(operation.peer, home);
@@ -44,7 +44,7 @@ std::string tag_text(const Operation& operation) {
     return operation.any_tag ? "any tag" : text("tag %d", operation.tag);
 }
 
-/// What one operation waits for, behind "waits".
+/// Returns the text after "waits" for one operation.
 std::string wanted(const Operation& operation, uint64_t home) {
     const std::string other = other_side(operation, home), tag = tag_text(operation);
     switch (operation.kind) {
@@ -74,12 +74,12 @@ std::string wanted(const Operation& operation, uint64_t home) {
 
 bool same_side(const Operation& wanted, const Operation& message) { return wanted.from_anyone || wanted.peer == message.peer; }
 
-/// A message that is here for what is wanted, but for the tag or the communicator; empty if it is none.
+/// Returns a description of an arrived message that matches the wanted one except for the tag or the communicator; empty if it does not.
 std::string near_miss(const WaitReport& told, const Operation& wanted, const Operation& message, uint64_t home) {
     if (message.of_collective || !same_side(wanted, message)) return {};
     const bool same_communicator = wanted.context == message.context;
     const bool same_tag = wanted.any_tag || wanted.tag == message.tag;
-    if (same_communicator == same_tag) return {};  // or both differ: nothing that it was meant for
+    if (same_communicator == same_tag) return {};  // or both differ: it was meant for another receive
     std::string what = name_of(message.peer, home) + " has sent it " + text("tag %d", message.tag);
     if (!same_communicator) what += " on " + communicator_of(told, message);
     return what + " (" + bytes_text(message.bytes) + ")";
@@ -98,7 +98,8 @@ std::vector<std::string> near_misses(const WaitReport& told, const Wait& wait, u
     return found;
 }
 
-/// Messages that have come, or are posted for, behind a wait that they have nothing to do with: what a program forgot.
+/// Lists the operations that have nothing to do with the wait, which the program may have forgotten: posted receives, open sends, and
+/// messages without a receive.
 std::string rest(const WaitReport& told, size_t named) {
     std::vector<std::string> parts;
     const auto count = [&](uint32_t number, const char* one, const char* many) {

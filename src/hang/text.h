@@ -1,4 +1,4 @@
-// How sentences are put together.
+// Helpers that compose sentences.
 #pragma once
 
 #include <cstdarg>
@@ -8,7 +8,7 @@
 
 namespace starling::hang {
 
-/// printf into a string.
+/// Returns a formatted string, as printf prints it.
 [[gnu::format(printf, 1, 2)]] inline std::string text(const char* format, ...) {
     va_list arguments;
     va_start(arguments, format);
@@ -18,7 +18,7 @@ namespace starling::hang {
     return buffer;
 }
 
-/// "a, b and c".
+/// Returns the parts as "a, b and c".
 inline std::string listed(const std::vector<std::string>& parts, const char* last = " and ") {
     std::string all;
     for (size_t i = 0; i < parts.size(); ++i) all += (i == 0 ? "" : i + 1 == parts.size() ? last : ", ") + parts[i];
