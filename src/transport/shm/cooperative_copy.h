@@ -1,6 +1,5 @@
-// A large message copied by both sides at once: the receiver reads chunks from the front, the sender writes
-// chunks from the back, until they meet. Which chunk is whose is claimed here, in the receiver's region. A sender that
-// does not come, or comes late, finds nothing left to claim.
+// A large message copied by both sides at once: the receiver reads chunks from the front and the sender writes chunks from the back, until
+// they meet. Both claim chunks in a slot in the receiver's region. A sender that never starts, or starts late, finds nothing left to claim.
 #pragma once
 
 #include <atomic>
@@ -10,25 +9,25 @@ namespace starling::shm {
 
 inline constexpr uint32_t kSplitSlots = 16;
 
-/// Most chunks of one message; they are counted in 8 bits.
+/// Most chunks of one message; both counts have 8 bits.
 inline constexpr uint32_t kSplitChunks = 16;
 
-/// Bytes of each chunk but the last, for a message of `bytes`: whole pages.
+/// Returns the bytes of each chunk but the last, for a message of `bytes`: whole pages.
 inline uint64_t split_chunk(uint64_t bytes) {
     constexpr uint64_t kPage = 4096, kLeast = 16384;
     const uint64_t chunk = ((bytes + kSplitChunks - 1) / kSplitChunks + kPage - 1) & ~(kPage - 1);
     return chunk < kLeast ? kLeast : chunk;
 }
 
-/// `claims` = generation (48 bits) | chunks claimed from the front (8) | from the back (8). The generation belongs to one
-/// message; a claim with an old one fails, however late it comes: 48 bits do not come round again.
+/// `claims` = generation (48 bits) | chunks claimed from the front (8) | from the back (8). Each message has its own generation. A claim
+/// with an old generation fails, however late it is made: 48 bits never wrap.
 struct alignas(64) SplitSlot {
     std::atomic<uint64_t> claims;
-    std::atomic<uint32_t> written;  ///< chunks the sender has finished, well or not
-    std::atomic<uint32_t> failed;   ///< 1: it could not write one of them
+    std::atomic<uint32_t> written;  ///< chunks the sender has finished, successfully or not
+    std::atomic<uint32_t> failed;   ///< 1: the sender could not write one of them
 };
 
-/// The receiver's: opens the slot for a message; gives its generation. Only while no one else can claim.
+/// Called by the receiver: opens the slot for a message and returns its generation. Only while no other process can claim.
 inline uint64_t open_split(SplitSlot& slot) {
     const uint64_t generation = (slot.claims.load(std::memory_order_relaxed) >> 16) + 1;
     slot.written.store(0, std::memory_order_relaxed);
@@ -37,8 +36,8 @@ inline uint64_t open_split(SplitSlot& slot) {
     return generation;
 }
 
-/// Claims the next chunk of `total` (at most kSplitChunks) from the front or the back; -1 if all are taken or the message is
-/// another.
+/// Claims the next chunk of `total` (at most kSplitChunks) from the front or the back. Returns -1 if all are claimed or the generation is
+/// another message's.
 inline int64_t claim_chunk(SplitSlot& slot, uint64_t generation, uint32_t total, bool from_back) {
     uint64_t seen = slot.claims.load(std::memory_order_acquire);
     for (;;) {

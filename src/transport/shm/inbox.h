@@ -1,6 +1,6 @@
-// The inbox: the base path. A bounded queue in the receiver's region that every process may put packets
-// into, at any time, without having met the receiver before. A process may be killed at any instruction of
-// it without blocking the others: a cell says who claimed it, and the receiver takes back the cell of a dead one.
+// The inbox: the base path within a host. A bounded queue in the receiver's region into which any process may put packets at any time,
+// without prior setup. A process that is killed at any instruction does not block the others: a cell holds its claimant's pid, and the
+// receiver skips the cell of a dead one.
 #pragma once
 
 #include <atomic>
@@ -17,7 +17,7 @@ namespace starling::shm {
 inline constexpr uint32_t kInboxCells = 64;
 inline constexpr uint32_t kCellBytes = 1024;
 
-/// Who put a packet into an inbox; enough to answer. A process on this host, so its job's address needs no host.
+/// The sender of a packet in an inbox, with all that is needed to answer. It is on this host, so its job's address needs no host.
 struct Sender {
     job::JobId job;
     int32_t owner_pid, owner_fd;
@@ -37,16 +37,16 @@ static_assert(sizeof(Cell) == kCellBytes && offsetof(Cell, payload) == 64);
 
 /// The shared part, in the receiver's region.
 struct alignas(64) Inbox {
-    std::atomic<uint64_t> tail;              ///< next ticket to claim; only a hint, cells decide
-    alignas(64) std::atomic<uint64_t> head;  ///< packets taken, by the receiver; cells don't depend on it
+    std::atomic<uint64_t> tail;              ///< next ticket to claim; only a hint, the cells decide
+    alignas(64) std::atomic<uint64_t> head;  ///< packets that the receiver has taken; senders read it to see what was read
     alignas(64) Cell cells[kInboxCells];
 };
 
-/// Claims a cell; nullptr if the inbox is full. Fill it, then publish(). `pid` is the caller's.
+/// Claims a cell; nullptr if the inbox is full. Fill the cell, then publish() it. `pid` is the caller's.
 Cell* claim(Inbox& inbox, uint32_t pid);
 void publish(Cell& cell);
-/// How it is known that the packet in a claimed cell has been read: the count is one for all cells, so one look at it tells
-/// of many packets.
+/// Returns the receipt by which a sender learns that the packet in a claimed cell has been read. All cells share one count, so reading it
+/// once tests many packets.
 inline ReadReceipt receipt(const Inbox& inbox, const Cell& cell) {
     const uint64_t lap = cell_state::lap_of(cell.state.load(std::memory_order_relaxed));
     return {{&inbox.head}, lap * kInboxCells + static_cast<uint64_t>(&cell - inbox.cells) + 1};

@@ -1,10 +1,8 @@
-// How an inbox works: who owns a cell when. Templates over the shared memory's type, so that the tests can
-// put their own atomics in its place and try every order of steps; an Inbox has a `tail`, a `head` and an array of
-// `cells`, each with a `state`.
-// `head` counts the packets that were taken, for senders that want to know when theirs was.
+// The protocol of an inbox: which process owns a cell when. Templates over the shared memory's type, so that tests can substitute their own
+// atomics and try every order of steps. An Inbox has a `tail`, a `head` and an array of `cells`, each with a `state`. `head` counts the
+// packets that were taken; senders read it to learn whether theirs was.
 //
-// `state` = lap (40 bits) | phase (2 bits) | claimant's pid (22 bits). All zero is "free in lap 0", so
-// fresh memory is an empty inbox.
+// `state` = lap (40 bits) | phase (2 bits) | claimant's pid (22 bits). All zero is "free in lap 0", so fresh memory is an empty inbox.
 #pragma once
 
 #include <sys/types.h>
@@ -38,19 +36,21 @@ auto* claim_cell(Inbox& inbox, uint32_t pid) {
         auto& cell = inbox.cells[ticket % count];
         const uint64_t lap = ticket / count;
         uint64_t seen = cell.state.load(std::memory_order_acquire);
-        if (lap_of(seen) < lap) return static_cast<decltype(&cell)>(nullptr);  // holds a packet of the lap before: full
+        // The cell still holds a packet of the lap before: the inbox is full.
+        if (lap_of(seen) < lap) return static_cast<decltype(&cell)>(nullptr);
         if (seen == make(lap, kFree, 0) &&
             cell.state.compare_exchange_strong(seen, make(lap, kClaimed, pid), std::memory_order_acq_rel)) {
-            // The tail may have been moved on already by one who saw the claim; either way it is past us.
+            // Another claimant that saw our claim may have advanced the tail already; either way it is past our ticket.
             inbox.tail.compare_exchange_strong(ticket, ticket + 1, std::memory_order_acq_rel);
             return &cell;
         }
-        // Someone else has this ticket: help the tail on, so that a claimant killed here blocks no one.
+        // Another process has claimed this ticket. Advance the tail for it, so that a claimant killed at this point does not block the
+        // others.
         if (inbox.tail.compare_exchange_strong(ticket, ticket + 1, std::memory_order_acq_rel)) ++ticket;
     }
 }
 
-/// Shows the packet in a claimed cell to the receiver.
+/// Publishes the packet in a claimed cell to the receiver.
 template <class Cell>
 void publish_cell(Cell& cell) {
     using namespace cell_state;
@@ -62,10 +62,10 @@ void publish_cell(Cell& cell) {
 template <class Inbox>
 class BasicInboxReader {
   public:
-    /// `head`: how many packets were taken before.
+    /// `head`: number of packets taken before.
     explicit BasicInboxReader(Inbox& inbox, uint64_t head = 0) : inbox_(&inbox), head_(head) {}
 
-    /// The oldest packet, nullptr if there is none (or its sender is still writing it).
+    /// Returns the oldest packet, or nullptr if there is none or its sender is still writing it.
     auto* front() {
         using namespace cell_state;
         auto& cell = head_cell();
@@ -73,21 +73,19 @@ class BasicInboxReader {
         return phase_of(seen) == kFull && lap_of(seen) == lap() ? &cell : nullptr;
     }
 
-    /// Gives the cell of front() back.
+    /// Frees the cell of front().
     void pop() {
         head_cell().state.store(cell_state::make(lap() + 1, cell_state::kFree, 0), std::memory_order_release);
         tell();
     }
 
-    /// If the oldest cell was claimed by a process that has died before publishing it, skips it. For slow
-    /// paths: asks the kernel. Returns whether it skipped one.
+    /// Skips the oldest cell if its claimant has died before publishing it; returns whether it did. For slow paths: asks the kernel.
     bool skip_dead(bool (*gone)(pid_t) = neighbour_gone) {
         using namespace cell_state;
         auto& cell = head_cell();
         uint64_t seen = cell.state.load(std::memory_order_acquire);
         if (phase_of(seen) != kClaimed || lap_of(seen) != lap()) return false;
-        if (pid_of(seen) == 0 || !gone(static_cast<pid_t>(pid_of(seen))))
-            return false;  // 0: of a claimant whose pid nobody knows
+        if (pid_of(seen) == 0 || !gone(static_cast<pid_t>(pid_of(seen)))) return false;  // 0: the claimant's pid is unknown
         // The claimant may have published just before it died.
         if (!cell.state.compare_exchange_strong(seen, make(lap() + 1, kFree, 0), std::memory_order_acq_rel)) return false;
         tell();

@@ -1,4 +1,4 @@
-// One copy between two processes' memories, made by the kernel (process_vm_readv).
+// Copies between two processes' memories made by the kernel (process_vm_readv and process_vm_writev).
 #pragma once
 
 #include <sys/types.h>
@@ -9,15 +9,15 @@
 
 namespace starling::shm {
 
-/// Reads `bytes` at `remote` of process `pid` into `blocks`, which hold exactly that many.
-/// 0, or an errno value: EPERM (the kernel forbids it: copy through a ring), ESRCH (the process is gone).
+/// Reads `bytes` at `remote` of process `pid` into `blocks`, which hold exactly that many. Returns 0 or an errno value: EPERM (the kernel
+/// forbids it: copy through a ring), ESRCH (the process has ended).
 int read_remote(pid_t pid, uint64_t remote, const iovec* blocks, size_t block_count, uint64_t bytes);
 
-/// Writes `bytes` from `local` to `remote` of process `pid`. As read_remote.
+/// Writes `bytes` from `local` to `remote` of process `pid`. Returns what read_remote() returns.
 int write_remote(pid_t pid, uint64_t remote, const void* local, uint64_t bytes);
 
-/// Copies `count` blocks (at most 1024), in one call: each of this process's to (`write`) or from one of the other's that is as long; `bytes` in
-/// all. As read_remote; where it fails, some may have been copied.
+/// Copies `count` blocks (at most 1024) in one call: each block of `there` has the length of the one in `here`; `bytes` in all. `write`:
+/// from here to there. Returns what read_remote() returns; after an error, some blocks may have been copied.
 int copy_blocks(pid_t pid, bool write, const iovec* here, const iovec* there, size_t count, uint64_t bytes);
 
 }  // namespace starling::shm

@@ -1,4 +1,4 @@
-// This process's outbox (outbox.h), and what of it which reader has.
+// This process's outbox (outbox.h), with its readers and the parts that each has not read yet.
 #pragma once
 
 #include <atomic>
@@ -10,16 +10,16 @@
 
 namespace starling::shm {
 
-/// Several processes that read what they find in this outbox without being sent it. They say in memory of their own how
-/// far they are, so somebody has to look there.
+/// Several processes that read payloads in this outbox without receiving packets. They count in their own memory how far they have read, so
+/// the owner must check there.
 class Borrowers {
   public:
     Borrowers() = default;
     Borrowers(const Borrowers&) = delete;
     virtual ~Borrowers() = default;
-    /// Brings back() up to date.
+    /// Updates back().
     virtual void look() = 0;
-    /// A count of loans that only grows: what was lent until there has been read by all.
+    /// A count of loans that only grows: all loans up to this number were read by all borrowers.
     void set_back(uint64_t count) {
         if (count > back_.load(std::memory_order_relaxed)) back_.store(count, std::memory_order_relaxed);
     }
@@ -31,28 +31,28 @@ class Borrowers {
     bool known_ = false;
 };
 
-/// The owner's side of one outbox. Never destroyed: others may read what was lent last after this process has ended.
+/// The owner's side of one outbox. Never destroyed: borrowers may read the last loans after this process has ended.
 class Lending {
   public:
-    /// As Outbox.
+    /// `memory` as in Outbox.
     explicit Lending(std::byte* memory) : outbox_(memory) {}
 
-    /// Where to write a payload of `bytes` (at most kOutboxPayload); null if there is no room now.
+    /// Returns where to write a payload of `bytes` (at most kOutboxPayload); null if there is no room now.
     std::byte* reserve(uint32_t bytes);
-    /// Gives a reader what was reserved last.
+    /// Allocates the last reservation to a reader.
     OutboxPlace commit(const ReadReceipt& receipt, const void* reader);
-    /// Whether there is room for a payload of any length.
+    /// Returns whether there is room for a payload of any length.
     bool has_room();
-    /// The reader will not read any more: it is dead.
+    /// Frees everything allocated to a reader that is dead.
     void forget(const void* reader) { outbox_.forget(reader); }
 
-    /// Where to write `bytes` that these will read, and what they find it by (payload_in() of outbox.h); it is
-    /// theirs at once, until back() has come to `until`. Null if there is no room.
+    /// Returns where to write `bytes` for borrowers, and sets the `place` by which they find it (payload_in() of outbox.h). It stays
+    /// allocated to them until back() has reached `until`. Null if there is no room.
     std::byte* lend(Borrowers& borrowers, uint32_t bytes, uint64_t until, uint32_t& place);
-    /// Nothing will be lent to these any more. They are looked at until all is back, and then deleted.
+    /// Called when nothing more will be lent to the borrowers. They are checked until all is read, and then deleted.
     void end_loans(std::unique_ptr<Borrowers> borrowers);
 
-    /// Now and then while the process waits: gives the memory of an outbox that is not used back to the system.
+    /// Called periodically while the process waits: returns the memory of an unused outbox to the system.
     void rest(uint64_t now);
 
   private:
@@ -60,8 +60,8 @@ class Lending {
 
     Outbox outbox_;
     uint64_t next_rest_ = 0;
-    std::vector<Borrowers*> borrowers_;             ///< all who were lent something;
-    std::vector<std::unique_ptr<Borrowers>> left_;  ///< of these, those who get nothing more
+    std::vector<Borrowers*> borrowers_;             ///< all with loans so far
+    std::vector<std::unique_ptr<Borrowers>> left_;  ///< those of them that get no further loans
 };
 
 }  // namespace starling::shm

@@ -22,9 +22,10 @@ namespace {
 
 constexpr uint64_t kPage = 4096;
 
-STARLING_STATE uint64_t most = 0;  ///< bytes that there can be; 0: nobody has looked
+STARLING_STATE uint64_t most = 0;  ///< most bytes that can be allocated; 0: not determined yet
 
-/// More than the machine has would be found out by SIGBUS, and more than a control group allows by being killed, at some later touch.
+/// Checked in advance, because exceeding the machine's memory would raise SIGBUS at some later access, and exceeding a control group's
+/// limit would kill the process.
 bool machine_has(uint64_t bytes) {
     if (most == 0) {
         struct sysinfo info;
@@ -34,7 +35,7 @@ bool machine_has(uint64_t bytes) {
     return bytes <= most;
 }
 
-/// Beyond it ftruncate does not only fail but kills by SIGXFSZ.
+/// Beyond the limit ftruncate does not only fail but raises SIGXFSZ.
 bool within_file_limit(uint64_t bytes) {
     rlimit limit;
     return getrlimit(RLIMIT_FSIZE, &limit) != 0 || bytes <= limit.rlim_cur;
@@ -42,14 +43,14 @@ bool within_file_limit(uint64_t bytes) {
 
 constexpr uint64_t kHuge = 2u << 20;
 
-/// Address space at a multiple of `alignment`, taken. Null if there is none.
+/// Reserves address space at a multiple of `alignment`. Returns null if there is none.
 std::byte* find_room(uint64_t bytes, uint64_t alignment) {
     void* all = mmap(nullptr, bytes + alignment, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (all == MAP_FAILED) return nullptr;
     auto* first = static_cast<std::byte*>(all);
     const uint64_t before = (alignment - reinterpret_cast<uintptr_t>(first) % alignment) % alignment;
     if (before) munmap(first, before);
-    // Whole pages are given back, so the part of one that `bytes` ends in stays.
+    // Only whole pages are unmapped, so the page in which `bytes` ends stays.
     const uint64_t kept = (before + bytes + kPage - 1) / kPage * kPage;
     if (kept < bytes + alignment) munmap(first + kept, bytes + alignment - kept);
     return first + before;
@@ -59,7 +60,7 @@ std::byte* find_room(uint64_t bytes, uint64_t alignment) {
 
 Pages::~Pages() {
     if (data_) munmap(data_, bytes_);
-    // A program that closes what it does not know may have a file of its own under that number by now.
+    // The program may have closed descriptors that it does not know, and opened a file under the same number.
     if (kept_) job::take_back(name_.inode);
     struct stat status;
     if (owned_ && fstat(name_.descriptor, &status) == 0 && status.st_ino == name_.inode && status.st_dev == device_)
@@ -67,7 +68,7 @@ Pages::~Pages() {
 }
 
 bool Pages::map(int descriptor, uint64_t bytes, uint64_t alignment) {
-    // What is mapped at a multiple of a huge page may get some.
+    // A mapping aligned to a huge page can use huge pages.
     const uint64_t wanted = bytes >= kHuge ? std::max(alignment, kHuge) : alignment;
     std::byte* place = wanted > kPage ? find_room(bytes, wanted) : nullptr;
     if (!place && wanted > kHuge) place = find_room(bytes, kHuge);
@@ -76,7 +77,7 @@ bool Pages::map(int descriptor, uint64_t bytes, uint64_t alignment) {
         if (place) munmap(place, bytes);
         return false;
     }
-    // A dump has holes of a file filled, hidden or not.
+    // A core dump would fill the holes of the file, hidden or not.
     madvise(at, bytes, MADV_DONTDUMP);
     data_ = static_cast<std::byte*>(at);
     bytes_ = bytes;
@@ -85,7 +86,7 @@ bool Pages::map(int descriptor, uint64_t bytes, uint64_t alignment) {
 }
 
 bool Pages::show_more(uint64_t bytes) {
-    // By whole steps, as each costs a call, and one that ends inside a huge page would keep it from being one.
+    // In whole steps, as each costs a call; a step that ends inside a huge page would split it.
     const uint64_t last = std::min((bytes + kHuge - 1) / kHuge * kHuge, bytes_);
     if (bytes > last || mprotect(data_ + shown_, last - shown_, PROT_READ | PROT_WRITE) != 0) return false;
     if (owned_) madvise(data_ + shown_, last - shown_, MADV_DODUMP);
@@ -120,13 +121,13 @@ bool Pages::make(uint64_t bytes, uint64_t limit, uint64_t alignment) {
     owned_ = true;
     device_ = status.st_dev;
     name_ = {knows_pids() ? static_cast<int32_t>(getpid()) : 0, descriptor, status.st_ino};
-    // Where it can't, neighbours do without.
+    // If this fails, neighbors cannot map the memory, and use other ways.
     kept_ = job::is_closed_to_others() && job::hand_over(descriptor, name_.inode);
     return true;
 }
 
 namespace {
-/// -1 with errno if there is no way.
+/// Opens a neighbor's pages. Returns -1 with errno on failure.
 int open_of_neighbour(const PagesName& name) {
     char path[48];
     std::snprintf(path, sizeof path, "/proc/%d/fd/%d", name.pid, name.descriptor);

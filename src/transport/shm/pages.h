@@ -1,5 +1,5 @@
-// Memory that neighbours, processes on the same host, can map: a file without a name in any file system, which they open
-// by way of its maker, as they do job segments. It goes when the last who maps it does.
+// Memory that neighbors, processes on the same host, can map: a file that is in no file system. Neighbors open it through its creator's
+// /proc, as they do job segments. The kernel frees it with the last mapping.
 #pragma once
 
 #include <sys/types.h>
@@ -10,15 +10,15 @@
 
 namespace starling::shm {
 
-/// Where neighbours find pages. Means the same in all processes of a host.
+/// The name by which neighbors find pages. Valid in all processes of a host.
 struct PagesName {
-    int32_t pid = 0;  ///< 0: its maker's is unknown here, and the launcher has it
+    int32_t pid = 0;  ///< the creator's; 0: its pid is unknown here, and the launcher has the descriptor
     int32_t descriptor = -1;
-    uint64_t inode = 0;  ///< tells the file from one that has come into its place
+    uint64_t inode = 0;  ///< distinguishes the file from a later one with the same descriptor
     bool valid() const { return descriptor >= 0; }
 };
 
-/// Mappings begin at a multiple of `alignment`, a power of two, if there is so much address space.
+/// A mapping of such memory. It begins at a multiple of `alignment`, a power of two, if there is enough address space.
 class Pages {
   public:
     Pages() = default;
@@ -29,22 +29,24 @@ class Pages {
         return *this;
     }
 
-    /// Makes so many bytes, zeroed; what is not touched takes no memory. False if the system has none left.
+    /// Creates `bytes` of zeroed memory; untouched pages take none. Returns false if the system has not enough.
     bool make(uint64_t bytes, uint64_t alignment = 0);
-    /// The same, hidden: none of it is handed out yet.
+    /// Creates memory that is hidden until show().
     bool make_hidden(uint64_t bytes);
-    /// Makes a mapping of so many bytes of which none is there yet. It is hidden.
+    /// Creates a hidden mapping of up to `limit` bytes, none of which exist yet; grow() adds them.
     bool reserve(uint64_t limit, uint64_t alignment);
-    /// That many are there from now on, for those who have mapped it, too, and are shown. False if the system has none left.
+    /// Makes the first `bytes` exist, also for neighbors that have mapped them, and shows them. Returns false if the system has not enough
+    /// memory.
     bool grow(uint64_t bytes);
-    /// Maps a neighbour's. False if that is gone, or the kernel does not allow it: then errno says why, if it is the kernel.
+    /// Maps a neighbor's memory. Returns false if it no longer exists or the kernel refuses; in the latter case errno has the reason.
     bool open(const PagesName& name, uint64_t bytes) { return open(name, bytes, bytes) && show(bytes); }
-    /// The same, of a neighbour's of which `bytes` at least are there, and which may grow to `limit`: hidden.
+    /// Maps a neighbor's memory, hidden, of which at least `bytes` exist and which may grow to `limit`.
     bool open(const PagesName& name, uint64_t bytes, uint64_t limit, uint64_t alignment = 0);
-    /// The first so many bytes, or some more, can be used. What is hidden nobody finds who looks through this process's memory: a core
-    /// dump, a leak checker, a checkpointer or mlockall would make every page of it. False if the kernel has no memory for that.
+    /// Makes the first `bytes`, or some more, accessible. Hidden pages have no access rights, so that scans of this process's memory skip
+    /// them: a core dump, a leak checker, a checkpointer or mlockall would create every page. Returns false if the kernel has no memory for
+    /// that.
     bool show(uint64_t bytes) { return bytes <= shown_ || show_more(bytes); }
-    /// A neighbour's that is this process's memory as well belongs into this one's core dump, too.
+    /// Includes a neighbor's memory in this process's core dumps, when it is this process's memory as well.
     void put_into_dumps();
 
     std::byte* data() const { return data_; }
@@ -71,7 +73,7 @@ class Pages {
     PagesName name_;
     dev_t device_ = 0;
     bool owned_ = false;  ///< the descriptor is ours to close
-    bool kept_ = false;   ///< the launcher keeps it as well, for neighbours that may not open it here
+    bool kept_ = false;   ///< the launcher has a copy of the descriptor, for neighbors that cannot open it here
 };
 
 }  // namespace starling::shm

@@ -1,5 +1,5 @@
-// The path between two processes of one host: the other's inbox, and rings once they are earned. In link it is a member of the
-// peer, so that a short message is put on a ring without a call and without a look elsewhere.
+// The path between two processes of one host: the peer's inbox, and rings once traffic has earned them. In link it is a member of the peer,
+// so that a short message is written to a ring without a call and without touching other memory.
 #pragma once
 
 #include <cstdint>
@@ -17,12 +17,12 @@ class Path final : public transport::Path {
   public:
     Path(SharedMemory& by, const transport::Process& to, void* user);
 
-    Region region;   ///< theirs: doorbell, inbox, rings; null if they are on another host, and then the path is not used
-    RingWriter out;  ///< set while we may send on a ring of theirs
-    RingReader in;   ///< set while they may send on a ring of ours
-    bool close_pending = false;  ///< the ring waits for room for its close; packets take the inbox meanwhile
+    Region region;   ///< the peer's doorbell, inbox, rings; null if the peer is on another host, and then the path is not used
+    RingWriter out;  ///< set while we may send on a ring of the peer
+    RingReader in;   ///< set while the peer may send on a ring of ours
+    bool close_pending = false;  ///< the ring waits for room for its close; packets use the inbox meanwhile
 
-    /// Whether packets go on a ring now; then the next two are reserve() and commit().
+    /// Returns whether packets go on a ring now; if so, the next two functions are its reserve() and commit().
     bool has_ring() const { return out && !close_pending; }
     bool reserve_in_ring(uint32_t bytes, transport::Slot& slot) {
         slot.payload = out.reserve_short(bytes);
@@ -36,7 +36,7 @@ class Path final : public transport::Path {
         counters.bytes_ring += bytes;
         job::ring(region.doorbell());
     }
-    /// Delivers what has come on our ring, at most so many packets. Whether anything had.
+    /// Delivers at most `most` packets from our ring. Returns whether anything happened.
     template <class F>
     bool poll_ring(int most, F&& deliver) {
         int taken = 0;
@@ -50,16 +50,17 @@ class Path final : public transport::Path {
         }
         return taken > 0;
     }
-    /// Writes the pending close to the ring and leaves it; false if there is no room yet.
+    /// Writes the pending close to the ring and stops using the ring; returns false if there is no room yet.
     bool try_close();
 
     uint32_t payload_limit() const override;
     bool reserve(uint32_t bytes, transport::Slot& slot) override;
     void commit(transport::Slot& slot, uint32_t bytes) override;
-    bool idle() const override { return true; }  // it lies in the other's memory from the first
+    bool idle() const override { return true; }  // packets are in the peer's memory from the start
     void close() override;
 
-    /// Where memory of theirs is that lies in what they have for exchange (shared_heap.h); null if it does not, or can't be mapped.
+    /// Returns the local mapping of the peer's memory if it is from the peer's shared heap (shared_heap.h); null if it is not, or cannot be
+    /// mapped.
     std::byte* exchanged(uint64_t address, uint64_t bytes) {
         const ExchangedMemory& shown = region.exchanged();
         if (shown.ready.load(std::memory_order_acquire) == 0) [[likely]]
@@ -77,11 +78,11 @@ class Path final : public transport::Path {
     bool reserve_long(uint32_t bytes, transport::Slot& slot);
     bool take_close();
 
-    Pages exchanged_;  ///< theirs, from the first use on
+    Pages exchanged_;  ///< the peer's shared heap, from the first use on
     bool exchanged_refused_ = false;
     uint32_t in_slot_ = 0;
-    bool ready_ = false;    ///< they have named a ring of theirs since the connection began to open
-    bool leaving_ = false;  ///< our ring is wanted back: it has its slot, but no place among the open ones
+    bool ready_ = false;    ///< the peer has offered a ring since the connection began to open
+    bool leaving_ = false;  ///< our ring is closing: it keeps its slot, but does not count as open
     bool closed_ = false;
     bool owned_ = false;  ///< by the transport, which made it
 };

@@ -1,4 +1,4 @@
-// What lies in a rank's region of the job segment.
+// The layout of a rank's region in the job segment.
 #pragma once
 
 #include "base/counters.h"
@@ -13,33 +13,35 @@
 
 namespace starling::shm {
 
-/// What others go by when they choose how to move a message from or to this rank. Not in the doorbell's line: everybody who sends
-/// looks at that one, and each wait writes here.
+/// State by which peers choose the protocol for a message from or to this rank. Not in the doorbell's line: all senders read that one, and
+/// each wait writes here.
 struct alignas(64) Presence {
     std::atomic<uint32_t> waiting;  ///< threads inside a wait for something that has not happened yet
     std::atomic<uint32_t> let_go;   ///< sends that MPI_Cancel has completed before they were received
 };
 
-/// Where neighbours find a rank's symmetric memory (room shmem); all but `ready` is written once, before that is set.
+/// Where neighbors find a rank's symmetric memory (room shmem). All members but `ready` and `watching` are written once, before `ready` is
+/// set.
 struct alignas(64) SymmetricMemory {
     static constexpr uint32_t kReady = 1, kGone = 2;
-    std::atomic<uint32_t> ready;     ///< 0: not yet; kReady; kGone: not any more
-    int32_t descriptor;              ///< of the heap's file, in the rank's process
-    uint64_t inode;                  ///< of that file
-    uint64_t limit;                  ///< bytes that it may grow to
-    uint64_t data, data_bytes;       ///< the program's variables, in the rank's process
-    int32_t data_descriptor;         ///< of the file that they are in; -1: neighbours can't map them
-    uint64_t data_inode;             ///< of that file
-    std::atomic<uint32_t> watching;  ///< threads of the rank that wait for memory of theirs to change: who changes it rings
+    std::atomic<uint32_t> ready;  ///< 0: not yet; kReady; kGone: no longer
+    int32_t descriptor;           ///< of the heap's file, in the rank's process
+    uint64_t inode;               ///< of the heap's file
+    uint64_t limit;               ///< bytes to which the heap may grow
+    uint64_t data, data_bytes;    ///< the program's variables, in the rank's process
+    int32_t data_descriptor;      ///< of the variables' file; -1: neighbors cannot map them
+    uint64_t data_inode;          ///< of the variables' file
+    /// Threads of the rank that wait for a word of its memory to change; a process that changes it rings the doorbell.
+    std::atomic<uint32_t> watching;
 };
 
-/// Where neighbours find the memory that a rank has for exchange (transport/shm/shared_heap.h); all but `ready` is written once, before
-/// that is set.
+/// Where neighbors find a rank's shared heap (transport/shm/shared_heap.h). All members but `ready` are written once, before `ready` is
+/// set.
 struct alignas(64) ExchangedMemory {
     std::atomic<uint32_t> ready;  ///< 0: there is none yet
     int32_t pid, descriptor;      ///< of its file, in the rank's process
-    uint64_t inode;               ///< of that file
-    uint64_t base, bytes;         ///< where it lies in the rank's process
+    uint64_t inode;               ///< of its file
+    uint64_t base, bytes;         ///< its address in the rank's process
 };
 
 inline constexpr uint32_t kRingSlots = 24;
@@ -78,14 +80,14 @@ class Region {
     SplitSlot& split(uint32_t slot) const { return reinterpret_cast<SplitSlot*>(base_ + kSplitOffset)[slot]; }
     MatchOrCancelWords& verdicts() const { return *reinterpret_cast<MatchOrCancelWords*>(base_ + kVerdictsOffset); }
     Inbox& inbox() const { return *reinterpret_cast<Inbox*>(base_ + kInboxOffset); }
-    /// The page that becomes this rank's counters (share_counters); read-only for others.
+    /// Returns the page that becomes this rank's counters (share_counters); read-only for other processes.
     Counters* counters() const { return reinterpret_cast<Counters*>(base_ + kCountersOffset); }
-    /// What this rank waits for, as it tells those who look from outside; untouched as long as it has not waited long.
+    /// Returns this rank's wait report for tools; untouched as long as the rank has not waited long.
     WaitReportPage& account() const { return *reinterpret_cast<WaitReportPage*>(base_ + kAccountOffset); }
     Ring& ring(uint32_t slot) const { return *reinterpret_cast<Ring*>(base_ + kRingsOffset + slot * kRingStride); }
-    /// Where this rank's outgoing payloads lie; kOutboxBytes.
+    /// Returns this rank's outbox of kOutboxBytes.
     std::byte* outbox() const { return base_ + kOutboxOffset; }
-    /// Memory that this rank hands out to communicators it leads (collective/shm/layout).
+    /// Returns the memory that this rank allocates to communicators it leads (collective/shm/layout).
     std::byte* collective() const { return base_ + kCollectiveOffset; }
 
   private:

@@ -8,7 +8,7 @@ namespace starling::shm {
 
 namespace {
 
-/// Of a ring that has had no user: where laps, which wrap, begin a few laps before that, all lines have been written when it comes.
+/// First line of a ring that has had no user. In a build whose laps start shortly before their wrap, all lines are written before the wrap.
 constexpr uint64_t kFirstLine = kBeforeWrap ? ((uint64_t{1} << 32) - 4) * kRingLines : 0;
 
 }  // namespace
@@ -24,8 +24,8 @@ bool RingWriter::refresh_bulk(uint64_t end) {
 }
 
 void RingReader::reset(Ring& ring, const std::byte* outbox) {
-    // The last user has written less than a lap beyond what it was told of, so in the lap after the next no stamp fits that
-    // it has left.
+    // The last user has written less than a lap beyond the credit that it was given. So in the lap after the next, none of the stamps that
+    // it left is valid.
     const uint64_t told = std::max(ring.consumed.lines.load(std::memory_order_relaxed), kFirstLine);
     const uint64_t begin = (told / kRingLines + 2) * kRingLines;
     ring.consumed.bulk.store(0, std::memory_order_relaxed);

@@ -1,7 +1,7 @@
-// The direct ring: one sender writes straight into the receiver's memory, the receiver polls one cache line.
-// Lines of 64 bytes hold a header and up to 32 bytes of payload; a longer payload lies in the ring's bulk
-// area, or in its sender's outbox, and the line says where. The header's stamp says that a line is valid in this lap; as stamps lie in fixed places that only
-// headers use, nothing a user sends can be mistaken for one and nothing needs to be cleared.
+// The direct ring: one sender writes straight into the receiver's memory, the receiver polls one cache line. Lines of 64 bytes hold a
+// header and up to 32 bytes of payload. A longer payload is in the ring's bulk area or in the sender's outbox, and the line says where. A
+// stamp in the header shows that a line is valid in this lap. Stamps are at fixed places that only headers use, so user data cannot be
+// mistaken for one and nothing needs to be cleared.
 #pragma once
 
 #include <atomic>
@@ -16,8 +16,8 @@ namespace starling::shm {
 inline constexpr uint32_t kRingLines = 128;
 inline constexpr uint32_t kInlineBytes = 32;
 inline constexpr uint32_t kBulkBytes = 64 * 1024;
-/// The longest payload. Credit comes in quarters of the bulk area and a payload may have to skip the rest of it, so
-/// twice the payload and one quarter must fit for a drained ring always to have room.
+/// The longest payload. Credit is returned in quarters of the bulk area, and a payload may have to skip the rest of the area. So twice the
+/// payload and one quarter must fit for a drained ring always to have room.
 inline constexpr uint32_t kRingPayload = 16 * 1024;
 static_assert(2 * kRingPayload + kBulkBytes / 4 <= kBulkBytes);
 
@@ -27,8 +27,8 @@ struct alignas(64) Line {
 };
 static_assert(sizeof(Line) == 64);
 
-/// In the receiver's region. Before a slot is offered its owner resets it. Lines are numbered on from one user to the next,
-/// so that the last one's lines count as consumed for ever.
+/// A ring in the receiver's region. Its owner resets it before it offers the slot. Line numbers continue from one user to the next, so that
+/// the last user's lines always count as consumed.
 struct alignas(64) Ring {
     /// Written by the receiver, read by the sender when it runs out of credit.
     struct alignas(64) Consumed {
@@ -39,20 +39,19 @@ struct alignas(64) Ring {
     alignas(64) std::byte bulk[kBulkBytes];
 };
 
-/// The longest payload that goes through the bulk while there is room in the outbox.
+/// The longest payload that uses the bulk area while there is room in the outbox.
 inline constexpr uint32_t kMostBulk = 1024;
-/// So much of a sender's outbox is read before it is told.
+/// Bytes read from a sender's outbox after which the receiver updates the sender's credit.
 inline constexpr uint32_t kOutsideMost = 32 * 1024;
 
-/// Between payloads of a few lines and more. The processor of who reads one fetches some lines beyond it, which
-/// the sender of the next would have to take away again. One or two lines don't start that, and with many it does
-/// not matter.
+/// Gap between payloads of a few lines and more. The processor that reads one payload prefetches some lines beyond it, which the sender of
+/// the next would have to take away again. One or two lines don't trigger the prefetch, and with many it does not matter.
 inline constexpr uint32_t kApart = 512;
 inline bool stays_apart(uint32_t bytes) { return bytes > 128 && bytes <= 4096; }
 
-/// Bytes of bulk that a payload takes, and where it starts: whole lines, never across the end.
+/// The bytes of bulk that a payload occupies: whole lines, never across the end of the area.
 struct BulkSpan {
-    uint64_t start, end;  ///< running positions; offset is start % kBulkBytes
+    uint64_t start, end;  ///< running positions; the offset is start % kBulkBytes
 };
 inline BulkSpan bulk_span(uint64_t position, uint32_t bytes) {
     const uint64_t room_for = uint64_t{bytes} + (stays_apart(bytes) ? kApart : 0);
@@ -62,8 +61,8 @@ inline BulkSpan bulk_span(uint64_t position, uint32_t bytes) {
     return {start, start + rounded};
 }
 
-/// The line that an end of the ring has got to. Place and lap follow from the number, but are asked for at every
-/// look and every message.
+/// The current line of one end of the ring. Place and lap follow from the number, but are stored because every poll and every message needs
+/// them.
 struct LinePosition {
     Line* place = nullptr;
     uint32_t lap = 1;  ///< the line's stamp
@@ -84,26 +83,26 @@ struct LinePosition {
 class RingWriter {
   public:
     RingWriter() = default;
-    /// The ring was reset, and nothing was written to it since.
+    /// The ring must have been reset and not been written to since.
     explicit RingWriter(Ring& ring)
         : ring_(&ring),
           next_(LinePosition::at(ring, ring.consumed.lines.load(std::memory_order_acquire))),
           lines_limit_(next_.number) {}
     explicit operator bool() const { return ring_ != nullptr; }
 
-    /// Where to write `bytes` of payload (at most kRingPayload), nullptr if there is no room now. Nothing is
-    /// visible before commit(), and reserving again without a commit is free.
+    /// Returns where to write `bytes` of payload (at most kRingPayload), nullptr if there is no room now. Nothing is visible before
+    /// commit(), and reserving again without a commit costs nothing.
     std::byte* reserve(uint32_t bytes) {
         if (!has_line()) return nullptr;
         return bytes <= kInlineBytes ? next_.place->payload : reserve_bulk(bytes);
     }
-    /// The same for payloads that don't belong into an outbox; null for those that do.
+    /// Reserves for payloads up to kMostBulk; null for longer ones, which belong in an outbox.
     std::byte* reserve_short(uint32_t bytes) {
         if (!has_line()) return nullptr;
         if (bytes <= kInlineBytes) return next_.place->payload;
         return bytes <= kMostBulk ? reserve_bulk(bytes) : nullptr;
     }
-    /// Whether there is a line for a packet whose payload is somewhere else.
+    /// Returns whether there is a line for a packet whose payload is elsewhere.
     bool has_line() { return next_.number - lines_limit_ < kRingLines || refresh_lines(); }
     std::byte* reserve_bulk(uint32_t bytes) {
         const BulkSpan span = bulk_span(bulk_, bytes);
@@ -111,7 +110,7 @@ class RingWriter {
         return ring_->bulk + span.start % kBulkBytes;
     }
 
-    /// The header of the reserved line; fill all but stamp and bytes, then commit.
+    /// The header of the reserved line. Fill all members but stamp and bytes, then commit.
     packet::Header& header() { return next_.place->header; }
 
     /// Makes the reserved packet visible.
@@ -125,7 +124,7 @@ class RingWriter {
         head.stamp.store(next_.lap, std::memory_order_release);
         next_.advance(*ring_);
     }
-    /// The same for a payload in the outbox of this process; more than kInlineBytes of it.
+    /// Makes a packet visible whose payload of more than kInlineBytes is in this process's outbox.
     void commit(uint32_t bytes, OutboxPlace place) {
         packet::Header& head = header();
         head.bytes = bytes;
@@ -134,7 +133,7 @@ class RingWriter {
         head.stamp.store(next_.lap, std::memory_order_release);
         next_.advance(*ring_);
     }
-    /// How it is known that the packet which is written next has been read.
+    /// Returns the receipt by which the sender learns that the next packet to be written has been read.
     ReadReceipt receipt() const { return {{&ring_->consumed.lines}, next_.number + 1}; }
 
   private:
@@ -143,7 +142,7 @@ class RingWriter {
 
     Ring* ring_ = nullptr;
     LinePosition next_;
-    uint64_t lines_limit_ = 0;  ///< consumed lines as last seen
+    uint64_t lines_limit_ = 0;  ///< consumed lines when last read
     uint64_t bulk_ = 0, bulk_limit_ = 0;
 };
 
@@ -151,15 +150,15 @@ class RingWriter {
 class RingReader {
   public:
     RingReader() = default;
-    /// Resets the ring's memory: for a slot that is not, or no longer, written by anyone. `outbox` is the sender's.
+    /// Resets the ring's memory: for a slot to which no process writes. `outbox` is the sender's.
     void reset(Ring& ring, const std::byte* outbox = nullptr);
-    /// Before the slot is given up: tells the sender that everything before here was read.
+    /// Called before the slot is released: publishes to the sender that everything up to here was read.
     void retire() {
         if (ring_) tell_lines();
     }
     explicit operator bool() const { return ring_ != nullptr; }
 
-    /// The next packet's header, nullptr if none has come; its payload is at payload().
+    /// Returns the next packet's header, nullptr if there is none; its payload is at payload().
     const packet::Header* front() const {
         const packet::Header& head = next_.place->header;
         return head.stamp.load(std::memory_order_acquire) == next_.lap ? &head : nullptr;
@@ -170,7 +169,7 @@ class RingReader {
         if (next_.place->header.where == packet::Where::outbox) return payload_in(outbox_, next_.place->payload, bytes);
         return ring_->bulk + bulk_span(bulk_, bytes).start % kBulkBytes;
     }
-    /// Gives the packet of front() back to the sender, in batches of a quarter of the ring.
+    /// Returns the line of front() to the sender, in batches of a quarter of the ring.
     void pop() {
         const uint32_t bytes = next_.place->header.bytes;
         if (bytes > kInlineBytes) {
@@ -184,7 +183,7 @@ class RingReader {
     }
 
   private:
-    // What lies in an outbox is in the way of all its owner's receivers, so it is told sooner.
+    // Unread payloads in an outbox take room from all its receivers, so their credit is returned sooner.
     void pop_outside(uint32_t bytes) {
         next_.advance(*ring_);
         outside_ += bytes;
@@ -200,7 +199,7 @@ class RingReader {
     LinePosition next_;
     uint64_t bulk_ = 0, bulk_told_ = 0;
     const std::byte* outbox_ = nullptr;  ///< the sender's
-    uint32_t outside_ = 0;               ///< bytes read there that the sender does not know of
+    uint32_t outside_ = 0;               ///< bytes read from the outbox and not yet published to the sender
 };
 
 }  // namespace starling::shm

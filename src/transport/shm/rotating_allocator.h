@@ -1,6 +1,6 @@
-// Which parts of an area are in use, when they are handed out in rotation and come back in any order. All of it is the
-// sender's own: what a reader does is to move a count of its own past the packet that it has read, which it does anyway.
-// So a sender or a reader that dies at any instruction leaves nothing to be repaired.
+// An allocator for parts of an area that are allocated in rotation and become free in any order. All of its state is private to the sender.
+// A reader only advances its own count past the packet that it has read, which it does anyway. So a sender or a reader that dies at any
+// instruction leaves nothing to be repaired.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +9,8 @@
 
 namespace starling::shm {
 
-/// How a part's return is known: a count in the reader's memory that only grows, and where it has to get to. `Counter`
-/// is something like a pointer to an atomic word: copied, compared, and read with value().
+/// The condition under which a part is free: a count in the reader's memory that only grows has reached `until`. `Counter` is similar to a
+/// pointer to an atomic word: copied, compared, and read with value().
 template <class Counter>
 struct Receipt {
     Counter counter;
@@ -23,17 +23,16 @@ template <class Counter, uint32_t kMost, uint32_t kLeast = 1>
 class Rotation {
   public:
     static constexpr uint32_t kNone = ~0u;
-    /// Parts that one find() looks at: one that is not back yet is passed over. The next find() looks on from there.
+    /// Parts that one find() checks; a part that is still in use is passed over. The next find() continues after it.
     static constexpr int kLooks = 32;
 
-    /// Where `bytes` of the area's first `window` bytes are free, kNone if that has not been found. Nothing is handed
-    /// out before keep().
+    /// Returns where `bytes` of the area's first `window` bytes are free, or kNone if none were found. Nothing is allocated before keep().
     uint32_t find(uint32_t bytes, uint32_t window) {
         if (bytes < kLeast) bytes = kLeast;
         if (bytes > window) return kNone;
         for (int look = 0; look < kLooks; ++look) {
             if (cursor_ + bytes > window) start_over();
-            // The oldest part lies at the cursor or behind it, unless nothing does up to the end of the area.
+            // The oldest part is at or after the cursor, unless there is no part between the cursor and the end of the area.
             const bool room = count_ == 0 || oldest().start < cursor_ || oldest().start >= cursor_ + bytes;
             if (room) return count_ < kMost ? cursor_ : kNone;
             drop_or_pass();
@@ -41,14 +40,14 @@ class Rotation {
         return kNone;
     }
 
-    /// Hands out what find() gave, to `reader`.
+    /// Allocates the range that find() returned to `reader`.
     void keep(uint32_t start, uint32_t bytes, const Receipt<Counter>& receipt, const void* reader) {
         if (bytes < kLeast) bytes = kLeast;
         part(count_++) = {start, bytes, receipt, reader};
         cursor_ = start + bytes;
     }
 
-    /// Takes back everything that this reader has: it is gone, or will never look again.
+    /// Frees all parts of this reader: it is dead, or will never read again.
     void forget(const void* reader) {
         seen_ = {};
         uint32_t left = 0;
@@ -57,7 +56,7 @@ class Rotation {
         count_ = left;
     }
 
-    /// Drops what has come back; gives how many parts have not.
+    /// Drops the parts that were read; returns how many were not.
     uint32_t held() {
         for (uint32_t i = count_; i > 0; --i) drop_or_keep();
         return count_;
@@ -68,7 +67,7 @@ class Rotation {
             if (part(i).reader == reader) return true;
         return false;
     }
-    /// Visits the parts that are out: visit(start, bytes).
+    /// Visits the parts in use: visit(start, bytes).
     template <class F>
     void each(F&& visit) {
         for (uint32_t i = 0; i < count_; ++i) visit(part(i).start, part(i).bytes);
@@ -82,12 +81,12 @@ class Rotation {
     };
     static_assert(std::is_trivially_copyable_v<Part>);
 
-    // Parts in the order of their places, the circle beginning at the cursor. Who is passed over goes to the end of it.
+    // Parts in the order of their positions, a circle that begins at the cursor. A part that is passed over moves to its end.
     Part& part(uint32_t i) { return reinterpret_cast<Part*>(parts_)[(first_ + i) % kMost]; }
     Part& oldest() { return part(0); }
 
     bool is_back(const Receipt<Counter>& receipt) {
-        // Neighbours most often have the same reader, so its memory is looked at once for many.
+        // Adjacent parts mostly have the same reader, so one load of its count serves for many.
         if (!(receipt.counter == seen_.counter) || seen_.until < receipt.until)
             seen_ = {receipt.counter, receipt.counter.value()};
         return seen_.until >= receipt.until;
@@ -96,7 +95,7 @@ class Rotation {
         first_ = (first_ + 1) % kMost;
         --count_;
     }
-    /// False if it has not come back: then it is the last of the circle now.
+    /// Drops the oldest part if it was read. Otherwise moves it to the end of the circle and returns false.
     bool drop_or_keep() {
         const Part oldest_part = oldest();
         drop_oldest();
@@ -113,11 +112,11 @@ class Rotation {
         cursor_ = 0;
     }
 
-    // Not cleared: a process that lends nothing never touches these pages, and begins without them.
+    // Not cleared: a process that lends nothing never touches these pages.
     alignas(Part) std::byte parts_[kMost * sizeof(Part)];
     uint32_t first_ = 0, count_ = 0;
     uint32_t cursor_ = 0;
-    Receipt<Counter> seen_{};  ///< the count that was looked at last, and what it was
+    Receipt<Counter> seen_{};  ///< the count that was read last, and its value
 };
 
 }  // namespace starling::shm

@@ -16,7 +16,7 @@ namespace starling::shm {
 
 namespace {
 
-/// From so many bytes on what is freed goes back to the system, and what is had comes in huge pages, where there are any.
+/// Sizes from which freed memory is returned to the system, and from which huge pages are requested.
 constexpr uint64_t kGiveBack = 1u << 20, kHuge = 2u << 20, kPage = 4096;
 
 struct Exchanged {
@@ -25,13 +25,13 @@ struct Exchanged {
 };
 STARLING_STATE Exchanged* exchanged = nullptr;
 
-/// All that the machine has, of which what is not touched takes nothing.
+/// Returns the size of the heap: all memory of the machine, since untouched pages take none.
 uint64_t room() {
     struct sysinfo info;
     uint64_t bytes = sysinfo(&info) == 0 ? uint64_t{info.totalram} * info.mem_unit : uint64_t{1} << 30;
     rlimit limit;
     if (getrlimit(RLIMIT_FSIZE, &limit) == 0) bytes = std::min<uint64_t>(bytes, limit.rlim_cur);
-    // Address space that is limited has to hold that of neighbours, too.
+    // Limited address space has to hold the neighbors' heaps, too.
     if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
         bytes = std::min<uint64_t>(bytes, std::max<uint64_t>(limit.rlim_cur / 1024, kGiveBack));
     return bytes / kPage * kPage;
@@ -52,14 +52,14 @@ bool make() {
     uint64_t bytes = room();
     // There may be less address space than memory.
     while (bytes >= kGiveBack && !made.pages.make_hidden(bytes)) bytes = bytes / 4 / kPage * kPage;
-    // Another time there may be a descriptor, or memory.
+    // Not permanent: later there may be a free descriptor, or memory.
     if (bytes < kGiveBack) return false;
     made.heap = Heap(bytes);
     exchanged = new Exchanged(std::move(made));
     return true;
 }
 
-/// The whole pages of a block, of this size each.
+/// Calls madvise on the whole pages of a block; `page` is their size.
 void advise(std::byte* memory, uint64_t bytes, uint64_t page, int advice) {
     const auto at = reinterpret_cast<uintptr_t>(memory);
     const uintptr_t first = (at + page - 1) / page * page, last = (at + bytes) / page * page;
@@ -96,7 +96,7 @@ bool Path::show_exchanged(uint64_t bytes) {
     if (exchanged_.data()) return exchanged_.show(bytes);
     if (exchanged_refused_) return false;
     if (exchanged_.open({shown.pid, shown.descriptor, shown.inode}, shown.bytes, shown.bytes)) return exchanged_.show(bytes);
-    // Descriptors and memory may be there another time.
+    // A lack of descriptors or memory may be temporary.
     exchanged_refused_ = errno != EMFILE && errno != ENFILE && errno != ENOMEM;
     return false;
 }

@@ -1,6 +1,6 @@
-// Memory for exchange: what MPI_Alloc_mem gives. All of a process lies in one file without a name, which neighbours map whole
-// when they first need some of it; so put, get and updates there are done by whoever wants them, and messages out of it are copied
-// once, without the kernel. What is not touched takes no memory.
+// The shared heap: memory for MPI_Alloc_mem. All of a process's heap is in one unnamed file, which neighbors map whole when they first
+// access it. So they carry out put, get and updates there themselves, and messages out of it are copied once, without the kernel. Untouched
+// pages take no memory.
 //
 // Not thread-safe: calls need the library's lock.
 #pragma once
@@ -11,10 +11,10 @@
 
 namespace starling::shm {
 
-/// So many bytes (not 0) at a multiple of `alignment`, a power of two; the process whose region is `own` shows them to its neighbours. Null if
-/// the system has no such memory.
+/// Allocates `bytes` (not 0) at a multiple of `alignment`, a power of two. The process whose region is `own` publishes the heap to its
+/// neighbors. Returns null if the system has no such memory.
 void* allocate_exchanged(Region own, uint64_t bytes, uint64_t alignment);
-/// False if it is none of those.
+/// Frees memory from allocate_exchanged(); returns false if it is not.
 bool free_exchanged(void* memory);
 
 }  // namespace starling::shm

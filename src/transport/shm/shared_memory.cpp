@@ -15,7 +15,7 @@ namespace starling::shm {
 
 namespace {
 
-constexpr int kBatch = 16;  ///< packets of the inbox before others have their turn
+constexpr int kBatch = 16;  ///< packets of the inbox before other sources are polled
 constexpr uint64_t kAskAgainNs = 1'000'000;
 
 uint32_t slot_limit() {
@@ -46,11 +46,11 @@ bool Path::reserve(uint32_t bytes, transport::Slot& slot) {
     slot.path = this;
     if (has_ring()) return reserve_in_ring(bytes, slot);
     std::byte* outside = nullptr;
-    // No room: the ring was closed since payload_limit().
+    // No room in the outbox: the ring was closed since payload_limit().
     if (bytes > Cell::kPayload && !(outside = memory().lending_.reserve(bytes))) return false;
     Cell* const cell = claim(region.inbox(), memory().pid_);
     if (!cell) {
-        // It may be full of what nobody was woken for.
+        // The inbox may be full of packets for which the receiver was not woken.
         job::ring(region.doorbell());
         return false;
     }
@@ -63,14 +63,14 @@ bool Path::reserve(uint32_t bytes, transport::Slot& slot) {
     return true;
 }
 
-// What is too long for a ring's line, or finds no room.
+// Reserves for payloads that are too long for a ring's line, or that found no room.
 bool Path::reserve_long(uint32_t bytes, transport::Slot& slot) {
     if (bytes <= kInlineBytes || !out.has_line()) return false;
     slot.payload = memory().lending_.reserve(bytes);
     slot.rotates = slot.payload != nullptr;
     if (slot.rotates)
         slot.path = this;
-    else  // Readers that don't look may hold all of the outbox. This one has some room of its own.
+    else  // Readers that don't poll may hold the whole outbox, but this ring's bulk area is this reader's alone.
         slot.payload = out.reserve_bulk(bytes);
     slot.header = &out.header();
     return slot.payload != nullptr;
@@ -113,9 +113,9 @@ bool Path::try_close() {
     return true;
 }
 
-// The last packet; it is not popped, the ring ends there.
+// Handles close, the last packet; it is not popped, the ring ends there.
 bool Path::take_close() {
-    // It may have overtaken the accept that makes us ready.
+    // The close may have overtaken the accept that makes us ready.
     if (!ready_) return false;
     memory().sink_.connection(user, transport::ConnectionEvent::ended);
     return true;
@@ -153,7 +153,8 @@ void SharedMemory::forget(job::JobId job) {
     if (last_sender_ && last_sender_->to.job() == job) last_sender_ = nullptr;
 }
 
-/// Null if its job has gone: it can't be answered, so its packet is dropped. Null and `later`: its job can't be mapped now.
+/// Returns the sender's path. Null if its job has ended: it cannot be answered, so its packet is dropped. Null and `later` if its job
+/// cannot be mapped now.
 Path* SharedMemory::sender_of(const Cell& cell, bool& later) {
     const Sender& sender = cell.sender;
     if (last_sender_ && last_sender_->to.rank == sender.rank && last_sender_->to.job() == sender.job) return last_sender_;
@@ -189,7 +190,7 @@ bool SharedMemory::poll(Look) {
 
 // Rings.
 
-// A ring that is closing needs its memory until the other side has answered, which may take long; its place is free at once.
+// A closing ring needs its slot until the peer has answered, which may take long; but it no longer counts against the limit.
 bool SharedMemory::has_place() {
     uint32_t open = 0;
     for (const Path* user : users_) open += user && !user->leaving_;
@@ -236,7 +237,7 @@ void SharedMemory::use(transport::Path& path, packet::Kind, const std::byte* off
     sink_.connection(mine.user, transport::ConnectionEvent::ready);
 }
 
-// Where there is no room, its holder tries again: try_close().
+// If there is no room for the close now, the path's owner tries again: try_close().
 void SharedMemory::finish(transport::Path& path) {
     auto& mine = static_cast<Path&>(path);
     mine.close_pending = mine.leaving_ = true;

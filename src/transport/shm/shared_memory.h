@@ -1,5 +1,5 @@
-// Transport shm: this process among those of its host. Every process has a region in its job's segment that others can reach from
-// the first instant; a path puts packets into the inbox there, or on a ring that it has earned.
+// Transport shm, for processes of one host. Every process has a region in its job's segment that others can access from the first instant.
+// A path puts packets into the inbox there, or on a ring once traffic has earned one.
 #pragma once
 
 #include <sys/types.h>
@@ -26,15 +26,15 @@ class SharedMemory final : public transport::Transport, public transport::Connec
   public:
     SharedMemory(const transport::Process& self, transport::Sink& sink);
 
-    /// Payloads that are too long for a line or a cell.
+    /// Holds payloads that are too long for a line or a cell.
     Lending& lending() { return lending_; }
 
     bool reaches(const transport::Process& process) const override { return process.segment->is_local(process.rank); }
-    /// A path may also be made where its user wants it; detach() then leaves the memory alone.
+    /// The caller may also construct a path in its own memory; then detach() does not free it.
     int attach(const transport::Process& to, void* user, transport::Path*& out) override;
     void detach(transport::Path& path) override;
     void forget(job::JobId job) override;
-    /// Takes what is in the inbox. Rings are polled by who holds the paths: Path::poll_ring().
+    /// Delivers packets from the inbox. Rings are polled by the owner of the paths: Path::poll_ring().
     bool poll(Look look) override;
     bool recover() override { return inbox_.skip_dead(); }
     transport::Connector* connector() override { return this; }
@@ -61,12 +61,13 @@ class SharedMemory final : public transport::Transport, public transport::Connec
     const Region region_;            ///< ours
     InboxReader inbox_;
     Lending lending_;
-    Path* last_sender_ = nullptr;  ///< whose packet came last by the inbox
-    uint64_t ask_again_at_ = 0;    ///< ns, while the sender of the packet at the front can't be met yet
+    Path* last_sender_ = nullptr;  ///< the path of the last packet from the inbox
+    uint64_t ask_again_at_ = 0;    ///< ns, set while the sender of the packet at the front cannot be resolved yet
 
     uint64_t taken_ = 0;  ///< bit per ring slot of our region
     Path* users_[kRingSlots] = {};
-    /// Who may still write to a slot though its job has failed: the slot is not given to another before it is gone.
+    /// Processes that may still write to a slot although their job has failed; 0: none. The slot is not reused before the process has
+    /// ended.
     pid_t last_writers_[kRingSlots] = {};
 };
 
