@@ -1,5 +1,5 @@
-// The library's side of PMIx: the functions of bootstrap/pmix_plugin.h by OpenPMIx's client library. Loaded when
-// PMIX_* is in the environment, and never unloaded.
+// The PMIx plugin: implements the functions of bootstrap/pmix_plugin.h with OpenPMIx's client library. Loaded when PMIX_* is in the
+// environment, and never unloaded.
 #include <pmix.h>
 
 #include <chrono>
@@ -32,7 +32,7 @@ pmix_proc_t process(uint32_t rank) {
     return out;
 }
 
-// A fact about `who`; false if the manager does not know it.
+// Reads a number that the manager knows about `who`; returns false if it does not.
 bool read_number(const pmix_proc_t& who, const char* key, uint32_t& out) {
     pmix_value_t* value = nullptr;
     if (PMIx_Get(&who, key, nullptr, 0, &value) != PMIX_SUCCESS || !value) return false;
@@ -42,7 +42,7 @@ bool read_number(const pmix_proc_t& who, const char* key, uint32_t& out) {
     return status == PMIX_SUCCESS;
 }
 
-// The ranks of one host as "rank,rank,…;".
+// Appends the ranks of one host as "rank,rank,…;".
 bool append_ranks(const char* host, std::string& out) {
     pmix_proc_t* procs = nullptr;
     size_t count = 0;
@@ -98,9 +98,9 @@ int put(const char* key, const char* text, char* problem, size_t size) {
 
 int commit(char* problem, size_t size) { return tell("PMIx_Commit", PMIx_Commit(), problem, size); }
 
-// Questions that have no answer yet. OpenPMIx's server (4.2.2) breaks on an answer that comes when the last
-// of the job's processes on its host has left: it never ends, and with it the job. So nobody leaves before
-// the answers have come, unless they don't: a rank may never call MPI, and its servers may wait for it.
+// Counts requests that have no answer yet. OpenPMIx's server (4.2.2) fails on an answer that arrives when the last of the job's processes
+// on its host has left: the server never ends, and with it the job. So a process waits for its answers before it leaves, but not forever: a
+// rank may never call MPI, and its server may wait for it.
 class Unanswered {
   public:
     void add() {
@@ -138,7 +138,7 @@ struct Request {
 void on_value(pmix_status_t status, pmix_value_t* value, void* context) {
     auto* request = static_cast<Request*>(context);
     const bool text = status == PMIX_SUCCESS && value && value->type == PMIX_STRING;
-    // Some servers wait until the other process has committed, some say at once that they know nothing.
+    // Some servers wait until the other process has committed, others answer at once that they know nothing.
     const bool later = status == PMIX_ERR_NOT_FOUND || status == PMIX_ERR_TIMEOUT;
     request->found(request->context, request->rank, text ? value->data.string : nullptr, later);
     delete request;

@@ -44,7 +44,7 @@ bool Addresses::make(const Key& key, Handle& handle) {
     return false;
 }
 
-// All that no work under way needs.
+// Destroys all handles that no pending work uses.
 void Addresses::make_room() {
     last_ = nullptr;
     std::erase_if(handles_, [&](const auto& entry) {

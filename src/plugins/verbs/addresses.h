@@ -1,4 +1,4 @@
-// Address handles, one for each port that datagrams went to: some 200 bytes of the device and of the kernel.
+// Address handles, one for each port to which datagrams were sent. Each takes some 200 bytes of the device and of the kernel.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -17,10 +17,11 @@ class Addresses {
     explicit Addresses(Core& core) : core_(core) {}
     ~Addresses() { drop(); }
 
-    /// Null: the port can't be reached now, with core.problem. To make one, the kernel asks the network for a hardware address, which may
-    /// take it a second; so where that failed it is not asked again for a while. `work`: position of what is sent to it.
+    /// Returns the handle of a port, or null with core.problem if the port is unreachable now. To create a handle, the kernel resolves the
+    /// port's hardware address, which may take a second, so after a failure it is not asked again for a while. `work`: position of the work
+    /// request.
     ibv_ah* find(const uint8_t* gid, uint16_t lid, uint32_t work);
-    /// All that has been sent up to here has ended.
+    /// Records that all work requests up to this position have completed.
     void ended(uint32_t work) { ended_ = work + 1; }
     void drop();
     size_t size() const { return handles_.size(); }
@@ -28,7 +29,7 @@ class Addresses {
   private:
     static constexpr size_t kMost = 4096;
     static constexpr uint32_t kMostUnderWay =
-        1u << 24;  ///< far more than a queue holds; what is older has ended, however long ago
+        1u << 24;  ///< far more than a queue holds; older ones have completed, however long ago
     static constexpr uint64_t kAgain = 2'000'000'000;  ///< ns after a failure
 
     struct Key {
@@ -46,7 +47,7 @@ class Addresses {
     struct Handle {
         ibv_ah* handle = nullptr;
         uint32_t last_work = 0;
-        uint64_t failed = 0;  ///< when, ns
+        uint64_t failed = 0;  ///< time of the failure, ns
     };
     bool make(const Key& key, Handle& handle);
     void make_room();
@@ -54,7 +55,7 @@ class Addresses {
     Core& core_;
     std::unordered_map<Key, Handle, Hash> handles_;
     Key last_key_ = {};
-    Handle* last_ = nullptr;  ///< of last_key_
+    Handle* last_ = nullptr;  ///< handle of last_key_
     uint32_t ended_ = 0;
 };
 

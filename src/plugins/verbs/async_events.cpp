@@ -1,4 +1,4 @@
-// What a device tells besides completions: its port's link and addresses, queues in error, its own end.
+// The asynchronous events of a device: changes of its port's link and addresses, queues in error, the device's removal.
 #include <unistd.h>
 
 #include <cerrno>
@@ -25,7 +25,7 @@ void VerbsPort::look_around() {
     if (core_.gone) return;
     groups_.look();
     if (again_ && looked_ >= again_) came_up();
-    // A queue that a datagram has stopped is made anew; whoever knew the old one learns of it as of a port that came back.
+    // A queue that a failed datagram has stopped is created again. Its users are notified as if the port had gone down and come up.
     if (datagrams_.broken() && !down_) {
         went_down("its datagram queue broke");
         came_up();
@@ -88,13 +88,13 @@ void VerbsPort::went_down(const char* why) {
     core_.tell({.kind = Event::Kind::down, .status = Status::broken});
 }
 
-// With what the port is now: its address may be another, and handles and queues know the old one.
+// Uses the port's present attributes: its address may have changed, and handles and queues contain the old one.
 void VerbsPort::came_up() {
     again_ = looked_ + kAgain;
     PortFacts now = core_.facts;
     describe_port(core_.context, core_.facts.port, core_.options, now);
     if (now.why_not[0]) return core_.problem.say("%s:%u: %s", core_.facts.device, core_.facts.port, now.why_not);
-    // Buffers were made for the packets of before.
+    // The buffers have the size of the earlier packets.
     now.mtu = now.mtu < core_.facts.mtu ? now.mtu : core_.facts.mtu;
     now.inline_bytes = core_.facts.inline_bytes;
     core_.facts = now;

@@ -1,4 +1,4 @@
-// Memory that a device may use: what users register, and areas of equal buffers of the plugin's own.
+// Memory registered with a device: memory of the users, and areas of equal buffers of the plugin itself.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -11,10 +11,10 @@
 
 namespace starling::verbs {
 
-/// ibv_reg_mr with a sentence.
+/// Registers memory as ibv_reg_mr does; on failure stores an error text in `problem`.
 ibv_mr* enroll(ibv_pd* domain, void* memory, uint64_t bytes, int access, Problem& problem);
 
-/// Equal buffers in one registration, and which of them are free.
+/// Equal buffers in one registration, with a list of the free ones.
 class Buffers {
   public:
     Buffers() = default;
@@ -28,7 +28,7 @@ class Buffers {
     std::byte* at(uint32_t index) const { return memory_ + uint64_t{index} * bytes_; }
     uint32_t key() const { return registration_->lkey; }
     uint32_t count() const { return count_; }
-    uint32_t bytes() const { return bytes_; }  ///< of each
+    uint32_t bytes() const { return bytes_; }  ///< of each buffer
     uint64_t total() const { return uint64_t{count_} * bytes_; }
 
     bool take(uint32_t& index);

@@ -1,4 +1,4 @@
-// Time to some milliseconds, without a call of the system.
+// Time with a resolution of some milliseconds, without a system call.
 #pragma once
 
 #include <cstdint>

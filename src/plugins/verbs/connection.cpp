@@ -19,10 +19,10 @@ namespace starling::verbs {
 
 namespace {
 
-// 7 times, 268 ms apart: after 2 s it is known that the peer is gone. Not 8 times: Soft-RoCE takes a 7 here for "without end".
+// 7 attempts, 268 ms apart: after 2 s the peer is known to be unreachable. Not 8, because Soft-RoCE takes a retry count of 7 as unlimited.
 constexpr uint8_t kTimeout = 16;
 constexpr uint8_t kTries = 6;
-// Without end, 0.6 ms apart: a process that computes leaves its buffers full for as long as it likes.
+// Unlimited, 0.6 ms apart: a process that computes does not free its receive buffers for an arbitrary time.
 constexpr uint8_t kNotReadyTries = 7;
 constexpr uint8_t kNotReadyTimer = 12;
 
@@ -333,7 +333,7 @@ void Connection::close(bool linger_first) {
     core_.port->end_connection(this);
 }
 
-// A last write of no bytes, if else the end of what is under way would not be told.
+// Waits for pending work. If its last request is unsignaled, posts a final write of no bytes, whose completion stands for all.
 void Connection::linger() {
     if (finished_) return;
     if (!broken_ && !sends_.empty() && sends_.ends_untold() && !sends_.full()) {
@@ -346,7 +346,7 @@ void Connection::linger() {
     core_.finished.push_back(this);
 }
 
-// What was not told yet.
+// Removes this connection's events that were not reported yet.
 void Connection::forget() {
     for (size_t i = core_.kept_first; i < core_.kept.size(); ++i) {
         Event& event = core_.kept[i];

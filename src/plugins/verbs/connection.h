@@ -1,4 +1,4 @@
-// A reliable queue pair (RC): frames, and memory moved by the device.
+// A reliable queue pair (RC), for frames and RDMA.
 #pragma once
 
 #include "plugins/verbs/core.h"
@@ -7,10 +7,10 @@ namespace starling::verbs {
 
 class Connection final : public Queue {
   public:
-    /// Null with core.problem.
+    /// Creates a connection; returns null with core.problem on failure.
     static Connection* make(Core& core, void* user);
     ~Connection();
-    /// The device's queue ends now. What has come from it before is still in the completion queue.
+    /// Destroys the device's queue pair. Completions that it has produced before are still in the completion queue.
     void end_pair();
 
     QueueAddress address() const override { return own_; }
@@ -23,16 +23,17 @@ class Connection final : public Queue {
     Status compare_swap(const Transfer& what, uint64_t compare, uint64_t operand) override;
     void close(bool linger) override;
 
-    /// Work of ours has ended.
+    /// Handles the completion of one of our work requests.
     void ended(const ibv_wc& completion);
     void received(const ibv_wc& completion, uint32_t buffer);
-    /// Tells it once.
+    /// Reports the connection as broken, once.
     [[gnu::cold]] void broke(const char* why);
-    /// The device is gone, and with it what was under way.
+    /// Completes all pending work with an error, because the device no longer exists.
     [[gnu::cold]] void lost();
-    /// Who was told busy may try again.
+    /// Reports room, if a caller was refused as busy.
     void tell_room();
-    /// What the chain holds goes to the device. False: it took not all, and this connection is broken; of the last the caller tells.
+    /// Posts the chain to the device. Returns false if the device has not accepted all of it; then this connection is broken.
+    /// `last_fails_itself`: the caller reports the last request's failure.
     bool post_chain(bool last_fails_itself);
     uint32_t number() const { return own_.queue; }
     bool closed() const { return closed_; }
@@ -56,7 +57,7 @@ class Connection final : public Queue {
     QueueAddress own_;
     uint8_t peer_gid_[16] = {};
     SendQueue sends_;
-    uint64_t memory_ = 0;  ///< of the queue, as counted
+    uint64_t memory_ = 0;  ///< bytes of the queue in the counters
     bool reserved_ = false, connected_ = false, broken_ = false, closed_ = false, finished_ = false;
     bool told_busy_ = false;
 };

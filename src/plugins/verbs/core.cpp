@@ -15,11 +15,11 @@ namespace {
 constexpr uint32_t kReceiveBuffers = 256;
 constexpr uint32_t kSendBuffers = 64;
 constexpr uint32_t kFrame = 4096;
-constexpr uint32_t kFirstConnections = 16;  ///< that the completion queue has room for before it has to grow
+constexpr uint32_t kFirstConnections = 16;  ///< connections for which the completion queue has room before it has to grow
 
-// As mlx5 lays them out, and others much alike.
+// Entry sizes of mlx5; other devices are similar.
 constexpr uint64_t kCompletionBytes = 64, kReceiveBytes = 32;
-constexpr uint32_t kWorkBytes = 64;  ///< and what goes inline
+constexpr uint32_t kWorkBytes = 64;  ///< besides inline data
 
 constexpr uint32_t round_up(uint32_t number, uint32_t to) { return (number + to - 1) / to * to; }
 
@@ -97,7 +97,7 @@ bool Core::reserve_completions(uint32_t more) {
     return true;
 }
 
-// For all that the completion queue may hold, so that no event ever lacks memory. What is not used takes none.
+// Reserves for everything that the completion queue can hold, so that storing an event never fails. Untouched pages take no memory.
 void Core::reserve_events() { kept.reserve(2 * static_cast<size_t>(completions->cqe) + 64); }
 
 uint64_t Core::send_queue_memory(uint32_t depth) const {

@@ -10,7 +10,7 @@ namespace starling::verbs {
 
 namespace {
 
-// RoCE over IPv4 leaves an IPv4 header in the second half of the 40 bytes; else they are a GRH, which looks like an IPv6 header.
+// RoCE over IPv4 stores an IPv4 header in the second half of the 40 bytes; otherwise they are a GRH, which looks like an IPv6 header.
 void read_sender(const std::byte* header, uint8_t (&gid)[16]) {
     constexpr std::byte kPlainIpv4{0x45};
     const bool ipv6 = header[0] >> 4 == std::byte{6} && header[20] != kPlainIpv4;
@@ -25,7 +25,7 @@ void read_sender(const std::byte* header, uint8_t (&gid)[16]) {
 
 }  // namespace
 
-// Less may go inline than we like.
+// The device may support less inline data than requested, so smaller sizes are tried.
 bool Datagrams::create() {
     for (const uint32_t inline_bytes : {kInline, 64u, 0u}) {
         core_.inline_bytes = inline_bytes;
@@ -123,7 +123,7 @@ Status Datagrams::post(ibv_send_wr& work, const ibv_sge& place, const Sent& sent
     return Status::done;
 }
 
-// One that did not get through may have stopped the queue: the port makes another.
+// A failed datagram may have stopped the queue; the port then creates another.
 void Datagrams::ended(const ibv_wc& completion) {
     sends_.end(number_of(completion.wr_id), [&](const Sent& sent, bool) { core_.free_buffer(sent.buffer); });
     addresses_.ended(number_of(completion.wr_id));

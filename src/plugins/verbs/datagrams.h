@@ -1,4 +1,4 @@
-// The datagram queue pair (UD): one for all others, and for all multicast groups.
+// The datagram queue pair (UD): one for all peers and all multicast groups.
 #pragma once
 
 #include "plugins/verbs/addresses.h"
@@ -6,10 +6,10 @@
 
 namespace starling::verbs {
 
-/// All our datagrams show it, and those of multicast groups: what librdmacm gives groups. It keeps strange programs out, no more; who may
-/// speak to a process is the session's matter.
+/// Q_Key of all our datagrams and of multicast groups: the one that librdmacm uses for groups. It only keeps other programs out; sessions
+/// authenticate the sender.
 inline constexpr uint32_t kQueueKey = 0x01234567;
-inline constexpr uint32_t kToGroup = 0xffffff;  ///< the queue number of all members
+inline constexpr uint32_t kToGroup = 0xffffff;  ///< the queue number of all group members
 
 class Datagrams {
   public:
@@ -38,7 +38,7 @@ class Datagrams {
     ibv_qp* pair_ = nullptr;
     Address own_;
     SendQueue sends_;
-    uint64_t memory_ = 0;  ///< of the queue, as counted
+    uint64_t memory_ = 0;  ///< bytes of the queue in the counters
     bool broken_ = false, told_busy_ = false;
 };
 

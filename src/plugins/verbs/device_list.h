@@ -1,4 +1,4 @@
-// The ports of all devices, and by which GID a port is best reached.
+// Lists the ports of all devices, and selects each port's best GID.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -7,13 +7,13 @@
 
 namespace starling::verbs {
 
-/// As Plugin::list.
+/// Implements Plugin::list.
 int list_ports(PortFacts* out, int most, const Options& options);
 
-/// What an open device says of a port. why_not says if it can't be used.
+/// Fills `facts` from an open device. why_not has the reason if the port cannot be used.
 void describe_port(ibv_context* context, uint8_t port, const Options& options, PortFacts& facts);
 
-/// The context of a device by name; null with a sentence.
+/// Opens a device by name; returns null with an error text on failure.
 ibv_context* open_device(const char* name, char* problem, size_t size);
 
 constexpr uint32_t bytes_of(ibv_mtu mtu) { return 128u << mtu; }

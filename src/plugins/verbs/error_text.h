@@ -1,4 +1,4 @@
-// The sentence about the last thing that failed, as its user reads it.
+// The error text of the last failure, in the form in which users read it.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@ namespace starling::verbs {
 class Problem {
   public:
     [[gnu::format(printf, 2, 3), gnu::cold]] void say(const char* format, ...);
-    /// That `bytes` could not be registered, with the limit and the cure if that is why. `error` is errno's value.
+    /// Stores that `bytes` could not be registered, with the memory limit and the remedy if that is the cause. `error` is errno's value.
     [[gnu::cold]] void say_memory(const char* device, uint64_t bytes, int error);
     const char* text() const { return text_; }
 
@@ -17,7 +17,7 @@ class Problem {
     char text_[400] = {};
 };
 
-/// Why a device's file can't be opened, and what helps. At most `size` bytes.
+/// Writes why a device's file cannot be opened, and the remedy. At most `size` bytes.
 void explain_open(char* out, size_t size, const char* file, int error);
 
 }  // namespace starling::verbs

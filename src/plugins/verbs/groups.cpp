@@ -14,7 +14,7 @@ namespace starling::verbs {
 
 namespace {
 
-// An IPv4 address is one in the last four bytes of a GID.
+// A GID with an IPv4 address has it in its last four bytes.
 sockaddr_storage socket_address(const uint8_t* gid) {
     sockaddr_storage storage = {};
     static constexpr uint8_t kMapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
@@ -30,7 +30,7 @@ sockaddr_storage socket_address(const uint8_t* gid) {
     return storage;
 }
 
-// By which librdmacm finds the port: its GID on RoCE, an address of its IPoIB interface on InfiniBand.
+// Returns the address by which librdmacm finds the port: its GID on RoCE, an address of its IPoIB interface on InfiniBand.
 bool address_of(const PortFacts& facts, sockaddr_storage& out) {
     out = socket_address(facts.gid);
     if (facts.ethernet) return true;
@@ -149,7 +149,7 @@ void Groups::look() {
         const rdma_cm_event_type type = event->event;
         const int status = event->status;
         const rdma_ud_param group = event->param.ud;
-        // Before an identifier is destroyed its events must have been acknowledged.
+        // The events of an identifier must be acknowledged before it is destroyed.
         rdma_ack_cm_event(event);
         if (type == RDMA_CM_EVENT_MULTICAST_JOIN) member->joined(group);
         if (type == RDMA_CM_EVENT_MULTICAST_ERROR) member->failed(status ? strerror(status < 0 ? -status : status) : "refused");

@@ -1,4 +1,4 @@
-// Multicast groups: librdmacm tells the network (a subnet manager's group, or IGMP), and the datagram queue is attached to them.
+// Multicast groups: librdmacm joins them in the network (by the subnet manager, or IGMP), and the datagram queue is attached to them.
 #pragma once
 
 #include <rdma/rdma_cma.h>
@@ -43,13 +43,13 @@ class Groups {
     Groups(Core& core, Datagrams& datagrams) : core(core), datagrams(datagrams) {}
     ~Groups() { drop(); }
 
-    /// An epoll descriptor that shall know of our events.
+    /// Sets the epoll descriptor that is to signal our events.
     void wait_descriptor(int descriptor) { wait_ = descriptor; }
     Membership* join(const uint8_t* gid);
     void look();
-    /// The datagram queue ends.
+    /// Called before the datagram queue is destroyed.
     void leave_queue();
-    /// The port or its datagram queue is another.
+    /// Called when the port's address or its datagram queue has changed.
     void join_again();
     void drop();
     void forget(GroupMembership* member);

@@ -1,4 +1,4 @@
-// What the plugin exports (transport/verbs/device.h). A test links it instead of loading it.
+// The plugin's exported symbol (transport/verbs/device.h). A test links it instead of loading it.
 #pragma once
 
 #include "transport/verbs/device.h"

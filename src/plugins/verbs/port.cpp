@@ -49,7 +49,7 @@ VerbsPort::~VerbsPort() {
     if (wait_ >= 0) ::close(wait_);
 }
 
-// No exception leaves: the caller's C++ library is another.
+// No exception may leave the plugin: the caller may use another C++ library.
 Queue* VerbsPort::make_queue(void* user) {
     try {
         return Connection::make(core_, user);
@@ -93,7 +93,7 @@ PortCounters VerbsPort::counters() const {
     return all;
 }
 
-// What has come
+// Polling
 
 int VerbsPort::poll(Event* events, int most) {
     core_.out = events;
@@ -158,7 +158,7 @@ void VerbsPort::after_taking() {
     }
 }
 
-// First the device's queue, after which nothing more is added to the completion queue, then what is there of it.
+// First destroy the device's queue, after which it adds no more completions, then drain the completion queue.
 void VerbsPort::end_connection(Connection* connection) {
     const uint32_t number = connection->number();
     connection->end_pair();
@@ -193,7 +193,7 @@ bool VerbsPort::arm() {
     if (core_.gone) return true;
     if (fired_) drain_channel();
     if (!armed_) armed_ = ibv_req_notify_cq(core_.completions, 0) == 0;
-    // What came before that makes no noise.
+    // Completions from before arming raise no event.
     take_all();
     after_taking();
     return core_.kept_first == core_.kept.size();

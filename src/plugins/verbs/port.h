@@ -1,4 +1,4 @@
-// An open port: what comes out of its completion queue, and where it goes.
+// An open port: polls its completion queue and distributes the completions.
 #pragma once
 
 #include <vector>
@@ -11,7 +11,7 @@ namespace starling::verbs {
 
 class VerbsPort final : public Port {
   public:
-    /// Null, with a sentence.
+    /// Opens a port; returns null with an error text on failure.
     static VerbsPort* open(const PortFacts& which, const Options& options, char* problem, size_t size);
 
     const PortFacts& facts() const override { return core_.facts; }
@@ -31,7 +31,7 @@ class VerbsPort final : public Port {
     const char* problem() const override { return core_.problem.text(); }
     void close() override { delete this; }
 
-    /// Ends it, and takes from the completion queue what is its.
+    /// Destroys the connection and drains its completions.
     void end_connection(Connection* connection);
 
   private:
@@ -56,8 +56,9 @@ class VerbsPort final : public Port {
     void lost_device();
 
     static constexpr int kTogether = 16;
-    static constexpr uint64_t kLookEvery = 4'000'000;  ///< ns between two looks at what the device tells besides
-    /// Whether the device is there still: a driver that can't take it from us (Soft-RoCE) tells nothing, and waits until we let it go.
+    static constexpr uint64_t kLookEvery = 4'000'000;  ///< ns between two polls of the device's asynchronous events
+    /// ns between two checks whether the device still exists. A driver that cannot revoke the device from us (Soft-RoCE) sends no event,
+    /// and waits until we close it.
     static constexpr uint64_t kFindEvery = 250'000'000;
     static constexpr uint64_t kAgain = 1'000'000'000;
 
@@ -67,10 +68,11 @@ class VerbsPort final : public Port {
     int wait_ = -1;
     bool down_ = false;
     bool armed_ = false;  ///< the device will write to the channel
-    bool fired_ = false;  ///< it has, or is about to, though what it tells of was taken
+    /// The device has written to the channel, or is about to, for completions that poll() has already taken.
+    bool fired_ = false;
     uint64_t looked_ = 0;
     uint64_t found_ = 0;
-    uint64_t again_ = 0;  ///< when to try again what failed as the port came up; 0: nothing did
+    uint64_t again_ = 0;  ///< when to retry after a failure to bring the port up; 0: there was none
 };
 
 }  // namespace starling::verbs

@@ -1,4 +1,4 @@
-// Numbers that nobody guesses.
+// Unpredictable random numbers.
 #pragma once
 
 #include <sys/random.h>

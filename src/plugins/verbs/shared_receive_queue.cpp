@@ -36,7 +36,7 @@ void ReceiveStock::give_back(uint32_t index) {
     if (back_count_ == kTogether) post();
 }
 
-// Who can't be posted is a device that is gone.
+// Errors are ignored: a failed post means that the device no longer exists.
 void ReceiveStock::post() {
     if (back_count_ == 0) return;
     ibv_recv_wr work[kTogether];

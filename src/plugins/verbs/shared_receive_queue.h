@@ -1,4 +1,4 @@
-// The receive buffers of a port, posted to a shared receive queue, from which its datagram queue and all its connections take.
+// The receive buffers of a port, posted to a shared receive queue, which its datagram queue and all its connections use.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -17,7 +17,7 @@ class ReceiveStock {
     std::byte* at(uint32_t index) const { return buffers_.at(index); }
     uint32_t bytes() const { return buffers_.bytes(); }
     uint64_t total() const { return buffers_.total(); }
-    /// Its content is no longer needed. It is posted with others: `post` when the caller is about to leave the port alone.
+    /// Frees a buffer. Buffers are posted in batches; call post() before leaving the port unpolled.
     void give_back(uint32_t index);
     void post();
 

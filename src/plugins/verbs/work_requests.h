@@ -1,4 +1,4 @@
-// Work of one connection that the device has not been told of yet, since more follows: told together, with one ring of its bell.
+// A chain of work requests of one connection that are not posted yet, since more follow: posted together, with one doorbell.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -10,17 +10,17 @@ namespace starling::verbs {
 
 class Connection;
 
-inline constexpr uint32_t kInline = 192;  ///< bytes of a message that a place holds: asked for; a device may give less
+inline constexpr uint32_t kInline = 192;  ///< bytes of inline data requested per work request; a device may support less
 
 struct Chain {
     static constexpr uint32_t kTogether = 8;
 
     Connection* owner = nullptr;
     uint32_t count = 0;
-    uint32_t first = 0;  ///< position of the first in the owner's queue
+    uint32_t first = 0;  ///< position of the first request in the owner's queue
     ibv_send_wr work[kTogether];
     ibv_sge places[kTogether];
-    alignas(8) std::byte small[kTogether][kInline];  ///< what goes inline: the caller's memory is free at once
+    alignas(8) std::byte small[kTogether][kInline];  ///< copies of inline data, so that the caller can reuse its memory at once
 };
 
 }  // namespace starling::verbs
