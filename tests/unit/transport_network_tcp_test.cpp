@@ -181,7 +181,7 @@ TEST(Tcp, OneThatDoesNotAnswerIsGivenUp) {
     ASSERT_EQ(pair.high.tcp->dial(*pair.high.connection, offer), 0);
     ASSERT_TRUE(pair.until([&] { return pair.high.failed && pair.low.failed; }));
     EXPECT_NE(pair.high.failure.find("firewall"), std::string::npos) << pair.high.failure;
-    EXPECT_NE(pair.low.failure.find("told to connect to port"), std::string::npos) << pair.low.failure;
+    EXPECT_NE(pair.low.failure.find("asked to connect to port"), std::string::npos) << pair.low.failure;
     close(silent);
     // Afterwards it can be opened all the same.
     pair.low.opened = pair.high.opened = 0;

@@ -367,7 +367,7 @@ void Network::follow_doubt(Remote& path) {
     else
         path.detach_wire();
     clear_failure();
-    path.tell(carries ? "is used again" : "stalls: datagrams go on");
+    path.tell(carries ? "is used again" : "stalls: datagrams are used instead");
 }
 
 void Network::act_on_news() {

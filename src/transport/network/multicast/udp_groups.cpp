@@ -129,8 +129,8 @@ int GroupSockets::open_socket(uint16_t rail) {
         !set(fd, IP_MULTICAST_IF, by) || bind(fd, reinterpret_cast<const sockaddr*>(&any), sizeof any) != 0) {
         const int error = errno;
         close(fd);
-        return fail(MPI_ERR_OTHER, "multicast groups on interface %s, port %d (STARLING_MULTICAST_PORT): %s", rails_[rail].name,
-                    static_cast<int>(config().multicast_port), std::strerror(error));
+        return fail(MPI_ERR_OTHER, "no multicast socket on interface %s, port %d (STARLING_MULTICAST_PORT): %s",
+                    rails_[rail].name, static_cast<int>(config().multicast_port), std::strerror(error));
     }
     epoll_event event{};
     event.events = EPOLLIN;
@@ -157,7 +157,7 @@ int GroupSockets::join(const transport::GroupName& name, transport::DatagramHand
             if (const int why = enter(i, address); why == 0 || error != 0) error = why;
     if (error != 0) {
         char text[INET_ADDRSTRLEN];
-        return fail(MPI_ERR_OTHER, "multicast group %s: %s", inet_ntop(AF_INET, &address, text, sizeof text),
+        return fail(MPI_ERR_OTHER, "can't join multicast group %s: %s", inet_ntop(AF_INET, &address, text, sizeof text),
                     error == ENOBUFS ? "the kernel's limit of groups is reached (net.ipv4.igmp_max_memberships)"
                                      : std::strerror(error));
     }

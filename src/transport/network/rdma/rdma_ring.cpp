@@ -132,7 +132,7 @@ void Rc::on_ring_left(RcConnection& connection) {
 
 /// Waits, before the finish frame, until the device no longer reads the mirror. A lingering queue reports nothing. If the mirror were freed
 /// too early, the queue would break, and the peer would not get the finish frame. Therefore an empty write after all others reports when
-/// the device is done. Returns false if it is still pending; its event continues.
+/// the device is done. Returns false if it is still pending; its `done` event then sends the finish frame.
 bool Rc::settle_ring(RcConnection& connection) {
     RcRing* const ring = connection.ring_out_.get();
     if (!ring || !ring->lent) return true;

@@ -405,7 +405,8 @@ void TcpEngine::set_rails(std::span<const TcpRail> usable) {
     };
     for (auto& socket : sockets)
         if (socket->rail.local != 0 && !usable_address(socket->rail.local))
-            doom(*socket, std::string("the interface with address ") + print_address(socket->rail.local, 0) + " is gone");
+            doom(*socket,
+                 std::string("the interface with address ") + print_address(socket->rail.local, 0) + " is no longer usable");
     for (size_t i = 0; i < connections.size(); ++i) {
         Connection& connection = *connections[i];
         if (connection.state_ != Connection::State::open || connection.finished_) continue;
@@ -419,7 +420,8 @@ void TcpEngine::set_rails(std::span<const TcpRail> usable) {
 void TcpEngine::lose_remote(Connection& connection, uint32_t address) {
     for (TcpSocket* socket : parts(connection).sockets)
         if (socket->rail.remote == address)
-            doom(*socket, std::string("the peer's interface with address ") + print_address(address, 0) + " is gone");
+            doom(*socket,
+                 std::string("the peer's interface with address ") + print_address(address, 0) + " is no longer usable");
 }
 
 // Sends the listening side's new rails to the side that dialed, over the connection, because only that side opens sockets.

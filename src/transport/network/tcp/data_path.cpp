@@ -109,8 +109,8 @@ void TcpEngine::receive(TcpSocket& socket) {
 void TcpEngine::at_end(TcpSocket& socket) {
     // Without a finish frame, data that was sent to the peer may be lost, although its host has acknowledged it.
     if (!socket.finishing || !socket.reader.at_boundary() || (socket.seal && !socket.seal->in.at_boundary()))
-        return doom(socket, std::string("connection with ") + print_address(socket.rail.remote, 0) +
-                                " lost: the other side has closed it");
+        return doom(socket,
+                    std::string("connection with ") + print_address(socket.rail.remote, 0) + " lost: the peer has closed it");
     socket.ended = true;
     anything = true;
     tell_ended(*socket.connection);

@@ -73,7 +73,7 @@ struct GreetingKeys {
 };
 GreetingKeys keys_of(const Cipher& cipher, const SealKey& pair, const SealedHello& hello, const SealedWelcome& welcome);
 
-/// Returns whether `hello` is for process `self` with this key, and of this version.
+/// The result of judge(), which checks that `hello` is for process `self` with this key, and of this version.
 enum class Greeting : uint8_t { fits, other_version, stranger };
 Greeting judge(const Hello& hello, const ProcessId& self, uint64_t key, uint16_t version = kTcpVersion);
 

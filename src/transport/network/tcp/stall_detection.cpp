@@ -56,7 +56,7 @@ void TcpEngine::look_at_health(TcpSocket& socket) {
     socket.deadline = now + kHealthNs;
     if (health.silent)
         return doom(socket, std::string("no answer from ") + print_address(socket.rail.remote, 0) +
-                                " to what was sent: its host, or the network to it, is down");
+                                " to the data sent: its host, or the network to it, is down");
     if (connection.doubted_ || connection.finished_ || !carries_streams(parts(connection))) return;
     if (loses_much(socket, health) || is_stuck(socket, health)) return doubt(connection);
     // A peer that does not answer may be computing, so check less often. The interval stays below kAwayNs, else a process that sleeps

@@ -314,7 +314,7 @@ void TcpEngine::watch_clock() {
             arm(of.deadline);
             continue;
         }
-        of.last_failure = "the peer was told to connect to port " + std::to_string(port) + " and did not within " +
+        of.last_failure = "the peer was asked to connect to port " + std::to_string(port) + " and did not within " +
                           std::to_string(2 * options.connect_limit_ns / 1'000'000) + " ms";
         attempt_failed(connection);
     }
