@@ -12,6 +12,7 @@ function(starling_generate_abi)
     foreach(part point_to_point collective communicator datatype window file tool environment fortran)
         list(APPEND entries ${STARLING_GENERATED}/entries_${part}.cpp)
     endforeach()
+    list(APPEND entries ${STARLING_GENERATED}/collectives.cpp)
     set(generate ${Python3_EXECUTABLE} -B ${abi}/generate.py)
     # Through stamps: the generator leaves alone what does not change, and ninja then rebuilds nothing.
     add_custom_command(OUTPUT ${STARLING_GENERATED}/header.stamp
@@ -22,7 +23,7 @@ function(starling_generate_abi)
     add_custom_command(OUTPUT ${STARLING_GENERATED}/entries.stamp
         COMMAND ${generate} entries ${PROJECT_SOURCE_DIR}/src/mpi ${STARLING_GENERATED}
         COMMAND ${CMAKE_COMMAND} -E touch ${STARLING_GENERATED}/entries.stamp
-        BYPRODUCTS ${entries} ${STARLING_GENERATED}/function_list.inc
+        BYPRODUCTS ${entries} ${STARLING_GENERATED}/collectives.h ${STARLING_GENERATED}/function_list.inc
         DEPENDS ${generator} ${chapters} COMMENT "Generating the entry points" VERBATIM)
     add_custom_target(mpi_entries DEPENDS ${STARLING_GENERATED}/entries.stamp)
     set(STARLING_ENTRIES ${entries} PARENT_SCOPE)

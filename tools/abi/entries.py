@@ -1,7 +1,7 @@
 """Writes the library's entry points.
 
-A function MPI_X is built if a header src/mpi/*/*.h declares it in namespace starling::mpi, on a line that starts
-with its return type and `X(`, and a file of src/mpi defines it; MPI_X_c is built with it, by implicit
+A function MPI_X is built if collectives.py writes it, or if a header src/mpi/*/*.h declares it in namespace starling::mpi, on a line
+that starts with its return type and `X(`, and a file of src/mpi defines it; MPI_X_c is built with it, by implicit
 conversion to the large-count parameters, unless X_c is declared on its own. Every other function of the
 standard becomes an entry that reports MPI_ERR_UNSUPPORTED_OPERATION. MPIX_X is declared as X, too.
 """
@@ -9,6 +9,7 @@ standard becomes an entry that reports MPI_ERR_UNSUPPORTED_OPERATION. MPIX_X is 
 import re
 import sys
 
+import collectives
 import table
 
 DECLARATION = re.compile(r"^(?:\[\[nodiscard\]\] )?(?:int|double|MPI_\w+) (\w+)\(", re.MULTILINE)
@@ -49,17 +50,18 @@ class Built:
         for path in sorted(directory.rglob("*.h")):
             text = path.read_text()
             for match in DECLARATION.finditer(text):
-                self.header.setdefault(match.group(1), path.relative_to(directory).as_posix())
+                self.header.setdefault(match.group(1), "mpi/" + path.relative_to(directory).as_posix())
             defined.update(m.group(1) for m in DEFINITION.finditer(text))
         for path in sorted(directory.rglob("*.cpp")):
             defined.update(m.group(1) for m in DEFINITION.finditer(path.read_text()))
         for name, path in sorted(self.header.items()):
             if name[0].isupper() and name not in known:
-                print(f"src/mpi/{path}: MPI has no function MPI_{name}", file=sys.stderr)
+                print(f"src/{path}: MPI has no function MPI_{name}", file=sys.stderr)
         for name in sorted(self.header.keys() - defined):
             if name in known:
-                print(f"src/mpi/{self.header[name]}: {name} is declared but not defined; not built", file=sys.stderr)
+                print(f"src/{self.header[name]}: {name} is declared but not defined; not built", file=sys.stderr)
             del self.header[name]
+        self.header |= collectives.names()
 
     def implementation(self, name):
         """The function that serves MPI_<name>, or None."""
@@ -152,12 +154,12 @@ def write(directory):
     standard = table.functions()
     functions = standard + table.extensions()
     built = Built(directory, {f.prefixed for f in functions})
-    files = {}
+    files = collectives.write()
     for part in PARTS:
         mine = [f for f in functions if part_of(f) == part]
         implementations = {f.name: built.implementation(f.prefixed) for f in mine}
         headers = sorted({built.header[i] for i in implementations.values() if i})
-        text = OPENING + "".join(f"#include \"mpi/{h}\"\n" for h in headers)
+        text = OPENING + "".join(f"#include \"{h}\"\n" for h in headers)
         text += "\nusing starling::mpi::enter;\nusing starling::mpi::enter_watched;\nusing starling::mpi::enter_tool;\nusing starling::mpi::or_null;\nusing starling::mpi::unsupported;\n\nextern \"C\" {\n\n"
         text += "\n".join(entry(f, implementations[f.name]) for f in mine)
         files[f"entries_{part}.cpp"] = text + "\n}  // extern \"C\"\n"
