@@ -49,7 +49,7 @@ inline void ring(Doorbell& doorbell) {
 /// datagram on it carries no information except that the owner must poll. Returns -1 with errno.
 int open_wake_socket(Doorbell& doorbell);
 
-/// Called by the owner: reads everything from the wake socket and returns whether there was anything.
+/// Called by the owner: reads from the wake socket, but no more than a few datagrams, and returns whether there was any.
 bool drain_wake_socket(int fd);
 
 }  // namespace starling::job
