@@ -155,7 +155,7 @@ class EngineSync {
 using Node = NodeStage<EngineSync>;
 
 /// Owns a communicator's shared-memory stage: of all its members if they share a host, else of those on this host. It is created at the
-/// second collective call (for the world at the first), by an agreement through messages.
+/// second collective call, after an agreement by messages; for the world at the first call, without messages.
 class NodeOwner {
   public:
     NodeOwner() = default;
