@@ -73,8 +73,8 @@ int creation_failure(const char* step, uint32_t size) {
     }
     if (error == EPERM || error == EACCES || error == ENOSYS) {
         return fail(MPI_ERR_OTHER,
-                    "the job's shared memory can't be made: %s is refused (%s), by a seccomp filter of the container, perhaps; "
-                    "let it through",
+                    "cannot create the job's shared memory: %s is refused (%s), perhaps by a seccomp filter of the container; "
+                    "allow that system call",
                     step, std::strerror(error));
     }
     return fail(MPI_ERR_NO_MEM,
@@ -324,9 +324,9 @@ int JobSegment::open(const JobAddress& address, JobSegment& out) {
         if (access("/proc/self/fd", F_OK) != 0)
             return fail(
                 MPI_ERR_OTHER,
-                "there is no /proc here, where the shared memory of job %llx is found: mount it (mount -t proc proc /proc)",
+                "/proc is not mounted, so the shared memory of job %llx cannot be opened; mount it (mount -t proc proc /proc)",
                 static_cast<unsigned long long>(address.id));
-        return fail(MPI_ERR_PROC_ABORTED, "job %llx is gone, or belongs to another user or container (%s: %s)",
+        return fail(MPI_ERR_PROC_ABORTED, "job %llx has ended, or belongs to another user or container (%s: %s)",
                     static_cast<unsigned long long>(address.id), path, std::strerror(error));
     }
     error = map(fd, address, out);
@@ -373,7 +373,7 @@ int JobSegment::map(int fd, const JobAddress& address, JobSegment& out) {
         segment.inode_ = status.st_ino;
     }
     if (!segment || __atomic_load_n(&segment.header().magic, __ATOMIC_ACQUIRE) != JobHeader::kMagic) {
-        return fail(MPI_ERR_PROC_ABORTED, "job %llx is gone: /proc/%d/fd/%d is something else by now",
+        return fail(MPI_ERR_PROC_ABORTED, "job %llx has ended: /proc/%d/fd/%d is not a job's shared memory any more",
                     static_cast<unsigned long long>(address.id), address.owner_pid, address.owner_fd);
     }
     const JobHeader& header = segment.header();
@@ -383,7 +383,7 @@ int JobSegment::map(int fd, const JobAddress& address, JobSegment& out) {
                     kVersionRemedy);
     }
     if (header.id != address.id || !consistent(header, segment.bytes_)) {
-        return fail(MPI_ERR_PROC_ABORTED, "job %llx is gone: /proc/%d/fd/%d belongs to another job by now",
+        return fail(MPI_ERR_PROC_ABORTED, "job %llx has ended: /proc/%d/fd/%d now belongs to another job",
                     static_cast<unsigned long long>(address.id), address.owner_pid, address.owner_fd);
     }
     keep_out_of_dumps(segment.base_, header.regions_offset, segment.bytes_);

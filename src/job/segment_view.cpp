@@ -98,10 +98,10 @@ int SegmentView::open(int32_t owner_pid, int32_t owner_fd, bool of_anybody, Segm
     std::snprintf(path, sizeof path, "/proc/%d/fd/%d", owner_pid, owner_fd);
     uint64_t bytes = 0;
     const int fd = open_segment(path, of_anybody, bytes);
-    if (fd < 0) return fail(MPI_ERR_PROC_ABORTED, "%s is no job's shared memory, or another user's", path);
+    if (fd < 0) return fail(MPI_ERR_PROC_ABORTED, "%s is not a job's shared memory, or belongs to another user", path);
     void* const base = mmap(nullptr, bytes, PROT_READ, MAP_SHARED | MAP_NORESERVE, fd, 0);
     close(fd);
-    if (base == MAP_FAILED) return fail(MPI_ERR_PROC_ABORTED, "%s can't be mapped", path);
+    if (base == MAP_FAILED) return fail(MPI_ERR_PROC_ABORTED, "cannot map %s", path);
     SegmentView sight;
     sight.base_ = static_cast<std::byte*>(base);
     sight.bytes_ = bytes;

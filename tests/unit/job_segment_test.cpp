@@ -266,7 +266,7 @@ TEST(Segment, WithoutProcItIsNoJobThatIsGone) {
     JobSegment segment;
     ASSERT_EQ(JobSegment::create(1, nullptr, 0, segment), MPI_SUCCESS);
     const JobAddress address = segment.address();
-    EXPECT_EXIT(open_without_proc(address), testing::ExitedWithCode(1), "there is no /proc here.*mount it");
+    EXPECT_EXIT(open_without_proc(address), testing::ExitedWithCode(1), "/proc is not mounted.*mount it");
 }
 
 TEST(Doorbell, RingsOnlySleepers) {
