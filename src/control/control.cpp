@@ -72,7 +72,7 @@ int ControlCall::start(job::JobSegment& own, uint32_t rank, MessageKind kind, st
         if (errno == EMFILE || errno == ENFILE) {
             return fail(MPI_ERR_OTHER, "no file descriptor left to ask the job's launcher; raise `ulimit -n`");
         }
-        if (errno == EAGAIN) return fail(MPI_ERR_PENDING, "the job's launcher has no time for another request now");
+        if (errno == EAGAIN) return fail(MPI_ERR_PENDING, "the queue of the job's launcher is full; try again later");
         if (errno == EPERM) return fail(MPI_ERR_OTHER, "the socket of the job's launcher belongs to another user");
         return fail(MPI_ERR_PROC_ABORTED, "the launcher of this job (process %d) does not answer: %s", header.owner_pid,
                     std::strerror(errno));
@@ -82,7 +82,7 @@ int ControlCall::start(job::JobSegment& own, uint32_t rank, MessageKind kind, st
     std::memcpy(hello.secret, header.secret, sizeof hello.secret);
     hello.rank = rank;
     if (!send_all(call.fd_, encode_frame(MessageKind::hello, encode(hello)) + encode_frame(kind, payload))) {
-        return fail(MPI_ERR_PROC_ABORTED, "the launcher of this job hung up: %s", std::strerror(errno));
+        return fail(MPI_ERR_PROC_ABORTED, "the launcher of this job closed the connection: %s", std::strerror(errno));
     }
     out = std::move(call);
     return MPI_SUCCESS;
@@ -100,7 +100,7 @@ int ControlCall::poll(bool& done) {
         const ssize_t n = recv(fd_, buffer, sizeof buffer, MSG_DONTWAIT);
         if (n < 0 && errno == EINTR) continue;
         if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return MPI_SUCCESS;
-        if (n <= 0) return fail(MPI_ERR_PROC_ABORTED, "the launcher of this job has gone, or refused the request");
+        if (n <= 0) return fail(MPI_ERR_PROC_ABORTED, "the launcher of this job has ended, or rejected the request");
         decoder_.feed({buffer, static_cast<size_t>(n)});
         const auto result = decoder_.next(reply_);
         if (result == FrameDecoder::Result::need_more) continue;

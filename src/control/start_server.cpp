@@ -188,9 +188,8 @@ int start_server(job::JobSegment& own) {
     const std::string program = find_starlingd();
     if (program.empty()) {
         return fail(MPI_ERR_OTHER,
-                    "this program runs without mpiexec and needs starlingd to start or meet others, but it "
-                    "is neither "
-                    "beside the MPI library nor in PATH; add Starling's bin directory to PATH");
+                    "this program runs without mpiexec and needs starlingd to start or connect to other processes, but "
+                    "starlingd is neither beside the MPI library nor in PATH; add Starling's bin directory to PATH");
     }
     const std::string address = to_string(own.address());
     const char* const arguments[] = {"serve", address.c_str(), nullptr};
@@ -201,7 +200,8 @@ int start_server(job::JobSegment& own) {
         return fail(MPI_ERR_OTHER, "cannot start %s: %s", program.c_str(), problem.c_str());
     }
     if (own.header().control_socket[0] == '\0') {
-        return fail(MPI_ERR_OTHER, "%s is of another version of Starling than this library", program.c_str());
+        return fail(MPI_ERR_OTHER, "%s belongs to another version of Starling than this library; install both from one release",
+                    program.c_str());
     }
     return MPI_SUCCESS;
 }
