@@ -73,9 +73,8 @@ int start_helper(const ManagedJob& job, job::JobId id) {
     const std::string program = control::find_starlingd();
     if (program.empty()) {
         return fail(MPI_ERR_OTHER,
-                    "a program started by another manager than Starling's mpiexec needs starlingd, but it "
-                    "is neither "
-                    "beside the MPI library nor in PATH; add Starling's bin directory to PATH");
+                    "a program started by another manager than Starling's mpiexec needs starlingd, which "
+                    "is neither beside the MPI library nor in PATH; add Starling's bin directory to PATH");
     }
     const std::string bytes = encode(describe(job, id));
     const Descriptor file(memfd_create("starling-description", MFD_CLOEXEC));
@@ -110,10 +109,7 @@ Answer ask(int fd, const HostJoin& join, uint64_t deadline, HostWelcome& out) {
         if (result == control::FrameDecoder::Result::need_more) continue;
         if (result == control::FrameDecoder::Result::garbage || frame.kind != control::MessageKind::reply ||
             !decode(frame.payload, out)) {
-            out.refusal =
-                "starlingd answered with something that is not a welcome; use the starlingd and the "
-                "library of one "
-                "installation";
+            out.refusal = "starlingd sent an invalid answer; use the starlingd and the library of one installation";
             return Answer::refused;
         }
         return out.refusal.empty() ? Answer::welcome : Answer::refused;

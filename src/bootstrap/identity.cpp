@@ -61,9 +61,8 @@ bool pmix_is_there() { return in_environment("PMIX_NAMESPACE") && in_environment
 
 int no_pmix() {
     return fail(MPI_ERR_OTHER,
-                "this program was started by a PMIx process manager but can't speak to it (%s); install "
-                "OpenPMIx and "
-                "build Starling with it, or set STARLING_PMI=none to run every process on its own",
+                "this program was started by a PMIx process manager but cannot connect to it (%s); install "
+                "OpenPMIx and build Starling with it, or set STARLING_PMI=none to run every process on its own",
                 std::string(failure_text()).c_str());
 }
 
@@ -81,7 +80,7 @@ int find_manager(std::unique_ptr<bootstrap::Manager>& out) {
     if (!out && pmi) out = bootstrap::make_pmi_manager(two ? 2 : 1, wish == Pmi::pmi1 || wish == Pmi::pmi2);
     if (!out && in_environment("PMI_PORT") && wish != Pmi::pmix) {
         return fail(MPI_ERR_OTHER,
-                    "the process manager wants to be spoken to at PMI_PORT=%s, which Starling does not do; start "
+                    "the process manager expects connections at PMI_PORT=%s, which Starling does not support; start "
                     "without the manager's -pmi-port, or set STARLING_PMI=none to run every process on its own",
                     std::getenv("PMI_PORT"));
     }

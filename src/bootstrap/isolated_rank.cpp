@@ -66,8 +66,8 @@ int refuse_loneliness() {
         if (!shows_others(sign)) continue;
         const char* size = value_of(sign.size);
         return fail(MPI_ERR_OTHER,
-                    "%s has started %s processes, of which this is number %s (%s), but it does not tell Starling how they find "
-                    "each other, and each would be alone; %s, or set STARLING_SINGLETON=allow if that is meant",
+                    "%s has started %s processes, of which this is number %s (%s), but provides no way for them to find "
+                    "each other, so that each would run alone; %s, or set STARLING_SINGLETON=allow if that is meant",
                     sign.manager, size ? size : "several", value_of(sign.rank), sign.rank, sign.remedy);
     }
     return MPI_SUCCESS;

@@ -106,23 +106,22 @@ int PmiManager::read_environment() {
     if (!read_number("PMI_FD", 0, INT_MAX, fd_)) {
         return fail(MPI_ERR_OTHER,
                     "PMI_FD='%s' is not a descriptor; it is set by the process manager, not by hand; unset "
-                    "it or set "
-                    "STARLING_PMI=none to run as a program of its own",
+                    "it or set STARLING_PMI=none to run as a job of one process",
                     std::getenv("PMI_FD"));
     }
     if (!read_number("PMI_RANK", 0, kMostRanks - 1, rank_) || !read_number("PMI_SIZE", 1, kMostRanks, size_) ||
         rank_ >= size_) {
         const char *rank = std::getenv("PMI_RANK"), *size = std::getenv("PMI_SIZE");
-        return fail(MPI_ERR_OTHER, "PMI_FD is set but PMI_RANK='%s' of PMI_SIZE='%s' makes no sense", rank ? rank : "",
-                    size ? size : "");
+        return fail(MPI_ERR_OTHER, "PMI_FD is set, but PMI_RANK='%s' is not a valid rank of PMI_SIZE='%s' processes",
+                    rank ? rank : "", size ? size : "");
     }
     int type = 0;
     socklen_t length = sizeof type;
     if (getsockopt(fd_, SOL_SOCKET, SO_TYPE, &type, &length) != 0 || type != SOCK_STREAM) {
         const int fd = std::exchange(fd_, -1);  // the caller's to close
         return fail(MPI_ERR_OTHER,
-                    "PMI_FD=%d is no open socket (any more): the process manager's socket does not reach through "
-                    "whatever started this program; set STARLING_PMI=none to run as a program of its own",
+                    "PMI_FD=%d is not an open socket: the program that started this one has not passed on the process "
+                    "manager's socket; set STARLING_PMI=none to run as a job of one process",
                     fd);
     }
     fcntl(fd_, F_SETFD, FD_CLOEXEC);
@@ -137,14 +136,14 @@ int PmiManager::lost(const char* how) {
 int PmiManager::send(const Message& request) {
     const std::string bytes = encode(version_, request);
     if (bytes.empty()) {
-        return fail(MPI_ERR_OTHER, "a request '%.*s' to the process manager can't be said in %s",
+        return fail(MPI_ERR_OTHER, "the request '%.*s' to the process manager cannot be encoded in %s",
                     static_cast<int>(request.command().size()), request.command().data(), protocol());
     }
     std::string_view rest = bytes;
     while (!rest.empty()) {
         const ssize_t n = ::send(fd_, rest.data(), rest.size(), MSG_NOSIGNAL);
         if (n < 0 && errno == EINTR) continue;
-        if (n < 0) return lost("has gone");
+        if (n < 0) return lost("has ended");
         rest.remove_prefix(static_cast<size_t>(n));
     }
     return MPI_SUCCESS;
@@ -156,7 +155,7 @@ int PmiManager::receive(Message& answer, Wait wait) {
     for (;;) {
         const auto result = decoder_.next(answer);
         if (result == pmi::Decoder::Result::message) return MPI_SUCCESS;
-        if (result == pmi::Decoder::Result::garbage) return lost("answered with something that is no PMI message");
+        if (result == pmi::Decoder::Result::garbage) return lost("sent an answer that is not a PMI message");
         pollfd ready{fd_, POLLIN, 0};
         const int n = poll(&ready, 1, wait == Wait::none ? 0 : 1000);
         if (n == 0 && wait == Wait::none) return answer = {}, MPI_SUCCESS;
@@ -165,7 +164,7 @@ int PmiManager::receive(Message& answer, Wait wait) {
         char buffer[4096];
         const ssize_t got = recv(fd_, buffer, sizeof buffer, MSG_DONTWAIT);
         if (got < 0 && (errno == EINTR || errno == EAGAIN)) continue;
-        if (got <= 0) return lost("has gone");
+        if (got <= 0) return lost("has ended");
         decoder_.feed({buffer, static_cast<size_t>(got)});
     }
 }
@@ -196,7 +195,7 @@ int PmiManager::finish_barrier(Wait wait) {
     in_barrier_ = false;
     if (const int error = expect(spoken(kBarrier), answer)) return error;
     int rc = 0;
-    if (answer.has("rc") && (!answer.number("rc", rc) || rc != 0)) return lost("broke a barrier of the job");
+    if (answer.has("rc") && (!answer.number("rc", rc) || rc != 0)) return lost("reported a failed barrier of the job");
     return MPI_SUCCESS;
 }
 
@@ -220,8 +219,8 @@ int PmiManager::agree_on_version() {
             return MPI_SUCCESS;
         }
     }
-    return fail(MPI_ERR_OTHER,
-                "the process manager that started rank %d speaks no version of PMI that it may be asked for (%s)", rank_,
+    return fail(MPI_ERR_OTHER, "the process manager that started rank %d supports none of the requested versions of PMI (%s)",
+                rank_,
                 !insist_      ? "1 and 2"
                 : first_ == 2 ? "2"
                               : "1");
@@ -231,7 +230,7 @@ int PmiManager::ask_facts_one(ManagedJob& out, std::string& mapping) {
     Message answer;
     if (const int error = call({"get_my_kvsname", "my_kvsname"}, Message("get_my_kvsname"), answer)) return error;
     store_ = answer.get("kvsname");
-    if (store_.empty()) return lost("has no name for the job");
+    if (store_.empty()) return lost("returned no name for the job");
     out.name = store_;
     int number = 0;
     if (const int error = call({"get_appnum", "appnum"}, Message("get_appnum"), answer)) return error;
@@ -248,11 +247,11 @@ int PmiManager::ask_facts_two(ManagedJob& out, std::string& mapping) {
     hello.set("pmirank", rank_).set("threaded", "FALSE");
     if (const int error = call({"fullinit", "fullinit-response"}, hello, answer)) return error;
     int rc = -1, number = 0;
-    if (!answer.number("rc", rc) || rc != 0) return lost("refused to know this process");
+    if (!answer.number("rc", rc) || rc != 0) return lost("rejected this process");
     if (answer.number("appnum", number) && number >= 0) out.appnum = static_cast<uint32_t>(number);
     if (const int error = call({"job-getid", "job-getid-response"}, Message("job-getid"), answer)) return error;
     store_ = answer.get("jobid");
-    if (store_.empty()) return lost("has no name for the job");
+    if (store_.empty()) return lost("returned no name for the job");
     out.name = store_;
     Message ask("info-getjobattr");
     ask.set("key", "universeSize");
@@ -302,7 +301,7 @@ int PmiManager::put(std::string_view key, std::string_view value) {
     if (const int error = call_either(kPut, ask, answer)) return error;
     int rc = -1;
     if (answer.number("rc", rc) && rc == 0) return MPI_SUCCESS;
-    return lost("does not keep the address of this process");
+    return lost("did not store the address of this process");
 }
 
 int PmiManager::publish() {
