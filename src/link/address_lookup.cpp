@@ -51,7 +51,7 @@ int ask(Question& question) {
 }
 
 int read_reply(const control::ControlCall& call, control::JobReply& reply) {
-    if (!decode(call.reply(), reply)) return fail(MPI_ERR_INTERN, "the daemon's answer to a question about a job is garbled");
+    if (!decode(call.reply(), reply)) return fail(MPI_ERR_INTERN, "the daemon sent an invalid reply to a request about a job");
     if (reply.error_class) return fail(reply.error_class, "%s", reply.text.c_str());
     return MPI_SUCCESS;
 }

@@ -56,8 +56,8 @@ bool note_who_gave_us_up() {
     Peer* peer = job->peer(rank - 1);
     if (!peer || peer->dead || peer->can(transport::kSharesMemory)) return false;
     fail(MPI_ERR_PROC_ABORTED,
-         "rank %u on host %s has given this process up, since what it sends is not acknowledged: let UDP datagrams through the "
-         "firewalls of both hosts, or choose other networks with STARLING_IP_INTERFACES",
+         "rank %u on host %s has declared this process unreachable, since its packets are not acknowledged: let UDP datagrams "
+         "through the firewalls of both hosts, or choose other networks with STARLING_IP_INTERFACES",
          peer->rank, host_name(*peer));
     fail_peer(*peer);
     return true;

@@ -87,9 +87,8 @@ static int compare_encryption(const job::JobSegment& mine, const job::JobSegment
     const bool encrypts = static_cast<bool>(mine.header().network_secret);
     if (encrypts == static_cast<bool>(theirs.header().network_secret)) return MPI_SUCCESS;
     return fail(MPI_ERR_OTHER,
-                "the jobs %s and %s can't talk to each other: one was started with STARLING_ENCRYPTION=on and the other "
-                "without; start both "
-                "through mpiexec or standing daemons that have the same setting",
+                "the jobs %s and %s cannot communicate: one was started with STARLING_ENCRYPTION=on and the other "
+                "without; start both through mpiexec or standing daemons that have the same setting",
                 mine.header().command, theirs.header().command);
 }
 

@@ -51,9 +51,9 @@ void fail_peer(Peer& peer) {
 }
 
 int why_dead(const Peer& peer, int rank) {
-    if (peer.job.dead()) return fail(MPI_ERR_PROC_ABORTED, "rank %d has ended: its job is gone", rank);
+    if (peer.job.dead()) return fail(MPI_ERR_PROC_ABORTED, "rank %d has ended, with its job", rank);
     if (peer.why_dead && *peer.why_dead) return fail(MPI_ERR_PROC_ABORTED, "%s", peer.why_dead);
-    return fail(MPI_ERR_PROC_ABORTED, "rank %d has failed, or can't be reached any more", rank);
+    return fail(MPI_ERR_PROC_ABORTED, "rank %d has failed, or is unreachable", rank);
 }
 
 void on_located(Peer& peer, int error, uint32_t looks) {

@@ -85,11 +85,10 @@ transport::Path* Above::on_unknown_sender(const transport::UnknownSender& caller
     if (later && !told_unmapped_) {
         // Mapping failed for lack of a descriptor or of address space, which may be temporary. The user must see why the packet is not
         // delivered.
-        std::fprintf(
-            stderr,
-            "starling: rank %u: %.*s. A message from it is left where it is, and all behind it wait, until that can be "
-            "done\n",
-            self().rank, static_cast<int>(failure_text().size()), failure_text().data());
+        std::fprintf(stderr,
+                     "starling: rank %u: %.*s. Its message, and all messages after it, wait in the inbox until the job can be "
+                     "mapped\n",
+                     self().rank, static_cast<int>(failure_text().size()), failure_text().data());
         told_unmapped_ = true;
     }
     if (later) clear_failure();
