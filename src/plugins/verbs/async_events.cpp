@@ -114,7 +114,7 @@ void VerbsPort::lost_device() {
     for (const auto& [number, connection] : core_.connections) connection->lost();
     const bool told = down_;
     down_ = true;
-    core_.problem.say("%s is gone: removed, or reset by its driver", core_.facts.device);
+    core_.problem.say("%s has been removed, or reset by its driver", core_.facts.device);
     if (!told) core_.tell({.kind = Event::Kind::down, .status = Status::broken});
 }
 

@@ -31,11 +31,11 @@ constexpr int kOthersMay = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IB
 const char* remedy_of(ibv_wc_status status) {
     switch (status) {
         case IBV_WC_RETRY_EXC_ERR:
-            return " (nothing came back: the other process, its link or the network between is gone)";
+            return " (no answer: the other process, its link or the network between has failed)";
         case IBV_WC_REM_ACCESS_ERR:
             return " (the other side's memory is not registered, or no longer)";
         case IBV_WC_REM_INV_REQ_ERR:
-            return " (what was sent is longer than its buffers)";
+            return " (the message is longer than its buffers)";
         default:
             return "";
     }
@@ -49,7 +49,7 @@ Connection* Connection::make(Core& core, void* user) {
 }
 
 bool Connection::start() {
-    if (core_.gone) return core_.problem.say("%s is gone", core_.facts.device), false;
+    if (core_.gone) return core_.problem.say("%s has been removed", core_.facts.device), false;
     if (!sends_.make(kConnectionDepth)) return core_.problem.say("no memory for a connection"), false;
     reserved_ = core_.reserve_completions(kConnectionDepth);
     if (!reserved_) return false;
@@ -57,7 +57,7 @@ bool Connection::start() {
     errno = 0;
     pair_ = ibv_create_qp(core_.domain, &attributes);
     if (!pair_) {
-        core_.problem.say("%s makes no queue pair beside %zu others (it has %u): %s", core_.facts.device,
+        core_.problem.say("%s cannot create a queue pair besides %zu others (its limit is %u): %s", core_.facts.device,
                           core_.connections.size(), core_.facts.most_queues, strerror(errno ? errno : EIO));
         return false;
     }
@@ -267,7 +267,7 @@ void Connection::ended(const ibv_wc& completion) {
         if (!sent.transfer || (sent.quiet && status == Status::done)) return;
         tell({.kind = Event::Kind::done, .status = status, .user = user_, .token = sent.token});
     });
-    if (!good) broke("what was under way did not get there");
+    if (!good) broke("pending work was not completed");
     if (told_busy_) tell_room();
     if (closed_) linger();
 }
@@ -308,7 +308,7 @@ void Connection::broke(const char* why) {
 }
 
 void Connection::lost() {
-    broke("the device is gone");
+    broke("the device has been removed");
     if (core_.chain.owner == this) core_.chain.owner = nullptr;
     sends_.end_all([&](const Sent& sent) {
         core_.free_buffer(sent.buffer);

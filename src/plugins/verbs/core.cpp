@@ -38,7 +38,7 @@ bool Core::make(const PortFacts& which, const Options& wanted) {
     if (facts.why_not[0]) return problem.say("%s:%u: %s", device, facts.port, facts.why_not), false;
     ibv_device_attr limits = {};
     if (const int error = ibv_query_device(context, &limits))
-        return problem.say("%s tells nothing of itself: %s", device, strerror(error)), false;
+        return problem.say("cannot query the attributes of %s: %s", device, strerror(error)), false;
     reads = static_cast<uint32_t>(std::clamp(std::min(limits.max_qp_rd_atom, limits.max_qp_init_rd_atom), 1, 16));
     frame_bytes = options.frame_bytes ? options.frame_bytes : kFrame;
     const uint32_t buffer = round_up(std::max(frame_bytes, facts.mtu + kHeader), 64);
@@ -47,13 +47,13 @@ bool Core::make(const PortFacts& which, const Options& wanted) {
     const uint32_t sends = options.send_buffers ? options.send_buffers : kSendBuffers;
 
     if (!refuse_blocking(context->async_fd))
-        return problem.say("%s: its events can't be read: %s", device, strerror(errno)), false;
+        return problem.say("cannot read the events of %s: %s", device, strerror(errno)), false;
     errno = 0;
     domain = ibv_alloc_pd(context);
     if (!domain) return problem.say("%s has no protection domain left: %s", device, strerror(errno)), false;
     channel = ibv_create_comp_channel(context);
     if (!channel || !refuse_blocking(channel->fd))
-        return problem.say("%s makes no completion channel: %s", device, strerror(errno)), false;
+        return problem.say("%s cannot create a completion channel: %s", device, strerror(errno)), false;
     completions_needed = receives + kDatagramDepth;
     const uint32_t entries = completions_needed + kFirstConnections * kConnectionDepth;
     completions = ibv_create_cq(context, static_cast<int>(std::min<uint32_t>(entries, limits.max_cqe)), nullptr, channel, 0);
@@ -86,7 +86,7 @@ bool Core::reserve_completions(uint32_t more) {
         const int error =
             ibv_resize_cq(completions, static_cast<int>(std::max(needed, 2 * static_cast<uint32_t>(completions->cqe))));
         if (error && ibv_resize_cq(completions, static_cast<int>(needed)) != 0) {
-            problem.say("%s has no larger completion queue than one of %d entries, which is full with %zu connections: %s",
+            problem.say("%s cannot create a completion queue of more than %d entries, which is full with %zu connections: %s",
                         facts.device, completions->cqe, connections.size(), strerror(error));
             return false;
         }

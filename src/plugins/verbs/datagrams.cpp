@@ -39,8 +39,8 @@ bool Datagrams::create() {
         if (errno != EINVAL && errno != ENOMEM) break;
     }
     const int error = errno ? errno : EIO;
-    core_.problem.say("%s makes no datagram queue (UD): %s", core_.facts.device,
-                      error == EOPNOTSUPP ? "it has none; nothing helps, its IP network is used" : strerror(error));
+    core_.problem.say("%s cannot create a datagram queue (UD): %s", core_.facts.device,
+                      error == EOPNOTSUPP ? "it does not support them; its IP network is used instead" : strerror(error));
     return false;
 }
 

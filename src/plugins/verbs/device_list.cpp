@@ -63,7 +63,7 @@ void describe_device(ibv_context* context, PortFacts& facts, int& ports) {
     ibv_device_attr device = {};
     ports = 1;
     if (const int error = ibv_query_device(context, &device))
-        return refuse(facts, "it tells nothing of itself: %s", strerror(error));
+        return refuse(facts, "its attributes cannot be queried: %s", strerror(error));
     ports = device.phys_port_cnt;
     facts.most_queues = static_cast<uint32_t>(device.max_qp);
     facts.most_registered = device.max_mr_size;
@@ -80,7 +80,7 @@ void describe_port(ibv_context* context, uint8_t port, const Options& options, P
     ibv_port_attr attr = {};
     if (const int error = ibv_query_port(context, port, &attr)) {
         facts.active = false;
-        return refuse(facts, "it tells nothing of port %d: %s", port, strerror(error));
+        return refuse(facts, "its port %d cannot be queried: %s", port, strerror(error));
     }
     facts.ethernet = attr.link_layer == IBV_LINK_LAYER_ETHERNET;
     facts.active = attr.state == IBV_PORT_ACTIVE;

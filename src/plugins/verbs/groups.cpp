@@ -71,7 +71,7 @@ void GroupMembership::joined(const rdma_ud_param& group) {
     gid_ = group.ah_attr.grh.dgid;
     lid_ = group.ah_attr.dlid;
     key_ = group.qkey;
-    if (key_ != kQueueKey) return failed("it has another Q_Key than ours: another program made it");
+    if (key_ != kQueueKey) return failed("its Q_Key is not ours: another program created it");
     attach();
 }
 
@@ -133,7 +133,7 @@ bool Groups::make_channel() {
 }
 
 Membership* Groups::join(const uint8_t* gid) {
-    if (core.gone) return core.problem.say("%s is gone", core.facts.device), nullptr;
+    if (core.gone) return core.problem.say("%s has been removed", core.facts.device), nullptr;
     make_channel();
     members_.reserve(members_.size() + 1);
     auto* member = new GroupMembership(*this, gid);

@@ -28,7 +28,7 @@ VerbsPort* VerbsPort::open(const PortFacts& which, const Options& options, char*
 bool VerbsPort::watch(int descriptor) {
     epoll_event event = {.events = EPOLLIN, .data = {}};
     if (epoll_ctl(wait_, EPOLL_CTL_ADD, descriptor, &event) == 0) return true;
-    core_.problem.say("%s can't be waited for: %s", core_.facts.device, strerror(errno));
+    core_.problem.say("cannot wait for events of %s: %s", core_.facts.device, strerror(errno));
     return false;
 }
 
@@ -69,7 +69,7 @@ Membership* VerbsPort::join(const uint8_t* group_gid) {
 }
 
 bool VerbsPort::enroll(void* memory, uint64_t bytes, bool remote, Memory& out) {
-    if (core_.gone) return core_.problem.say("%s is gone", core_.facts.device), false;
+    if (core_.gone) return core_.problem.say("%s has been removed", core_.facts.device), false;
     const int others = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
     ibv_mr* registration =
         verbs::enroll(core_.domain, memory, bytes, IBV_ACCESS_LOCAL_WRITE | (remote ? others : 0), core_.problem);
