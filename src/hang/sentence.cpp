@@ -56,20 +56,21 @@ std::string wanted(const Operation& operation, uint64_t home) {
             return text(operation.not_sent ? "for room at %s, %s (%s)" : "for %s to receive %s (%s)", other.c_str(),
                         tag.c_str(), bytes_text(operation.bytes).c_str());
         case Kind::arriving:
-            return text("for the rest of a message of %s, %s (%s of %s have come)", other.c_str(), tag.c_str(),
+            return text("for the rest of a message of %s, %s (%s of %s have arrived)", other.c_str(), tag.c_str(),
                         bytes_text(operation.moved).c_str(), bytes_text(operation.bytes).c_str());
         case Kind::member:
-            return text("for %s to come to it", other.c_str());
+            return text("for %s to call it", other.c_str());
         case Kind::access:
-            return text("for %s to answer what it does to its memory", other.c_str());
+            return text("for %s to answer an access to its memory", other.c_str());
         case Kind::memory:
             return text("for its memory to be changed by %s", other.c_str());
         case Kind::lock:
-            return operation.from_anyone ? "for a lock that another has" : text("for a lock that %s has", other.c_str());
+            return operation.from_anyone ? "for a lock that another process holds"
+                                         : text("for a lock that %s holds", other.c_str());
         case Kind::message:
             break;
     }
-    return "for nothing that is known";
+    return "for an unknown operation";
 }
 
 bool same_side(const Operation& wanted, const Operation& message) { return wanted.from_anyone || wanted.peer == message.peer; }
@@ -131,7 +132,7 @@ std::string wait_text(const WaitReport& told, const Wait& wait, uint64_t home) {
     std::string line = "waits in " + wait.call;
     if (wait.collective) {
         line += " on " + communicator_name(told, wait.communicator, 0) + text(", collective %u there,", wait.number);
-        line += wait.everyone && wait.waited.list.empty() ? " for all to come to it" : shown(wait.waited, wait.any, home);
+        line += wait.everyone && wait.waited.list.empty() ? " for all members to call it" : shown(wait.waited, wait.any, home);
     } else if (!wait.waited.list.empty()) {
         const Operation& first = wait.waited.list.front();
         const bool alike = std::all_of(wait.waited.list.begin(), wait.waited.list.end(),
@@ -176,9 +177,9 @@ std::string state_text(const Rank& rank, uint64_t home) {
         case Doing::computing:
             return computing_text(rank);
         case Doing::testing:
-            return "tests in a loop for what has not come (MPI_Test, MPI_Iprobe and the like)";
+            return "tests in a loop for something that has not happened (MPI_Test, MPI_Iprobe and similar calls)";
         case Doing::stopped:
-            return text("is stopped, by a signal or a debugger; `kill -CONT %d` on %s lets it go on", rank.pid, host) +
+            return text("is stopped, by a signal or a debugger; `kill -CONT %d` on %s resumes it", rank.pid, host) +
                    (rank.told && !rank.told->waits.empty() ? "; it " + waiting_text(rank, home) : "");
         case Doing::gone:
             return text("is gone: there is no process %d on %s any more", rank.pid, host);
@@ -193,7 +194,7 @@ std::string state_text(const Rank& rank, uint64_t home) {
         case Doing::waiting:
             break;
     }
-    if (rank.garbled) return "waits; what it tells of that is not to be read";
+    if (rank.garbled) return "waits; its wait report is not valid";
     return rank.told && !rank.told->waits.empty() ? waiting_text(rank, home) : "waits in the library, not for long yet";
 }
 

@@ -79,7 +79,7 @@ class Stuck(unittest.TestCase):
         self.start("wrong_tag", 2)
         self.assert_says(r"^rank 1 waits in MPI_Recv on MPI_COMM_WORLD for rank 0, tag 7 .*; rank 0 has sent it tag 8 \(4 bytes\)$",
                          "^deadlock: rank 0 waits for rank 1, which waits for rank 0$",
-                         "^rank 0 waits in MPI_Barrier on MPI_COMM_WORLD, collective 1 there, for rank 1 to come to it, for")
+                         "^rank 0 waits in MPI_Barrier on MPI_COMM_WORLD, collective 1 there, for rank 1 to call it, for")
 
     def test_a_wrong_communicator(self):
         self.start("wrong_communicator", 2)
@@ -118,7 +118,7 @@ class Stuck(unittest.TestCase):
         pid = report["ranks"][0]["pid"]
         os.kill(pid, signal.SIGSTOP)
         self.assert_says("^rank 1 waits, in the end, for rank 0, which is stopped$",
-                         rf"^rank 0 is stopped, .*`kill -CONT {pid}` on {os.uname().nodename} lets it go on$")
+                         rf"^rank 0 is stopped, .*`kill -CONT {pid}` on {os.uname().nodename} resumes it$")
         os.kill(pid, signal.SIGCONT)
 
     def test_a_loop_of_tests(self):
@@ -139,18 +139,18 @@ class Stuck(unittest.TestCase):
     def test_a_lock_of_a_window(self):
         self.start("window_lock", 2)
         self.assert_says("^deadlock: rank 0 waits for rank 1, which waits for rank 0$",
-                         r"^rank 1 waits in MPI_Win_lock for a lock that rank 0 has, for \d+\.\d s")
+                         r"^rank 1 waits in MPI_Win_lock for a lock that rank 0 holds, for \d+\.\d s")
 
     def test_an_access_whose_owner_does_something_else(self):
         self.start("window_access", 2)
-        self.assert_says(r"^rank 0 waits in MPI_Win_flush for rank 1 to answer what it does to its memory, for",
+        self.assert_says(r"^rank 0 waits in MPI_Win_flush for rank 1 to answer an access to its memory, for",
                          r"^rank 0 waits, in the end, for rank 1, which computes$")
 
     def test_a_lock_of_openshmem(self):
         self.start("lock", 2, STUCK_SHMEM)
         self.assert_says("^deadlock: rank 0 waits for rank 1, which waits for rank 0$",
                          r"^rank 0 waits in shmem_long_wait_until for its memory to be changed by any rank, for",
-                         r"^rank 1 waits in shmem_set_lock for a lock that rank 0 has, for")
+                         r"^rank 1 waits in shmem_set_lock for a lock that rank 0 holds, for")
 
     def test_memory_that_nobody_changes(self):
         self.start("memory", 2, STUCK_SHMEM)
