@@ -1,9 +1,9 @@
-"""Writes the entry points of a shim: a library that has another MPI's binary interface and stands on libmpi_abi.
+"""Writes the entry points of a shim: a library that has another MPI's binary interface and calls libmpi_abi.
 
-What each parameter is, its C type and name say; a table below has the rules. src/compat has the conversions that the
-generated calls name, one header per interface, and by hand the few functions that are more than a call (BY_HAND). The
-values of both interfaces are in compat.tsv: numbers, and of handles the number or the object whose address they are. >N is
-what is given in its place where an interface lacks it.
+The conversion of a parameter follows from its C type and name, by the table RULES. src/compat has the conversions that the
+generated code calls, with one header per interface. It also has the few functions that need more than one call (BY_HAND). compat.tsv has
+the constants of both interfaces: numbers, and for a handle its number, or the object whose address is the handle. >N is the
+value that replaces a constant in an interface that lacks it.
 """
 
 import csv
@@ -15,18 +15,19 @@ INTERFACES = ("mpich", "openmpi")
 
 HANDLES = tuple(table.NULL_HANDLES)
 
-# In src/compat/handwritten.cpp.
+# Functions that are implemented in src/compat/handwritten.cpp.
 BY_HAND = re.compile(
     r"MPI_(Pcontrol|Op_create(_c)?|(Comm|Win|File|Session)_create_errhandler|(Comm|Type|Win)_create_keyval|Keyval_create"
     r"|((Comm|Type|Win)_get_attr|Attr_get)|Grequest_start|Register_datarep(_c)?|Type_get_contents(_c)?"
     r"|Comm_spawn(_multiple)?|Comm_idup(_with_info)?)")
-# Of the standard's interface alone.
+# Functions that only the standard's interface has.
 NOT_THERE = re.compile(r"MPI_(\w+_(toint|fromint)|Abi_\w+)$")
 
-# How many elements an array has, by its name and the function's other parameters.
+# Parameters that hold the number of elements of an array, in order of preference.
 COUNTS = ("incount", "count")
 
-# Conversions of what is no handle, by the parameter as the table spells it, without its array brackets; the first that fits.
+# Conversions of parameters that are not handles. The pattern is matched with the parameter as in the table, without array brackets; the first
+# match counts.
 RULES = [(re.compile(pattern), conversion) for pattern, conversion in (
     (r"int (dest|source|target_rank|root|rank)$", "rank_in"),
     (r"int (tag|sendtag|recvtag)$", "tag_in"),
@@ -71,13 +72,13 @@ RULES = [(re.compile(pattern), conversion) for pattern, conversion in (
     (r"char \*name$", "text_made<MPI_MAX_PROCESSOR_NAME, abi::kProcessorName>({}, resultlen)"),
     (r"char \*key$", "text_made<MPI_MAX_INFO_KEY, abi::kInfoKey>({}, nullptr)"),
 )]
-# Where a name means something else.
+# Parameters to which the rules do not apply although their names match.
 EXCEPTIONS = {("MPI_Abort", "errorcode")}
-OF_TOOLS = ("name", "desc", "key", "status", "source")  # that name other things in the tool interface
+OF_TOOLS = ("name", "desc", "key", "status", "source")  # names with another meaning in the tool interface
 
 
 def values(interface):
-    """Constants of an interface: (name, what it is here, what it is there)."""
+    """Yields the constants of an interface: (our row of the table, value in the interface)."""
     here = {c["name"]: c for c in table.constants() + table.extension_constants()}
     with open(table.HERE / "compat.tsv", newline="") as file:
         for row in csv.DictReader(file, delimiter="\t"):
@@ -91,17 +92,17 @@ class Parameter:
         self.name = table.parameter_name(self.text)
         brackets = re.search(r"(\s*\[\w*\])+$", self.text)
         self.is_array = brackets is not None
-        self.plain = self.text[:brackets.start()] if brackets else self.text  # as RULES have it
+        self.plain = self.text[:brackets.start()] if brackets else self.text  # the form that RULES match
         self.type = re.sub(rf"\b{self.name}$", "", self.plain).strip()
         self.handle = next((h for h in HANDLES if re.fullmatch(rf"(const )?{h}( ?\*)?", self.type)), None)
         self.function = function
 
     def there(self):
-        """As the interface's prototype has it."""
+        """Returns the parameter for the prototype of the other interface."""
         return re.sub(r"\bMPI_(?!Aint|Count|Offset|T_)(\w+)", r"abi::\1", self.text)
 
     def count(self):
-        """How many elements the array has."""
+        """Returns an expression for the number of elements of the array."""
         names = self.function.arguments
         if self.name in ("sendtypes", "recvtypes"):
             way = "true" if self.name == "sendtypes" else "false"
@@ -114,11 +115,11 @@ class Parameter:
         raise KeyError(self.text)
 
     def argument(self):
-        """What the call of the library gets."""
+        """Returns the argument for the call of the library."""
         name = self.name
         if self.handle:
             if self.is_array:
-                if name == "sendtypes":  # means nothing where data are in place
+                if name == "sendtypes":  # ignored if sendbuf is MPI_IN_PLACE
                     return f"list<{self.handle}>(buffer_in(sendbuf) == MPI_IN_PLACE ? nullptr : sendtypes, {self.count()})"
                 if self.type.startswith("const"):
                     return f"list<{self.handle}>({name}, {self.count()})"
@@ -153,7 +154,7 @@ def alias(name):
 
 
 def callback_types():
-    """The callbacks' types as the interface has them."""
+    """Returns the types of callbacks in the interface."""
     out = []
     for t in table.types():
         if t["kind"] == "callback" and not t["name"].startswith("MPI_T_"):
@@ -166,7 +167,7 @@ def callback_types():
 
 
 def cases(interface, chosen):
-    """Rows `X(here, there)` of constants, each value once on either side."""
+    """Returns rows (constant, value in the interface, first with our value, first with the interface's value)."""
     rows, seen_here, seen_there = [], set(), set()
     for constant, there in values(interface):
         if chosen(constant):
@@ -178,7 +179,7 @@ def cases(interface, chosen):
     return rows
 
 
-GROUPS = {  # of numbers
+GROUPS = {  # groups of numeric constants
     "error": lambda c: c["kind"] in ("errclass", "errclass-tool"),
     "rank": lambda c: c["name"] in ("MPI_ANY_SOURCE", "MPI_PROC_NULL", "MPI_ROOT"),
     "tag": lambda c: c["name"] == "MPI_ANY_TAG",
@@ -209,7 +210,7 @@ LENGTHS = {"PortName": "MPI_MAX_PORT_NAME", "ObjectName": "MPI_MAX_OBJECT_NAME",
 
 
 def number_functions(interface):
-    """X_in and X_out of each group: numbers that are none of it stay."""
+    """Returns the functions X_in and X_out for each group. They return numbers outside the group unchanged."""
     out = []
     for group, chosen in GROUPS.items():
         rows = cases(interface, chosen)
@@ -222,7 +223,7 @@ def number_functions(interface):
 
 
 def handle_rows(interface):
-    """X-macro rows of the predefined handles of each type, where they are numbers: everywhere in Fortran, and in C of some."""
+    """Returns X-macro rows of the predefined handles of each type that are numbers: all handles in Fortran, and MPICH's in C."""
     out = []
     if interface == "openmpi":
         for handle in HANDLES:
@@ -241,17 +242,17 @@ def handle_rows(interface):
     return "".join(out)
 
 
-# Bytes of the objects that Open MPI 4 and 5 export, by type: programs have room for a copy of that size.
+# Bytes of the objects that Open MPI 4 and 5 export, by type: programs reserve space for a copy of that size.
 OBJECT_BYTES = {"MPI_Comm": 512, "MPI_Group": 256, "MPI_Datatype": 512, "MPI_Op": 2048, "MPI_Errhandler": 1024, "MPI_Info": 256,
                 "MPI_Request": 256, "MPI_Message": 256, "MPI_Session": 512, "MPI_Win": 512, "MPI_File": 1536}
-# What Open MPI has besides; null here.
+# Further objects that Open MPI exports; each becomes the null handle.
 OTHER_OBJECTS = {"MPI_Datatype": ("ompi_mpi_lb", "ompi_mpi_ub", "ompi_mpi_2cplex", "ompi_mpi_2dblcplex", "ompi_mpi_ldblcplex",
                                   "ompi_mpi_c_short_float_complex", "ompi_mpi_cxx_sfltcplex",
                                   "ompi_mpi_unavailable", "ompi_mpi_c_complex")}
 
 
 def object_rows():
-    """X-macro rows (symbol, bytes, what it is here), and the pairs (what it is here, symbol) for the way back."""
+    """Returns X-macro rows (symbol, bytes, our constant), and rows (our value, symbol) for the reverse conversion."""
     there, back, seen = [], [], set()
     for constant, symbol in values("openmpi"):
         if constant["kind"] == "handle":
@@ -275,7 +276,7 @@ GENERATED = "// Generated by tools/abi/generate.py from the table of MPI functio
 
 
 def write(interface):
-    """Maps file names to their text."""
+    """Returns a map from file names to their text."""
     standard = functions()
     numbers = GENERATED + "#pragma once\n#include \"mpi-ext.h\"\n\nnamespace starling::compat::abi {\n"
     numbers += number_functions(interface) + "\n" + handle_rows(interface) + "\n"

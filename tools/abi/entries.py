@@ -1,8 +1,8 @@
 """Writes the library's entry points.
 
-A function MPI_X is built if collectives.py writes it, or if a header src/mpi/*/*.h declares it in namespace starling::mpi, on a line
-that starts with its return type and `X(`, and a file of src/mpi defines it; MPI_X_c is built with it, by implicit
-conversion to the large-count parameters, unless X_c is declared on its own. Every other function of the
+A function MPI_X is built if collectives.py writes it, or if a header src/mpi/*/*.h declares it in namespace starling::mpi and a
+file of src/mpi defines it. The declaration must be on a line that starts with the return type and `X(`. MPI_X_c is built with it, by
+implicit conversion to the large-count parameters, unless X_c is declared itself. Every other function of the
 standard becomes an entry that reports MPI_ERR_UNSUPPORTED_OPERATION. MPIX_X is declared as X, too.
 """
 
@@ -16,7 +16,7 @@ DECLARATION = re.compile(r"^(?:\[\[nodiscard\]\] )?(?:int|double|MPI_\w+) (\w+)\
 DEFINITION = re.compile(r"^(?:int|double|MPI_\w+) (?:starling::mpi::|mpi::)?(\w+)\(([^;{]*?)\)\s*(?:noexcept\s*)?(?:try\s*)?\{",
                         re.MULTILINE)
 
-# One file each, so that they compile in parallel: the topics of the table that go together.
+# The generated files, with the topics of the table that each contains; several files compile in parallel.
 PARTS = {
     "point_to_point": ("p2p", "partitioned"),
     "collective": ("collective",),
@@ -25,10 +25,10 @@ PARTS = {
     "window": ("rma",),
     "file": ("io",),
     "tool": ("tool",),
-    "environment": (),  # all others
+    "environment": (),  # all other topics
 }
 
-# Called too often for a look at their result: they leave a null request where they fail.
+# Functions that set the request to null themselves when they fail. They are called too often for a check in the entry point.
 NULLS_BY_ITSELF = {"Isend", "Issend", "Irsend", "Irecv"}
 
 OPENING = """\
@@ -42,7 +42,7 @@ OPENING = """\
 
 
 class Built:
-    """Which functions src/mpi has: declared in a header and defined."""
+    """The functions that src/mpi has: declared in a header and defined."""
 
     def __init__(self, directory, known):
         self.header = {}  # function, without MPI_ -> header that declares it
@@ -64,7 +64,7 @@ class Built:
         self.header |= collectives.names()
 
     def implementation(self, name):
-        """The function that serves MPI_<name>, or None."""
+        """Returns the name of the function that implements MPI_<name>, or None."""
         if name in self.header:
             return name
         base = name.removesuffix("_c")
@@ -88,7 +88,7 @@ def missing_body(function):
 
 
 def with_nulls(call, made):
-    """The call, and where it fails the handles that it would have made are null."""
+    """Wraps the call so that the handles it should create are set to null if it fails."""
     for handle, kind in made:
         call = f"or_null({call}, {handle}, {table.NULL_HANDLES[kind]})"
     return call
@@ -98,14 +98,14 @@ def entry(function, implementation):
     name, arguments = function.name, ", ".join(a for a in function.arguments if a != "...")
     if implementation:
         parameters = function.prototype("P" + name)
-        # The names of the standard's parameters never clash with the namespace's: they are local.
+        # Parameter names can't clash with names of the namespace, because they are local.
         guard = "enter_tool(" if is_tool(function) else f"enter(\"{name}\", "
         made = [] if implementation in NULLS_BY_ITSELF else function.makes
         inner = f"starling::mpi::{implementation}({arguments})"
         call = f"{guard}[&] {{ return {inner}; }})"
         body = f"    return {with_nulls(call, made)};\n"
         if part_of(function) == "collective":
-            # A copy of the arguments, so that nothing is laid out in memory for a call that nobody watches.
+            # Capture copies: captured references would force the arguments into memory, even in calls that are not watched.
             watched = f"enter_watched(\"{name}\", __builtin_return_address(0), [=] {{ return {inner}; }})"
             body = f"    if (starling::profile::watching) [[unlikely]]\n        return {with_nulls(watched, made)};\n" + body
         if function.returns != "int" or function.prefixed.endswith("_toint"):
@@ -118,7 +118,7 @@ def entry(function, implementation):
 
 
 def conversion(function):
-    """MPI_X_c2f and MPI_X_f2c: a handle's number, and a status's words, are the same in both languages."""
+    """Returns MPI_X_c2f or MPI_X_f2c. A handle's number and a status's words are the same in both languages."""
     kind, way = function.name.rsplit("_", 1)
     first, *second = function.arguments
     if second:
@@ -130,7 +130,7 @@ def conversion(function):
 
 
 def unnamed(function, used=()):
-    """The parameter list without names but those used, so that no compiler calls them unused."""
+    """Returns the parameter list without the names of unused parameters, so that compilers do not warn."""
     if not function.arguments:
         return "void"
     parts = []
@@ -150,7 +150,7 @@ def part_of(function):
 
 
 def write(directory):
-    """Maps file names to their text."""
+    """Returns a map from file names to their text."""
     standard = table.functions()
     functions = standard + table.extensions()
     built = Built(directory, {f.prefixed for f in functions})

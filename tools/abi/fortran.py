@@ -1,10 +1,10 @@
 """Writes the Fortran interfaces (MPI 5.0 chapter 19): entry points by reference, mpif.h, and the modules mpi and mpi_f08.
 
-The entry points follow the conventions that the compilers of Linux share: lower-case names with one underscore, arguments by
-reference, lengths of texts behind all others, null for an optional argument that is absent. With those, a procedure of mpi_f08
-is the same one as that of mpif.h (handles are structures of one integer), and the modules are declarations alone, which each
-compiler reads by itself: no module file is ever of another compiler. src/fortran has what the entry points name, and by hand
-what is more than a call. Procedures of mpi_f08 that have buffers exist twice: those that get descriptors are in sections.py.
+The entry points follow the conventions that compilers on Linux share: lower-case names with one underscore, arguments by
+reference, lengths of texts after all other arguments, null for an absent optional argument. So mpi_f08 and mpif.h use the same
+procedures (handles are structures of one integer), and the modules consist of declarations only. Each compiler compiles them for
+itself, so no module file of another compiler is used. src/fortran has the functions that the entry points call, and the entry
+points that need more than one call. Procedures of mpi_f08 with buffers exist in two forms; sections.py writes those for descriptors.
 """
 
 import re
@@ -12,7 +12,7 @@ import re
 import compat
 import table
 
-# In src/fortran, by the entry point's name.
+# Functions whose entry points are written by hand in src/fortran.
 BY_HAND = re.compile(
     r"MPI_(Init|Init_thread|Pcontrol|Op_create(_c)?|\w+_create_errhandler|((Comm|Type|Win)_create_keyval|Keyval_create)"
     r"|((Comm|Type|Win)_[gs]et_attr|Attr_(get|put))|Grequest_start|Register_datarep(_c)?|Comm_spawn(_multiple)?"
@@ -21,23 +21,24 @@ BY_HAND = re.compile(
 NOT_THERE = re.compile(r"MPI_(T_\w+|\w+_(toint|fromint)|Abi_\w+fortran\w+|\w+_[cf]2[cf]|\w+_f2c)$")
 FUNCTIONS = {"MPI_Wtime": "double precision", "MPI_Wtick": "double precision",
              "MPI_Aint_add": "integer(kind=MPI_ADDRESS_KIND)", "MPI_Aint_diff": "integer(kind=MPI_ADDRESS_KIND)"}
-# The old interface alone: left out of mpi_f08.
+# Functions of the old interface only, which mpi_f08 lacks.
 OLD = re.compile(r"MPI_(Attr_\w+|Keyval_\w+)$")
 
-# A module's form: of mpi, and of mpi_f08 for compilers that pass arrays as descriptors (MPI 5.0 section 19.1.5, 1B) and for others (1A).
+# The forms of modules: mpi, mpi_f08 for compilers that pass arrays by reference (MPI 5.0 section 19.1.5, 1A), and mpi_f08 for those that
+# pass descriptors (1B).
 OLD_FORM, BY_REFERENCE, BY_DESCRIPTOR = False, "_f08", "_f08ts"
 
 KINDS = {"MPI_Aint": "MPI_ADDRESS_KIND", "MPI_Count": "MPI_COUNT_KIND", "MPI_Offset": "MPI_OFFSET_KIND"}
 LOGICAL = re.compile(r"(flag|commute|reorder|periods|remain_dims|high|weighted|atomic|complete)$")
-# Integers that count from 1 here (MPI 5.0 section 3.7.5).
+# Indices, which start at 1 in Fortran (MPI 5.0 section 3.7.5).
 INDEX = re.compile(r"int \*indx$")
 INDICES = re.compile(r"int array_of_indices$")
-# Addresses that the call writes.
+# Parameters in which the call returns an address.
 ADDRESS_OUT = ("baseptr", "buffer_addr")
 
 
 class Parameter(compat.Parameter):
-    """A parameter of the C interface as Fortran has it."""
+    """A parameter of the C interface in its Fortran form."""
 
     @property
     def is_text(self):
@@ -53,7 +54,7 @@ class Parameter(compat.Parameter):
 
     @property
     def kind(self):
-        """The kind of integer that a declaration names, if any."""
+        """Returns the kind of integer for the declaration, or None."""
         if self.name in ("attribute_val", "extra_state") or self.name == "baseptr":
             return None if OLD.match(self.function.name) else "MPI_ADDRESS_KIND"
         return KINDS.get(self.base)
@@ -113,7 +114,7 @@ class Parameter(compat.Parameter):
         return self.number(f"*{name}" if self.by_value else name)
 
     def number(self, name):
-        """A number, which may be a constant that the other interface has with another value."""
+        """Returns the conversion of a number, which may be a constant with another value in the other interface."""
         if (self.function.name, self.name) in compat.EXCEPTIONS:
             return name
         for pattern, conversion in compat.RULES:
@@ -122,20 +123,20 @@ class Parameter(compat.Parameter):
         return name
 
     def count(self):
-        """How many elements the array has, which is given by reference."""
+        """Returns an expression for the number of elements of the array, which is passed by reference."""
         count = super().count()
         count = re.sub(r"\bcomm\b", "*comm", count)
         return f"*{count}" if count in self.function.arguments else count
 
     def most(self):
-        """What C needs room for."""
+        """Returns the constant for the maximum length of a text in C."""
         return next((most for names, most in (
             (("port_name",), "MPI_MAX_PORT_NAME"), (("comm_name", "type_name", "win_name"), "MPI_MAX_OBJECT_NAME"),
             (("string",), "MPI_MAX_ERROR_STRING"), (("version",), "MPI_MAX_LIBRARY_VERSION_STRING"),
             (("name",), "MPI_MAX_PROCESSOR_NAME"), (("key",), "MPI_MAX_INFO_KEY"), (("datarep",), "MPI_MAX_DATAREP_STRING"))
             if self.name in names))
 
-    # Declarations.
+    # --- declarations ---
 
     def shape(self):
         if self.plain == "int ranges":
@@ -143,7 +144,7 @@ class Parameter(compat.Parameter):
         return "(*)" if self.is_array else ""
 
     def declared(self, form):
-        """Its declaration in a module."""
+        """Returns the declaration of the parameter in a module."""
         modern = form != OLD_FORM
         name, shape = self.name, self.shape()
         if self.is_callback:
@@ -175,7 +176,7 @@ class Parameter(compat.Parameter):
         return f"{kind}{intent} :: {name}{shape}"
 
     def direction(self, modern):
-        """The attribute that says whether the call reads or writes it; none where a place may be given that means something."""
+        """Returns the intent attribute; none for parameters that accept a constant at a special address, such as MPI_STATUS_IGNORE."""
         function = self.function.name.removesuffix("_c")
         if not self.written or modern and (self.name == "ranges" or self.name == "attribute_val" and function.endswith("_set_attr")
                                            or self.name == "extra_state" and function != "MPI_Grequest_start"):
@@ -190,7 +191,7 @@ class Parameter(compat.Parameter):
 
 
 def buffer_lines(name):
-    """Of any type and rank, where it is; each compiler knows one of the directives."""
+    """Declares a buffer of any type and rank, passed by reference. Each compiler understands one of the directives."""
     return "\n".join([f"type(*), dimension(*) :: {name}"] + [f"!{word} :: {name}" for word in (
         "GCC$ attributes no_arg_check", "DEC$ attributes no_arg_check")] + [f"!{word} {name}" for word in (
             "$PRAGMA ignore_tkr", "DIR$ ignore_tkr", "IBM* ignore_tkr")])
@@ -201,12 +202,13 @@ def has_buffers(function):
 
 
 def takes_descriptors(function):
-    """Where bind(C) has them made. Compilers before Fortran 2018 take no texts then, and the few that have some do not go on."""
+    """Returns whether bind(C) passes the buffers as descriptors. Functions with texts are excluded: compilers before Fortran 2018 do not
+    accept texts there. Such functions are few, and do not use their buffers after returning."""
     return has_buffers(function) and not any(p.is_text for p in parameters_of(function))
 
 
 def goes_on(function):
-    """Uses its buffers after it has returned, or an address of them is."""
+    """Returns whether the buffers, or an address of them, are used after the function has returned."""
     return "request" in function.arguments or bool(re.match(
         r"MPI_(Accumulate|Get_accumulate|Put|Get|Fetch_and_op|Compare_and_swap|Win_create|Win_attach|Win_detach|Free_mem|Get_address"
         r"|\w+_attach(_buffer)?|File_\w+_(begin|end))(_c)?$", function.name))
@@ -256,14 +258,14 @@ def entries():
 
 
 def library():
-    """The functions of the C interface, which is linked."""
+    """Returns the header with the functions of the C interface, which is linked."""
     return (GENERATED + "#pragma once\n#include \"mpi.h\"\n\nnamespace starling::compat {\n\nstruct Library {\n" +
             "".join(f"    static constexpr decltype(&P{f.name}) {f.prefixed} = P{f.name};\n" for f in table.functions()) +
             "};\ninline constexpr Library library;\n\n}  // namespace starling::compat\n")
 
 
 def numbers():
-    """The interface's numbers are the library's own."""
+    """Returns the header of number conversions, which change nothing: Fortran uses the library's own numbers."""
     text = GENERATED + "#pragma once\n#include \"mpi.h\"\n\nnamespace starling::compat::abi {\n\n"
     for group in compat.GROUPS:
         text += f"constexpr int {group}_in(int value) {{ return value; }}\nconstexpr int {group}_out(int value) {{ return value; }}\n"
@@ -271,7 +273,7 @@ def numbers():
     return text + "\n\n}  // namespace starling::compat::abi\n"
 
 
-# ---- declarations
+# --- declarations ---
 
 SKIPPED_KINDS = re.compile(r"tool-.*|errclass-tool|function-pointer.*|kind|pointer|handle|offset|string-length|fortran-status-index")
 
@@ -285,12 +287,12 @@ def value_of(constant):
 
 
 def number_constants():
-    """(name, value, kind) of the integers."""
+    """Returns (name, value, kind) of the integer constants."""
     found = [("MPI_STATUS_SIZE", 8, ""), ("MPI_SOURCE", 1, ""), ("MPI_TAG", 2, ""), ("MPI_ERROR", 3, ""),
              ("MPI_ADDRESS_KIND", 8, ""), ("MPI_COUNT_KIND", 8, ""), ("MPI_OFFSET_KIND", 8, ""), ("MPI_INTEGER_KIND", 4, "")]
     for c in table.constants():
         if c["kind"] == "string-length":
-            found.append((c["name"], value_of(c) - 1, ""))  # no null behind a text
+            found.append((c["name"], value_of(c) - 1, ""))  # Fortran texts have no null at the end
         elif c["kind"] == "offset":
             found.append((c["name"], value_of(c), "MPI_OFFSET_KIND"))
         elif not SKIPPED_KINDS.fullmatch(c["kind"]):
@@ -302,13 +304,13 @@ def handle_constants():
     return [(c["name"], c["type"], value_of(c)) for c in table.constants() if c["kind"] == "handle"]
 
 
-# One block: its place tells what a place in it means (src/fortran/sentinels.h has the same order).
+# Constants in one common block. The library recognizes each by its address in the block (src/fortran/sentinels.h has the same order).
 SENTINELS = [("MPI_BOTTOM", ""), ("MPI_IN_PLACE", ""), ("MPI_BUFFER_AUTOMATIC", ""), ("MPI_UNWEIGHTED", "(1)"), ("MPI_WEIGHTS_EMPTY", "(1)"),
              ("MPI_ERRCODES_IGNORE", "(1)"), ("MPI_STATUS_IGNORE", "(8)"), ("MPI_STATUSES_IGNORE", "(8,1)")]
 
 
 def old_constants():
-    """For mpif.h and module mpi, readable in fixed and free form: from column 7, 72 at most."""
+    """Returns the constants for mpif.h and module mpi, as lines for fixed and free form: at most 66 characters, to fit columns 7 to 72."""
     lines = []
     for name, value, kind in number_constants() + [(n, v, "") for n, _, v in handle_constants()]:
         lines.append(f"integer(kind={kind}) {name}" if kind else f"integer {name}")
@@ -323,13 +325,13 @@ def old_constants():
 
 
 def integer_guard():
-    """Does not compile where integers have 8 bytes, as by -fdefault-integer-8: 0/0. In modules the interfaces see to that."""
+    """Returns lines that fail to compile (0/0) if integers have 8 bytes, as with -fdefault-integer-8. In modules the interfaces fail by themselves."""
     return ["integer MPI_NEEDS_INTEGER4", "parameter (MPI_NEEDS_INTEGER4=(64-bit_size(1))/(64-bit_size(1)))"]
 
 
 def mpif():
     lines = ["! mpif.h - generated by tools/abi/generate.py; do not edit.",
-             "! Integers of 8 bytes (-fdefault-integer-8 and the like) end here, with a division by zero."] + integer_guard() + old_constants()
+             "! With integers of 8 bytes (-fdefault-integer-8 and similar) the division by zero below fails."] + integer_guard() + old_constants()
     for name, kind in FUNCTIONS.items():
         lines += [f"{kind.replace('MPI_ADDRESS_KIND', '8')} {name}", f"external {name}", f"{kind.replace('MPI_ADDRESS_KIND', '8')} P{name}", f"external P{name}"]
     lines += [f"external {name}" for name in CALLBACK_CONSTANTS + OLD_CALLBACK_CONSTANTS]
@@ -337,7 +339,7 @@ def mpif():
 
 
 def wrap(head, names):
-    """A list of names that continues over lines of free form."""
+    """Returns a list of names, wrapped with continuation lines of free form."""
     out, line = [], head
     for i, name in enumerate(names):
         word = name + (", " if i + 1 < len(names) else ")")
@@ -349,7 +351,7 @@ def wrap(head, names):
 
 
 def imports_of(function, parameters, modern):
-    """What a declaration in an interface block takes from the module around it."""
+    """Returns the names that a declaration in an interface block imports from its module."""
     found = {p.kind for p in parameters if p.kind and not (modern and p.name == "baseptr")}
     if modern:
         found |= {p.handle for p in parameters if p.handle} | {p.base for p in parameters if p.is_callback}
@@ -363,8 +365,8 @@ def imports_of(function, parameters, modern):
 
 
 def body(function, form, prefix, c_pointer=False):
-    """The declaration of one procedure as it stands in an interface block. `c_pointer`: the form of module mpi whose address is
-    a type(c_ptr)."""
+    """Returns the declaration of one procedure for an interface block. `c_pointer`: the form in module mpi whose address is a
+    type(c_ptr)."""
     modern = form != OLD_FORM
     if form == BY_DESCRIPTOR and not takes_descriptors(function):
         form = BY_REFERENCE
@@ -391,12 +393,12 @@ def body(function, form, prefix, c_pointer=False):
 
 
 def signature(function):
-    """What tells procedures of one generic name apart: kinds of integers, in order; the large ones are all of 8 bytes."""
+    """Returns the property that distinguishes procedures of one generic name: for each parameter whether it is an integer of 8 bytes."""
     return [p.base in KINDS for p in parameters_of(function)]
 
 
 def generics(form):
-    """By generic name, the procedures behind it: in mpi_f08 those with large counts too, where their arguments tell them apart."""
+    """Returns the procedures of each generic name. In mpi_f08 it includes those with large counts if their arguments differ."""
     found = {}
     by_name = {f.name: f for f in functions()}
     for f in by_name.values():
@@ -425,7 +427,7 @@ def interfaces(form):
 
 
 def callback_interfaces():
-    """What the program's procedures look like in mpi_f08 (MPI 5.0 section 19.1.18 has them as abstract interfaces)."""
+    """Returns the abstract interfaces of callbacks in mpi_f08 (MPI 5.0 section 19.1.18)."""
     lines = ["abstract interface"]
 
     def procedure(name, *declarations, ierror=True):
@@ -462,7 +464,7 @@ def callback_interfaces():
     procedure("MPI_Grequest_free_function", address + "extra_state")
     procedure("MPI_Grequest_cancel_function", address + "extra_state", "logical :: complete")
     lines.append("end interface")
-    # The predefined ones.
+    # The predefined callbacks.
     lines.append("interface")
     for kind, handle in (("Comm", "comm"), ("Type", "datatype"), ("Win", "win")):
         of = f"type(MPI_{'Datatype' if kind == 'Type' else kind}) :: {handle}"
@@ -487,7 +489,7 @@ def old_module():
 
 
 def sizeof_lines():
-    """MPI_SIZEOF, which MPI 4.0 deprecates: only the type of its argument matters."""
+    """Returns the interface of MPI_SIZEOF, which MPI 4.0 deprecates. Only the type of its argument matters."""
     lines = ["interface MPI_Sizeof"]
     for kind, bytes_of in (("integer", (1, 2, 4, 8)), ("logical", (1, 2, 4, 8)), ("real", (4, 8)), ("complex", (4, 8)), ("character", (1,))):
         for size in bytes_of:
@@ -540,6 +542,6 @@ def modern_module(form):
 
 
 def write():
-    """Maps file names to their text: what the library is made of, what programs include, and the modules."""
+    """Returns three maps from file names to texts: sources of the library, files for programs to include, and modules."""
     modules = {"mpi.f90": old_module(), "mpi_f08.f90": modern_module(BY_DESCRIPTOR), "mpi_f08_by_reference.f90": modern_module(BY_REFERENCE)}
     return ({"entries.cpp": entries(), "library.h": library(), "numbers.h": numbers()}, {"mpif.h": mpif()}, modules)

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Generates what follows from the table of the MPI 5.0 C interface.
+"""Generates sources and headers from the table of the MPI 5.0 C interface.
 
     generate.py header FILE              mpi.h, and mpi-ext.h beside it
-    generate.py entries SOURCE-DIR DIR   the library's entry points and the list of what is built;
+    generate.py entries SOURCE-DIR DIR   the library's entry points and the list of built functions;
                                          SOURCE-DIR is src/mpi, whose headers declare the implementations
-    generate.py compat INTERFACE DIR     what the shim of another interface (mpich, openmpi) is made of
+    generate.py compat INTERFACE DIR     the sources of the shim for another interface (mpich, openmpi)
     generate.py fortran DIR INCLUDE-DIR MODULE-DIR
                                          the Fortran interfaces: entry points, mpif.h, modules
 

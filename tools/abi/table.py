@@ -1,5 +1,5 @@
 """The MPI 5.0 C interface as data: reads functions.tsv, constants.tsv and types.tsv beside this file, and
-extensions.tsv and extensions-constants.tsv, what Starling has besides."""
+extensions.tsv and extensions-constants.tsv, which hold Starling's extensions."""
 
 import csv
 import re
@@ -9,12 +9,12 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 
 
-# What a handle is when nothing was made.
+# The null handle of each type.
 NULL_HANDLES = {f"MPI_{kind}": f"MPI_{null}_NULL" for kind, null in (
     ("Comm", "COMM"), ("Group", "GROUP"), ("Datatype", "DATATYPE"), ("Op", "OP"), ("Errhandler", "ERRHANDLER"),
     ("Info", "INFO"), ("Request", "REQUEST"), ("Message", "MESSAGE"), ("Session", "SESSION"), ("Win", "WIN"),
     ("File", "FILE"))}
-# Functions whose handles are there before the call.
+# Functions whose handle parameters are valid before the call, so that the call does not create them.
 CONSUMES = re.compile(r"_(free|disconnect|finalize|commit|close)$|^MPI_(Wait|Test|Start|Cancel|Mrecv)(_c)?$|^MPI_T_")
 ALSO_READ = {("MPI_Imrecv", "message"), ("MPI_Imrecv_c", "message")}
 
@@ -28,12 +28,12 @@ def rows(name):
 class Function:
     """One C function, without its PMPI_ twin."""
 
-    name: str  # with MPI_, or MPIX_ if it is not of the standard
+    name: str  # with MPI_, or MPIX_ for an extension
     topic: str
     version: str
     returns: str
     parameters: str  # as in a prototype
-    doc: str = ""  # of extensions
+    doc: str = ""  # for extensions only
     arguments: list = field(init=False)  # the parameters' names
 
     def __post_init__(self):
@@ -47,7 +47,7 @@ class Function:
 
     @property
     def makes(self):
-        """The parameters that a handle is made for, as (name, type): pointers to handles that are not also read."""
+        """Returns (name, type) of the parameters in which the call returns new handles: pointers to handles that are not read."""
         if CONSUMES.search(self.name):
             return []
         found = [re.fullmatch(r"(MPI_\w+) ?\*(\w+)", p.strip()) for p in self.parameters.split(",")]
@@ -55,7 +55,7 @@ class Function:
 
     @property
     def prefixed(self):
-        """What the library calls it: MPI_Comm_rank -> Comm_rank, MPI_T_finalize -> T_finalize."""
+        """Returns the name inside the library: MPI_Comm_rank -> Comm_rank, MPI_T_finalize -> T_finalize."""
         return self.name.removeprefix("MPI_").removeprefix("MPIX_")
 
     def prototype(self, name=None):
@@ -80,7 +80,8 @@ def extensions():
 
 
 def conversions():
-    """Of handles and statuses between C and Fortran (MPI 5.0 section 19.3.4): other names of MPI_X_toint and MPI_X_fromint."""
+    """Returns the conversions of handles and statuses between C and Fortran (MPI 5.0 section 19.3.4): other names for MPI_X_toint and
+    MPI_X_fromint."""
     found = []
     for handle in NULL_HANDLES:
         kind = "MPI_Type" if handle == "MPI_Datatype" else handle

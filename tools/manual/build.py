@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """Makes manual pages, the texts of `starling help`, and completion for shells.
 
-    build.py functions RELEASE MAN-DIR         MAN-DIR/man3: the functions; RELEASE: version and date, by a blank
-    build.py help FILE                         what `starling help` has in it
+    build.py functions RELEASE MAN-DIR         MAN-DIR/man3: the functions; RELEASE: version and date, separated by a blank
+    build.py help FILE                         the texts of `starling help`, packed
     build.py commands RELEASE TABLES MAN-DIR SHELL-DIR
                                                MAN-DIR/man1 and man7, SHELL-DIR/bash-completion/completions and so on;
-                                               TABLES: what `starling help --tables` says
+                                               TABLES: the output of `starling help --tables`
 
-Needs Python alone.
+Needs only Python.
 """
 
 import json
@@ -39,7 +39,7 @@ def write_pages(all_pages, release, man):
 
 
 def other_names(page):
-    """Under which man finds it as well: of OpenSHMEM's, those without a type in their names."""
+    """Returns further names under which man finds the page; for OpenSHMEM those without a type in their names."""
     profiled = ["P" + name for name in page.names if page.section == "3" and name.startswith("MPI")]
     return page.names[1:] + profiled + [name for name in shmem.sizes(page.name) if name != page.name]
 

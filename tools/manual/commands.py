@@ -1,4 +1,4 @@
-"""The pages of the commands, of what `starling help --tables` says; and of starling help's topics."""
+"""Manual pages of the commands, from the output of `starling help --tables`, and of the topics of `starling help`."""
 
 import re
 
@@ -13,7 +13,7 @@ def dashes(name):
 
 
 def blocks_of(text):
-    """Text as topics are written: paragraphs, and lines that are set in."""
+    """Splits the text of a topic into paragraphs and indented lines (code)."""
     blocks = []
     for part in re.split(r"\n\s*\n", text.strip("\n")):
         lines, code = part.split("\n"), None
@@ -47,7 +47,7 @@ def mpiexec(tables):
 
 
 def option_items(command):
-    """Its options; -h is everybody's, and not told."""
+    """Returns (term, description) of the command's options, without -h, which all commands have."""
     items = []
     for option in command["options"]:
         if option["names"] == "-h,--help":

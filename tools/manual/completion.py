@@ -1,15 +1,15 @@
-"""Completion for bash, zsh and fish, of what `starling help --tables` says."""
+"""Completion for bash, zsh and fish, from the output of `starling help --tables`."""
 
 import re
 
 
 def words_of(value):
-    """All values that an option takes, if they are listed: auto|core|none."""
+    """Returns all values of an option if they are listed, as in auto|core|none."""
     return value.split("|") if re.fullmatch(r"[a-z0-9]+(\|[a-z0-9]+)+", value) else []
 
 
 def kind_of(value):
-    """What follows an option: "" nothing, file, dir, host, command, or something else that is not known."""
+    """Returns the kind of an option's argument: "" for none, "attached" for =VALUE, file, dir, command, or value for any other."""
     first = value.split(" ")[0].strip("[]=")
     if not value:
         return ""
@@ -19,7 +19,7 @@ def kind_of(value):
 
 
 def mpiexec_options(tables):
-    """(option with its dashes, words, kind, how many words follow, what it does), usual names before others."""
+    """Returns [(option with its dashes, values, kind, number of arguments, description)], with the usual name first."""
     out = []
     for row in tables["mpiexec"]["options"]:
         for name in row["names"].split(","):
@@ -48,7 +48,7 @@ BASH_HEAD = """\
 """
 
 BASH_MPIEXEC = """
-# What is the program, and what its arguments: as mpiexec reads them, after each colon anew.
+# Finds the program and its arguments as mpiexec does; a colon begins the next command.
 _starling_mpiexec() {
     local current=${COMP_WORDS[COMP_CWORD]} i=1 option='' left=0 program=''
     while ((i < COMP_CWORD)); do
@@ -135,7 +135,7 @@ def bash_mpiexec(tables, commands):
 
 
 def walk(command, path=""):
-    """(path of words, command) of it and all within it."""
+    """Yields (path, command) for the command and all its subcommands."""
     yield path, command
     for inner in command["commands"]:
         yield from walk(inner, f"{path} {inner['name']}")
@@ -229,7 +229,7 @@ def fish_starling(tables):
 
 
 def write(tables, folder, suffix=""):
-    """Files where the shells look for them; `suffix`: of the commands' names, as Debian's packages have it."""
+    """Writes the files to the places where the shells look for them. `suffix` is appended to the commands' names, for Debian's packages."""
     commands = [name + suffix for name in ("mpiexec", "mpirun", "oshrun")]
     bash, zsh, fish = (folder / place for place in ("bash-completion/completions", "zsh/site-functions", "fish/vendor_completions.d"))
     for place in (bash, zsh, fish):

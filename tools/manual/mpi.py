@@ -1,6 +1,6 @@
-"""The pages of MPI's functions: synopses from the table of functions, words from tools/abi/manual*.tsv.
+"""Manual pages of the MPI functions: synopses from the table of functions, texts from tools/abi/manual*.tsv.
 
-A function and its form for large counts share a page; PMPI_ is another name of it.
+A function and its large-count form share a page, which is also found under the PMPI_ name.
 """
 
 import functools
@@ -17,10 +17,10 @@ import fortran  # noqa: E402
 import table  # noqa: E402
 from page import Page, prototype_lines  # noqa: E402
 
-# Handles and the like that a call both reads and changes, beside what the table of parameters says.
+# Parameters that a call both reads and changes, in addition to those marked in the table of parameters.
 INOUT = re.compile(r"array_of_requests")
 UNCHANGED = re.compile(r".*_(fn|function)$")
-# Pairs of words, one of which makes what the other takes back, or that belong together otherwise.
+# Pairs of words in names of related functions, such as functions that undo each other.
 RELATIVES = (("create", "free"), ("init", "finalize"), ("open", "close"), ("lock", "unlock"), ("attach", "detach"), ("get", "set"),
              ("start", "complete"), ("post", "wait"), ("begin", "end"), ("accept", "connect"), ("publish", "lookup"),
              ("publish", "unpublish"), ("send", "recv"), ("Send", "Recv"), ("set", "delete"), ("alloc", "free"), ("read", "write"),
@@ -40,7 +40,7 @@ def rules(name):
 
 
 def all_functions():
-    """By the name that has the page: the function, and its large-count form if there is one."""
+    """Returns by page name: the function, and its large-count form if there is one."""
     by_name = {f.name: f for f in table.functions() + table.extensions()}
     return {name: [f, *([by_name[name + "_c"]] if name + "_c" in by_name else [])]
             for name, f in by_name.items() if not (name.endswith("_c") and name[:-2] in by_name)}
@@ -53,7 +53,7 @@ def summary_of(function):
 
 
 def parameter_row(function, argument):
-    """The row that describes a parameter of it: the first that fits."""
+    """Returns the first row that matches a parameter of the function, or None."""
     base = function.name.removesuffix("_c")
     return next((row for row in rules("manual-parameters.tsv")
                  if row["functions"].fullmatch(base) and row["parameter"].fullmatch(argument)), None)
@@ -70,7 +70,7 @@ def direction(function, parameter, row):
 
 
 def arguments(functions):
-    """The parameters of a function, and those that only its large-count form has."""
+    """Returns (name, description) of the parameters, including those that only the large-count form has."""
     items, seen = [], set()
     for f in functions:
         for argument, parameter in zip(f.arguments, f.parameters.split(",")):
@@ -84,8 +84,8 @@ def arguments(functions):
 
 
 def fortran_lines(function, small):
-    """As module mpi_f08 declares it, without what only the compiler needs. `small`: the function whose name it shares there where their
-    arguments tell them apart."""
+    """Returns the declaration in module mpi_f08, without parts that only compilers need. `small`: the function whose generic name it
+    shares if their arguments differ."""
     lines = "\n".join(fortran.body(function, fortran.BY_DESCRIPTOR, "")).split("\n")
     head = " ".join(line.strip().strip("&").strip() for line in lines[:next(i for i, line in enumerate(lines) if "::" in line or line == "implicit none")])
     head = re.sub(r"\s*bind\(.*\)", "", head)
@@ -111,7 +111,7 @@ def errors(function):
 
 @functools.cache
 def stem(name):
-    """What the forms of one operation have in common: MPI_Ibcast, MPI_Bcast_init -> bcast."""
+    """Returns the common name of all forms of an operation: MPI_Ibcast, MPI_Bcast_init -> bcast."""
     word = re.sub(r"^MPIX?_", "", name)
     word = re.sub(r"^I(?=[a-z])", "", word) if not word.startswith(("In", "Is_", "Init")) or word.startswith("Ineighbor") else word
     word = re.sub(r"_init$", "", word).lower()
@@ -122,7 +122,7 @@ def stem(name):
 
 
 def relatives(name, functions):
-    """Other pages that a reader of this one may want: forms of the same operation, then counterparts."""
+    """Returns related pages: other forms of the same operation, then counterparts."""
     found = [other for other in functions if other != name and stem(other) == stem(name)]
     for one, two in RELATIVES:
         for here, there in ((one, two), (two, one)):

@@ -1,11 +1,11 @@
-"""A manual page as data, and its two forms: man's own language, and plain text for `starling help`."""
+"""A manual page as data, and its two output formats: roff for man, and plain text for `starling help`."""
 
 import re
 import textwrap
 from dataclasses import dataclass, field
 
 WIDTH = 78
-# What stands out in running text: functions, variables of Starling's, and what is between backquotes.
+# Text between backquotes, which is printed in bold.
 BOLD = re.compile(r"`([^`]+)`")
 
 
@@ -14,12 +14,12 @@ class Page:
     name: str
     section: str
     summary: str
-    names: list = field(default_factory=list)  # all that the page is of; the first is its own
+    names: list = field(default_factory=list)  # all names that the page describes; its own is the first
     parts: list = field(default_factory=list)  # (heading, [block])
     see: list = field(default_factory=list)    # (name, section)
 
     def add(self, heading, *blocks):
-        """Blocks: ("text", words), ("code", lines), ("items", [(term, words)]). Nothing if there are none."""
+        """Adds a section of blocks: ("text", words), ("code", lines), ("items", [(term, words)]). Omits empty blocks and empty sections."""
         blocks = [block for block in blocks if block[1]]
         if blocks:
             self.parts.append((heading, blocks))
@@ -27,21 +27,21 @@ class Page:
 
 
 def prototype_lines(prototype):
-    """A C declaration, broken between parameters."""
+    """Splits a C declaration into lines, between parameters."""
     kept = re.sub(r"(?<!,) ", "\0", prototype)
     return [line.replace("\0", " ") for line in
             textwrap.wrap(kept, WIDTH - 4, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False)]
 
 
 def escaped(text):
-    """For man: a hyphen that can be copied into a shell, and nothing at a line's start that is a request."""
+    """Escapes text for roff. Hyphens stay ASCII, so that they can be copied to a shell; no line begins with a request."""
     text = text.replace("\\", "\\e").replace("-", "\\-").replace("~", "\\(ti").replace("^", "\\(ha").replace("`", "\\(ga")
     text = re.sub(r"[^\x00-\x7f]", lambda found: f"\\[u{ord(found[0]):04X}]", text)
     return re.sub(r"^([.'])", r"\\&\1", text, flags=re.MULTILINE)
 
 
 def running(text):
-    """A paragraph in man's language: hyphens of words are hyphens, what is quoted is bold."""
+    """Formats a paragraph as roff: hyphens within words may be typographic, text between backquotes is bold."""
     out = []
     for i, piece in enumerate(BOLD.split(text)):
         if i % 2:
@@ -53,7 +53,7 @@ def running(text):
 
 
 def roff(page, release):
-    """`release`: version and date, by a blank."""
+    """Returns the page as roff. `release`: version and date, separated by a blank."""
     version, date = release.split()
     out = [f'.TH {page.name.upper()} {page.section} {date} "Starling {version}"', ".SH NAME",
            f"{', '.join(escaped(name) for name in page.names)} \\- {escaped(page.summary)}"]

@@ -1,4 +1,4 @@
-"""The pages of OpenSHMEM's functions: one for all that do the same, of whatever type, size and context."""
+"""Manual pages of the OpenSHMEM functions: one page for all variants of type, size and context."""
 
 import functools
 import importlib.util
@@ -12,7 +12,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 def module_at(path, name):
-    """tools/abi has a module of this name, too."""
+    """Loads a module under another name, because tools/abi has a module of the same name."""
     spec = importlib.util.spec_from_file_location(name, path)
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
@@ -34,7 +34,7 @@ def parameter_rows():
 
 
 def page_of(row):
-    """The page that a row of the table is on: without what stands for a type, a size or a context."""
+    """Returns the page of a row of the table: the row's name without type, size and context."""
     name = row if row in ("shmem_ctx_create", "shmem_ctx_destroy", "shmem_ctx_get_team") or "ctx_session" in row else row.replace("_ctx_", "_")
     name = re.sub(r"(put|get)(SIZE|mem)", r"\1", name.replace("TYPENAME_", ""))
     return re.sub(r"(collect|broadcast|alltoalls?)(32|64|mem|SIZE)$", r"\1", name)
@@ -100,7 +100,7 @@ def families():
 
 @functools.cache
 def all_names():
-    """By page, every function on it."""
+    """Returns the names of all functions of each page."""
     found = {}
     for f in table.functions():
         found.setdefault(page_of(f.row), []).append(f.name)
@@ -108,7 +108,7 @@ def all_names():
 
 
 def sizes(name):
-    """Functions on the page that have no type in their names."""
+    """Returns the functions of the page that have no type in their names."""
     return sorted({f.name for f in table.functions() if page_of(f.row) == name and not f.type})
 
 

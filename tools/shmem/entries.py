@@ -1,8 +1,9 @@
 """Writes liboshmem's entry points.
 
-A function is built if a header src/oshmem/*.h defines what its row is called without shmem_, ctx_, the type and the size: a function, or a
-template of the element, whose first parameter is `const char* name`, or Caller where it also wants to know the place in the program. It gets the function's name, the context (where the row has
-a twin with one), and the arguments. All others end the job with a sentence, and are in `starling info --missing`.
+A function is built if a header src/oshmem/*.h defines its implementation. The implementation has the name of the row without shmem_,
+ctx_, the type and the size. It is a function, or a template of the element type. Its first parameter is `const char* name`, or
+Caller if it also needs the call site. The entry point passes the function's name, the context (if the row also exists with
+one), and the arguments. All other functions end the job with an error, and are listed by `starling info --missing`.
 """
 
 import re
@@ -11,11 +12,11 @@ import table
 
 DEFINITION = re.compile(r"^(?:\[\[noreturn\]\] )?(?:inline )?[\w:]+[ *]+(\w+)\((const char\*|Caller)", re.MULTILINE)
 
-# Other names of the same.
+# Names of older functions, and the names of their implementations.
 ALIASES = {"swap": "atomic_swap", "cswap": "atomic_compare_swap", "fadd": "atomic_fetch_add", "finc": "atomic_fetch_inc", "add": "atomic_add",
            "inc": "atomic_inc", "fetch": "atomic_fetch", "set": "atomic_set", "_num_pes": "n_pes", "_my_pe": "my_pe", "shmalloc": "malloc",
            "shmemalign": "align", "shrealloc": "realloc", "shfree": "free"}
-# Functions without a type in their names that have one: (what they are called with, the element).
+# Functions for elements of type long, without a type in their names.
 OF_LONG = {"shmem_swap", "shmem_wait", "shmem_wait_until"}
 ACTIVE = re.compile(r"shmem_(broadcast|collect|fcollect|alltoall|alltoalls)(32|64)$")
 PARTS = {"rma": ("rma", "signal", "ordering"), "atomics": ("amo",), "collectives": ("collective",), "sync": ("p2p-sync",), "setup": ()}
@@ -38,7 +39,7 @@ extern "C" {
 
 
 def verb_of(function, with_context):
-    """What it is called in src/oshmem, and the element that it is made for ("": none)."""
+    """Returns the name of the implementation in src/oshmem, and its element type ("": none)."""
     row = function.row
     if match := ACTIVE.match(function.name):
         return match[1] + "_active", f"Block<{int(match[2]) // 8}>"
@@ -59,7 +60,7 @@ def verb_of(function, with_context):
 
 
 def takes_context(function, all_rows):
-    """Whether there is a form of it with a context."""
+    """Returns whether the function also exists with a context parameter."""
     if not function.row.startswith("shmem_"):
         return False
     twin = function.row.replace("shmem_", "shmem_ctx_", 1)
@@ -67,7 +68,7 @@ def takes_context(function, all_rows):
 
 
 def entry(function, defined, all_rows):
-    # These are contexts' own functions, and not forms of others.
+    # Functions on contexts themselves, which are not forms of other functions.
     own = {"shmem_ctx_quiet", "shmem_ctx_fence", "shmem_ctx_create", "shmem_ctx_destroy", "shmem_ctx_get_team", "shmem_ctx_session_start",
            "shmem_ctx_session_stop"}
     verb, element = verb_of(function, own)
@@ -95,7 +96,7 @@ def part_of(function):
 
 
 def write(directory):
-    """Maps file names to their text."""
+    """Returns a map from file names to their text."""
     defined = {m.group(1): m.group(2) for path in sorted(directory.glob("*.h")) for m in DEFINITION.finditer(path.read_text())}
     functions = table.functions()
     all_rows = {f.row for f in functions}

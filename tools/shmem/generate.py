@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Generates what follows from the table of the OpenSHMEM C interface.
+"""Generates sources and headers from the table of the OpenSHMEM C interface.
 
     generate.py header DIR               shmem.h, pshmem.h, shmemx.h and mpp/shmem.h
-    generate.py entries SOURCE-DIR DIR   liboshmem's entry points and the list of what is built; SOURCE-DIR is src/oshmem
+    generate.py entries SOURCE-DIR DIR   liboshmem's entry points and the list of built functions; SOURCE-DIR is src/oshmem
     generate.py list                     all functions, one name per line
 
 A file is only written when its content changes.

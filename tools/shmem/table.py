@@ -1,7 +1,7 @@
 """The OpenSHMEM C interface as data: reads functions.tsv, types.tsv and generics.tsv beside this file.
 
-A row of functions.tsv stands for one function, or for one per type of the set in its last column: TYPENAME and TYPE, or SIZE,
-are replaced by what types.tsv gives for the set.
+A row of functions.tsv describes one function, or one per type of the set in its last column. Then TYPENAME and TYPE, or SIZE, are
+replaced by the entries of the set in types.tsv.
 """
 
 import csv
@@ -11,7 +11,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 
-# Types that are others by another name, on the one kind of machine that there is (LP64): C11 may choose each type once.
+# Types that equal others on the supported machines (LP64). In C11 _Generic each type may appear once.
 SAME = {"int8_t": "signed char", "int16_t": "short", "int32_t": "int", "int64_t": "long", "uint8_t": "unsigned char",
         "uint16_t": "unsigned short", "uint32_t": "unsigned int", "uint64_t": "unsigned long", "size_t": "unsigned long",
         "ptrdiff_t": "long"}
@@ -23,7 +23,7 @@ def rows(name):
 
 
 def type_sets():
-    """set -> [(name in functions, C type)]."""
+    """Returns a map: set -> [(name in functions, C type)]."""
     return {r["set"]: [tuple(t.strip().split("=")) for t in r["types"].split(",")] for r in rows("types.tsv")}
 
 
@@ -34,12 +34,12 @@ class Function:
     name: str
     topic: str
     since: str
-    deprecated: str  # since which version; "-": not
+    deprecated: str  # version that deprecated it; "-": none
     returns: str
     parameters: str  # as in a prototype
     row: str         # name in the table
-    type: str        # what the row's TYPE is; "" if it has none
-    bytes: int       # what SIZE makes of an element; 0 if there is none
+    type: str        # C type for TYPE; "" if the row has none
+    bytes: int       # element size for SIZE; 0 if the row has none
 
     @property
     def profiled(self):
@@ -79,7 +79,7 @@ def functions():
 
 
 def distinct(types):
-    """The types of a set without those that are another of it: (name in functions, C type)."""
+    """Removes types that equal another type of the set. Returns [(name in functions, C type)]."""
     out = {}
     for name, ctype in types:
         out.setdefault(SAME.get(ctype, ctype), name)
@@ -87,6 +87,6 @@ def distinct(types):
 
 
 def generics():
-    """(name, [(name in functions, C type)], what comes first: "context" (perhaps), "team" or "-")."""
+    """Returns [(name, [(name in functions, C type)], first parameter)]; the latter is "context" (optional), "team" or "-"."""
     sets = type_sets()
     return [(r["name"], distinct(sets[r["types"]]), r["first"]) for r in rows("generics.tsv")]

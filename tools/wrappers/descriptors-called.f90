@@ -1,4 +1,4 @@
-! The library's side of tools/wrappers/descriptors.f90: takes descriptors for what src/fortran/native/descriptor.h says.
+! The called side of tools/wrappers/descriptors.f90: reads descriptors in the layout of src/fortran/native/descriptor.h.
 module descriptors_called
   use, intrinsic :: iso_c_binding
   implicit none

@@ -1,5 +1,5 @@
-! Ends with 0 if this compiler passes arrays of any type and rank as the library expects descriptors, and leaves what is asynchronous alone
-! until it is waited for. Compiled and run by tools/wrappers/fortran-modules.
+! Exits with 0 if this compiler passes descriptors for arrays of any type and rank in the layout that the library expects, and does not move
+! accesses to asynchronous variables across the wait. Compiled and run by tools/wrappers/fortran-modules.
 module descriptors_given
   use, intrinsic :: iso_c_binding
   implicit none

@@ -1,8 +1,8 @@
-# For Spack: in a repository of packages, packages/starling/package.py.
+# Spack package; its place in a package repository is packages/starling/package.py.
 try:
     from spack_repo.builtin.build_systems.cmake import CMakePackage, generator
 except ImportError:
-    pass  # before Spack 1.0 they are in spack.package
+    pass  # Spack before 1.0 has them in spack.package
 
 from spack.package import *
 
@@ -20,7 +20,7 @@ class Starling(CMakePackage):
 
     variant("pmix", default=True, description="Find jobs of PMIx servers")
 
-    # The standard's ABI: what is built with another library's mpi_abi runs on this one, and the other way round.
+    # The standard ABI: programs that are built with another library's mpi_abi run with this one, and vice versa.
     provides("mpi@:5.0")
 
     depends_on("c", type="build")
@@ -65,7 +65,7 @@ class Starling(CMakePackage):
 
     def setup_dependent_build_environment(self, env, dependent_spec):
         self.setup_run_environment(env)
-        # Spack's compiler, not the wrapper of the one that Starling was built with. There is none for a language that nobody asked for.
+        # Use Spack's compiler, not the wrapper with which Starling was built. Languages that were not requested have no compiler.
         module = dependent_spec.package.module
         for variable, name in (("STARLING_CC", "spack_cc"), ("STARLING_CXX", "spack_cxx"), ("STARLING_FC", "spack_fc")):
             if hasattr(module, name):
