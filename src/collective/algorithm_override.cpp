@@ -14,7 +14,7 @@ namespace starling::collective {
 
 namespace {
 
-using Place = std::tuple<Kind, uint8_t, int>;  ///< size class and number of processes
+using Place = std::tuple<Kind, uint8_t, int>;  ///< operation, size class, number of processes
 STARLING_STATE Lazy<std::map<Place, const Algorithm*>> choices;
 
 enum class Steered : uint8_t { not_known, no, by_plan, by_turns };

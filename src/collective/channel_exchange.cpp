@@ -82,7 +82,7 @@ class CommExchange final : public Exchange, public comm::CollectiveState {
     message::MatchContext& channel_;
     HostMap hosts_;
     bool hosts_known_ = false;
-    bool alone_ = false;  ///< several hosts, with one participant each
+    bool alone_ = false;  ///< whether there are several hosts, with one participant each
     bool cast_tried_ = false;
     std::unique_ptr<ChannelCast> cast_;
 

@@ -33,7 +33,7 @@ class ChannelCast final : public Cast {
     static constexpr size_t kFewest = 3;
 
   private:
-    multicast::Channel* channel_ = nullptr;  ///< null: none; sends then use the tree, and no multicast arrives
+    multicast::Channel* channel_ = nullptr;  ///< null: no multicast, so sends use the tree
 };
 
 }  // namespace starling::collective

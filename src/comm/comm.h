@@ -88,7 +88,7 @@ struct Comm {
     static constexpr uint32_t kMagic = 0x436f6d6d;
 
     const int rank;        ///< this process's rank in the local group
-    const int size;        ///< of the local group
+    const int size;        ///< size of the local group
     const int peer_count;  ///< size of the group that messages address: the remote one, if there is one
     const bool is_inter;
     /// For inter-communicators: whether the local group comes first in the common numbering of both groups, on which all members agree.
@@ -102,11 +102,11 @@ struct Comm {
     std::unique_ptr<CollectiveState> collective_state;
 
     Errhandler* errhandler;           ///< never null
-    bool errhandler_was_set = false;  ///< by MPI_Comm_set_errhandler
+    bool errhandler_was_set = false;  ///< whether MPI_Comm_set_errhandler was called
     AttributeSet attributes;
     Hints hints;
-    std::shared_ptr<const Topology> topology;          ///< null: none
-    std::unique_ptr<const Neighborhood> neighborhood;  ///< in the topology; null: not computed yet (comm/neighborhood.h)
+    std::shared_ptr<const Topology> topology;          ///< null: no topology
+    std::unique_ptr<const Neighborhood> neighborhood;  ///< this process's edges in the topology; null: not computed yet
     std::string name;
     message::SendBuffer* attached_buffer = nullptr;  ///< the buffer of MPI_Comm_attach_buffer, which owns it
 
@@ -143,7 +143,7 @@ struct Comm {
   private:
     void destroy();
     static constexpr uint32_t kFirstOther = 3, kOthers = 4;
-    std::unique_ptr<message::MatchContext> others_[kOthers];  ///< by plane, from `leaders` on
+    std::unique_ptr<message::MatchContext> others_[kOthers];  ///< channels by plane, from `leaders` on
 };
 
 /// Create a communicator in the pool; arguments as for the constructor.

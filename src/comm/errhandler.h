@@ -45,7 +45,7 @@ Errhandler* errors_return();
 /// replace().
 extern Errhandler* file_handler;
 
-Errhandler* make_errhandler(HandlerKind kind);  ///< one reference, one handle; action call, function unset
+Errhandler* make_errhandler(HandlerKind kind);  ///< result: one reference, one handle; action call, function unset
 /// Adds a handle for the application.
 MPI_Errhandler give_handle(Errhandler* handler);
 /// Drops a handle of the application; returns false if it is not valid. Handles of predefined handlers are not counted:

@@ -28,7 +28,7 @@ int add_code(int of_class);  ///< returns a new code of an existing class
 /// The functions below return MPI_ERR_ARG with failure_text() for codes that the application did not add.
 int set_text(int code, std::string_view text);
 int remove_text(int code);
-int remove_class(int error_class);  ///< its codes and its string must have been removed
-int remove_code(int code);          ///< its string must have been removed
+int remove_class(int error_class);  ///< the class's codes and string must have been removed
+int remove_code(int code);          ///< the code's string must have been removed
 
 }  // namespace starling::comm

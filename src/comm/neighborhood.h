@@ -14,7 +14,7 @@ struct NeighborEdge {
 
 /// Edges that lead over the border of a grid have a block, but are not listed.
 struct Neighborhood {
-    int sources = 0, destinations = 0;  ///< blocks of the receive buffer and of the send buffer
+    int sources = 0, destinations = 0;  ///< number of blocks of the receive buffer and of the send buffer
     /// In the order in which messages must be started, so that those of several edges between the same two processes match.
     std::vector<NeighborEdge> receives, sends;
     bool mutual = false;    ///< every destination is also a source

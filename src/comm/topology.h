@@ -39,7 +39,7 @@ struct DistGraphTopology final : Topology {
     };
     std::vector<Edge> sources, destinations;
     bool weighted = false;
-    bool everyone_has_edges = false;  ///< the same value on all processes
+    bool everyone_has_edges = false;  ///< whether all ranks have edges; the same value on all processes
 
     int kind() const override { return MPI_DIST_GRAPH; }
 };

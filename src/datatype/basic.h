@@ -7,7 +7,7 @@ namespace starling::datatype {
 
 /// The kinds of basic elements. Several MPI constants may share one (MPI_INT, MPI_INTEGER, MPI_INT32_T).
 enum class Basic : uint8_t {
-    none,  ///< a derived type
+    none,  ///< a derived type, without a basic kind
     byte,
     packed,
     character,  ///< one byte of text, without arithmetic

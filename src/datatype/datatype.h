@@ -32,11 +32,11 @@ struct Datatype {
     static constexpr uint32_t kMagic = 0x54795065;
 
     uint32_t magic = 0;
-    uint32_t pool_index = 0;  ///< of a predefined type: its ABI value
+    uint32_t pool_index = 0;  ///< index in the pool; of a predefined type: its ABI value
     int64_t size = 0;         ///< bytes of data in one element, in packed form
     int64_t extent = 0;       ///< distance from one element to the next
     int64_t true_lb = 0;      ///< offset of the first byte of data from the buffer's address
-    int64_t true_extent = 0;  ///< from the first byte of data to the end of the last
+    int64_t true_extent = 0;  ///< distance from the first byte of data to the end of the last
     /// Any number of elements is one block of bytes that starts at true_lb (and so extent == size).
     bool contiguous = false;
     bool one_block = false;  ///< one element is one block of `size` bytes at true_lb
@@ -51,8 +51,8 @@ struct Datatype {
     int64_t lb = 0;
     int64_t elements = 0;                    ///< basic elements per element
     mutable uint32_t references = 0;         ///< handles, enclosing types and operations in progress
-    uint32_t handles = 0;                    ///< handles of the application
-    mutable const Layout* layout = nullptr;  ///< of a predefined type: null until needed
+    uint32_t handles = 0;                    ///< handles that the application has
+    mutable const Layout* layout = nullptr;  ///< null until needed for a predefined type
     const Recipe* recipe = nullptr;          ///< its constructor call; nullptr for named predefined types
     comm::AttributeSet* attributes = nullptr;
     char* name = nullptr;  ///< set by MPI_Type_set_name; nullptr: the default

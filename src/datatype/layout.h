@@ -29,8 +29,8 @@ struct Node {
     Kind kind = Kind::empty;
     bool flat = false;   ///< list: all pieces are blocks
     bool even = false;   ///< list: all pieces are blocks of `length` bytes
-    int64_t offset = 0;  ///< of the node's origin, relative to its parent's
-    uint64_t size = 0;   ///< packed bytes
+    int64_t offset = 0;  ///< of the node's origin, from its parent's origin
+    uint64_t size = 0;   ///< packed bytes of the node
     int64_t count = 0;
     int64_t stride = 0;
     uint64_t length = 0;

@@ -34,14 +34,14 @@ struct Op {
     static constexpr uint32_t kMagic = 0x4f70634f;
 
     uint32_t magic = 0;
-    uint32_t pool_index = 0;  ///< of a predefined operation: its ABI value
+    uint32_t pool_index = 0;  ///< index in the pool; of a predefined operation: its ABI value
     Operation operation = Operation::null;
     bool commutative = true;
     bool predefined = false;
-    bool freed = false;                             ///< by the application; operations in progress may still use it
+    bool freed = false;                             ///< freed by the application; operations in progress may still use it
     mutable uint32_t references = 0;                ///< the handle and operations in progress
-    MPI_User_function* function = nullptr;          ///< for operations of MPI_Op_create
-    MPI_User_function_c* large_function = nullptr;  ///< for operations of MPI_Op_create_c
+    MPI_User_function* function = nullptr;          ///< the argument of MPI_Op_create; else null
+    MPI_User_function_c* large_function = nullptr;  ///< the argument of MPI_Op_create_c; else null
 };
 
 extern std::array<Op, 32> predefined_ops;

@@ -15,7 +15,7 @@ namespace starling::multicast {
 
 namespace {
 
-constexpr size_t kFewest = 3, kMost = 60'000;  ///< members
+constexpr size_t kFewest = 3, kMost = 60'000;  ///< limits of the number of members
 /// With `auto` a communicator is worth a group after a number of calls that grows with the time of joining: one call per kNsPerCall, at
 /// most kMostCalls.
 constexpr uint64_t kMostCalls = 64, kNsPerCall = 100'000;
@@ -35,7 +35,7 @@ class Channel {
     void count();
     void take_from_the_pool();
 
-    const std::vector<link::Process> members;  ///< in the communicator's order
+    const std::vector<link::Process> members;  ///< members in the communicator's order
     const uint64_t context;
     const Multicast scheme;
     Membership* membership = nullptr;

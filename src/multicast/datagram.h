@@ -24,15 +24,15 @@ struct Head {
     uint16_t magic;
     uint8_t version;
     Word word;
-    uint16_t sender;  ///< member
+    uint16_t sender;  ///< index of the member that sends
     uint16_t flags;
-    uint64_t epoch;   ///< of the sender's stream; a new stream has a higher one
-    uint32_t serial;  ///< of the message; in a heartbeat: of the next message
+    uint64_t epoch;   ///< number of the sender's stream; a new stream has a higher one
+    uint32_t serial;  ///< number of the message; in a heartbeat: of the next message
     uint32_t floor;   ///< serial below which all members have acknowledged everything
     uint64_t context;
     uint64_t call;
     uint64_t bytes;     ///< of the message
-    uint32_t fragment;  ///< index; in a heartbeat: the number of fragments of message `floor` that have been sent
+    uint32_t fragment;  ///< index of the fragment; in a heartbeat: fragments of message `floor` sent so far
     uint32_t piece;     ///< bytes per fragment, except the last
 };
 static_assert(sizeof(Head) == 56);
@@ -64,13 +64,13 @@ enum class NoteKind : uint8_t {
 
 /// A note: a message on its own, or the header of a datagram to a single member.
 struct Note {
-    static constexpr uint16_t kSeveral = 0xffff;  ///< `who`: more than one member
+    static constexpr uint16_t kSeveral = 0xffff;  ///< value of `who` for more than one member
 
     uint64_t group;  ///< the group's key
     NoteKind kind;
     uint8_t urgent;   ///< missing: earlier requests were in vain; unready: applies to any test
     uint16_t sender;  ///< the member whose stream the note concerns
-    uint16_t who;     ///< member
+    uint16_t who;     ///< a member: the sender of the note or the member that misses fragments
     uint16_t epoch;   ///< ack, missing: the lowest bits of the stream's epoch
     uint32_t serial;
     uint32_t fragment;

@@ -87,10 +87,10 @@ class Group {
     uint64_t deadline() const;
 
   private:
-    static constexpr uint64_t kPingNs = 500'000;  ///< between the first two pings
+    static constexpr uint64_t kPingNs = 500'000;  ///< interval between the first two pings
     static constexpr uint64_t kPingAtMostNs = 250'000'000;
-    static constexpr uint64_t kAskAgainNs = 20'000'000;  ///< until a member that has not acknowledged is asked individually
-    static constexpr uint32_t kHeartbeatsInVain = 3;     ///< unacknowledged ones until members are asked individually
+    static constexpr uint64_t kAskAgainNs = 20'000'000;  ///< interval between requests to a member that has not acknowledged
+    static constexpr uint32_t kHeartbeatsInVain = 3;     ///< unacknowledged heartbeats until members are asked individually
     static constexpr uint64_t kForgetNs = 1'500'000;     ///< time after which a request that was passed on is passed on again
     static constexpr size_t kForwarded = 16;
     /// The thresholds at which a sender is notified that its multicast does not arrive: this many repeats by sessions, this long after its
@@ -105,7 +105,7 @@ class Group {
 
     /// The notes passed up the tree of one sender.
     struct Relay {
-        std::vector<std::pair<uint32_t, Position>> heard;  ///< from members below
+        std::vector<std::pair<uint32_t, Position>> heard;  ///< members below, and the positions that they reported
         std::optional<Position> told;
         uint32_t told_to = 0;
         bool urgent = false;
@@ -123,8 +123,8 @@ class Group {
     struct From {
         Incoming incoming;
         Relay relay;
-        uint64_t heard_at = 0;  ///< time of its last datagram to the group
-        uint32_t singles = 0;   ///< datagrams by session since then
+        uint64_t heard_at = 0;  ///< time of the sender's last datagram to the group
+        uint32_t singles = 0;   ///< datagrams by session since heard_at
         /// Notifications since then that its multicast does not arrive: their number, the serial of the last, and the times of the first
         /// and the last.
         uint32_t told = 0, told_of = 0;
@@ -161,7 +161,7 @@ class Group {
     GroupEnvironment& outside_;
     ReceiveQueue& desk_;
     Tree tree_;
-    std::vector<bool> dead_;  ///< permanently out
+    std::vector<bool> dead_;  ///< members that are out permanently
     State state_ = State::absent;
     bool left_behind_ = false, silent_ = false, deaf_ = false;
 

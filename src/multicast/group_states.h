@@ -30,7 +30,7 @@ inline constexpr int kEvents = 9;
 enum Action : uint8_t {
     kJoin = 1,
     kTest = 2,         ///< the leader sends pings, the others wait for them
-    kTellReady = 4,    ///< notify the members down the tree
+    kTellReady = 4,    ///< notify the members, down the tree, that the group is ready
     kTellUnready = 8,  ///< notify the members, which return to point-to-point messages
     kLeave = 16,       ///< leave the network's group
 };

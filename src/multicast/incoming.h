@@ -36,11 +36,11 @@ struct Missing {
 
 class Incoming {
   public:
-    static constexpr uint32_t kMostAhead = 4096;           ///< messages after the first incomplete one
+    static constexpr uint32_t kMostAhead = 4096;           ///< limit of messages after the first incomplete one
     static constexpr uint64_t kReorderNs = 300'000;        ///< age of a gap, due to overtaking, before it counts as missing
     static constexpr uint64_t kAskAgainNs = 2'000'000;     ///< first interval between requests
     static constexpr uint64_t kAskAtMostNs = 200'000'000;  ///< longest interval between requests
-    static constexpr uint64_t kMostNotes = 4;              ///< requests at a time, of 64 fragments each
+    static constexpr uint64_t kMostNotes = 4;              ///< limit of requests at a time, each for 64 fragments
 
     Incoming(ReceiveQueue& desk, uint64_t job, uint32_t rank) : desk_(desk), job_(job), rank_(rank) {}
 
@@ -68,8 +68,8 @@ class Incoming {
     struct Message {
         std::shared_ptr<ArrivingMessage> arrival;  ///< null: no fragment has arrived
         bool done = false;
-        uint64_t seen = 0;                   ///< fragments known to have been sent
-        uint64_t asked_to = 0;               ///< number of those fragments below which the missing ones were requested
+        uint64_t seen = 0;                   ///< number of fragments known to have been sent
+        uint64_t asked_to = 0;               ///< index below which all missing fragments were requested
         uint64_t ask_at = UINT64_MAX;        ///< time to request newly missing fragments
         uint64_t ask_again_at = UINT64_MAX;  ///< time to repeat earlier requests
         uint64_t pause = kAskAgainNs;
@@ -91,9 +91,9 @@ class Incoming {
     ReceiveQueue& desk_;
     const uint64_t job_;
     const uint32_t rank_;
-    uint64_t epoch_ = 0;            ///< 0: no datagram has arrived yet
+    uint64_t epoch_ = 0;            ///< number of the current stream; 0: no datagram has arrived yet
     uint32_t first_ = 0;            ///< serial of messages_.front()
-    std::deque<Message> messages_;  ///< from the first incomplete one
+    std::deque<Message> messages_;  ///< messages from the first incomplete one on
     Position wanted_;
     uint64_t deadline_ = UINT64_MAX;
     bool left_behind_ = false;

@@ -23,16 +23,16 @@ namespace starling::multicast {
 namespace {
 
 constexpr uint64_t kLookNs = 20'000'000;          ///< interval of checks for dead members while an operation depends on a group
-constexpr uint64_t kRestingLookNs = 500'000'000;  ///< else
+constexpr uint64_t kRestingLookNs = 500'000'000;  ///< interval of these checks at other times
 constexpr uint64_t kRestNs = 1'000'000'000;       ///< first pause before a failed or evicted group is tried again; then doubled
 constexpr uint64_t kRestAtMostNs = 60'000'000'000;
 constexpr uint64_t kTrustNs = 60'000'000'000;  ///< a group that was ready this long resets its failure count
-constexpr size_t kMostIdle = 64;               ///< unused groups that are kept for communicators with the same members
+constexpr size_t kMostIdle = 64;               ///< limit of unused groups, kept for communicators with the same members
 
 struct Manager {
     ReceiveQueue desk;
-    std::unordered_map<uint64_t, std::unique_ptr<Membership>> all;  ///< by key
-    std::vector<Membership*> order;                                 ///< most recently used last
+    std::unordered_map<uint64_t, std::unique_ptr<Membership>> all;  ///< groups by key
+    std::vector<Membership*> order;                                 ///< groups, the most recently used last
     uint64_t next = 0;                                              ///< ns; the time of the next run()
     uint64_t look_at = 0, looked_at = 0;                            ///< ns
     uint64_t cost = 0;

@@ -19,9 +19,9 @@ class Membership final : public GroupEnvironment, public transport::DatagramHand
 
     const transport::GroupName name;
     Group group;
-    uint32_t users = 0;        ///< channels
-    uint64_t value = 0;        ///< messages sent and received
-    uint64_t rests_until = 0;  ///< ns; a group that failed or was evicted is not tried again before
+    uint32_t users = 0;        ///< number of channels that use the group
+    uint64_t value = 0;        ///< number of messages sent and received
+    uint64_t rests_until = 0;  ///< ns; earliest time of another try after a failure or an eviction
     uint32_t failures = 0;     ///< consecutive: unanswered tests, and ready groups without arriving multicast
     uint64_t joined_at = 0, ready_at = 0;
     bool taken = false;   ///< a pool group that has been assigned, or is lost

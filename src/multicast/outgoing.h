@@ -34,9 +34,9 @@ class Wire {
 class Outgoing {
   public:
     static constexpr uint64_t kMostCopied = 64 * 1024;  ///< longest message that is copied, and so completes at once
-    static constexpr uint32_t kMostMessages = 512;      ///< unacknowledged messages
-    static constexpr uint64_t kMostKept = 512 * 1024;   ///< bytes of copies
-    static constexpr uint32_t kLeastWindow = 16, kMostWindow = 256;  ///< datagrams
+    static constexpr uint32_t kMostMessages = 512;      ///< limit of unacknowledged messages
+    static constexpr uint64_t kMostKept = 512 * 1024;   ///< limit of the bytes of copies
+    static constexpr uint32_t kLeastWindow = 16, kMostWindow = 256;  ///< limits of the window, in datagrams
     /// The time from the last datagram to the first heartbeat: the shorter one if data was lost recently or a process waits for the
     /// acknowledgement.
     static constexpr uint64_t kHeartbeatNs = 1'000'000, kCalmHeartbeatNs = 8'000'000;
@@ -44,7 +44,7 @@ class Outgoing {
     /// If messages follow each other faster than half of this, the first heartbeat waits for the next message, which carries the same
     /// information.
     static constexpr uint64_t kSparseHeartbeatNs = 100'000'000;
-    static constexpr uint64_t kGatherNs = 50'000;   ///< collects requests, in case several members miss the same fragment
+    static constexpr uint64_t kGatherNs = 50'000;   ///< time to collect requests, in case several members miss a fragment
     static constexpr uint64_t kRepeatNs = 800'000;  ///< minimum interval between repeats of a fragment to the group
     static constexpr uint64_t kSingleAgainNs = 100'000'000;  ///< minimum interval between repeats to one member, by session
 
@@ -77,9 +77,9 @@ class Outgoing {
         uint64_t context, call, bytes;
         const std::byte* data;
         std::vector<std::byte> copy;
-        Send* send;  ///< null: completed
+        Send* send;  ///< null: the send has completed
         uint64_t fragments, sent = 0;
-        std::unordered_map<uint64_t, uint64_t> repeated_at;  ///< ns, by fragment and destination
+        std::unordered_map<uint64_t, uint64_t> repeated_at;  ///< time of the last repeat, in ns, by fragment and destination
     };
     struct Wish {
         uint32_t serial, fragment;
@@ -102,7 +102,7 @@ class Outgoing {
     const uint16_t me_;
     const uint64_t epoch_;
     const uint32_t piece_;
-    std::deque<Message> messages_;    ///< not acknowledged by all members
+    std::deque<Message> messages_;    ///< messages that not all members have acknowledged
     uint32_t first_ = kCounterStart;  ///< serial of messages_.front()
     uint32_t next_ = 0;               ///< index in messages_ of the message to send (further)
     Position acked_{kCounterStart, 0};

@@ -47,7 +47,7 @@ struct AddressClaim {
 struct Ready {
     uint64_t number;
     Membership* membership;
-    std::vector<std::byte> memory;  ///< holds the received assignment
+    std::vector<std::byte> memory;  ///< buffer for the assignment
     Receive claim;
     Send send;
     bool was_ready = false;
@@ -69,7 +69,7 @@ struct Pool {
     std::vector<std::unique_ptr<Ready>> ready;        ///< unassigned groups, by number
     std::vector<std::unique_ptr<Ready>> lost;         ///< left groups whose assignment may still arrive
     std::deque<uint64_t> granted;                     ///< recent contexts with a group: a request may arrive more than once
-    std::unordered_map<uint64_t, Membership*> given;  ///< by context
+    std::unordered_map<uint64_t, Membership*> given;  ///< assigned groups by context
 
     void add(uint64_t number);
     void apply(const AddressClaim& claim, Membership& membership);

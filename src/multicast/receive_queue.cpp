@@ -48,7 +48,7 @@ void ArrivingMessage::take(uint64_t fragment, const std::byte* data, uint32_t co
 std::shared_ptr<ArrivingMessage> ReceiveQueue::arrive(const Label& label, uint64_t bytes, uint32_t piece,
                                                       const std::shared_ptr<uint64_t>& kept) {
     const auto there = arrivals_.find(label);
-    if (there != arrivals_.end()) return there->second;  // it exists if its sender has begun a new stream
+    if (there != arrivals_.end()) return there->second;  // the sender has begun a new stream and repeats the message
     const auto made = std::make_shared<ArrivingMessage>(label, bytes, piece, kept);
     arrivals_.emplace(label, made);
     if (const auto posted = posted_.find(label); posted != posted_.end()) {

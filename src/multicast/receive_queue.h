@@ -58,8 +58,8 @@ class ArrivingMessage {
     }
     /// Stores a fragment that has not arrived before.
     void take(uint64_t fragment, const std::byte* data, uint32_t count);
-    static constexpr uint64_t kMostKept = 256 * 1024;  ///< bytes stored for one sender
-    static constexpr uint64_t kMostAhead = 64 * 1024;  ///< fragments; windows have a few hundred
+    static constexpr uint64_t kMostKept = 256 * 1024;  ///< limit of the bytes stored for one sender
+    static constexpr uint64_t kMostAhead = 64 * 1024;  ///< limit in fragments; windows have a few hundred
 
   private:
     friend class ReceiveQueue;

@@ -13,7 +13,7 @@ namespace {
 constexpr int kWide = 32;
 
 struct ReduceUp {
-    int parent, first, last;  ///< children: [first, last)
+    int parent, first, last;  ///< rank of the parent; children: ranks [first, last)
     explicit ReduceUp(const View& v)
         : parent((v.me - 1) / kWide), first(std::min(v.n, v.me * kWide + 1)), last(std::min(v.n, v.me * kWide + 1 + kWide)) {}
 };

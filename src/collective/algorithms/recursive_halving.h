@@ -14,8 +14,8 @@ namespace starling::collective {
 
 /// The core ranks, which take part: the odd ones of the first 2 · rest ranks, and all after these.
 struct Halving {
-    int power;  ///< core ranks: the largest power of two not above n
-    int rest;   ///< n - power
+    int power;  ///< number of core ranks: the largest power of two not above n
+    int rest;   ///< number of ranks beyond the power of two: n - power
     int core;   ///< this rank's number among the core ranks; -1: folded into its right neighbor
 
     explicit Halving(const View& v) : power(floor_power_of_two(v.n)), rest(v.n - power) {

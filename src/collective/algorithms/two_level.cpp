@@ -14,8 +14,8 @@ namespace {
 
 /// Offsets of all blocks packed in one buffer: those of a host together, hosts in order.
 struct PackedByHost {
-    std::vector<int64_t> begin, bytes;  ///< by host
-    std::vector<int64_t> at;            ///< by rank of the view
+    std::vector<int64_t> begin, bytes;  ///< offset and size of each host's blocks
+    std::vector<int64_t> at;            ///< offset of each rank's block
 
     PackedByHost(const View& v, const HostMap& hosts, const Blocks& blocks)
         : begin(hosts.leaders.size()), bytes(hosts.leaders.size()), at(static_cast<size_t>(v.n)) {

@@ -55,7 +55,7 @@ Task split(comm::Comm& comm, int color, int key, comm::Comm*& result, int error_
 /// The connection between the leaders of two groups; ignored on other members.
 struct LeaderLink {
     message::MatchContext* channel = nullptr;
-    int remote_leader = 0;  ///< rank in the channel
+    int remote_leader = 0;  ///< the other leader's rank in the channel
     int tag = 0;
 };
 /// Creates an inter-communicator between the members of `local` and those of another group, which make the same call. MPI_ERR_COMM on all

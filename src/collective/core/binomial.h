@@ -8,7 +8,7 @@ namespace starling::collective {
 /// The place of this process in the binomial tree of a view's ranks, counted from the root.
 struct Binomial {
     int n, root, relative;
-    int distance = 1;  ///< to the parent; n or more at the root
+    int distance = 1;  ///< distance to the parent; n or more at the root
 
     Binomial(const View& v, int root_rank) : n(v.n), root(root_rank), relative((v.me - root_rank + v.n) % v.n) {
         while (distance < n && !(relative & distance)) distance *= 2;

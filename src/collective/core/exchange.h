@@ -24,9 +24,9 @@ class Exchange {
     virtual ~Exchange() = default;
 
     int size = 0;
-    int rank = 0;  ///< this process, in 0 … size-1
+    int rank = 0;  ///< this process's number, in 0 … size-1
     int local_base = 0, local_size = 0;
-    int remote_base = 0, remote_size = 0;  ///< 0, 0 in an intra-communicator
+    int remote_base = 0, remote_size = 0;  ///< both 0 in an intra-communicator
 
     bool inter() const { return remote_size != 0; }
 
@@ -86,7 +86,7 @@ class Exchange {
           remote_base(other.remote_base),
           remote_size(other.remote_size) {}
 
-    int one_tag_ = 0;  ///< tag of all operations, one after the other, on this exchange; 0: each draws its own
+    int one_tag_ = 0;  ///< tag of all operations on this exchange; 0: each draws its own
     std::unique_ptr<AlgorithmOverride> steering_;
 
   private:

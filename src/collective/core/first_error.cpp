@@ -31,7 +31,7 @@ void FirstError::keep(int error) {
     error_ = error;
     number_ = next_number++;
     if (!sentences) sentences = new (std::nothrow) Sentences;
-    if (!sentences) return;  // only the class is reported
+    if (!sentences) return;  // no memory: only the class is reported
     auto& place = sentences->at[number_ % kSentences];
     const std::string_view text = failure_text();
     place.used = true;

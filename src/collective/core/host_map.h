@@ -9,7 +9,7 @@ namespace starling::collective {
 /// them with several. Hosts are numbered in the order of their lowest participants, which are their leaders. All participants have the same
 /// map, except for the members about this process.
 struct HostMap {
-    std::vector<int> leaders;  ///< by host: its lowest participant; ascending
+    std::vector<int> leaders;  ///< lowest participant of each host; ascending
     std::vector<int> mine;     ///< participants on this process's host, ascending
     int my_host = 0;
     int my_place = 0;        ///< mine[my_place] is this process

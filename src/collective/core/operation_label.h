@@ -12,7 +12,7 @@ class NodeOwner;
 
 /// Null and 0 mean unknown.
 struct Label {
-    const char* function = nullptr;            ///< "MPI_Barrier", lasts for ever; null: the one that waits
+    const char* function = nullptr;            ///< such as "MPI_Barrier", a literal; null: the function that waits
     message::MatchContext* channel = nullptr;  ///< channel of its messages
     uint32_t number =
         0;  ///< among the collective operations of the communicator, from 1; 0 for persistent ones, which have no common order

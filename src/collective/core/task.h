@@ -40,7 +40,7 @@ class [[nodiscard]] Task {
     struct promise_type {
         int result = MPI_SUCCESS;
         std::coroutine_handle<> continuation;  ///< the awaiting task, if any
-        progress::Request* request = nullptr;  ///< completed when a started task ends
+        progress::Request* request = nullptr;  ///< of a started task: completed when the task ends
 
         static void* operator new(std::size_t bytes) { return allocate_frame(bytes); }
         static void operator delete(void* frame, std::size_t bytes) noexcept { release_frame(frame, bytes); }

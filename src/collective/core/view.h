@@ -38,7 +38,7 @@ struct View {
     bool blocking = false;         ///< the program makes no other call on the communicator until this operation completes
     NodeOwner* stage = nullptr;    ///< this host's shared-memory stage, if this operation may use it, in its turn
     Cast* cast = nullptr;          ///< multicast among the participants, if they are the leaders of hosts
-    AlgorithmOverride* steering = nullptr;  ///< chooses the algorithm; null, as in all inner views: the table chooses
+    AlgorithmOverride* steering = nullptr;  ///< overrides the choice of the algorithm; null: the table chooses
 
     /// Returns the view of all participants of the exchange; draws the tag of a new operation.
     static View all(Exchange& exchange) { return View{&exchange, 0, exchange.size, exchange.rank, exchange.next_tag()}; }

@@ -138,10 +138,10 @@ class NodeLanes {
 
     Stage& stage_;
     LaneLayout layout_;
-    const uint32_t first_;  ///< number before the first operation
+    const uint32_t first_;  ///< number before that of the first operation
     uint32_t drawn_;
-    uint32_t finished_;   ///< this process has finished all operations up to this one
-    uint64_t ahead_ = 0;  ///< finished operations after that, a bit for each lane
+    uint32_t finished_;   ///< number up to which this process has finished all operations
+    uint64_t ahead_ = 0;  ///< finished operations beyond finished_, one bit per lane
     static_assert(LaneLayout::kLanes == 64);
     uint32_t finished_by_all_;
     OperationQueue line_;  ///< operations that wait for other participants

@@ -36,7 +36,7 @@ class Turn {
     friend OperationQueue;
     OperationQueue* turns_ = nullptr;
     ListHook hook_;
-    std::coroutine_handle<> waiter_ = nullptr;  ///< null: not awaited yet
+    std::coroutine_handle<> waiter_ = nullptr;  ///< null: no coroutine awaits the turn
 };
 
 /// The turns in order; the first one may use the stage.

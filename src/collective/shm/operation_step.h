@@ -17,7 +17,7 @@ struct NodeWait {
         writers,   ///< participants of [first, last) that have not written the operation's number to their slots
         readers,   ///< all participants that have not finished operation `sequence`
         everyone,  ///< participants that have not entered; unknown which, as arrivals are only counted
-        root,      ///< `first`
+        root,      ///< participant `first`
     } who;
     uint32_t sequence;
     int first = 0, last = 0;

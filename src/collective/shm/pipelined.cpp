@@ -46,7 +46,7 @@ struct Reduction {
     int64_t most = static_cast<int64_t>(NodeLayout::wide_payload(n) / element_bytes);  ///< elements per piece
     bool block = false;   ///< elements in memory have the packed layout
     bool direct = false;  ///< this process's results are written directly into its receive buffer
-    Temporary sums{};     ///< without `direct`: this process's shares, one for each group
+    Temporary sums{};     ///< this process's results, one share per group; unused with `direct`
     PartialSums piece{0, 0, n, element_bytes};
     bool has_operands = false;  ///< the piece's first meeting has ended
     FirstError first_error{};
@@ -173,7 +173,7 @@ struct ExchangedPieces {
     int me, n;
     uint64_t total = receive.bytes(0), most = NodeLayout::wide_block(n), from = 0;
     bool moves = send.at(me) != receive.at(me);                          ///< this process's block for itself must be copied
-    bool in_pieces = datatype::is_block(send.type(me), send.count(me));  ///< that block can be copied in pieces with the others
+    bool in_pieces = datatype::is_block(send.type(me), send.count(me));  ///< this process's own block can be copied in pieces
 
     uint64_t piece() const { return std::min(most, total - from); }
     /// Returns the offset of a reader's block in an owner's buffer, which holds blocks for all but its owner.

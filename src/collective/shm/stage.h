@@ -206,7 +206,7 @@ class NodeStage : public NodeStep<NodeStage<Sync>, NodeLayout> {
     uint32_t wraps_ = 0;
     uint32_t finished_by_all_;
     uint32_t met_readers_ = 0;  ///< number of consecutive operations that ended with note_readers()
-    uint32_t met_readers_at_;   ///< number of the last of them
+    uint32_t met_readers_at_;   ///< number of the last operation that ended with note_readers()
     NodeLanes<NodeStage> lanes_;
 };
 

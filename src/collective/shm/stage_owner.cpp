@@ -127,7 +127,7 @@ namespace {
 struct Reach {
     int64_t offset;  ///< offset of the area; negative: none
     int mine = 1;    ///< whether this process knows the offset and can access all regions
-    int of_all = 0;  ///< whether this process knows that all can
+    int of_all = 0;  ///< whether this process knows that all members can
 };
 
 /// Errors are recorded in `reach`.
