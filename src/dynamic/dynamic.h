@@ -1,6 +1,8 @@
-// Jobs that meet: spawning, ports, published names, joining over a socket (MPI 5.0 chapter 11). Arguments have been checked; where
-// a call is collective, what matters at the root alone is looked at there alone. All calls need the library's lock. Each returns
-// MPI_SUCCESS or an error class with failure_text(); `made` gets a communicator with one reference, and stays as it is on an error.
+// Connections between jobs: spawn, ports, published names, joining over a socket (MPI 5.0 chapter 11).
+//
+// Arguments have been checked; in collective calls, arguments that matter only at the root are read only there. All calls need the
+// library's lock. Each returns MPI_SUCCESS or an error class with failure_text(). On success `made` is a communicator with one reference;
+// on an error it is unchanged.
 #pragma once
 
 #include <cstdint>
@@ -13,35 +15,35 @@
 
 namespace starling::dynamic {
 
-/// In MPI_Init, before the process says that it has arrived: the inter-communicator with the parents of a spawned job, and what is
-/// done with packets of other jobs.
+/// Called in MPI_Init, before the process reports its arrival. Creates the inter-communicator with the parents of a spawned job, and starts
+/// to handle connect requests of other jobs.
 void start();
-/// After this process has arrived: wakes the parent that waits for the last one.
+/// Wakes the parent that waits for its children, if this process is the last one to arrive. Called after its arrival.
 void tell_parents_of_arrival();
-/// The communicator with the parents; null if there are none, or it has been freed.
+/// Returns the communicator with the parents; null if there are none, or if it has been freed.
 comm::Comm* parent();
 
-/// What became of the processes asked for: as many in a row with this code, which may be more than there can be.
+/// A run of equal error codes among the requested processes. `count` may exceed the number of processes that a job can have.
 struct Codes {
     int32_t code;
     uint64_t count;
 };
 using Commands = std::vector<control::SpawnCommand>;
 
-/// Starts a job of children and waits until all of them have arrived. Collective; `read` is called at the root, and what it returns is
-/// everybody's error. `codes` is valid on errors as well, and empty where nobody knows.
+/// Starts a job of children and waits until all of them have arrived. Collective. `read` is called at the root, and its error is returned
+/// at all members. `codes` is valid on errors too, and empty if the codes are unknown.
 int spawn(comm::Comm& comm, int root, const std::function<int(Commands&)>& read, std::vector<Codes>& codes, comm::Comm*& made);
 
-/// The name of a new port of this process.
+/// Opens a port of this process and returns its name.
 std::string open_port();
 int close_port(const char* name);
-/// Meets those who connect to a port of the root's. Collective, as is connect().
+/// Accepts a connection to a port of the root. Collective, as is connect().
 int accept(comm::Comm& comm, int root, const char* port, comm::Comm*& made);
 int connect(comm::Comm& comm, int root, const char* port, comm::Comm*& made);
-/// Meets the process at the other end of a socket.
+/// Connects to the process at the other end of a socket.
 int join(int socket, comm::Comm*& made);
 
-// The user's daemon keeps published names; the launcher passes them on.
+// The user's daemon stores published names; the launcher forwards these calls to it.
 int publish(const char* service, const char* port);
 int unpublish(const char* service, const char* port);
 int look_up(const char* service, std::string& port);

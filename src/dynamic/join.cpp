@@ -1,4 +1,4 @@
-// Meeting over a socket (MPI 5.0 section 11.10.4): each side tells the other its address and a context; the smaller one counts.
+// MPI_Comm_join (MPI 5.0 section 11.10.4): each side sends its address and a context id over the socket; the smaller id is used.
 #include <poll.h>
 #include <sys/socket.h>
 
@@ -17,8 +17,8 @@ namespace starling::dynamic {
 
 namespace {
 
-/// Moves exactly `size` bytes over a blocking or non-blocking socket. It may take until the other side comes to its
-/// MPI_Comm_join, so other threads are let in.
+/// Sends or receives exactly `size` bytes over a blocking or non-blocking socket. The other side may call MPI_Comm_join much later, so
+/// other threads may enter the library meanwhile.
 int move_all(int fd, char* bytes, size_t size, bool sending) {
     const OutsideLibrary outside;
     while (size > 0) {
@@ -46,7 +46,7 @@ struct Card {
     uint64_t context = 0;
 };
 
-/// This side's part, which may fail on one alone.
+/// Performs this side's part, which may fail on one side only.
 int meet(const Card& mine, const Card& theirs, comm::Comm*& made) {
     const bool first = mine.context < theirs.context;
     comm::GroupBuilder builder;
@@ -72,7 +72,8 @@ int join(int socket, comm::Comm*& made) {
     if (std::memcmp(theirs.magic, mine.magic, sizeof mine.magic) != 0)
         return fail(MPI_ERR_OTHER, "the other side of the socket does not speak Starling's MPI_Comm_join");
     if (theirs.job == mine.job && theirs.rank == mine.rank)
-        return fail(MPI_ERR_COMM, "the other end of the socket of MPI_Comm_join is this process itself; it takes two");
+        return fail(MPI_ERR_COMM,
+                    "the other end of the socket of MPI_Comm_join is this process itself; pass a socket to another process");
     if (const int error = comm::check_context(std::min(mine.context, theirs.context))) return error;
     int32_t error = meet(mine, theirs, made), of_other = MPI_SUCCESS;
     const std::string text(error ? failure_text() : std::string_view());
@@ -82,8 +83,9 @@ int join(int socket, comm::Comm*& made) {
     if (made) made->release();
     made = nullptr;
     if (error) return fail(error, "%s", text.c_str());
-    return lost ? lost
-                : fail(MPI_ERR_OTHER, "the process at the other end of the socket can't take part; its own call says why");
+    return lost
+               ? lost
+               : fail(MPI_ERR_OTHER, "the process at the other end of the socket failed; the error of its call has the reason");
 }
 
 }  // namespace starling::dynamic

@@ -13,7 +13,7 @@ namespace starling::dynamic {
 
 namespace {
 
-// The communicator by its place: once freed or disconnected there is none, and another may live in its place.
+// The parent communicator, by pool index and context id. Once it is freed or disconnected, another one may use its index.
 STARLING_STATE uint32_t parent_index = 0;
 STARLING_STATE uint64_t parent_context = 0;
 STARLING_STATE link::Process parent_root;
@@ -48,7 +48,7 @@ void start() {
     if (!group || parents.root >= static_cast<uint32_t>(group->size()))
         panic("the description of the parents in the job segment is garbled");
     parent_root = group->at(static_cast<int>(parents.root));
-    // Mapped now, so that the parents' end is noticed whether or not there was a message.
+    // Map the parents' jobs now, so that their end is noticed even if no message was exchanged.
     for (const comm::Run& run : group->runs()) run.job->map();
     comm::Comm* comm = comm::make_intercomm(parents.context, comm::world()->local_group().retain(), static_cast<int>(me.rank),
                                             group, false, nullptr);
@@ -64,7 +64,7 @@ void tell_parents_of_arrival() {
     const bool last_here = header.arrived.fetch_add(1) + 1 == header.local_ranks;
     if (!parent_root.job || !last_here) return;
     if (header.several_hosts) {
-        // The daemons count the hosts, and ring the parents when all are there.
+        // The daemons count the hosts, and ring the parents when all have arrived.
         control::ControlCall call;
         const control::JobQuery query{header.id, me.rank};
         control::ControlCall::start(segment, me.rank, control::MessageKind::arrived, encode(query), call);

@@ -1,4 +1,4 @@
-// What a spawned job finds in its segment.
+// The description of the parents that a spawned job finds in its segment.
 #pragma once
 
 #include <cstdint>
@@ -8,13 +8,13 @@ namespace starling::dynamic {
 
 struct Parents {
     uint64_t context = 0;
-    uint32_t root = 0;  ///< rank in the group
+    uint32_t root = 0;  ///< rank of the spawn's root in the group
     std::string group;
 };
 
 std::string encode(const Parents& parents);
 
-/// Takes requests to connect from now on (port.cpp).
+/// Starts to handle connect requests (port.cpp).
 void start_ports();
 
 }  // namespace starling::dynamic

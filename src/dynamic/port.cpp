@@ -1,6 +1,6 @@
-// Ports, accept and connect (MPI 5.0 section 11.9). A port name says where its owner's
-// inbox is, so no one stands between the two sides: the connecting root sends a request there, naming a
-// context for their talk, and both roots then exchange their groups on it.
+// Ports, accept and connect (MPI 5.0 section 11.9). A port name contains the address of its owner's inbox, so no third process is needed.
+// The connecting root sends a request there, with a context id for the exchange between the roots. Both roots then exchange their groups in
+// that context.
 #include <algorithm>
 #include <cinttypes>
 #include <cstdio>
@@ -29,11 +29,11 @@ namespace starling::dynamic {
 
 namespace {
 
-/// Payload of a packet `knock`.
+/// Payload of a `knock` packet.
 struct ConnectRequest {
     enum Type : uint32_t { connect, refused } type;
     uint32_t port;
-    uint64_t context;  ///< of the talk between the two roots
+    uint64_t context;  ///< of the exchange between the two roots
 };
 
 struct WaitingConnector {
@@ -44,8 +44,8 @@ struct WaitingConnector {
 
 struct Ports {
     uint32_t next = 1;
-    std::map<uint32_t, std::list<WaitingConnector>> open;  ///< who knocked, oldest first
-    std::map<uint64_t, bool> talks;                        ///< contexts of those under way; true: the other side has refused
+    std::map<uint32_t, std::list<WaitingConnector>> open;  ///< by port: waiting connectors, oldest first
+    std::map<uint64_t, bool> talks;  ///< contexts of the exchanges in progress; true: the other side has refused
 };
 STARLING_STATE Lazy<Ports> made_ports;
 Ports& ports() { return made_ports.get(); }
@@ -59,7 +59,7 @@ void on_knock(link::Peer& peer, const link::Packet& packet) {
     const auto port = ports().open.find(knock.port);
     if (knock.type == ConnectRequest::refused) {
         if (const auto talk = ports().talks.find(knock.context); talk != ports().talks.end()) talk->second = true;
-        // Who knocked has no use for an answer any more.
+        // The connector itself has refused, and withdraws its request.
         if (port != ports().open.end())
             port->second.remove_if([&](const WaitingConnector& c) { return c.context == knock.context; });
         return;
@@ -97,7 +97,7 @@ int parse(const char* text, PortName& name) {
     return fail(MPI_ERR_PORT, "\"%.80s\" is not a port name of Starling; MPI_Open_port makes them", text ? text : "");
 }
 
-/// A group of one process.
+/// A roster of one process.
 class OneProcess final : public message::Roster {
   public:
     explicit OneProcess(link::Process process) : process_(process), hold_(process.job) {}
@@ -109,7 +109,7 @@ class OneProcess final : public message::Roster {
     link::JobHold hold_;
 };
 
-/// A send that may be left behind: when the other side refuses or ends, it goes by itself once it is done.
+/// A send that may be abandoned: if the other side refuses or ends, the send deletes itself once it is done.
 struct Outgoing : message::SendRequest {
     std::string bytes;
 
@@ -125,7 +125,7 @@ struct Outgoing : message::SendRequest {
 constexpr progress::RequestClass Outgoing::kClass{.dispose = [](progress::Request& r) { delete static_cast<Outgoing*>(&r); }};
 using OutgoingPointer = std::unique_ptr<Outgoing, decltype([](Outgoing* send) { Outgoing::leave(send); })>;
 
-/// A talk between two roots on a context of its own.
+/// An exchange between two roots, in a context that is used for nothing else.
 class Talk {
   public:
     Talk(uint64_t context, link::Process other)
@@ -137,7 +137,7 @@ class Talk {
     Talk(const Talk&) = delete;
     Talk& operator=(const Talk&) = delete;
 
-    /// Sends `mine` and gets the other's. A refusal of its context ends it early.
+    /// Sends `mine` and receives the other root's text. A refusal ends it early.
     int swap(std::string_view mine, std::string& theirs) {
         const OutgoingPointer send = start(mine, kText);
         uint64_t size = mine.size();
@@ -149,8 +149,8 @@ class Talk {
         progress::wait(*send);
         return receive.outcome.error ? progress::error_of(receive) : progress::error_of(*send);
     }
-    /// Whether all on both sides have what they need of the other: `error`, with failure_text(), is of ours. Whoever fails before, for
-    /// want of memory, refuses, and so neither goes on alone.
+    /// Determines whether all members on both sides have what they need of the other side; `error` is this side's, with failure_text(). A
+    /// side that fails earlier, for lack of memory, refuses, so that neither side proceeds alone.
     int agree(int error) {
         const std::string text(error ? failure_text() : std::string_view());
         uint64_t word = kAllIsWell + static_cast<uint64_t>(error);
@@ -159,7 +159,8 @@ class Talk {
         if (lost) return lost;
         return word == kAllIsWell
                    ? MPI_SUCCESS
-                   : fail(MPI_ERR_OTHER, "a process on the other side of the port can't take part; its own call says why");
+                   : fail(MPI_ERR_OTHER,
+                          "a process on the other side of the port failed; the error of its call has the reason");
     }
     void refuse(uint32_t port) {
         const link::Process other = other_.at(0);
@@ -176,7 +177,7 @@ class Talk {
         message::ReceiveRequest receive;
         start(receive, &word, sizeof word, tag);
         progress::wait_until([&] { return receive.done || refused_ || finalized(); });
-        progress::poll();  // what the other side said last
+        progress::poll();  // takes the last packets of the other side
         if (refused_ || !receive.done) {
             message::cancel_receive(receive);
             return fail(MPI_ERR_PORT, "the port is not open (any more)");
@@ -186,7 +187,7 @@ class Talk {
         return progress::error_of(*send);
     }
 
-    /// The other side will not answer any more: it has called MPI_Finalize.
+    /// Returns whether the other side has called MPI_Finalize, and so will not answer.
     bool finalized() const {
         const link::Peer* other = other_.at(0).job->peer_if_met(other_.at(0).rank);
         return other && link::has_finalized(*other);
@@ -207,9 +208,9 @@ class Talk {
     const bool& refused_;
 };
 
-/// What each root tells the other, and then its own side.
+/// Sent by each root to the other one, which broadcasts it on its side.
 struct Side {
-    uint64_t context = 0;  ///< the accepting side's counts
+    uint64_t context = 0;  ///< the accepting side's is used
     std::string group;
 };
 std::string encode(const Side& side) { return Writer().number(side.context).string(side.group).take(); }
@@ -220,11 +221,11 @@ bool decode(std::string_view bytes, Side& side) {
     return reader.done();
 }
 
-/// A meeting at its root: until the end, when both sides agree.
+/// The state of a connection at its root, until both sides agree.
 struct Meeting {
     std::optional<Talk> talk;
     uint32_t port = 0;
-    std::string result;  ///< the other side, for this one's members
+    std::string result;  ///< the other side, encoded for the members of this one
 
     void refuse() {
         if (talk) talk->refuse(port);
@@ -241,11 +242,11 @@ int meet(Meeting& meeting, comm::Comm& comm, uint64_t context, bool accepting) {
     }
     Side other;
     comm::Group* remote = decode(theirs, other) ? comm::decode_group(other.group) : nullptr;
-    if (!remote) return fail(MPI_ERR_INTERN, "what the other side of a port told is garbled");
+    if (!remote) return fail(MPI_ERR_INTERN, "the message from the other side of a port is garbled");
     const bool apart = disjoint(comm.local_group(), *remote);
     remote->release();
     if (!apart) {
-        meeting.talk.reset();  // the other side sees the same
+        meeting.talk.reset();  // the other side finds this too
         return fail(MPI_ERR_COMM, "a process is on both sides of the port; the two groups must have none in common");
     }
     if (accepting) other.context = context;
@@ -253,7 +254,7 @@ int meet(Meeting& meeting, comm::Comm& comm, uint64_t context, bool accepting) {
     return MPI_SUCCESS;
 }
 
-/// The same, for the side that has a context and a port to be refused by: the other root shall not wait for what can't come.
+/// Calls meet(), and refuses on an error, so that the other root does not wait in vain.
 int meet_or_refuse(Meeting& meeting, link::Process other, comm::Comm& comm, uint64_t talk_context, uint64_t context,
                    bool accepting) {
     try {
@@ -289,7 +290,7 @@ int accept_at_root(comm::Comm& comm, const char* name_text, Meeting& meeting) {
         port = ports().open.find(name.port);
         return port == ports().open.end() || !port->second.empty();
     };
-    // Another thread may close it meanwhile; and behind the wait, the caller may have gone again.
+    // Another thread may close the port meanwhile, and after the wait the connector may have withdrawn.
     do {
         if (ours) progress::wait_until(comes);
     } while (ours && !comes());
@@ -319,16 +320,16 @@ int connect_at_root(comm::Comm& comm, const char* name_text, Meeting& meeting) {
     send_knock(*peer, {ConnectRequest::connect, name.port, context});
     meeting.port = name.port;
     const int error = meet_or_refuse(meeting, {job, name.rank}, comm, context, 0, false);
-    // Another thread accepts, or closes the port. Both talks would be one.
+    // The port is this process's: another thread accepts or closes it, and both exchanges would use one context.
     return error && is_self(name.job, name.rank) ? fail_of_own_port() : error;
 }
 
-/// Makes the inter-communicator on one side from what its root learned. Every member maps the jobs it now
-/// depends on, so that their end is noticed.
+/// Creates the inter-communicator on one side from its root's result. Every member maps the jobs on which it depends now, so that their end
+/// is noticed.
 int join_sides(comm::Comm& comm, const std::string& result, bool accepting, comm::Comm*& made) {
     Side other;
     comm::Group* remote = decode(result, other) ? comm::decode_group(other.group) : nullptr;
-    if (!remote) return fail(MPI_ERR_INTERN, "what the root of a connection told is garbled");
+    if (!remote) return fail(MPI_ERR_INTERN, "the root's result of a connection is garbled");
     for (const comm::Run& run : remote->runs())
         if (const int error = run.job->map()) {
             remote->release();
@@ -339,7 +340,7 @@ int join_sides(comm::Comm& comm, const std::string& result, bool accepting, comm
     return MPI_SUCCESS;
 }
 
-/// All members of this side are asked first, then the other side.
+/// Agrees among all members of this side first, then with the other side.
 int agree_on_both_sides(comm::Comm& comm, int root, Meeting& meeting, int error) {
     error = agree(comm, error);
     RootResult last;
@@ -353,7 +354,7 @@ int agree_on_both_sides(comm::Comm& comm, int root, Meeting& meeting, int error)
 int meet_at_port(comm::Comm& comm, int root, const char* port, bool accepting, comm::Comm*& made) {
     link::make_room_for_jobs();
     RootResult verdict;
-    Meeting meeting;  // the root's
+    Meeting meeting;  // used at the root only
     if (comm.rank == root) {
         verdict = evaluate_at_root([&](std::string& result) {
             const int error = accepting ? accept_at_root(comm, port, meeting) : connect_at_root(comm, port, meeting);

@@ -1,4 +1,4 @@
-// What the calls of this room share: asking the launcher, and telling all members of a communicator what their root found out.
+// Common steps of the calls in this room: calls to the launcher, and the broadcast of the root's result to all members of a communicator.
 #pragma once
 
 #include <new>
@@ -13,17 +13,17 @@
 
 namespace starling::dynamic {
 
-/// One call to the launcher; messages keep moving while it is under way. Error class with failure_text().
+/// Calls the launcher; messages are still handled while it waits. Returns an error class with failure_text().
 int call_launcher(control::MessageKind kind, std::string_view payload, std::string& reply);
 
-/// What the root of a collective call found out, for the others: an error with its sentence, or the result.
+/// The root's result of a collective call, for the other members: an error with its text, or the result.
 struct RootResult {
     int error = 0;
     std::string text;
     std::string result;
 };
-/// The root's part of such a call: `find_out` fills RootResult::result and returns an error class. The others wait for the verdict,
-/// so memory that is not there is one like any other.
+/// Runs the root's part of such a call: `find_out` fills RootResult::result and returns an error class. The other members wait for the
+/// result, so std::bad_alloc becomes an error like any other.
 template <typename FindOut>
 RootResult evaluate_at_root(FindOut&& find_out) {
     RootResult verdict;
@@ -38,11 +38,11 @@ RootResult evaluate_at_root(FindOut&& find_out) {
     return verdict;
 }
 
-/// Ends a call that makes something: whether every member could make its part. `error` is this member's, with its failure_text().
-/// Returned is what goes wrong for all of them: then each undoes its part. Collective.
+/// Ends a call that creates something: determines whether every member could create its part. `error` is this member's, with its
+/// failure_text(). Returns the common error; on an error each member undoes its part. Collective.
 int agree(comm::Comm& comm, int error);
 
-/// Spreads the root's verdict; on an error sets failure_text() everywhere and returns it. Collective.
+/// Broadcasts the root's result. On an error, sets failure_text() at all members and returns the error. Collective.
 int broadcast_result(comm::Comm& comm, int root, RootResult& verdict);
 
 }  // namespace starling::dynamic

@@ -1,6 +1,5 @@
-// Spawning (MPI 5.0 section 11.8). The launcher starts the children; parents and children then know each
-// other at once: the children find the parents' group in their job segment, the parents get the child job's
-// address from their root. Nothing is exchanged between the two.
+// Spawn (MPI 5.0 section 11.8). The launcher starts the children. Parents and children then know each other without exchanging anything.
+// The children find the parents' group in their job segment; the parents get the child job's address from their root.
 #include <unistd.h>
 
 #include <climits>
@@ -22,13 +21,13 @@ namespace starling::dynamic {
 
 namespace {
 
-/// What the root of a spawn tells the other parents.
+/// The root's result of a spawn, for the other parents.
 struct Child {
     uint64_t context = 0;
     job::JobAddress job;
     uint32_t size = 0;
     std::vector<Codes> codes;
-    job::JobId started = 0;  ///< known to the root as soon as there are processes
+    job::JobId started = 0;  ///< set at the root as soon as there are processes
 
     void add(int32_t code, uint64_t count) {
         if (codes.empty() || codes.back().code != code) codes.push_back({code, 0});
@@ -60,8 +59,8 @@ bool decode(std::string_view bytes, Child& child) {
 
 enum class ChildrenState { waiting, complete, failed };
 
-/// Children that have ended without calling MPI_Init will never arrive; the launcher marks those of this host, and ends
-/// the job for those of others.
+/// Returns whether the children have arrived, or cannot any more. Children that ended without calling MPI_Init never arrive; the launcher
+/// marks those of this host, and ends the job for those of other hosts.
 ChildrenState look_for_arrival(job::JobSegment& segment) {
     const job::JobHeader& header = segment.header();
     if (segment.all_arrived()) return ChildrenState::complete;
@@ -72,7 +71,7 @@ ChildrenState look_for_arrival(job::JobSegment& segment) {
     return segment.all_arrived() ? ChildrenState::complete : ChildrenState::failed;
 }
 
-/// How often a wait for children asks more than whether all have arrived, ns.
+/// Interval at which a wait for children checks more than whether all have arrived, ns.
 constexpr uint64_t kLookCloselyNs = 5'000'000;
 
 int wait_for_children(job::JobSegment& segment) {
@@ -97,14 +96,14 @@ bool all_on_this_host(const comm::Group& group) {
     return true;
 }
 
-// Relative names are meant from where we are, and so is the directory of the children; the launcher is elsewhere.
+// Adds the current directory to the commands. Relative names refer to it, and the children start in it; the launcher's is a different one.
 void tell_directory(Commands& commands) {
     char here[PATH_MAX];
-    if (!getcwd(here, sizeof here) || here[0] != '/') return;  // removed, or out of reach: the launcher's is as good
+    if (!getcwd(here, sizeof here) || here[0] != '/') return;  // use the launcher's directory then
     for (auto& command : commands) command.info.emplace(command.info.begin(), control::kCallerDirectory, here);
 }
 
-/// The root's part: has the children started and waits until all have called MPI_Init.
+/// Performs the root's part: makes the launcher start the children, and waits until all have called MPI_Init.
 int start_children(comm::Comm& comm, const std::function<int(Commands&)>& read, Child& child) {
     control::SpawnRequest request;
     if (const int error = read(request.commands)) return error;
@@ -113,14 +112,14 @@ int start_children(comm::Comm& comm, const std::function<int(Commands&)>& read, 
     for (const auto& command : request.commands) wanted += command.maxprocs;
     child.codes = {{MPI_ERR_SPAWN, wanted}};
     if (wanted > control::kMaxProcesses) {
-        return fail(MPI_ERR_SPAWN, "a spawn of %llu processes; a job has %u at most", static_cast<unsigned long long>(wanted),
+        return fail(MPI_ERR_SPAWN, "cannot spawn %llu processes: a job has at most %u", static_cast<unsigned long long>(wanted),
                     control::kMaxProcesses);
     }
-    // The helpers on the hosts of such a job know nothing of what the others start.
+    // In a job of another process manager, the helper on one host does not know which processes the others start.
     if (bootstrap::is_managed() && !all_on_this_host(comm.local_group())) {
         return fail(MPI_ERR_SPAWN,
-                    "processes on several hosts can't spawn together in a job that another manager than Starling's has "
-                    "started; start it with Starling's mpiexec, which uses the hosts of a Slurm allocation");
+                    "processes on several hosts cannot spawn together in a job of another process manager: start the job with "
+                    "Starling's mpiexec, which uses the hosts of a Slurm allocation");
     }
     child.context = comm::new_context();
     if (const int error = comm::check_context(child.context)) return error;
@@ -156,7 +155,8 @@ comm::Group* whole_job(link::Job* job, uint32_t size) {
     return builder.build();
 }
 
-// The launcher ends the children of a job that crashes, unless they have parted.
+// Notifies the launcher that the root has disconnected from its children. The launcher ends the children of a job that crashes, unless they
+// have disconnected.
 void on_disconnect(comm::Comm& comm) {
     if (comm.spawned == 0 || comm.rank != 0) return;
     const control::DisconnectNotice notice{comm.spawned, link::self().job->address().id};
@@ -171,9 +171,9 @@ void on_disconnect(comm::Comm& comm) {
 
 }  // namespace
 
-/// A member's part: what it needs to talk to the children.
+/// Performs a member's part: creates the inter-communicator with the children.
 static int meet_children(comm::Comm& comm, const Child& child, comm::Comm*& made) {
-    // A child that is gone by now was there: that it died is an error of the inter-communicator.
+    // A child job that has ended meanwhile has existed, so its end is an error of the inter-communicator and not of the spawn.
     link::Job* job = link::find_job(child.job);
     const int mapped = job->map();
     if (mapped && !job->dead()) {
@@ -187,7 +187,7 @@ static int meet_children(comm::Comm& comm, const Child& child, comm::Comm*& made
     return MPI_SUCCESS;
 }
 
-/// The children of a spawn that has failed would wait for ever for parents who do not know them.
+/// Ends the children of a failed spawn, which would otherwise wait forever for parents that do not know them. Returns `error`.
 static int forsake(const Child& child, int error) {
     if (child.started == 0) return error;
     const std::string text(failure_text());
@@ -215,7 +215,7 @@ int spawn(comm::Comm& comm, int root, const std::function<int(Commands&)>& read,
     }
     comm::Comm* mine = nullptr;
     try {
-        error = garbled ? fail(MPI_ERR_INTERN, "what the root of a spawn told is garbled") : meet_children(comm, child, mine);
+        error = garbled ? fail(MPI_ERR_INTERN, "the root's result of a spawn is garbled") : meet_children(comm, child, mine);
     } catch (const std::bad_alloc&) { error = fail(MPI_ERR_NO_MEM, "out of memory for an inter-communicator"); }
     if ((error = agree(comm, error))) {
         if (mine) mine->release();

@@ -1,4 +1,4 @@
-// Windows: their making and their end.
+// Creation and destruction of windows.
 #include <unistd.h>
 
 #include <algorithm>
@@ -38,7 +38,7 @@ constexpr uint64_t kPage = 4096;
 
 uint64_t to_pages(uint64_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
 
-/// Every process tells all others what it has.
+/// Sends this process's window info to all others and receives theirs.
 int exchange(comm::Comm& comm, const WindowInfo& mine, std::vector<WindowInfo>& claims) {
     claims.resize(static_cast<size_t>(comm.size));
     const collective::Blocks blocks(claims.data(), sizeof(WindowInfo), collective::byte_type());
@@ -50,14 +50,14 @@ void give_up_stage(comm::Comm& comm, const std::vector<WindowInfo>& claims) {
     if (claims[0].stage != collective::kNoArea) collective::stage_of(comm).give_up_next(claims[0].stage);
 }
 
-/// What the members' claims come to together.
+/// Checks the window infos of all members. Returns the common error.
 int check(const std::vector<WindowInfo>& claims, int flavor) {
     for (size_t rank = 0; rank < claims.size(); ++rank) {
         const int error = claims[rank].error;
         if (error == MPI_ERR_NO_MEM) return fail(error, "rank %zu has no memory for its part of the window", rank);
-        if (error) return fail(error, "rank %zu has called with arguments that are wrong", rank);
+        if (error) return fail(error, "rank %zu has passed invalid arguments", rank);
         if (claims[rank].flavor != flavor)
-            return fail(MPI_ERR_RMA_FLAVOR, "rank %zu has called another function to make the window", rank);
+            return fail(MPI_ERR_RMA_FLAVOR, "rank %zu has called a different function to create the window", rank);
     }
     return comm::check_context(claims[0].context);
 }
@@ -66,7 +66,7 @@ bool is_aligned(const shm::Pages& pages, uint64_t alignment) {
     return reinterpret_cast<uintptr_t>(pages.data()) % std::max(kPage, alignment) == 0;
 }
 
-/// Memory that goes with the window. False if there is none.
+/// Allocates the window's memory, for MPI_Win_allocate. Returns false if there is none.
 bool allocate(Window& window, uint64_t alignment) {
     if (window.flavor != MPI_WIN_FLAVOR_ALLOCATE || window.bytes == 0) return true;
     const auto bytes = to_pages(static_cast<uint64_t>(window.bytes));
@@ -75,7 +75,7 @@ bool allocate(Window& window, uint64_t alignment) {
         return true;
     }
     window.pages = shm::Pages();
-    // For want of descriptors there may be memory all the same.
+    // Pages need a descriptor; without one there may still be memory for this process.
     if (posix_memalign(&window.plain, std::max(kPage, alignment), bytes) != 0) window.plain = nullptr;
     window.base = window.plain;
     return window.plain != nullptr;
@@ -97,33 +97,33 @@ bool make_board(Window& window) {
     return window.board_memory != nullptr;
 }
 
-/// The error of `what`, which that process has made and this one can't map. Who dies has no descriptors any more a moment before
-/// it is seen to have ended.
+/// Returns the error if this process cannot map `what`, which `maker` has created. A process that dies loses its descriptors a moment
+/// before its end is visible.
 int not_mapped(const link::Process& maker, int rank, const char* what) {
     for (int turns = 0; turns < 100; ++turns) {
         if (link::has_ended(maker) || neighbour_gone(static_cast<pid_t>(maker.job->segment().cell(maker.rank).pid)))
-            return fail(MPI_ERR_PROC_ABORTED, "rank %d ended before %s, which it had made, was mapped", rank, what);
+            return fail(MPI_ERR_PROC_ABORTED, "rank %d ended before %s, which it had created, was mapped", rank, what);
         usleep(1000);
     }
-    return fail(MPI_ERR_NO_MEM, "%s, which rank %d has made, can't be mapped", what, rank);
+    return fail(MPI_ERR_NO_MEM, "%s, which rank %d has created, cannot be mapped", what, rank);
 }
 
-/// The first process of a host has made it.
+/// Opens the lock table, which the first process of the host has created.
 int open_board(Window& window, const comm::Group& group, const std::vector<WindowInfo>& claims) {
     const int maker = window.neighbours[0];
     std::byte* memory = window.board_memory;
     if (!memory)
         if (link::Peer* peer = group.at(maker).job->peer(group.at(maker).rank))
             memory = peer->near.exchanged(claims[static_cast<size_t>(maker)].board, board_bytes(window));
-    if (!memory) return not_mapped(group.at(maker), maker, "the board of the window's locks");
+    if (!memory) return not_mapped(group.at(maker), maker, "the window's lock table");
     window.board = LockTable(memory, static_cast<uint32_t>(window.neighbours.size()));
     window.desk.open(window.board, static_cast<uint32_t>(window.my_place));
     return MPI_SUCCESS;
 }
 
-/// Where each one's part of a shared window begins, and how long it is in all. False: that is more than there are addresses.
+/// Computes where each process's part of a shared window begins, and the total length. Returns false if that exceeds the address space.
 bool lay_out(Window& window, const std::vector<WindowInfo>& claims, bool apart, uint64_t& all, uint64_t& alignment) {
-    constexpr uint64_t kMost = uint64_t{1} << 62;  // all sums below stay under it, so no part begins where another lies
+    constexpr uint64_t kMost = uint64_t{1} << 62;  // all sums below stay smaller than this, so parts do not overlap
     all = 0;
     alignment = kPage;
     for (const WindowInfo& claim : claims) {
@@ -139,15 +139,16 @@ bool lay_out(Window& window, const std::vector<WindowInfo>& claims, bool apart, 
     return true;
 }
 
-/// All memory of a shared window, one part after the other; the first process makes it. Needs no memory of this process's own before the
-/// last step in which it meets the others.
+/// Creates and maps the memory of a shared window, one part after the other; the first process allocates it. This process allocates nothing
+/// for itself before the last collective step.
 int share(Window& window, comm::Comm& comm, const std::vector<WindowInfo>& claims, bool apart) {
     if (static_cast<int>(window.neighbours.size()) != comm.size)
-        return fail(MPI_ERR_RMA_SHARED,
-                    "the communicator has processes on other hosts: MPI_Comm_split_type makes one that has not");
+        return fail(
+            MPI_ERR_RMA_SHARED,
+            "the communicator has processes on other hosts: use one from MPI_Comm_split_type with MPI_COMM_TYPE_SHARED");
     uint64_t all, alignment;
     if (!lay_out(window, claims, apart, all, alignment))
-        return fail(MPI_ERR_SIZE, "the parts of a shared window are longer together than there are addresses: ask for less");
+        return fail(MPI_ERR_SIZE, "the parts of the shared window together exceed the address space: request less memory");
     shm::PagesName memory;
     if (comm.rank == 0 && window.pages.make(all, alignment)) memory = window.pages.name();
     collective::CommCall call(comm, true);
@@ -174,7 +175,7 @@ void destroy(Window& window) {
     pool.destroy(&window);
 }
 
-/// Everything but what a shared window has: all its processes map that.
+/// Exposes the window's memory. A shared window exposes nothing, because all its processes map the memory.
 void expose(Window& window) {
     if (window.flavor == MPI_WIN_FLAVOR_DYNAMIC)
         window.key = rma::expose_addresses();
@@ -182,7 +183,7 @@ void expose(Window& window) {
         window.key = rma::expose(window.base, window.flavor == MPI_WIN_FLAVOR_SHARED ? 0 : static_cast<uint64_t>(window.bytes));
 }
 
-/// Lets accesses of a neighbour go without it where its memory can be mapped.
+/// Maps a neighbour's memory if that is possible, so that accesses do not involve the neighbour.
 void map(Window& window, Remote& remote, const WindowInfo& claim) {
     rma::Target& target = remote.target;
     const auto place = static_cast<uint32_t>(window.my_place);
@@ -213,7 +214,7 @@ void map(Window& window, Remote& remote, const WindowInfo& claim) {
 
 namespace {
 
-/// Of a process that can't take part: that the others don't wait for it. Gives its error.
+/// Takes part in the creation for a process that cannot make a window, so that the others do not wait for it. Returns its error.
 int refuse(comm::Comm& comm, const CreateParams& wanted) {
     const std::string why(failure_text());
     WindowInfo mine{};
@@ -223,11 +224,11 @@ int refuse(comm::Comm& comm, const CreateParams& wanted) {
     mine.stage = collective::kNoArea;
     std::vector<WindowInfo> claims;
     if (exchange(comm, mine, claims) == MPI_SUCCESS) give_up_stage(comm, claims);
-    collective::agree(comm, wanted.error, "window");  // as all others, who have heard of it
+    collective::agree(comm, wanted.error, "window");  // all others call this too, with the error
     return fail(wanted.error, "%s", why.c_str());
 }
 
-/// What a process has to show of its part before the others know of it.
+/// Creates this process's part of the window and fills its window info.
 void fill(Window& window, comm::Comm& comm, const CreateParams& wanted, WindowInfo& mine) {
     window.flavor = wanted.flavor;
     window.bytes = wanted.bytes;
@@ -253,7 +254,7 @@ void fill(Window& window, comm::Comm& comm, const CreateParams& wanted, WindowIn
     mine.stage = collective::stage_of(comm).allocate_next();
 }
 
-/// The window with all that. Null if there is no memory for the window itself.
+/// Creates a window with its info. Returns null if there is no memory for the window itself.
 Window* begin(comm::Comm& comm, const CreateParams& wanted, WindowInfo& mine) {
     Window* window = nullptr;
     try {
@@ -264,7 +265,7 @@ Window* begin(comm::Comm& comm, const CreateParams& wanted, WindowInfo& mine) {
     return window;
 }
 
-/// What may fail at one process and not at others, once all have told each other what they have. Each of them gets to its end.
+/// Performs the steps after the exchange of infos, which may fail at some processes only. Each process performs all collective steps.
 int reach(Window& window, comm::Comm& comm, std::vector<WindowInfo>& claims, bool apart) try {
     delay_at("before a window is agreed on");
     const int error = open_board(window, comm.local_group(), claims);
@@ -276,7 +277,7 @@ int reach(Window& window, comm::Comm& comm, std::vector<WindowInfo>& claims, boo
     window.remotes.resize(static_cast<size_t>(comm.size));
     if (all_windows.size() == all_windows.capacity()) all_windows.reserve(2 * all_windows.size() + 8);
     return MPI_SUCCESS;
-} catch (const std::bad_alloc&) { return fail(MPI_ERR_NO_MEM, "no memory for what a process keeps of a window"); }
+} catch (const std::bad_alloc&) { return fail(MPI_ERR_NO_MEM, "no memory for a process's data about a window"); }
 
 }  // namespace
 
@@ -294,11 +295,12 @@ int make(comm::Comm& comm, const CreateParams& wanted, Window*& made) {
     const bool told = !error;
     if (!error) error = check(claims, wanted.flavor);
     if (!error) error = reach(*window, comm, claims, wanted.apart);
-    // All come here, whatever has failed: after a death some may have heard of it in the exchange, and others not.
+    // All members reach this agreement, whatever has failed: some may have noticed a death in the exchange, and others not.
     error = collective::agree(comm, error, "window");
     if (error) {
         if (told) give_up_stage(comm, claims);
-        // Nobody has used the board: that begins when all have agreed. Where a process has died some may think that all have.
+        // No process has used the lock table, because that begins after the agreement. If a process has died, however, some members may
+        // believe that all have agreed.
         if (told && error != MPI_ERR_PROC_ABORTED && window->board_memory) rma::free(window->board_memory);
         destroy(*window);
         return error;

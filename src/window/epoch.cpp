@@ -18,7 +18,7 @@ STARLING_STATE uint32_t idle_flushes = 0;
 
 namespace {
 
-/// Messages on the window's communicator.
+/// Tags of messages on the window's communicator.
 constexpr int kPosted = 1, kCompleted = 2;
 
 const char* name_of(Epoch epoch) {
@@ -36,17 +36,17 @@ const char* name_of(Epoch epoch) {
     }
 }
 
-/// Epochs of fences end by themselves if nothing was done in them.
+/// Returns whether a new epoch may begin. An epoch of fences without accesses ends by itself.
 bool is_free(const Window& window) {
     return window.epoch == Epoch::none || (window.epoch == Epoch::fence && !window.fence_used);
 }
 
 int not_now(const Window& window) {
-    return fail(MPI_ERR_RMA_SYNC, "the window is in %s, which has to end first", name_of(window.epoch));
+    return fail(MPI_ERR_RMA_SYNC, "the window is in %s, which must end first", name_of(window.epoch));
 }
 
 int ends(const Window& window, Epoch epoch) {
-    return fail(MPI_ERR_RMA_SYNC, "the window is in %s, and this ends %s", name_of(window.epoch), name_of(epoch));
+    return fail(MPI_ERR_RMA_SYNC, "the window is in %s, but this call ends %s", name_of(window.epoch), name_of(epoch));
 }
 
 int flush_one(Remote& remote) {
@@ -68,16 +68,16 @@ std::vector<int> ranks_of(const Window& window, const comm::Group& group) {
     return ranks;
 }
 
-int not_in_window() { return fail(MPI_ERR_GROUP, "the group has members that the window does not have"); }
+int not_in_window() { return fail(MPI_ERR_GROUP, "the group has members that are not in the group of the window"); }
 
-/// Sends a message without data to each.
+/// Sends an empty message to each rank.
 void tell(Window& window, std::list<message::SendRequest>& requests, const std::vector<int>& ranks, int tag) {
     for (const int rank : ranks)
         message::start_send(requests.emplace_back(), window.comm->point_to_point, nullptr, 0, collective::byte_type(), rank,
                             tag, message::Mode::standard);
 }
 
-/// Waits for all of them. The first error.
+/// Waits for all requests. Returns the first error.
 template <class Requests>
 int wait_for(Requests& requests) {
     int first = MPI_SUCCESS;
@@ -93,8 +93,8 @@ void listen(Window& window, message::ReceiveRequest& request, int rank, int tag)
     message::start_receive(request, window.comm->point_to_point, nullptr, 0, collective::byte_type(), rank, tag);
 }
 
-/// The error of a call that fails since a member has died: those who met the death in one call are in another than those who meet it
-/// later, and may have freed the window.
+/// Returns the error of a call that fails because a member has died. Members that noticed the death earlier are in another call than those
+/// that notice it later, and may have freed the window.
 int death_of_a_member(const Window& window) {
     for (int rank = 0; rank < window.size(); ++rank)
         if (link::has_ended(window.comm->local_group().at(rank)))
@@ -102,7 +102,7 @@ int death_of_a_member(const Window& window) {
     return MPI_SUCCESS;
 }
 
-/// What members make of it that have not called the same.
+/// Translates the error of a collective call in which members have called different functions.
 int with_all(const Window& window, int error) {
     if (error != MPI_ERR_OTHER && error != MPI_ERR_TRUNCATE) return error;
     if (const int death = death_of_a_member(window)) return death;
@@ -117,7 +117,7 @@ int barrier(Window& window) {
     return with_all(window, collective::run(call, collective::barrier(call)));
 }
 
-// Another operation than the barrier, so that who fences meets an error and not a window that is gone.
+// Uses another operation than barrier(), so that a member in MPI_Win_fence gets an error instead of using a freed window.
 int last_barrier(Window& window) {
     collective::CommCall call(*window.comm, true);
     const int32_t mine = 1;
@@ -194,7 +194,7 @@ int complete(Window& window) {
 }
 
 int post(Window& window, const comm::Group& group, int assertion) {
-    if (window.exposed) return fail(MPI_ERR_RMA_SYNC, "the window is posted already: MPI_Win_wait ends that");
+    if (window.exposed) return fail(MPI_ERR_RMA_SYNC, "the window is posted already: call MPI_Win_wait first");
     const std::vector<int> ranks = ranks_of(window, group);
     if (static_cast<int>(ranks.size()) != group.size()) return not_in_window();
     window.exposed = true;
@@ -205,7 +205,7 @@ int post(Window& window, const comm::Group& group, int assertion) {
 }
 
 int wait(Window& window, bool* flag) {
-    if (!window.exposed) return fail(MPI_ERR_RMA_SYNC, "the window is not posted: MPI_Win_post comes first");
+    if (!window.exposed) return fail(MPI_ERR_RMA_SYNC, "the window is not posted: call MPI_Win_post first");
     if (flag) {
         *flag = false;
         progress::test();
@@ -214,7 +214,7 @@ int wait(Window& window, bool* flag) {
         *flag = true;
     }
     const int first = wait_for(window.completions);
-    // Whoever has completed has taken its post. Without those of the dead, whose completions have failed.
+    // A member that has completed has received its post. The posts to dead members have failed, and so have their completions.
     const int posted = wait_for(window.posts);
     window.exposed = false;
     std::atomic_thread_fence(std::memory_order_seq_cst);
@@ -247,8 +247,8 @@ int lock_all(Window& window, int assertion) {
     if (!is_free(window)) return not_now(window);
     window.epoch = Epoch::lock_all;
     window.unchecked = assertion & MPI_MODE_NOCHECK;
-    // Loads and stores of memory that is mapped here are accesses too (section 12.5.3), and no call shows them. Locks of other hosts'
-    // processes wait for the first access.
+    // Loads and stores of mapped memory are accesses too (section 12.5.3), without any call, so these locks are acquired now. Locks of
+    // processes on other hosts are acquired at the first access.
     if (!window.unchecked) take_all_on_board(window);
     return MPI_SUCCESS;
 }
@@ -270,7 +270,7 @@ int flush(Window& window, int rank) {
 
 int flush_all(Window& window) {
     int first = MPI_SUCCESS;
-    // By number: another thread may make more of them meanwhile.
+    // By index: another thread may append targets meanwhile.
     for (size_t i = 0; i < window.used.size(); ++i)
         if (const int error = flush_one(*window.used[i]); error && !first) first = error;
     return first;
@@ -283,7 +283,7 @@ void sync(Window&) {
 
 int check_idle(const Window& window) {
     if (!is_free(window)) return not_now(window);
-    return window.exposed ? fail(MPI_ERR_RMA_SYNC, "the window is posted: MPI_Win_wait ends that") : MPI_SUCCESS;
+    return window.exposed ? fail(MPI_ERR_RMA_SYNC, "the window is posted: call MPI_Win_wait first") : MPI_SUCCESS;
 }
 
 }  // namespace starling::window

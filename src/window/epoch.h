@@ -1,4 +1,4 @@
-// Epochs of a window (MPI 5.0 section 12.5): fence, post and start, locks. Functions give an error class with failure_text().
+// Epochs of a window (MPI 5.0 section 12.5): fence, post and start, locks. Functions return an error class with failure_text().
 #pragma once
 
 #include "comm/group.h"
@@ -6,34 +6,35 @@
 
 namespace starling::window {
 
-/// MPI_ERR_RMA_SYNC if no epoch allows an access to that rank now. Takes the lock that MPI_Win_lock_all has promised.
+/// Checks that the current epoch allows an access to that rank; returns MPI_ERR_RMA_SYNC if not. In an epoch of MPI_Win_lock_all it
+/// acquires the rank's lock if needed.
 int begin_access(Window& window, Remote& remote);
 
 int fence(Window& window, int assertion);
 int start(Window& window, const comm::Group& group, int assertion);
 int complete(Window& window);
 int post(Window& window, const comm::Group& group, int assertion);
-/// MPI_Win_wait; with `flag` MPI_Win_test.
+/// Implements MPI_Win_wait; with `flag` MPI_Win_test.
 int wait(Window& window, bool* flag);
 int lock(Window& window, LockHeld kind, int rank, int assertion);
 int unlock(Window& window, int rank);
 int lock_all(Window& window, int assertion);
 int unlock_all(Window& window);
-/// Waits until the accesses to that rank are over, at both ends.
+/// Waits until the accesses to that rank are complete at both ends.
 int flush(Window& window, int rank);
 int flush_all(Window& window);
-/// Programs wait by getting and flushing in a loop. Where that needs nobody, others may need this process all the same, and its core: so
-/// one flush in so many that have nothing to wait for looks around. A request that is done when it is made counts as one.
+/// Flushes without work per poll. Programs may wait by a loop of gets and flushes, which completes without a poll. Other processes may need
+/// this process meanwhile, or its core, so such a loop polls now and then. A request that is complete at once counts as such a flush.
 constexpr uint32_t kFlushesPerLook = 16;
 extern uint32_t idle_flushes;
-/// What another process has stored is seen, and the other way round.
+/// Makes stores of other processes visible here, and this process's stores visible to them.
 void sync(Window& window);
-/// MPI_ERR_RMA_SYNC if an epoch is open in which the window can't be freed.
+/// Returns MPI_ERR_RMA_SYNC if an epoch is open in which the window cannot be freed.
 int check_idle(const Window& window);
 
-/// Waits for all members, as MPI_Win_fence does. MPI_ERR_RMA_SYNC if some have called MPI_Win_free, as far as that is seen.
+/// Waits for all members, for MPI_Win_fence. Returns MPI_ERR_RMA_SYNC if it detects that some have called MPI_Win_free.
 int barrier(Window& window);
-/// The same for MPI_Win_free.
+/// Waits for all members, for MPI_Win_free.
 int last_barrier(Window& window);
 
 }  // namespace starling::window

@@ -27,11 +27,11 @@ enum class What : uint32_t {
     ask_exclusive,
     grant,
     give_back,
-    later,  ///< the window is not made there yet: ask again
+    later,  ///< the window is not created there yet: ask again
     never,  ///< the window does not exist there: its creation has failed
 };
 
-/// What each ask begins has its number, which the answers repeat.
+/// A message about one lock request. Each request has a new number, which its answers and the release repeat.
 struct LockMessage {
     uint64_t context;  ///< of the window's communicator
     uint32_t number;
@@ -39,17 +39,17 @@ struct LockMessage {
 };
 static_assert(sizeof(LockMessage) <= link::Control::kMost);
 
-/// An ask for a window that is not made here yet. Its sender's job is held, so that it is there when the window is.
+/// A request for a window that is not created here yet. Holds its sender's job, so that it still exists when the window does.
 struct OutOfOrderLockMessage {
     link::JobHold hold;
     link::Process process;
     LockMessage message;
 };
-/// So many of one process are kept; it asks again for more. Who lies can't fill the memory.
+/// Most requests kept per process; a process with more must ask again. So a faulty process cannot fill the memory.
 constexpr ptrdiff_t kMostEarly = 8;
 STARLING_STATE NoDestroy<std::vector<std::unique_ptr<OutOfOrderLockMessage>>> early_storage;
 constinit auto& early = early_storage.value;
-STARLING_STATE uint32_t making = 0;  ///< creations of windows under way, one per thread
+STARLING_STATE uint32_t making = 0;  ///< creations of windows in progress, one per thread
 
 void send(link::Peer& peer, const LockMessage& message) {
     link::send_control(peer, packet::Kind::window_lock, &message, sizeof message);
@@ -71,7 +71,7 @@ void ring_neighbour(const Window& window, uint32_t who) {
     job::ring(shm::Region(process.job->segment().region(process.rank)).doorbell());
 }
 
-/// Who waits for a lock of the target at that place looks again.
+/// Rings the processes that wait for a lock of that target, so that they try again.
 void ring_waiters(Window& window, uint32_t target) {
     window.board.each_waiter(target, [&window](uint32_t who) { ring_neighbour(window, who); });
 }
@@ -87,8 +87,8 @@ bool bury_neighbours(Window& window, uint32_t target) {
     return window.board.bury_holders(target, [&window](uint32_t who) { return has_died(window, window.neighbours[who]); });
 }
 
-/// Whether the desk has somebody to take a lock for is told to neighbours, who ring then. True: from now on, so what they have given back
-/// until then has to be looked at once more.
+/// Makes neighbours ring when they release a lock of this process, if requests are pending, and stops that if none are. Returns true if
+/// they ring from now on: an earlier release did not ring, so the caller must try once more.
 bool await_ring(Window& window) {
     const bool awaits = window.desk.has_pending();
     if (awaits == window.awaits_ring) return false;
@@ -122,7 +122,8 @@ bool poll_locks() {
     return any;
 }
 
-/// The sender as a target of the window; null if it is none that asks by packets. What a packet says doesn't count.
+/// Returns the sender as a target of the window; null if it is not a member on another host. Only the path identifies the sender, not the
+/// packet.
 Remote* sender(Window& window, const link::Process& process) {
     const int rank = window.comm->local_group().rank_of(process);
     if (rank == MPI_UNDEFINED) return nullptr;
@@ -130,7 +131,7 @@ Remote* sender(Window& window, const link::Process& process) {
     return from.local < 0 && from.target.peer ? &from : nullptr;
 }
 
-/// An answer that somebody waits for.
+/// Returns whether a thread waits for this answer.
 bool is_awaited(const Remote& remote, uint32_t number) { return remote.asking && remote.asked == number; }
 
 void take(Window& window, const link::Process& process, const LockMessage& message) {
@@ -161,8 +162,8 @@ void take(Window& window, const link::Process& process, const LockMessage& messa
 
 void answer(link::Peer& peer, const LockMessage& ask, What what) { send(peer, {ask.context, ask.number, what}); }
 
-/// A process has a window only when all its members have come to the end of its creation. So if none is being created here, the
-/// window's creation has failed here, by a death that the sender did not hear of.
+/// Keeps a request for an unknown window. A process has a window only after all members reached the end of its creation. So if none is
+/// being created here, the window's creation has failed here, by a death that the sender did not notice.
 void keep_early(link::Peer& peer, const LockMessage& message) {
     if (message.what != What::ask_shared && message.what != What::ask_exclusive) return;
     if (making == 0) return answer(peer, message, What::never);
@@ -176,7 +177,7 @@ void keep_early(link::Peer& peer, const LockMessage& message) {
     answer(peer, message, What::later);
 }
 
-/// Refuses the asks for windows that have not come to be.
+/// Refuses the kept requests, whose windows were not created.
 void refuse_early() {
     for (const auto& each : early) {
         link::Peer* peer = each->process.job->peer_if_met(each->process.rank);
@@ -200,16 +201,16 @@ int gone(const Remote& remote) {
     return fail(MPI_ERR_PROC_ABORTED, "rank %d of the window has ended", remote.rank);
 }
 
-constexpr progress::WaitSite kForAnother{};    // thread of this process, which asks
-constexpr progress::WaitSite kForGivenBack{};  // at the end of a window
+constexpr progress::WaitSite kForAnother{};    // a wait for another thread that acquires the lock
+constexpr progress::WaitSite kForGivenBack{};  // a wait for releases, at the end of a window
 
-/// For a lock of `target`, as an argument of the wait.
+/// The argument of a wait for a lock of `target`.
 struct LockWait {
     const Window& window;
     const Remote& target;
 };
 
-/// Who has it is written on the board, if it is one of this host; else it may be any of the others.
+/// Reports a wait for a lock. The lock table names the holder if it is on this host; otherwise it may be any rank.
 void tell_lock(const void* argument, progress::WaitReporter& teller) {
     const auto& [window, target] = *static_cast<const LockWait*>(argument);
     WaitReportPage::Operation lock{};
@@ -250,7 +251,7 @@ int take_from_afar(Window& window, Remote& remote, LockHeld kind) {
     return remote.granted ? MPI_SUCCESS : gone(remote);
 }
 
-/// After a lock of this process was given back: the program computes now perhaps, and the thread that serves other hosts sleeps.
+/// Serves pending requests after a release by this process. The program may compute now, and the thread that serves other hosts may sleep.
 void serve_others_now(Window& window) {
     if (window.desk.has_pending()) serve_pending(window);
 }
@@ -273,7 +274,7 @@ int take_on_board(Window& window, Remote& remote, LockHeld kind) {
     };
     if (had()) return MPI_SUCCESS;
     ++counters.locks_waited;
-    // Threads that wait for several targets at once are rung for all of them.
+    // If threads wait for several targets at the same time, they are rung for all of them.
     window.board.begin_wait(me, window.waiters++ == 0 ? target : LockTable::kEveryTarget);
     bool taken = false;
     wait_for_lock(window, remote, [&] {
@@ -281,14 +282,14 @@ int take_on_board(Window& window, Remote& remote, LockHeld kind) {
         return taken || remote.target.peer->dead;
     });
     if (--window.waiters == 0) window.board.end_wait(me);
-    // Another may have buried the target, which held its own lock, before its death was looked at here.
+    // Another process may have buried the target, which held its own lock, before this process noticed its death.
     if (taken && !link::has_ended(window.comm->local_group().at(remote.rank))) return MPI_SUCCESS;
     if (taken) release_on_board(window, target, kind);
     return gone(remote);
 }
 
 int take_unless_held(Window& window, Remote& remote, LockHeld kind) {
-    // Another thread may be at it: two have one lock of a target, by MPI_Win_lock_all.
+    // Another thread may be acquiring it: two threads share one lock of a target by MPI_Win_lock_all.
     if (remote.asking) progress::wait_until([&] { return !remote.asking; }, kForAnother);
     if (remote.held != LockHeld::no) return MPI_SUCCESS;
     remote.asking = true;

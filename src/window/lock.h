@@ -1,30 +1,32 @@
-// Locks of targets (MPI 5.0 section 12.5.3): on the board within a host, by packets between hosts.
+// Locks of targets (MPI 5.0 section 12.5.3): through the lock table within a host, by packets between hosts.
 #pragma once
 
 #include "window/window.h"
 
 namespace starling::window {
 
-/// Ends this process's part in the board, behind the barrier of MPI_Win_free; the window is destroyed next. If `all_have_come` to that
-/// barrier, it takes first what other hosts' processes have given back, whose packets may still be on their way. Returns whether the
-/// board's memory is this process's to free. Without the barrier, after a death, others may be at the board for long: nobody frees it.
+/// Ends this process's use of the lock table, after the barrier of MPI_Win_free; the window is destroyed next. If the barrier succeeded
+/// (`all_have_come`), it first waits for the releases of processes on other hosts, whose packets may still be on their way. Returns whether
+/// this process must free the table's memory. If the barrier failed because of a death, no process frees it, since others may use the table
+/// for a long time.
 bool leave_board(Window& window, bool all_have_come);
 
-/// Waits until the lock is had. MPI_ERR_PROC_ABORTED with failure_text() if the target has ended.
+/// Waits until the lock is acquired. Returns MPI_ERR_PROC_ABORTED with failure_text() if the target has ended.
 int take_lock(Window& window, Remote& remote, LockHeld kind);
-/// Gives it back; all accesses are over.
+/// Releases the lock; all accesses must be complete.
 void give_back(Window& window, Remote& remote);
 
-/// Takes the shared locks of all processes of this host, in their order: so processes that do wait for each other in no circle. A dead
-/// process has none.
+/// Acquires the shared locks of all processes of this host, always in the order of their places, so that processes cannot wait for each
+/// other in a cycle. Skips dead processes.
 void take_all_on_board(Window& window);
-/// Gives back what an epoch of MPI_Win_lock_all has.
+/// Releases the locks of an MPI_Win_lock_all epoch.
 void give_all_back(Window& window);
 
-/// Before a window is made: others may have it, and ask for locks, a little earlier.
+/// Registers the handler of lock packets. Call it before a window is created: other members may finish its creation earlier and request
+/// locks.
 void listen_for_locks();
-/// While this exists a window is being created, by one thread: asks for windows that do not exist yet are kept. Those that are left
-/// when no creation is under way any more are refused.
+/// Marks that a thread is creating a window. While one exists, lock requests for unknown windows are kept. When the last one ends, the
+/// remaining requests are refused.
 class Making {
   public:
     Making();
@@ -32,7 +34,7 @@ class Making {
     Making(const Making&) = delete;
     Making& operator=(const Making&) = delete;
 };
-/// When it is made: what was asked for until then is taken up.
+/// Handles the requests that arrived before the window was created.
 void take_early_messages(Window& window);
 
 }  // namespace starling::window

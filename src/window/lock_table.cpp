@@ -45,7 +45,7 @@ bool LockTable::try_exclusive(uint32_t holder, uint32_t target) {
     uint32_t now = 0;
     if (!slot.exclusive.compare_exchange_strong(now, holder) && now != holder) return now == (holder | kHad);
     if (any_shared(target)) return false;
-    // One that went past the claim has its mark set, or sees this.
+    // A shared lock acquired with past_waiting has either been counted already, or sees this store.
     slot.exclusive.store(holder | kHad);
     if (!any_shared(target)) return true;
     slot.exclusive.store(holder);

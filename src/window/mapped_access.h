@@ -1,6 +1,6 @@
-// The commonest accesses, in as few instructions as can be: of elements of one predefined type, which are one block, in memory that is
-// mapped here, by one that may do so now. All of it is checked in one go; what anything is not so of goes the long way (operation.h), which
-// finds out what is wrong, too.
+// Fast paths of the most frequent accesses. They require contiguous elements of one predefined type, memory that is mapped here, and an
+// epoch that allows the access. All conditions are checked together. If any is not met, the caller uses operation.h, which also finds the
+// errors.
 #pragma once
 
 #include "window/epoch.h"
@@ -8,7 +8,7 @@
 
 namespace starling::window {
 
-/// The update that was found to be valid last, for those that come again: of a predefined type and operation, which stay.
+/// The last update that was found valid, for calls that repeat it. Its type and operation are predefined, so they are never freed.
 struct Found {
     MPI_Datatype type = nullptr;
     MPI_Op op = nullptr;
@@ -17,14 +17,14 @@ struct Found {
 };
 extern Found last_found;
 
-/// A block of a target that may be accessed.
+/// A contiguous block of a target that may be accessed.
 struct NearBlock {
     Remote* remote;
     std::byte* memory;
     uint64_t bytes;
 };
 
-/// Bytes of so many elements, if they are one block from the buffer's address on; else 0.
+/// Returns the bytes of `count` elements if they are one block that begins at the buffer's address; otherwise 0.
 inline uint64_t block_bytes(MPI_Datatype handle, MPI_Count count) {
     constexpr uint64_t kMany = uint64_t{1} << 48;
     const uintptr_t value = reinterpret_cast<uintptr_t>(handle) - 0x200;
@@ -59,7 +59,7 @@ inline bool get_near(Window& window, void* result, MPI_Count count, MPI_Datatype
     return true;
 }
 
-/// `old` is null if nobody wants it.
+/// Performs an update. `old` is null if the previous value is not wanted.
 inline bool update_near(Window& window, const void* origin, void* old, MPI_Count count, MPI_Datatype type, int rank,
                         MPI_Aint disp, MPI_Op op) {
     if (type != last_found.type || op != last_found.op) return false;
@@ -79,7 +79,7 @@ inline bool update_near(Window& window, const void* origin, void* old, MPI_Count
     return true;
 }
 
-/// Whether it can be compared and swapped.
+/// Returns whether the datatype can be used in compare-and-swap.
 inline bool can_be_compared(const datatype::Datatype& type) {
     using datatype::Basic;
     return type.size <= 16 && type.basic >= Basic::byte && type.basic <= Basic::logical128 && type.basic != Basic::packed;
@@ -98,7 +98,7 @@ inline bool swap_near(Window& window, const void* origin, const void* compare, v
     return true;
 }
 
-/// Nothing is under way to the target, and it is not the turn of others.
+/// Flushes a target without accesses in progress. Returns false if there are any, or if a poll is due.
 inline bool flush_near(Window& window, int rank) {
     if (static_cast<size_t>(rank) >= window.remotes.size()) return false;
     const Remote* const to = window.remotes.find(rank);

@@ -24,7 +24,7 @@ constinit auto& pool = pool_storage.value;
 
 bool is_update(What what) { return what == What::update || what == What::fetch_update; }
 
-/// The predefined datatype that has the same elements; types without a name have one mostly.
+/// Returns the predefined datatype with the same elements. Most unnamed types have one.
 const Datatype* with_number(const Datatype& type) {
     if (type.predefined) return &type;
     for (const Datatype& other : datatype::predefined_types)
@@ -34,7 +34,7 @@ const Datatype* with_number(const Datatype& type) {
     return nullptr;
 }
 
-/// What is updated at a time, and by what.
+/// Determines the element and the operation of an update.
 int find_update(const Operation& asked, rma::Update& update) {
     const bool plain = asked.type->predefined && (!asked.origin.type || asked.origin.type == asked.type);
     const bool by_window =
@@ -47,20 +47,21 @@ int find_update(const Operation& asked, rma::Update& update) {
     if (asked.origin.type && element && !by_window && moves) {
         const Datatype* here = datatype::element_of(*asked.origin.type);
         if (!here || here->basic != element->basic)
-            return fail(MPI_ERR_TYPE, "the elements of the origin's datatype are not those of the target's");
+            return fail(MPI_ERR_TYPE, "the origin's datatype has other elements than the target's");
     }
     update.op = asked.op;
     update.element = element ? with_number(*element) : &datatype::predefined(MPI_BYTE);
-    if (!update.element) return fail(MPI_ERR_UNSUPPORTED_OPERATION, "no update of such pairs of a value and an index is built");
+    if (!update.element)
+        return fail(MPI_ERR_UNSUPPORTED_OPERATION, "updates of this pair of a value and an index are not supported");
     if (plain && datatype::packed_size(*asked.type, asked.count) > 0)
         last_found = {datatype::to_handle(asked.type), datatype::to_handle(asked.op), update, rma::way_of(update)};
     return MPI_SUCCESS;
 }
 
-/// Where it is in the target's region, as far as that is known here.
+/// Computes the position in the target's region, and checks it as far as the region is known here.
 int locate(const Window& window, const Remote& remote, const Operation& asked, rma::RemoteBlock& there) {
     const uint64_t data = datatype::packed_size(*asked.type, asked.count);
-    int64_t offset = 0, first = 0;  // of the first byte that is touched
+    int64_t offset = 0, first = 0;  // of the first accessed byte
     bool outside = __builtin_mul_overflow(int64_t{asked.disp}, remote.disp_unit, &offset) ||
                    __builtin_add_overflow(offset, datatype::span_offset(*asked.type, asked.count), &first);
     if (data > 0 && window.flavor != MPI_WIN_FLAVOR_DYNAMIC) {
@@ -68,13 +69,13 @@ int locate(const Window& window, const Remote& remote, const Operation& asked, r
         outside = outside || first < 0 || span > remote.bytes || static_cast<uint64_t>(first) > remote.bytes - span;
     }
     if (outside && data > 0)
-        return fail(MPI_ERR_RMA_RANGE, "displacement %lld and what lies there leave the %llu bytes that rank %d shows",
+        return fail(MPI_ERR_RMA_RANGE, "the access at displacement %lld is not within the %llu-byte window of rank %d",
                     static_cast<long long>(asked.disp), static_cast<unsigned long long>(remote.bytes), remote.rank);
     there = {static_cast<uint64_t>(offset), asked.count, asked.type};
     return MPI_SUCCESS;
 }
 
-/// Own memory of a dynamic window: nobody else looks whether it is attached.
+/// Checks an access to this process's memory in a dynamic window: no other code checks that it is attached.
 int check_attached(const Window& window, const Remote& remote, const rma::RemoteBlock& there) {
     if (window.flavor != MPI_WIN_FLAVOR_DYNAMIC || !remote.target.mapped || there.bytes() == 0) return MPI_SUCCESS;
     const rma::Region* region = rma::find_region(window.key.id, window.key.secret);
@@ -87,15 +88,15 @@ int check_lengths(const Operation& asked) {
     const uint64_t there = datatype::packed_size(*asked.type, asked.count);
     const bool takes = asked.what == What::get || asked.what == What::fetch_update;
     if (asked.origin.type && asked.origin.bytes() > there)
-        return fail(MPI_ERR_TRUNCATE, "the origin has %llu bytes, the target's datatype and count take %llu",
+        return fail(MPI_ERR_TRUNCATE, "the origin has %llu bytes, but the target's datatype and count hold only %llu",
                     static_cast<unsigned long long>(asked.origin.bytes()), static_cast<unsigned long long>(there));
     if (takes && asked.result.bytes() < there)
-        return fail(MPI_ERR_TRUNCATE, "the target has %llu bytes, the buffer for them takes %llu",
+        return fail(MPI_ERR_TRUNCATE, "the target's datatype and count have %llu bytes, but the result buffer holds only %llu",
                     static_cast<unsigned long long>(there), static_cast<unsigned long long>(asked.result.bytes()));
     return MPI_SUCCESS;
 }
 
-/// The epoch allows it, and it stays within the region.
+/// Checks that the epoch allows the access, and that it stays within the region.
 int check(Window& window, const Operation& asked, Remote& target, rma::RemoteBlock& there) {
     if (!target.target.peer) return MPI_ERR_PROC_ABORTED;
     if (const int error = begin_access(window, target)) return error;
@@ -106,10 +107,10 @@ int check(Window& window, const Operation& asked, Remote& target, rma::RemoteBlo
 
 int check_swap(const Operation& asked) {
     if (can_be_compared(*asked.type)) return MPI_SUCCESS;
-    return fail(MPI_ERR_TYPE, "the datatype is none of those that can be compared and swapped");
+    return fail(MPI_ERR_TYPE, "the datatype is not valid for compare-and-swap: use a predefined integer, logical or byte type");
 }
 
-/// Fills the access, but for where it is.
+/// Fills all fields of the access but its remote block.
 int describe(const Operation& asked, rma::Access& access) {
     access.operation = asked.what;
     access.origin = asked.origin;
@@ -143,7 +144,7 @@ void release_types(const rma::Access& access) {
 
 namespace {
 
-/// A block of each side's bytes by one that may do so, checked in one go. False if anything of it is not so.
+/// Fast path: both sides are contiguous and the epoch allows the access. Returns false otherwise; check() then finds the reason.
 bool find_blocks(Window& window, const Remote& to, const Operation& asked, const rma::LocalBuffer& local, uint64_t& bytes,
                  uint64_t& offset) {
     const Datatype &there = *asked.type, &here = *local.type;
@@ -160,7 +161,7 @@ bool find_blocks(Window& window, const Remote& to, const Operation& asked, const
     return true;
 }
 
-/// Where the target's memory is mapped: all is done on return.
+/// Carries out an access in a mapping; complete on return.
 int run_in_mapping(const rma::Target& target, const Operation& asked, const rma::RemoteBlock& there) {
     if (asked.what == What::put) {
         rma::put_in_mapping(target, asked.origin, there);
@@ -216,7 +217,7 @@ int start(Window& window, const Operation& asked, rma::Access& access) {
     }
     retain_types(access);
     rma::start(access, to.target);
-    // A loop of MPI_Rget and MPI_Wait looks around by nothing else.
+    // A loop of MPI_Rget and MPI_Wait does not poll anywhere else.
     if (access.done && ++idle_flushes % kFlushesPerLook == 0) progress::test();
     return MPI_SUCCESS;
 }

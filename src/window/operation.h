@@ -1,4 +1,4 @@
-// Accesses of windows: puts, gets and updates as programs describe them, checked and handed to the room rma.
+// Accesses of windows: checks puts, gets and updates as programs describe them, and passes them to the room rma.
 #pragma once
 
 #include "datatype/op.h"
@@ -6,7 +6,7 @@
 
 namespace starling::window {
 
-/// What a call asks for. Types are committed; `rank` is one of the window's.
+/// The arguments of an access. Types are committed; `rank` is a rank of the window.
 struct Operation {
     rma::Operation what = rma::Operation::put;
     rma::LocalBuffer origin, result;
@@ -18,9 +18,10 @@ struct Operation {
     const void* compare = nullptr;
 };
 
-/// Begins it; it is over with the window's next flush of that rank, or end of the epoch. Gives an error class with failure_text().
+/// Starts an access. It is complete after the window's next flush of that rank, or at the end of the epoch. Returns an error class with
+/// failure_text().
 int run(Window& window, const Operation& operation);
-/// The same behind a request, which then is `access`. It has references of the types that it uses.
+/// Starts an access with a request, which is `access`. It holds references of the types that it uses.
 int start(Window& window, const Operation& operation, rma::Access& access);
 void release_types(const rma::Access& access);
 

@@ -1,8 +1,9 @@
-// The desk: where processes of other hosts ask for this process's lock of a window. It takes the lock for them on the board, in the
-// order of asking, and believes nothing: who asks is known by the way the packet came, and every ask has a number, higher than
-// those before of the same process, so what comes twice, or from nobody, is dropped.
+// The remote lock server: acquires this process's lock of a window for processes of other hosts, through the lock table, first come, first
+// served. It trusts no packet. The path identifies the sender, and each request has a higher number than the earlier ones of that
+// process. So duplicates, and packets from processes outside the window, are dropped.
 //
-// Packets of one process may overtake each other: an ask may come before the lock that it had is given back. It waits for that.
+// Packets of one process may overtake each other: a request may arrive before the release of the process's previous lock. It then waits for
+// the release.
 #pragma once
 
 #include <algorithm>
@@ -15,32 +16,33 @@
 
 namespace starling::window {
 
-/// Of each process at most one lock is held and one asked for.
+/// At most one lock is held and one requested by each process.
 class RemoteLockServer {
   public:
     struct Claimant {
         int rank;
         uint32_t number;
         bool exclusive;
-        uint64_t since = 0;  ///< ns, when it asked
+        uint64_t since = 0;  ///< ns; time of the request
     };
-    /// A shared lock waits so long behind an exclusive one that is waited for. Then it goes first: its claimant may hold what that waits
-    /// for, by MPI_Win_lock_all, which takes locks of other hosts one by one.
+    /// Time after which a shared lock overtakes an exclusive one that is only waited for. Its claimant may hold, by MPI_Win_lock_all, the
+    /// lock for which that one waits. MPI_Win_lock_all acquires locks of other hosts one by one.
     static constexpr uint64_t kPatienceNs = 1'000'000;
 
-    /// `me` is this process's place on the board.
+    /// `me` is this process's place in the lock table.
     void open(const LockTable& board, uint32_t me) { board_ = board, me_ = me; }
 
     bool idle() const { return pending_.empty() && holders_.empty(); }
     bool has_pending() const { return !pending_.empty(); }
 
-    /// Gets in line. False: it has come before, or asks for more than one lock.
+    /// Adds a request to the queue. Returns false if it is a duplicate, or the process has a pending request.
     bool ask(const Claimant& claimant);
-    /// False: it holds no lock by that number.
+    /// Releases a lock. Returns false if the process holds no lock of that number.
     bool give_back(int rank, uint32_t number);
-    /// Takes the lock for the first in line that can have it, who is told of it. False: nobody waits, or it can't be had now.
+    /// Acquires the lock for the first pending request that can have it, and returns the claimant, which the caller notifies. Returns false
+    /// if no request can be served now.
     bool serve(Claimant& served, uint64_t now = 0);
-    /// Those who have died hold nothing, and want nothing. Whether there were any; `gave_back` if the board has changed.
+    /// Removes the locks and requests of dead processes. Returns whether there were any; sets `gave_back` if the lock table has changed.
     template <class F>
     bool drop(F&& is_dead, bool& gave_back);
 
@@ -54,9 +56,9 @@ class RemoteLockServer {
 
     LockTable board_;
     uint32_t me_ = 0;
-    std::list<Claimant> pending_;  // which takes no memory while it is empty
+    std::list<Claimant> pending_;  // a list, because an empty one allocates nothing
     std::vector<Claimant> holders_;
-    std::map<int, uint32_t> last_;  ///< number that each process has asked with
+    std::map<int, uint32_t> last_;  ///< number of each process's last request
 };
 
 template <class F>

@@ -1,5 +1,5 @@
-// Windows (MPI 5.0 chapter 12): memory that each process of a communicator shows to all others, and the epochs in which they
-// may use it.
+// Windows (MPI 5.0 chapter 12): memory that each process of a communicator exposes to all others, and the epochs in which they may access
+// it.
 //
 // Not thread-safe: needs the library's lock.
 #pragma once
@@ -24,22 +24,22 @@
 
 namespace starling::window {
 
-/// What each process tells all others when a window is made.
+/// Sent by each process to all others when a window is created.
 struct WindowInfo {
-    uint64_t context;  ///< of the window's communicator; rank 0's counts
+    uint64_t context;  ///< of the window's communicator; only rank 0's is used
     rma::RegionKey key;
     int64_t bytes;
     int64_t disp_unit;
-    uint64_t base;          ///< the address there
-    shm::PagesName memory;  ///< where neighbours can map it; not valid: they can't
-    uint64_t alignment;     ///< that the program wants; 0: any
-    uint64_t board;         ///< of the first process of its host: where the board is, in its memory for exchange
-    int64_t stage;          ///< rank 0's: where the window's node stage is, if the communicator's is known to all
+    uint64_t base;          ///< address in that process
+    shm::PagesName memory;  ///< by which neighbours map it; not valid: they cannot
+    uint64_t alignment;     ///< requested by the program; 0: any
+    uint64_t board;         ///< at the first process of its host: address of the lock table in its shared heap
+    int64_t stage;          ///< at rank 0: place of the window's shared-memory stage, if all members know the communicator's
     int32_t flavor;
-    int32_t error;  ///< what was wrong with its call, or MPI_ERR_NO_MEM
+    int32_t error;  ///< of its arguments, or MPI_ERR_NO_MEM
 };
 
-/// One number per process; kept once where all have the same.
+/// One number per process; stored once if all are equal.
 class Column {
   public:
     void keep(const std::vector<WindowInfo>& claims, uint64_t (*get)(const WindowInfo&));
@@ -50,15 +50,15 @@ class Column {
     std::vector<uint64_t> each_;
 };
 
-/// What is kept of the claims: of neighbours all, of the others what an access by packets needs.
+/// The stored parts of the window infos: for neighbours all fields, for other processes those that an access by packets needs.
 class WindowInfoTable {
   public:
-    /// `neighbours` in order of their ranks.
+    /// Stores the infos. `neighbours` is in the order of ranks.
     void keep(const std::vector<WindowInfo>& claims, const std::vector<int>& neighbours);
     int64_t bytes(int rank) const { return static_cast<int64_t>(bytes_.at(rank)); }
     int64_t disp_unit(int rank) const { return static_cast<int64_t>(disp_unit_.at(rank)); }
     rma::RegionKey key(int rank) const;
-    /// Of the neighbour at that place.
+    /// Returns the info of the neighbour at that place.
     const WindowInfo& near(int place) const { return near_[static_cast<size_t>(place)]; }
 
   private:
@@ -68,7 +68,7 @@ class WindowInfoTable {
 
 enum class LockHeld : uint8_t { no, shared, exclusive, unchecked };
 
-/// Another process, or this one, as a target of the window.
+/// A process (another one or this one) as a target of the window.
 struct Remote {
     rma::Target target;
     shm::Pages pages;  ///< its memory, if that is mapped here
@@ -76,18 +76,18 @@ struct Remote {
     int rank = 0;
     int64_t disp_unit = 1;
     uint64_t bytes = 0;
-    bool near = false;     ///< its memory is mapped here, and never moves
-    int local = -1;        ///< its place on the board; -1: on another host
-    LockHeld held = LockHeld::no;  ///< by MPI_Win_lock, or by MPI_Win_lock_all: since its first access, or at once (epoch.cpp)
-    bool asking = false;   ///< a thread waits for its lock
-    // Of its lock, if it is on another host:
+    bool near = false;             ///< its memory is mapped here, and never moves
+    int local = -1;                ///< its place in the lock table; -1: on another host
+    LockHeld held = LockHeld::no;  ///< by MPI_Win_lock or MPI_Win_lock_all, at once or at the first access (epoch.cpp)
+    bool asking = false;           ///< a thread is acquiring its lock
+    // State of its lock, if it is on another host:
     bool asks_exclusive = false, granted = false;
-    bool refused = false;  ///< the target has no such window
-    uint32_t asked = kCounterStart;  ///< number of the last ask
-    bool in_group = false;           ///< of MPI_Win_start
+    bool refused = false;            ///< the target has no such window
+    uint32_t asked = kCounterStart;  ///< number of the last request
+    bool in_group = false;           ///< in the group of MPI_Win_start
 };
 
-/// Targets by rank. Of those that were never used it keeps an eighth of a byte each.
+/// Targets by rank, in rows of 64. A row without any target that was used is one pointer, an eighth of a byte per target.
 class Remotes {
   public:
     void resize(size_t processes) {
@@ -111,7 +111,7 @@ class Remotes {
     std::vector<std::unique_ptr<std::unique_ptr<Remote>[]>> rows_;
 };
 
-/// The epoch of accesses that this process is in.
+/// The access epoch that this process is in.
 enum class Epoch : uint8_t { none, fence, started, locks, lock_all };
 
 struct Window {
@@ -119,81 +119,80 @@ struct Window {
     uint32_t magic = 0;
     uint32_t pool_index = 0;
 
-    comm::Comm* comm = nullptr;  ///< its own; reference held
+    comm::Comm* comm = nullptr;  ///< private to the window; reference held
     int flavor = MPI_WIN_FLAVOR_CREATE;
     int model = MPI_WIN_UNIFIED;
     void* base = nullptr;
     MPI_Aint bytes = 0;
     MPI_Aint disp_unit = 1;
-    std::vector<uint64_t> offsets;  ///< shared: where each one's memory begins
-    int disp_unit_int = 1;          ///< as the attribute shows it
-    shm::Pages pages;               ///< memory that goes with the window; of a shared one, everybody's, at its first process
-    void* plain = nullptr;          ///< the same where nobody can map it; from malloc
+    std::vector<uint64_t> offsets;  ///< shared windows: start of each process's memory
+    int disp_unit_int = 1;          ///< disp_unit as the attribute shows it
+    shm::Pages pages;               ///< memory allocated for the window; of a shared window all memory, at its first process
+    void* plain = nullptr;          ///< memory allocated for the window that no neighbour can map; from malloc
     rma::RegionKey key;
     WindowInfoTable kept;
-    Remotes remotes;  ///< made at the first use
+    Remotes remotes;  ///< created at the first use
     std::vector<Remote*> used;
 
-    std::vector<int> neighbours;  ///< the ranks on this host, in order: the places on the board
+    std::vector<int> neighbours;  ///< ranks on this host, in order; an index is a place in the lock table
     int my_place = 0;
-    std::byte* board_memory = nullptr;  ///< at the first process: from rma::allocate()
+    std::byte* board_memory = nullptr;  ///< lock table, at the first process of the host: from rma::allocate()
     LockTable board;
-    std::optional<rma::UpdateLock> exclusion;  ///< of updates of the own memory
+    std::optional<rma::UpdateLock> exclusion;  ///< update lock of this process's memory
 
     Epoch epoch = Epoch::none;
     bool fence_used = false;                         ///< there was an access since the last fence
-    int locked = 0;                                  ///< targets of MPI_Win_lock
-    bool unchecked = false;                          ///< MPI_Win_lock_all with MPI_MODE_NOCHECK
-    bool on_board = false;                           ///< MPI_Win_lock_all has the locks of all processes of this host
-    std::vector<Remote*> group;                      ///< of MPI_Win_start
-    bool exposed = false;                            ///< MPI_Win_post without its MPI_Win_wait
-    std::list<message::ReceiveRequest> completions;  ///< of the processes it was posted to; empty, it takes no memory
-    std::list<message::SendRequest> posts;           ///< to the same, under way since MPI_Win_post, which does not block
+    int locked = 0;                                  ///< number of targets locked by MPI_Win_lock
+    bool unchecked = false;                          ///< MPI_Win_lock_all was called with MPI_MODE_NOCHECK
+    bool on_board = false;                           ///< MPI_Win_lock_all holds the locks of all processes of this host
+    std::vector<Remote*> group;                      ///< targets of MPI_Win_start
+    bool exposed = false;                            ///< MPI_Win_post was called, and MPI_Win_wait was not
+    std::list<message::ReceiveRequest> completions;  ///< from the group of MPI_Win_post; an empty list allocates nothing
+    std::list<message::SendRequest> posts;           ///< messages of MPI_Win_post, which does not wait for them
 
-    RemoteLockServer desk;                 ///< for processes of other hosts
-    bool awaits_ring = false;  ///< the desk has somebody pending, and neighbours have been told to ring
-    uint32_t waiters = 0;      ///< threads that wait for locks on the board
+    RemoteLockServer desk;     ///< serves processes of other hosts
+    bool awaits_ring = false;  ///< desk has pending requests, and neighbours were asked to ring
+    uint32_t waiters = 0;      ///< threads that wait for locks of this host
 
     comm::Errhandler* errhandler = nullptr;  ///< never null
     comm::AttributeSet attributes;
     std::string name;
-    comm::Info info;  ///< the hints that the program has given
+    comm::Info info;  ///< hints given by the program
 
     int rank() const { return comm->rank; }
     int size() const { return comm->size; }
 };
 
-/// What MPI_Win_create and its kin make; collective.
+/// Arguments of make(), from MPI_Win_create and related functions.
 struct CreateParams {
     int flavor = MPI_WIN_FLAVOR_CREATE;
     void* base = nullptr;
     MPI_Aint bytes = 0;
     MPI_Aint disp_unit = 1;
-    uint64_t alignment = 0;  ///< of the memory that is made; a power of two, or 0
-    bool apart = false;      ///< shared: each one's memory begins a page
-    int error =
-        MPI_SUCCESS;  ///< of this process's arguments, with failure_text(): the others hear of it, and none makes a window
+    uint64_t alignment = 0;   ///< of allocated memory; a power of two, or 0
+    bool apart = false;       ///< shared windows: each process's memory begins a page
+    int error = MPI_SUCCESS;  ///< of this process's arguments, with failure_text()
 };
 int make(comm::Comm& comm, const CreateParams& wanted, Window*& made);
-/// All its accesses are over, and those of others to it: collective. Attributes must have been cleared.
+/// Frees the window, when its accesses, and those of other processes to it, are complete. Collective. Attributes must have been cleared.
 int free(Window& window);
 
-/// The target of that rank; the caller has checked it.
+/// Returns the target of that rank, which the caller has checked; created at its first use.
 Remote& meet(Window& window, int rank);
 inline Remote& remote(Window& window, int rank) {
     Remote* met = window.remotes.find(rank);
     return met ? *met : meet(window, rank);
 }
 
-/// Where this process reaches that one's memory by itself; null if it can't.
+/// Returns where this process can access the target's memory by loads and stores; null if it cannot.
 std::byte* address_of(const Remote& remote);
 
-/// Windows by number, and by what names them everywhere.
+/// Find windows by pool index, and by context id, which is the same in all processes.
 Window* window_at(uint32_t pool_index);
 Window* window_of(uint64_t context);
 const std::vector<Window*>& windows();
 
-/// The window behind a handle; nullptr for MPI_WIN_NULL, freed and never valid handles.
+/// Returns the window of a handle; nullptr for MPI_WIN_NULL and for freed or invalid handles.
 inline Window* from_handle(MPI_Win handle) { return object_behind<Window>(handle); }
 inline MPI_Win to_handle(Window* window) { return window ? reinterpret_cast<MPI_Win>(window) : MPI_WIN_NULL; }
 

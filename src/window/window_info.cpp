@@ -1,4 +1,4 @@
-// What a window keeps of what its processes told each other.
+// Stores the window infos of the members in a window.
 #include <algorithm>
 
 #include "window/window.h"
