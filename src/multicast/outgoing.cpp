@@ -177,9 +177,8 @@ uint64_t Outgoing::deadline() const {
 
 void Outgoing::acknowledged(const Position& position, uint64_t now) {
     if (!(acked_ < position)) return;
-    while (!messages_.empty() && acked_.serial != position.serial) {
+    while (!messages_.empty() && acked_.serial != position.serial && messages_.front().sent == messages_.front().fragments) {
         Message& message = messages_.front();
-        if (message.sent < message.fragments) return;  // not completely sent, so no member can have it
         acked_fragments_ += message.fragments - acked_.fragment;
         acked_ = {acked_.serial + 1, 0};
         ++first_;
@@ -190,10 +189,14 @@ void Outgoing::acknowledged(const Position& position, uint64_t now) {
             kept_ -= message.bytes;
         messages_.pop_front();
     }
-    if (!messages_.empty() && acked_.serial == position.serial && position.fragment > acked_.fragment) {
-        const uint64_t to = std::min(position.fragment, messages_.front().sent);
-        acked_fragments_ += to - acked_.fragment;
-        acked_.fragment = to;
+    if (!messages_.empty()) {
+        // A position beyond a message of which only a part was sent: the last receiver has ended. The window must open for the rest.
+        const uint64_t covered = acked_.serial == position.serial ? position.fragment : UINT64_MAX;
+        const uint64_t to = std::min(covered, messages_.front().sent);
+        if (to > acked_.fragment) {
+            acked_fragments_ += to - acked_.fragment;
+            acked_.fragment = to;
+        }
     }
     if (window_ < kMostWindow) ++window_;
     heartbeats_ = 0;

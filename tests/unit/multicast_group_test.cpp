@@ -355,6 +355,19 @@ TEST(MulticastGroup, AMemberThatDiesHoldsUpNoSender) {
     }
 }
 
+TEST(MulticastGroup, AMessageLongerThanTheWindowCompletesWhenAllReceiversHaveEnded) {
+    World world(3, {}, 1);
+    make_ready(world);
+    Send send;
+    const auto data = data_of(1, 300'000);
+    // Without receives no member acknowledges beyond its limit, so the sender stops with a full window.
+    world[0].group.start(send, 5, 1, data.data(), data.size(), world.now);
+    ASSERT_FALSE(world.run_until([&] { return send.done; }, kSecond));
+    for (uint32_t member : {1u, 2u}) world.kill(member);
+    EXPECT_TRUE(world.run_until([&] { return send.done; }, 10 * kSecond));
+    EXPECT_TRUE(world[0].group.outgoing().drained());
+}
+
 // What nobody has asked for yet is kept to a limit; then the sender is told to wait, and another message overtakes.
 TEST(MulticastGroup, UnexpectedMessagesHaveALimitAndBlockNoOthers) {
     World world(4, {}, 1);
