@@ -59,12 +59,12 @@ class Group {
     bool request_acks(uint64_t now) { return !outgoing_.drained() && outgoing_.request_acks(now); }
     uint64_t duplicates() const;
     bool is_out(uint32_t member) const { return tree_.is_out(member); }
-    /// Whether this member has been excluded: the others continue without it.
+    /// Returns whether this member has been excluded: the others continue without it.
     bool left_behind() const { return left_behind_; }
-    /// Whether the test was abandoned because not all members answered in time.
+    /// Returns whether the test was abandoned because not all members answered in time.
     bool was_silent() const { return silent_; }
     bool leads() const { return leader() == me_; }
-    /// Whether the group was abandoned because its multicast does not reach this process.
+    /// Returns whether the group was abandoned because its multicast does not reach this process.
     bool is_deaf() const { return deaf_; }
     /// Returns the number of members that are not out.
     uint32_t alive() const;
@@ -72,13 +72,13 @@ class Group {
     /// Reports to the other members that this process takes part in no test now, so that they need not wait for it.
     void turn_down() { tell_down(NoteKind::unready, me_, test_, true); }
 
-    // Events.
+    // Handlers of events.
     void apply(Event event, uint64_t now);
     void on_datagram(const Datagram& datagram, uint64_t now);
     void on_note(uint32_t from, const Note& note, uint64_t now);
     /// Handles a datagram that a session brought from one member to this one alone.
     void on_single(uint32_t from, const Datagram& datagram, uint64_t now);
-    /// Handles that a member is dead, or needs nothing from the group any more.
+    /// Handles the news that a member is dead, or needs nothing from the group any more.
     void on_out(uint32_t member, bool dead, uint64_t now);
     /// Restricts the group to some of its members.
     void narrow(const std::vector<bool>& in, uint64_t now);
@@ -145,7 +145,7 @@ class Group {
     void tell_missing(uint32_t sender, const Missing& missing, uint16_t who, uint64_t now);
     void ask_below(uint32_t sender, const Relay& relay, const Head& head);
 
-    // group_lifecycle.cpp
+    // Joining, testing and leaving: defined in group_lifecycle.cpp.
     void act(uint8_t actions, uint64_t now);
     uint32_t leader() const { return tree_.first(); }
     void on_ping(uint32_t test, uint64_t now);

@@ -46,7 +46,7 @@ class Membership final : public GroupEnvironment, public transport::DatagramHand
     uint64_t due = 0;            ///< ns; the time of the next run
     State seen = State::absent;  ///< the state at the last run
 
-    // GroupEnvironment
+    // Implementation of GroupEnvironment.
     bool to_group(const Head& head, const std::byte* body, uint32_t bytes) override;
     bool to_member(uint32_t member, const Head& head, const std::byte* body, uint32_t bytes) override;
     void note(uint32_t member, const Note& note) override;
@@ -54,7 +54,7 @@ class Membership final : public GroupEnvironment, public transport::DatagramHand
     void leave() override;
     void flush() override;
     void report_unreachable() override;
-    // DatagramHandler
+    // Implementation of DatagramHandler.
     void datagram(const std::byte* data, uint32_t bytes) override;
 
   private:

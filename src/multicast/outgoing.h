@@ -59,7 +59,7 @@ class Outgoing {
     /// Has the next run send a heartbeat, and more soon after, because a process waits for all acknowledgements. Returns false if that is
     /// already so.
     bool request_acks(uint64_t now);
-    /// Handles that all members have received everything before `position`.
+    /// Handles an acknowledgement: all members have received everything before `position`.
     void acknowledged(const Position& position, uint64_t now);
     void missed(const Missing& missing, uint16_t who, uint64_t now);
     bool drained() const { return messages_.empty(); }

@@ -1,5 +1,5 @@
 // Neighborhood collectives (MPI 5.0 section 8.6): a message along every edge of the topology. Arguments as in MPI, checked by the
-// caller; blocks are by place among the neighbours. All members of the communicator make the same calls in the same order.
+// caller; blocks are indexed by neighbor. All members of the communicator make the same calls in the same order.
 #pragma once
 
 #include "collective/comm_call.h"

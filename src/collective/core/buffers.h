@@ -16,7 +16,7 @@ using datatype::Op;
 
 inline const Datatype& byte_type() { return datatype::predefined(MPI_BYTE); }
 
-/// Memory for `count` elements of a type, with its true extent; data() is used like an MPI buffer. Gaps are not initialised. Throws
+/// Memory for `count` elements of a type, with its true extent; data() is used like an MPI buffer. Gaps are not initialized. Throws
 /// std::bad_alloc.
 class Temporary {
   public:

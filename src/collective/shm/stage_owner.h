@@ -164,9 +164,9 @@ class NodeOwner {
 
     /// Returns the stage; null if there is none (yet).
     Node* node() const { return node_.get(); }
-    /// Returns the stage if it is that of all members, so that it can run whole operations; else null.
+    /// Returns the stage if it covers all members, so that it can run whole operations; else null.
     Node* node_of_all() const { return is_part_ ? nullptr : node_.get(); }
-    /// Returns the stage if it is that of this host only, of several; else null.
+    /// Returns the stage if it covers only this host, and the communicator has several hosts; else null.
     Node* node_of_host() const { return is_part_ ? node_.get() : nullptr; }
     /// The queue of the awaited operations that use the stage.
     OperationQueue& turns() { return turns_; }
@@ -181,9 +181,9 @@ class NodeOwner {
             return true;
         return !tried_ && &comm != comm::world() && ++calls_ < 2;
     }
-    /// Creates the stage. Returns a task to await: for the first caller, complete if there is nothing to agree on; for later ones,
-    /// complete. All members call this at the same call. `exchange`: the communicator's, or that of one of its persistent operations, which
-    /// the stage then serves alone.
+    /// Creates the stage; all members call this at the same call. The task returned to the first caller completes when the members have
+    /// agreed, at once if there is nothing to agree on; later callers get a completed task. `exchange`: the communicator's, or that of one
+    /// of its persistent operations, which the stage then serves alone.
     Task make(comm::Comm& comm, Exchange& exchange);
 
     /// Allocates an area for a stage of another communicator with the same members that only needs meetings. Returns its offset at the
