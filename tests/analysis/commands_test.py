@@ -191,7 +191,7 @@ class Commands(Case):
     def test_diff(self):
         lines = list(profile(8, 3))
         before = write(self.path / "before", lines)
-        self.assertIn("Nothing that matters is otherwise", self.starling("diff", before, before))
+        self.assertIn("There is no significant difference", self.starling("diff", before, before))
         for line in lines:
             if line["kind"] == "phase":
                 line["seconds"] *= 2
@@ -209,13 +209,13 @@ class Commands(Case):
         whole = (json.dumps(line) + "\n" for line in profile(4, 1))
         text = "".join(whole)
         (self.path / "cut.jsonl.gz").write_bytes(gzip.compress(text.encode())[:-30])
-        self.assertIn("cut.jsonl.gz breaks off within its compressed data", self.refused("show", "cut.jsonl.gz"))
+        self.assertIn("cut.jsonl.gz is truncated within its compressed data", self.refused("show", "cut.jsonl.gz"))
         (self.path / "empty").write_text("")
         self.assertIn("empty is empty", self.refused("show", "empty"))
         self.assertIn("cannot read nowhere: No such file", self.refused("show", "nowhere"))
         self.assertIn("cannot read .: Is a directory", self.refused("show", "."))
         (self.path / "wrong").write_text(text.replace('"rank": 3', '"rank": 4'))
-        self.assertRegex(self.refused("plan", "wrong"), "wrong, line 6: a rank is no whole number of 0 to 3")
+        self.assertRegex(self.refused("plan", "wrong"), "wrong, line 6: a rank is not a whole number from 0 to 3")
         (self.path / "right").write_text(text)
         self.assertIn("has no phase 'hop'; it has 'step'", self.refused("show", "right", "--phase", "hop"))
         self.assertIn("cannot write nowhere/plan", self.refused("plan", "right", "-o", "nowhere/plan"))

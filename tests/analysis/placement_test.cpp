@@ -88,7 +88,7 @@ TEST(Place, LeavesWhatIsGood) {
 
 TEST(Place, TheRankFileSaysIt) {
     EXPECT_EQ(rank_file({0, 1, 0}, rooms({2, 1})),
-              "# mpiexec --rankfile: ranks that talk much share a host\nrank 0=a slot=0\nrank 1=b slot=0\nrank 2=a slot=1\n");
+              "# mpiexec --rankfile: ranks with much traffic share a host\nrank 0=a slot=0\nrank 1=b slot=0\nrank 2=a slot=1\n");
 }
 
 }  // namespace

@@ -137,31 +137,31 @@ TEST(Reader, RefusesWithASentence) {
                           peers + more + "}");
     };
     EXPECT_EQ(refusal_of(Written{}), "x.jsonl is empty: mpiexec --profile writes profiles");
-    EXPECT_EQ(refusal_of(begin(2)), "x.jsonl tells of no phase of any process: the job has ended before one was over");
-    EXPECT_EQ(refusal_of(Written{{"hello"}}), "x.jsonl, line 1: this is no JSON");
-    EXPECT_EQ(refusal_of(Written{{"[1]"}}), "x.jsonl, line 1: it is no JSON object");
+    EXPECT_EQ(refusal_of(begin(2)), "x.jsonl has no phase of any process: the job ended before the first phase did");
+    EXPECT_EQ(refusal_of(Written{{"hello"}}), "x.jsonl, line 1: this is not JSON");
+    EXPECT_EQ(refusal_of(Written{{"[1]"}}), "x.jsonl, line 1: it is not a JSON object");
     EXPECT_EQ(refusal_of(Written{{R"({"kind":"job"})"}}),
-              "x.jsonl, line 1: it comes before the \"profile\" line, with which a profile begins");
+              "x.jsonl, line 1: it comes before the \"profile\" line, which must be the first");
     EXPECT_EQ(refusal_of(Written{{R"({"kind":"profile","version":2})"}}),
-              "x.jsonl, line 1: version 2 of the format, and this starling reads version 1");
+              "x.jsonl, line 1: version 2 of the format, but this starling reads version 1");
     EXPECT_EQ(after_head(R"({"kind":"end","job":0,"rank":4,"how":"finalized"})"),
-              "x.jsonl, line 3: a rank is no whole number of 0 to 3");
+              "x.jsonl, line 3: a rank is not a whole number from 0 to 3");
     EXPECT_EQ(after_head(R"({"kind":"end","job":7,"rank":0,"how":"finalized"})"),
               "x.jsonl, line 3: job 7 was not described before");
     EXPECT_EQ(phase("[[0,1,2]]"), "x.jsonl, line 3: a peer has 3 numbers instead of 10");
-    EXPECT_EQ(phase("[[0,1,-1,0,0,0,0,0,0,0]]"), "x.jsonl, line 3: a number of messages is no number from 0 on");
+    EXPECT_EQ(phase("[[0,1,-1,0,0,0,0,0,0,0]]"), "x.jsonl, line 3: a number of messages is not a number of at least 0");
     EXPECT_EQ(phase("[[0,1,1,8,0,0,0,0,2,16]]"), "x.jsonl, line 3: a peer got more messages on connections than messages");
     EXPECT_EQ(phase("[]", R"(,"accesses":[[0,1]])"), "x.jsonl, line 3: the accesses of a process has 2 numbers instead of 12");
     EXPECT_EQ(phase("[]", R"(,"accesses":[[0,1,1,8,0,0,0,0,2,16,0,0]])"),
-              "x.jsonl, line 3: a process was accessed by packets, or on connections, more often than at all");
-    EXPECT_EQ(phase("[]", R"(,"waits":[])"), "x.jsonl, line 3: \"waits\" is no object");
+              "x.jsonl, line 3: a process has more accesses by packets, or on connections, than accesses");
+    EXPECT_EQ(phase("[]", R"(,"waits":[])"), "x.jsonl, line 3: \"waits\" is not an object");
     EXPECT_EQ(phase("[]", R"(,"connections":[[0,0,1,"torn"]])"),
               "x.jsonl, line 3: a connection was torn instead of opened or closed");
     EXPECT_EQ(after_head(R"({"kind":"phase","job":0,"rank":0,"phase":"p","from":2,"to":1,"began":0,"seconds":1})"),
-              "x.jsonl, line 3: \"to\" is no whole number of 2 to 9007199254740992");
+              "x.jsonl, line 3: \"to\" is not a whole number from 2 to 9007199254740992");
     EXPECT_EQ(
         after_head(R"({"kind":"job","job":0,"parent":null,"size":5,"hosts":[],"places":[]})"),
-        "x.jsonl, line 3: job 0 has 5 processes, and 4 before: runs of one size can be merged (starling profile plan --size "
+        "x.jsonl, line 3: job 0 has 5 processes, but 4 before: only runs of one size can be merged (starling profile plan --size "
         "scales a plan)");
 }
 
@@ -178,7 +178,7 @@ TEST(Reader, MergesOneApplicationOnly) {
         FAIL();
     } catch (const Refusal& refusal) {
         EXPECT_STREQ(refusal.what(),
-                     "two, line 1: the application is other, and made-up in one: runs of one application can be merged");
+                     "two, line 1: the application is other, but made-up in one: only runs of one application can be merged");
     }
 }
 

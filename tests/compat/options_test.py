@@ -135,7 +135,7 @@ class Options(unittest.TestCase):
         (folder / "other.c").write_text("int MPI_Init(int* argc, char*** argv) { return 0; }")
         (folder / "uses.c").write_text("int MPI_Init(int*, char***); int main(void) { return MPI_Init(0, 0); }")
         for library, mpi in (("libmpi.so.20", "neither MPICH of 3.1 to 5 nor Open MPI 4 or 5"), ("libmpi.so.120", "neither MPICH"),
-                             ("libmpi.so.1", "neither MPICH"), ("libmpich.so.10", "MPICH of before 3.1"),
+                             ("libmpi.so.1", "neither MPICH"), ("libmpich.so.10", "MPICH older than 3.1"),
                              ("libmpi_mpifh.so.20", "Open MPI of another series"), ("libmpi_cray.so.12", "Cray MPICH")):
             subprocess.run(["gcc", folder / "other.c", "-shared", "-fPIC", f"-Wl,-soname,{library}", "-o", folder / library], check=True)
             subprocess.run(["gcc", folder / "uses.c", folder / library, f"-Wl,-rpath,{folder}", "-o", folder / "uses"], check=True)

@@ -86,12 +86,12 @@ class Starting(HostsCase):
     def test_a_wrong_rank_file_is_explained(self):
         path = pathlib.Path(self.directory, "ranks")
         right = "rank 0=a\nrank 1=b\n"
-        cases = (("", (), "names no rank"), ("rank 0=a\nrank 2=b\n", (), "says nothing of rank 1"),
+        cases = (("", (), "names no rank"), ("rank 0=a\nrank 2=b\n", (), "has no line for rank 1"),
                  (right + "rank 0=b\n", (), "line 3: rank 0 has a host already, a"), ("rank 0 a\n", (), "line 1: 'rank 0 a' is not of"),
                  ("rank 0=a slot=x\n", (), "line 1: .* is not of"), ("rank 9999999=a\n", (), "at most a million"),
-                 (right, ("-n", 3), "says nothing of rank 2"), (right, ("-n", 1), "is for 2 ranks, and the job has 1"),
-                 (right, ("--host", "a"), "rank 1: host b is none of those"), ("rank 0=+n0\n", (), "these name none"),
-                 ("rank 0=+n2\n", ("--host", "a,b"), r"\+n0 to \+n1"), (right, ("-ppn", 1, "-n", 2), "have no say beside it"))
+                 (right, ("-n", 3), "has no line for rank 2"), (right, ("-n", 1), "is for 2 ranks, and the job has 1"),
+                 (right, ("--host", "a"), "rank 1: host b is not a host of --host"), ("rank 0=+n0\n", (), "these name none"),
+                 ("rank 0=+n2\n", ("--host", "a,b"), r"\+n0 to \+n1"), (right, ("-ppn", 1, "-n", 2), "leave out -ppn and --map-by node"))
         for text, options, why in cases:
             path.write_text(text)
             code, out, err = self.mpiexec("-rf", path, *options, "true")
@@ -234,7 +234,7 @@ class Streams(HostsCase):
         process.stdout.close()
         process.stdout = None
         self.assertEqual(process.wait(LIMIT), 128 + signal.SIGPIPE)
-        self.assertIn("nobody reads what the processes print", process.stderr.read())
+        self.assertIn("standard output has no reader any more", process.stderr.read())
 
     def test_lines_come_whole_whatever_their_pieces(self):
         code, out, _ = self.over("a:2,b:2", "-n", 4, sys.executable, "-c", BYTES)
@@ -558,7 +558,7 @@ class Standing(HostsCase):
                 os.kill(pid, signal.SIGKILL)
         _, err = process.communicate(timeout=LIMIT)
         self.assertNotEqual(process.returncode, 0)
-        self.assertIn("the standing daemon has gone", err)
+        self.assertIn("the standing daemon has ended", err)
         self.assertEqual(self.left_after(8), {})
 
     def root(self):

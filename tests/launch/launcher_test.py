@@ -235,7 +235,7 @@ class Starting(Case):
         self.assertEqual(self.mpiexec("./plain", "x")[:2], (0, "no interpreter line x\n"))
 
     def test_missing_programs(self):
-        for name, reason in (("nonesuch", "no such program in PATH"), ("./nonesuch", "No such file"), ("/etc/passwd", "chmod"),
+        for name, reason in (("nonesuch", "the program is neither in PATH"), ("./nonesuch", "No such file"), ("/etc/passwd", "chmod"),
                              ("/", "directory")):
             code, out, err = self.mpiexec("-n", 3, name)
             self.assertEqual((code, out), (127, ""), name)
@@ -451,7 +451,7 @@ class Output(Case):
         for options in ((), ("-l",)):
             code, _, err = self.run_command("sh", "-c", f"{MPIEXEC} {' '.join(options)} -n 2 echo hello > /dev/full")
             self.assertEqual((code, err.count("\n")), (1, 1), err)
-            self.assertRegex(err, "standard output.*No space left on device.*free some room")
+            self.assertRegex(err, "standard output.*No space left on device.*free some space")
             self.assertEqual(self.run_command("sh", "-c", f"{MPIEXEC} {' '.join(options)} -n 2 sh -c 'echo hello >&2' 2> /dev/full")[0], 1)
         code, _, err = self.run_command("sh", "-c", f"{MPIEXEC} -n 2 sh -c 'echo hello; exit 7' > /dev/full")
         self.assertEqual(code, 7)
@@ -770,7 +770,7 @@ class Spawning(Case):
             self.assertEqual((code, err), (0, ""))
             refused, granted = out.splitlines()
             self.assertTrue(refused.startswith("spawn 53 codes 53 53"))
-            self.assertTrue(refused.endswith(" text 'a spawn of more than a million processes'"))
+            self.assertTrue(refused.endswith(" text 'the spawn has more than a million processes'"))
             self.assertIn("spawn 0 codes 0 ", granted)
 
     def test_info(self):

@@ -247,7 +247,7 @@ class OtherHosts(unittest.TestCase):
                 for command in (["why"], ["top", "--once", "--interval", "0.1"]):
                     result = subprocess.run([STARLING, *command, "--host", "faraway"], capture_output=True, text=True, timeout=LIMIT,
                                             env={**os.environ, "STARLING_LAUNCHER_AGENT": str(script)}, check=False)
-                    self.assertIn("faraway: the agent talks without end", result.stdout + result.stderr)
+                    self.assertIn("faraway: the agent prints without end", result.stdout + result.stderr)
 
 
 class Ending(unittest.TestCase):

@@ -50,7 +50,7 @@ TEST(PlanFile, IsRead) {
 TEST(PlanFile, SaysWhatIsWrongAndWhere) {
     EXPECT_NE(wrong("{\n  \"starling_plan\": }").find("it is not JSON: parse error at line 2"), std::string::npos);
     EXPECT_EQ(wrong("[1]"), "it is not an object");
-    EXPECT_EQ(wrong("{}"), "it is no plan of Starling's: it has no \"starling_plan\"");
+    EXPECT_EQ(wrong("{}"), "it is not a plan of Starling: it has no \"starling_plan\"");
     EXPECT_EQ(wrong(changed("\"starling_plan\": 1", "\"starling_plan\": 2")),
               "it has version 2, and this Starling reads version 1");
     EXPECT_EQ(wrong(changed("\"size\": 4", "\"size\": -4")), "\"size\" is not a whole number from 1 to 1000000");
@@ -61,16 +61,16 @@ TEST(PlanFile, SaysWhatIsWrongAndWhere) {
               "phase 3 (\"regrid\") \"from\" is not a whole number from 1 to 4294967295");
     EXPECT_EQ(wrong(changed("\"from\": 4", "\"from\": 3")), "phase \"step\" has occurrence 3 in two entries");
     EXPECT_EQ(wrong(changed("\"allreduce\"", "\"alldance\"")),
-              "collective 1 \"kind\" is \"alldance\", which is no collective operation");
-    EXPECT_EQ(wrong(changed("\">256K\"", "256")), "collective 2 \"size\" is none of <=64, <=1K, <=16K, <=256K and >256K");
+              "collective 1 \"kind\" is \"alldance\", which is not a collective operation");
+    EXPECT_EQ(wrong(changed("\">256K\"", "256")), "collective 2 \"size\" is not one of <=64, <=1K, <=16K, <=256K and >256K");
     EXPECT_EQ(wrong(changed("\"processes\": 2", "\"processes\": 1")),
               "collective 2 \"processes\" is not a whole number from 2 to 1000000");
-    EXPECT_EQ(wrong(changed("\"chain\"", "\"a;b\"")), "collective 2 \"algorithm\" is not a word of small letters");
+    EXPECT_EQ(wrong(changed("\"chain\"", "\"a;b\"")), "collective 2 \"algorithm\" is not a word of lower-case letters");
     EXPECT_EQ(wrong(changed("\"bcast\", \"size\": \">256K\", \"processes\": 2",
                             "\"allreduce\", \"size\": \"<=64\", \"processes\": 4")),
               "collective 2 is there twice: allreduce/<=64/4");
     EXPECT_EQ(wrong(changed("\"to\": 3", "\"to\": 0")), "phase 1 (\"step\") \"to\" is not a whole number from 1 to 4294967295");
-    EXPECT_EQ(wrong(changed("\"1\": [[0", "\"4\": [[0")), "phase 1 (\"step\") \"peers\" names \"4\", which is no rank of 4");
+    EXPECT_EQ(wrong(changed("\"1\": [[0", "\"4\": [[0")), "phase 1 (\"step\") \"peers\" names \"4\", which is not a rank of 4");
     EXPECT_EQ(wrong(changed("[3, 12]", "[4, 12]")),
               "a peer of phase 1 (\"step\"), peers of rank 0 is not a whole number from 0 to 3");
     EXPECT_EQ(wrong(changed("[3, 12]", "[3, 0]")),
@@ -106,7 +106,7 @@ TEST(PlanFile, IsHeldAgainstTheJob) {
     const std::string is_for = "the plan " + std::string(file.path) + " is for 4 processes of mesh, and ";
     Options other;
     EXPECT_EQ(parse({"--plan", file.path, "-n", "8", "mesh"}, other),
-              is_for + "these are 8: `starling profile plan --size 8` makes one for so many");
+              is_for + "these are 8: `starling profile plan --size 8` creates one for that number");
     EXPECT_EQ(parse({"--plan", file.path, "-n", "4", "mush"}, other = {}), is_for + "this is mush");
     EXPECT_EQ(parse({"--plan", "/nowhere/plan", "-n", "4", "mesh"}, other = {}),
               "the plan /nowhere/plan can't be read: No such file or directory");

@@ -194,7 +194,7 @@ class Told(unittest.TestCase):
 
     def test_hang_report(self):
         result = self.run_stuck("-n", "2", "--timeout", "8", STARLING_HANG_REPORT="2")
-        said = "mpiexec: nobody has got any further for 2 s (STARLING_HANG_REPORT):\njob "
+        said = "mpiexec: no process has made progress for 2 s (STARLING_HANG_REPORT):\njob "
         self.assertEqual(result.stderr.count(said), 1, result.stderr)
         self.assertLess(result.stderr.index(said), result.stderr.index("(--timeout)"))
 

@@ -134,7 +134,7 @@ bool Agents::read_piece(Host& host, const Take& take) {
     host.unread.erase(0, begin);
     if (host.unread.size() > kLongestLine || host.refused > kMostRefused) {
         if (host.agent > 0) kill(host.agent, SIGTERM);
-        give_up(host, "the agent talks without end, and says nothing that starling says");
+        give_up(host, "the agent prints without end, but nothing that starling wrote");
         return false;
     }
     return true;

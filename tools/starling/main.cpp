@@ -20,52 +20,50 @@ int main(int argc, char** argv) {
     int result = 0;
 
     starling::InfoOptions info;
-    CLI::App* info_command = app.add_subcommand("info", "What this installation is, can and is set to");
+    CLI::App* info_command = app.add_subcommand("info", "Show properties, features and settings of this installation");
     info_command->add_flag("--variables", info.variables, "Variables with their values, sources and meaning");
     info_command->add_flag("--missing", info.missing, "MPI and OpenSHMEM functions that are not built yet");
     info_command->add_flag("--functions", info.functions, "All MPI functions");
-    info_command->add_flag("--transports", info.transports, "Transports and what they may use here");
-    info_command->add_flag("--collectives", info.collectives, "Which algorithm serves which collective call");
-    info_command->add_flag("--protocols", info.protocols, "The ways in which messages move, and when each is chosen");
-    info_command->add_flag("--counters", info.counters, "What every process counts");
+    info_command->add_flag("--transports", info.transports, "Transports, and whether they are usable here");
+    info_command->add_flag("--collectives", info.collectives, "The algorithm of each collective call");
+    info_command->add_flag("--protocols", info.protocols, "The protocols for messages, and when each is chosen");
+    info_command->add_flag("--counters", info.counters, "The counters of every process");
     info_command->add_flag("--json", info.json, "The same as JSON");
     info_command->callback([&] { result = starling::info(info); });
 
     starling::TopOptions top;
-    CLI::App* top_command = app.add_subcommand("top", "The jobs that run on this machine, live");
+    CLI::App* top_command = app.add_subcommand("top", "Show the jobs that run on this machine, live");
     top_command->add_option("job", top.job, "Only jobs whose id begins with this, or whose command contains it");
-    top_command->add_option("--interval", top.interval, "Seconds between two pictures")
+    top_command->add_option("--interval", top.interval, "Seconds between two updates")
         ->check(CLI::Range(0.1, 3600.0))
         ->capture_default_str();
     top_command->add_option("--sort", top.sort, "Order of a job's ranks: rank, waiting, messages or bytes")
         ->check(CLI::IsMember({"rank", "waiting", "messages", "bytes"}))
         ->capture_default_str();
-    top_command->add_flag("--all-users", top.all_users,
-                          "The jobs of all users, for root; what others' jobs show may be made up");
-    top_command->add_flag("--all-hosts", top.all_hosts, "Also the other hosts of jobs that this one knows, through the agent");
-    top_command->add_option("--host", top.hosts, "These hosts too, separated by commas, through the agent")->delimiter(',');
-    top_command->add_flag("--totals", top.totals, "Numbers since the start instead of per second");
-    top_command->add_flag("--once", top.once, "One picture, after one interval");
-    top_command->add_flag("--json", top.json, "One JSON object per picture, on a line of its own");
+    top_command->add_flag("--all-users", top.all_users, "Include jobs of all users, for root; their data may be forged");
+    top_command->add_flag("--all-hosts", top.all_hosts, "Include the other hosts of the jobs on this host, through the agent");
+    top_command->add_option("--host", top.hosts, "Additional hosts, separated by commas, through the agent")->delimiter(',');
+    top_command->add_flag("--totals", top.totals, "Counts since the start instead of rates per second");
+    top_command->add_flag("--once", top.once, "One update, after one interval");
+    top_command->add_flag("--json", top.json, "One JSON object per update, on one line");
     top_command->callback([&] { result = starling::run_top(top); });
 
     starling::WhyOptions why;
     CLI::App* why_command =
-        app.add_subcommand("why", "What the processes of a running job wait for, and why that does not end");
+        app.add_subcommand("why", "Explain what the processes of a running job wait for, and why the wait does not end");
     why_command->add_option("job", why.job, "Only jobs whose id begins with this, or whose command contains it");
-    why_command->add_option("--interval", why.interval, "Seconds between the two looks at each process")
+    why_command->add_option("--interval", why.interval, "Seconds between the two inspections of each process")
         ->check(CLI::Range(0.05, 60.0))
         ->capture_default_str();
     why_command->add_option("--launcher", why.launcher, "Only jobs of the mpiexec or daemon that has this process id");
-    why_command->add_flag("--stacks", why.stacks, "The stacks too: gdb's, and Python's where py-spy is installed");
-    why_command->add_flag("--all-users", why.all_users,
-                          "The jobs of all users, for root; what others' jobs show may be made up");
-    why_command->add_flag("--here", why.here, "This host alone; other hosts of the job are asked through the agent");
-    why_command->add_option("--host", why.hosts, "These hosts too, separated by commas, through the agent")->delimiter(',');
-    why_command->add_option("--quiet-for", why.quiet, "Say nothing unless nobody has got any further for so many seconds");
-    why_command->add_flag("--ended-awaited", why.ended_awaited,
-                          "Say nothing unless somebody waits for a process that has ended");
-    why_command->add_flag("--raw", why.raw, "For starling itself, on another host")->group("");
+    why_command->add_flag("--stacks", why.stacks, "Add the stacks, by gdb, and by py-spy for Python if it is installed");
+    why_command->add_flag("--all-users", why.all_users, "Include jobs of all users, for root; their data may be forged");
+    why_command->add_flag("--here", why.here,
+                          "This host only; by default the other hosts of the job are asked through the agent");
+    why_command->add_option("--host", why.hosts, "Additional hosts, separated by commas, through the agent")->delimiter(',');
+    why_command->add_option("--quiet-for", why.quiet, "Report only if no process has made progress for this number of seconds");
+    why_command->add_flag("--ended-awaited", why.ended_awaited, "Report only if a process waits for one that has ended");
+    why_command->add_flag("--raw", why.raw, "Output for starling on another host")->group("");
     why_command->add_flag("--json", why.json, "The same as one JSON object");
     why_command->callback([&] { result = starling::run_why(why); });
 
@@ -73,8 +71,8 @@ int main(int argc, char** argv) {
 
     starling::DoctorOptions doctor;
     CLI::App* doctor_command =
-        app.add_subcommand("doctor", "Which MPIs a program would load, and whether Starling can stand in for them");
-    doctor_command->add_option("file", doctor.files, "Programs, libraries, or folders of them")->required();
+        app.add_subcommand("doctor", "Show which MPI libraries a program would load, and whether Starling can replace them");
+    doctor_command->add_option("file", doctor.files, "Programs, libraries, or folders with such files")->required();
     doctor_command->add_flag("--json", doctor.json, "The same as JSON");
     doctor_command->callback([&] { result = starling::run_doctor(doctor); });
 
@@ -85,8 +83,8 @@ int main(int argc, char** argv) {
 
     std::string topic;
     bool tables = false;
-    CLI::App* help_command = app.add_subcommand("help", "What is said on a topic, a command, a function or a variable");
-    help_command->add_option("topic", topic, "Such as hosts, hang, MPI_Send or STARLING_WAIT; none: what there is");
+    CLI::App* help_command = app.add_subcommand("help", "Show help on a topic, a command, a function or a variable");
+    help_command->add_option("topic", topic, "Such as hosts, hang, MPI_Send or STARLING_WAIT; default: a list of topics");
     help_command->add_flag("--tables", tables, "All commands and options, as JSON")->group("");
     help_command->callback([&] { result = tables ? starling::print_tables(app) : starling::print_help(app, topic); });
 

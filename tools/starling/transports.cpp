@@ -41,7 +41,7 @@ std::string kernel_copy() {
     static volatile long secret = 0;
     secret = 4711;
     const pid_t child = fork();
-    if (child < 0) return "unknown: no process could be started to try it";
+    if (child < 0) return "unknown: cannot start a process to try it";
     if (child == 0) {
         long seen = 0;
         iovec local{&seen, sizeof seen}, remote{const_cast<long*>(&secret), sizeof secret};

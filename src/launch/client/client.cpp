@@ -58,7 +58,7 @@ class Client {
         }
         watch_signals();
         output_.on_reader_gone = [this] {
-            say("nobody reads what the processes print any more; ending the job");
+            say("standard output has no reader any more; ending the job");
             end(128 + SIGPIPE);
         };
         loop_.watch(socket_, EPOLLIN, [this](uint32_t events) { on_ready(events); });
@@ -187,7 +187,7 @@ class Client {
 
     void lost() {
         if (loop_.stopped() || finished_) return;
-        say("the standing daemon has gone, and the job with it");
+        say("the standing daemon has ended, and the job with it");
         outcome_.served = true;
         end(1);
     }

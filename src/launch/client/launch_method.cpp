@@ -29,7 +29,7 @@ Choice choose_way(const Options& options, bool standing, const std::string& refu
     Choice choice;
     if (options.way == Way::direct && !all_here) {
         choice.problem = "'--via direct' starts processes on this machine (" + host_name() + ") only, and host '" +
-                         elsewhere->name + "' is another; leave one of the two out";
+                         elsewhere->name + "' is another machine; leave out one of the two";
     } else if (options.way == Way::direct || (options.way == Way::automatic && all_here && !hosts.empty())) {
         choice.why = "started by mpiexec itself: all processes are on this machine";
     } else if (standing && options.way != Way::agent) {

@@ -313,8 +313,7 @@ class Parser {
         if (out_.programs.size() == 1 && !any_counted_) out_.programs[0].count = static_cast<uint32_t>(host_of_rank_.size());
         for (const Program& program : out_.programs) {
             if (program.per_host > 0 || program.mapping == Mapping::node)
-                error_ = "the rank file '" + rank_file_ +
-                         "' says where each rank goes: -ppn and --map-by node have no say beside it";
+                error_ = "the rank file '" + rank_file_ + "' places each rank; leave out -ppn and --map-by node";
         }
         if (error_.empty()) error_ = place_by(rank_file_, host_of_rank_, out_.programs);
     }

@@ -55,7 +55,7 @@ uint64_t limit(const Json& plan, const char* name) {
 uint32_t rank_of(const std::string& key, uint32_t size, const std::string& where) {
     uint32_t rank = 0;
     if (!read_number(key, rank) || rank >= size)
-        refuse(where, "names \"" + key + "\", which is no rank of " + std::to_string(size));
+        refuse(where, "names \"" + key + "\", which is not a rank of " + std::to_string(size));
     return rank;
 }
 
@@ -101,7 +101,7 @@ const std::string& word(const Json& value, const std::string& where) {
     const auto* text = value.get_ptr<const Json::string_t*>();
     const auto in_words = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; };
     if (!text || text->empty() || text->size() > 64 || !std::all_of(text->begin(), text->end(), in_words))
-        refuse(where, "is not a word of small letters");
+        refuse(where, "is not a word of lower-case letters");
     return *text;
 }
 
@@ -111,10 +111,11 @@ std::string read_collective(const Json& from, const std::string& where, std::set
     std::string kind = word(member(from, "kind", where), where + " \"kind\"");
     std::string variable = "STARLING_COLL_" + kind;
     for (char& c : variable) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-    if (!find_variable(variable.c_str())) refuse(where + " \"kind\"", "is \"" + kind + "\", which is no collective operation");
+    if (!find_variable(variable.c_str()))
+        refuse(where + " \"kind\"", "is \"" + kind + "\", which is not a collective operation");
     const Json& size = member(from, "size", where);
     if (!size.is_string() || size_class_named(size.get_ref<const std::string&>()) == kSizeClassCount)
-        refuse(where + " \"size\"", "is none of <=64, <=1K, <=16K, <=256K and >256K");
+        refuse(where + " \"size\"", "is not one of <=64, <=1K, <=16K, <=256K and >256K");
     const uint64_t processes = number(member(from, "processes", where), where + " \"processes\"", 2, kMostProcesses);
     const std::string place = kind + "/" + size.get<std::string>() + "/" + std::to_string(processes);
     if (!known.insert(place).second) refuse(where, "is there twice: " + place);
@@ -149,7 +150,7 @@ void check_overlaps(const std::vector<Plan::Phase>& phases) {
 
 void read_all(const Json& json, Plan& out) {
     if (!json.is_object()) refuse("it", "is not an object");
-    if (!json.contains("starling_plan")) refuse("it", "is no plan of Starling's: it has no \"starling_plan\"");
+    if (!json.contains("starling_plan")) refuse("it", "is not a plan of Starling: it has no \"starling_plan\"");
     const uint64_t version = number(json["starling_plan"], "\"starling_plan\"", 1, UINT32_MAX);
     if (version != kVersion)
         refuse("it",
@@ -201,7 +202,7 @@ std::string read_plan(const std::string& path, const std::vector<Program>& progr
     const std::string is_for = "the plan " + path + " is for " + std::to_string(out.size) + " processes of " + out.application;
     if (out.is_for(command, out.size))
         return is_for + ", and these are " + std::to_string(size) + ": `starling profile plan --size " + std::to_string(size) +
-               "` makes one for so many";
+               "` creates one for that number";
     return is_for + ", and this is " + command;
 }
 

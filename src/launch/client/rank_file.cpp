@@ -55,7 +55,7 @@ std::string find_host(const std::string& name, bool anywhere, Program& program, 
     if (name.starts_with("+n")) {
         if (anywhere) return "'" + name + "' counts the hosts of --host or --hostfile, and these name none";
         if (!read_number(std::string_view(name).substr(2), out) || out >= hosts.size())
-            return "'" + name + "' is none of the " + std::to_string(hosts.size()) + " hosts that are named, +n0 to +n" +
+            return "'" + name + "' is not one of the " + std::to_string(hosts.size()) + " hosts that are named, +n0 to +n" +
                    std::to_string(hosts.size() - 1);
         return {};
     }
@@ -63,7 +63,7 @@ std::string find_host(const std::string& name, bool anywhere, Program& program, 
         std::find_if(hosts.begin(), hosts.end(), [&](const HostSlots& host) { return same_host(host.name, name); });
     out = static_cast<uint32_t>(known - hosts.begin());
     if (known != hosts.end()) return {};
-    if (!anywhere) return "host " + name + " is none of those that --host or --hostfile name";
+    if (!anywhere) return "host " + name + " is not a host of --host or --hostfile";
     hosts.push_back({name, 0});
     return {};
 }
@@ -76,7 +76,7 @@ std::string read_rank_file(const std::string& path, std::vector<std::string>& ou
     if (out.empty()) return "the rank file '" + path + "' names no rank";
     const auto gap = std::find_if(out.begin(), out.end(), [](const std::string& host) { return host.empty(); });
     if (gap == out.end()) return {};
-    return "the rank file '" + path + "' says nothing of rank " + std::to_string(gap - out.begin()) + ", and of higher ones";
+    return "the rank file '" + path + "' has no line for rank " + std::to_string(gap - out.begin()) + ", and of higher ones";
 }
 
 std::string place_by(const std::string& path, const std::vector<std::string>& host_of_rank, std::vector<Program>& programs) {
@@ -86,7 +86,7 @@ std::string place_by(const std::string& path, const std::vector<std::string>& ho
         std::unordered_map<std::string, uint32_t> numbers;
         for (uint32_t i = 0; i < program.count; ++i, ++rank) {
             if (rank >= host_of_rank.size())
-                return "the rank file '" + path + "' says nothing of rank " + std::to_string(rank) +
+                return "the rank file '" + path + "' has no line for rank " + std::to_string(rank) +
                        ", and the job has more processes";
             const auto [at, fresh] = numbers.try_emplace(host_of_rank[rank], 0);
             std::string problem = fresh ? find_host(host_of_rank[rank], anywhere, program, at->second) : std::string();

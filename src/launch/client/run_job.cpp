@@ -67,7 +67,7 @@ class Terminal : public LocalClient {
         style.report_bindings = options.report_bindings;
         profile_file_.use(loop);
         launcher_.output().on_reader_gone = [this] {
-            say("nobody reads what the processes print any more; ending the job\n");
+            say("standard output has no reader any more; ending the job\n");
             universe_.end_jobs(*this, 128 + SIGPIPE);
         };
         if (profile_file_.is_open()) universe_.write_profiles_of(*this);

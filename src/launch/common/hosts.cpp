@@ -153,7 +153,7 @@ void unite_slots(uint32_t& slots, uint32_t more) { slots = std::max(slots, 1u) +
 void add_host(std::vector<HostSlots>& hosts, HostSlots host) { HostList(hosts).add(std::move(host)); }
 
 std::string read_hosts(std::string_view list, std::vector<HostSlots>& out) {
-    if (list.empty()) return "an empty list of hosts";
+    if (list.empty()) return "the list of hosts is empty";
     HostList hosts(out);
     while (true) {
         const size_t comma = list.find(',');

@@ -84,7 +84,7 @@ const char* remedy(std::string_view program, std::string_view directory, const S
     const std::string_view step = process.step;
     switch (process.error) {
         case EAGAIN:
-            return "; the limit of processes is reached: raise `ulimit -u`, or end some";
+            return "; the limit of processes is reached: raise `ulimit -u`, or end some processes";
         case ENOMEM:
             return "; free memory, or start fewer processes";
         case EMFILE:
@@ -148,7 +148,7 @@ std::string start_failure(std::string_view program, std::string_view directory, 
     std::string text = "cannot start '" + std::string(program) + "' in directory '" +
                        std::string(directory.empty() ? here : directory) + "': ";
     if (std::string_view(process.step) == "chdir") text += "the directory can't be entered: ";
-    text += process.error == 0 ? "no such program in PATH nor in the directory" : std::strerror(process.error);
+    text += process.error == 0 ? "the program is neither in PATH nor in the directory" : std::strerror(process.error);
     return text + (process.error == 0 ? "" : remedy(program, directory, process));
 }
 

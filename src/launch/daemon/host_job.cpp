@@ -107,7 +107,7 @@ bool read_description(const char* path, uint32_t rank, job::JobDescription& out,
     }
     if (my_host != job::kNoHost) return true;
     fail(MPI_ERR_OTHER,
-         "what the first process said of its job is garbled; use the starlingd and the library of one "
+         "the job description of the first process is invalid; use the starlingd and the library of one "
          "installation");
     return false;
 }
@@ -199,11 +199,11 @@ bool HostJob::on_frame(FrameServer::ConnectionId id, const control::Frame& frame
 // or the refusal.
 std::string HostJob::admit(const bootstrap::HostJoin& join, job::JobAddress& job) {
     const std::string who = "rank " + std::to_string(join.rank);
-    if (!job_) return who + " came when its job had ended";
+    if (!job_) return who + " called MPI_Init after its job had ended";
     if (join.job != id_ || join.size != job_->segment.header().size) return "another job has the same name on this host";
     if (join.rank >= join.size || !job_->segment.is_local(join.rank))
-        return who + " is on another host, as the process manager has told the first rank here";
-    if (job_->failing) return who + " came when its job had failed";
+        return who + " is on another host, according to the information that the process manager gave the first rank here";
+    if (job_->failing) return who + " called MPI_Init after its job had failed";
     Member& record = member(join.rank);
     if (record.where != Where::awaited) {
         job = job_->segment.address();
@@ -290,7 +290,7 @@ void HostJob::on_manager_gone() {
     for (uint32_t i = 0; i < members_.size() && !failing_; ++i) {
         if (members_[i].where != Where::here) continue;
         const uint32_t rank = job_->segment.local_rank(i);
-        launcher_.say("the process manager of job %s has gone; ending its processes here", job_->segment.header().command);
+        launcher_.say("the process manager of job %s has ended; ending its processes here", job_->segment.header().command);
         launcher_.fail_external(*job_);
         fail_soon(rank);
     }

@@ -93,7 +93,7 @@ NameReply NameDaemon::unpublish(ConnectionId id, const NameRequest& request) {
 
 NameReply NameDaemon::look_up(const NameRequest& request) const {
     const auto found = names_.find(request.service);
-    if (found == names_.end()) return {MPI_ERR_NAME, "no one has published the service name '" + request.service + "'", {}};
+    if (found == names_.end()) return {MPI_ERR_NAME, "the service name is not published: '" + request.service + "'", {}};
     return {MPI_SUCCESS, {}, found->second.port};
 }
 

@@ -46,7 +46,7 @@ std::string CoreMap::load() {
     cpu_set_t usable;
     hwloc_topology_t topology;
     if (sched_getaffinity(0, sizeof usable, &usable) != 0 || hwloc.topology_init(&topology) != 0) {
-        return "the machine's cores can't be found out; start with --bind-to none";
+        return "hwloc can't determine the machine's cores; start with --bind-to none";
     }
     if (hwloc.topology_load(topology) == 0) {
         int depth = hwloc.get_type_depth(topology, HWLOC_OBJ_CORE);

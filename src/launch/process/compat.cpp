@@ -63,7 +63,7 @@ Shims choose_shims(std::string_view setting, const OtherLibrary& linked_with) {
     } else if (!linked.empty() && linked != setting) {
         return {{},
                 "it is linked with " + linked_with.name + ", but --compat " + first +
-                    " was asked for; --compat auto finds out by itself"};
+                    " was requested; --compat auto chooses by itself"};
     }
     Shims shims;
     for (const std::string& name : {first, second}) {

@@ -28,8 +28,8 @@ constexpr Name kNames[] = {
     {"libmpich.so.12", "MPICH", "mpich"},
     {"libmpichfort.so.12", "MPICH", "mpich"},
     {"libmpichcxx.so.12", "MPICH", "mpich"},
-    {"libmpich", "MPICH of before 3.1", ""},
-    {"libfmpich", "MPICH of before 3.1", ""},
+    {"libmpich", "MPICH older than 3.1", ""},
+    {"libfmpich", "MPICH older than 3.1", ""},
     {"libmpi_cray.so.", "Cray MPICH", ""},
     {"libmpi_gnu_", "Cray MPICH", ""},
     {"libmpi.so.40", "Open MPI", "openmpi"},
@@ -43,7 +43,7 @@ constexpr Name kNames[] = {
     {"libmpi_cxx.so.", "Open MPI of another series than 4 and 5", ""},
     {"libmpi_ibm", "IBM Spectrum MPI", ""},
     {"libpcmpi.so", "Platform MPI", ""},
-    {"libmpi_mt.so.", "Intel MPI of before 5", ""},
+    {"libmpi_mt.so.", "Intel MPI older than 5", ""},
 };
 constexpr std::string_view kOwn = "libmpi_abi.so.";
 

@@ -97,7 +97,7 @@ void report_when_hanging(EventLoop& loop, Launcher& launcher, int seconds, std::
     loop.after(std::chrono::seconds(seconds), [&loop, &launcher, seconds, print] {
         explain(loop, launcher, {}, {.quiet = seconds}, {}, [&loop, &launcher, seconds, print](const std::string& text) {
             if (text.empty()) return report_when_hanging(loop, launcher, seconds, print);
-            print("nobody has got any further for " + std::to_string(seconds) + " s (STARLING_HANG_REPORT):\n" + text);
+            print("no process has made progress for " + std::to_string(seconds) + " s (STARLING_HANG_REPORT):\n" + text);
         });
     });
 }

@@ -301,8 +301,8 @@ void OutputTagger::lose(Sink& sink, int error) {
     // Later output may find room again, so the sink stays open.
     if (std::exchange(sink.failed, true) || name_.empty() || sink.target == 2) return;
     write_lines(2,
-                name_ + ": what the processes print can't be written to standard output and is lost: " + std::strerror(error) +
-                    (error == ENOSPC || error == EDQUOT ? "; free some room there, or let it go elsewhere" : "") + "\n",
+                name_ + ": output of the processes can't be written to standard output and is lost: " + std::strerror(error) +
+                    (error == ENOSPC || error == EDQUOT ? "; free some space there, or redirect the output" : "") + "\n",
                 {});
 }
 

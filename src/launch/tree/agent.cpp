@@ -260,7 +260,7 @@ std::string AgentStart::reason() const {
     const std::string& program = orders_.settings.program;
     if (!version_seen_ && code == 127)
         return "starlingd was not found " + (program.find('/') == program.npos ? "in PATH" : "at " + program) +
-               "; install Starling there, or name its place with --prefix";
+               "; install Starling there, or name its directory with --prefix";
     if (!version_seen_ && code == 126)
         return program + " can't be executed there" + (said.empty() ? "" : ": " + said) + "; install Starling there";
     if (!said.empty()) return said;

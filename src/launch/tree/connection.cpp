@@ -69,7 +69,7 @@ void TreeConnection::receive() {
         if (n == 0) {
             return lose(sealer_ ? "it closed the connection"
                                 : "it closed the connection before the key was proved: it belongs to another universe, "
-                                  "or is busy with strangers");
+                                  "or has too many other connections");
         }
         total += static_cast<size_t>(n);
         heard_ = Clock::now();
@@ -85,7 +85,7 @@ bool TreeConnection::take(std::string_view bytes) {
         std::string body;
         const auto result = opener_->feed(bytes, kind, body);
         if (result == FrameOpener::Result::garbage) {
-            lose("what arrived is damaged, or not from the other daemon");
+            lose("it sent data that is damaged or not authentic");
             return false;
         }
         if (result == FrameOpener::Result::frame && kind != FrameKind::heartbeat) handlers_.on_frame(kind, body);

@@ -17,9 +17,9 @@ namespace {
 constexpr std::string_view kMagic("STARLNG\x01", 8);
 constexpr size_t kTag = 8, kLength = 2;
 constexpr const char* kPlainParent =
-    "it does not encrypt what daemons say and this one does; set STARLING_ENCRYPTION to the same, on or off, for both";
+    "it does not encrypt messages between daemons, but this one does; set STARLING_ENCRYPTION to the same, on or off, for both";
 constexpr const char* kEncryptingParent =
-    "it encrypts what daemons say and this one does not; set STARLING_ENCRYPTION to the same, on or off, for both";
+    "it encrypts messages between daemons, but this one does not; set STARLING_ENCRYPTION to the same, on or off, for both";
 
 std::string fresh_nonce() {
     std::string nonce(Handshake::kNonce, '\0');

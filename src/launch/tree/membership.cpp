@@ -29,7 +29,7 @@ void Implementation::on_peer(std::unique_ptr<TreeConnection> connection) {
     TreeConnection::Handlers handlers;
     handlers.on_frame = [this, newcomer](FrameKind kind, std::string& body) {
         if (kind == FrameKind::attach) return on_attach(newcomer, std::string(body));
-        newcomer->lose("it did not say who it is");
+        newcomer->lose("it did not send its identity");
     };
     handlers.on_close = [this, newcomer](const std::string&) {
         const auto it =
@@ -71,7 +71,7 @@ void Implementation::on_attach(TreeConnection* newcomer, const std::string& body
 Branch* Implementation::adopt(const Attach& attach, std::string& refusal) {
     Branch* const old = branch_of(attach.host);
     if (!old || attempt_of(attach.host) != attach.attempt || orphan) {
-        refusal = "this host has been given up by its tree, or does not belong to it";
+        refusal = "the tree has declared this host lost, or it does not belong to the tree";
         return nullptr;
     }
     const bool at_its_place = old->head.host == attach.host;
@@ -170,7 +170,7 @@ void Implementation::on_branch_frame(Branch& branch, FrameKind kind, std::string
             remove_branch(branch);
             break;
         default:
-            branch.connection->lose("it sent what only a parent sends");
+            branch.connection->lose("it sent a message that only parents send");
     }
     check_end();
 }

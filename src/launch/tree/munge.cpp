@@ -95,7 +95,7 @@ bool munge_open(const std::string& credential, std::string& bytes, std::string& 
     std::free(data);
     if (error != kSuccess) return explain(error, why);
     if (user == geteuid()) return true;
-    why = "MUNGE: it is of another user";
+    why = "MUNGE: the credential is from another user";
     return false;
 }
 

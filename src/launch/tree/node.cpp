@@ -72,7 +72,7 @@ std::string read_orders(Orders& orders) {
     const bool complete = read_more(length, 4);
     const size_t size = complete ? Reader(length).number<uint32_t>() : 0;
     if (!complete || size > kMostOrders || !read_more(body, size) || !decode(body, orders))
-        return "what the agent passed on is not what the daemon above sent";
+        return "the agent did not pass on the orders of the daemon above unchanged";
     orders.settings.version = version_text();
     return {};
 }

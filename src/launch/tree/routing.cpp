@@ -119,7 +119,7 @@ void Implementation::on_message(Neighbour& from, std::string& body) {
     auto content = std::make_shared<Content>();
     MessageHead head;
     if (!decode_message(std::move(body), head, *content)) {
-        from.connection->lose("it sent a message that is none");
+        from.connection->lose("it sent an invalid message");
         return;
     }
     const uint64_t serial = from.serial, number = head.edge_number;
@@ -129,7 +129,8 @@ void Implementation::on_message(Neighbour& from, std::string& body) {
     if (content->internal && &from != &uplink && !pass_report(static_cast<Branch&>(from), *content)) return;
     if (content->gathered && !is_root()) {
         Gathered news;
-        if (&from == &uplink || !decode(content->payload, news)) return from.connection->lose("it gathered what is nothing");
+        if (&from == &uplink || !decode(content->payload, news))
+            return from.connection->lose("it sent an invalid gathered message");
         return gather_in(news, urgency, receipt);
     }
     route(content, std::move(head.to), receipt, &from);
@@ -139,7 +140,7 @@ void Implementation::on_done(Neighbour& from, const std::string& body) {
     DoneRanges done;
     bool good = decode(body, done);
     for (const auto& [first, last] : done.ranges) good = good && from.outbox.done(done.urgency, first, last);
-    if (!good) return from.connection->lose("it acknowledged what it was never sent");
+    if (!good) return from.connection->lose("it acknowledged messages that were never sent to it");
     if (from.connection) from.connection->pump();  // the acknowledgement may have opened the window for bulk messages
 }
 

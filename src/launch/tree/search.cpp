@@ -95,7 +95,7 @@ void UplinkSearch::on_connected(Attempts::iterator attempt) {
 
 void UplinkSearch::not_connected(Attempts::iterator attempt, int error) {
     const bool refused = error == ECONNREFUSED;
-    failed(attempt, refused ? "refused; nobody listens there, or a firewall rejects it" : std::strerror(error),
+    failed(attempt, refused ? "refused; no process listens there, or a firewall rejects it" : std::strerror(error),
            refused || !patient_);
 }
 
@@ -131,7 +131,7 @@ void UplinkSearch::on_frame(Attempts::iterator attempt, FrameKind kind, const st
     }
     if (kind != FrameKind::welcome || !decode(body, ancestors)) {
         attempt->connection->close();
-        return failed(attempt, "it speaks another language", true);
+        return failed(attempt, "it sent an invalid answer", true);
     }
     ended_ = true;
     Found found{std::move(attempt->connection), std::move(ancestors)};

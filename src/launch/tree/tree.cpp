@@ -139,7 +139,7 @@ void Implementation::tick() {
         }
     }
     while (!newcomers.empty() && now - newcomers.front().since > TreeListener::kTimeToProve)
-        newcomers.front().connection->lose("it did not say who it is");
+        newcomers.front().connection->lose("it did not send its identity");
     doubt_silent_branches(now);
     forget_old_gatherings(now);
     agents.remove_if([](const auto& agent) { return agent->finished(); });

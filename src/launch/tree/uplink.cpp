@@ -74,7 +74,7 @@ void Implementation::on_uplink_frame(FrameKind kind, std::string& body) {
         default:
             good = false;
     }
-    if (!good && uplink.connection) uplink.connection->lose("it sent what no parent sends");
+    if (!good && uplink.connection) uplink.connection->lose("it sent a message that parents never send");
     check_end();
 }
 

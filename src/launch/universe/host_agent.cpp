@@ -43,7 +43,7 @@ void HostAgent::tell(const Order& order, bool bulk) { send_(kRoot, encode(order)
 void HostAgent::on_order(uint32_t from, std::string_view payload) {
     Order order;
     if (!decode(payload, order)) {
-        launcher_.say("a message from host %u of the universe is garbled; use one version of Starling everywhere", from);
+        launcher_.say("a message from host %u of the universe is invalid; use one version of Starling everywhere", from);
         return;
     }
     switch (order.kind) {
@@ -124,7 +124,7 @@ void HostAgent::start(const Order& order) {
     StartOutcome outcome;
     if (!decode(order.bytes, start)) {
         outcome.error_class = MPI_ERR_OTHER;
-        outcome.text = "the order to start a job is garbled; use one version of Starling on all hosts";
+        outcome.text = "the order to start a job is invalid; use one version of Starling on all hosts";
     } else {
         const auto& hosts = start.part.tree_hosts;
         const auto mine = std::find(hosts.begin(), hosts.end(), self_);
@@ -214,7 +214,7 @@ bool HostAgent::ask(Job& job, uint32_t rank, MessageKind kind, const std::string
                 if (decode(bytes, reply) && reply.error_class == MPI_SUCCESS) {
                     if (!launcher_.find_segment(reply.job.id, reply.job)) {
                         reply.error_class = MPI_ERR_SPAWN;
-                        reply.text = "this host has no memory for what it must know of the children";
+                        reply.text = "this host has no memory for the job segment of the children";
                     }
                 }
                 answer(encode(reply));
@@ -270,7 +270,7 @@ bool HostAgent::find(Job& job, uint32_t rank, MessageKind kind, const std::strin
             return true;
         }
         reply.error_class = MPI_ERR_PROC_ABORTED;
-        reply.text = "that job is not known on this host, or gone";
+        reply.text = "that job is not known on this host, or has ended";
         answer(encode(reply));
         return true;
     }

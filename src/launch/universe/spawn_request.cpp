@@ -41,7 +41,7 @@ std::string read_mapping(const std::string& value, Mapping& out) {
     } else if (unit == "slot" || unit == "core") {
         out = unit == "slot" ? Mapping::slot : Mapping::core;
     } else {
-        return "the info value map_by='" + value + "' is none of slot, node and core";
+        return "the info value map_by='" + value + "' is not slot, node or core";
     }
     return {};
 }
@@ -89,7 +89,7 @@ std::string all_here(const std::vector<HostSlots>& hosts) {
     for (const HostSlots& host : hosts) {
         if (!is_this_machine(host.name))
             return "host '" + host.name + "' is not this machine (" + host_name() +
-                   "), and the job was started on this machine alone; start it with mpiexec --host or "
+                   "), but the job was started on this machine only; start it with mpiexec --host or "
                    "--hostfile and all hosts that it may spread to";
     }
     return {};
@@ -139,10 +139,10 @@ static std::string caller_directory(const control::SpawnCommand& command) {
 }
 
 std::string job_of(const control::SpawnRequest& request, job::JobId parent, JobSpec& out, bool here_only) {
-    if (request.commands.empty()) return "a spawn of no commands";
+    if (request.commands.empty()) return "the spawn has no commands";
     uint64_t room = control::kMaxProcesses;
     for (const control::SpawnCommand& command : request.commands) {
-        if (command.maxprocs > room) return "a spawn of more than a million processes";
+        if (command.maxprocs > room) return "the spawn has more than a million processes";
         room -= command.maxprocs;
     }
     out.blob = request.blob;
@@ -153,7 +153,7 @@ std::string job_of(const control::SpawnRequest& request, job::JobId parent, JobS
         program.argv = command.argv;
         program.count = command.maxprocs;
         program.appnum = appnum++;
-        if (command.argv.empty() || command.argv[0].empty()) return "a spawn of an empty command";
+        if (command.argv.empty() || command.argv[0].empty()) return "the spawn has an empty command";
         const std::string caller = caller_directory(command);
         program.directory = caller;
         for (const auto& [key, value] : command.info) {

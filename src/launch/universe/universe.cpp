@@ -119,7 +119,7 @@ void Universe::add_hosts(const std::vector<HostSlots>& hosts, bool offered, std:
     }
     growing_.push_back(std::move(growth));
     if (!fresh.empty() && tree_->grow(fresh) != hosts_.size() - fresh.size())
-        panic("the daemon tree counts its hosts in another way");
+        panic("the daemon tree assigned an unexpected host number");
     post([this] { check_growth(); });
 }
 
@@ -131,7 +131,7 @@ void Universe::on_host_ready(uint32_t host, std::string_view facts) {
         recognize(host);
     } else {
         hosts_[host].state = UniverseHost::State::failed;
-        hosts_[host].problem = "the daemon on " + hosts_[host].name + " introduced itself in words not understood here";
+        hosts_[host].problem = "the daemon on " + hosts_[host].name + " sent an invalid description of its host";
     }
     check_growth();
 }
@@ -249,7 +249,7 @@ void Universe::remove_load(uint32_t host, uint32_t processes) {
 void Universe::on_message(uint32_t from, std::string_view payload) {
     Order order;
     if (!decode(payload, order)) {
-        if (on_say) on_say("a message from host " + hosts_[from].name + " is garbled and ignored");
+        if (on_say) on_say("a message from host " + hosts_[from].name + " is invalid and ignored");
         return;
     }
     // Orders between host agents arrive here too if they are for the root's own host agent.

@@ -15,7 +15,7 @@ using job::JobState;
 void Universe::on_failed(Job& job, uint32_t host, const Order& order) {
     FailureReport report;
     if (!decode(order.bytes, report))
-        report.sentence = "a rank on host " + hosts_[host].name + " failed in a way that is not understood here";
+        report.sentence = "a rank on host " + hosts_[host].name + " failed, and its report is invalid";
     if (job.failing) return;
     JobClient* patron = job.patron;
     const bool asked_for =

@@ -24,7 +24,7 @@ void Universe::on_profile(const Job& job, uint32_t host, const Order& order) {
     if (!decode(order.bytes, report)) {
         reply = {MPI_ERR_OTHER, "a garbled request", {}};
     } else if (!patron || !patron->profile || !patron->write_profile(patron->profile->report(job.id(), order.rank, report))) {
-        reply = {MPI_ERR_OTHER, "nobody writes a profile", {}};
+        reply = {MPI_ERR_OTHER, "no profile is being written", {}};
     }
     answer(host, order, encode(reply));
 }

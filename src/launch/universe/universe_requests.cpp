@@ -172,8 +172,8 @@ void Universe::resolve(Job&, uint32_t host, const Order& order) {
     } else {
         reply.error_class = MPI_ERR_PROC_ABORTED;
         reply.text =
-            "that job is gone, or belongs to another universe: start the daemons of one first (starling daemon start "
-            "--hostfile), so that jobs started one by one can meet";
+            "that job has ended, or belongs to another universe: start standing daemons first (starling daemon start "
+            "--hostfile), so that separately started jobs can connect";
     }
     answer(host, order, encode(reply));
 }

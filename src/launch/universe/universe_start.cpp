@@ -124,7 +124,8 @@ void Universe::start(const JobSpec& spec, JobClient& patron, bool spawned, Start
     if (spec.encrypts && tree_ && !config().encryption) {
         outcome.error_class = MPI_ERR_SPAWN;
         outcome.text =
-            "STARLING_ENCRYPTION=on is asked for, but the standing daemons were started without it: starling daemon stop, and "
+            "STARLING_ENCRYPTION=on is requested, but the standing daemons were started without it: stop them (starling daemon "
+            "stop) and "
             "start them with it; or set it to off";
         return started(outcome);
     }

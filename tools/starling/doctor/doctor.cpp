@@ -38,15 +38,16 @@ void say_mpis(const Examination& found) {
 void say_troubles(const Examination& found) {
     for (const auto& [library, by] : found.lost)
         fmt::print("  {} is not found, which {} needs: install it, or add its folder to LD_LIBRARY_PATH\n", library, by);
-    if (!found.absent.empty()) fmt::print("  calls what Starling does not have: {}\n", names(found.absent));
+    if (!found.absent.empty()) fmt::print("  calls functions that Starling does not have: {}\n", names(found.absent));
     if (!found.unbuilt.empty())
-        fmt::print("  calls what is not built yet and returns MPI_ERR_UNSUPPORTED_OPERATION: {}\n", names(found.unbuilt));
+        fmt::print("  calls functions that are not built yet and return MPI_ERR_UNSUPPORTED_OPERATION: {}\n",
+                   names(found.unbuilt));
 }
 
 const char* remedy_for(const Examination& found) {
     return found.in_spite.empty()
                ? ""
-               : "the file's RPATH names that folder and goes before everything: patchelf --remove-rpath takes it out";
+               : "the file's RPATH names that folder and takes precedence: remove it with patchelf --remove-rpath";
 }
 
 // Prints the libraries that a program is linked with, and what to do about them.
@@ -59,8 +60,8 @@ void say_verdict(const Examination& found) {
         fmt::print("  rebuild it, or install the library named last in a line, so that all are of one MPI\n");
     } else if (found.mpis.empty()) {
         fmt::print(
-            "  is linked with no MPI. If it loads one while it runs (interpreters do), name that file or its folder here;\n"
-            "  mpiexec --compat auto -n 4 {} lets it find either's interface\n",
+            "  is not linked with an MPI. If it loads one at run time (as interpreters do), examine that file or its folder;\n"
+            "  mpiexec --compat auto -n 4 {} lets it find both shims\n",
             start);
     } else if (found.mpis.front().binary_interface == "standard") {
         fmt::print("  is made for the standard's binary interface, which is Starling's own:\n");
@@ -73,9 +74,9 @@ void say_verdict(const Examination& found) {
         fmt::print("  is linked with another MPI:\n");
         say_mpis(found);
         if (found.in_spite.empty())
-            fmt::print("  Starling stands in for it: mpiexec --compat auto -n 4 {}\n", start);
+            fmt::print("  Starling can replace it: mpiexec --compat auto -n 4 {}\n", start);
         else
-            fmt::print("  {} would be loaded in spite of --compat: {}\n", found.in_spite, remedy_for(found));
+            fmt::print("  {} would be loaded despite --compat: {}\n", found.in_spite, remedy_for(found));
     }
 }
 

@@ -68,7 +68,7 @@ void run_show(const Options& options) {
     const Run run = read_profiles(options.files);
     if (options.html.empty()) return fmt::print("{}", show(run, options.show));
     write_file(options.html, page(run));
-    fmt::print("{}: open it in a browser; it needs nothing beside it\n", options.html);
+    fmt::print("{}: open it in a browser; it needs no other files\n", options.html);
 }
 
 void run_plan(const Options& options) {
@@ -81,7 +81,7 @@ void run_plan(const Options& options) {
     fmt::print("{}: {} of {} processes, {} {}, at most {} connections per process\n", path, plan.application, plan.size,
                plan.phases.size(), plan.phases.size() == 1 ? "pattern of partners" : "patterns of partners", plan.max_direct);
     if (!plan.structure.empty())
-        fmt::print("  scaled from {} processes, whose neighbourhoods are a {}\n", run.jobs[0].size, plan.structure);
+        fmt::print("  scaled from {} processes, whose neighborhoods are a {}\n", run.jobs[0].size, plan.structure);
     for (const PlannedCollective& one : plan.collectives)
         fmt::print("  {} {} of {} processes: {} instead of {}, {} a call instead of {}\n", one.kind, one.size, one.processes,
                    one.algorithm, one.instead_of, short_time(one.after), short_time(one.before));
@@ -107,13 +107,12 @@ void run_diff(const Options& options) {
 
 void add_profile_command(CLI::App& app, int& result) {
     const auto options = std::make_shared<Options>();
-    CLI::App* all = app.add_subcommand("profile", "What runs did (mpiexec --profile), and plans made of it (mpiexec --plan)");
+    CLI::App* all = app.add_subcommand("profile", "Analyze runs (mpiexec --profile), and plan later ones (mpiexec --plan)");
     all->require_subcommand(1);
 
-    CLI::App* show_command =
-        all->add_subcommand("show", "Who talked to whom, how, what was waited for, and what a plan would gain");
+    CLI::App* show_command = all->add_subcommand("show", "Traffic between processes, waits, and the gain of a plan");
     show_command->add_option("file", options->files, "Profiles of runs of one application; several are merged")->required();
-    show_command->add_option("--html", options->html, "Write all of it as a page for a browser instead");
+    show_command->add_option("--html", options->html, "Write everything as an HTML page for a browser instead");
     show_command->add_option("--phase", options->show.phase, "This phase alone");
     show_command->add_option("--top", options->show.top, "Rows of each table")
         ->check(CLI::Range(1, 1000000))
@@ -122,17 +121,20 @@ void add_profile_command(CLI::App& app, int& result) {
 
     CLI::App* plan_command = all->add_subcommand("plan", "Make a plan for later runs");
     plan_command->add_option("file", options->files, "Profiles of runs of one application; several are merged")->required();
-    plan_command->add_option("--output,-o", options->output, "Where to write it (APPLICATION.plan)");
-    plan_command->add_option("--max-direct", options->plan.max_direct, "Connections per process; else the knee of the what-if")
+    plan_command->add_option("--output,-o", options->output, "File to write (APPLICATION.plan)");
+    plan_command
+        ->add_option("--max-direct", options->plan.max_direct,
+                     "Connections per process; default: the knee of the what-if curve")
         ->check(CLI::Range(1u, kMostDirect));
-    plan_command->add_option("--size", options->plan.size, "For so many processes, by the structure of the neighbourhoods")
+    plan_command
+        ->add_option("--size", options->plan.size, "Plan for this number of processes, from the structure of the neighborhoods")
         ->check(CLI::Range(2, 1000000));
-    plan_command->add_option("--host,-H", options->hosts, "Hosts to place ranks on, as mpiexec has them: NAME[:SLOTS],…");
+    plan_command->add_option("--host,-H", options->hosts, "Hosts to place ranks on, as for mpiexec: NAME[:SLOTS],…");
     plan_command->add_option("--hostfile", options->hostfile,
                              "The same from a file; without both, the hosts of the recorded run");
     plan_command->callback([options, &result] { result = refusable([&] { run_plan(*options); }); });
 
-    CLI::App* diff_command = all->add_subcommand("diff", "What another run did otherwise, what matters most first");
+    CLI::App* diff_command = all->add_subcommand("diff", "Differences of another run, the largest first");
     diff_command->add_option("file", options->files, "The profile before, and the one after")->required()->expected(2);
     diff_command->add_option("--top", options->show.top, "Changes to tell")
         ->check(CLI::Range(1, 1000000))

@@ -67,7 +67,7 @@ class Changes {
 
     std::string text(uint32_t top) {
         std::stable_sort(all_.begin(), all_.end(), [](const Change& a, const Change& b) { return a.weight > b.weight; });
-        if (all_.empty()) return "Nothing that matters is otherwise.\n";
+        if (all_.empty()) return "There is no significant difference.\n";
         Table table("llrrrr", {"where", "what", "before", "after", "", "of the whole"});
         for (size_t i = 0; i < all_.size() && i < top; ++i) table.add(std::move(all_[i].row));
         std::string out = table.text();
@@ -109,7 +109,7 @@ void compare_collectives(const Run& before, const Run& after, double seconds, Ch
 
 std::string diff(const Run& before, const Run& after, uint32_t top) {
     if (before.application != after.application)
-        throw Refusal(fmt::format("{} is of {}, and {} of {}: runs of one application can be compared", before.files[0],
+        throw Refusal(fmt::format("{} is of {}, but {} is of {}: only runs of one application can be compared", before.files[0],
                                   before.application, after.files[0], after.application));
     const Whole one(before), other(after);
     std::string out = fmt::format("{}: {} -> {}\n", before.application, before.files[0], after.files[0]);

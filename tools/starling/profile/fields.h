@@ -21,21 +21,22 @@ inline const Json& member(const Json& object, const char* name) {
 
 inline const std::string& text_of(const Json& value, const char* what) {
     const auto* text = value.get_ptr<const Json::string_t*>();
-    if (!text) throw Refusal(std::string(what) + " is no text");
+    if (!text) throw Refusal(std::string(what) + " is not a text");
     return *text;
 }
 
 /// Returns a whole number from `least` to `most`.
 inline uint64_t count_of(const Json& value, const char* what, uint64_t least, uint64_t most) {
     if (!value.is_number_unsigned() || value.get<uint64_t>() < least || value.get<uint64_t>() > most)
-        throw Refusal(std::string(what) + " is no whole number of " + std::to_string(least) + " to " + std::to_string(most));
+        throw Refusal(std::string(what) + " is not a whole number from " + std::to_string(least) + " to " +
+                      std::to_string(most));
     return value.get<uint64_t>();
 }
 
 /// Returns a finite number that is not negative.
 inline double amount_of(const Json& value, const char* what) {
     const double number = value.is_number() ? value.get<double>() : -1;
-    if (!(number >= 0 && number < 1e18)) throw Refusal(std::string(what) + " is no number from 0 on");
+    if (!(number >= 0 && number < 1e18)) throw Refusal(std::string(what) + " is not a number of at least 0");
     return number;
 }
 
@@ -46,7 +47,7 @@ inline bool flag_of(const Json& value, const char* what) {
 
 inline const Json::array_t& list_of(const Json& value, const char* what) {
     const auto* list = value.get_ptr<const Json::array_t*>();
-    if (!list) throw Refusal(std::string(what) + " is no list");
+    if (!list) throw Refusal(std::string(what) + " is not a list");
     return *list;
 }
 

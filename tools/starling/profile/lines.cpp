@@ -37,7 +37,7 @@ bool Lines::fill() {
         begin_ = 0;
     }
     if (end_ == buffer_.size()) {
-        if (buffer_.size() >= kLongest) throw Refusal(path_ + " is no profile: a line of it does not end");
+        if (buffer_.size() >= kLongest) throw Refusal(path_ + " is not a profile: one of its lines does not end");
         buffer_.resize(buffer_.size() * 2);
     }
     const int got = gzread(file_, buffer_.data() + end_, static_cast<unsigned>(std::min(buffer_.size() - end_, kPiece)));
@@ -45,7 +45,7 @@ bool Lines::fill() {
     const char* const text = gzerror(file_, &error);
     if (got < 0 || (error != Z_OK && error != Z_BUF_ERROR))
         throw Refusal("cannot read " + path_ + ": " + (error == Z_ERRNO ? std::strerror(errno) : text));
-    if (error == Z_BUF_ERROR) throw Refusal(path_ + " breaks off within its compressed data: its end was not written");
+    if (error == Z_BUF_ERROR) throw Refusal(path_ + " is truncated within its compressed data");
     end_ += static_cast<size_t>(got);
     return got > 0;
 }

@@ -219,7 +219,7 @@ std::string escaped(const std::string& text) {
 std::string page(const Run& run) {
     if (chart_library().empty())
         throw Refusal(
-            "the page's curves are drawn by Chart.js, which was not there when starling was built: install libjs-chart.js, "
+            "the page needs Chart.js, which was not found when starling was built: install libjs-chart.js, "
             "then build starling again");
     std::string out;
     std::string_view rest = page_template();

@@ -250,7 +250,7 @@ std::vector<uint32_t> place(const std::vector<Pair>& pairs, uint32_t size, const
 
 std::string rank_file(const std::vector<uint32_t>& host_of_rank, const std::vector<HostRoom>& rooms) {
     std::vector<uint32_t> next(rooms.size(), 0);
-    std::string out = "# mpiexec --rankfile: ranks that talk much share a host\n";
+    std::string out = "# mpiexec --rankfile: ranks with much traffic share a host\n";
     for (size_t rank = 0; rank < host_of_rank.size(); ++rank) {
         const uint32_t host = host_of_rank[rank];
         out += fmt::format("rank {}={} slot={}\n", rank, rooms[host].name, next[host]++);

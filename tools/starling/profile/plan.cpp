@@ -188,8 +188,8 @@ Plan make_plan(const Run& run, const PlanWish& wish) {
     plan.eager_limit = choose_eager_limit(run);
     if (!says_anything(plan))
         throw Refusal(run.files[0] +
-                      ": no two processes of its first job talk enough for a connection, and nothing else could be chosen "
-                      "better: there is nothing to plan");
+                      ": no two processes of its first job exchange enough messages for a connection, and nothing else can be "
+                      "improved: there is nothing to plan");
     return plan;
 }
 

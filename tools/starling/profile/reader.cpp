@@ -76,7 +76,7 @@ Waits read_waits(const Json& object) {
     Waits waits;
     const auto found = object.find("waits");
     if (found == object.end()) return waits;
-    if (!found->is_object()) throw Refusal("\"waits\" is no object");
+    if (!found->is_object()) throw Refusal("\"waits\" is not an object");
     for (const auto& [cause, seconds] : found->items()) {
         const double time = amount_of(seconds, "a time waited");
         (cause == "late sender"     ? waits.late_sender
@@ -122,13 +122,13 @@ struct Reader::Implementation {
 };
 
 void Reader::Implementation::header(const Json& object) {
-    if (headed) throw Refusal("a second \"profile\" line: two files in one");
+    if (headed) throw Refusal("it has a second \"profile\" line; keep runs in separate files");
     const Json& version = member(object, "version");
-    if (version != 1) throw Refusal(fmt::format("version {} of the format, and this starling reads version 1", version.dump()));
+    if (version != 1) throw Refusal(fmt::format("version {} of the format, but this starling reads version 1", version.dump()));
     const std::string& application = text_of(member(object, "application"), "\"application\"");
     if (run.files.size() > 1 && application != run.application)
-        throw Refusal(fmt::format("the application is {}, and {} in {}: runs of one application can be merged", application,
-                                  run.application, run.files[0]));
+        throw Refusal(fmt::format("the application is {}, but {} in {}: only runs of one application can be merged",
+                                  application, run.application, run.files[0]));
     if (run.files.size() == 1) {
         run.application = application;
         if (const auto found = object.find("starling"); found != object.end()) run.starling = text_of(*found, "\"starling\"");
@@ -148,7 +148,7 @@ void Reader::Implementation::job(const Json& object) {
         jobs.emplace(job.number, std::move(job));
     } else if (!job.foreign && known->second.size != job.size) {
         throw Refusal(
-            fmt::format("job {} has {} processes, and {} before: runs of one size can be merged (starling profile "
+            fmt::format("job {} has {} processes, but {} before: only runs of one size can be merged (starling profile "
                         "plan --size scales a plan)",
                         job.number, job.size, known->second.size));
     }
@@ -203,7 +203,7 @@ void Reader::Implementation::read_accesses(const Json& object, Lot& lot, Line& l
         }
         const Amount packets = amount_at(row, 8), connection = amount_at(row, 10);
         if (packets.messages > all.messages || packets.bytes > all.bytes || connection.messages > packets.messages)
-            throw Refusal("a process was accessed by packets, or on connections, more often than at all");
+            throw Refusal("a process has more accesses by packets, or on connections, than accesses");
         line.by_packets += packets;
         const auto [at, fresh] = rows.try_emplace(to, lot.sent.size());
         if (fresh) lot.sent.push_back({to, {}, {}, {}});
@@ -288,10 +288,10 @@ void Reader::Implementation::end(const Json& object) {
 }
 
 void Reader::Implementation::line(const Json& object) {
-    if (!object.is_object()) throw Refusal("it is no JSON object");
+    if (!object.is_object()) throw Refusal("it is not a JSON object");
     const std::string& kind = text_of(member(object, "kind"), "\"kind\"");
     if (kind == "profile") return header(object);
-    if (!headed) throw Refusal("it comes before the \"profile\" line, with which a profile begins");
+    if (!headed) throw Refusal("it comes before the \"profile\" line, which must be the first");
     if (kind == "job") return job(object);
     if (kind == "phase") return phase(object);
     if (kind == "end") return end(object);
@@ -377,13 +377,13 @@ void Reader::take(std::string_view line) {
         all_->line(Json::parse(line));
     } catch (const Refusal& refusal) {
         throw Refusal(fmt::format("{}, line {}: {}", all_->file, all_->number, refusal.what()));
-    } catch (const Json::exception&) { throw Refusal(fmt::format("{}, line {}: this is no JSON", all_->file, all_->number)); }
+    } catch (const Json::exception&) { throw Refusal(fmt::format("{}, line {}: this is not JSON", all_->file, all_->number)); }
 }
 
 void Reader::end_file() {
     if (!all_->headed) throw Refusal(all_->file + " is empty: mpiexec --profile writes profiles");
     if (!all_->told || all_->jobs.empty())
-        throw Refusal(all_->file + " tells of no phase of any process: the job has ended before one was over");
+        throw Refusal(all_->file + " has no phase of any process: the job ended before the first phase did");
 }
 
 Run Reader::finish() {

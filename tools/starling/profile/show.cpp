@@ -40,7 +40,7 @@ std::string head(const Run& run) {
     if (run.files.size() > 1) out += fmt::format("; the mean of {} runs", run.files.size());
     out += fmt::format("\n  {}\n", fmt::join(run.command, " "));
     if (run.ended_early > 0)
-        out += fmt::format("  {} ended early: what they did after their last whole phase is missing\n",
+        out += fmt::format("  {} ended early: their data after the last complete phase is missing\n",
                            plural(static_cast<double>(run.ended_early), run.ended_early == 1 ? "process" : "processe"));
     return out;
 }
@@ -80,7 +80,7 @@ std::string paths(const Run& run) {
     row("all", all);
     row("on connections", on_connection);
     row("between hosts", between_hosts);
-    return "\nHow much, and how\n" + table.text();
+    return "\nTraffic by path\n" + table.text();
 }
 
 /// The sums over the occurrences of a phase.
@@ -146,7 +146,8 @@ std::string top_pairs(const Run& run, const ShowWish& wish) {
                    percent(pair.on_connection.messages, pair.all.messages)});
     }
     if (table.empty()) return "\nNo messages between processes.\n";
-    return fmt::format("\nWho talks to whom (both ways; {} of {} pairs)\n", std::min<size_t>(wish.top, count), count) +
+    return fmt::format("\nPairs with the most messages (both directions; {} of {} pairs)\n", std::min<size_t>(wish.top, count),
+                       count) +
            table.text();
 }
 
@@ -173,7 +174,7 @@ std::string between_hosts(const Run& run) {
         for (size_t j = 0; j < names.size(); ++j) row.push_back(j < i ? "" : short_bytes(bytes[i][j]));
         table.add(row);
     }
-    return "\nBytes within and between hosts, both ways\n" + table.text();
+    return "\nBytes within and between hosts, both directions\n" + table.text();
 }
 
 std::string waiting(const Run& run) {
@@ -203,7 +204,7 @@ std::string waiting_places(const Run& run, const ShowWish& wish) {
         table.add({cut(place.site, 36), place.function, short_time(waits.late_sender), short_time(waits.late_receiver),
                    short_time(waits.collective), short_time(waits.other), percent(waits.sum(), all)});
     }
-    std::string out = "\nWhere it was waited, all processes together\n" + table.text();
+    std::string out = "\nWaits by call site, all processes together\n" + table.text();
     if (sorted.size() > wish.top) out += fmt::format("  … and {} more\n", sorted.size() - wish.top);
     return out;
 }
@@ -237,8 +238,8 @@ std::string gain(const Run& run) {
     Table table("rrrrl", {"max_direct", "static", "on demand", "plan", ""});
     for (const uint32_t most : rows)
         table.add({std::to_string(most), percent(curves.fixed[most], 1), percent(curves.on_demand[most], 1),
-                   percent(curves.planned[most], 1), most == knee ? "<- what a plan takes" : ""});
-    return fmt::format("\nWhat it would gain: messages on connections, by how many a process may have ({} in this run)\n",
+                   percent(curves.planned[most], 1), most == knee ? "<- used by plans" : ""});
+    return fmt::format("\nWhat if: messages on connections, by the number that a process may have ({} in this run)\n",
                        percent(curves.recorded, 1)) +
            table.text();
 }

@@ -105,7 +105,7 @@ std::string ask_other_hosts(const WhyOptions& options, std::vector<JobReport>& j
 int run_why(const WhyOptions& options) {
     read_config(false);
     if (options.all_users && options.stacks) {
-        fmt::print(stderr, "starling: stacks are taken of your own processes alone: leave out --stacks or --all-users\n");
+        fmt::print(stderr, "starling: stacks are only available for your own processes: leave out --stacks or --all-users\n");
         return 2;
     }
     std::vector<JobReport> jobs = hang::look(options.job, options.launcher, options.all_users, options.interval);
