@@ -95,7 +95,7 @@ Reassembly::Result Reassembly::consume(const std::byte* bytes, uint32_t count, P
         if (!deliver_partial(sink)) return Result::stopped;
         whole.done();
     }
-    return register_handler(bytes, count, sink);
+    return extract_packets(bytes, count, sink);
 }
 
 bool Reassembly::deliver_partial(PacketSink& sink) {
@@ -127,7 +127,7 @@ uint32_t Reassembly::complete_partial(const std::byte* bytes, uint32_t count) {
     return taken;
 }
 
-Reassembly::Result Reassembly::register_handler(const std::byte* bytes, uint32_t count, PacketSink& sink) {
+Reassembly::Result Reassembly::extract_packets(const std::byte* bytes, uint32_t count, PacketSink& sink) {
     while (count >= kHeader) {
         const packet::Header& header = header_at(bytes);
         if (header.bytes > kMaxPayload) return Result::broken;

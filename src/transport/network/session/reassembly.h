@@ -59,7 +59,7 @@ class Reassembly {
     uint32_t complete_partial(const std::byte* bytes, uint32_t count);
     bool deliver_partial(PacketSink& sink);
     Result keep(uint64_t offset, const std::byte* bytes, uint32_t count);
-    Result register_handler(const std::byte* bytes, uint32_t count, PacketSink& sink);
+    Result extract_packets(const std::byte* bytes, uint32_t count, PacketSink& sink);
 
     const uint32_t window_;
     uint64_t expected_ = 0;
