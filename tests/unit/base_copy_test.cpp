@@ -9,8 +9,8 @@
 namespace starling {
 namespace {
 
-/// Every alignment of both sides, lengths around lines: nothing but the target changes, and it becomes what
-/// was to be copied.
+/// Tries every alignment of both sides, with lengths around multiples of a cache line: the target becomes a copy, and no other byte
+/// changes.
 template <class Copy>
 void expect_copies(std::vector<size_t> lengths, size_t to_step, Copy copy) {
     std::mt19937_64 random(7);
@@ -39,7 +39,7 @@ TEST(Copy, AFewBytes) {
 
 TEST(Copy, PastCaches) { expect_copies({0, 1, 15, 16, 63, 64, 65, 127, 1000, 4096, 4097}, 16, copy_past_caches); }
 
-// Whichever way it finds itself choosing.
+// CopyPath chooses the instructions itself; every choice must copy correctly.
 TEST(Copy, AlongAPath) {
     CopyPath path;
     for (int i = 0; i < 20; ++i)

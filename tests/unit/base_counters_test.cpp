@@ -34,7 +34,7 @@ TEST(Counters, EveryRowIsAWordOfItsOwn) {
 
 TEST(Counters, TheHotOnesShareACacheLine) { EXPECT_LE(offsetof(Counters, bytes_inbox) + 8, 64u); }
 
-// The counters keep their address and what they have counted, and the page of the shared memory is the same memory.
+// A counter keeps its address and value when the counters move to the page in shared memory, and that page maps the same memory.
 TEST(Counters, MoveIntoSharedMemory) {
     void* page = mmap(nullptr, kCounterPage, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     ASSERT_NE(page, MAP_FAILED);
@@ -53,7 +53,7 @@ TEST(Counters, MoveIntoSharedMemory) {
     EXPECT_GT(seen.since, 0u);
     EXPECT_EQ(counter_value(*find_counter("yields"), seen), 42u);
     EXPECT_EQ(counter_value(*find_counter("messages_ring"), seen), 1u);
-    EXPECT_EQ(counters.yields, 0u);  // not ours
+    EXPECT_EQ(counters.yields, 0u);  // another process's page
     munmap(page, kCounterPage);
 }
 

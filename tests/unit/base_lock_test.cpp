@@ -1,5 +1,5 @@
-// The library's lock between threads: exclusion, stepping out, handing over, that nobody is left asleep, and that threads
-// are let in at once only when the one that came without the lock has stepped out.
+// The library's lock between threads: mutual exclusion, stepping out, handover, and waking of sleepers. A thread that holds no lock must
+// step out before others enter.
 #include "base/lock.h"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ class LibraryLock : public ::testing::Test {
 
 TEST_F(LibraryLock, OneAtATime) {
     constexpr int kThreads = 4, kTurns = 20000;
-    long long plain = 0;  // not atomic: the lock must do
+    long long plain = 0;  // not atomic: only the lock protects it
     std::vector<std::thread> threads;
     for (int t = 0; t < kThreads; ++t)
         threads.emplace_back([&] {
@@ -56,7 +56,7 @@ TEST_F(LibraryLock, NobodyIsInsideWithTheProgramsFunctions) {
     EXPECT_TRUE(is_inside());
 }
 
-// Threads that poll in turns: whoever holds the lock hands it over, so none starves.
+// Threads that poll in turns: the holder hands the lock over, so that no thread starves.
 TEST_F(LibraryLock, IsHandedOver) {
     constexpr int kThreads = 3;
     std::atomic<bool> stop{false};
@@ -78,10 +78,10 @@ TEST_F(LibraryLock, IsHandedOver) {
     EXPECT_TRUE(all_had_turns()) << turns[0] << " " << turns[1] << " " << turns[2];
 }
 
-// One thread comes again at once and holds the lock nearly all the time; another wants it now and then, and must be woken.
+// One thread reacquires the lock at once and holds it nearly all the time. Another wants it now and then, and must be woken.
 TEST_F(LibraryLock, WhoComesAgainAtOnceStarvesNobody) {
     constexpr int kTurns = 100;
-    constexpr long kMost = 200'000;  // of the first thread, meanwhile: some ten to each of the second's, were nobody else there
+    constexpr long kMost = 200'000;  // turns of the first thread; about ten per turn of the second on an idle machine
     std::atomic<int> turns{0};
     std::thread other([&] {
         while (turns < kTurns) {
@@ -102,7 +102,7 @@ TEST_F(LibraryLock, WhoComesAgainAtOnceStarvesNobody) {
     other.join();
 }
 
-// Long enough holds send the waiters to sleep; each of them must be woken.
+// The lock is held long enough for the waiters to sleep; each must be woken.
 TEST_F(LibraryLock, SleepersAreWoken) {
     constexpr int kThreads = 4, kTurns = 10;
     std::atomic<int> done{0};
@@ -141,7 +141,7 @@ TEST_P(LockThatComesLater, MayComeWithinACall) {
     std::thread([] { Lock lock; }).join();
 }
 
-// One thread is inside without the lock, and only now and then steps out, as a wait does; another lets threads in at once.
+// One thread runs without the lock and only now and then steps out, as a wait does. Another enables multithreading.
 TEST_P(LockThatComesLater, WaitsForWhoIsInside) {
     std::atomic<bool> began{false}, stop{false};
     std::atomic<int> idled{0};
@@ -164,7 +164,7 @@ TEST_P(LockThatComesLater, WaitsForWhoIsInside) {
     });
     while (!began) sched_yield();
     allow_threads(Threads::at_once);
-    // Where nobody could know that it is there it finds out when it idles: at the next time that it steps out.
+    // Under Threads::one entering the lock leaves no trace, so the thread inside notices the change only when it steps out while idle.
     for (const int before = idled; GetParam() == Threads::one && idled < before + 12;) sched_yield();
     for (int i = 0; i < 1000; ++i) {
         Lock lock;
@@ -178,7 +178,7 @@ TEST_P(LockThatComesLater, WaitsForWhoIsInside) {
 
 INSTANTIATE_TEST_SUITE_P(After, LockThatComesLater, ::testing::Values(Threads::one, Threads::in_turn));
 
-// Who doesn't step out is waited for.
+// allow_threads() waits until a thread that does not step out releases the lock.
 TEST(Lock, IsNotForcedOnWhoIsBusy) {
     allow_threads(Threads::in_turn);
     std::atomic<int> stage{0};

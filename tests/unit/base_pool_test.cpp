@@ -42,7 +42,7 @@ TEST(Pool, KeepsObjectsApart) {
             EXPECT_EQ(it->second->text, std::to_string(value) + " and too long for the small string");
             Thing* freed = it->second;
             pool.destroy(freed);
-            EXPECT_EQ(freed->magic, 0u);  // may be looked at: its memory stays a Thing's
+            EXPECT_EQ(freed->magic, 0u);  // legal to read: the memory stays that of a Thing
             EXPECT_EQ(pool.at(it->first), nullptr);
             model.erase(it);
         }

@@ -1,4 +1,4 @@
-// What a process printed is read before it goes on to what may end its reader.
+// A process's output is read before the process does anything that may end the reader; and short scheduler slices.
 #include "base/process.h"
 
 #include <gtest/gtest.h>
@@ -17,11 +17,11 @@ namespace {
 
 constexpr char kLine[] = "the reason\n";
 
-// A child whose standard error is `ends[1]` prints a line, waits for its reader and says whether the line was read by then.
+// A child whose standard error is `ends[1]`: prints a line, waits for its reader, and exits with 0 if the line was read by then.
 pid_t child_that_prints(const std::array<int, 2>& ends) {
     const pid_t child = fork();
     if (child != 0) return child;
-    // Outputs of the test itself must not be waited for.
+    // The child must not wait for the readers of the test's own output.
     if (dup2(ends[1], STDERR_FILENO) < 0 || dup2(ends[1], STDOUT_FILENO) < 0) _exit(3);
     if (write(STDERR_FILENO, kLine, sizeof kLine - 1) != static_cast<ssize_t>(sizeof kLine - 1)) _exit(3);
     let_output_be_read();
@@ -29,7 +29,7 @@ pid_t child_that_prints(const std::array<int, 2>& ends) {
     _exit(ioctl(ends[0], FIONREAD, &waiting) != 0 ? 3 : waiting == 0 ? 0 : 1);
 }
 
-// A child that asks for short slices keeps its niceness, as do those that it starts, and those have slices as long as others'.
+// A process that requests short time slices keeps its niceness. Its children keep theirs too, and have ordinary slices.
 TEST(Process, ShortSlicesAreNobodyElses) {
     const pid_t child = fork();
     if (child == 0) {
@@ -54,7 +54,7 @@ int code_of(pid_t child) {
 void expect_the_reader_is_waited_for(const std::array<int, 2>& ends) {
     const pid_t child = child_that_prints(ends);
     ASSERT_GT(child, 0);
-    usleep(50'000);  // who does not wait has looked by then
+    usleep(50'000);  // a child that does not wait has checked before this
     std::array<char, sizeof kLine> text{};
     EXPECT_EQ(read(ends[0], text.data(), text.size()), static_cast<ssize_t>(sizeof kLine - 1));
     EXPECT_EQ(std::string(text.data()), kLine);

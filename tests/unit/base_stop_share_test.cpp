@@ -20,7 +20,7 @@ TEST(StopShare, StopsTakeAFifthOfTheTime) {
     EXPECT_LE(stopped, (now - began) / StopShare::kPart + StopShare::kLongest + 3 * kMs);
 }
 
-// Where others have the cores, a stop of 2 ms ends after 40 ms.
+// If other processes occupy the cores, a pause of 2 ms takes 40 ms.
 TEST(StopShare, AStopCountsAsLongAsItTook) {
     StopShare share;
     uint64_t now = 0, stopped = 0;
@@ -33,7 +33,7 @@ TEST(StopShare, AStopCountsAsLongAsItTook) {
     EXPECT_LE(stopped, now / StopShare::kPart + StopShare::kLongest + 40 * kMs);
 }
 
-// A thread that has just begun to stop keeps others from it.
+// The budget is charged when a pause begins, so that other threads cannot overrun it.
 TEST(StopShare, AStopCountsFromItsBeginning) {
     StopShare share;
     EXPECT_TRUE(share.begin(StopShare::kLongest, 0, 0));

@@ -1,4 +1,4 @@
-// The page that tells what a process waits for: read whole or not at all, whatever becomes of its writer.
+// The page with a process's wait report is read whole or not at all, even if its writer dies.
 #include "base/wait_report_page.h"
 
 #include <gtest/gtest.h>
@@ -43,9 +43,9 @@ TEST(WaitReportPage, AWriterKilledOverItLeavesNothing) {
     const auto page = empty_page();
     WaitReportPage out;
     write_account(*page, filled(1));
-    ++page->version;  // as it is in the middle
+    ++page->version;  // as in the middle of writing
     EXPECT_FALSE(copy_account(*page, out));
-    write_account(*page, filled(2));  // whoever has its place after it
+    write_account(*page, filled(2));  // the next process in this place
     EXPECT_TRUE(copy_account(*page, out));
 }
 

@@ -1,4 +1,4 @@
-// Processes of one host meet at one helper, though the names of its sockets can be foretold and another user holds some.
+// The processes of one host meet at one helper, although its socket names are predictable and another user may occupy some.
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/mman.h>
@@ -23,7 +23,7 @@ namespace {
 
 constexpr uid_t kNobody = 65534;
 
-/// Another user who has names of these sockets, the first ones: bound alone, listening, and listening with no place left in the queue.
+/// Another user who occupies the first of these socket names: bound only, listening, or listening with a full queue.
 class Squatter {
   public:
     Squatter(JobId job, int names) {
@@ -98,17 +98,17 @@ TEST(HostJoin, AnotherUserWhoHoldsTheNamesDoesNotKeepTheJobFromStarting) {
     bool taken = true;
     ASSERT_EQ(join_host(job_of_two(0), id, first, taken), 0) << failure_text();
     EXPECT_FALSE(taken);
-    // Who comes when the names are free finds the same helper.
+    // A process that joins when the names are free again finds the same helper.
     squatter.leave();
     ASSERT_EQ(join_host(job_of_two(1), id, second, taken), 0) << failure_text();
     EXPECT_EQ(first.header().owner_pid, second.header().owner_pid);
     EXPECT_EQ(first.header().secret[0], second.header().secret[0]);
-    // Who was started as a rank that is there already hears that, whatever else keeps others from joining.
+    // A process whose rank is already taken gets that answer, whatever else prevents others from joining.
     EXPECT_FALSE(taken);
     JobSegment third;
     EXPECT_NE(join_host(job_of_two(0), id, third, taken), 0);
     EXPECT_TRUE(taken);
-    // And so does who comes when the first name is another user's again.
+    // A process also finds the helper when the first name is occupied again.
     Squatter again(id, 1);
     ASSERT_TRUE(again.holds());
     const int helper = connect_helper(id);
@@ -116,7 +116,7 @@ TEST(HostJoin, AnotherUserWhoHoldsTheNamesDoesNotKeepTheJobFromStarting) {
     if (helper >= 0) close(helper);
 }
 
-/// A process of the job of two that starts the helper, and is killed before it has joined: its manager ends the job because of another.
+/// A process of a job of two: starts the helper, and is killed before it joins. (A manager does this if another process failed.)
 void start_helper_and_die(JobId id, int output) {
     dup2(output, STDOUT_FILENO);
     JobDescription description;
@@ -136,7 +136,7 @@ void start_helper_and_die(JobId id, int output) {
     kill(getpid(), started ? SIGKILL : SIGTERM);
 }
 
-// Managers wait until nobody can write to what their processes have printed to.
+// Managers wait until no process holds the write ends of their processes' output.
 TEST(HostJoin, TheHelperOfAStarterThatDiesBeforeItHasJoinedEnds) {
     const JobId id = id_of(job_of_two(0), "test of a starter");
     int output[2];
@@ -147,12 +147,12 @@ TEST(HostJoin, TheHelperOfAStarterThatDiesBeforeItHasJoinedEnds) {
     int status = 0;
     ASSERT_EQ(waitpid(starter, &status, 0), starter);
     ASSERT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
-    // It would wait a minute for ranks that come late.
+    // The helper would otherwise wait a minute for missing ranks.
     pollfd end{output[0], POLLIN, 0};
     EXPECT_EQ(poll(&end, 1, 40'000), 1) << "the helper holds the starter's output";
     EXPECT_EQ(end.revents & (POLLIN | POLLHUP), POLLHUP);
     close(output[0]);
-    // Who comes now starts another.
+    // A process that joins now starts another helper.
     JobSegment segment;
     bool taken;
     EXPECT_EQ(join_host(job_of_two(1), id, segment, taken), 0) << failure_text();

@@ -1,4 +1,4 @@
-// Conversations with a scripted manager: what it says is right, wrong in every single place, or cut short.
+// Conversations with a scripted PMI manager whose answers are right, wrong at every single point, or cut short.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -21,15 +21,14 @@ using pmi::Decoder;
 using pmi::Message;
 using pmi::Version;
 
-/// What is expected and what is answered. An answer is written as it stands in the form of the version
-/// spoken; empty: none. "HANG UP" closes the socket.
+/// An expected line and its answer, verbatim in the spoken version's syntax. Empty: no answer. "HANG UP" closes the socket.
 struct Line {
     const char* expected;
     std::string answer;
 };
 using Script = std::vector<Line>;
 
-/// A manager that plays a script on its end of a socket pair.
+/// Plays a script as the manager, on its end of a socket pair.
 class Server {
   public:
     explicit Server(Script script) : script_(std::move(script)) {
@@ -109,7 +108,7 @@ Script script_two() {
             {"finalize", "cmd=finalize-response;rc=0;"}};
 }
 
-constexpr size_t kFactsOne = 5;  ///< lines of the scripts that start() plays
+constexpr size_t kFactsOne = 5;  ///< lines of the script that start() uses
 constexpr size_t kFactsTwo = 5;
 
 struct Finding {
@@ -129,7 +128,7 @@ int look_up(Manager& manager, uint32_t rank, Finding& finding) {
     return error;
 }
 
-/// Everything that a process says to its manager; the first error ends it.
+/// The whole conversation of a process with its manager; the first error ends it.
 int converse(Manager& manager, ManagedJob& job) {
     if (const int error = manager.start(job)) return error;
     if (const int error = manager.put("port", "mine")) return error;
@@ -196,8 +195,7 @@ TEST(PmiManager, NobodySpeaksNothing) {
     EXPECT_NE(failure_text().find("no version of PMI"), std::string_view::npos) << failure_text();
 }
 
-// Plays the script with line `at` answered by `answer`; what it comes to must be an error with a sentence,
-// in time.
+// Plays the script with `answer` at line `at`. The conversation must end in time, with an error and its text.
 void expect_failure(Script script, size_t at, const std::string& answer, int version) {
     script[at].answer = answer;
     Server server(script);
@@ -225,8 +223,8 @@ TEST(PmiManager, AWrongAnswerAnywhereIsAnErrorAndNoHang) {
 }
 
 TEST(PmiManager, RefusalsAreErrors) {
-    expect_failure(script_one(), 1, "cmd=my_kvsname\n", 1);               // no name
-    expect_failure(script_one(), 4, "cmd=get_result rc=-1 msg=no\n", 1);  // no mapping
+    expect_failure(script_one(), 1, "cmd=my_kvsname\n", 1);               // no name in the answer
+    expect_failure(script_one(), 4, "cmd=get_result rc=-1 msg=no\n", 1);  // no mapping in the answer
     expect_failure(script_one(), 4, "cmd=get_result rc=0 value=(vector,(0,1)\n", 1);
     expect_failure(script_one(), 5, "cmd=put_result rc=-1 msg=full\n", 1);
     expect_failure(script_one(), 6, "cmd=barrier_out rc=-1\n", 1);
@@ -253,7 +251,7 @@ TEST(PmiManager, ALookUpDoesNotWaitForABarrier) {
     for (const int version : {1, 2}) {
         Script script = version == 1 ? script_one() : script_two();
         script.resize(7);
-        script[6].answer = "";  // the others have not come
+        script[6].answer = "";  // the other ranks have not reached the barrier
         Server server(script);
         ManagedJob job;
         const auto manager = make_pmi_manager(version, true);
@@ -263,7 +261,7 @@ TEST(PmiManager, ALookUpDoesNotWaitForABarrier) {
         Finding finding;
         bool asked = true;
         const int error = manager->look_up(3, "port", note, &finding, asked);
-        // The script has ended by now, or not: either there is no answer yet, or the manager has gone.
+        // The script may or may not have ended: the result is "no answer yet" or "manager closed the connection".
         EXPECT_FALSE(!error && asked);
         EXPECT_EQ(finding.value, "(not called)");
     }

@@ -1,4 +1,4 @@
-// What other managers' messages look like, and what of them is refused.
+// The syntax of other managers' messages, and its errors.
 #include <gtest/gtest.h>
 
 #include <string>

@@ -1,4 +1,4 @@
-// Algorithms that something else than the table chooses: in turns, or by a plan.
+// Overrides of the table's choice of algorithm: rotation through the alternatives, or a plan.
 #include "collective/algorithm_override.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,4 @@
-// Data for tests of collectives: types with and without gaps, operations, buffers whose every byte is
-// checked.
+// Data for tests of collectives: datatypes with and without gaps, operations, and buffers that are checked byte by byte.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +24,7 @@ using starling::datatype::Op;
 
 using Values = std::vector<uint32_t>;
 
-/// A datatype and where its 32-bit numbers are.
+/// A datatype and the offsets of its 32-bit numbers.
 struct Shape {
     const Datatype* type;
     std::vector<int64_t> offsets;
@@ -33,7 +32,7 @@ struct Shape {
     int64_t numbers() const { return static_cast<int64_t>(offsets.size()); }
 };
 
-/// A type of numbers at these byte offsets.
+/// Returns a datatype with a 32-bit number at each of these byte offsets.
 inline const Datatype* make_type(const std::vector<int64_t>& offsets, int64_t low, int64_t extent) {
     std::vector<int64_t> arguments{static_cast<int64_t>(offsets.size())};
     arguments.insert(arguments.end(), offsets.size(), 1);
@@ -68,7 +67,7 @@ inline const std::vector<const Shape*>& pairs() {
     return all;
 }
 
-/// The shape that user-defined operations find their operands in.
+/// Layout of the operands of user-defined operations.
 inline const Shape* operand_shape = nullptr;
 
 inline void compose_pair(const uint32_t left[2], uint32_t right[2]) {
@@ -97,7 +96,7 @@ void apply_to_pairs(void* in, void* inout, int* count, MPI_Datatype*) {
     }
 }
 
-/// An operation with its counterpart on values.
+/// A reduction operation and its counterpart on plain values.
 struct Operation {
     const Op* op;
     void (*on_values)(const uint32_t*, uint32_t*);  ///< null: the sum of single numbers
@@ -122,13 +121,13 @@ inline const Operation& compose() {
     static const Operation operation{starling::datatype::make_op(apply_to_pairs<compose_pair>, nullptr, false), compose_pair};
     return operation;
 }
-/// Both sums, for pairs(): user-defined and commutative.
+/// Two independent sums, for pairs(): user-defined and commutative.
 inline const Operation& add() {
     static const Operation operation{starling::datatype::make_op(apply_to_pairs<add_pair>, nullptr, true), add_pair};
     return operation;
 }
 
-/// Bytes with margins, filled with a pattern. Copies and compares as a whole.
+/// Bytes with margins, filled with a pattern; compared and copied as a whole, so that stray writes are found.
 class Memory {
   public:
     explicit Memory(int64_t size = 0) : bytes_(static_cast<size_t>(size) + 2 * kMargin, 0xA5) {}
@@ -161,12 +160,12 @@ struct Buffer {
 
 enum class Form { uniform, counted, typed };
 
-/// A buffer of one block per rank in any of the three forms; uniform wants equal counts and shapes.
+/// A buffer of one block per rank in any of the three forms; `uniform` requires equal counts and shapes.
 class BlockBuffer {
   public:
     BlockBuffer(std::mt19937& random, Form form, std::vector<int64_t> counts, std::vector<const Shape*> shapes)
         : form_(form), counts_(std::move(counts)), shapes_(std::move(shapes)) {
-        // In any order, with gaps, in whole elements where displacements count elements.
+        // Blocks in any order, with gaps, at whole elements where displacements count elements.
         const size_t n = counts_.size();
         elements_.resize(n);
         bytes_.resize(n);

@@ -1,4 +1,4 @@
-// How the participants of a collective lie on hosts.
+// Maps of a collective's participants to hosts and their leaders.
 #include <gtest/gtest.h>
 
 #include <random>

@@ -1,4 +1,4 @@
-// Collectives in every order of events (small cases), with failures, and one after the other.
+// Collectives in every order of events (small cases), with failures, and several in sequence.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -24,7 +24,7 @@ using namespace simulation;
 namespace collective = starling::collective;
 using collective::Shares;
 
-/// Every participant's part of one operation of each kind, all with two pairs of numbers per rank.
+/// Each participant's part in one operation of each kind, all with two pairs of numbers per rank.
 struct Everything {
     int n;
     std::vector<Values> own;
@@ -91,7 +91,7 @@ struct Everything {
                 return collective::allreduce_multicast(v, from, to, 2, type, *compose().op);
         }
     }
-    /// Each participant has its host, and one message of two goes to the group.
+    /// Places each participant on a separate host, and sends every second message to the group.
     static void prepare(World& world, int n) {
         std::vector<int> hosts(static_cast<size_t>(n));
         for (size_t i = 0; i < hosts.size(); ++i) hosts[i] = static_cast<int>(i);
@@ -101,8 +101,7 @@ struct Everything {
 };
 
 TEST(CollectiveOrder, EveryOrderOfEventsEnds) {
-    // Three participants: their starts and every delivery in all orders, eager and not, up to a limit of
-    // runs.
+    // Three participants: all orders of their starts and of all deliveries, eager or not, up to a limit of runs.
     for (int which = 0; which < Everything::kOperations; ++which) {
         SCOPED_TRACE("operation " + std::to_string(which));
         Chooser chooser;
@@ -132,7 +131,7 @@ TEST(CollectiveOrder, ConsecutiveOperationsDoNotMix) {
         Chooser chooser(seed);
         const int n = 2 + static_cast<int>(seed % 6);
         World world(chooser, n);
-        // Sums of what the operation before gave: a message that strays changes the end.
+        // Each operation sums the results of the one before, so that a message matched by the wrong operation changes the final result.
         std::vector<uint32_t> values(static_cast<size_t>(n));
         std::vector<uint32_t> sums(static_cast<size_t>(n));
         std::vector<int> done(static_cast<size_t>(n));
@@ -169,7 +168,7 @@ TEST(CollectiveOrder, ADeadParticipantHangsNobody) {
                 ASSERT_NE(errors, std::vector<int>{-1}) << "deadlock";
                 int failed = 0;
                 for (const int error : errors) failed += error != MPI_SUCCESS;
-                // A broadcast to the group needs none that are not there.
+                // A broadcast to the group can succeed without the dead participant.
                 EXPECT_TRUE(failed > 0 || which == Everything::kFirstOfMulticast);
             }
         }
@@ -177,7 +176,7 @@ TEST(CollectiveOrder, ADeadParticipantHangsNobody) {
     EXPECT_EQ(collective::live_frames(), frames);
 }
 
-// As deaths leave it: some have all of the root's message, by the group or by the tree, and others have nothing of it.
+// A dead root leaves its message incomplete: some participants have all of it, by the group or by the tree, and others nothing.
 TEST(CollectiveOrder, ARootThatDiesWhileItSendsHangsNobody) {
     const size_t frames = collective::live_frames();
     for (uint32_t seed = 0; seed < 4000; ++seed) {
@@ -240,7 +239,7 @@ TEST(CollectiveOrder, ABadMessageGivesAnErrorAndEnds) {
                 const auto errors = world.run([&](int p, View v) { return state.task(which, p, v); });
                 ASSERT_NE(errors, std::vector<int>{-1}) << "deadlock";
                 if (at >= world.delivered()) break;
-                // Whoever gets it, and all who depend on him, learn the class.
+                // The receiver and all that depend on it return MPI_ERR_TRUNCATE.
                 int truncated = 0;
                 for (const int error : errors) {
                     truncated += error == MPI_ERR_TRUNCATE;
@@ -252,7 +251,7 @@ TEST(CollectiveOrder, ABadMessageGivesAnErrorAndEnds) {
     }
 }
 
-/// A row of the table, called as its kind is.
+/// A row of the algorithm table, called with its kind's signature.
 struct RowCall {
     Everything& all;
     int p;
@@ -288,7 +287,7 @@ struct RowCall {
     }
 };
 
-/// Runs a row with failures from a message on: whether there were any.
+/// Runs a row whose messages from number `message` on fail; returns whether there were any.
 bool fail_from(const collective::Algorithm& row, int64_t message, uint64_t seed) {
     constexpr int n = 4;
     Chooser chooser(seed);
@@ -308,11 +307,11 @@ bool fail_from(const collective::Algorithm& row, int64_t message, uint64_t seed)
     return message < world.delivered();
 }
 
-// The error that ended it comes with its own sentence, whatever failed while the rest was awaited, here and with others.
+// A participant returns the error that ended its part with that error's text, whatever else failed meanwhile, here or elsewhere.
 TEST(CollectiveOrder, TheFirstErrorOfEachAlgorithmIsToldInItsOwnWords) {
     for (int kind = 0; kind < collective::kKinds; ++kind) {
         for (int index = 0; const auto* row = collective::algorithm_of(static_cast<collective::Kind>(kind), index); ++index) {
-            if (row->needs & collective::kSharedMemory) continue;  // the stage has no requests
+            if (row->needs & collective::kSharedMemory) continue;  // the shared-memory stage has no requests
             for (uint64_t seed = 0; seed < 10; ++seed) {
                 SCOPED_TRACE(std::string(collective::name(row->kind)) + " " + std::string(row->name) + ", seed " +
                              std::to_string(seed));
@@ -324,7 +323,7 @@ TEST(CollectiveOrder, TheFirstErrorOfEachAlgorithmIsToldInItsOwnWords) {
 }
 
 TEST(CollectiveOrder, AFailureReachesThoseWhoDependOnIt) {
-    // A chain: what rank 1 could not receive, ranks 2 and 3 do not get either, and they get to know.
+    // A chain: the message that rank 1 could not receive does not reach ranks 2 and 3 either, and both return the error.
     Chooser chooser(3);
     World world(chooser, 4);
     world.truncated = 0;
@@ -354,7 +353,7 @@ TEST(CollectiveSelect, OverridesAreCheckedAndOnlyUsedWhereTheyServe) {
     EXPECT_NE(collective::select(Call{Kind::allreduce, 4, 8}).name, "ring");
 }
 
-// Of several receives that fail the first one's sentence is told, whatever the others have to say.
+// If several receives fail, the first one's error text is kept.
 TEST(Errors, TheFirstSentenceStays) {
     starling::message::ReceiveRequest requests[2];
     const char* const sentences[] = {"the first", "the second"};

@@ -1,5 +1,5 @@
-// The node stage's protocols in all interleavings: every access to shared memory is a point where another
-// participant may go on. Sleeping is modelled too, so that a wake that is lost shows as a deadlock.
+// The protocols of the shared-memory stage in all interleavings: at every access to shared memory, another participant may continue.
+// Sleeping is modelled too, so that a lost wake shows as a deadlock.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -26,13 +26,12 @@ using namespace starling::collective;
 using starling::simulation::Fiber;
 
 #if defined(__SANITIZE_ADDRESS__)
-constexpr int kFewer = 10;  ///< sanitized runs are slow, and are after other faults
+constexpr int kFewer = 10;  ///< sanitized runs are slow, and look for other faults
 #else
 constexpr int kFewer = 1;
 #endif
 
-/// Decides who goes on. The schedule with as few switches as possible, and from there all that have up to
-/// `preemptions` more; or any at random.
+/// Decides which participant continues: at random, or through all schedules with at most `preemptions` switches that are not forced.
 class Scheduler {
   public:
     explicit Scheduler(int preemptions) : preemptions_(preemptions) {}
@@ -42,7 +41,7 @@ class Scheduler {
         depth_ = 0;
         used_ = 0;
     }
-    /// One of `ready`, the first of which is the present one if it can go on.
+    /// Returns one of `ready`, whose first element is the running participant if it can continue.
     int pick(const std::vector<int>& ready, bool can_stay) {
         size_t choices = ready.size();
         if (at_random_) return ready[random_() % choices];
@@ -71,14 +70,14 @@ class Scheduler {
     size_t depth_ = 0;
 };
 
-/// Participants on stacks of their own, one running at a time.
+/// Runs the participants on separate stacks, one at a time.
 class Machine {
   public:
     Machine(Scheduler& scheduler, int n) : scheduler_(scheduler), participants_(static_cast<size_t>(n)) {}
     Machine(const Machine&) = delete;
 
-    /// True if all bodies ended; false on a deadlock. Those of `dead` are not run: when nothing else can go
-    /// on, waits of the others end with false.
+    /// Returns whether all bodies ended; false on a deadlock. `dead` does not run: when no other participant can continue, their waits
+    /// return false.
     bool run(const std::function<void(int)>& body, int dead = -1) {
         body_ = &body;
         dead_ = dead;
@@ -107,10 +106,10 @@ class Machine {
         }
     }
 
-    /// Another participant may go on here.
+    /// A point at which another participant may continue.
     void point() { suspend(); }
 
-    // What the engine's sleeping comes to: announce, look again, sleep until rung.
+    // Models the progress engine's sleep: announce it, check the condition again, sleep until rung.
     bool wait(const std::function<bool()>& condition) {
         Participant& me = participants_[static_cast<size_t>(running_)];
         for (;;) {
@@ -123,7 +122,7 @@ class Machine {
                 me.sleeping = false;
                 return true;
             }
-            // A futex: does not sleep if rung since.
+            // A futex: no sleep if rung since the announcement.
             if (!me.rung) {
                 me.asleep = true;
                 suspend();
@@ -143,7 +142,7 @@ class Machine {
     static Machine* current;
 
   private:
-    /// Used again by the next machine: there are many.
+    /// Reused by the next machine, because there are many.
     struct Stack {
         bool busy = false;
         Fiber fiber{[](void* stack) { static_cast<Stack*>(stack)->serve(); }, this};
@@ -162,7 +161,7 @@ class Machine {
         static Stack& of(size_t index) {
             static std::vector<std::unique_ptr<Stack>> stacks;
             while (stacks.size() <= index) stacks.push_back(std::make_unique<Stack>());
-            // After a deadlock it is where it got to.
+            // After a deadlock this stack is still in use, within its body.
             if (stacks[index]->busy) stacks[index] = std::make_unique<Stack>();
             return *stacks[index];
         }
@@ -186,8 +185,7 @@ class Machine {
 };
 Machine* Machine::current = nullptr;
 
-/// What each participant lends rooms from: few places, so that there is none as often as there is one. A place is used
-/// again as soon as all have finished with it, and no sooner.
+/// Rooms that each participant lends out; so few that there is often none. A room is free again exactly when all have finished with it.
 struct Places {
     static constexpr int kMost = 2;
     struct Place {
@@ -195,10 +193,10 @@ struct Places {
         uint32_t until;
     };
     std::vector<std::array<Place, kMost>> of;
-    int used = kMost;  ///< of each
+    int used = kMost;  ///< rooms per participant
 };
 
-/// What a participant's coroutines wait for.
+/// A condition that a participant's coroutine waits for.
 struct Awaited {
     std::function<bool()> ready;
     bool* here;
@@ -271,17 +269,17 @@ struct ModelSync {
 
 using Stage = NodeStage<ModelSync>;
 
-/// Which of the drivers takes operations through their phases: in lanes several at a time, those that a lane holds.
+/// The driver of operations: blocking calls; coroutines in turn; or lanes, which carry out several at a time if a lane supports them.
 enum class Driver { blocking, awaited, lanes };
 
-/// One participant: its stage, and what it has under way.
+/// One participant: its stage and its outstanding operations.
 class Member {
   public:
     Member(std::byte* base, int n, int me, Places* places, uint32_t first, int few)
         : stage_(base, n, me, ModelSync{me, places, NodeLayout(base, n), &awaited_}, first, few) {}
 
     Stage& stage() { return stage_; }
-    /// Carries it out, or starts it.
+    /// Runs the operation to its end (blocking driver), or starts it.
     template <class Operation>
     void call(Driver driver, Operation operation) {
         if (driver == Driver::blocking) {
@@ -296,7 +294,7 @@ class Member {
         }
         if (!in_lane) { start(stage_.drive(Turn(turns_), operation), *requests_.back()); }
     }
-    /// Waits until not more than so many are under way, all of which any progress carries on.
+    /// Waits until at most `most` operations are outstanding; progresses all of them.
     void wait(size_t most) {
         const auto under_way = [&] {
             return static_cast<size_t>(
@@ -317,7 +315,7 @@ class Member {
             starling::progress::run_ready();
         }
     }
-    /// Waits for all.
+    /// Waits for all outstanding operations, and counts their errors.
     void wait() {
         wait(0);
         for (auto& each : requests_) count(each->outcome.error);
@@ -339,7 +337,7 @@ class Member {
     int errors_ = 0, last_error_ = MPI_SUCCESS;
 };
 
-/// An operation, and what must hold when it is over.
+/// An operation with a check to run at its end.
 template <class Operation>
 struct Meeting : Operation {
     std::function<void()> all_came;
@@ -350,9 +348,9 @@ struct Meeting : Operation {
     }
 };
 
-/// Two words, so that one can be seen without the other.
+/// Two words, so that a torn read shows.
 struct Data {
-    static uint32_t program;  ///< number of the program that runs: what those before it have left in memory is wrong
+    static uint32_t program;  ///< number of the current program; data of earlier ones, left in memory, is wrong
     uint32_t first, second;
     static Data of(int participant, int operation) {
         const auto value = program * 10000 + static_cast<uint32_t>(participant * 1000 + operation + 1);
@@ -376,8 +374,7 @@ struct Data {
 };
 uint32_t Data::program = 0;
 
-/// An area, of which what a new owner has to find has been made; the rest is as the last one left it. To clear all of it would take
-/// longer than what is done there.
+/// Returns an area of which only the parts that a new owner relies on are initialized. Clearing all of it would take longer than the test.
 std::byte* fresh_area(int n, Driver driver, uint32_t first) {
     static std::map<int, std::vector<std::byte>> areas;
     std::vector<std::byte>& memory = areas[n];
@@ -388,7 +385,7 @@ std::byte* fresh_area(int n, Driver driver, uint32_t first) {
     return base;
 }
 
-/// What an operation moves: two words of each; `Read` looks at what has come.
+/// The data of an operation: two words per participant. `Read` checks the received data.
 template <class Read>
 struct Words {
     Data mine;
@@ -418,7 +415,7 @@ struct Summed : Words<Read> {
     }
 };
 
-/// Two words for some, and a look at what some others have written.
+/// A neighborhood operation: writes two words for some neighbors, and checks the words of others.
 template <class Read>
 struct Letters {
     Data mine;
@@ -428,7 +425,7 @@ struct Letters {
     const auto& writes_for() const { return to; }
     const auto& reads_from() const { return from; }
     bool mutual() const { return is_mutual; }
-    /// Now and then nothing is read from the first, who may be far ahead.
+    /// Skips the first neighbor in every fifth operation, so that this neighbor may be far ahead.
     bool looks_for(auto& stage, const starling::comm::NeighborEdge& edge) const {
         return stage.sequence() % 5 != 3 || edge.block != 0;
     }
@@ -458,7 +455,7 @@ enum Operation {
     kOperations
 };
 
-/// Where numbers begin: of every other program so that they wrap soon.
+/// Returns the first sequence number of a program. For every second program the numbers wrap around soon.
 uint32_t first_of(const std::vector<Operation>& operations) {
     uint32_t sum = 0;
     for (const Operation each : operations) sum = sum * 3 + each;
@@ -469,13 +466,13 @@ struct Program {
     Machine& machine;
     int n, few, dead;
     Driver driver;
-    size_t outstanding;  ///< operations that each has under way at a time
+    size_t outstanding;  ///< operations that each participant has outstanding
     std::vector<Operation> operations;
     const uint32_t first;
     std::byte* const base;
     Places places;
-    std::vector<int> entered;   ///< operations that each has begun
-    std::vector<int> failures;  ///< operations that ended in an error
+    std::vector<int> entered;   ///< operations that each participant has begun
+    std::vector<int> failures;  ///< failed operations per participant
     std::string wrong;
 
     Program(Machine& m, int few_limit, Driver d, std::vector<Operation> list, int dead_participant = -1)
@@ -589,12 +586,12 @@ std::string names(const std::vector<Operation>& operations) {
     return text;
 }
 
-/// All schedules with so many preemptions, or the first `limit` of them.
+/// Tries all schedules with at most `preemptions` preemptions, or the first `limit` of them.
 void explore(int n, int few, Driver driver, const std::vector<Operation>& operations, int preemptions, int limit) {
-    // What no lane holds is awaited in turn: with lanes beside it, that is tried at random.
+    // Operations that no lane supports run in turn; their mix with lanes is tested at random.
     const auto in_turn = [](Operation each) { return each == kBcastWide || each >= kRing || each == kToAllWide; };
     if (driver == Driver::lanes && std::any_of(operations.begin(), operations.end(), in_turn)) return;
-    if (driver != Driver::blocking) limit /= 4;  // the phases are the same, what is between them is little
+    if (driver != Driver::blocking) limit /= 4;  // the phases are those of the blocking driver, with little between them
     Scheduler scheduler(preemptions);
     int runs = 0;
     do {
@@ -606,7 +603,7 @@ void explore(int n, int few, Driver driver, const std::vector<Operation>& operat
     EXPECT_GE(runs, std::min(n, limit / kFewer));
 }
 
-/// Of triples with neighbours fewer are tried: there are many, and what neighbours do is little.
+/// Reduces the limit for triples with neighbor operations: there are many, and these operations do little.
 int fewer(int limit, int a, int b, int c) {
     const auto of_neighbors = [](int each) { return each == kRing || each == kChain; };
     return of_neighbors(a) || of_neighbors(b) || of_neighbors(c) ? limit / 4 : limit;
@@ -614,7 +611,7 @@ int fewer(int limit, int a, int b, int c) {
 
 constexpr Driver kDrivers[] = {Driver::blocking, Driver::awaited, Driver::lanes};
 
-// Few = 4: everybody looks at everybody. Few = 0: by counting arrivals.
+// few = 4: every participant polls all others. few = 0: arrivals are counted.
 TEST(NodeStage, ThreeOperationsOfTwoInAllInterleavings) {
     for (const Driver driver : kDrivers)
         for (int few : {0, 4})
@@ -647,7 +644,7 @@ TEST(NodeStage, TheSameOperationsDeeper) {
             }
 }
 
-// Whoever need not wait runs ahead as far as the buffers go.
+// A participant that need not wait runs ahead until the buffers are used up.
 TEST(NodeStage, BuffersComeRound) {
     for (const Driver driver : kDrivers)
         for (int few : {0, 4})
@@ -664,7 +661,7 @@ TEST(NodeStage, LongSequencesAtRandom) {
         Scheduler scheduler(seed);
         const int n = 2 + static_cast<int>(random() % 5);
         std::vector<Operation> operations(40);
-        // Some sequences of one kind of operation only, which is where buffers come round soonest.
+        // Some sequences have only one kind of operation: these wrap around the buffers soonest.
         const auto kinds = 1 + random() % kOperations;
         for (auto& operation : operations) operation = Operation((seed + random() % kinds) % kOperations);
         Machine machine(scheduler, n);
@@ -674,7 +671,7 @@ TEST(NodeStage, LongSequencesAtRandom) {
     }
 }
 
-// Who has more under way than there are lanes waits until all have finished what was there, and is woken then.
+// With more operations outstanding than lanes, a participant waits until all have finished a lane's last operation, and is woken then.
 TEST(NodeStage, LanesComeRound) {
     constexpr Operation kHeld[] = {kBarrier, kBcastFirst, kBcastLast, kToRoot, kToAll, kCombine};
     for (uint64_t seed = 0; seed < 200 / kFewer; ++seed) {
@@ -692,10 +689,10 @@ TEST(NodeStage, LanesComeRound) {
     }
 }
 
-/// What is there when half of all numbers have been drawn since it was written.
+/// Age of a sequence number at which comparisons with it become wrong.
 constexpr uint32_t kOld = 1u << 31;
 
-// Who only reads broadcasts writes neither its slots nor that a meeting is over.
+// A participant that only receives broadcasts writes neither its slots nor its release word, so both may hold old numbers.
 TEST(NodeStage, AMeetingOfLongAgoIsNotTakenForThisOne) {
     constexpr uint32_t kFirst = 1000;
     std::byte* const base = fresh_area(2, Driver::blocking, kFirst);

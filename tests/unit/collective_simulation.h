@@ -1,5 +1,5 @@
-// A simulated exchange: all participants of a collective operation in one process, their messages delivered
-// in an order that a test chooses.
+// A simulated exchange: all participants of a collective operation in one process. The test chooses the order in which messages are
+// delivered.
 #pragma once
 
 #include <coroutine>
@@ -33,20 +33,20 @@ using starling::datatype::Datatype;
 namespace datatype = starling::datatype;
 namespace message = starling::message;
 
-/// Decides what happens next: at random, or so that repeated runs go through all possibilities.
+/// Makes every choice of a simulation: at random, or so that repeated runs try all possibilities.
 class Chooser {
   public:
     explicit Chooser(uint64_t seed) : random_(seed), exhaustive_(false) {}
     Chooser() : random_(0), exhaustive_(true) {}
 
-    /// A number below n.
+    /// Returns a number below n.
     size_t pick(size_t n) {
         if (n <= 1) return 0;
         if (!exhaustive_) return std::uniform_int_distribution<size_t>(0, n - 1)(random_);
         if (depth_ == path_.size()) path_.push_back({0, n});
         return path_[depth_++].choice;
     }
-    /// Moves on to the next possibility; false if all have been seen.
+    /// Prepares the next possibility; returns false if all have been tried.
     bool next() {
         depth_ = 0;
         while (!path_.empty() && path_.back().choice + 1 == path_.back().of) path_.pop_back();
@@ -82,29 +82,29 @@ class World {
         }
     }
 
-    /// Sends up to this many bytes may be done before they are received.
+    /// Largest send in bytes that may complete before it is received.
     uint64_t eager_limit = 64;
-    /// Participants that never take part; messages with them fail.
+    /// Participants that never take part; messages to and from them fail.
     std::set<int> dead;
-    /// Of two messages that leaders of hosts have for all others, so many go to the group; below 0: there are no groups.
+    /// Number of messages out of two, of those that a leader sends to all other leaders, that use the multicast group. Negative: there are
+    /// no groups.
     int to_group = -1;
-    /// Whom messages of the dead had reached before they died.
+    /// Participants that received the messages of dead participants before these died, through the group or one to one.
     std::set<int> reached_by_group, reached_by_message;
-    /// Messages that went to groups.
+    /// Count of messages sent through groups.
     int64_t grouped = 0;
-    /// The message with this number (in order of delivery) arrives too long; -1: none.
+    /// Number (in order of delivery) of the message that arrives too long; -1: none.
     int64_t truncated = -1;
-    /// From this one on each message fails, and all that wait for it; -1: none does.
+    /// Number of the first message that fails. All later ones fail too, with all requests that wait for them. -1: none.
     int64_t fails_from = -1;
-    /// What the participants' errors say.
+    /// Error text of each participant.
     std::map<int, std::string> sentences;
     static std::string sentence_of(int error_class) { return "a request failed with class " + std::to_string(error_class); }
 
     Exchange& exchange(int participant) { return *participants_[static_cast<size_t>(participant)]; }
     int64_t delivered() const { return delivered_; }
 
-    /// Runs one task per participant, `operations` times one after the other on each. Gives the errors, the
-    /// first of each participant; {-1} if they wait for each other for ever.
+    /// Runs one task per participant, `operations` times in sequence. Returns each participant's first error, or {-1} on deadlock.
     std::vector<int> run(const std::function<Task(int participant, View view)>& make, int operations = 1) {
         const int n = static_cast<int>(participants_.size());
         requests_.clear();
@@ -151,7 +151,7 @@ class World {
         }
     }
 
-    /// Puts the participants on hosts, numbered in any way.
+    /// Places the participants on hosts; host_of holds the host of each, numbered in any way.
     void spread(const std::vector<int>& host_of) {
         for (auto& p : participants_) {
             const auto first = host_of.begin() + p->local_base;
@@ -162,7 +162,8 @@ class World {
         }
     }
 
-    /// Messages that nobody received. What went to a group has come to all but the sender, in the end.
+    /// Returns the number of messages that were sent or expected but never matched. A group message counts until all but its sender
+    /// received it.
     size_t left_over() const {
         size_t count = 0;
         for (auto& [key, cast] : casts_) count += cast.receives.size() + (cast.sent && cast.left > 0 ? 1 : 0);
@@ -172,8 +173,8 @@ class World {
 
   private:
     struct PendingSend {
-        message::SendRequest* request;  ///< null: eager and done
-        std::vector<std::byte> data;    ///< of an eager one
+        message::SendRequest* request;  ///< null: eager and complete
+        std::vector<std::byte> data;    ///< bytes of an eager send
         const void* buffer;
         int64_t count;
         const Datatype* type;
@@ -189,12 +190,12 @@ class World {
         std::deque<PendingReceive> receives;
     };
 
-    /// What one leader of a side sends to the group as one call.
+    /// The message that one leader of a side sends to the group in one call.
     struct Sent {
         std::map<int, starling::multicast::Receive*> receives;  ///< posted, by leader
         std::vector<std::byte> data;
         bool sent = false;
-        int left = 0;  ///< leaders that have not taken it
+        int left = 0;  ///< leaders that have not received it
     };
 
     struct Leaders : starling::collective::Cast {
@@ -206,7 +207,7 @@ class World {
         bool start_send(starling::multicast::Send& send, uint64_t call, const void* data, uint64_t bytes) override {
             if (static_cast<int>(world.chooser_.pick(2)) >= world.to_group) return false;
             Sent& sent = at(me, call);
-            if (sent.sent) std::abort();  // a call's number is used once
+            if (sent.sent) std::abort();  // call numbers are unique
             const auto* begin = static_cast<const std::byte*>(data);
             sent.data.assign(begin, begin + bytes);
             sent.sent = true;
@@ -226,7 +227,7 @@ class World {
                     receive.outcome.bytes = bytes;
                     return receive.complete();
                 }
-                // It is noticed now, or later.
+                // The failure is noticed now or later.
                 if (world.chooser_.pick(2)) return World::fail(receive, MPI_ERR_PROC_ABORTED);
             }
             at(sender, call).receives[me] = &receive;
@@ -287,10 +288,11 @@ class World {
         request.complete();
     }
 
-    /// Fails it with a class that the one before did not have, and its sentence.
+    /// Fails the request with another error class than the last failure, and with that class's text.
     void fail_anew(starling::progress::Request& request) {
         do next_class_ = next_class_ % 60 + 1;
-        while (next_class_ == MPI_ERR_TRUNCATE || next_class_ == MPI_ERR_PROC_ABORTED);  // these are looked into
+        while (next_class_ == MPI_ERR_TRUNCATE ||
+               next_class_ == MPI_ERR_PROC_ABORTED);  // the code under test treats these two specially
         request.outcome.error = starling::fail(next_class_, "%s", sentence_of(next_class_).c_str());
         starling::progress::keep_failure(request);
         request.complete();
@@ -299,7 +301,7 @@ class World {
     void send(message::SendRequest& request, int from, int to, int tag, PendingSend pending) {
         if (to < 0 || to >= static_cast<int>(participants_.size()) || to == from) std::abort();
         if (dead.count(to)) return fail(request, MPI_ERR_PROC_ABORTED);
-        // Nothing, and a mark, wait for no receiver.
+        // An empty message and an error marker complete without waiting for the receiver.
         const uint64_t bytes = datatype::packed_size(*pending.type, pending.count);
         const bool marks =
             bytes <= starling::message::ErrorMarker::kMost && message::ErrorMarker::read(packed(pending).data(), bytes);
@@ -322,7 +324,7 @@ class World {
         pairs_[{from, to, tag}].receives.push_back(pending);
     }
 
-    /// The participant that is the leader of a side's host.
+    /// Returns the participant that leads host `number` of a side.
     int leader(int side, int number) const {
         const Participant& first = *participants_[static_cast<size_t>(side)];
         return first.alone ? side + number : first.map.leaders[static_cast<size_t>(number)];

@@ -1,4 +1,4 @@
-// Every algorithm against a plain reference: random sizes, types, roots, orders of delivery.
+// Every collective algorithm against a plain reference: random sizes, types, roots and orders of delivery.
 #include "collective/collective.h"
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ namespace collective = starling::collective;
 using collective::Kind;
 using collective::Shares;
 
-/// One random case: how many take part, in which groups, with what.
+/// One random case: number of participants, groups, counts and types.
 struct Case {
     std::mt19937 random;
     Chooser chooser;
@@ -39,7 +39,7 @@ struct Case {
         if (coin()) spread();
         world.to_group = below(4) - 1;
     }
-    /// On up to four hosts, or each on its own, one after the other or as it comes.
+    /// Places the participants on up to four hosts, or each on a separate one; consecutively or at random.
     void spread() {
         const int hosts = below(4) == 0 ? n : 1 + below(4);
         const bool consecutive = coin();
@@ -52,11 +52,11 @@ struct Case {
     bool coin() { return random() % 2 == 0; }
     const Shape& pair_shape() { return *pairs()[random() % pairs().size()]; }
     bool low(int participant) const { return participant < first; }
-    /// The size of the group that a participant is in, of the other one, and its rank there.
+    /// Sizes of a participant's own group and of the other one, and its rank in its own.
     int side_size(int p) const { return !inter() ? n : low(p) ? first : n - first; }
     int other_size(int p) const { return !inter() ? n : n - side_size(p); }
     int side_rank(int p) const { return !inter() || low(p) ? p : p - first; }
-    /// The participant behind rank r of the group that a participant's roots and blocks refer to.
+    /// Returns the participant with rank r in the group that p's roots and blocks refer to.
     int other(int p, int r) const { return !inter() || !low(p) ? r : first + r; }
 
     void run(const std::function<Task(int, View)>& make) {
@@ -65,7 +65,7 @@ struct Case {
         for (const int error : errors) ASSERT_EQ(error, MPI_SUCCESS) << starling::failure_text();
         EXPECT_EQ(world.left_over(), 0u);
     }
-    /// Runs and compares every participant's memory.
+    /// Runs the case and compares every participant's memory with the expected one.
     template <class Buffers>
     void run_and_compare(const std::function<Task(int, View)>& make, const Buffers& got, const Buffers& expected) {
         run(make);
@@ -117,13 +117,13 @@ struct Reduction {
         operand_shape = &shape;
         for (int p = 0; p < c.n; ++p) operands.push_back(random_values(c.random, count * shape.numbers()));
     }
-    /// Of participants [first, last).
+    /// Returns the reduction over participants [first, last).
     Values of(int first, int last) const {
         Values value = operands[static_cast<size_t>(first)];
         for (int p = first + 1; p < last; ++p) value = operation.combine(value, operands[static_cast<size_t>(p)]);
         return value;
     }
-    /// What the group whose data a participant gets comes to.
+    /// Returns the reduction over the group whose data the participant receives.
     Values for_participant(const Case& c, int p) const {
         if (!c.inter()) return of(0, c.n);
         return c.low(p) ? of(c.first, c.n) : of(0, c.first);
@@ -205,7 +205,7 @@ void test_scan(Case& c) {
 }
 
 void test_reduce_scatter(Case& c) {
-    // Shares of each side; both sides' shares add up to the same.
+    // Shares of each side; both sides' shares have equal sums.
     const bool block = c.coin();
     const int64_t total = c.inter() ? c.count * c.first * (c.n - c.first) : block ? c.count * c.n : c.count;
     std::vector<std::vector<int64_t>> shares;
@@ -246,7 +246,7 @@ void test_reduce_scatter(Case& c) {
         const Shares mine = block ? Shares(shares[i][0]) : Shares(Counts(shares[i].data()));
         return function(v, input, got[i].address(), mine, *r.shape.type, *r.operation.op);
     }));
-    // In place, what lies behind the own share is undefined: the input or scratch.
+    // In place, the buffer after a rank's own share is undefined: input or scratch.
     for (size_t i = 0; i < got.size(); ++i) {
         const auto p = static_cast<int>(i);
         const int64_t mine = shares[i][static_cast<size_t>(c.side_rank(p))] * r.shape.extent;
@@ -266,7 +266,7 @@ std::vector<const Shape*> same_shape(Case& c, int n) {
     return std::vector<const Shape*>(static_cast<size_t>(n), &c.pair_shape());
 }
 
-/// Gather and scatter: one buffer of blocks at the root, one buffer at everyone.
+/// Gather and scatter: a buffer of blocks at the root, and one block at each participant.
 void test_gather_or_scatter(Case& c, bool gather) {
     const int root = c.below(c.n);
     const bool uniform = c.coin(), in_place = !c.inter() && c.coin();
@@ -316,8 +316,7 @@ void test_gather(Case& c) { test_gather_or_scatter(c, true); }
 void test_scatter(Case& c) { test_gather_or_scatter(c, false); }
 
 void test_allgather(Case& c) {
-    // counts[s]: what the members of side s send. Side 1 is the high one, in an intra-communicator there is
-    // one side.
+    // counts[s]: elements that the members of side s send. Side 1 is the high one; an intra-communicator has one side.
     const bool uniform = c.coin(), in_place = !c.inter() && c.coin();
     std::vector<std::vector<int64_t>> counts;
     counts.push_back(block_counts(c, uniform, c.inter() ? c.first : c.n));
@@ -355,7 +354,7 @@ void test_allgather(Case& c) {
 void test_alltoall(Case& c) {
     const Form form = static_cast<Form>(c.below(3));
     const bool in_place = !c.inter() && c.coin();
-    // counts[p][q]: from participant p to q; symmetric if in place. Uniform: the same everywhere.
+    // counts[p][q]: elements from participant p to q; symmetric if in place. Uniform: equal everywhere.
     std::vector<std::vector<int64_t>> counts(static_cast<size_t>(c.n), std::vector<int64_t>(static_cast<size_t>(c.n), c.count));
     if (form != Form::uniform)
         for (size_t p = 0; p < counts.size(); ++p)
@@ -407,7 +406,7 @@ constexpr Operations kOperations[] = {
     {Kind::scan, test_scan},
 };
 
-/// Restores the table's choice, whatever a test does.
+/// Restores the table's choice when a test ends.
 struct Override {
     Kind kind;
     Override(Kind k, std::string_view algorithm) : kind(k) { EXPECT_EQ(collective::set_override(k, algorithm), MPI_SUCCESS); }

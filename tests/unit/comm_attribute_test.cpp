@@ -10,7 +10,7 @@ namespace {
 
 const AttributeHolder kWorld(MPI_COMM_WORLD);
 
-// What the callbacks below were called with, and what they are to return.
+// Calls of the callbacks below, and the results that these return.
 struct Log {
     std::vector<std::string> calls;
     int copy_result = MPI_SUCCESS;
@@ -142,7 +142,7 @@ TEST_F(Attributes, KeysAreOfOneKind) {
     free_keyval(keyval);
 }
 
-// A callback that changes the set it is called for.
+// A callback that changes the attribute set for which it is called.
 AttributeSet* meddled = nullptr;
 Keyval* extra_key = nullptr;
 int meddling_delete(MPI_Comm, int, void*, void*) {

@@ -1,4 +1,4 @@
-// Groups against a plain list of processes.
+// Process groups against a plain list of processes.
 #include "comm/group.h"
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ class Groups : public testing::Test {
         other = link::find_job({.id = 0x1234567890, .owner_pid = 4711, .owner_fd = 3});
     }
 
-    // Distinct processes: runs with random strides, loners, two jobs.
+    // Returns distinct processes of two jobs: runs with random strides, and single ones.
     List random_list() {
         List list;
         const int pieces = static_cast<int>(random() % 12);

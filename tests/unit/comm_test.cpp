@@ -1,4 +1,4 @@
-// Communicator objects without messages: numbering, handles, lifetimes.
+// Communicator objects without messages: context ids, handles, lifetimes.
 #include "comm/comm.h"
 
 #include <gtest/gtest.h>
@@ -54,7 +54,7 @@ TEST_F(Comms, ContextsDifferAndLeavePlanesFree) {
     }
 }
 
-// Numbers go on where 28 bits end, and those of a job are used up before they could come again.
+// Context ids continue past 28 bits, and a job runs out of them before one could repeat.
 TEST_F(Comms, ContextsEndWithAnErrorAndNeverRepeat) {
     std::atomic<uint64_t>& next = own->segment().header().next_context;
     const uint64_t before = next.load();
@@ -81,7 +81,7 @@ TEST_F(Comms, PlanesOfOneCommunicator) {
 }
 
 TEST_F(Comms, BothSidesOfAnInterCommunicatorNumberAlike) {
-    // Seen from our side, first and second.
+    // As this side sees it: as the first group and as the second.
     Comm* first = make_intercomm(new_context(), run(own, 1, 3), 1, run(other, 0, 5), true, nullptr);
     EXPECT_TRUE(first->is_inter);
     EXPECT_EQ(first->size, 3);

@@ -11,7 +11,7 @@
 namespace starling::comm {
 namespace {
 
-// All falling factorizations of n into k factors of at most `limit`.
+// Calls `call` with every non-increasing factorization of n into k factors of at most `limit`.
 void for_each_factorization(int n, int k, int limit, std::vector<int>& begun, const auto& call) {
     if (k == 0) {
         if (n == 1) call(begun);
@@ -25,7 +25,7 @@ void for_each_factorization(int n, int k, int limit, std::vector<int>& begun, co
     }
 }
 
-// The smallest difference between largest and smallest, then the largest smallest, then the smallest others.
+// Minimizes the difference between largest and smallest factor, then maximizes the smallest, then minimizes the others.
 std::vector<int> best_factors(int n, int k) {
     std::vector<int> begun, best;
     const auto order = [](const std::vector<int>& dims) { return std::tuple(dims.front() - dims.back(), -dims.back(), dims); };
@@ -45,7 +45,7 @@ TEST(Dims, AsEvenAsPossible) {
     }
 }
 
-// What "as close to each other as possible" comes to where the largest factor would be smaller otherwise.
+// "As close to each other as possible" in cases in which a smaller largest factor exists.
 TEST(Dims, SmallestDifference) {
     const auto in_three = [](int n) {
         std::vector<int> dims(3, 0);

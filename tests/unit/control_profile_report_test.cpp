@@ -1,4 +1,4 @@
-// What ranks report for the profile: on the wire, and summed up.
+// Reports of ranks for the profile: their encoding and their sums.
 #include <gtest/gtest.h>
 
 #include "control/profile_report.h"
@@ -51,7 +51,7 @@ TEST(ProfileReport, WhatIsNotExactlyOneIsRefused) {
 
 TEST(ProfileReport, ANumberIsWrittenInOneWay) {
     ProfileReport back;
-    // `last` is packed, and a count of no phases follows.
+    // `last` is a packed number, and a count of zero phases follows.
     EXPECT_TRUE(decode(std::string("\0\0\0\0\0", 5), back));
     EXPECT_FALSE(decode(std::string("\x80\0\0\0\0\0", 6), back)) << "nought in two bytes";
 }

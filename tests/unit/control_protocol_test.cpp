@@ -154,7 +154,7 @@ TEST(LocalSocket, WhoMayNotWaitIsSentAwayWhereTooManyDo) {
     const int listener = control::listen_local(name);
     ASSERT_GE(listener, 0);
     int fd, connected = 0;
-    // Those that have hung up wait in the listener's queue all the same.
+    // Connections that their clients closed still occupy the listener's queue.
     while ((fd = control::connect_local(name, 0)) >= 0 && connected < 100000) {
         EXPECT_EQ(fcntl(fd, F_GETFL) & O_NONBLOCK, 0);
         close(fd);

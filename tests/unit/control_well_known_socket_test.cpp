@@ -1,4 +1,4 @@
-// Processes of one user meet by a name that others can foretell, whatever others do with it.
+// Processes of one user meet at a predictable socket name, whatever other users do with that name.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sched.h>
@@ -39,10 +39,10 @@ class MeetingTest : public testing::Test {
         leave();
     }
 
-    /// Without a directory of its own, in /run/user either.
+    /// Makes the private directory unusable; there is none in /run/user either.
     void without_directory() { chmod(directory_.c_str(), 0755); }
 
-    /// Another process that runs `act`, and stays.
+    /// Starts another process that runs `act` and then stays.
     void start(const std::function<bool()>& act) {
         int ready[2];
         ASSERT_EQ(pipe(ready), 0);
@@ -66,7 +66,7 @@ class MeetingTest : public testing::Test {
         other_ = -1;
     }
 
-    /// Another user listens at the abstract name, and fills the queue itself.
+    /// Another user listens at the abstract name and fills its queue.
     void squat() {
         start([this] {
             if (setgid(kNobody) != 0 || setuid(kNobody) != 0) return false;
@@ -77,7 +77,7 @@ class MeetingTest : public testing::Test {
         });
     }
 
-    /// What connect_at() says, 0 if it found somebody.
+    /// Returns the error of connect_at(), or 0 if it connected.
     int connected() const {
         const int fd = connect_at(meeting_);
         if (fd < 0) return errno;
@@ -100,7 +100,7 @@ TEST_F(MeetingTest, IsFoundAndLeavesNothing) {
         EXPECT_EQ(connected(), 0);
         EXPECT_FALSE(second.open(meeting_));
         EXPECT_EQ(errno, EADDRINUSE);
-        // The directory goes with the last login; the other door is still there.
+        // The directory is removed with the last login; the abstract name still works.
         fs::remove_all(directory_ + "/starling");
         EXPECT_EQ(connected(), 0);
     }
@@ -158,7 +158,7 @@ TEST_F(MeetingTest, OthersDirectoriesAreNotUsed) {
     EXPECT_FALSE(fs::exists(directory_ + "/starling"));
 }
 
-// Whoever shares the network alone: containers whose abstract names are the host's.
+// Containers that share only the network: their abstract socket names are the host's.
 TEST_F(MeetingTest, AProcessInAnotherContainerIsAStranger) {
     if (geteuid() != 0) GTEST_SKIP() << "needs root, to be in another namespace";
     without_directory();

@@ -1,5 +1,4 @@
-// What MPI_Type_get_contents gives back makes the same type again; numbers are where the standard puts
-// them.
+// The result of MPI_Type_get_contents makes an equal type; its numbers are in the places that the standard defines.
 #include <gtest/gtest.h>
 
 #include "datatype/contents.h"

@@ -1,4 +1,4 @@
-// The external32 representation: known bytes, sizes, and the way back.
+// The external32 representation: known bytes, sizes, and conversion back.
 #include "datatype/external32.h"
 
 #include <gtest/gtest.h>
@@ -75,8 +75,7 @@ TEST(External32, BackAndForth) {
         Memory memory(sample.map, 2);
         if (sample.type->size == 0 || !is_injective(sample, 2, memory)) continue;
         std::vector<std::byte> wire(static_cast<size_t>(2 * datatype::external_size(*sample.type)));
-        // A single bit wherever it falls is a number that every type can hold, but for long double's
-        // precision.
+        // A single set bit, wherever it is, is a number that every type can hold; except in long double, for its precision.
         const size_t place = static_cast<size_t>(random.number(0, static_cast<int64_t>(wire.size()) - 1));
         if (sample.text.find("LONG_DOUBLE") != std::string::npos) continue;
         wire[place] = std::byte{0x10};

@@ -1,4 +1,4 @@
-// Every constructor against type maps written out by hand: bounds, packing from any place, blocks, copies.
+// Every type constructor against type maps written out by hand: bounds, packing from any offset, blocks, copies.
 #include <gtest/gtest.h>
 
 #include "datatype/construct.h"
@@ -24,7 +24,7 @@ std::vector<uint8_t> pack_whole(const Datatype& type, int64_t count, const void*
     return out;
 }
 
-// In pieces of random size, each started anew.
+// Packs in pieces of random size, each with a new iterator.
 std::vector<uint8_t> pack_in_pieces(const Datatype& type, int64_t count, const void* buffer, RandomTypes& random) {
     const uint64_t size = datatype::packed_size(type, count);
     std::vector<uint8_t> out(size);
@@ -46,7 +46,7 @@ std::vector<uint8_t> gather_blocks(const Datatype& type, int64_t count, const vo
         if (n == 0) break;
         for (int i = 0; i < n; ++i) {
             const auto* from = static_cast<const uint8_t*>(list[i].iov_base);
-            // Go on from the middle of a block now and then.
+            // Now and then continue from the middle of a block.
             const size_t length = i == n - 1 && list[i].iov_len > 1 ? list[i].iov_len / 2 : list[i].iov_len;
             out.insert(out.end(), from, from + length);
         }
@@ -56,7 +56,7 @@ std::vector<uint8_t> gather_blocks(const Datatype& type, int64_t count, const vo
     return out;
 }
 
-// At once and in pieces. Not for types that name a byte twice: the standard forbids receiving with them.
+// Unpacks at once and in pieces. Not for types that name a byte twice: the standard forbids receiving with them.
 void expect_unpacked(const Sample& sample, int64_t count, const std::vector<uint8_t>& stream, RandomTypes& random) {
     const Datatype& type = *sample.type;
     Memory wanted(sample.map, count, 0xaa), whole(sample.map, count, 0xaa), pieces(sample.map, count, 0xaa);
@@ -123,7 +123,7 @@ TEST(Layout, OneBlockIsKnown) {
     EXPECT_TRUE(datatype::is_block(*wide.type, 1));
     EXPECT_FALSE(datatype::is_block(*wide.type, 2));
     EXPECT_FALSE(named(MPI_DOUBLE_INT).type->contiguous && sizeof(double) + sizeof(int) != 16);
-    // Blocks that adjoin though the constructor's arguments do not say so.
+    // Adjacent blocks, although the constructor's arguments do not show it.
     EXPECT_TRUE(indexed(named(MPI_INT), {2, 3}, {0, 2}, false).type->contiguous);
     EXPECT_TRUE(subarray(named(MPI_INT), {4, 5}, {4, 5}, {0, 0}, MPI_ORDER_C).type->contiguous);
     // Shifted: one block, but not at the buffer's address.

@@ -1,4 +1,4 @@
-// Reductions against plain loops, and which operation goes with which type.
+// Reduction operations against plain loops, and the types that each operation accepts.
 #include "datatype/op.h"
 
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ std::vector<T> numbers(size_t count, uint32_t seed) {
     return list;
 }
 
-// In place, three-address and with each input as the output, for lengths around those of vector registers.
+// Runs the operation in place, with three addresses, and with either input as output, for lengths around those of vector registers.
 template <class T>
 void expect_op(MPI_Op handle, MPI_Datatype type_handle, const std::function<T(T, T)>& plain) {
     const Op& op = datatype::predefined(handle);
@@ -125,7 +125,7 @@ TEST(Op, TruthAndBytes) {
     const uint8_t c[] = {0xf0}, d[] = {0x3c};
     EXPECT_EQ(datatype::apply_to(datatype::predefined(MPI_BAND), c, d, out, 1, datatype::predefined(MPI_BYTE)), 0);
     EXPECT_EQ(out[0], 0x30);
-    // Whatever is not zero is true, and true is one.
+    // Every non-zero value is true, and the result for true is 1.
     const int32_t e[] = {-7, 0}, f[] = {2, 0};
     int32_t truth[2];
     EXPECT_EQ(datatype::apply_to(datatype::predefined(MPI_LAND), e, f, truth, 2, datatype::predefined(MPI_LOGICAL)), 0);
@@ -177,7 +177,7 @@ TEST(Op, ValueAndIndex) {
     expect_location<double, uint16_t>(*found);
 }
 
-// Not the standard's, but every other library's, and public benchmarks' default.
+// Not in the standard, but done by every other library and by default in public benchmarks.
 TEST(Op, CharactersAreSignedBytes) {
     for (const MPI_Datatype handle : {MPI_CHAR, MPI_CHARACTER}) {
         const Datatype& type = datatype::predefined(handle);
@@ -258,7 +258,7 @@ TEST(Op, HandlesMatchTheAbi) {
     EXPECT_EQ(datatype::from_handle(reinterpret_cast<MPI_Op>(MPI_INT)), nullptr);
 }
 
-// The loops for old processors do the same as those the tests above ran.
+// The loops for old processors return the results of those that the tests above ran.
 TEST(Op, BaselineAgreesWithNewerProcessors) {
     using datatype::Basic;
     using datatype::Operation;

@@ -1,4 +1,5 @@
-// A plain reference for datatypes: type maps written out element by element, as the standard defines them.
+// A plain reference for datatypes: type maps written out element by element, as the standard defines them. The unit tests of datatypes
+// compare the library with it.
 #pragma once
 
 #include <algorithm>
@@ -16,14 +17,14 @@ namespace starling::test {
 using datatype::Datatype;
 using datatype::TypeRef;
 
-/// One basic element: where it is, how long, how it must be aligned.
+/// One basic element: its displacement, size and alignment in bytes.
 struct Entry {
     int64_t at;
     int64_t size;
     int64_t alignment;
 };
 
-/// A type map, and explicit bounds if it has any.
+/// A type map, with explicit bounds if it has any.
 struct Map {
     std::vector<Entry> entries;
     bool marked = false;
@@ -52,7 +53,7 @@ struct Map {
         const int64_t length = true_ub() - true_lb();
         return (length + alignment - 1) / alignment * alignment;
     }
-    /// Appends another map at a displacement. Call end() when all are in.
+    /// Appends another map at a displacement in bytes. Call end() after the last one.
     void add(const Map& other, int64_t at) {
         for (Entry e : other.entries) {
             e.at += at;
@@ -68,7 +69,7 @@ struct Map {
     }
 };
 
-/// A type made by the library and what it should be.
+/// A type made by the library, with the type map that the standard prescribes for it.
 struct Sample {
     TypeRef type;
     Map map;
@@ -151,7 +152,7 @@ inline Sample structure(const std::vector<const Sample*>& parts, const std::vect
     return make(MPI_COMBINER_STRUCT, args, parts, map);
 }
 
-/// The elements of an array for which `wanted(index)` says so, in the array's order.
+/// Returns the map of the array elements for which `wanted(index)` holds, in the array's order.
 template <class Wanted>
 Map array_map(const Sample& old, const std::vector<int64_t>& sizes, int order, Wanted&& wanted) {
     const size_t n = sizes.size();
@@ -190,7 +191,7 @@ inline Sample subarray(const Sample& old, const std::vector<int64_t>& sizes, con
 struct Spread {
     int64_t size, distribution, argument, processes;
 
-    /// The process that owns an element, by the standard's definition.
+    /// Returns the process that owns an element, by the standard's definition.
     int64_t owner(int64_t i) const {
         if (distribution == MPI_DISTRIBUTE_NONE) return 0;
         int64_t block = argument;
@@ -221,8 +222,8 @@ inline Sample darray(const Sample& old, int64_t rank, const std::vector<Spread>&
     return make(MPI_COMBINER_DARRAY, args, {&old}, map);
 }
 
-/// Random types of every constructor, nested up to `depth`; at most `limit` basic elements. The same for
-/// the same seed.
+/// Generates random types of every constructor, nested up to `depth`, with at most `limit` basic elements. Equal seeds generate equal
+/// types.
 class RandomTypes {
   public:
     explicit RandomTypes(uint32_t seed) : random_(seed) {}
@@ -311,7 +312,7 @@ class RandomTypes {
     std::mt19937 random_;
 };
 
-/// Memory for `count` elements, addressed as an MPI buffer: origin() may lie before or behind it.
+/// Memory for `count` elements, addressed as an MPI buffer: origin() may be outside of the memory itself.
 class Memory {
   public:
     Memory(const Map& map, int64_t count, uint8_t fill = 0) {
@@ -325,7 +326,7 @@ class Memory {
     }
     uint8_t* origin() { return bytes_.data() - low_; }
     std::vector<uint8_t>& bytes() { return bytes_; }
-    /// Random contents.
+    /// Fills the memory with random bytes.
     void scramble(uint32_t seed) {
         std::mt19937 random(seed);
         for (uint8_t& byte : bytes_) byte = static_cast<uint8_t>(random());
@@ -336,7 +337,7 @@ class Memory {
     std::vector<uint8_t> bytes_;
 };
 
-/// True if no two elements share a byte, so that unpacking loses nothing.
+/// Returns whether no two elements share a byte, so that unpacking loses nothing.
 inline bool is_injective(const Sample& sample, int64_t count, Memory& memory) {
     std::vector<bool> used(memory.bytes().size());
     for (int64_t i = 0; i < count; ++i)
@@ -349,7 +350,7 @@ inline bool is_injective(const Sample& sample, int64_t count, Memory& memory) {
     return true;
 }
 
-/// The packed stream, element by element.
+/// Returns the packed stream, copied element by element.
 inline std::vector<uint8_t> pack_plainly(const Map& map, int64_t count, const uint8_t* origin) {
     std::vector<uint8_t> out;
     for (int64_t i = 0; i < count; ++i)

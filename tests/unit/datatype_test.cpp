@@ -1,4 +1,4 @@
-// Predefined types, handles, limits, wrong arguments, counting elements.
+// Datatypes: predefined ones, handles, limits, wrong arguments, element counts.
 #include "datatype/datatype.h"
 #include "mpi-ext.h"
 
@@ -35,7 +35,7 @@ TEST(Predefined, TableMatchesTheAbi) {
         EXPECT_EQ(std::string(datatype::default_name(*type)).substr(0, 4), handle == MPIX_C_FLOAT16 ? "MPIX" : "MPI_");
         EXPECT_EQ(datatype::to_int(type), static_cast<int>(value));
         EXPECT_EQ(datatype::from_int(static_cast<int>(value)), type);
-        // These ranges of the ABI carry the size in the handle.
+        // In these ranges of the ABI the handle encodes the size.
         const bool sized = (value >= 0x240 && value < 0x280) || value >= 0x2c0;
         if (sized) { EXPECT_EQ(type->size, 1 << ((value >> 3) & 7)) << datatype::default_name(*type); }
     }
@@ -105,7 +105,7 @@ TEST(Limits, HugeTypes) {
     EXPECT_TRUE(made->contiguous);
     EXPECT_EQ(datatype::packed_size(*made, 1000), 8000u * static_cast<uint64_t>(big));
     EXPECT_FALSE(datatype::packed_size_fits(*made, big));
-    // A column of 2^33 ints, each 2^20 bytes after the other: looked at in the middle, not walked through.
+    // A column of 2^33 ints, 2^20 bytes apart: it is accessed in the middle, not traversed.
     ASSERT_EQ(
         datatype::make(MPI_COMBINER_HVECTOR, true, {int64_t{1} << 33, 1, 1 << 20}, {&datatype::predefined(MPI_INT)}, &made), 0);
     const TypeRef column(made);
@@ -190,7 +190,7 @@ TEST(Unnamed, PairsOfValueAndIndex) {
     EXPECT_EQ(find(MPI_INT, MPI_FLOAT), nullptr);
 }
 
-// Every number of bytes, for types of which the element sizes are known.
+// Every number of bytes, for types whose element sizes are known.
 TEST(Elements, CountedFromBytesAndBack) {
     RandomTypes random(5);
     for (int i = 0; i < 100; ++i) {

@@ -1,5 +1,5 @@
-// Every order of events: visits all states that can be reached from the first one, each once, and stops at the first
-// in which something is wrong, with the events that led there.
+// Exhaustive search over all orders of events of a model, for tests of protocols. It visits every reachable state once and stops at the
+// first faulty one, with the events that led to it.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -11,8 +11,8 @@
 
 namespace starling::test {
 
-/// `World` is a state of all that takes part. Default-constructed it is the first one; key() gives the same string for
-/// states that need not be told apart, and `trace` is for people: what has happened so far.
+/// `World` is a state of the whole model; a default-constructed one is the initial state. key() returns equal strings for equivalent
+/// states. `trace` lists the events so far, for the message of a failed test.
 template <class World>
 class Exploration {
   public:
@@ -29,9 +29,9 @@ class Exploration {
     size_t states() const { return seen_.size(); }
 
   protected:
-    /// Gives all that can come next to push(), and checks what must hold.
+    /// Calls push() with every possible successor of `world`, and checks the invariants.
     virtual void expand(const World& world) = 0;
-    /// Makes worlds equal whose difference no longer matters.
+    /// Removes differences between worlds that no longer matter, so that their keys are equal.
     virtual void tidy(World&) {}
 
     void push(World&& world) {
@@ -49,7 +49,7 @@ class Exploration {
     std::vector<World> todo_;
 };
 
-/// Runs it, and makes sure that it has been somewhere.
+/// Runs the exploration and checks that it visited over 1000 states.
 template <class World>
 void explore(Exploration<World>& exploration) {
     exploration.run();

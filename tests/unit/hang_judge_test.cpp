@@ -1,4 +1,4 @@
-// What is made of what processes tell: cycles, near misses, members in different collectives, garbage.
+// Hang reports from wait reports: cycles, near misses, members in different collectives, garbage.
 #include "hang/judge.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ constexpr uint64_t kJob = 0x1234;
 constexpr uint64_t kContext = 0x10, kOther = 0x20;
 constexpr uint64_t kNow = 1'000'000'000'000;
 
-/// An account, put together as a process does.
+/// Builds a wait report as a process does.
 struct Builder {
     WaitReportPage account{};
     explicit Builder(uint32_t size) {
@@ -119,7 +119,7 @@ TEST(Judge, ALongCycleIsShort) {
 TEST(Judge, ItselfAndTwoCycles) {
     std::vector<Rank> ranks = ring(2);
     ranks.push_back(waiting(2, Builder(4).wait("MPI_Recv").waits_for(Kind::receive, 2)));
-    ranks.push_back(waiting(3, Builder(4).wait("MPI_Recv").waits_for(Kind::receive, 0)));  // into the first
+    ranks.push_back(waiting(3, Builder(4).wait("MPI_Recv").waits_for(Kind::receive, 0)));  // points into the first cycle
     EXPECT_EQ(findings(ranks, kJob),
               (Lines{"deadlock: rank 0 waits for rank 1, which waits for rank 0", "deadlock: rank 2 waits for itself"}));
 }
@@ -164,7 +164,7 @@ TEST(Judge, OneThatHasEndedWellIsAwaited) {
     }
     ranks[2].doing = Doing::exited;
     EXPECT_TRUE(is_ended_awaited(ranks));
-    ranks[0] = computing(0);  // which may still free the one that waits for it
+    ranks[0] = computing(0);  // still computing, so it may free the rank that waits for it
     ranks[1] = waiting(1, Builder(3).wait("MPI_Recv").waits_for(Kind::receive, 0));
     EXPECT_FALSE(is_ended_awaited(ranks));
 }
@@ -215,7 +215,7 @@ TEST(Sentence, States) {
     EXPECT_EQ(sentence(rank, 1), "rank 3 of job 0000000000001234 is gone: there is no process 17 on here any more");
 }
 
-// Whatever lies in the page: it is taken or left, and what is taken can be spoken of.
+// Arbitrary bytes in the page: a report is accepted or rejected, and an accepted one can be described.
 TEST(Check, Garbage) {
     std::minstd_rand random(1);
     int taken = 0;

@@ -1,4 +1,4 @@
-// A job's description: its encoding, its checks, and the segments of its hosts.
+// A job's description: encoding, checks, and the segments of its hosts.
 #include <gtest/gtest.h>
 
 #include <numeric>
@@ -12,7 +12,7 @@ namespace {
 
 using namespace starling::job;
 
-/// A job whose ranks lie on the hosts named, one after the other.
+/// Returns a job whose ranks are on these hosts, in this order.
 JobDescription describe(const std::vector<uint32_t>& host_of_rank, uint32_t hosts) {
     JobDescription job;
     job.draw();

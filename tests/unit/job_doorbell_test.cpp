@@ -1,4 +1,4 @@
-// Waking a process that sleeps on a futex, on its sockets, or on both.
+// Doorbells: waking a process that sleeps on a futex, on its sockets, or on both.
 #include "job/doorbell.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@
 namespace starling::job {
 namespace {
 
-/// With a wake socket, as a process with peers on other hosts has one.
+/// A doorbell with a wake socket, as a process with peers on other hosts has one.
 struct Sleeper {
     Doorbell doorbell{};
     int fd = open_wake_socket(doorbell);
@@ -48,13 +48,13 @@ TEST(Doorbell, OneThatWaitsForSocketsIsWokenByADatagram) {
     EXPECT_FALSE(sleeper.readable(0));
 }
 
-// A ring between the announcement and the sleep must not be lost.
+// A ring between the announcement of the sleep and the sleep must not be lost.
 TEST(Doorbell, ARingBeforeTheSleepEndsItAtOnce) {
     Sleeper sleeper;
     sleeper.doorbell.sleeping.store(kOnSocket);
     const pid_t child = fork();
     if (child == 0) {
-        // A copy of the doorbell's name is all another process needs.
+        // The doorbell's socket name is all that another process needs.
         ring(sleeper.doorbell);
         _exit(0);
     }
@@ -84,7 +84,7 @@ TEST(Doorbell, ThreadsOnTheFutexAndOnTheSocketBothWake) {
     EXPECT_TRUE(sleeper.readable(1000));
 }
 
-/// Sleeps on the bell until it rings, as a thread of the program or, with a bitset, as one of the library. Whether it was woken.
+/// Sleeps on the doorbell until rung: as a thread of the program, or, with a bitset, as one of the library. Records whether it was woken.
 class ThreadOnBell {
   public:
     ThreadOnBell(Doorbell& doorbell, uint32_t bits)
@@ -110,7 +110,7 @@ class ThreadOnBell {
     std::thread thread_;
 };
 
-// The thread of the library's sleeps beside one of the program that waits, and has nothing to do for what that is woken for.
+// The library's thread sleeps beside a waiting thread of the program. It has no work when that thread is woken, and must sleep on.
 TEST(Doorbell, AThreadOfTheLibrarySleepsOnWhileOneOfTheProgramIsWoken) {
     Sleeper sleeper;
     Doorbell& bell = sleeper.doorbell;
@@ -120,7 +120,7 @@ TEST(Doorbell, AThreadOfTheLibrarySleepsOnWhileOneOfTheProgramIsWoken) {
         bell.sleeping.store(kOnFutex | kInWait);
         ring(bell);
     }
-    // Nobody has woken it so far: it is there to be woken.
+    // FUTEX_WAKE returns 1: the library's thread was still asleep.
     EXPECT_EQ(syscall(SYS_futex, &bell.rings, FUTEX_WAKE_BITSET, 2, nullptr, nullptr, kLibraryThreads), 1);
 }
 

@@ -1,4 +1,4 @@
-// Packets with descriptors: whoever sends more than the one that is asked for leaves no others open here.
+// Packets with file descriptors: a peer that sends more descriptors than requested leaves none of the others open here.
 #include "job/descriptor_passing.h"
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ class DescriptorCall : public testing::Test {
         close(ends[1]);
     }
 
-    /// A packet of `bytes` with this process's standard input `count` times.
+    /// Sends a packet of `bytes` bytes with `count` copies of this process's standard input.
     void send(size_t bytes, size_t count) {
         std::array<int, 8> descriptors{};
         alignas(cmsghdr) char control[CMSG_SPACE(sizeof descriptors)] = {};

@@ -153,7 +153,7 @@ TEST(Segment, RefusesAnotherJob) {
 TEST(Segment, RefusesAnotherVersion) {
     JobSegment created, opened;
     ASSERT_EQ(JobSegment::create(1, nullptr, 0, created), MPI_SUCCESS);
-    created.header().version = wire_version() + 1;  // one more thing is known there
+    created.header().version = wire_version() + 1;  // a newer version has one more field
     EXPECT_EQ(JobSegment::open(created.address(), opened), MPI_SUCCESS);
     created.header().version = wire_version() + (1 << 16);
     std::strcpy(created.header().release, "9.8.7");
@@ -216,7 +216,7 @@ TEST(Segment, ItsOwnersDeathShowsEvenInAZombie) {
     ASSERT_EQ(waitid(P_PID, static_cast<id_t>(owner), &info, WEXITED | WNOWAIT), 0);
     EXPECT_FALSE(job_alive(opened));
     waitpid(owner, nullptr, 0);
-    EXPECT_EQ(opened.header().size, 1u);  // the memory is still there for who maps it
+    EXPECT_EQ(opened.header().size, 1u);  // the memory stays for processes that map it
     close(ends[0]);
     close(ends[1]);
 }
@@ -233,7 +233,7 @@ TEST(Segment, WithoutDescriptorsSaysWhatToDo) {
     EXPECT_NE(failure_text().find("ulimit -n"), std::string_view::npos);
 }
 
-/// In a process of its own, where a filter refuses memfd_create; ends with 1 and the reason as text.
+/// Runs in a separate process with a seccomp filter that refuses memfd_create. Prints the error and exits with 1.
 [[noreturn]] void create_behind_filter() {
     sock_filter rules[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
                            BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_memfd_create, 0, 1),
@@ -250,7 +250,7 @@ TEST(Segment, AFilterThatRefusesMemoryIsNoLackOfIt) {
     EXPECT_EXIT(create_behind_filter(), testing::ExitedWithCode(1), "memfd_create is refused .*seccomp");
 }
 
-/// In a process of its own, whose /proc is an empty folder; ends with 1 and the reason as text.
+/// Runs in a separate process whose /proc is an empty directory. Prints the error and exits with 1.
 [[noreturn]] void open_without_proc(const JobAddress& address) {
     JobSegment segment;
     if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||

@@ -1,4 +1,4 @@
-// A look at a segment ends well, whatever lies there.
+// Segment views: reading a segment ends safely, whatever bytes are in it.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -19,7 +19,7 @@ namespace {
 
 int look(int fd, SegmentView& out, bool of_anybody = false) { return SegmentView::open(getpid(), fd, of_anybody, out); }
 
-/// Reads all that can be read.
+/// Reads every field of the view.
 uint64_t use(const SegmentView& sight) {
     uint64_t sum = static_cast<uint64_t>(sight.state()) + sight.command().size() + sight.my_host().size();
     for (const std::string& host : sight.other_hosts()) sum += host.size();
@@ -101,7 +101,7 @@ TEST_F(SightTest, AnyWordsMayStandThere) {
     for (int turn = 0; turn < 20000; ++turn) {
         std::memcpy(static_cast<void*>(&segment.header()), whole.data(), whole.size());
         for (uint64_t words = 1 + draw() % 3; words > 0; --words) {
-            // Of the header what says something, behind it hosts and runs.
+            // Offsets in the meaningful part of the header, or in the hosts and runs after it.
             const uint64_t at =
                 draw() % 3 == 0 ? sizeof(JobHeader) + draw() % (table - sizeof(JobHeader)) / 4 * 4 : draw() % 512 / 4 * 4;
             const uint64_t value = draw() % 2 == 0 ? odd[draw() % std::size(odd)] : draw();

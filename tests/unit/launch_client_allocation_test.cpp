@@ -1,4 +1,4 @@
-// What Slurm says of an allocation in the environment.
+// Slurm's description of an allocation in environment variables.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

@@ -125,7 +125,7 @@ TEST(Options, HostsBelongToTheirCommand) {
     const Options options = good({"-H", "a:2,b", "-npernode", "2", "x", ":", "--map-by", "node", "-n", "3", "y"});
     EXPECT_EQ(options.programs[0].hosts, (std::vector<HostSlots>{{"a", 2}, {"b", 0}}));
     EXPECT_EQ(options.programs[0].per_host, 2u);
-    EXPECT_EQ(options.programs[0].count, 4u);  // two on each, since -n is not given
+    EXPECT_EQ(options.programs[0].count, 4u);  // two on each host, since -n is missing
     EXPECT_TRUE(options.programs[1].hosts.empty());
     EXPECT_EQ(options.programs[1].mapping, Mapping::node);
     EXPECT_TRUE(mentions(bad({"--map-by", "moon", "a"}), "moon"));

@@ -1,4 +1,4 @@
-// Plans as files, as messages, and as what a rank does with its part.
+// Plan files, plans as messages, and a rank's use of its part.
 #include <gtest/gtest.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -40,7 +40,7 @@ TEST(PlanFile, IsRead) {
     EXPECT_EQ(plan.application, "mesh");
     EXPECT_EQ(plan.limits, (control::PlanLimits{2, 8, control::PlanLimits::kNone}));
     ASSERT_EQ(plan.phases.size(), 3u);
-    EXPECT_EQ(plan.phases[0].peers.at(0), (std::vector<control::PlannedPeer>{{1, 930}, {3, 12}}));  // highest first
+    EXPECT_EQ(plan.phases[0].peers.at(0), (std::vector<control::PlannedPeer>{{1, 930}, {3, 12}}));  // highest priority first
     EXPECT_EQ(plan.phases[1].to, control::kForever);
     EXPECT_EQ(plan.part_of(2).phases[0].peers.size(), 0u);
     EXPECT_EQ(plan.collectives, "allreduce/<=64/4=ring;bcast/>256K/2=chain");
@@ -116,7 +116,7 @@ TEST(PlanFile, IsHeldAgainstTheJob) {
         0u);
 }
 
-// What is set for the processes explicitly comes later, and wins.
+// A variable that is set explicitly for the processes is applied later, and takes precedence.
 TEST(PlanFile, AnExplicitVariableWins) {
     const File file(kGood);
     Options options;

@@ -1,4 +1,4 @@
-// What of a submission crosses the network.
+// The parts of a submission that are sent over the network.
 #include <gtest/gtest.h>
 
 #include <string>

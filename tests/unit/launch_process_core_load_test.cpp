@@ -1,4 +1,4 @@
-// Where new ranks begin, by what others of this user say about theirs.
+// The cores on which new ranks start, chosen by the core use that this user's other launchers report.
 #include "launch/process/core_load.h"
 
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@ namespace starling::launch {
 namespace {
 
 std::vector<uint32_t> none(uint32_t) { return {}; }
-/// Eight hardware threads, two on each of four cores: 0 and 4 are one.
+/// Eight hardware threads, two on each of four cores: 0 and 4 share one.
 std::vector<uint32_t> paired(uint32_t cpu) { return {(cpu + 4) % 8}; }
 
 cpu_set_t set_of(std::initializer_list<int> cpus) {
@@ -57,7 +57,7 @@ TEST(CoreUse, CountsTheRanksOfAJobThatHaveNotEnded) {
     segment.place(1).store(job::Place::on(3) | job::Place::kAsleep);
     segment.place(2).store(job::Place::on(1));
     segment.cell(2).state.store(job::RankState::exited);
-    segment.cell(3).state.store(job::RankState::initialized);  // has not said where it is
+    segment.cell(3).state.store(job::RankState::initialized);  // has not published its core
     segment.place(4).store(job::Place::on(0));
     segment.cell(4).state.store(job::RankState::failed);
     CoreUse use;

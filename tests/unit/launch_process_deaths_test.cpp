@@ -1,4 +1,4 @@
-// What a launcher does first when a rank of a job that goes on has died.
+// The launcher's first action when a rank of a recovering job dies.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -11,7 +11,7 @@
 namespace starling::launch {
 namespace {
 
-/// Sees what those of the job see when the root is told.
+/// Records the state of the job segment at the moment when the root is notified.
 class Root final : public Controller {
   public:
     explicit Root(Launcher& launcher) : launcher_(launcher) {}
@@ -21,7 +21,7 @@ class Root final : public Controller {
         job::Doorbell& bell = *reinterpret_cast<job::Doorbell*>(job.segment.region(0));
         const job::RankState before = job.segment.cell(0).state.exchange(job::RankState::initialized);
         bell.sleeping.store(job::kOnFutex);
-        launcher_.mark_failed(job, {1});  // as the root orders
+        launcher_.mark_failed(job, {1});  // as the root orders it
         expect_marked_once(job);
         EXPECT_EQ(bell.rings.load(), 1u);
         job.segment.cell(0).state.store(before);
@@ -54,7 +54,7 @@ job::JobDescription two_here() {
 }
 
 TEST(LauncherDeaths, ThoseWhoWaitAreToldBeforeTheRoot) {
-    // The guard is renamed there, up to where the environment ends: that is not close behind.
+    // The orphan reaper renames itself there, up to the end of the environment, which is not close.
     static char name[8192] = "launcher";
     char* argv[] = {name, nullptr};
     EventLoop loop;

@@ -1,4 +1,4 @@
-// What daemons are told of a machine without addresses for them.
+// The error that daemons return on a machine without network addresses.
 #include "launch/tree/addresses.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 namespace starling::launch {
 namespace {
 
-/// In a process and a network of its own, in which no interface is up; ends with 1 and the reason as text.
+/// Runs in a separate process and network namespace, in which no interface is up. Prints the error and exits with 1.
 [[noreturn]] void look_for_addresses() {
     if (unshare(CLONE_NEWNET) != 0) _exit(2);
     std::vector<std::string> addresses;

@@ -1,4 +1,4 @@
-// Nodes as real processes, started through agents that are shell scripts: this program is its own `starlingd node`.
+// Daemons as real processes, started through agents that are shell scripts. This program is also their `starlingd node`.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -33,7 +33,7 @@ std::string content_of(const std::string& path) {
     return text.str();
 }
 
-// The node: echoes what it gets, and tells who it is by its facts.
+// The daemon on a node: echoes every message, and reports its command and environment.
 struct Echo {
     Echo(EventLoop& loop, Tree& tree) {
         const std::string command = content_of("/proc/self/cmdline"), environment = content_of("/proc/self/environ");
@@ -77,7 +77,7 @@ class Agents : public ::testing::Test {
     }
     void agent(const std::string& text) { settings.agent = {script("agent", text)}; }
 
-    // Grows the hosts; returns when each is ready or has failed.
+    // Starts the hosts; calls `then` when each is ready or has failed.
     void start(Tree& tree, EventLoop& loop, const std::vector<std::string>& hosts, std::function<void()> then) {
         TreeHandlers handlers;
         const auto settled = [this, &loop, n = hosts.size(), then] {
@@ -102,7 +102,7 @@ class Agents : public ::testing::Test {
         });
     }
 
-    // Starts one host and gives back why it failed.
+    // Starts one host and returns the reason of its failure.
     std::string failure_of(const std::string& host = "lab3") {
         EventLoop loop;
         Tree tree(loop, settings);
@@ -257,7 +257,7 @@ TEST_F(Agents, SayThatTheDaemonDied) {
 }
 
 TEST_F(Agents, SayWhichPortCannotBeReached) {
-    // The agent makes the node start when the port is closed already: only the root's listener knows it.
+    // The agent starts the node's daemon with the port already closed: only the root's listener can notice that.
     settings.start_limit = std::chrono::milliseconds(20000);
     agent("shift\nexec unshare -n sh -c \"$*\"\n");
     if (system("unshare -n true 2>/dev/null") != 0) GTEST_SKIP() << "needs the right to make network namespaces";
@@ -273,7 +273,7 @@ TEST_F(Agents, NothingOfAnAgentThatTalksForeverIsKept) {
     contains(failure_of(), "no daemon after");
 }
 
-// A munged of our own, if there is one to be had.
+// A munged of this test's own, if munge is installed.
 class Munged {
   public:
     explicit Munged(const std::string& directory) : directory_(directory) {
@@ -288,7 +288,7 @@ class Munged {
                    (option("seed-file") + "seed").c_str(), (option("log-file") + "log").c_str(), nullptr);
             _exit(127);
         }
-        static std::string socket;  // variables keep what they are given
+        static std::string socket;  // static: the variables that point to it live on
         socket = directory_ + "/socket";
         set_variable("STARLING_MUNGE_SOCKET", socket.c_str());
         setenv("STARLING_MUNGE_SOCKET", socket.c_str(), 1);

@@ -1,12 +1,11 @@
-// Trees of daemons that die: who is alive stays in the tree and misses no message, and only the dead are reported.
+// Trees of daemons that die: living daemons stay in the tree and lose no message, and only dead ones are reported.
 #include "launch/tree/tree.h"
 #include "tree_forest.h"
 
 namespace starling::launch {
 namespace {
 
-// Numbers every message between two hosts and checks at the receiver that none is missing, twice there, or
-// late.
+// Numbers every message between two hosts, and checks at the receiver that none is missing, duplicated or late.
 class Traffic {
   public:
     explicit Traffic(Forest& forest) : forest_(forest) {
@@ -24,7 +23,7 @@ class Traffic {
         forest_.root->broadcast("all " + std::to_string(broadcasts_) + " ");
     }
 
-    // Some of everything, from hosts that live to hosts that may not.
+    // Sends some messages of every form, from living hosts to hosts that may be dead.
     void some() {
         const auto living = forest_.living();
         if (living.empty()) return;
@@ -36,7 +35,7 @@ class Traffic {
         if (forest_.random() % 4 == 0) broadcast();
     }
 
-    // Between hosts that live everything has arrived.
+    // Returns whether all messages between living hosts have arrived.
     bool complete() const {
         for (const auto& [key, number] : sent_) {
             const auto& [from, to, urgency] = key;
@@ -75,7 +74,7 @@ class Traffic {
     std::map<HostId, int> broadcast_seen_;
 };
 
-// What must be true when all has settled.
+// Checks the invariants of a tree that has settled.
 void expect_truth(const Forest& forest) {
     for (const auto& [host, why] : forest.lost)
         EXPECT_TRUE(forest.killed.contains(host)) << "host " << host << " lives, but: " << why;
@@ -84,7 +83,7 @@ void expect_truth(const Forest& forest) {
     EXPECT_TRUE(forest.orphaned.empty());
 }
 
-// Where the machine takes the core from all of them for some beats, each is doubted for a moment.
+// Waits out false doubts: if the machine is busy for some heartbeats, every daemon is doubted for a moment.
 void calm_down(Forest& forest) {
     forest.step("nobody is doubted", {}, [&forest] { return forest.doubtful.empty(); });
 }
@@ -97,7 +96,7 @@ bool all_dead_are_known(const Forest& forest) {
 }
 
 class Seeds : public ::testing::TestWithParam<uint32_t> {};
-INSTANTIATE_TEST_SUITE_P(Tree, Seeds, ::testing::Range(1u, 5u));  // each of the shapes once: they wait more than they work
+INSTANTIATE_TEST_SUITE_P(Tree, Seeds, ::testing::Range(1u, 5u));  // each fanout once: these tests wait more than they compute
 
 TEST_P(Seeds, DeathsWhileMessagesFlow) {
     constexpr uint32_t kFanouts[] = {2, 3, 5, 16};
@@ -114,7 +113,7 @@ TEST_P(Seeds, DeathsWhileMessagesFlow) {
         return ++turns == 200;
     });
     forest.step("settle", {}, [&] { return traffic.complete() && all_dead_are_known(forest); });
-    // The tree that is left works as a whole.
+    // The remaining tree works as a whole.
     forest.step(
         "again",
         [&] {
@@ -150,8 +149,8 @@ TEST_P(Seeds, DeathsWhileTheTreeGrows) {
         [&] {
             if (deaths < 6 && !forest.nodes.empty() && forest.random() % 3 == 0) {
                 const HostId host = forest.any_living();
-                // Whoever dies before it was reported is started again: another death of the same host would be its
-                // last attempt at some time. Who dies before it is connected has failed, as the agent would say.
+                // A daemon that dies before it was reported ready is restarted, and a second death might be its last attempt. One that dies
+                // before it connects counts as failed to start.
                 if (forest.killed.contains(host) || !forest.nodes.at(host).inside->uplink.connection) return false;
                 forest.kill(host);
                 ++deaths;
@@ -194,7 +193,7 @@ TEST(Tree, ADeadRootEndsAllNodes) {
 }
 
 TEST(Tree, AWholeLineOfAncestorsDiesAtOnce) {
-    Forest forest(1);  // every host has one below it
+    Forest forest(1);  // a chain: every host has one child
     forest.plant();
     Traffic traffic(forest);
     forest.step(
@@ -243,7 +242,7 @@ TEST(Tree, WhoseConnectionBreaksIsDoubtedLongBeforeItIsLost) {
     for (const uint32_t fanout : {2u, 8u}) {
         Forest forest(fanout);
         forest.plant();
-        // With a fanout of 2, some hosts hang far from the root, and die with hosts below them.
+        // With a fanout of 2, some hosts are far from the root, and die together with hosts below them.
         const std::set<HostId> dying{3, 7};
         forest.step(
             "start", [&] { forest.root->grow(forest.names(14)); }, [&] { return forest.ready.size() == 14; });
@@ -271,7 +270,7 @@ TEST(Tree, WhoIsSilentIsLost) {
     forest.step(
         "silence",
         [&] {
-            // Host 1 is alive and connected, but neither hears nor says anything.
+            // Host 1 is alive and connected, but neither receives nor sends.
             auto& inside = *forest.nodes.at(1).inside;
             forest.loop.cancel(inside.heartbeat_timer);
             inside.heartbeat_timer = 0;

@@ -1,4 +1,4 @@
-// What many hosts tell the root at a time: put together on the way, and still told when daemons on the way die.
+// Gathering of many hosts' contributions at the root: combined on the way, and delivered even if daemons on the way die.
 #include "launch/tree/gathering.h"
 #include "tree_forest.h"
 
@@ -11,7 +11,7 @@ HostSet all_of(HostId n) {
     return HostSet::of(std::move(list));
 }
 
-// What the root has got of each topic.
+// The contributions of each topic that reached the root.
 struct Got {
     explicit Got(Forest& forest) {
         forest.on_gathered = [this](std::string_view topic, const std::vector<GatheredPiece>& pieces) {
@@ -52,7 +52,7 @@ TEST_P(Fanout, EachBranchTellsOnce) {
         EXPECT_EQ(got.by_host["same"][host], std::vector<std::string>{"yes"}) << host;
         EXPECT_EQ(got.by_host["own"][host], std::vector<std::string>{"piece " + std::to_string(host)}) << host;
     }
-    // One of each branch, and the root's own.
+    // One message per branch, and the root's own contribution.
     EXPECT_EQ(got.messages["same"], forest.root_inside->branches.size() + 1);
     EXPECT_EQ(got.messages["own"], forest.root_inside->branches.size() + 1);
     for (const auto& [host, node] : forest.nodes) {
@@ -91,7 +91,7 @@ TEST(Gather, WhoNeverTellsDelaysTheOthersOnly) {
             for (HostId host = 1; host < 14; ++host) forest.at(host).gather("t", "x", all);
         },
         [&] { return got.hosts("t") == 13; });
-    // Those above it have passed on the rest: the last one completes what they know.
+    // The daemons above it have forwarded all other contributions; this last one completes theirs.
     forest.step(
         "the leaf", [&] { forest.at(14).gather("t", "x", all); }, [&] { return got.hosts("t") == 14; });
     forest.run();
@@ -114,7 +114,7 @@ TEST(Gather, AnEagerOneSendsTheFirstAtOnce) {
         },
         [&] { return got.hosts("t") == 30; });
     forest.run();
-    // Each of the two branches: the first, and what came while it was under way.
+    // Per branch: the first contribution, and those that arrived while it was in transit.
     EXPECT_LE(got.messages["t"], 8u);
 }
 
@@ -175,7 +175,7 @@ TEST(Gather, GoesUpBeforeADaemonLeaves) {
 class Seeds : public ::testing::TestWithParam<uint32_t> {};
 INSTANTIATE_TEST_SUITE_P(Tree, Seeds, ::testing::Range(1u, 9u));
 
-// Whoever lives in the end has been heard, though daemons died with its pieces in their memory.
+// Every living host's contribution arrives, although daemons died with it in their memory.
 TEST_P(Seeds, DeathsOnTheWay) {
     constexpr uint32_t kFanouts[] = {2, 3, 5, 16};
     const HostId n = 64;
@@ -239,7 +239,7 @@ TEST(Gathering, FoldsEqualPieces) {
     const auto receipt = [&] { return Receipt(nullptr, [&](void*) { ++receipts; }); };
     for (const HostId host : {1u, 2u, 4u}) gathering.add({"t", all, false, {{HostSet::one(host), "yes"}}}, receipt());
     gathering.add({"t", all, false, {{HostSet::one(3), "no"}}}, receipt());
-    gathering.add({"t", all, false, {{HostSet::one(2), "yes"}}}, receipt());  // once more
+    gathering.add({"t", all, false, {{HostSet::one(2), "yes"}}}, receipt());  // a duplicate
     EXPECT_TRUE(gathering.complete_for(HostSet::of({1, 2, 3, 4, 7})));
     EXPECT_FALSE(gathering.complete_for(all));
     Receipt together;

@@ -1,5 +1,5 @@
-// Strangers at the daemons' ports: port scans, garbage, and connections that say nothing disturb nobody. How many is said
-// by STRANGERS in the environment (3000; 100000 takes ten seconds).
+// Strangers at the daemons' ports: port scans, garbage and silent connections disturb no daemon. STRANGERS in the environment sets their
+// number (default 3000; 100000 takes ten seconds).
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -25,7 +25,7 @@ int knock(const Endpoint& endpoint) {
     const timeval patience{2, 0};
     setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-    // Resets instead of lingering: a hundred thousand closed connections would use up all ports.
+    // Reset instead of lingering: a hundred thousand closed connections would use up all ports.
     const linger reset{1, 0};
     setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
     if (connect(fd, reinterpret_cast<const sockaddr*>(&name), sizeof name) == 0) return fd;
@@ -65,12 +65,12 @@ class Crowd {
                 text = "GET / HTTP/1.0\r\n\r\n";
                 say(fd, text);
                 break;
-            case 2:  // as a daemon begins, then nothing
+            case 2:  // the start of a daemon's handshake, then silence
                 say(fd, hello_.substr(0, random() % hello_.size()));
                 silent_.push_back(fd);
                 fd = -1;
                 break;
-            case 3:  // a whole greeting, overheard, and a guess for the rest
+            case 3:  // a whole overheard hello, and a guess for the rest
                 say(fd, hello_);
                 heard_ += recv(fd, text.data(), 1, 0) > 0;
                 say(fd, std::string(200, '\x5a'));
@@ -124,7 +124,7 @@ TEST(TreeStrangers, DisturbNobody) {
             most_strangers = std::max(most_strangers, forest.root_inside->listener->strangers());
             forest.root->broadcast("to all");
             sent += forest.ready.size();
-            // Daemons that come meanwhile find their way in.
+            // New daemons can still join meanwhile.
             if (forest.root_inside->hosts.size() < 40 && forest.random() % 20 == 0) forest.root->grow({"late"});
             return crowd->over();
         });
@@ -160,7 +160,7 @@ TEST(TreeStrangers, WhoHoldsTheKeyButTalksNonsenseIsHungUpOn) {
                 handlers.on_open = [&] {
                     std::string body(random() % 60, '\0');
                     for (char& c : body) c = static_cast<char>(random() % 4);
-                    // Never a heartbeat, which says nothing.
+                    // Any kind but the heartbeat, which carries nothing.
                     liar->send(static_cast<FrameKind>(2 + random() % (kLastFrameKind - 1)), body);
                 };
                 handlers.on_frame = [](FrameKind kind, std::string&) { EXPECT_EQ(kind, FrameKind::refuse); };

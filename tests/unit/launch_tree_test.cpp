@@ -1,4 +1,4 @@
-// Trees of daemons that all goes well with: starting, messages of every form, ending.
+// Trees of daemons without faults: start, messages of every form, end.
 #include "launch/tree/tree.h"
 #include "tree_forest.h"
 
@@ -152,7 +152,7 @@ TEST(Tree, AHostThatFailsTakesNobodyWithIt) {
         "start", [&] { forest.root->grow(forest.names(40)); },
         [&] { return forest.ready.size() + forest.failed.size() == 40; });
     forest.run();
-    EXPECT_EQ(forest.failed.size(), 11u);  // 3 and 30 to 39
+    EXPECT_EQ(forest.failed.size(), 11u);  // host 3, and hosts 30 to 39
     for (const auto& [host, why] : forest.failed) EXPECT_EQ(why, "host " + forest.root->name_of(host) + ": is on fire");
 }
 

@@ -1,4 +1,4 @@
-// The pure parts of the tree: sets of hosts, the handshake, sealed frames, messages, outboxes.
+// The pure parts of the tree of daemons: host sets, handshake, sealed frames, messages, outboxes.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -45,7 +45,7 @@ TEST(HostSet, IsASet) {
         EXPECT_EQ(rest.list(), list_of(rest_of));
         EXPECT_EQ(x.intersection(y).list(), list_of(both_of));
         for (HostId host = 0; host < 70; ++host) EXPECT_EQ(x.contains(host), a.contains(host));
-        // Equal sets are equal: runs never touch.
+        // Equal sets have equal runs: runs never touch.
         EXPECT_EQ(sum, HostSet::of(list_of(sum_of)));
         HostSet again;
         EXPECT_TRUE(decode(encode(sum), again));
@@ -65,7 +65,7 @@ TEST(HostSet, RefusesWhatIsNone) {
     EXPECT_FALSE(decode(Writer().number(1u << 30).take(), out));
 }
 
-// Both ends of a handshake over a wire that `spoil` may change. True if both have proved.
+// Runs both ends of a handshake over a wire that `spoil` may change. Returns whether both ends proved that they hold the key.
 bool shake(
     Handshake& child, Handshake& parent, size_t step, const std::function<void(std::string&)>& spoil = [](std::string&) {}) {
     std::string up = child.opening(), down;
@@ -121,7 +121,7 @@ TEST(Handshake, EveryBitMatters) {
 }
 
 TEST(Handshake, WhatWasHeardIsNoUse) {
-    // A stranger repeats what a daemon said: the parent's nonce is another one.
+    // A stranger replays a daemon's messages, but the parent's nonce is new.
     const TreeKey key = make_key();
     std::vector<std::string> heard;
     Handshake child(Handshake::Role::child, key), parent(Handshake::Role::parent, key);
@@ -131,7 +131,7 @@ TEST(Handshake, WhatWasHeardIsNoUse) {
     std::string_view hello(heard[0]), proof(heard[2]);
     EXPECT_EQ(again.feed(hello, answer), Handshake::State::waiting);
     EXPECT_EQ(again.feed(proof, answer), Handshake::State::refused);
-    // A stranger sends the parent's own proof back.
+    // A stranger reflects the parent's own proof.
     Handshake mirror(Handshake::Role::parent, key);
     std::string challenge;
     hello = heard[0];
@@ -157,7 +157,7 @@ TEST(Handshake, BothEncryptOrNeither) {
 }
 
 TEST(Handshake, NobodyOnTheWayTurnsEncryptionOff) {
-    // The proof that a parent would give without encryption can't be had from one that encrypts, whatever is said to it.
+    // A parent that encrypts never computes the proof of a parent without encryption, whatever the child sends.
     const TreeKey key = make_key();
     Handshake child(Handshake::Role::child, TreeCredentials(key)),
         parent(Handshake::Role::parent, TreeCredentials(key, false, true));
@@ -200,7 +200,7 @@ TEST_P(Frames, ArriveWholeWhateverTheCuts) {
     }
 }
 
-// How many of the frames in `stream` are taken.
+// Returns the number of frames in `stream` that are accepted.
 size_t frames_taken(std::string_view stream, const FrameKey& key) {
     FrameOpener opener(key);
     size_t n = 0;
@@ -234,7 +234,7 @@ TEST_P(Frames, CutOffOnesAreNotTaken) {
     const std::string frame = FrameSealer(key).seal(FrameKind::message, "something to be said");
     for (size_t length = 0; length < frame.size(); ++length)
         EXPECT_EQ(frames_taken(frame.substr(0, length), key), 0u) << length;
-    // Its end is missing and the next one's bytes take the place.
+    // The end is missing, and the next frame's bytes fill its place.
     FrameSealer sealer(key);
     const std::string first = sealer.seal(FrameKind::message, "first"), second = sealer.seal(FrameKind::message, "second");
     EXPECT_EQ(frames_taken(first.substr(0, first.size() - 1) + second, key), 0u);
@@ -255,7 +255,7 @@ TEST_P(Frames, AreReadByNobodyElseIfTheyAreEncrypted) {
     const std::string first = sealer.seal(FrameKind::message, secret), second = sealer.seal(FrameKind::message, secret);
     EXPECT_EQ(first.find("ssss") != std::string::npos, !GetParam());
     EXPECT_NE(first, second);
-    // The other setting's key would open nothing.
+    // The key of the other encryption setting opens nothing.
     FrameKey other = key(9);
     other.encrypt = !other.encrypt;
     EXPECT_EQ(frames_taken(first, other), 0u);
@@ -270,7 +270,7 @@ std::string hex(std::string_view bytes) {
     return text;
 }
 
-// The same by another implementation of RFC 8439 (OpenSSL 3.0, by Python's cryptography): the construction is the standard's.
+// The same frames from another implementation of RFC 8439 (OpenSSL 3.0, by Python's cryptography): the construction follows the standard.
 TEST_P(Frames, AreWhatTheStandardSays) {
     FrameSealer sealer(key(1));
     const std::string first = hex(sealer.seal(FrameKind::message, "first")),
@@ -338,7 +338,7 @@ TEST(Outbox, KeepsUntilAllHaveIt) {
     while (const auto content = box.next(head)) again.push_back(content->number);
     EXPECT_EQ(again, (std::vector<uint64_t>{1, 3, 4}));
     EXPECT_EQ(head.edge_number, 4u);
-    // One of the receivers goes elsewhere: the other still counts.
+    // One of the receivers moves to another branch; the message stays for the other receiver.
     const auto taken = box.take(HostSet::one(2));
     ASSERT_EQ(taken.size(), 3u);
     EXPECT_EQ(taken[0].to, HostSet::one(2));

@@ -29,7 +29,7 @@ TEST(Placement, FillsHostByHost) {
     EXPECT_EQ(place(request(5), universe), (Hosts{0, 0, 1, 1, 1}));
     EXPECT_EQ(universe[0].placed, 2u);
     EXPECT_EQ(universe[1].placed, 3u);
-    // The next job finds room only on the last.
+    // Only the last host has room for the next job.
     EXPECT_EQ(place(request(1), universe), (Hosts{2}));
 }
 
@@ -89,7 +89,7 @@ TEST(Placement, RepeatedSpawnsKeepTheLoadEven) {
 
 TEST(Placement, SixtyFourChildrenOverEightHosts) {
     auto universe = rooms({8, 8, 8, 8, 8, 8, 8, 8});
-    universe[0].placed = 1;  // their parent
+    universe[0].placed = 1;  // their parent process
     PlacementRequest spawn = request(64);
     spawn.least_loaded = true;
     const Hosts placed = place(spawn, universe);

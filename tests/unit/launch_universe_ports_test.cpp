@@ -1,5 +1,5 @@
-// Finding the ports of a job: a few hosts one by one, many by the table of all. The daemon's half, the root's half, and
-// both together in jobs whose processes talk to few, or to all.
+// Finding the ports of a job's ranks: lookups one by one for a few hosts, or a table of all ports for many. Tests of the daemon's half, of
+// the root's half, and of both in jobs with few or all pairs communicating.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ TEST(PortSearch, FewHostsAreLookedUpOneByOne) {
     PortSearch search(64);
     for (uint32_t host = 1; host <= PortSearch::kFewHosts; ++host) {
         search.want(host, 10 * host);
-        search.want(host, 10 * host + 1);  // goes with it
+        search.want(host, 10 * host + 1);  // answered by the same lookup
     }
     auto step = search.next();
     EXPECT_EQ(step.lookups, (Ranks{10, 20, 30, 40})) << "a few at a time";
@@ -28,7 +28,7 @@ TEST(PortSearch, FewHostsAreLookedUpOneByOne) {
     search.answered(1, 10);
     EXPECT_EQ(search.settle(1, [](uint32_t) { return true; }), Ranks{11});
     EXPECT_EQ(search.next().lookups, Ranks{50});
-    // An answer that tells nothing of the other rank: that one is looked up in its turn.
+    // If the answer lacks the other rank's port, that rank is looked up next.
     search.answered(2, 20);
     EXPECT_TRUE(search.settle(2, [](uint32_t) { return false; }).empty());
     EXPECT_EQ(search.next().lookups, Ranks{21});
@@ -48,7 +48,7 @@ TEST(PortSearch, ManyHostsAreTheTablesBusiness) {
     EXPECT_FALSE(search.next().table) << "once is enough";
     search.answered(0, 0);
     EXPECT_TRUE(search.next().lookups.empty()) << "it is on its way";
-    // Two hosts have gaps: they are looked up; were there many, the table would be asked for again.
+    // Two hosts' entries are incomplete: they are looked up. If there were many, the table would be requested again.
     search.table_came();
     EXPECT_EQ(search.settle([](uint32_t rank) { return rank != 7 && rank != 60; }).size(), 48u);
     EXPECT_EQ(search.next().lookups, (Ranks{7, 60}));
@@ -104,7 +104,7 @@ TEST(PortCollection, IsAskedForOnceAndKept) {
     EXPECT_EQ(collection.take(to).size(), 3u);
     EXPECT_EQ(to, hosts({2, 3}));
     EXPECT_FALSE(collection.ready());
-    // Who comes later gets it at once.
+    // A later request is answered at once.
     EXPECT_TRUE(collection.want(hosts({1}), hosts({1, 2, 3})).empty());
     ASSERT_TRUE(collection.ready());
     const PortTable table = collection.take(to);
@@ -121,13 +121,13 @@ TEST(PortCollection, AsksAgainOnlyThoseWhoWereLate) {
     collection.add(2, {1, false, {20, 0}});
     collection.lost(4);
     EXPECT_FALSE(collection.ready());
-    collection.close_round();  // 3 has not answered
+    collection.close_round();  // host 3 has not answered
     ASSERT_TRUE(collection.ready());
     EXPECT_EQ(collection.take(to).size(), 2u);
     EXPECT_EQ(collection.want(hosts({1}), hosts({1, 2, 3})), hosts({2, 3}));
     EXPECT_EQ(collection.round(), 2u);
     collection.add(2, {1, true, {20, 21}});
-    collection.add(2, {1, false, {20, 0}});  // of the first round, late
+    collection.add(2, {1, false, {20, 0}});  // a late answer to the first round
     collection.add(3, {2, true, {30}});
     ASSERT_TRUE(collection.ready());
     const PortTable table = collection.take(to);
@@ -135,7 +135,7 @@ TEST(PortCollection, AsksAgainOnlyThoseWhoWereLate) {
     EXPECT_EQ(table[1].words, (Ranks{20, 21}));
 }
 
-// A whole job: `n` hosts of one rank each, whose messages take random time. Every host wants its `peers`.
+// A whole job: `n` hosts of one rank each, whose messages take random time. Every host requests the ports of its `peers`.
 struct JobOfOneEach {
     explicit JobOfOneEach(uint32_t n, uint32_t seed)
         : searches(n, PortSearch(n)), known(n, std::vector<bool>(n)), random(seed) {}
@@ -230,7 +230,7 @@ TEST(Ports, OfAllToAllCostFewLookups) {
 
 TEST(Ports, OfNeighboursCauseNoTable) {
     for (uint32_t seed = 1; seed <= 20; ++seed) {
-        const uint32_t n = 100;  // 10 by 10
+        const uint32_t n = 100;  // a 10 by 10 grid
         JobOfOneEach job(n, seed);
         job.run([&](uint32_t at) { return Ranks{(at + 1) % n, (at + n - 1) % n, (at + 10) % n, (at + n - 10) % n}; });
         EXPECT_EQ(job.lookups, 4 * n);

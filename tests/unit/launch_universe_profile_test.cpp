@@ -1,4 +1,4 @@
-// The lines of a profile.
+// The lines of a profile file.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>

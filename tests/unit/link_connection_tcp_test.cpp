@@ -1,6 +1,6 @@
-// The connection's machine with TCP under it, tried in every order of events: two ends, a base path that delivers in
-// order, and sockets that connect, fail, break and close whenever they like. As transport/network/network and tcp carry it
-// out: only an end that was told a token connects, the hello shows it, and of two offers that cross the lower end's counts.
+// The state machine of a TCP connection, in every order of events: two ends, an ordered base path, and sockets that connect, fail, break
+// and close at any time. Rules as in transport/network/network and tcp: only an end that received a token connects, and its hello shows the
+// token. If two open packets cross, the lower end's counts.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -17,14 +17,14 @@ constexpr char kFirstToken = 'A';
 
 struct Packet {
     Event event;
-    int token;  ///< of an open
+    int token;  ///< token of an open packet
     Stamp stamp;
 };
 
 struct Socket {
     int dialler = 0, token = 0;
-    bool hello = true;     ///< on its way to the listener
-    bool welcome = false;  ///< on its way back
+    bool hello = true;     ///< in transit to the listener
+    bool welcome = false;  ///< in transit back
     bool refused = false;
     bool cut = false;
     std::array<bool, 2> closed{}, finished{};
@@ -47,14 +47,14 @@ struct End {
     int wants = 0;
     bool ended_told = false, dead = false;
     PeerConnectionState turns;
-    std::vector<Packet> base;  ///< on the way to this end
+    std::vector<Packet> base;  ///< in transit to this end
 
     void encode(std::string& key, const End& peer) const {
         for (const int part : {static_cast<int>(state), static_cast<int>(wire), token, deferred, socket + 1, wants,
                                ended_told | dead << 1 | turns.crossed() << 2, static_cast<int>(turns.unanswered()),
                                peer.turns.so_far().asked - turns.so_far().heard})
             key += static_cast<char>('0' + part);
-        // What counts is how far behind they are.
+        // Only the distance of the stamps from the current counts matters.
         for (const Packet& packet : base)
             for (const int part : {static_cast<int>(packet.event), packet.token, peer.turns.so_far().asked - packet.stamp.asked,
                                    turns.so_far().asked - packet.stamp.heard})
@@ -80,14 +80,14 @@ struct World {
 
 class Explorer : public test::Exploration<World> {
   public:
-    /// Where they are patient nobody gives up waiting.
+    /// patient: no end times out while it waits.
     Explorer(int wants, int cuts, bool deaths, bool patient = false)
         : wants_(wants), cuts_(cuts), deaths_(deaths), patient_(patient) {}
 
     bool connected_once() const { return connected_; }
 
   private:
-    /// Sockets that nobody holds and that bring no hello any more are forgotten.
+    /// Removes sockets that no end holds and that carry no hello.
     void tidy(World& world) override {
         for (int i = static_cast<int>(world.sockets.size()) - 1; i >= 0; --i) {
             if (world.sockets[static_cast<size_t>(i)].hello || world.ends[0].socket == i || world.ends[1].socket == i) continue;
@@ -96,7 +96,7 @@ class Explorer : public test::Exploration<World> {
                 if (end.socket > i) --end.socket;
         }
     }
-    /// With a place for another connection and without.
+    /// Tries the event with and without a free slot for another connection.
     template <class F>
     void branch(const World& world, const std::string& label, F&& act) {
         for (const bool slot : {true, false}) {
@@ -179,7 +179,7 @@ class Explorer : public test::Exploration<World> {
         if (!closed && !connected) fail(world, "at rest, and the ends disagree");
     }
 
-    // What tcp does.
+    // The part of transport/network/tcp.
 
     void take_hello(World& world, int index) {
         Socket& socket = world.sockets[static_cast<size_t>(index)];
@@ -218,7 +218,7 @@ class Explorer : public test::Exploration<World> {
     void dial(World& world, int e, int token) {
         End& end = world.ends[static_cast<size_t>(e)];
         if (end.wire == Wire::waiting) {
-            if (e == 0) return;  // the lower one waits
+            if (e == 0) return;  // the lower end waits
             end.wire = Wire::idle;
             end.token = 0;
         }
@@ -231,7 +231,7 @@ class Explorer : public test::Exploration<World> {
         world.sockets.push_back(socket);
     }
 
-    // What link does.
+    // The part of link.
 
     void send(World& world, int e, Event event, int token = 0) {
         End &end = world.ends[static_cast<size_t>(e)], &peer = world.ends[static_cast<size_t>(1 - e)];
@@ -290,7 +290,7 @@ TEST(ConnectionByTcp, EveryOrderOfEventsEndsInAgreement) {
     EXPECT_TRUE(explorer.connected_once());
 }
 
-// What answers an open as a datagram may come when the connection has served and is closed already.
+// The answer to an open may arrive, as a datagram, after the connection was used and closed.
 TEST(ConnectionByTcp, NobodyIsCalledForALateAnswer) {
     Explorer explorer(4, 0, false, true);
     explore(explorer);

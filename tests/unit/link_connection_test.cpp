@@ -1,5 +1,5 @@
-// The connection's machine, tried in every order of events: two ends, a base path and a ring each way, all
-// reliable and in order by themselves, in any order among each other.
+// The connection's state machine, in every order of events: two ends, a base path and a ring each way. Each path is reliable and ordered;
+// between the paths any order is possible.
 #include "link/connection.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 namespace starling::link {
 namespace {
 
-// Packets by their letters; digits are messages. Open, accept and refuse have a stamp behind them, of two letters.
+// Packets as letters; digits are messages. Open, accept and refuse are followed by a stamp of two letters.
 constexpr char kOpen = 'o', kAccept = 'a', kRefuse = 'r', kClose = 'c';
 
 bool has_stamp(char packet) { return packet == kOpen || packet == kAccept || packet == kRefuse; }
@@ -21,28 +21,28 @@ Event event_of(char packet) {
     if (packet == kOpen) return Event::open;
     return packet == kAccept ? Event::accept : Event::refuse;
 }
-/// The first packet of a queue, with its stamp.
+/// Removes and returns the first packet of a queue, with its stamp.
 std::string take_first(std::string& queue) {
     std::string first = queue.substr(0, has_stamp(queue[0]) ? 3 : 1);
     queue.erase(0, first.size());
     return first;
 }
 
-/// One end, as link/manager and link/paths carry out what step() decides.
+/// One end: carries out the decisions of step() as link/manager and link/paths do.
 struct End {
     State state = State::closed;
-    bool has_slot = false;  ///< of our own memory, for the peer to write to
+    bool has_slot = false;  ///< a ring in our memory, for the peer to write to
     bool sends_on_ring = false;
     bool close_pending = false;
     bool open_deferred = false;
-    bool dead = false;       ///< sees the peer as dead
-    std::string controls;    ///< found no room yet
-    std::string base, ring;  ///< on the way to this end
-    std::string received;    ///< messages, sorted
+    bool dead = false;       ///< has noticed the peer's death
+    std::string controls;    ///< control packets that found no room
+    std::string base, ring;  ///< in transit to this end
+    std::string received;    ///< received messages, sorted
     int sent = 0, wants = 0;
     PeerConnectionState turns;
 
-    /// Of stamps what counts is how far behind they are.
+    /// Only the distance of the stamps from the current counts matters.
     void encode_stamps(std::string& key, std::string queue, const PeerConnectionState& sender,
                        const PeerConnectionState& receiver) const {
         while (!queue.empty()) {
@@ -87,8 +87,7 @@ class Explorer : public test::Exploration<World> {
     bool connected_once() const { return both_connected_; }
 
   private:
-    /// `room` and `slot` choose what chance decides: whether a packet finds room at once, whether a slot is
-    /// free.
+    /// Tries all combinations: `room`, whether a packet finds room at once; `slot`, whether a slot is free.
     template <class F>
     void branch(const World& world, const std::string& label, F&& act) {
         for (const bool room : {true, false})
@@ -107,7 +106,7 @@ class Explorer : public test::Exploration<World> {
         for (int e : {0, 1}) {
             const std::string who(1, static_cast<char>('A' + e));
             const End& end = world.ends[e];
-            if (end.dead) continue;  // nothing concerns it any more
+            if (end.dead) continue;  // no event concerns a dead end
             if (!end.base.empty()) moved = true, branch(world, who + ":base ", [&](World& w) { take_base(w, e); });
             const bool readable =
                 end.has_slot && !end.ring.empty() && !(end.ring[0] == kClose && end.state == State::connecting);

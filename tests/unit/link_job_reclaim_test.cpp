@@ -1,5 +1,5 @@
-// What may be forgotten of a job that was met, tried in every order of events: a process of another job sends to two
-// communicators, which this process makes and frees when it likes; the job ends, and the process may outlive it for a moment.
+// When a met job's state may be forgotten, in every order of events. A process of another job sends to two communicators, which this
+// process creates and frees at any time. The job ends, and the process may outlive it for a moment.
 #include "link/job_reclaim.h"
 
 #include <gtest/gtest-spi.h>
@@ -16,14 +16,14 @@ namespace {
 
 using Rule = bool (*)(const Standing&);
 
-constexpr int kMessages = 3;  ///< that the other process sends
+constexpr int kMessages = 3;  ///< messages that the other process sends
 
-/// What this process knows of the other's job, as link/job, link/failure_detector and message/receive carry it out.
+/// This process's state of the other's job, as in link/job, link/failure_detector and message/receive.
 struct Met {
-    bool known = false;  ///< there is an object
+    bool known = false;  ///< the Job object exists
     bool mapped = false, dead = false;
-    int next_receive = 0;  ///< number of the message that is due
-    std::string orphans;   ///< messages for communicators that are not made yet
+    int next_receive = 0;  ///< number of the next message in order
+    std::string orphans;   ///< messages for communicators that do not exist yet
 
     void encode(std::string& key) const {
         key += static_cast<char>('0' + (known | mapped << 1 | dead << 2));
@@ -37,13 +37,13 @@ struct World {
 
     Met met;
     std::array<Comm, 2> comms{Comm::unmade, Comm::unmade};
-    std::array<bool, 2> held{};  ///< the communicator's group names the object that there is now
-    std::array<int, 2> due{};    ///< messages for each that have come and must be received,
+    std::array<bool, 2> held{};  ///< the communicator's group holds a reference to the Job object
+    std::array<int, 2> due{};    ///< messages that arrived for each communicator and must be received
     std::array<int, 2> received{};
-    bool runs = true;    ///< the other process
-    bool ended = false;  ///< its job
+    bool runs = true;    ///< the other process runs
+    bool ended = false;  ///< its job has ended
     int sent = 0;
-    std::string memory;  ///< packets in ours: a digit, the number, and the letter of the communicator
+    std::string memory;  ///< packets in our memory: the number as a digit, and the communicator's letter
     std::string trace;
 
     std::string key() const {
@@ -92,7 +92,7 @@ class Explorer : public test::Exploration<World> {
         world.memory += comm ? 'B' : 'A';
     }
 
-    /// As Job::map(): the segment of a job that has ended can't be had any more.
+    /// As Job::map(): the segment of an ended job cannot be mapped any more.
     bool map(World& world) {
         met_anew_ |= !world.met.known && world.ended;
         world.met.known = true;
@@ -104,7 +104,7 @@ class Explorer : public test::Exploration<World> {
     void poll(World& world) {
         const int number = world.memory[0] - '0', comm = world.memory[1] - 'A';
         world.memory.erase(0, 2);
-        if (!map(world)) return;  // its job is gone: dropped
+        if (!map(world)) return;  // its job has ended: the packet is dropped
         if (number != world.met.next_receive) return fail(world, "a message is taken for an early one, for ever");
         ++world.met.next_receive;
         if (world.comms[comm] == World::Comm::freed) return;
@@ -115,9 +115,9 @@ class Explorer : public test::Exploration<World> {
             world.met.orphans += static_cast<char>('A' + comm);
     }
 
-    /// A communicator with the process: its group holds the job, and what has come for it is received.
+    /// Creates a communicator with the process: its group holds the job, and its orphans are received.
     void make(World& world, int comm) {
-        if (!map(world) && world.due[comm] == 0) return;  // an error, and nothing is lost by it
+        if (!map(world) && world.due[comm] == 0) return;  // an error, but no message is lost
         world.comms[comm] = World::Comm::made;
         world.held[comm] = true;
         const char letter = static_cast<char>('A' + comm);
@@ -132,7 +132,7 @@ class Explorer : public test::Exploration<World> {
         world.due[comm] = world.received[comm] = 0;
     }
 
-    /// As check_liveness(): everything that lies in our memory is delivered before a job counts as dead.
+    /// As check_liveness(): all packets in our memory are delivered before a job counts as dead.
     void look(World& world) {
         if (world.met.mapped && !world.met.dead && world.ended) {
             while (!world.memory.empty()) poll(world);
@@ -154,7 +154,7 @@ class Explorer : public test::Exploration<World> {
         for (int c : {0, 1})
             if (world.comms[c] == World::Comm::made && world.received[c] != world.due[c])
                 fail(world, "a message that had come is lost");
-        // All is over, and it has looked: nothing is left.
+        // After the job's end, and after one more look, nothing of it is left.
         const bool over = world.ended && !world.runs && world.memory.empty() && !world.held[0] && !world.held[1];
         World last = world;
         if (!over || !world.met.orphans.empty()) return;
@@ -172,7 +172,7 @@ TEST(Forget, NothingIsLostAndNothingKeptForEver) {
     EXPECT_TRUE(explorer.forgot_and_met_anew());
 }
 
-// Each rule is needed: without it something of the above is found wrong.
+// Each rule is needed: without it, the exploration finds one of the faults above.
 
 void explore_with(Rule rule) {
     Explorer explorer(rule);
@@ -202,7 +202,7 @@ TEST(Forget, WhoWasNeverMappedIsForgotten) {
                             "is kept for ever");
 }
 
-// Not part of the model: one's own job, and jobs whose memory may be exposed.
+// Cases outside the model: the process's own job, and jobs whose memory may be exposed.
 TEST(Forget, OneselfAndTheExposedAreKept) {
     EXPECT_FALSE(may_be_forgotten({.own = true, .mapped = true, .dead = true}));
     EXPECT_FALSE(may_be_forgotten({.exposed = true, .mapped = true, .dead = true}));

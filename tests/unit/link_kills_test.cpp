@@ -1,5 +1,5 @@
-// A process is killed in every state of a connection, on either side of the exchange that opens or closes it:
-// the other one has its place back, and gives it to somebody else.
+// A process is killed in every state of a connection, on either side of the packets that open or close it. The survivor's connection slot
+// becomes free, and another peer can use it.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ using link::State;
 constexpr int kReady = 1;
 constexpr int kSurvivor = 0, kThird = 1, kVictim = 2;
 
-/// What of the board is used for what.
+/// Indexes into Board::arrived.
 constexpr int kVictimIsDone = 3, kVictimIsDead = 4, kEnd = 5, kRequestHasCome = 6;
 
 void poll_until(Node& node, int other, State state) {
@@ -30,22 +30,22 @@ void connect(Node& node, int other, bool asks) {
     poll_until(node, other, State::connected);
 }
 
-/// A state in which a process is killed. After the victim's part it never looks at anything again.
+/// A state in which a process is killed. After its part, the victim never polls again.
 struct Moment {
     const char* name;
     void (*victim)(Node& node);
     void (*survivor)(Node& node);
-    std::vector<State> states;  ///< in one of which the survivor then is
+    std::vector<State> states;  ///< the survivor is then in one of these
 };
 
-/// The survivor acts when the victim has done its part.
+/// Waits until the victim has done its part.
 void wait_for_victim(Node& node) {
     while (node.board.arrived[kVictimIsDone].load() == 0) usleep(200);
 }
 
 void connected(Node& node) { connect(node, kSurvivor, false); }
 
-/// Until the request is there: one look may not be enough for a datagram to leave.
+/// Polls until the request has arrived: a datagram may need more than one poll to leave.
 void ask_until_it_has_come(Node& node) {
     link::request_connection(node.peer(kSurvivor));
     while (node.board.arrived[kRequestHasCome].load() == 0) progress::test();
@@ -56,7 +56,7 @@ void let_it_come(Node& node) {
     node.board.arrived[kRequestHasCome].store(1);
 }
 
-// A TCP connection that is granted is there when it carries; a ring is there at once.
+// A TCP connection that was granted is connected only when it carries data; a ring is connected at once.
 const Moment kMoments[] = {
     {"asked", [](Node&) {}, [](Node& node) { link::request_connection(node.peer(kVictim)); }, {State::connecting}},
     {"granted", ask_until_it_has_come, let_it_come, {State::connecting, State::connected}},
@@ -69,7 +69,7 @@ const Moment kMoments[] = {
          link::request_close(node.peer(kVictim));
      },
      {State::quiescing}},
-    // An open that comes while ours is under way is its answer.
+    // An open that arrives while ours is in transit is the answer to it.
     {"crossing",
      [](Node& node) { link::request_connection(node.peer(kSurvivor)), progress::test(); },
      [](Node& node) {
@@ -102,10 +102,10 @@ void play_survivor(Node& node, const Moment& moment) {
     EXPECT_EQ(node.peer(kVictim).state, State::closed) << moment.name;
     EXPECT_FALSE(node.peer(kVictim).open_deferred) << moment.name;
     EXPECT_EQ(counters.connections, 0u) << moment.name;
-    // There is one place, and whose it was is no more.
+    // There is one slot, and its former user is dead.
     node.board.arrived[kVictimIsDead].store(1);
     connect(node, kThird, true);
-    EXPECT_EQ(counters.connections, 1u) << moment.name;  // while the third is there
+    EXPECT_EQ(counters.connections, 1u) << moment.name;  // that of the third process
     node.meet(kEnd, 2);
     Sending sending(Plan{0, kVictim, 0, 8, 1, false, false, false});
     sending.start(node);

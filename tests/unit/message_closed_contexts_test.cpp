@@ -1,4 +1,4 @@
-// The contexts that a process has done with.
+// The set of contexts that a process has freed.
 #include "message/closed_contexts.h"
 
 #include <gtest/gtest.h>

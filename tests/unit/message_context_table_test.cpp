@@ -1,4 +1,4 @@
-// Contexts and their channels: found whatever came and went before, at a cost that does not grow with their number.
+// The table from context ids to match contexts: lookups stay correct and cheap, whatever was added or removed before.
 #include "message/context_table.h"
 
 #include <gtest/gtest.h>

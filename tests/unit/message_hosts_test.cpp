@@ -69,7 +69,7 @@ TEST(MessageOverHosts, TrafficThatSleepsAtOnce) { traffic_over_hosts({{0, 0, 0},
 
 TEST(MessageOverHosts, TrafficThatNeverSleeps) { traffic_over_hosts({{0, 0}, {0, 1}}, {{"STARLING_WAIT", "poll"}}, 12); }
 
-// Sends that are over at once poll nothing, and room in a window is heard of by polls.
+// Sends that complete at once do not poll, and only polls notice that a window has room again.
 TEST(MessageOverHosts, WhatLiesHereGoesOnThoughOneOnlySends) {
     constexpr int kMany = 400, kMost = 10'000;
     for (const char* connections : {"0", "4"}) {

@@ -1,5 +1,4 @@
-// Matching against the rules written down plainly: one list of receives and one of messages, searched from
-// the front.
+// Message matching against a plain implementation of the rules: one list of receives and one of messages, searched from the front.
 #include "message/match.h"
 
 #include <gtest/gtest.h>
@@ -42,7 +41,7 @@ class Matching : public ::testing::TestWithParam<int> {
     int random_source() { return static_cast<int>(random_() % sources_); }
     int random_tag() { return random_() % 8 == 0 ? -7 : static_cast<int>(random_() % 3); }
 
-    /// A message comes: which receive takes it?
+    /// Delivers a message and checks which receive matches it.
     void arrive(int source, int tag) {
         int expected = kNone;
         for (auto it = receives_.begin(); it != receives_.end(); ++it) {
@@ -65,7 +64,7 @@ class Matching : public ::testing::TestWithParam<int> {
         messages_.push_back({next_message_++, source, tag});
     }
 
-    /// A receive is started: which message does it take?
+    /// Starts a receive and checks which message it matches.
     void receive(int source, int tag) {
         Unexpected* found = probe(source, tag);
         if (HasFatalFailure()) return;
@@ -116,7 +115,7 @@ class Matching : public ::testing::TestWithParam<int> {
     }
 
     std::mt19937 random_;
-    unsigned sources_ = 40;  ///< more than there are buckets
+    unsigned sources_ = 40;  ///< more than there are hash buckets
     MatchQueues queues_;
     std::list<PlainReceive> receives_;
     std::list<PlainMessage> messages_;
@@ -127,7 +126,7 @@ class Matching : public ::testing::TestWithParam<int> {
 TEST_P(Matching, FollowsTheRules) {
     if (GetParam() % 2) sources_ = 3;
     for (int step = 0; step < 5000 && !HasFatalFailure(); ++step) {
-        // At times messages pile up, at times receives do.
+        // The unexpected queue grows in some periods, and the posted queue in others.
         const unsigned messages_per_16 = step / 500 % 2 ? 10 : 5;
         if (random_() % 50 == 0)
             cancel();

@@ -1,4 +1,4 @@
-// A message that no receive waits for, and no memory to keep it in: nothing is left behind, and it comes again.
+// An unexpected message without memory to store it: nothing is kept of it, and it is delivered again later.
 #include <cstdlib>
 #include <new>
 
@@ -23,7 +23,7 @@ namespace {
 TEST(Memory, AnUnexpectedMessageIsKeptWholeOrNotAtAll) {
     Team team({0, 0});
     team.start({}, [](Node& node) {
-        constexpr uint64_t kBytes = 800;  // more than a kept message holds in itself, and in the packet
+        constexpr uint64_t kBytes = 800;  // more than fits into the unexpected entry itself, and into the packet
         if (node.rank == 0) {
             send_blocking(node, kBytes, 1, 4);
             node.board.stage.store(1);

@@ -1,5 +1,4 @@
-// The ways in which a long message moves: each, asked for by STARLING_LONG_PROTOCOL, brings what it should and is the one that is
-// used where it can serve.
+// The protocols for long messages: each one that STARLING_LONG_PROTOCOL requests delivers the right data, and is used wherever it can be.
 #include "message/protocol/table.h"
 
 #include <sys/uio.h>
@@ -13,16 +12,16 @@
 namespace starling::message::test {
 namespace {
 
-/// What one long message has made this process count.
+/// Counter changes that one long message caused in this process.
 struct Moved {
     uint64_t copies, bytes_copied, packets;
 };
 
-/// Sends a message from process 0 to process 1 and gives what each of the two counted for it, in `check`.
+/// Sends a message from process 0 to process 1 and passes the changes of each process's counters to `check`.
 void one_message(const Settings& settings, const Plan& plan, const std::function<void(Node&, const Moved&)>& check) {
     Team team({0, 0});
     team.start(settings, [&](Node& node) {
-        // A connection first, so that what is counted below is the message's.
+        // Open a connection first, so that the counters below count only the message.
         for (int i = 0; i < 20; ++i) {
             if (node.rank == 0) {
                 send_blocking(node, 8, 1, 1);
@@ -109,7 +108,7 @@ TEST(Protocol, BothSidesCopyAllOfIt) {
 
 TEST(Protocol, BothNeedsOneBlockAndLeavesTheRestToTheKernel) {
     if (!kernel_copies()) GTEST_SKIP() << "the kernel does not copy between processes here";
-    // With a limit of 0 pieces don't pay.
+    // With a limit of 0, fragments never pay off.
     one_message({{"STARLING_LONG_PROTOCOL", "both"}, {"STARLING_STREAM_LIMIT", "0"}}, plan(false, true),
                 [](Node& node, const Moved& moved) { EXPECT_EQ(moved.bytes_copied, node.rank == 1 ? kLong : 0u); });
 }
@@ -126,7 +125,7 @@ TEST(Protocol, WithoutASingleCopyOnlyPiecesAreLeft) {
                     [](Node&, const Moved& moved) { EXPECT_EQ(moved.copies, 0u); });
 }
 
-// It is complete for the receiver when it is for the sender: what a program has sent itself synchronously its next test finds.
+// A synchronous send to self completes on both sides at once: the program's next test finds the receive complete.
 TEST(Protocol, OwnMessagesAreReadWhereTheyLie) {
     for (const char* single_copy : {"auto", "off"}) {
         Team team({0, 0});

@@ -1,6 +1,6 @@
-// Real processes without a launcher: the test makes the job segments, forks the processes, and plays the launcher's
-// part when one is killed. Processes may be placed on several hosts, which then share no memory but talk by IP over the
-// loopback interface; the test plays the daemons that tell them each other's ports.
+// Real processes without a launcher, for tests of messages and of RMA. The test creates the job segments, forks the processes, and plays
+// the launcher when one is killed. Processes on different simulated hosts share no memory and communicate by IP over the loopback
+// interface; the test plays the daemons that publish their ports.
 #pragma once
 
 #include <arpa/inet.h>
@@ -44,14 +44,14 @@ using Setting = std::pair<const char*, const char*>;
 using Settings = std::vector<Setting>;
 
 constexpr uint64_t kContext = 0x1230;
-/// Seconds that a process may live.
+/// Longest life of a process, in seconds.
 #ifdef __SANITIZE_THREAD__
 constexpr unsigned kLongest = 300;
 #else
 constexpr unsigned kLongest = 30;
 #endif
 
-/// Counters that all processes of a test see.
+/// Counters in memory that all processes of a test share.
 struct Board {
     std::atomic<int> arrived[8];
     std::atomic<int> stage;
@@ -60,12 +60,12 @@ struct Board {
 class Everyone final : public Roster {
   public:
     std::vector<link::Process> members;
-    std::deque<link::JobHold> holds;  ///< as a group does
+    std::deque<link::JobHold> holds;  ///< keeps the jobs of `members` attached, as a group does
     int size() const override { return static_cast<int>(members.size()); }
     link::Process at(int rank) const override { return members[static_cast<size_t>(rank)]; }
 };
 
-/// What a test's body sees in its process.
+/// The environment of a test's body in its process.
 struct Node {
     int rank;
     int size;
@@ -74,19 +74,19 @@ struct Node {
     std::unique_ptr<MatchContext> channel;
 
     link::Peer& peer(int other) { return *channel->peer(other); }
-    /// Waits for all, moving messages meanwhile.
+    /// Waits until all processes arrived, and makes progress meanwhile.
     void barrier(int which) { meet(which, size); }
     void meet(int which, int count) {
         board.arrived[which].fetch_add(1);
         wait_for([&] { return board.arrived[which].load() >= count; });
     }
-    /// For conditions that no packet announces: never sleeps.
+    /// Polls without ever sleeping, for conditions that no packet announces.
     void wait_for(const std::function<bool()>& condition) {
         while (!condition()) progress::test();
     }
 };
 
-/// Which job and which host each process belongs to, from 0 in order of the processes' jobs.
+/// The job and the host of each process, numbered from 0 in the order of the processes' jobs.
 struct Placement {
     std::vector<int> jobs, hosts;
     int job_count() const { return jobs.back() + 1; }
@@ -95,7 +95,7 @@ struct Placement {
     job::JobDescription describe(int job) const {
         job::JobDescription to;
         to.draw();
-        // The tests are run once as they are, and once with this.
+        // The tests run twice: without encryption and with STARLING_ENCRYPTION=on.
         const char* const encryption = std::getenv("STARLING_ENCRYPTION");
         if (encryption && std::string_view(encryption) == "on") to.draw_network_secret();
         to.several_hosts = host_count() > 1;
@@ -146,7 +146,7 @@ class Team {
         }
         if (place_.host_count() > 1) daemon_ = std::thread([this] { spread_ports(); });
     }
-    /// Waits for a process's end.
+    /// Waits for the process to end, and checks its exit status.
     void expect_success(size_t i) {
         int status = 0;
         waitpid(pids_[i], &status, 0);
@@ -156,26 +156,26 @@ class Team {
     void expect_success() {
         for (size_t i = 0; i < pids_.size(); ++i) expect_success(i);
     }
-    /// What becomes of a job when its process is killed.
+    /// Kills the process and marks its job as a launcher would.
     void kill_process(size_t i) {
         kill_silently(i);
         for (auto& segment : segments_[static_cast<size_t>(place_.jobs[i])])
             segment.header().state.store(job::JobState::failed);
     }
-    /// Nobody is told.
+    /// Kills the process without reporting it to its job.
     void kill_silently(size_t i) {
         kill(pids_[i], SIGKILL);
         waitpid(pids_[i], nullptr, 0);
         pids_[i] = 0;
     }
     Board& board() { return *board_; }
-    /// The word of a rank in a host's address table.
+    /// Returns the port word of a rank in a host's address table.
     std::atomic<uint32_t>& port(int job, int host, uint32_t rank) {
         return segments_[static_cast<size_t>(job)][static_cast<size_t>(host)].port(rank);
     }
 
   private:
-    // What the daemons do, without being asked: every host learns what the others' ranks have written.
+    // Plays the daemons: copies every rank's port into the address tables of all hosts, unasked.
     void spread_ports() {
         for (; !over_.load(); usleep(500))
             for (auto& of_job : segments_)
@@ -200,7 +200,7 @@ class Team {
         }
         const link::Process self = node.everyone.members[me];
         job::JobSegment& own = segments_[place_.jobs[me]][host];
-        // There is no daemon to ask, and none may be started: what it would tell comes by itself.
+        // No daemon may be asked or started: spread_ports() publishes what a daemon would answer.
         std::snprintf(own.header().control_socket, sizeof own.header().control_socket, "starling-test-nobody");
         own.cell(self.rank).pid.store(getpid());
         link::adopt_own_job(std::move(own), self.rank);
@@ -208,7 +208,7 @@ class Team {
         EXPECT_EQ(link::start(), MPI_SUCCESS) << failure_text();
         for (link::Job* job : jobs) EXPECT_EQ(job->map(), MPI_SUCCESS) << failure_text();
         if (config().wait == Wait::thread) allow_threads(Threads::at_once);
-        Lock lock;  // as entry points do: with a progress thread we are two
+        Lock lock;  // as entry points do: a progress thread may run beside this one
         progress::start();
         node.channel = std::make_unique<MatchContext>(kContext, node.everyone, me);
         body(node);

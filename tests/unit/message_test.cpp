@@ -1,4 +1,4 @@
-// Messages between the processes of one machine.
+// Messages between the processes of one host.
 #include "message/point_to_point.h"
 #include "message_traffic.h"
 
@@ -72,7 +72,7 @@ TEST(Message, WaitsForAContextThatIsNotKnownYet) {
     team.expect_success();
 }
 
-// Traffic alone would not have opened it for a long time.
+// The threshold is so high that traffic alone does not open the connection.
 void expect_a_connection(Team& team) {
     team.start({{"STARLING_DIRECT_THRESHOLD", "1000000"}}, [](Node& node) {
         const bool hint = true;
@@ -145,7 +145,7 @@ TEST(Message, InternalTagsMatchNoWildcard) {
     team.expect_success();
 }
 
-// Requests that MPI_Request_free was called for go by themselves.
+// Requests freed by MPI_Request_free are released when they complete.
 TEST(Message, OrphanedRequestsAreDisposedOfOnce) {
     Team team({0, 0});
     team.start({{"STARLING_EAGER_LIMIT", "64"}}, [](Node& node) {
@@ -207,7 +207,7 @@ TEST(Message, NobodyWaitsForThoseWhoHaveFinalized) {
 
 constexpr int kReady = 1;
 
-/// Waits until all are done with MPI_ERR_PROC_ABORTED.
+/// Waits until all requests complete, with MPI_ERR_PROC_ABORTED.
 template <class T>
 void expect_aborted(std::deque<T>& all) {
     for (T& one : all) {
@@ -216,8 +216,7 @@ void expect_aborted(std::deque<T>& all) {
     }
 }
 
-/// Runs `survivor` as process 0 and `victim`, of another job, as process 1; kills the victim when the
-/// survivor has set the stage to kReady.
+/// Runs `survivor` as process 0 and `victim`, of another job, as process 1. Kills the victim when the survivor sets the stage to kReady.
 void with_victim(const Settings& settings, const std::function<void(Node&)>& survivor,
                  const std::function<void(Node&)>& victim) {
     Team team({0, 1});
@@ -250,7 +249,7 @@ TEST(DeadJob, FailsWhatWasNeverReceived) {
         {},
         [](Node& node) {
             std::deque<Sending> sends;
-            // More than the inbox holds, and messages that nobody fetches.
+            // More messages than the inbox holds, and some whose data no receiver fetches.
             for (int i = 0; i < 200; ++i)
                 sends.emplace_back(Plan{0, 1, i, i % 10 ? 8u : 50000u, 1, i % 20 == 1, false, false}).start(node);
             std::deque<Receiving> receives;
@@ -288,7 +287,7 @@ void stream_that_breaks_off(bool survivor_sends, const char* max_direct) {
     with_victim(
         {{"STARLING_SINGLE_COPY", "off"}, {"STARLING_MAX_DIRECT", max_direct}},
         [&](Node& node) {
-            // A ring or not, the stream is under way and then stands still.
+            // On a ring or on the base path: the stream has begun and then stalls.
             for (int i = 0; i < 20; ++i) send_blocking(node, 8, 1, 2);
             Request* request = survivor_sends ? static_cast<Request*>(&send(node, 1)->request) : &receive(node, 1)->request;
             node.wait_for([&] { return node.board.arrived[3].load() == 1; });
@@ -327,7 +326,7 @@ TEST(DeadJob, ItsLastWordsAreReceived) {
         with_victim(
             {{"STARLING_MAX_DIRECT", max_direct}, {"STARLING_DIRECT_THRESHOLD", "4"}},
             [](Node& node) {
-                // Let it connect, then let it send without being listened to.
+                // First open a connection, then let the peer send while this process does not poll.
                 for (int i = 0; i < 20; ++i) {
                     Receiving r(8, false);
                     start_receive(r.request, *node.channel, r.buffer.memory.data(), 8, bytes_type(), 1, 1);
@@ -344,7 +343,7 @@ TEST(DeadJob, ItsLastWordsAreReceived) {
                     progress::wait(r.request);
                     r.expect({1, 0, i, 100, 1, false, false, false});
                 }
-                // This one needs its sender.
+                // This receive needs its sender, for a rendezvous.
                 Receiving r(100000, false);
                 start_receive(r.request, *node.channel, r.buffer.memory.data(), 100000, bytes_type(), 1, 1);
                 progress::wait(r.request);
@@ -368,7 +367,7 @@ TEST(DeadJob, ItsLastWordsAreReceived) {
             });
 }
 
-// An unexpected message whose sender is gone, streamed: there is no one to ask for it.
+// An unexpected rendezvous message (streamed) whose sender is dead: there is no peer to send the CTS to.
 TEST(DeadJob, AnOfferOutlivesItsSender) {
     with_victim(
         {{"STARLING_SINGLE_COPY", "off"}},
@@ -388,7 +387,7 @@ TEST(DeadJob, AnOfferOutlivesItsSender) {
         });
 }
 
-// A process of a failed job that has not been killed yet still holds a ring of ours.
+// A process of a failed job that has not been killed yet still holds a direct ring of ours.
 TEST(DeadJob, AWriterThatStillRunsHarmsNobody) {
     Team team({0, 1, 2});
     team.start({{"STARLING_MAX_DIRECT", "1"}, {"STARLING_DIRECT_THRESHOLD", "4"}}, [](Node& node) {

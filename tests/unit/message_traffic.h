@@ -1,4 +1,5 @@
-// Messages with contents that both sides know, and random traffic of them in all forms of sending and receiving.
+// Messages with contents that both sides can compute, and random traffic of them in all modes of sending and receiving, for tests of
+// messages.
 #pragma once
 
 #include "message_team.h"
@@ -7,7 +8,7 @@ namespace starling::message::test {
 
 inline const datatype::Datatype& bytes_type() { return datatype::predefined(MPI_BYTE); }
 
-/// Bytes with a gap after each eight, so that nothing is contiguous.
+/// Bytes with a gap after every eight, so that no buffer is contiguous.
 inline const datatype::Datatype& gaps_type() {
     static datatype::Datatype* made = [] {
         datatype::Datatype *vector = nullptr, *resized = nullptr;
@@ -36,7 +37,7 @@ struct Plan {
 
 inline uint64_t place(bool gaps, uint64_t i) { return gaps ? i / 8 * 12 + i % 8 : i; }
 
-/// A buffer as a plan's side sees it.
+/// One side's buffer for a planned message.
 struct Buffer {
     std::vector<std::byte> memory;
     bool gaps;
@@ -84,7 +85,7 @@ struct Receiving {
 constexpr uint64_t kSizes[] = {0,    8,    24,   32,    40,    64,    72,     896,    960, 968,
                                4000, 8192, 8200, 16384, 16392, 40000, 100000, 300000, 16,  8};
 
-/// The same plans on both sides.
+/// Returns the messages of one round; both sides compute equal ones.
 inline std::vector<Plan> plan_round(int source, int destination, int round, int count) {
     std::mt19937 random(static_cast<unsigned>(round * 1000 + source * 10 + destination));
     std::vector<Plan> plans;
@@ -106,7 +107,7 @@ class Round {
 
     void run() {
         const auto form = static_cast<Form>(round_ % static_cast<int>(Form::forms));
-        const bool late = round_ % 3 == 0;  // everything is unexpected
+        const bool late = round_ % 3 == 0;  // so that every message is unexpected
         if (!late && form != Form::matched) post(form);
         send();
         if (late) {
@@ -145,7 +146,7 @@ class Round {
         return receiving;
     }
 
-    // Some buffers are too small: that must not disturb the messages that follow.
+    // Some buffers are too small: the truncation must not disturb the messages that follow.
     uint64_t capacity_for(const Plan& plan) {
         if (plan.bytes >= 16 && random_() % 8 == 0) return plan.bytes / 16 * 8;
         return random_() % 2 ? plan.bytes : plan.bytes + 8;
@@ -200,7 +201,7 @@ class Round {
             EXPECT_EQ(sending.request.outcome.error, MPI_SUCCESS);
         }
         if (form == Form::any_source || form == Form::matched) {
-            // In the order of posting, each source's messages in the order of sending.
+            // Expect each source's messages in the order of sending, and those of all sources in the order of posting.
             std::vector<size_t> next(static_cast<size_t>(node_.size));
             std::vector<std::vector<Plan>> plans;
             for (int s = 0; s < node_.size; ++s) plans.push_back(plan_round(s, node_.rank, round_, kEach));
@@ -229,9 +230,9 @@ inline void traffic(Team& team, const Settings& settings, bool switching, int ro
     team.start(settings, [&](Node& node) {
         for (int round = 0; round < rounds && !::testing::Test::HasFailure(); ++round) {
             Round(node, round, switching).run();
-            node.meet(4, node.size * (round + 1));  // a wildcard must not take a message of the next round
+            node.meet(4, node.size * (round + 1));  // a wildcard receive must not match a message of the next round
         }
-        // A sender across hosts waits for its receiver's word.
+        // A sender to another host waits for the receiver's FIN.
         progress::wait_until([] { return open_sends() == 0; });
         node.barrier(0);
         progress::wait_until([] { return !link::anything_pending(); });

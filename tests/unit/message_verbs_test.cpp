@@ -1,5 +1,5 @@
-// Messages between processes of several hosts that have InfiniBand: connections by RC, and long messages that the receiver's device reads
-// (message/protocol/rdma_read.h), with devices that break.
+// Messages between processes on hosts with InfiniBand: RC connections, and long messages that the receiver's device reads
+// (message/protocol/rdma_read.h), also with devices that break.
 #include "base/counters.h"
 #include "link/remote_peer.h"
 #include "message/point_to_point.h"
@@ -33,14 +33,14 @@ TEST_F(MessageVerbs, TrafficGoesByRcAndLongMessagesAreRead) {
     traffic_of_two({}, 24, [](Node& node) {
         EXPECT_EQ(node.peer(1 - node.rank).state, link::State::connected);
         EXPECT_GT(counters.messages_rc, 100u);
-        EXPECT_GT(counters.messages_rc, counters.messages_tcp);  // which is there before both know of verbs
+        EXPECT_GT(counters.messages_rc, counters.messages_tcp);  // TCP is connected before both sides know about verbs
         EXPECT_GT(counters.reads_rdma, 10u);
         progress::wait_until([] { return link::all_acknowledged(); });
     });
     EXPECT_GT(shared->frames, 100u);
 }
 
-// Their owners poll, or may sleep: short messages are written into memory either way, in whose order everything else is.
+// Whether receivers poll or may sleep, short messages are written into rings, in order with everything else.
 TEST_F(MessageVerbs, ShortMessagesAreWrittenIntoRings) {
     for (const char* wait : {"poll", "adaptive"}) {
         const uint64_t before = shared->transfers;
@@ -76,13 +76,13 @@ TEST_F(MessageVerbs, AStreamIfThatIsAskedFor) {
     });
 }
 
-/// The sender's device writes, and tells of it one way or the other.
+/// RDMA writes by the sender's device, with either form of notice: write with immediate, or separate send.
 class MessageWrites : public MessageVerbs, public testing::WithParamInterface<const char*> {
   protected:
     static constexpr uint64_t kLong = 100'000;
 
     Settings settings() const { return {{"STARLING_LONG_PROTOCOL", GetParam()}}; }
-    /// Two processes with a connection, and a long message from 0 to 1 that is not received yet.
+    /// Runs two connected processes, with a long message from 0 to 1 that is not received yet.
     void one_message(const std::function<void(Node&, Sending*)>& body) {
         Team team(Placement{{0, 0}, {0, 1}});
         start(team, [&](Node& node, Sending* sending) {
@@ -111,7 +111,7 @@ class MessageWrites : public MessageVerbs, public testing::WithParamInterface<co
     }
 
   private:
-    /// A short message each way.
+    /// Exchanges one short message in each direction.
     static bool exchange(Node& node, bool to) {
         const int other = 1 - node.rank;
         bool from = false;
@@ -149,14 +149,14 @@ TEST_P(MessageWrites, QueuesBreakAllTheTime) {
     EXPECT_GE(shared->counted, 120u);
 }
 
-// The receiver takes it for gone, perhaps wrongly: its buffer is its own again.
+// The receiver considers the sender dead, perhaps wrongly: its buffer must not change any more.
 TEST_P(MessageWrites, NothingIsWrittenOnceTheReceiveHasFailed) {
     shared->hold_writes = true;
     one_message([](Node& node, Sending* sending) {
         if (sending) {
             node.wait_for([&] { return sending->request.stage == SendRequest::Stage::written; });
             EXPECT_NE(sending->request.writing, nullptr);
-            EXPECT_FALSE(abandon(sending->request));  // it is the receiver's by now
+            EXPECT_FALSE(abandon(sending->request));  // the write has started, so the receiver decides
             node.board.stage = 1;
             reach(node, 2);
             node.wait_for([&] { return sending->request.writing == nullptr; });
@@ -225,7 +225,7 @@ TEST_P(MessageWrites, OneThatWasLetGoIsWrittenFromItsCopy) {
     });
 }
 
-// Who closes it has told of memory that the other side has not begun to write, or writes while it closes.
+// The connection closes after an rkey was sent for an RDMA write: before the peer starts the write, or during it.
 TEST_P(MessageWrites, AnEndThatComesBetween) {
     for (const bool by_sender : {false, true}) {
         shared->hold_writes = !by_sender;

@@ -1,4 +1,4 @@
-// Tags of partitions: in a row, and never those of a send that lives.
+// Tags of partitioned sends: consecutive, and never those of an active send.
 #include <gtest/gtest.h>
 
 #include <map>

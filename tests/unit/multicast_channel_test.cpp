@@ -1,4 +1,4 @@
-// Channels between real processes, each on a host of its own, with groups on the loopback interface.
+// Multicast channels between real processes, each on its own simulated host, with groups on the loopback interface.
 #include "multicast/channel.h"
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ Placement one_host_each(int processes) {
     return placement;
 }
 
-/// A communicator's channel of these processes; null at the others.
+/// A communicator's channel for these processes; null at all others.
 struct Share {
     Share(Node& its_node, std::vector<int> its_ranks, uint64_t context, Multicast scheme = Multicast::automatic)
         : node(its_node), ranks(std::move(its_ranks)) {
@@ -33,14 +33,14 @@ struct Share {
     ~Share() {
         if (channel) multicast::close(*channel);
     }
-    /// Every member has room for a message; the tree's part, for which there is none here.
+    /// Waits until every member may send through the group. Meanwhile it calls call() for the messages that the tree would carry.
     void wait_until_ready() {
         node.wait_for([&] {
             call();
             return multicast::may_send(*channel, 1);
         });
     }
-    /// One that the tree would bring: calls are what makes a group wanted.
+    /// Starts a receive of a message that the tree would carry: such calls make a group wanted.
     void call() const {
         multicast::Receive probe;
         multicast::start_receive(*channel, probe, (me + 1) % static_cast<uint32_t>(ranks.size()), 1ull << 40, nullptr, 0);
@@ -77,7 +77,7 @@ void run(Placement placement, Settings settings, const std::function<void(Node&)
     settings.emplace_back("STARLING_IP_INTERFACES", "lo");
     team.start(settings, [&](Node& node) {
         body(node);
-        // As MPI_Finalize does; nobody leaves while others still need him.
+        // As in MPI_Finalize: no process leaves while others still need it.
         progress::wait_until([] { return multicast::all_delivered() && link::all_acknowledged(); });
         node.barrier(7);
     });
@@ -125,7 +125,7 @@ TEST(MulticastChannel, AWrongRangeLeavesCollectivesOnMessages) {
         });
 }
 
-// Communicators of the same processes, in any order, have a group in common, and what is sent on one is none of another's.
+// Communicators of the same processes, in any order, share a group; messages of one never arrive on another.
 TEST(MulticastChannel, CommunicatorsOfTheSameProcessesShareAGroup) {
     run(one_host_each(5), {{"STARLING_MULTICAST", "lazy"}}, [](Node& node) {
         Share first(node, kAll, 1), second(node, {4, 2, 0, 1, 3}, 2);
@@ -152,7 +152,7 @@ TEST(MulticastChannel, AThousandCommunicatorsComeAndGo) {
     });
 }
 
-// With one place for two groups, each gets it while it is the one that is used.
+// With room for one of two groups, each gets the place while it is the one in use.
 TEST(MulticastChannel, AGroupGivesItsPlaceToAnotherThatIsUsedMore) {
     run(one_host_each(4), {{"STARLING_MULTICAST", "lazy"}, {"STARLING_MULTICAST_GROUPS", "1"}}, [](Node& node) {
         Share first(node, {0, 1, 2, 3}, 1);
@@ -169,7 +169,7 @@ TEST(MulticastChannel, AGroupGivesItsPlaceToAnotherThatIsUsedMore) {
     });
 }
 
-// A group of the pool for three of five: the others leave it, and the next is there for another communicator.
+// A pool group serves three of five processes: the other two leave it, and the next pool group is free for another communicator.
 TEST(MulticastChannel, ThePoolGivesGroupsToSubsets) {
     run(one_host_each(5), {{"STARLING_MULTICAST", "pool"}, {"STARLING_MULTICAST_POOL", "2"}}, [](Node& node) {
         Share world(node, kAll, 0);
@@ -189,7 +189,7 @@ TEST(MulticastChannel, ThePoolGivesGroupsToSubsets) {
     });
 }
 
-// Parents and children: the group of processes of two jobs.
+// Parents and children of a spawn: a group with processes of two jobs.
 TEST(MulticastChannel, GroupsOfSeveralJobs) {
     run({{0, 0, 1, 1}, {0, 1, 2, 3}}, {{"STARLING_MULTICAST", "lazy"}}, [](Node& node) {
         Share share(node, {0, 1, 2, 3}, 1);
@@ -199,9 +199,9 @@ TEST(MulticastChannel, GroupsOfSeveralJobs) {
     });
 }
 
-// In the tree of rank 0's messages rank 1 is above rank 5, and that above rank 21, which takes nothing for a while. Ranks 1 to 4 leave the
-// group, which has to make room for another, and rank 5 ends. What rank 21 says then goes to rank 1, which must know that rank 5 has ended: else
-// rank 0 waits for ever.
+// In the tree of rank 0's messages rank 1 is above rank 5, which is above rank 21; rank 21 receives nothing for a while. Ranks 1 to 4 leave
+// the group, which must make room for another, and rank 5 ends. Rank 21's reports then go to rank 1, which must know that rank 5 has ended;
+// otherwise rank 0 waits forever.
 TEST(MulticastChannel, WhoHasLeftAGroupStillSpeaksForThoseBelowMembersThatEnd) {
     enum Stage { kOneIsDeaf = 1, kLeft };
     constexpr int kEnds = 5, kDeaf = 21, kMembers = 22;
@@ -238,7 +238,7 @@ TEST(MulticastChannel, WhoHasLeftAGroupStillSpeaksForThoseBelowMembersThatEnd) {
             node.board.stage.store(kLeft);
         }
         progress::wait_until([] { return multicast::all_delivered(); });
-        if (node.rank == 0) node.board.arrived[7].fetch_add(1);  // for the one that has ended
+        if (node.rank == 0) node.board.arrived[7].fetch_add(1);  // on behalf of the rank that has ended
     });
 }
 

@@ -1,4 +1,4 @@
-// The table of a group's states, in every order of events up to a length, and small groups in which one thing goes wrong at every moment.
+// The state table of a multicast group in every order of events up to a length; and small groups in which one fault occurs at every moment.
 #include "multicast/group_states.h"
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ TEST(MulticastLife, IsAMemberOfTheNetworksGroupExactlyWhereTheTableSaysSo) {
         ASSERT_EQ(inside, is_in_network(state)) << name_of(state);
         if (left == 0) return;
         for (const Event event : kAll) {
-            // Whether it is taken in is asked at once, and nowhere else.
+            // The network answers a join only in the creating state.
             if (event == Event::joined && state != State::creating) continue;
             if (event == Event::refused && state != State::creating) continue;
             const Step next = step(state, event);
@@ -33,7 +33,7 @@ TEST(MulticastLife, IsAMemberOfTheNetworksGroupExactlyWhereTheTableSaysSo) {
             if (next.actions & kLeave) { ASSERT_TRUE(inside) << name_of(state); }
             if (next.actions & kTellReady) { ASSERT_TRUE(state == State::testing && next.next == State::ready); }
             if (next.next == State::ready && state != State::ready) { ASSERT_EQ(event, Event::all_answer); }
-            // Who breaks it off by himself says so.
+            // A member that leaves on its own initiative reports that it is not ready.
             const bool own = event == Event::give_up || event == Event::silence || event == Event::refused;
             if (own && (state == State::testing || state == State::ready) && next.next != state) {
                 ASSERT_TRUE(next.actions & kTellUnready);
@@ -90,7 +90,7 @@ bool is_settled(const World& world) {
     return true;
 }
 
-// Every trouble, at every member, after every step, with every one of the first datagrams lost: the group comes to rest, and can be used afterwards.
+// Every fault, at every member, after every step, with each of the first datagrams lost: the group settles, and can be used afterwards.
 TEST(MulticastLife, ComesToRestWhateverHappensWhen) {
     constexpr uint32_t kMembers = 3, kSteps = 16, kLost = 8;
     uint64_t cases = 0;
@@ -110,7 +110,7 @@ TEST(MulticastLife, ComesToRestWhateverHappensWhen) {
                         return ::testing::Message() << "trouble " << static_cast<int>(trouble) << " at " << who << " after "
                                                     << when << " steps, datagram " << lost << " lost";
                     };
-                    // Who comes late finds a test that goes on; who has left ends it for all.
+                    // A late member joins a test in progress; a member that has left ends the test for all.
                     if (trouble == Trouble::late) world[who].group.apply(Event::want, world.now);
                     ASSERT_TRUE(world.run_until([&] { return is_settled(world); }, 5 * kSecond)) << what();
                     world.run_until([] { return false; }, kSecond);
@@ -130,8 +130,8 @@ TEST(MulticastLife, ComesToRestWhateverHappensWhen) {
     EXPECT_EQ(cases, std::size(kTroubles) * kMembers * kSteps * (kLost + 1));
 }
 
-// One trouble behind the other, at any two members: it is freed while it is tested and wanted for another communicator at once, its leader dies
-// and the next one leaves, two die.
+// Two faults in sequence, at any two members. Examples: the group is freed during its test and wanted again at once; its leader dies and
+// the next leader leaves; two members die.
 TEST(MulticastLife, ComesToRestAfterTwoTroubles) {
     constexpr uint32_t kMembers = 3, kSteps = 8, kGaps = 6;
     constexpr Trouble kAgain[] = {Trouble::second_wish, Trouble::freed_by_all, Trouble::freed_by_one, Trouble::given_up,

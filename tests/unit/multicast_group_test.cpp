@@ -1,4 +1,5 @@
-// Groups on a network that loses, doubles and reorders: everything arrives, once and whole; who is slow, late or dead holds up nobody.
+// Multicast groups on a network that loses, duplicates and reorders datagrams: every message arrives once and whole, and slow, late or dead
+// members delay no other.
 #include "multicast/group.h"
 
 #include <gtest/gtest.h>
@@ -37,7 +38,7 @@ std::string states(const World& world) {
     return all;
 }
 
-/// One message from `sender`, received by all others that live; whether it came whole.
+/// Sends one message from `sender` to all other living members; returns whether it arrived whole.
 bool broadcast(World& world, uint32_t sender, uint64_t call, uint64_t bytes) {
     const auto data = data_of(call, bytes);
     Send send;
@@ -89,7 +90,7 @@ TEST(MulticastGroup, SendsOneDatagramWhereNothingIsLost) {
     EXPECT_EQ(world.singles, 0u);
 }
 
-// A million messages (a stream per sender, 30 % lost), with a window of receives: none is lost, doubled or changed.
+// A million messages (one stream per sender, 30 % loss), with a window of receives: none is lost, duplicated or changed.
 TEST(MulticastGroup, AMillionMessagesAtThirtyPerCentLoss) {
     World world(4, {.loss = 0.3, .twice = 0.05, .late_ns = 200'000, .latency_ns = 5'000}, 11);
     make_ready(world);
@@ -164,7 +165,7 @@ TEST(MulticastGroup, IsGivenUpWhereTheNetworkCarriesNothing) {
     for (const auto& one : world.all) EXPECT_FALSE(one->in_network);
 }
 
-// Whoever it is that is not reached, or reached by short datagrams alone: the leader, who asks, too.
+// Any member may be unreachable, or reachable only by short datagrams; also the leader, which runs the test.
 TEST(MulticastGroup, IsGivenUpWhereAnyMemberIsNotReached) {
     for (uint32_t members : {2u, 3u, 9u})
         for (uint32_t who = 0; who < members; ++who)
@@ -180,7 +181,7 @@ TEST(MulticastGroup, IsGivenUpWhereAnyMemberIsNotReached) {
             }
 }
 
-// A network that carries groups and then does no longer, to one or from one. What was sent arrives; nothing is sent to it any more.
+// The network stops carrying group datagrams, to one member or from one. Messages already sent arrive, and no more are sent to the group.
 TEST(MulticastGroup, IsGivenUpWhereNothingComesAnyMore) {
     for (const bool mute : {false, true})
         for (uint32_t who : {0u, 1u, 6u}) {
@@ -203,7 +204,7 @@ TEST(MulticastGroup, IsGivenUpWhereNothingComesAnyMore) {
         }
 }
 
-/// Broadcasts from all in turn, for that long of the world's time.
+/// Broadcasts from each member in turn, for `ns` nanoseconds of simulated time.
 void broadcasts_for(World& world, uint64_t ns, uint64_t& call) {
     for (const uint64_t end = world.now + ns; world.now < end;) {
         ++call;
@@ -212,8 +213,8 @@ void broadcasts_for(World& world, uint64_t ns, uint64_t& call) {
     }
 }
 
-// One of two rails goes wrong amid the work, for what comes to a member or goes from it; sessions have their own ways, which may be slow
-// to change, too. All go to the other rail, and stay there.
+// One of two rails fails during traffic, to a member or from it. Sessions choose their rails separately, and may switch late. The group
+// moves to the other rail, and stays there.
 TEST(MulticastGroup, MovesToTheRailThatIsHeard) {
     for (const bool mute : {false, true})
         for (uint32_t who : {0u, 1u, 6u})
@@ -247,7 +248,7 @@ TEST(MulticastGroup, BecomesReadyByTheRailThatIsHeard) {
             }
 }
 
-// A third is lost, and repeated to those who miss it: that is no group that brings nothing.
+// A third of the datagrams is lost and retransmitted: the group is not considered dead.
 TEST(MulticastGroup, IsKeptWhateverGetsLost) {
     World world(9, {.loss = 0.3, .twice = 0.1, .late_ns = 300'000}, 4);
     make_ready(world);
@@ -298,13 +299,13 @@ TEST(MulticastGroup, OneGivesUpAndWhatWasSentArrives) {
             << who;
         for (uint32_t i = 0; i < 9; ++i)
             if (i != 4) { EXPECT_EQ(memory[i], data); }
-        // And it can be made again.
+        // The group can be created again.
         make_ready(world);
         ASSERT_TRUE(broadcast(world, 2, 7, 500));
     }
 }
 
-// Anybody dies at any moment, from the first join on: the others become ready, or stay so, and what they send arrives.
+// Any member dies at any moment after the first join: the others become or stay ready, and their messages arrive.
 TEST(MulticastGroup, MembersAndLeadersDieInEveryState) {
     for (uint32_t seed = 1; seed <= 300; ++seed) {
         World world(9, {.loss = 0.2, .late_ns = 100'000}, seed);
@@ -340,7 +341,7 @@ TEST(MulticastGroup, AMemberThatDiesHoldsUpNoSender) {
         make_ready(world);
         world.kill(victim);
         Send send;
-        const auto data = data_of(1, 200'000);  // more than is copied: done when all have it
+        const auto data = data_of(1, 200'000);  // too long to be copied: complete when all have received it
         std::deque<Receive> receives(9);
         std::vector<std::vector<std::byte>> memory(9, std::vector<std::byte>(data.size()));
         for (uint32_t i = 1; i < 9; ++i)
@@ -368,7 +369,7 @@ TEST(MulticastGroup, AMessageLongerThanTheWindowCompletesWhenAllReceiversHaveEnd
     EXPECT_TRUE(world[0].group.outgoing().drained());
 }
 
-// What nobody has asked for yet is kept to a limit; then the sender is told to wait, and another message overtakes.
+// Unexpected messages are stored up to a limit. Beyond it the sender must wait, and messages of other senders overtake.
 TEST(MulticastGroup, UnexpectedMessagesHaveALimitAndBlockNoOthers) {
     World world(4, {}, 1);
     make_ready(world);
@@ -384,7 +385,7 @@ TEST(MulticastGroup, UnexpectedMessagesHaveALimitAndBlockNoOthers) {
     EXPECT_GT(call, 100u);
     EXPECT_LT(call, 2000u);
     EXPECT_FALSE(world[0].group.may_send(1000));
-    // Another sender's messages come all the same, and as soon as the first are taken it goes on.
+    // Messages of another sender still arrive. The first sender continues as soon as its messages are received.
     Receive other[3];
     std::byte memory[3][8];
     uint64_t value = 5;

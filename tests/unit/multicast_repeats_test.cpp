@@ -1,4 +1,4 @@
-// What is missing is asked for until it has come, and no more often than it can come.
+// Repeat requests in multicast: missing fragments are requested until they arrive, but no more often than they can arrive.
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -13,7 +13,7 @@ namespace {
 constexpr uint64_t kMs = 1'000'000;
 constexpr uint32_t kPiece = 100;
 
-/// A receiver of one sender's stream, whose datagrams the test makes.
+/// The receiver of one sender's stream, whose datagrams the test makes.
 struct Receiver {
     ReceiveQueue desk;
     Incoming incoming{desk, 7, 1};
@@ -34,7 +34,7 @@ struct Receiver {
         const Head head{Head::kMagic, Head::kVersion, Word::heartbeat, 1, 0, 9, 1, 0, 0, 0, 0, sent, 0};
         EXPECT_TRUE(incoming.take({head, nullptr, 0}, now));
     }
-    /// What is asked for until then: fragments, as often as they are asked for.
+    /// Returns the fragments requested until the time `until`, one entry per request.
     std::vector<uint32_t> asked(uint64_t until) {
         std::vector<uint32_t> all;
         while (incoming.deadline() <= until) {
@@ -74,7 +74,7 @@ TEST(MulticastRepeats, AllThatIsMissingIsAskedForAgainAndAgainWhateverCameFirst)
     }
 }
 
-// Repeats that come twice bring no more wishes, or each would bring more repeats.
+// Duplicates of retransmitted fragments must not cause new requests: each request would cause more duplicates.
 TEST(MulticastRepeats, DuplicatesAreNoReasonToAsk) {
     Receiver receiver(100);
     for (uint32_t i = 0; i < 100; ++i)
@@ -89,7 +89,7 @@ TEST(MulticastRepeats, DuplicatesAreNoReasonToAsk) {
     EXPECT_GT(asked, 21u * 3);
 }
 
-// As a session brings them, one after the other: the rest is on its way.
+// Repeats arrive in order, as from a session: the rest is in transit.
 TEST(MulticastRepeats, WhileRepeatsComeTheRestIsNotAskedForAgain) {
     Receiver receiver(100);
     for (uint32_t i = 60; i < 100; ++i) receiver.data(i);
@@ -141,7 +141,7 @@ TEST(MulticastRepeats, WhatASessionBringsIsSentOnce) {
     for (int i = 0; i < 50; ++i) sender.miss(2, i > 2), sender.run(kMs);
     EXPECT_EQ(sender.wire.single.size(), 8u);
     sender.run(200 * kMs);
-    sender.miss(2, true), sender.run(kMs);  // who had no room for it then
+    sender.miss(2, true), sender.run(kMs);  // this member had no room when they arrived
     EXPECT_EQ(sender.wire.single.size(), 16u);
     EXPECT_TRUE(sender.wire.group.empty());
 }
@@ -159,7 +159,7 @@ TEST(MulticastRepeats, AMemberWithoutRoomHoldsUpNoOther) {
     EXPECT_EQ(sender.wire.single.size(), 16u);
 }
 
-/// Messages of a byte, one every `gap`, of which the eighth is acknowledged with all before.
+/// Sends one-byte messages, one per `gap`; every eighth is acknowledged, with all before it.
 struct Flow {
     Sent wire;
     Outgoing outgoing{0, 1, kPiece};
@@ -188,7 +188,7 @@ TEST(MulticastRepeats, TheNextMessageIsAsGoodAsAHeartbeat) {
     flow.wire.heartbeats = 0;
     flow.messages(200, 20 * kMs);
     EXPECT_EQ(flow.wire.heartbeats, 0);
-    // None follows.
+    // No message follows this one.
     flow.message();
     const uint64_t last = flow.now;
     while (flow.wire.heartbeats == 0) {
@@ -196,7 +196,7 @@ TEST(MulticastRepeats, TheNextMessageIsAsGoodAsAHeartbeat) {
         ASSERT_LT(flow.now, last + 60 * kMs);
     }
     EXPECT_GE(flow.now, last + 30 * kMs);
-    // What was missed makes it impatient, as with messages that are rare.
+    // A loss shortens the heartbeat interval to that of rare messages.
     flow.outgoing.missed({kCounterStart + flow.next - 1, 0, 1, false}, 2, flow.now);
     flow.wire.heartbeats = 0;
     flow.messages(4, 20 * kMs);
@@ -214,7 +214,7 @@ TEST(MulticastRepeats, WhoWaitsForAcknowledgementsHastensTheHeartbeat) {
     EXPECT_FALSE(flow.outgoing.request_acks(flow.now)) << "once is enough";
     flow.now += 2 * kMs, flow.run();
     EXPECT_EQ(flow.wire.heartbeats, 2);
-    // A message later nobody waits any more.
+    // With the next messages, no sender waits for acknowledgements.
     flow.wire.heartbeats = 0;
     flow.messages(8, 20 * kMs);
     EXPECT_EQ(flow.wire.heartbeats, 0);

@@ -1,4 +1,4 @@
-// A network for groups that are tested: it loses, doubles and delays, and its time is the test's.
+// A simulated network with its own clock, for tests of multicast groups: it loses, duplicates and delays datagrams.
 #pragma once
 
 #include <cstring>
@@ -15,7 +15,7 @@ namespace starling::multicast::testing {
 
 struct Weather {
     double loss = 0, twice = 0;
-    uint64_t late_ns = 0;  ///< at most, of datagrams: they overtake each other
+    uint64_t late_ns = 0;  ///< longest extra delay of a datagram, so that some overtake others
     uint64_t latency_ns = 10'000;
 };
 
@@ -27,13 +27,13 @@ struct Member final : GroupEnvironment {
     ReceiveQueue desk;
     Group group;
     bool in_network = false, dead = false, deaf = false;
-    bool refuses = false;           ///< to join
-    bool mute = false;              ///< what it sends to the group gets lost
-    int rail = 0;                   ///< it sends by, of two
-    int deaf_rail = -1;             ///< nothing of what is sent by this one comes
-    uint64_t slow_ns = 0;           ///< so long take its sessions
-    int mute_rail = -1;             ///< what is sent by this one gets lost
-    uint32_t longest = UINT32_MAX;  ///< bytes behind a head that its interface takes
+    bool refuses = false;           ///< refuses to join the group
+    bool mute = false;              ///< its datagrams to the group are lost
+    int rail = 0;                   ///< the rail, of two, that it sends by
+    int deaf_rail = -1;             ///< it receives nothing sent by this rail; -1: none
+    uint64_t slow_ns = 0;           ///< extra latency of its sessions
+    int mute_rail = -1;             ///< its datagrams by this rail are lost; -1: none
+    uint32_t longest = UINT32_MAX;  ///< longest datagram in bytes after the header that its interface sends
 
     Member(World& its_world, uint32_t index, const std::vector<Name>& names, const GroupSettings& settings);
     bool to_group(const Head& head, const std::byte* body, uint32_t bytes) override;
@@ -66,13 +66,13 @@ class World {
     uint64_t up_to(uint64_t most) { return most == 0 ? 0 : random() % (most + 1); }
 
     void later(uint64_t after, std::function<void()> what) { events.push({now + after, ++count, std::move(what)}); }
-    /// In order, and later where one of both has slow sessions.
+    /// Runs `what` at the receiver, in order; later if either side's sessions are slow.
     void by_session(uint32_t from, uint32_t to, std::function<void()> what) {
         uint64_t& last = last_by_session[{from, to}];
         last = std::max(last, now + weather.latency_ns + std::max(all[from]->slow_ns, all[to]->slow_ns));
         later(last - now, std::move(what));
     }
-    /// Lets the next thing happen, and everybody's timers. False: nothing will happen any more.
+    /// Runs the next event and all members' due timers. Returns false if no event or timer is left.
     bool step() {
         uint64_t next = events.empty() ? UINT64_MAX : events.top().at;
         for (const auto& one : all)
@@ -100,7 +100,7 @@ class World {
             if (!one->dead && one->group.state() != State::ready) return false;
         return true;
     }
-    /// It stops, and the others learn of it after a while.
+    /// Stops the member; the others learn of its death after 20 ms.
     void kill(uint32_t member) {
         all[member]->dead = true;
         later(20'000'000, [this, member] {
@@ -114,7 +114,7 @@ class World {
     uint64_t now = 1'000'000'000;
     std::vector<Name> names;
     std::vector<std::unique_ptr<Member>> all;
-    uint64_t lose = 0;  ///< this datagram, as one counts them from 1, to all
+    uint64_t lose = 0;  ///< number, from 1, of the datagram that is lost to all; 0: none
     uint64_t datagrams = 0, singles = 0, notes = 0;
 
   private:

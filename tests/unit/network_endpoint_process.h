@@ -1,4 +1,4 @@
-// Endpoints of several processes in one, over the loopback device: for the tests of datagrams.
+// Endpoints of several processes within one, over the loopback device, for tests of datagrams.
 #pragma once
 
 #include <arpa/inet.h>
@@ -20,7 +20,7 @@
 
 namespace starling::network {
 
-/// The tests are run once as they are, and once with this.
+/// Returns whether to encrypt: the tests run twice, without encryption and with STARLING_ENCRYPTION=on.
 inline bool seal_processes() {
     const char* const value = std::getenv("STARLING_ENCRYPTION");
     return value && std::string_view(value) == "on";
@@ -30,7 +30,7 @@ inline constexpr uint64_t kJob = 77;
 
 inline uint64_t key_of(uint32_t rank) { return 0x1000 + rank; }
 
-/// One process's endpoint with what came to it.
+/// One process's endpoint and everything that it received.
 class Process {
   public:
     explicit Process(uint32_t rank, bool sealed = seal_processes()) : rank_(rank) {

@@ -1,4 +1,4 @@
-// Sockets of the tests' own, on the loopback device.
+// Socket addresses on the loopback device, for tests that open plain sockets.
 #pragma once
 
 #include <arpa/inet.h>
@@ -8,7 +8,7 @@
 
 namespace starling::network {
 
-/// A port there; 0: any.
+/// Returns the loopback address with this port; 0: any port.
 inline sockaddr_in loopback_port(uint16_t port) {
     sockaddr_in made{};
     made.sin_family = AF_INET;

@@ -1,4 +1,4 @@
-// Two processes' TCP in one, over the loopback device: for the tests of connections.
+// The TCP carriers of two processes within one, over the loopback device, for tests of connections.
 #pragma once
 
 #include <arpa/inet.h>
@@ -24,7 +24,7 @@ using transport::Coverage;
 inline uint32_t loopback(uint8_t last) { return htonl(0x7f000000u + last); }
 inline TcpRail rail(uint8_t last) { return {loopback(last), ~0u}; }
 
-/// The tests are run once as they are, and once with this.
+/// Returns whether to encrypt: the tests run twice, without encryption and with STARLING_ENCRYPTION=on.
 inline bool seal_pairs() {
     const char* const value = std::getenv("STARLING_ENCRYPTION");
     return value && std::string_view(value) == "on";
@@ -35,7 +35,7 @@ inline const Cipher* test_cipher() {
     return cipher.get();
 }
 
-/// One process: its Tcp, its connection to the other, and what happened to it.
+/// One process: its Tcp, its connection to the other, and the events that were reported to it.
 struct Side {
     std::unique_ptr<Tcp> tcp;
     Connection* connection = nullptr;
@@ -53,7 +53,7 @@ struct Side {
         Coverage coverage;
         bool in_place = true;
     };
-    std::map<uint32_t, Incoming> incoming;  ///< by serial
+    std::map<uint32_t, Incoming> incoming;  ///< by request id
     int pieces = 0;
     std::vector<OutStream*> stranded;
 
@@ -137,7 +137,7 @@ struct Pair {
         low.tcp->poll(now_ns());
         high.tcp->poll(now_ns());
     }
-    /// Polls both until it holds; false if it doesn't within 20 s.
+    /// Polls both sides until the condition holds; returns false after 20 s.
     bool until(const std::function<bool()>& condition) {
         for (const uint64_t end = now_ns() + 20'000'000'000; now_ns() < end; poll())
             if (condition()) return true;

@@ -1,4 +1,4 @@
-// Which of the wanted connections are asked for, and what a program has taught.
+// The choice of planned connections to request, and the partners that a history plan has learned.
 #include "plan/connection_choice.h"
 
 #include <gtest/gtest.h>
@@ -27,9 +27,9 @@ TEST(Choice, WhoStaysKeepsHisPlace) {
 }
 
 TEST(Choice, OnlyAsManyHaveToGoAsAreNeeded) {
-    // Three that are in no plan have places, and one of the wanted.
+    // Three peers outside the plan hold places, and one of the wanted peers does.
     EXPECT_EQ(ask({missing, held, missing}, {4, 0, 0}), (Indexes{0, 2}));
-    EXPECT_EQ(ask({missing, held, missing}, {4, 0, 1}), (Indexes{2}));  // one is going already
+    EXPECT_EQ(ask({missing, held, missing}, {4, 0, 1}), (Indexes{2}));  // one is closing already
     EXPECT_EQ(ask({missing, held, missing}, {4, 0, 2}), Indexes{});
     EXPECT_EQ(ask({missing, held, missing}, {4, 1, 1}), (Indexes{0}));
 }
@@ -58,7 +58,7 @@ TEST(HistoryPlan, WhatFollowsCountsLess) {
     EXPECT_EQ(*learned.partners(1, 2), (Partners{{1, 2, 100}}));
     learned.ended(2, {{1, 3, 1000}, {1, 2, 200}}, 4);
     EXPECT_EQ(*learned.partners(2, 2), (Partners{{1, 3, 1000}, {1, 2, 200}}));
-    // Never more than four times what it costs to open it then (64): 0.75 * 256.
+    // At most four times the cost of opening it then (64): 0.75 * 256.
     EXPECT_EQ(*learned.partners(1, 2), (Partners{{1, 2, 250}, {1, 3, 192}}));
 }
 

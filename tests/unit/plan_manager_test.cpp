@@ -1,4 +1,4 @@
-// What the plan makes of connections: three processes, of which one has a place for but one connection, and partners that change by
+// The plan manager's effect on connections: three processes, of which one has a single connection place, and partners that change with each
 // phase.
 #include "plan/manager.h"
 
@@ -16,7 +16,7 @@ namespace {
 using namespace message::test;
 using link::State;
 
-/// Messages of so many bytes both ways between processes 0 and `with`; the third has none.
+/// Exchanges `count` messages of `bytes` bytes in both directions between processes 0 and `with`. The third process has none.
 void exchange(Node& node, int with, int count, uint64_t bytes) {
     if (node.rank != 0 && node.rank != with) return;
     const int other = node.rank == 0 ? with : 0;
@@ -32,7 +32,7 @@ void exchange(Node& node, int with, int count, uint64_t bytes) {
     }
 }
 
-/// Processes 0 to 2 begin phase `with` together and exchange messages in it; `then` looks at it before the first message.
+/// Processes 0 to 2 begin phase `with` together and exchange messages in it; `then` runs before the first message.
 class Phases {
   public:
     explicit Phases(Node& node) : node_(node) { start(); }
@@ -62,7 +62,7 @@ class Phases {
     int meetings_ = 0;
 };
 
-/// Nothing on demand, one place of either kind.
+/// No connection on demand, and one place of either kind.
 Settings settings_with(std::initializer_list<Setting> more) {
     Settings settings{{"STARLING_PLAN", "learn"},
                       {"STARLING_MAX_DIRECT", "1"},
@@ -86,7 +86,7 @@ void change_partners(Node& node, uint64_t bytes) {
     for (int cycle = 0; cycle < 4; ++cycle)
         for (const int with : {1, 2})
             phases.run(with, 100, bytes, [&] {
-                // Before the first message, since the last occurrence had as many.
+                // Connected before the first message, because the last occurrence had as many messages.
                 if (cycle > 0 && node.rank == 0) phases.expect_soon(with, State::connected);
                 if (cycle > 0 && node.rank == with) phases.expect_soon(0, State::connected);
             });
@@ -108,7 +108,7 @@ TEST(PlanManager, NoTcpConnectionIsOpenedForWhatFitsIntoDatagrams) {
 TEST(PlanManager, AConnectionHasToEarnWhatReplacingCosts) {
     with_three({0, 0, 0}, {{"STARLING_REPLACE_MESSAGES", "201"}}, [](Node& node) {
         Phases phases(node);
-        // 200 messages both ways: less than it costs. The first to come keeps the place.
+        // 200 messages both ways cost less than a replacement. The first partner keeps the place.
         for (int cycle = 0; cycle < 4; ++cycle)
             for (const int with : {1, 2}) phases.run(with, 100, 100);
         if (node.rank == 0) {

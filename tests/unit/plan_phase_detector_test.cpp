@@ -1,4 +1,4 @@
-// Phases found without marks, over traces of programs that were made up: which collective calls come, and what was sent between.
+// Phases found without marks, in synthetic traces of collective calls and of the traffic between them.
 #include "plan/phase_detector.h"
 
 #include <gtest/gtest.h>
@@ -10,14 +10,14 @@
 namespace starling::plan {
 namespace {
 
-/// Partners first, first + 1, …, with as many messages each.
+/// Partners first, first + 1, ..., each with `messages` messages.
 Partners ring_of(uint32_t first, uint32_t count, uint32_t messages = 10) {
     Partners partners;
     for (uint32_t i = 0; i < count; ++i) partners.push_back({1, (first + i) % 64, messages});
     return partners;
 }
 
-/// A program as the finder sees it.
+/// A program as the phase detector sees it.
 class Program {
   public:
     void send(const Partners& partners) {
@@ -58,7 +58,7 @@ TEST(PhaseDetector, OneLoopWhosePartnersNeverChangeIsOnePhase) {
 
 TEST(PhaseDetector, AReturningPatternIsTheOldPhaseAndIsExpected) {
     Program program;
-    uint32_t during[2][20] = {};  ///< what is thought to go on while the first and the last step of a pattern run
+    uint32_t during[2][20] = {};  ///< phase believed to run during the first and the last step of a pattern
     for (uint32_t cycle = 0; cycle < 20; ++cycle) {
         for (int step = 0; step < 8; ++step) {
             if (step == 0 || step == 4)
@@ -89,7 +89,7 @@ TEST(PhaseDetector, PhasesThatAlternateAtEachTurn) {
     EXPECT_EQ(phase_of[0] * phase_of[1] * phase_of[2], 6u);
 }
 
-// The time step's collective is the pulse, however often the solver's comes, and at whichever number of iterations.
+// The time step's collective is the pulse, however often the solver calls one, with a fixed or a varying number of iterations.
 TEST(PhaseDetector, NestedLoopsAreCutAtTheOutermost) {
     for (const bool varies : {false, true}) {
         Program program;
@@ -127,7 +127,7 @@ TEST(PhaseDetector, ThreeLevels) {
     EXPECT_EQ(program.segments - before, 8u);
 }
 
-// By chance something may look like a loop for a while; in 3,000 calls there is next to nothing.
+// Random calls may look like a loop for a while; in 3,000 calls that is next to nothing.
 TEST(PhaseDetector, AnIrregularProgramHasHardlyAnyPhases) {
     for (uint32_t seed = 0; seed < 50; ++seed) {
         Program program;
@@ -148,7 +148,7 @@ TEST(PhaseDetector, WithoutCollectiveCallsThereIsNothingToFind) {
     EXPECT_EQ(program.segments, 0u);
 }
 
-// It stays one phase, and begins again now and then, so that a plan of its last occurrence is of what is now.
+// It stays one phase, and restarts now and then, so that a plan from its last occurrence fits the present.
 TEST(PhaseDetector, AMovingNeighbourhoodIsFollowed) {
     Program program;
     for (uint32_t step = 0; step < 200; ++step) {
@@ -205,7 +205,7 @@ TEST(PhaseDetector, ASegmentWithoutMessagesSaysNothing) {
     EXPECT_EQ(program.begins, 1u);
 }
 
-// Communicators that come and go each make calls that were never there before.
+// Communicators that are created and freed make calls from ever new call sites.
 TEST(PhaseDetector, MemoryHasAnEnd) {
     Program program;
     for (uint32_t step = 0; step < 5000; ++step) {

@@ -1,4 +1,4 @@
-// Wrong plans: what connections on demand would have done, and when a plan is left.
+// Review of wrong plans: the estimate of connections on demand, and when a plan is dropped.
 #include "plan/plan_review.h"
 
 #include <gtest/gtest.h>
@@ -31,10 +31,10 @@ TEST(OnDemand, WhatIsOpenStaysOpen) {
     OnDemand model;
     EXPECT_EQ(phase(model, {{1, 1, 100}, {1, 2, 100}}), 184u);
     EXPECT_EQ(phase(model, {{1, 1, 100}, {1, 2, 5}}), 105u);
-    // Quiet for a phase in which nobody else wanted the places.
+    // The two connections are idle for a phase in which no other peer wants their places.
     EXPECT_EQ(phase(model, {{1, 3, 2}}), 0u);
     EXPECT_EQ(phase(model, {{1, 1, 10}, {1, 2, 10}}), 20u);
-    // And then somebody did: of two equal ones it is the first.
+    // Now other peers take the places; of two equal ones, the first loses its place.
     EXPECT_EQ(phase(model, {{1, 3, 50}, {1, 4, 50}}), 84u);
     EXPECT_EQ(phase(model, {{1, 1, 10}, {1, 2, 10}}), 4u);
 }
@@ -59,9 +59,9 @@ TEST(OnDemand, AConnectionTakesAsLongToOpenAsItTookThePlan) {
     OnDemand model;
     const Traffic opened_late{{1, 1, 100}, 100, 60}, opened_at_once{{1, 2, 100}, 100, 2};
     EXPECT_EQ(model.phase(std::vector{opened_late, opened_at_once}, kTerms), 40u + 92u);
-    // What stays open needs no time.
+    // A connection that stays open needs no time to open.
     EXPECT_EQ(model.phase(std::vector{opened_late}, kTerms), 100u);
-    // One that the plan never got says nothing of how long it takes.
+    // A connection that the plan never opened does not show how long opening takes.
     EXPECT_EQ(model.phase(std::vector{Traffic{{1, 3, 300}, 300, 300}}, kTerms), 292u);
 }
 

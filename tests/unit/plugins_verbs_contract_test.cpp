@@ -1,5 +1,5 @@
-// The contract of transports between processes on hosts with InfiniBand, over the plugin on its stand-in: by datagrams, by datagrams that the
-// network loses and mixes up, by a connection, and by a ring in the receiver's memory.
+// The transport contract between processes on hosts with InfiniBand, over the verbs plugin on its fake library. Cases: datagrams, datagrams
+// that the network loses and reorders, a connection, and a ring in the receiver's memory.
 #include "plugins/verbs/plugin.h"
 
 #include "base/counters.h"
@@ -10,7 +10,7 @@
 namespace starling::transport {
 namespace {
 
-/// Before the ends are opened. They live until the process ends, and so do the devices.
+/// Adds the devices before the ends are opened. Ends and devices live until the process ends.
 struct Adapters {
     Adapters(const fake::Weather& weather, const char* rings) {
         static bool added = false;

@@ -1,5 +1,5 @@
-// Every call of libibverbs and librdmacm fails once, the n-th for all n: there is a sentence or all goes on, what arrives is right, and
-// nothing is left.
+// Every call of libibverbs and librdmacm fails once: the n-th call, for all n. The plugin either reports an error text or continues;
+// received data is right, and no resource leaks.
 #include <gtest/gtest.h>
 
 #include <cerrno>
@@ -16,7 +16,7 @@ namespace {
 
 using Kind = Event::Kind;
 
-// Uses everything there is, and expects no more than that what is said to have been done was done.
+// Uses every function of the plugin. Expects only that operations which were reported as done took place.
 class Story {
   public:
     void run() {
@@ -33,7 +33,7 @@ class Story {
         for (Listener* side : {&a, &b})
             if (side->port) side->port->close();
     }
-    std::string sentence;  ///< the last
+    std::string sentence;  ///< last error text
 
   private:
     bool open(const char* device, Listener& side) {
@@ -62,7 +62,7 @@ class Story {
                 refused(a.port->problem());
                 continue;
             }
-            // One without a buffer is lost.
+            // A datagram without a receive buffer is lost.
             Told told;
             for (int i = 0; i < 3; ++i) {
                 a.poll();
@@ -100,7 +100,7 @@ class Story {
         if (sent < 40) { EXPECT_EQ(a.count(Kind::broken), 1u) << fake::failed_call(); }
         for (int i = 0; i < sent; ++i) {
             if (b.count(Kind::frame) == 0) {
-                // Only what broke has gaps, and they are at its end.
+                // Frames are missing only after a break, and only at the end.
                 EXPECT_LT(sent, 40) << fake::failed_call();
                 break;
             }
@@ -122,7 +122,7 @@ class Story {
         b.port->dismiss(shown);
     }
 
-    static constexpr uint64_t kTransfers = 23;  ///< the last of them leaves the device untold
+    static constexpr uint64_t kTransfers = 23;  ///< the last one has `more` set: the device is not yet notified
     void transfers(uint64_t* mine, uint64_t* theirs, const Memory& ours, const Memory& shown) {
         std::map<uint64_t, Status> ends;
         std::set<uint64_t> taken;
@@ -150,7 +150,7 @@ class Story {
             if (status == Status::done) taken.insert(i);
             ASSERT_NE(status, Status::busy);
         }
-        // The last one's word is chained behind it.
+        // The frame with the notice is chained to the last write.
         const std::string text = "written";
         const iovec word = part(text);
         const Status status = from->send(&word, 1);
@@ -195,7 +195,7 @@ class Story {
         EXPECT_NE(member->state(), Membership::State::joining) << fake::failed_call();
     }
 
-    // A port that came back works again, at the latest a second after something failed.
+    // A port that came back works again within a second of the failure.
     void link() {
         b.forget();
         fake::set_gid("fake1", 0, "::ffff:10.9.9.9");

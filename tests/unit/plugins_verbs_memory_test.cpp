@@ -1,4 +1,4 @@
-// What a process's memory for a port is, by how many others it talks to: nothing more for datagrams, a queue for a connection.
+// A port's memory by the number of peers: constant for datagrams, one queue per connection.
 #include "plugins/verbs/plugin.h"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@ namespace {
 
 constexpr uint64_t kConnection = 17'408;  ///< docs/verbs.md
 constexpr uint64_t kRegistered = 1'327'104;
-constexpr uint64_t kQueues = 133'120;  ///< of a port without connections
+constexpr uint64_t kQueues = 133'120;  ///< memory of a port without connections
 
 class VerbsMemoryOfPeers : public VerbsPair {
   protected:
@@ -30,7 +30,7 @@ class VerbsMemoryOfPeers : public VerbsPair {
         for (Port* port : peers) port->close();
         VerbsPair::TearDown();
     }
-    /// So many other processes, on up to 16 hosts. They have few buffers.
+    /// Opens ports of `count` other processes, on up to 16 hosts, with few buffers each.
     void meet(size_t count) {
         options = {.receive_buffers = 16, .send_buffers = 4};
         while (peers.size() < count) {
@@ -75,7 +75,7 @@ TEST_F(VerbsMemoryOfPeers, EachConnectionTakesAQueue) {
         ASSERT_TRUE(queues.back()->connect(theirs->address()) && theirs->connect(queues.back()->address()));
         if (queues.size() == 1 || queues.size() == 16) expect(0);
     }
-    // The completion queue has room for 16 and doubles as it has to.
+    // The completion queue starts with 16 entries and doubles on demand.
     const uint64_t more = 1408 * (16 - 1);
     expect(more);
     while (!queues.empty()) {

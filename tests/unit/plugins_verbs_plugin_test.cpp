@@ -1,4 +1,4 @@
-// The plugin on devices that are not there: what its calls promise, and what comes of every event.
+// The verbs plugin on fake devices: the promises of its calls, and the effect of every event.
 #include "plugins/verbs/plugin.h"
 
 #include <fcntl.h>
@@ -17,11 +17,11 @@ namespace {
 
 using Kind = Event::Kind;
 
-// Which ports there are
+// Choice of ports
 
 class VerbsPorts : public VerbsPair {
   protected:
-    /// Of the only device.
+    /// Returns the facts of the only device.
     PortFacts facts() {
         PortFacts found[4];
         EXPECT_EQ(starling_verbs_plugin.list(found, 4, &options), 1);
@@ -214,7 +214,7 @@ TEST_F(VerbsDatagrams, AnAddressThatIsNotReachedIsNotAskedForAgainAtOnce) {
     fake::fail_call(0, 0);
     EXPECT_EQ(send(a.port, b.port->address(), "x"), Status::broken);
     EXPECT_EQ(fake::calls(), 0u);
-    // Others are.
+    // Datagrams to other addresses still leave.
     EXPECT_EQ(send(a.port, a.port->address(), "x"), Status::done);
     EXPECT_TRUE(a.next(Kind::datagram));
 }
@@ -302,7 +302,7 @@ TEST_F(VerbsConnections, BuffersThatOthersHoldComeBack) {
 
 TEST_F(VerbsConnections, OneThatClosesTakesItsEventsAlong) {
     ASSERT_EQ(send(from, "never seen"), Status::done);
-    b.port->arm();  // has taken it from the device
+    b.port->arm();  // arm() has taken the event from the device
     to->close(false);
     EXPECT_EQ(b.count(Kind::frame), 0u);
     EXPECT_EQ(b.port->counters().queues, 0u);
@@ -489,7 +489,7 @@ TEST_F(VerbsMemory, QuietOnesInAChain) {
     for (int i = 0; i < 5; ++i) {
         uint64_t word = 100 + static_cast<uint64_t>(i);
         Queue::Transfer one = words(i, 1, 50);
-        one.memory = &word;  // inline: gone when the call returns
+        one.memory = &word;  // inline: invalid after the call returns
         one.local = 0;
         one.quiet = one.more = true;
         ASSERT_EQ(from->write(one), Status::done);
@@ -546,7 +546,7 @@ TEST_F(VerbsMemory, AWrongKeyBreaksTheQueueAndQuietOnesAreTold) {
     one.remote += 1000;
     one.quiet = true;
     ASSERT_EQ(from->write(one), Status::done);
-    ASSERT_EQ(from->write(words(0, 1, 12)), Status::done);  // nobody has looked yet
+    ASSERT_EQ(from->write(words(0, 1, 12)), Status::done);  // b has not polled yet
     expect_done(11, Status::broken);
     expect_done(12, Status::broken);
     EXPECT_NE(std::string(a.port->problem()).find("remote access error (the other side's memory is not registered"),
@@ -607,7 +607,7 @@ TEST_F(VerbsConnections, ASleeperIsWoken) {
     EXPECT_EQ(b.next_text(Kind::datagram), "up");
     ASSERT_TRUE(b.port->arm());
     EXPECT_FALSE(readable());
-    // What comes before arm() makes no noise.
+    // Events before arm() do not make the descriptor readable.
     ASSERT_EQ(send(from, "frame"), Status::done);
     EXPECT_EQ(b.next_text(Kind::frame), "frame");
     EXPECT_TRUE(b.port->arm());
@@ -640,7 +640,7 @@ TEST_F(VerbsConnections, LinkDownAndUp) {
     fake::set_link("fake0", true);
     ASSERT_TRUE(a.next(Kind::up));
     EXPECT_TRUE(a.port->facts().active);
-    // It had not broken: what waited goes.
+    // The queue did not break: waiting frames are sent.
     EXPECT_EQ(b.next_text(Kind::frame), "kept");
     EXPECT_EQ(send(a.port, b.port->address(), "x"), Status::done);
     EXPECT_EQ(b.next_text(Kind::datagram), "x");
@@ -735,7 +735,7 @@ TEST_F(VerbsGroups, ToAllOthers) {
     other->leave();
     EXPECT_EQ(cast(one, "nobody"), Status::done);
     EXPECT_EQ(b.count(Kind::datagram), 0u);
-    // Ends with its port.
+    // The membership ends with its port.
 }
 
 TEST_F(VerbsGroups, AnotherQueueOfTheSamePortIsAMemberStill) {

@@ -1,4 +1,4 @@
-// Collective calls as they are watched: from the entry's word to the sums of a phase.
+// Collective calls as the profile observes them: from an entry point's notice to the sums of a phase.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -16,7 +16,7 @@ namespace {
 const void* const kHere = reinterpret_cast<const void*>(&kSizeClasses);
 const void* const kThere = reinterpret_cast<const void*>(&kSizeClassNames);
 
-/// What an entry does, and the way down.
+/// Acts as an MPI entry point and the layers below it.
 int call(const void* site, const char* function, uint64_t communicator, std::vector<std::pair<const char*, uint64_t>> choices) {
     calling = function;
     const auto body = [&] {
@@ -42,7 +42,7 @@ struct Heard {
 };
 std::vector<Heard> heard;
 
-// Watching is for good, so one test has all of it.
+// Watching cannot be switched off, so one test covers all of it.
 TEST(ProfileCollectives, ACallIsCountedWhereItIsMade) {
     EXPECT_FALSE(watching);
     listen_to_collectives([](uint64_t site, uint64_t communicator, uint32_t size, const char* function) {

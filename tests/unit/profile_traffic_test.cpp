@@ -1,4 +1,4 @@
-// What is counted, and how phases part it.
+// Traffic counters of the profile, and their split into phases.
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -25,7 +25,7 @@ std::vector<Seen> seen() {
     return all;
 }
 
-// Counting is for good, so one test has all of it, in the order in which a process lives.
+// Counting cannot be switched off, so one test covers all of it, in the order of a process's life.
 TEST(ProfileTraffic, APhaseHasWhatWasSentInIt) {
     EXPECT_EQ(open_traffic(7, 1), nullptr) << "nobody has asked for it";
     start_counting();

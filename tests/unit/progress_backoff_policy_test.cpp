@@ -1,4 +1,4 @@
-// The rules of waiting against a model of a core: who is there, who takes it for how long, and what that costs.
+// The backoff policy of blocking waits against a model of a core: neighbors and strangers, the time they take, and its cost.
 #include "progress/backoff_policy.h"
 
 #include <gtest/gtest.h>
@@ -14,22 +14,22 @@ constexpr uint64_t kUs = 1000, kMs = 1'000'000;
 constexpr uint32_t kPollsAlone = 800;
 constexpr Waiting::Terms kAdaptive{true, 2 * kMs}, kPoll{false, 2 * kMs};
 
-/// A core with the process that waits, neighbours that wait as well, and strangers that compute.
+/// A core with the waiting process, neighbors (other ranks of the job, also waiting), and strangers (other programs, computing).
 struct Core {
     bool neighbour = false;
     bool strangers = false;
-    bool core_free = false;  ///< another one, to which a move leads
+    bool core_free = false;  ///< another core is free, and a move succeeds
     uint32_t cpu = 0;
-    bool told = false;  ///< by a neighbour, of strangers
+    bool told = false;  ///< a neighbor reported strangers
     bool machine_short = false;
-    bool unseen = false;  ///< of machine_short: who wants the core hears a yield, and waits as well
-    int asked = 0;        ///< whether the machine is short of cores
+    bool unseen = false;  ///< with machine_short: a waiting process that uses the core after a yield
+    int asked = 0;        ///< how often the policy checked for a shortage of cores
     uint64_t now = 1000 * kMs;
     int yields = 0, sleeps = 0, moves = 0;
-    uint64_t given_away = 0;  ///< ns, to strangers by yields
+    uint64_t given_away = 0;  ///< ns that yields gave to strangers
     CoreWatch watch;
 
-    /// One poll of a wait, and what the rules say to do then. `looked`: whether they were asked.
+    /// Does one poll of a wait and then the action that the policy chooses. Time advances by `poll_ns`.
     Act step(Waiting& wait, const Waiting::Terms& terms, uint64_t poll_ns = 50) {
         now += poll_ns;
         if (!wait.is_time_to_look(kPollsAlone)) return Act::spin;
@@ -38,7 +38,7 @@ struct Core {
         const Act act = wait.next({now, neighbour, cpu, told, asks && machine_short}, terms);
         if (act == Act::yield) {
             const uint64_t began = now;
-            // The kernel gives the core to whoever has had least of it.
+            // The kernel schedules the task that has run least.
             now += strangers ? 4 * kMs : neighbour || unseen ? 3 * kUs : 300;
             if (strangers) given_away += now - began;
             ++yields;
@@ -56,7 +56,7 @@ struct Core {
         return act;
     }
 
-    /// Waits for `ns`.
+    /// Waits for `ns` nanoseconds.
     void wait_for(uint64_t ns, const Waiting::Terms& terms, bool later = false) {
         Waiting wait(watch, later);
         for (const uint64_t until = now + ns; now < until;) step(wait, terms);
@@ -65,7 +65,7 @@ struct Core {
 
 TEST(Waiting, ThoseWhoStartWithUsAreNoStrangers) {
     Core core;
-    core.neighbour = core.strangers = true;  // not to be seen yet, and busy
+    core.neighbour = core.strangers = true;  // invisible yet, and busy
     core.watch.begin(core.now);
     core.wait_for(CoreWatch::kStartNs - 5 * kMs, kPoll);
     EXPECT_FALSE(core.watch.contested(core.now));
@@ -82,12 +82,12 @@ TEST(Waiting, SpinsWhereNobodyElseIsAndSleepsWhenThatIsOver) {
     EXPECT_GE(core.now - began, kAdaptive.spin_ns);
     EXPECT_LE(core.now - began, kAdaptive.spin_ns + 100 * kUs);
     EXPECT_EQ(core.step(wait, kAdaptive), Act::sleep) << "after one more look";
-    // Woken for nothing it soon sleeps on.
+    // After a spurious wake it soon sleeps again.
     for (uint32_t i = 0; i + 1 < Waiting::kPollsPerLook; ++i) EXPECT_EQ(core.step(wait, kAdaptive), Act::spin);
     EXPECT_EQ(core.step(wait, kAdaptive), Act::announce);
 }
 
-// Whoever waits behind us for a core may be the one we wait for, and we never notice by ourselves.
+// Another process may be queued for this core, and may be the peer that this one waits for. Only the check for spare cores shows that.
 TEST(Waiting, YieldsWhereTheMachineHasNoCoreToSpare) {
     Core core;
     core.machine_short = core.unseen = true;
@@ -96,7 +96,7 @@ TEST(Waiting, YieldsWhereTheMachineHasNoCoreToSpare) {
     while (core.step(first, kAdaptive) != Act::yield) ASSERT_LT(core.now, began + 10 * kMs);
     EXPECT_GE(core.now - began, Waiting::kAskNs);
     EXPECT_LT(core.now - began, 200 * kUs);
-    // The next wait knows it already, and for as long as it is so.
+    // Later waits know it at once, for as long as it lasts.
     for (int i = 0; i < 1000; ++i) {
         began = core.now;
         Waiting wait(core.watch, false);
@@ -111,26 +111,26 @@ TEST(Waiting, YieldsWhereTheMachineHasNoCoreToSpare) {
     EXPECT_EQ(core.moves, 0) << "from whom we don't see there is nowhere to go";
 }
 
-// The kernel shares cores between groups of processes (sessions, containers), and who yields in one of them gives nothing to the others.
+// The kernel divides cores between groups of processes (sessions, containers). A yield in one group gives nothing to another.
 TEST(Waiting, SleepsWhereTheMachineHasNoCoreToSpareAndNobodyHearsAYield) {
     Core core;
     core.machine_short = true;
     core.wait_for(1 * kMs, kAdaptive);
     EXPECT_EQ(core.yields, static_cast<int>(CoreWatch::kVainYields));
     EXPECT_GT(core.sleeps, 0);
-    // Now and then it tries again, and no more often.
+    // It tries a yield now and then, but no more often.
     const int yields = core.yields;
     const uint64_t began = core.now;
     while (core.now < began + 1000 * kMs) core.wait_for(200 * kUs, kAdaptive);
     EXPECT_GT(core.yields, yields);
     EXPECT_LE(core.yields - yields, static_cast<int>(CoreWatch::kVainYields * (1000 * kMs / CoreWatch::kVainNs)));
-    // Somebody has come who hears it.
+    // Now there is a process that benefits from yields.
     core.unseen = true;
     core.wait_for(2 * CoreWatch::kVainNs, kAdaptive);
     const int sleeps = core.sleeps;
     for (int i = 0; i < 1000; ++i) core.wait_for(200 * kUs, kAdaptive);
     EXPECT_EQ(core.sleeps, sleeps);
-    // And who may not sleep goes on as ever.
+    // A wait that may not sleep continues as before.
     Core poll;
     poll.machine_short = true;
     poll.wait_for(100 * kMs, kPoll);
@@ -138,7 +138,7 @@ TEST(Waiting, SleepsWhereTheMachineHasNoCoreToSpareAndNobodyHearsAYield) {
     EXPECT_GT(poll.yields, 100);
 }
 
-// Those who wait for cores were strangers: found out as with strangers beside neighbours.
+// The processes that lack cores are strangers. The policy notices that as with strangers beside neighbors.
 TEST(Waiting, StrangersGetLittleWhereTheMachineHasNoCoreToSpare) {
     Core core;
     core.machine_short = core.strangers = true;
@@ -177,7 +177,7 @@ TEST(Waiting, YieldsToANeighbourAtEveryPollOnceThatHasShownToHelp) {
         const Act act = core.step(wait, kAdaptive);
         EXPECT_TRUE(act == Act::yield || act == Act::move);
     }
-    // It is gone: back to spinning at the first look.
+    // The neighbor has left: spin again from the next check on.
     core.neighbour = false;
     EXPECT_EQ(core.step(wait, kAdaptive), Act::spin);
     EXPECT_FALSE(core.watch.crowded());
@@ -189,7 +189,7 @@ TEST(Waiting, ANeighbourThatSleepsOrIsElsewhereIsNoReasonToYield) {
     EXPECT_EQ(core.yields, 0);
 }
 
-// A yield meant for a neighbour goes to the stranger beside it: found out once, then tried ever more rarely.
+// A yield meant for a neighbor goes to the stranger beside it: this is noticed once, and then tried ever more rarely.
 TEST(Waiting, StrangersBesideNeighboursGetLittleByYields) {
     Core core;
     core.neighbour = core.strangers = true;
@@ -197,7 +197,7 @@ TEST(Waiting, StrangersBesideNeighboursGetLittleByYields) {
     while (core.now < began + 20'000 * kMs) core.wait_for(200 * kUs, kAdaptive);
     EXPECT_LT(core.given_away, (core.now - began) / 50);
     EXPECT_GT(core.sleeps, 10000) << "the neighbour gets the core by our sleeping";
-    // The stranger has gone. Before long the neighbours yield to each other as if it had never been.
+    // The stranger has left. Soon the neighbors yield to each other again as before.
     core.strangers = false;
     core.wait_for(2 * CoreWatch::kLongestContestNs, kAdaptive);
     const int sleeps = core.sleeps;
@@ -213,7 +213,7 @@ TEST(Waiting, WhoMayNotSleepYieldsToANeighbourWhateverElseIsThere) {
     EXPECT_EQ(core.sleeps, 0);
 }
 
-// The core was taken from us between two polls: then we sleep soon, so that we are owed time when we are woken.
+// The core was taken from this process between two polls. It then sleeps soon, so that the scheduler owes it time when it is woken.
 TEST(Waiting, SpinsShorterOnACoreThatIsTaken) {
     Core core;
     Waiting wait(core.watch, false);
@@ -233,7 +233,7 @@ TEST(Waiting, SpinsShorterOnACoreThatIsTaken) {
     began = core.now;
     while (core.step(wait, kAdaptive) != Act::announce) ASSERT_LT(core.now, began + 10 * kMs);
     EXPECT_LT(core.now - began, 200 * kUs);
-    // In peace the patience comes back.
+    // Without further losses the spin time grows back.
     core.now += 100 * kMs;
     wait.reset();
     began = core.now;
@@ -246,7 +246,7 @@ TEST(Waiting, MovesAwayFromANeighbourSoonAndOnce) {
     core.neighbour = core.core_free = true;
     const uint64_t began = core.now;
     for (int i = 0; i < 1000 && core.neighbour; ++i) core.wait_for(5 * kUs, kAdaptive);
-    // One wait of a message each until the yields show that it would help.
+    // One-message waits, until the yields show that a move would help.
     core.wait_for(kMs, kAdaptive);
     EXPECT_EQ(core.moves, 1);
     EXPECT_LT(core.now - began, 10 * kMs);
@@ -254,8 +254,8 @@ TEST(Waiting, MovesAwayFromANeighbourSoonAndOnce) {
     EXPECT_EQ(core.moves, 1);
 }
 
-// Two ranks on one core beside a stranger sleep for each other. On another core, though strangers want that as well, each
-// would share with them alone. The kernel brings one back now and then, and we go again.
+// Two ranks on one core beside a stranger sleep for each other. On another core each would share only with strangers, even if that core is
+// busy. The kernel brings one back now and then, and it moves again.
 TEST(Waiting, MovesAwayFromANeighbourBesideStrangersAsWell) {
     Core core;
     core.neighbour = core.core_free = core.strangers = true;
@@ -272,8 +272,8 @@ TEST(Waiting, MovesAwayFromANeighbourBesideStrangersAsWell) {
     EXPECT_LT(core.given_away, (core.now - began) / 25);
 }
 
-// The kernel takes us to a core where the stranger is not: neighbours yield to each other there at once, and sleep again
-// when they are back.
+// The kernel moves this process to a core without strangers: there, neighbors yield to each other at once. Back on the old core they sleep
+// again.
 TEST(Waiting, AContestStaysOnItsCore) {
     Core core;
     core.neighbour = core.strangers = true;
@@ -308,7 +308,8 @@ TEST(Waiting, TellsOthersOnlyOfStrangersThatStay) {
     EXPECT_FALSE(core.watch.sure_of_strangers(core.now + 2 * CoreWatch::kFirstContestNs)) << "peace again";
 }
 
-// What one has found out all know that share the core; and they forget it, or hearsay would live for ever.
+// All processes on a core learn of strangers that one of them noticed, and forget them unless confirmed. Otherwise the report would
+// circulate forever.
 TEST(Waiting, StrangersThatANeighbourTellsOfGetNothing) {
     Core core;
     core.neighbour = core.strangers = core.told = true;
@@ -322,7 +323,7 @@ TEST(Waiting, StrangersThatANeighbourTellsOfGetNothing) {
     EXPECT_GT(core.yields, 10);
 }
 
-// To be taken from one core to another may take as long as a lost slice; it says nothing of either.
+// A migration between cores may take as long as a lost time slice, but is no evidence of strangers.
 TEST(Waiting, AJourneyIsNoLoss) {
     Core core;
     Waiting wait(core.watch, false);
@@ -335,7 +336,7 @@ TEST(Waiting, AJourneyIsNoLoss) {
     }
 }
 
-// More processes than cores: looking for a free core now and then costs next to nothing.
+// More processes than cores: an occasional search for a free core costs next to nothing.
 TEST(Waiting, TriesToMoveEverMoreRarely) {
     Core core;
     core.neighbour = true;
@@ -344,7 +345,7 @@ TEST(Waiting, TriesToMoveEverMoreRarely) {
     EXPECT_LT(core.moves, 20);
 }
 
-// What happens between waits, and while asleep, is no sign of strangers.
+// Time between waits and time asleep are no evidence of strangers.
 TEST(Waiting, ComputingAndSleepingAreNotLosses) {
     Core core;
     Waiting wait(core.watch, false);
@@ -366,8 +367,8 @@ TEST(Waiting, WhatComesLaterIsSleptForWithoutYielding) {
     EXPECT_GE(core.now - began, 50 * kPollsAlone * Waiting::kPatience);
 }
 
-// Whatever happens: no sleep that was not announced by the step before, none where it is forbidden, no yield without a
-// neighbour, and every wait that may sleep does within its terms and what was taken from it.
+// Invariants: a sleep only after an announcement, and only if allowed; a yield only to a neighbor. Every wait that may sleep does so within
+// its terms, plus the time taken from it.
 TEST(Waiting, HoldsItsRulesUnderRandomWeather) {
     std::mt19937 random(7);
     for (int run = 0; run < 200; ++run) {

@@ -1,4 +1,4 @@
-// What a wait is put down to in the profile.
+// The cause to which the profile attributes a wait.
 #include <gtest/gtest.h>
 
 #include <vector>

@@ -1,4 +1,4 @@
-// A death that becomes known while its waiter is awake.
+// A peer's death that is reported while the waiting process is awake.
 #include <gtest/gtest.h>
 #include <linux/futex.h>
 #include <sys/syscall.h>
@@ -16,7 +16,7 @@
 namespace starling::message::test {
 namespace {
 
-/// What the launcher does.
+/// Marks a rank as failed, as the launcher does.
 void mark_failed(uint32_t rank) {
     job::JobSegment& segment = link::self().job->segment();
     segment.header().recovers = 1;
@@ -25,12 +25,12 @@ void mark_failed(uint32_t rank) {
     job::ring(shm::Region(segment.region(link::self().rank)).doorbell());
 }
 
-/// How many sleep on the count of the own job's dead; all of them are awake then.
+/// Wakes all sleepers on the own job's count of dead ranks; returns how many slept.
 long wake_by_count() {
     return syscall(SYS_futex, &link::self().job->segment().header().failures, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
 }
 
-// One call of the launcher's wakes all ranks of the host.
+// One futex call of the launcher wakes all ranks of the host.
 TEST(Deaths, WhoSleepsInAJobThatGoesOnIsWokenByTheCountOfTheDead) {
     if (syscall(SYS_futex_waitv, nullptr, 0, 0, nullptr, 0) < 0 && errno == ENOSYS) GTEST_SKIP() << "Linux before 5.16";
     Team team({0, 0, 0, 0});
@@ -40,7 +40,7 @@ TEST(Deaths, WhoSleepsInAJobThatGoesOnIsWokenByTheCountOfTheDead) {
         node.meet(0, 4);
         if (node.rank == 3) return;
         if (node.rank != 2) return progress::wait_until([&] { return node.peer(3).dead; });
-        const uint64_t until = now_ns() + 10'000'000'000;  // those woken for nothing sleep again
+        const uint64_t until = now_ns() + 10'000'000'000;  // ranks woken too early sleep again
         long woken = 0;
         while ((woken = wake_by_count()) != 2 && now_ns() < until) usleep(1000);
         EXPECT_EQ(woken, 2);
@@ -51,12 +51,14 @@ TEST(Deaths, WhoSleepsInAJobThatGoesOnIsWokenByTheCountOfTheDead) {
     team.expect_success();
 }
 
-// The bell was rung before the waiter announced its sleep.
+// The doorbell was rung before the waiter announced its sleep.
 TEST(Deaths, ARingThatFindsTheWaiterAwakeIsNotSleptOver) {
     Team team({0, 0});
     team.start({{"STARLING_SPIN_US", "0"}}, [](Node& node) {
         if (node.rank == 1) return;
-        progress::look_at_liveness_now_and_then(now_ns());  // the clock alone would not have it look again before it sleeps
+        progress::look_at_liveness_now_and_then(
+            now_ns());  // resets the interval of liveness checks, so that only the ring can cause one
+                        // before the sleep
         mark_failed(1);
         const uint64_t before = counters.sleeps;
         progress::wait_until([&] { return node.peer(1).dead; });

@@ -1,4 +1,4 @@
-// The progress thread takes over from a wait of the program's.
+// The progress thread takes over when a wait of the program ends.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -13,7 +13,7 @@
 namespace starling::message::test {
 namespace {
 
-/// How often the end of a wait rings the own bell, which wakes the thread.
+/// Returns how often the end of a wait rings the process's own doorbell, which wakes the progress thread.
 uint32_t rings_by_a_wait() {
     job::Doorbell& bell = shm::Region(link::self().job->segment().region(link::self().rank)).doorbell();
     const uint32_t before = bell.rings.load();
@@ -22,12 +22,13 @@ uint32_t rings_by_a_wait() {
     return bell.rings.load() - before;
 }
 
-// Who makes room rings nobody, and beside a wait of the program's the thread sleeps for 100 ms.
+// A peer that makes room rings no doorbell, and beside a wait of the program the progress thread sleeps for 100 ms.
 TEST(ProgressThread, IsWokenAfterAWaitIfSomethingWaitsForRoom) {
     Team team({0, 0});
     team.start({{"STARLING_WAIT", "thread"}}, [](Node& node) {
         node.meet(0, 2);
-        while (node.rank == 1 && node.board.stage.load() == 0) usleep(100);  // its thread looks at nothing: we hold the lock
+        while (node.rank == 1 && node.board.stage.load() == 0)
+            usleep(100);  // its progress thread polls nothing while we hold the lock
         if (node.rank == 1) return;
         EXPECT_EQ(rings_by_a_wait(), 0u);
         std::deque<SendRequest> sends;
@@ -36,7 +37,7 @@ TEST(ProgressThread, IsWokenAfterAWaitIfSomethingWaitsForRoom) {
             start_send(sends.emplace_back(), *node.channel, &byte, 1, datatype::predefined(MPI_BYTE), 1, 0, Mode::standard);
         EXPECT_EQ(rings_by_a_wait(), 1u);
         node.board.stage.store(1);
-        _exit(::testing::Test::HasFailure() ? 1 : 0);  // with what was not sent
+        _exit(::testing::Test::HasFailure() ? 1 : 0);  // with sends left unsent
     });
     team.expect_success();
 }

@@ -1,4 +1,5 @@
-// Two processes that are one, each with a port of a fabric in memory, and an RC connection (transport/network/rdma/rc_connection.h) between them.
+// Two processes within one, each with a port of an in-memory fabric, and an RC connection (transport/network/rdma/rc_connection.h) between
+// them, for tests of that connection.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -23,7 +24,7 @@ struct Side {
     std::unique_ptr<Rc> rc;
     Connection* connection = nullptr;
     int opened = 0, failed = 0, ended = 0, broken = 0, room = 0, stranded = 0;
-    std::vector<std::pair<packet::Kind, std::string>> told;  ///< on the base path
+    std::vector<std::pair<packet::Kind, std::string>> told;  ///< packets that arrived on the base path
     std::vector<std::string> frames;
     std::function<void(Connection&)> on_frame, on_room;
     std::vector<std::byte> memory;
@@ -95,7 +96,7 @@ struct RcPair {
     verbs::queues::Fabric fabric;
     Side a{fabric, 1}, b{fabric, 2};
 
-    /// Moves all there is, on queues and on the base path, where `lost` drops nothing.
+    /// Carries out everything pending on queues and on the base path, except packets for which `lost` is true.
     void run() {
         for (bool any = true; any;) {
             any = a.port.run();

@@ -1,4 +1,4 @@
-// Regions: what may be reached, by whom, and until when.
+// RMA regions: which memory is accessible, with which key, and until when.
 #include "rma/region.h"
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ TEST(Region, IsReachedWithinItsBytesOnly) {
     EXPECT_EQ(region->at(100, 0), memory.data() + 100);
     EXPECT_EQ(region->at(99, 2), nullptr);
     EXPECT_EQ(region->at(101, 0), nullptr);
-    // Sums that wrap are no way in.
+    // Sums that wrap around do not bypass the check.
     EXPECT_EQ(region->at(~uint64_t{0}, 2), nullptr);
     EXPECT_EQ(region->at(1, ~uint64_t{0}), nullptr);
     withdraw(key);
@@ -57,7 +57,7 @@ TEST(Region, NeedsItsSecret) {
     withdraw(key);
     EXPECT_EQ(find_region(key.id, key.secret), nullptr);
     EXPECT_EQ(find_region(key.id, 0), nullptr) << "a free place is none";
-    // The place is used again, with another secret.
+    // The slot is reused with another secret.
     const RegionKey next = expose(memory.data(), memory.size());
     EXPECT_EQ(next.id, key.id);
     EXPECT_NE(next.secret, key.secret);
@@ -78,7 +78,7 @@ TEST(Region, HasAnotherSecretWhenOthersKnowIt) {
     EXPECT_EQ(find_region(key.id, first.secret), nullptr);
     EXPECT_NE(find_region(key.id, key.secret), nullptr);
     withdraw(key);
-    // One that never gets there.
+    // A creation that fails.
     const RegionKey failed = expose(memory.data(), memory.size());
     await_secret(failed);
     withdraw(failed);
@@ -97,7 +97,7 @@ TEST(Region, OfAddressesHasWhatIsAttached) {
     EXPECT_EQ(reached(100, 100), memory.data() + 100);
     EXPECT_EQ(reached(100, 101), nullptr);
     EXPECT_EQ(reached(99, 1), nullptr);
-    // What overlaps in any way is refused, what lies beside is not.
+    // A range that overlaps an attached one is refused; an adjacent one is not.
     EXPECT_EQ(attach(key, memory.data() + 150, 10), MPI_ERR_RMA_ATTACH);
     EXPECT_EQ(attach(key, memory.data() + 50, 51), MPI_ERR_RMA_ATTACH);
     EXPECT_EQ(attach(key, memory.data(), 300), MPI_ERR_RMA_ATTACH);

@@ -1,4 +1,4 @@
-// The side that has the memory: does what packets ask for, and refuses what lies, without touching anything.
+// The target side of accesses: executes correct packets, and refuses wrong ones without touching any memory.
 #include "rma/target_side.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 namespace starling::rma {
 namespace {
 
-using Stretch = Run;  // testing::Test has a Run of its own
+using Stretch = Run;  // alias, because testing::Test has a member named Run
 
 class Owner : public testing::Test {
   protected:
@@ -26,7 +26,7 @@ class Owner : public testing::Test {
         clear_failure();
     }
 
-    /// A packet, with whatever is said of it; the header's length is what is there.
+    /// Delivers an access packet with any contents; the header's length is the actual one.
     Operation ask(Operation operation, AccessPacket says, const std::vector<Stretch>& runs, const std::vector<uint64_t>& data) {
         payload.resize(sizeof says + runs.size() * sizeof(Stretch) + data.size() * sizeof(uint64_t));
         std::memcpy(payload.data(), &says, sizeof says);
@@ -85,7 +85,7 @@ TEST_F(Owner, RefusesWhatLeavesTheRegion) {
     EXPECT_EQ(ask(Operation::put, says(1, 8), {{~uint64_t{7}, 8}}, {7}), Operation::refused);
     EXPECT_EQ(ask(Operation::get, says(1, 8), {{~uint64_t{0} - 3, 8}}, {}), Operation::refused);
     EXPECT_EQ(ask(Operation::update, says(1, 8), {{510, 8}}, {7}), Operation::refused);
-    // One bad run of several: none is done.
+    // One bad run among several: none is executed.
     EXPECT_EQ(ask(Operation::put, says(2, 16), {{0, 8}, {510, 8}}, {7, 9}), Operation::refused);
     EXPECT_TRUE(result.empty());
     expect_untouched();
@@ -102,7 +102,7 @@ TEST_F(Owner, RefusesLengthsThatDoNotAddUp) {
     EXPECT_EQ(ask(Operation::compare_swap, says(2, 8), {{0, 4}, {8, 4}}, {7, 9}), Operation::refused);
     EXPECT_EQ(ask(Operation::compare_swap, says(1, 8), {{0, 8}}, {7}), Operation::refused) << "nothing to compare with";
     EXPECT_EQ(ask(Operation::get, says(1, 8), {{0, 8}}, {7}), Operation::refused) << "a get with data";
-    // More than any packet asks for: the answer would take memory as the asker likes.
+    // More than any honest packet requests: the requester could make the reply arbitrarily large.
     const std::vector<Stretch> all(128, Stretch{0, 512});
     EXPECT_EQ(ask(Operation::get, says(128, 128 * 512), all, {}), Operation::refused);
     for (uint32_t cut = 0; cut < 48; ++cut) {

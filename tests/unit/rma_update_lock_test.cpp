@@ -1,5 +1,5 @@
-// What keeps updates apart, in every order of steps: those by one instruction never meet those under the guard, whoever dies at any
-// step, and nobody waits forever. Then the real one with processes that have died.
+// The update lock in every order of steps. Single updates by one instruction never overlap with bulk updates under the guard, whichever
+// process dies at any step, and no process waits forever. Then the real lock, with processes that died.
 #include "rma/update_lock.h"
 
 #include <gtest/gtest.h>
@@ -26,23 +26,23 @@ using test::Operation;
 
 constexpr int kProcesses = 3;
 constexpr uint64_t kFirstPid = 100;
-/// What the processes share, by place.
+/// The words that the processes share.
 enum Place : uint64_t { kHolder, kMode, kMarks, kPlaces = kMarks + kProcesses };
 
-/// A plain store that others don't see yet.
+/// A plain store that is not visible to other processes yet.
 struct Waiting {
     uint64_t place, value;
 };
 
-/// Each process changes the memory a few times, by an instruction or under the guard, as it likes, and begins the quick mode when it likes.
-/// Plain stores wait in their core until they become visible, in their order, at any later time; a load may come before that.
+/// Each process updates the memory a few times, by an instruction or under the guard, and starts the quick mode at any time. Plain stores
+/// stay in their core's store buffer, in order, and become visible at any later time; later loads may overtake them.
 struct World {
     uint64_t memory[kPlaces] = {};
     std::vector<Waiting> stores[kProcesses];
     Operation operations[kProcesses];
     enum Doing : uint8_t { nothing, one, all, begin, dead } doing[kProcesses] = {};
     int left[kProcesses] = {2, 1, 1};
-    bool by_processor[kProcesses] = {}, alone[kProcesses] = {};  ///< is at the memory now
+    bool by_processor[kProcesses] = {}, alone[kProcesses] = {};  ///< is accessing the memory
     std::string trace;
 
     std::string key() const {
@@ -61,7 +61,7 @@ struct World {
         const Waiting store = stores[p].front();
         stores[p].erase(stores[p].begin());
         memory[store.place] = store.value;
-        // What was done under the guard everybody has seen when the guard is seen to be free.
+        // A process that sees the guard free also sees all stores made under the guard.
         if (store.place == kHolder) alone[p] = false;
     }
     void show_all(int p) {
@@ -75,7 +75,7 @@ struct World {
     bool is_alive(uint64_t holder) const { return doing[holder - kFirstPid] != dead; }
 };
 
-/// A shared word as process `p` has it: std::atomic on a processor that keeps its plain stores back.
+/// A shared word as process `p` sees it: std::atomic on a processor with a store buffer.
 struct Shared1 {
     World& world;
     int p;
@@ -97,8 +97,8 @@ struct ModeOf : Shared1 {
     void store(Mode to, std::memory_order order) { Shared1::store(static_cast<uint64_t>(to), order); }
 };
 
-/// Shared words for one who waits: what would be looked at in vain is not a step, as nothing comes of it. Those of the dead are there
-/// for the taking.
+/// Shared words for a waiting process: a load that would not end the wait is no step, because it changes nothing. Words of dead processes
+/// can be taken over.
 struct PatientHolder : Shared1 {
     uint64_t load(std::memory_order = {}) { return 0; }
     bool compare_exchange_strong(uint64_t&, uint64_t to, std::memory_order) {
@@ -126,12 +126,12 @@ class Updates : public test::Exploration<World> {
   private:
     static Shared1 mark(World& w, int p, int whose) { return {w, p, kMarks + static_cast<uint64_t>(whose)}; }
 
-    /// Being at the memory takes a step in which others may come.
+    /// An access to the memory takes a step, so that other processes may run meanwhile.
     static void stay(bool& there) {
         there = true;
         test::running->access([] { return uint64_t{0}; });
     }
-    /// An instruction that is a barrier, too.
+    /// An atomic instruction; it is a memory barrier too.
     static void change_by_processor(World& w, int p) {
         w.by_processor[p] = true;
         test::running->access([&] {
@@ -141,7 +141,7 @@ class Updates : public test::Exploration<World> {
         w.by_processor[p] = false;
     }
 
-    /// The caller passes it at the call, and every other process at some moment of its own after that.
+    /// The barrier takes effect for the caller at the call, and for every other process at some later moment.
     static void barrier_everywhere(World& w, int caller) {
         const auto pass = [&](int p) {
             test::running->access([&] {
@@ -213,7 +213,7 @@ class Updates : public test::Exploration<World> {
         return what == World::all ? be_alone(w, p) : begin_quick(w, p);
     }
 
-    /// Whether it was one.
+    /// Runs one step of the operation; returns whether it made a step or ended.
     bool step(World next, int p, World::Doing what) {
         static constexpr char kNames[] = " +*q";
         if (next.doing[p] == World::nothing) --next.left[p];
@@ -233,7 +233,7 @@ class Updates : public test::Exploration<World> {
         return stepped;
     }
 
-    /// Who is found to be gone has left no store in a core.
+    /// A dead process has no store left in its core.
     void die(World next, int p) {
         next.show_all(p);
         next.doing[p] = World::dead;
@@ -249,14 +249,14 @@ TEST(ExclusionModel, NobodyMeetsOneWhoIsAlone) {
     test::explore(updates);
 }
 
-/// Memory that a child shares.
+/// Memory shared with a child process.
 struct Shared {
     Guard guard{};
     UpdateMark marks[2] = {};
     UpdateLock at(uint32_t place) { return {guard, marks, 2, place, 0}; }
 };
 
-/// Made where a child shares it; it goes with the pointer.
+/// Creates an object that a child process shares; it is unmapped with the pointer.
 template <class T>
 auto make_shared_with_child() {
     const auto unmap = [](T* gone) { munmap(gone, sizeof(T)); };
@@ -265,7 +265,7 @@ auto make_shared_with_child() {
     return std::unique_ptr<T, decltype(unmap)>(new (memory) T, unmap);
 }
 
-/// Has a child do so, and then be gone.
+/// Runs `act` in a child that then dies.
 void in_child(const std::function<void()>& act) {
     const pid_t child = fork();
     if (child == 0) {
@@ -301,7 +301,7 @@ TEST(UpdateLock, TheMarkOfOneThatHasDiedKeepsNobodyOut) {
     mine.end_all();
 }
 
-/// So many singles that the mode is quick.
+/// Enough single updates to switch the lock to its quick mode.
 void be_patient(const UpdateLock& exclusion) {
     for (uint32_t i = 0; i < UpdateLock::kPatience; ++i) {
         ASSERT_TRUE(exclusion.begin_one());
@@ -376,8 +376,8 @@ TEST(UpdateLock, OneThatDiesWhileItEndsTheModeLeavesThatToTheNext) {
     mine.end_all();
 }
 
-/// A number that one process changes by instructions and another by plain loads and stores under the guard, in bursts as long as the mode
-/// needs to go to and fro.
+/// A number that one process changes by instructions and another by plain loads and stores under the guard. The bursts are long enough for
+/// the mode to switch to and fro.
 struct Contended : Shared {
     std::atomic<uint64_t> ready{0};
     alignas(64) uint64_t number = 0;
@@ -390,7 +390,7 @@ TEST(UpdateLock, SinglesAndBulkOfTwoProcessesLoseNothing) {
     const UpdateLock mine = shared->at(0);
     const pid_t child = fork();
     if (child == 0) {
-        // What a parent has asked for is not said to be its child's.
+        // A child does not inherit the registration for membarrier from its parent.
         syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0);
         const UpdateLock its = shared->at(1);
         shared->ready = 1;

@@ -1,5 +1,5 @@
-// Updates: every operation on every element that windows take, against the reductions; and that each element is changed in one step
-// however many threads do it, one by one or in a row.
+// RMA updates: every operation on every element type that windows support, against the reductions. Each element changes in one step,
+// however many threads update it, singly or in a row.
 #include "rma/update.h"
 
 #include <gtest/gtest.h>
@@ -17,14 +17,14 @@ namespace {
 
 constexpr int kCount = 37;
 
-/// What processes share, for threads: each has a place of its own.
+/// The state that processes share, here used by threads: each has its own mark.
 struct Shared {
     Guard guard{};
     UpdateMark marks[4] = {};
     UpdateLock at(uint32_t place) { return {guard, marks, static_cast<uint32_t>(std::size(marks)), place, 0}; }
 };
 
-/// Values with few bits, so that no operation overflows.
+/// Fills the buffer with values of few bits, so that no operation overflows.
 void fill(const Datatype& type, std::vector<std::byte>& buffer, std::mt19937_64& random) {
     using datatype::Basic;
     const auto set = [&](auto one) {
@@ -41,7 +41,7 @@ void fill(const Datatype& type, std::vector<std::byte>& buffer, std::mt19937_64&
     set(uint8_t{});
 }
 
-/// As the standard defines it: one element after the other.
+/// Compares with the standard's definition: one element after the other.
 void compare(const Datatype& type, const Op& op, bool aligned, std::mt19937_64& random) {
     const auto bytes = static_cast<size_t>(type.extent) * kCount;
     std::vector<std::byte> room(bytes + 64), operand(static_cast<size_t>(type.size) * kCount), old(operand.size());
@@ -58,7 +58,7 @@ void compare(const Datatype& type, const Op& op, bool aligned, std::mt19937_64& 
     ASSERT_EQ(datatype::apply_to(op, operand.data(), start.data(), expected.data(), kCount, type), MPI_SUCCESS);
     EXPECT_EQ(std::memcmp(memory, expected.data(), bytes), 0);
     EXPECT_EQ(shared.guard.holder.load(), 0u);
-    // The same without the values before, word by word where nobody knows of an exclusion, and a single one.
+    // Again without fetching old values; word by word without an update lock; and a single element.
     std::memcpy(memory, start.data(), bytes);
     update({&type, &op}, memory, operand.data(), nullptr, kCount, &exclusion);
     EXPECT_EQ(std::memcmp(memory, expected.data(), bytes), 0);
@@ -91,7 +91,7 @@ TEST(Update, IsWhatTheReductionIs) {
 
 TEST(Update, ManyThreadsLoseNothing) {
     constexpr int kThreads = 4, kTimes = 3000;
-    hear_barriers();  // so that single elements are changed in the quick mode, now and then
+    hear_barriers();  // so that single elements are sometimes changed in the quick mode
     alignas(64) double sums[kCount] = {};
     alignas(64) long double guarded[kCount] = {};
     uint64_t tickets[kThreads * kTimes] = {};
@@ -118,7 +118,7 @@ TEST(Update, ManyThreadsLoseNothing) {
                        kCount, &exclusion);
                 update(next, reinterpret_cast<std::byte*>(&ticket), reinterpret_cast<const std::byte*>(&one),
                        reinterpret_cast<std::byte*>(&tickets[t * kTimes + i]), 1, &exclusion);
-                // Words in a row, and each of them by itself.
+                // Words in a row, and each of them singly.
                 update(next, reinterpret_cast<std::byte*>(words), reinterpret_cast<std::byte*>(word_ones), nullptr, kCount,
                        &exclusion);
                 for (uint64_t& word : words)

@@ -1,5 +1,5 @@
-// Accesses of another host's memory where both have InfiniBand: puts and gets by the device (rma/rdma_access.cpp), updates by the owner, with
-// connections that break in between.
+// Accesses to another host's memory if both hosts have InfiniBand: puts and gets by the device (rma/rdma_access.cpp), updates by the owner,
+// with connections that break meanwhile.
 #include <array>
 #include <random>
 
@@ -33,7 +33,7 @@ class RmaVerbs : public testing::Test {
     }
 };
 
-/// What rank 1 does to rank 0's memory.
+/// Rank 1's accesses to rank 0's memory.
 class Asker {
   public:
     explicit Asker(Node& node) : mirror_(kBytes), random_(11) {
@@ -115,7 +115,7 @@ void two_hosts(Settings settings, int times, const std::function<void(Asker&)>& 
             for (int i = 0; i < times; ++i) {
                 if (i % 5 == 4) asker.add(static_cast<uint64_t>(i % 64) * 8, static_cast<uint64_t>(i));
                 asker.move(i % 2 ? Operation::get : Operation::put);
-                if (i % 100 == 0) usleep(12'000);  // for a better connection
+                if (i % 100 == 0) usleep(12'000);  // until a better connection is open
             }
             asker.read_all();
             asker.beyond();

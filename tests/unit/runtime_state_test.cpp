@@ -1,4 +1,4 @@
-// The state of a process as one object (base/state.h): a process may begin again in the same memory, and two take turns in it.
+// A process's state as one object (base/state.h): a process may start again in the same memory, and two may take turns in it.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -25,10 +25,10 @@ using Image = std::vector<std::byte>;
 Image take() { return {runtime_state().begin(), runtime_state().end()}; }
 void put(const Image& image) { std::ranges::copy(image, runtime_state().begin()); }
 
-/// Before anything ran.
+/// The state before any code ran.
 const Image pristine = take();
 
-/// What a process of its own does first.
+/// Starts a process in this memory.
 void begin() {
     put(pristine);
     ASSERT_EQ(runtime::phase, runtime::Phase::before);
@@ -68,7 +68,7 @@ TEST_F(State, AProcessBeginsAgain) {
     begin();
     runtime::release(true);
     EXPECT_EQ(runtime::phase, runtime::Phase::finalized);
-    EXPECT_EQ(runtime::acquire(MPI_THREAD_SINGLE), MPI_ERR_OTHER);  // MPI has ended in this one
+    EXPECT_EQ(runtime::acquire(MPI_THREAD_SINGLE), MPI_ERR_OTHER);  // MPI is finalized in this process
     begin();
     runtime::release(true);
 }
@@ -86,7 +86,7 @@ TEST_F(State, TwoProcessesTakeTurns) {
 
     begin();
     EXPECT_NE(link::self().job->address().id, first_job);
-    EXPECT_EQ(comm::add_class(), first_class);  // nothing of the other one's
+    EXPECT_EQ(comm::add_class(), first_class);  // no state of the other process
     EXPECT_NE(config().eager_limit, limit);
     EXPECT_LT(counters.yields, 41u);
     EXPECT_NE(make_triple(), triple);
@@ -98,7 +98,7 @@ TEST_F(State, TwoProcessesTakeTurns) {
     EXPECT_EQ(config().eager_limit, limit);
     EXPECT_EQ(counters.yields, 41u);
     release(*triple);
-    EXPECT_EQ(make_triple(), triple);  // its own pool's place
+    EXPECT_EQ(make_triple(), triple);  // the slot in its own pool
     runtime::release(true);
     EXPECT_EQ(runtime::phase, runtime::Phase::finalized);
 

@@ -1,5 +1,5 @@
-// A network in memory for sessions: it loses, doubles, delays and reorders datagrams, has rails that die and links that
-// are narrow, all by a seed. Time is a number that the network moves from event to event.
+// A simulated network for tests of sessions. It loses, duplicates, delays and reorders datagrams, has rails that fail and links that are
+// narrow, all drawn from a seed. Its clock is a number that advances from event to event.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -16,20 +16,20 @@
 
 namespace starling::network {
 
-/// What the network does to datagrams; probabilities in percent.
+/// How the network treats datagrams; probabilities in percent.
 struct Weather {
     int lost = 0;
     int doubled = 0;
     uint64_t delay = 20 * kMicrosecond;
-    uint64_t jitter = 0;  ///< added at random, so that datagrams overtake each other
+    uint64_t jitter = 0;  ///< largest random extra delay; with it datagrams overtake each other
 };
 
 class Network;
 
-/// What happens to one datagram, when a test decides.
+/// Treatment of one datagram, when a test decides it.
 enum class Fate { arrives, lost, doubled, late };
 
-/// A process: its sessions' outside, and one session with the other end.
+/// A process: the environment of its sessions, and one session with the other end.
 class End final : public SessionEnvironment {
   public:
     End(Network& its_network, uint32_t rank, uint64_t its_key);
@@ -47,7 +47,7 @@ class End final : public SessionEnvironment {
     std::unique_ptr<Session> session;
     std::function<void(Session&, const packet::Header&, const std::byte*)> on_packet;
     int given_up = 0;
-    bool listening = true;  ///< else what comes stays in the socket, of which there is so much:
+    bool listening = true;  ///< false: datagrams stay in the socket, whose buffer has this size:
     size_t socket_bytes = 200'000;
     uint64_t timer = UINT64_MAX;
     uint64_t datagrams = 0, bytes = 0;
@@ -60,7 +60,7 @@ class Network {
         make(1);
     }
 
-    /// A process, or the next one in its place: with rails paths between the two.
+    /// Creates a process, or replaces it by a new one, with `rails` paths to the other.
     void make(int which, int rails = 1) {
         auto made = std::make_unique<End>(*this, static_cast<uint32_t>(which), 100 + static_cast<uint64_t>(which));
         made->session = std::make_unique<Session>(*made, Name{7, static_cast<uint32_t>(1 - which)},
@@ -74,7 +74,7 @@ class Network {
         for (int i = 0; i < rails; ++i) ends[which]->session->set_path(i, route(i), mtu[i] - 28);
     }
     static Route route(int rail) { return {static_cast<uint32_t>(rail + 1), 9, static_cast<uint16_t>(rail)}; }
-    /// A rail as a preferred path: one by verbs.
+    /// The route of a rail as a preferred path: by verbs.
     static Route preferred_route(int rail) {
         return {static_cast<uint32_t>(rail + 1), 9, static_cast<uint16_t>(Route::kVerbs + rail)};
     }
@@ -82,7 +82,7 @@ class Network {
 
     Session& session(int which) { return *ends[which]->session; }
 
-    /// Sends a packet with so much payload, made from `number`; false if the session has no room.
+    /// Sends a packet of `bytes` bytes of payload computed from `number`. Returns false if the session has no room.
     bool send(int from, uint64_t number, uint32_t bytes) {
         Session& s = session(from);
         packet::Header* const header = s.reserve(bytes);
@@ -102,7 +102,7 @@ class Network {
     }
     static std::byte byte_of(uint64_t number, uint32_t i) { return static_cast<std::byte>(number * 131 + i * 7 + i / 256); }
 
-    /// Takes one step: the next datagram or timer. False if nothing is to come.
+    /// Runs the next datagram or timer. Returns false if there is none.
     bool step() {
         const uint64_t timer = std::min(ends[0]->timer, ends[1]->timer);
         if (events.empty() && timer == UINT64_MAX) return false;
@@ -117,7 +117,7 @@ class Network {
         const int which = ends[0]->timer == timer ? 0 : 1;
         if (ends[which]->listening) session(which).on_timer(now);
         arm(which);
-        if (!ends[which]->listening) ends[which]->timer = UINT64_MAX;  // it computes
+        if (!ends[which]->listening) ends[which]->timer = UINT64_MAX;  // the process computes and does not poll
         return true;
     }
     void run_until(uint64_t time) {
@@ -130,7 +130,7 @@ class Network {
     }
     void arm(int which) { ends[which]->timer = session(which).deadline(); }
 
-    /// The process looks at its socket again.
+    /// The process polls its socket again after computing.
     void listen(int which) {
         ends[which]->listening = true;
         auto pile = std::move(waiting[which]);
@@ -167,7 +167,7 @@ class Network {
         uint64_t at, order;
         int to, rail;
         std::vector<std::byte> bytes;
-        std::function<void()> pipe = nullptr;  ///< instead of a datagram: something that a connection does
+        std::function<void()> pipe = nullptr;  ///< an event of a connection, in place of a datagram
         bool operator<(const Event& other) const { return at != other.at ? at > other.at : order > other.order; }
     };
 
@@ -177,16 +177,16 @@ class Network {
     std::unique_ptr<End> ends[2];
     std::vector<std::unique_ptr<End>> graves;  ///< processes that were replaced
     uint32_t mtu[kMaxAddresses] = {1500, 1500, 1500, 1500};
-    uint32_t black_hole[kMaxAddresses] = {~0u, ~0u, ~0u, ~0u};  ///< longer ones vanish without a word
+    uint32_t black_hole[kMaxAddresses] = {~0u, ~0u, ~0u, ~0u};  ///< per rail: longer datagrams vanish without an error
     bool rail_dead[kMaxAddresses] = {};
-    Sent refuses[kMaxAddresses] = {};  ///< what the kernels say to every datagram for the rail, if not done
+    Sent refuses[kMaxAddresses] = {};  ///< result of sending a datagram by the rail, if not Sent::done
     uint64_t refusals = 0;
     bool deaf[2] = {};  ///< nothing reaches this end
     std::priority_queue<Event> events;
-    std::function<Fate()> fate;  ///< decides instead of the weather
-    bool undecodable = false;    ///< a session sent something that is no datagram
+    std::function<Fate()> fate;  ///< decides in place of the weather
+    bool undecodable = false;    ///< a session sent bytes that do not decode as a datagram
 
-    /// Runs `what` for the process `which` after `delay`, in the order in which it was asked for.
+    /// Runs `what` for the process `which` after `delay`; equal times run in the order of the calls.
     void later(int which, uint64_t delay, std::function<void()> what) {
         events.push({now + delay, ++order, which, 0, {}, std::move(what)});
     }
@@ -217,7 +217,7 @@ class Network {
         arm(event.to);
     }
     void take(int which, const std::vector<std::byte>& bytes, int rail, Carrier* carrier = nullptr) {
-        // A copy of exactly this size, aligned as a receive buffer is, for the sanitizer.
+        // Copy to a block of exactly this size, aligned as a receive buffer is, so that the sanitizer finds reads past it.
         std::unique_ptr<uint64_t[]> copy(new uint64_t[(bytes.size() + 7) / 8]);
         std::memcpy(copy.get(), bytes.data(), bytes.size());
         Datagram datagram;
@@ -256,7 +256,7 @@ inline void End::send(Session& from, const Route& route, uint32_t number, const 
     network.carry(static_cast<int>(self.rank), route, std::move(bytes));
 }
 
-/// One end of a connection: whole frames, in order, as long as it lives; takes `room` bytes before it is busy.
+/// One end of a connection: transmits whole frames in order while it lives; accepts `room` bytes before it is busy.
 class Pipe final : public Carrier {
   public:
     Pipe(Network& its_network, int its_end) : network(its_network), end(its_end) {}
@@ -302,14 +302,14 @@ class Pipe final : public Carrier {
     Pipe* other = nullptr;
     bool alive = true;
     bool device = false;
-    bool stalled = false;  ///< takes everything, and brings nothing
-    bool hold = false;     ///< what it takes stays with the peer's host, whose process computes
+    bool stalled = false;  ///< accepts everything and delivers nothing
+    bool hold = false;     ///< delivers nothing while the peer's process computes; its host has the bytes
     std::vector<std::vector<std::byte>> held;
     size_t room = 200'000, under_way = 0, longest = 0;
     uint64_t frames = 0;
 };
 
-/// A connection between the two sessions. What it swallowed when it dies is gone.
+/// A connection between the two sessions. Frames in transit when it breaks are lost.
 struct PipePair {
     explicit PipePair(Network& its_network, bool device = false) : network(its_network), ends{{network, 0}, {network, 1}} {
         for (int i = 0; i < 2; ++i) {
@@ -330,7 +330,7 @@ struct PipePair {
     Pipe ends[2];
 };
 
-/// Sends numbered messages of random sizes both ways and checks that each arrives once, whole and in turn.
+/// Sends numbered messages of random sizes both ways, and checks that each arrives once, whole and in order.
 class Exchange {
   public:
     Exchange(Network& its_network, uint64_t count, uint32_t most_bytes, bool both_ways = true)
@@ -343,7 +343,7 @@ class Exchange {
         };
     }
 
-    /// Until everything was delivered and acknowledged; false if it was not after `steps`.
+    /// Runs until everything is delivered and acknowledged; returns false if that takes over `steps` steps.
     bool run(uint64_t steps) {
         for (uint64_t i = 0; i < steps; ++i) {
             fill();
@@ -356,7 +356,7 @@ class Exchange {
         for (int from = 0; from < ways; ++from)
             while (sent[from] < messages && network.send(from, sent[from], size_of(sent[from]))) ++sent[from];
     }
-    /// For messages of failed tests: where each direction stands.
+    /// Returns the progress of each direction, for messages of failed tests.
     std::string state() const {
         std::string text;
         for (int i = 0; i < 2; ++i) {

@@ -1,9 +1,8 @@
-// Models of protocols that several threads or processes follow on shared words: every order of steps.
+// Models of protocols in which several threads or processes work on shared words: the tests try every order of steps.
 //
-// A thread of the model is an operation that is run again from its start for every step: its accesses to
-// shared memory give what they gave before, then one more is done for real, then it is left by an
-// exception. So all of the state of a run is the shared words and what each operation has seen, which can
-// be compared: orders that lead to the same state are tried once.
+// For every step, an operation of the model runs again from its start. Its earlier accesses to shared memory return their recorded values,
+// the next one is executed, and an exception then leaves the operation. The state of a run is therefore the shared words and the recorded
+// values. States can be compared, and orders that lead to equal states are tried once.
 #pragma once
 
 #include <atomic>
@@ -16,7 +15,7 @@ namespace starling::test {
 struct Stop {};
 
 struct Operation {
-    std::vector<uint64_t> seen;  ///< what its accesses gave so far
+    std::vector<uint64_t> seen;  ///< values that its accesses returned so far
     size_t at = 0;
     bool stepped = false;
 
@@ -31,7 +30,7 @@ struct Operation {
 };
 inline Operation* running = nullptr;
 
-/// Stands for std::atomic<uint64_t>, and for plain memory: every access is a step.
+/// Replaces std::atomic<uint64_t> and plain memory in a model: every access is a step.
 struct Word {
     uint64_t value = 0;
     uint64_t load(std::memory_order = {}) {
@@ -52,7 +51,7 @@ struct Word {
     }
 };
 
-/// One step of `operation`; true if that was its last.
+/// Runs one step of `operation`; returns whether it was the last.
 template <class F>
 bool step(Operation& operation, F&& body) {
     operation.at = 0;
@@ -65,7 +64,7 @@ bool step(Operation& operation, F&& body) {
     return true;
 }
 
-/// A string that tells states apart.
+/// A string that distinguishes states.
 struct Key {
     std::string text;
     void put(uint64_t v) { text.append(reinterpret_cast<const char*>(&v), sizeof v); }

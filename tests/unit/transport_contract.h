@@ -1,5 +1,6 @@
-// What every transport has to do (transport/transport.h): two ends, which for the loop-back are one. A new transport adds a World, and says so
-// in a test of its own, which includes this (transport_contract_test.cpp, plugins_verbs_contract_test.cpp).
+// The contract of every transport (transport/transport.h), as tests between two ends, which are one for the loopback transport. A new
+// transport adds a World and instantiates these tests in a test file that includes this header (transport_contract_test.cpp,
+// plugins_verbs_contract_test.cpp).
 #pragma once
 
 #include <arpa/inet.h>
@@ -30,9 +31,9 @@
 namespace starling::transport {
 namespace {
 
-constexpr uint64_t kLongestNs = 20'000'000'000;  ///< a wait that takes as long has failed
+constexpr uint64_t kLongestNs = 20'000'000'000;  ///< a wait of this length has failed
 
-/// What one end is told.
+/// Records everything that a transport reports to one end.
 class Recorder final : public Sink {
   public:
     struct Got {
@@ -84,7 +85,7 @@ class Recorder final : public Sink {
     std::function<Path*(const UnknownSender&, bool&)> on_caller;
 };
 
-/// A transport with two processes, the ends of a path between them.
+/// A transport with two processes, the ends of a path.
 class World {
   public:
     virtual ~World() = default;
@@ -92,17 +93,17 @@ class World {
     virtual Transport& receiver() { return sender(); }
     virtual Recorder& at_sender() = 0;
     virtual Recorder& at_receiver() { return at_sender(); }
-    /// The receiver as the sender names it, and the other way.
+    /// The receiver as the sender names it, and the sender as the receiver names it.
     virtual Process target() = 0;
     virtual Process source() { return target(); }
-    /// Whether somebody has woken this end since the last call, or does within `ms`.
+    /// Returns whether this end was woken since the last call, or is woken within `ms` milliseconds.
     virtual bool is_woken(Transport& end, int ms) = 0;
-    /// What the holder of paths does besides poll().
+    /// The work that the owner of a path does besides Transport::poll().
     virtual bool poll_path(Path&) { return false; }
     virtual void after_finish(Path&) {}
-    /// Brings the path from the sender into the state that is tested, by packets that it sends as one likes; nothing is under way afterwards.
+    /// Brings the path from the sender into the state under test, by any packets that it sends. Nothing is in flight afterwards.
     virtual void begin(Path&, const std::function<bool()>& /*send_one*/, const std::function<Path*()>& /*back*/) {}
-    /// Whether the sender notices by itself when the receiver is gone.
+    /// Returns whether the sender's transport itself detects that the receiver died.
     virtual bool notices_death() const { return false; }
 
     bool one_end() { return &sender() == &receiver(); }
@@ -116,7 +117,7 @@ class World {
         const bool any = poll(receiver());
         return (!one_end() && poll(sender())) || any;
     }
-    /// False after a time that is never reached but by a fault.
+    /// Returns false after a time that only a fault lets pass.
     bool poll_until(const std::function<bool()>& condition) {
         for (const uint64_t end = now_ns() + kLongestNs; !condition();) {
             poll();
@@ -135,7 +136,7 @@ class NetworkWorld : public World {
         set_variable("STARLING_IP_TIMEOUT", "1");
         job::JobDescription job;
         job.draw();
-        // The tests are run once as they are, and once with this.
+        // The tests run twice: without encryption and with STARLING_ENCRYPTION=on.
         const char* const encryption = std::getenv("STARLING_ENCRYPTION");
         if (encryption && std::string_view(encryption) == "on") job.draw_network_secret();
         job.size = job.universe_size = 2;
@@ -154,7 +155,7 @@ class NetworkWorld : public World {
             sinks_[h].segment = &segments_[h];
             EXPECT_EQ(network::Network::open({&segments_[h], h}, sinks_[h], ends_[h]), MPI_SUCCESS) << failure_text();
         }
-        // What the daemons would tell when they are asked.
+        // The ports that daemons would publish on request.
         for (uint32_t h = 0; h < 2; ++h) segments_[1 - h].port(h).store(segments_[h].port(h).load());
     }
     Transport& sender() override { return *ends_[0]; }
@@ -175,7 +176,7 @@ class NetworkWorld : public World {
     network::Network* ends_[2] = {};  ///< live until the process ends
 };
 
-/// Opens the connection of two paths as link does, `there` back to `here`, and waits for nothing.
+/// Opens the connection between two paths as link does, for `there` back to `here`, without waiting.
 inline void open_connection(Path& here, Path& there) {
     Connector &caller = *here.by.connector(), &called = *there.by.connector();
     ASSERT_TRUE(caller.has_place() && called.has_place());
@@ -213,12 +214,12 @@ class Contract : public ::testing::TestWithParam<Setup> {
             EXPECT_EQ(caller.rank, world->source().rank);
             return back_path();
         };
-        // What link does for connections besides.
+        // The other duties of link for connections.
         for (Recorder* each : {&world->at_sender(), &world->at_receiver()}) {
             Path*& of = each == &world->at_sender() ? path : back;
             each->on_send = [&of](packet::Kind kind, const void* payload, uint32_t bytes) {
                 Slot slot;
-                if (!of->reserve(bytes, slot)) return;  // link would keep it; those who wait for it here have room
+                if (!of->reserve(bytes, slot)) return;  // link would queue it; in these tests there is room
                 slot.header->kind = kind;
                 slot.header->operation = 0;
                 std::memcpy(slot.payload, payload, bytes);
@@ -236,7 +237,7 @@ class Contract : public ::testing::TestWithParam<Setup> {
         for (Path* one : {path, back})
             if (one) one->by.detach(*one);
     }
-    /// From the receiver to the sender; made when the receiver hears of it first.
+    /// Returns the path from the receiver to the sender; attaches it when first called.
     Path* back_path() {
         if (back) return back;
         EXPECT_EQ(world->receiver().attach(world->source(), &back_token, back), MPI_SUCCESS) << failure_text();
@@ -260,14 +261,14 @@ class Contract : public ::testing::TestWithParam<Setup> {
         return true;
     }
     bool send(uint64_t number, size_t bytes) { return send(*path, number, text_of(number, bytes)); }
-    /// As many packets as there is room for.
+    /// Sends packets until the path is full; returns their number.
     uint64_t fill(size_t bytes) {
         uint64_t sent = 0;
         for (; sent < 1'000'000 && bytes <= path->payload_limit() && send(sent, bytes); ++sent) {}
         EXPECT_LT(sent, 1'000'000u) << "a path has an end";
         return sent;
     }
-    /// A connection that has broken, or was ended by the other side, gives back its place.
+    /// Releases the place of a connection that broke or that the other side ended.
     void follow_news() {
         for (Path* each : {path, back})
             if (each && !std::exchange((each == path ? world->at_sender() : world->at_receiver()).news, {}).empty())
@@ -280,10 +281,10 @@ class Contract : public ::testing::TestWithParam<Setup> {
 
     std::unique_ptr<World> world;
     Path *path = nullptr, *back = nullptr;
-    int token = 0, back_token = 0;  ///< their addresses are the paths' users
+    int token = 0, back_token = 0;  ///< their addresses are the paths' user pointers
 };
 
-/// What holds as long as no connection is open: for the worlds that do not begin with one.
+/// Tests that hold only without an open connection: for worlds that do not start with one.
 class UnconnectedContract : public Contract {};
 
 TEST_P(Contract, SaysWhatItIs) {
@@ -365,7 +366,7 @@ TEST_P(Contract, AReceiverIsWoken) {
     ASSERT_TRUE(receive(2));
 }
 
-// Whoever polls when it is woken, and at next_deadline(), misses nothing.
+// A process that polls when woken and at next_deadline() misses nothing.
 TEST_P(Contract, DeadlinesLeaveNothingBehind) {
     world->is_woken(world->receiver(), 0);
     const uint64_t sent = fill(100);
@@ -401,7 +402,7 @@ TEST_P(Contract, WhatFailsForWantOfMemoryComesAgainInItsTurn) {
 }
 
 TEST_P(Contract, ASinkMayAnswerFromInside) {
-    // The receiver answers each packet, the sender each answer.
+    // The receiver answers each packet, and the sender each answer.
     constexpr size_t kPackets = 100;
     size_t answers = 0;
     world->at_receiver().on_packet = [&] {
@@ -414,7 +415,7 @@ TEST_P(Contract, ASinkMayAnswerFromInside) {
 }
 
 TEST_P(Contract, AProcessThatIsGoneFailsItsPathOnce) {
-    if (!world->notices_death()) return;  // its launcher tells link
+    if (!world->notices_death()) return;  // then its launcher notifies link
     ASSERT_TRUE(send(0, 8));
     ASSERT_TRUE(receive(1));
     ASSERT_TRUE(send(1, 8));
@@ -451,7 +452,7 @@ TEST_P(UnconnectedContract, AConnectionOpensCarriesAndEnds) {
         ASSERT_TRUE(await(world->at_sender(), &token, ConnectionEvent::ready));
         ASSERT_TRUE(await(world->at_receiver(), &back_token, ConnectionEvent::ready));
         for (int i = 0; i < 500; ++i, ++sent) ASSERT_TRUE(world->poll_until([&] { return send(sent, sent * 37 % 9000); }));
-        // What was sent before the end arrives, though nobody has taken it yet.
+        // Packets sent before the end arrive, although the receiver has not polled yet.
         here->finish(*path);
         world->after_finish(*path);
         ASSERT_TRUE(await(world->at_receiver(), &back_token, ConnectionEvent::ended));
@@ -530,7 +531,7 @@ TEST_P(Contract, RegisteredMemoryIsThereOrSaidNotToBe) {
     }
     EXPECT_NE(asker.update(*path, region, 12, Update::add, 1, 0, &before, done), MPI_SUCCESS);
 
-    // Beyond its end, and after it was withdrawn, nothing is touched.
+    // Past the end of the region, and after its withdrawal, nothing is touched.
     ASSERT_EQ(asker.put(*path, region, 504, two, sizeof two, done), MPI_SUCCESS);
     EXPECT_EQ(finish(done), MPI_ERR_RMA_RANGE);
     EXPECT_EQ(memory[63], 7u);
@@ -575,7 +576,7 @@ bool say(Group& group, std::string_view text) {
     return sent;
 }
 
-/// What goes to a group may be lost, and who has joined is a member a little later.
+/// Repeats a message to a group until `by` receives it: datagrams to a group may be lost, and a join takes effect with a delay.
 bool say_until_heard(World& world, Group& group, const std::string& text, const Listener& by) {
     return world.poll_until([&] { return say(group, text) && !by.heard.empty() && by.heard.back() == text; });
 }
@@ -588,7 +589,7 @@ TEST_P(Contract, GroupsAreThereOrSaidNotToBe) {
         EXPECT_EQ(world->receiver().join({5, 77}, one, first), MPI_ERR_UNSUPPORTED_OPERATION);
         return;
     }
-    // Of the same place, so that perhaps they have an address in common.
+    // In the same job and on the same group number, so that a shared address is possible.
     ASSERT_EQ(world->sender().join({5, 77}, one, first), MPI_SUCCESS);
     ASSERT_EQ(world->receiver().join({5, 77}, two, second), MPI_SUCCESS);
     ASSERT_EQ(world->receiver().join({5, 78}, other, stranger), MPI_SUCCESS);

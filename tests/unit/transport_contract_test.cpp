@@ -1,4 +1,4 @@
-// The contract of transports (transport_contract.h), for each that needs no device.
+// The contract of transports (transport_contract.h), for every transport that needs no device.
 #include "transport_contract.h"
 
 #include "transport/loopback/loopback.h"
@@ -65,7 +65,7 @@ const auto kAll = ::testing::Values(Setup{"loopback", "loopback", make<LoopbackW
 INSTANTIATE_TEST_SUITE_P(All, Contract, kAll, name_of);
 INSTANTIATE_TEST_SUITE_P(All, UnconnectedContract, kAll, name_of);
 
-// What is inside the loop-back: entries of any length, around the end of its memory and again.
+// The queue inside the loopback transport: entries of any length, wrapping around the end of its memory repeatedly.
 TEST(LoopbackQueue, EntriesOfAnyLengthStayWhole) {
     loopback::Queue queue;
     std::vector<uint32_t> inside;

@@ -1,4 +1,4 @@
-// Sealed endpoints, and somebody on the way who reads, changes, repeats and turns round what they send to each other.
+// Encrypted endpoints, with an attacker between them that reads, changes, replays and reflects their datagrams.
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
@@ -19,7 +19,7 @@ namespace {
 
 using Wire = std::vector<std::byte>;
 
-/// Somebody on the way from one process to another: it has the port that the first believes to be the second's.
+/// The attacker between two processes: it has the port that the first believes to be the second's.
 class Middle {
   public:
     explicit Middle(uint16_t to) : fd_(socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK, 0)), to_(loopback_port(to)) {
@@ -31,7 +31,7 @@ class Middle {
     }
     ~Middle() { close(fd_); }
     uint16_t port() const { return port_; }
-    /// All that has come since.
+    /// Returns all datagrams that arrived since the last call.
     std::vector<Wire> take() {
         std::vector<Wire> all;
         for (Wire buffer(10000);;) {
@@ -85,7 +85,8 @@ TEST(SealedEndpoint, AJobWithoutASecretIsRefused) {
     EXPECT_EQ(a.endpoint->add(kJob + 1, 0, 1, &a), nullptr);
 }
 
-// Each datagram comes changed in one byte, then as it was, then twice more; also what tells of acknowledgements and of the sender's place.
+// Each datagram is delivered with one byte changed, then unchanged, then twice more; also acknowledgements and those that report the
+// sender's address.
 TEST(SealedEndpoint, OnlyWhatWasSentCountsAndOnce) {
     Process a(0, true), b(1, true);
     Middle middle(b.endpoint->port());
@@ -97,7 +98,8 @@ TEST(SealedEndpoint, OnlyWhatWasSentCountsAndOnce) {
         ASSERT_TRUE(a.send(to_b, i, "packet " + std::to_string(i)));
         ASSERT_TRUE(poll_until({&a, &b}, [&] {
             for (Wire& wire : middle.take()) {
-                if (sender_of(wire.data()).rank != 0) continue;  // the answers go to who has passed it on
+                if (sender_of(wire.data()).rank != 0)
+                    continue;  // answers go to the sender of the last valid datagram, the attacker
                 for (int n = 0; n < 20; ++n) {
                     Wire other = wire;
                     other[at++ % other.size()] ^= std::byte{0x40};
@@ -112,7 +114,7 @@ TEST(SealedEndpoint, OnlyWhatWasSentCountsAndOnce) {
     }
     for (size_t i = 0; i < kPackets; ++i) EXPECT_EQ(b.got[i].second, "packet " + std::to_string(i));
     const auto counters = [&] { return b.endpoint->counters(); };
-    // Of a job that nobody knows one may yet hear.
+    // A datagram of an unknown job is not a stranger's: the job may become known later.
     EXPECT_TRUE(poll_until(
         {&b}, [&] { return counters().strangers + counters().unknown == changed && counters().stale == 2 * passed; }))
         << counters().strangers << " and " << counters().unknown << " of " << changed << ", " << counters().stale << " of "
@@ -121,7 +123,7 @@ TEST(SealedEndpoint, OnlyWhatWasSentCountsAndOnce) {
     EXPECT_EQ(b.endpoint->counters().duplicates, 0u);
 }
 
-// Who passes a datagram on does not become the place where answers go, once that is known.
+// The relay of a datagram does not become the address for answers once the peer's address is known.
 TEST(SealedEndpoint, NobodyTurnsASessionRound) {
     Process a(0, true), b(1, true);
     Middle middle(b.endpoint->port());
@@ -138,7 +140,7 @@ TEST(SealedEndpoint, NobodyTurnsASessionRound) {
     ASSERT_TRUE(poll_until({&a, &b}, [&] { return a.got.size() == 2; })) << "not by way of the middle, which passes nothing on";
 }
 
-// A job that is forgotten and met anew: with another key, and nothing of before is taken.
+// A job that is forgotten and met again has another key, and accepts no datagram from before.
 TEST(SealedEndpoint, WhoMeetsAJobAnewSealsAnew) {
     Process a(0, true), b(1, true);
     Middle middle(b.endpoint->port());

@@ -1,4 +1,4 @@
-// Endpoints on real sockets: two processes on the loopback, strangers, and how a session comes into being.
+// Endpoints on real sockets: two processes on the loopback device, strangers, and the creation of sessions.
 #include "transport/network/datagram/endpoint.h"
 
 #include <arpa/inet.h>
@@ -30,7 +30,7 @@
 namespace starling::network {
 namespace {
 
-/// Whether a datagram finds a socket there.
+/// Returns whether a socket receives datagrams at this address.
 bool is_heard_at(const char* address, uint16_t port) {
     const int fd = socket(AF_INET, SOCK_DGRAM, 0);
     sockaddr_in to{};
@@ -39,7 +39,7 @@ bool is_heard_at(const char* address, uint16_t port) {
     to.sin_addr.s_addr = inet_addr(address);
     EXPECT_EQ(connect(fd, reinterpret_cast<const sockaddr*>(&to), sizeof to), 0);
     EXPECT_EQ(send(fd, "x", 1, 0), 1);
-    const bool heard = send(fd, "x", 1, 0) == 1;  // the kernel says now what became of the first
+    const bool heard = send(fd, "x", 1, 0) == 1;  // now the kernel reports the fate of the first
     close(fd);
     return heard;
 }
@@ -50,7 +50,7 @@ TEST(Endpoint, ListensOnChosenInterfacesAlone) {
     EXPECT_FALSE(is_heard_at("127.0.0.2", a.endpoint->port()));
 }
 
-// A datagram with three packets, and others behind it: what there is no memory for is delivered at a later poll, in its turn.
+// A datagram with three packets, and others after it: packets without memory to deliver them are delivered in order at a later poll.
 TEST(Endpoint, WhatFailsForWantOfMemoryComesAgain) {
     Process a(0), b(1);
     Session& to_b = a.meet(1, b.endpoint->port());
@@ -77,7 +77,7 @@ TEST(Endpoint, WhatFailsForWantOfMemoryComesAgain) {
     ASSERT_TRUE(poll_until({&a}, poll_b));
     for (uint64_t i = 0; i < kPackets; ++i) ASSERT_EQ(b.got[i].first, i);
     EXPECT_EQ(tries, static_cast<int>(kPackets / 5));
-    // Nothing was lost; but who loses its core for long may find the answers late.
+    // Nothing was lost; but a process that loses its core for long may see the answers late.
     if (a.endpoint->counters().timeouts == 0) { EXPECT_EQ(a.endpoint->counters().repeated, 0u); }
 }
 
@@ -87,7 +87,7 @@ TEST(Endpoint, FirstPacketNeedsNoPreparationOnTheOtherSide) {
     ASSERT_TRUE(a.send(to_b, 1, "hello"));
     ASSERT_TRUE(poll_until({&a, &b}, [&] { return b.got.size() == 1 && a.endpoint->idle(to_b); }));
     EXPECT_EQ(b.got[0].second, "hello");
-    // The datagram taught b where a is and what to show it.
+    // From the datagram b knows a's address and key.
     Session* const to_a = b.endpoint->find(kJob, 0);
     ASSERT_TRUE(to_a);
     EXPECT_TRUE(b.endpoint->reachable(*to_a));
@@ -121,7 +121,7 @@ TEST(Endpoint, PingPongIsOneDatagramEachWay) {
     };
     a.send(to_b, 0, "12345678");
     ASSERT_TRUE(poll_until({&a, &b}, [&] { return rounds == 1000; }));
-    // A pause of this process may cost an acknowledgement alone, or a repetition.
+    // A pause of this process may cost a separate acknowledgement, or a retransmission.
     EXPECT_LT(a.endpoint->counters().datagrams_sent, 1100u);
     EXPECT_LT(b.endpoint->counters().datagrams_sent, 1100u);
     EXPECT_GT(a.endpoint->round_trip(to_b), 0u);
@@ -131,7 +131,7 @@ size_t open_descriptors() {
     return static_cast<size_t>(std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {}));
 }
 
-// More busy peers than lanes: they change hands while answers are under way, also to long and to many packets at a time.
+// More busy peers than lanes: lanes move between peers while replies are in transit, also with long packets and many at a time.
 TEST(Endpoint, TheBusiestPeersHaveLanesAndNothingIsLostWhenTheyChangeHands) {
     constexpr uint32_t kPeers = 7;
     Process hub(0);
@@ -151,7 +151,7 @@ TEST(Endpoint, TheBusiestPeersHaveLanesAndNothingIsLostWhenTheyChangeHands) {
                poll_until({&hub, peers[whom].get()}, [&] { return hub.got.size() == expected; }) &&
                hub.got.back() == std::make_pair(expected - 1, text);
     };
-    // Each in its turn becomes the busiest; now and then the others have a word, so nobody's lane is quiet.
+    // Each peer in turn becomes the busiest. The others send now and then, so that no lane is idle.
     for (uint64_t chosen = 0; chosen < kPeers; ++chosen) {
         const uint64_t end = now_ns() + 10 * kSecond;
         for (uint64_t round = 0; hub.endpoint->counters().lanes <= chosen; ++round) {
@@ -159,7 +159,7 @@ TEST(Endpoint, TheBusiestPeersHaveLanesAndNothingIsLostWhenTheyChangeHands) {
             ASSERT_TRUE(exchange_with(round % 50 == 0 ? round / 50 % kPeers : chosen, round % 100 == 1 ? 5000 : 8)) << chosen;
         }
     }
-    // The hub's four and one of each peer.
+    // The hub's four sockets and one of each peer.
     EXPECT_EQ(open_descriptors(), before + 4 + kPeers);
 }
 
@@ -197,7 +197,7 @@ TEST(Endpoint, StrangersAndGarbageAreDroppedAndCounted) {
     ASSERT_TRUE(a.send(to_b, 1, "first"));
     ASSERT_TRUE(poll_until({&a, &b}, [&] { return b.got.size() == 1; }));
 
-    // A third process that believes rank 1 to have another key, one that takes b for rank 2, and noise.
+    // A third process that believes rank 1 to have another key, one that takes b for rank 2, and random bytes.
     Process c(2);
     Session* const wrong_key = c.endpoint->add(kJob, 1, 4711, &c);
     Session* const wrong_rank = c.endpoint->add(kJob, 3, key_of(1), &c);
@@ -247,8 +247,8 @@ TEST(Endpoint, SilenceIsNoticedAndEnds) {
     EXPECT_FALSE(a.send(to_b, 2, "too late"));
 }
 
-// Stopped by a signal or a debugger, or the virtual machine paused: the time in which this process did not look is not its
-// peer's silence. The rest of the patience is as long as ever, no longer.
+// Stopped by a signal or a debugger, or in a paused virtual machine: the time in which this process did not poll is not its peer's silence.
+// The remaining timeout has its usual length.
 TEST(Endpoint, WhoWasStoppedForgivesItsPeers) {
     set_variable("STARLING_IP_TIMEOUT", "1");
     Process a(0), b(1);
@@ -283,7 +283,7 @@ TEST(Endpoint, ACloseInsideADeliveryIsTheLast) {
     EXPECT_EQ(b.got.size(), 1u);
 }
 
-/// The descriptor becomes readable for what poll() would find, and a deadline says when it would find something else.
+/// The descriptor becomes readable when poll() would find something, and the deadline announces when it would find more.
 TEST(Endpoint, SleepersAreWoken) {
     Process a(0), b(1);
     Session& to_b = a.meet(1, b.endpoint->port());
@@ -298,7 +298,7 @@ TEST(Endpoint, SleepersAreWoken) {
     EXPECT_LT(a.endpoint->next_deadline(), now_ns() + kSecond) << "the retransmission timer runs";
 }
 
-// What a poll passes over would wake the sleeper again at once. Three peers have lanes, one has not.
+// An event that a poll leaves would wake the sleeper again at once. Three peers have lanes, one has none.
 TEST(Endpoint, WhoWasWokenTakesAllThatCameInOnePoll) {
     constexpr size_t kPeers = 4, kWithLanes = 3;
     Process hub(0);
@@ -319,7 +319,7 @@ TEST(Endpoint, WhoWasWokenTakesAllThatCameInOnePoll) {
     ASSERT_EQ(hub.endpoint->counters().lanes, kWithLanes);
     const auto came = [&] { return hub.endpoint->what_came() & ((1u << Udp::kSockets) - 1); };
     for (uint64_t round = 0; round < 10; ++round) {
-        while (came() != 0) hub.poll();  // acknowledgements of before
+        while (came() != 0) hub.poll();  // earlier acknowledgements
         hub.got.clear();
         for (size_t i = 0; i < kPeers; ++i) ASSERT_TRUE(peers[i]->send(*to_hub[i], round, "wake up"));
         for (const uint64_t end = now_ns() + 10 * kSecond; std::popcount(came()) != static_cast<int>(kPeers);)
@@ -384,12 +384,12 @@ TEST(Endpoint, AProcessInThePlaceOfAnotherIsToldFromIt) {
     Session& to_b = a.meet(1, b->endpoint->port());
     ASSERT_TRUE(a.send(to_b, 1, "to the first"));
     ASSERT_TRUE(poll_until({&a, b.get()}, [&] { return b->got.size() == 1 && a.endpoint->idle(to_b); }));
-    // The first goes, another comes with the same name and says something.
+    // The first process ends. Another with its name starts and sends something.
     Process second(1);
     Session& to_a = second.meet(0, a.endpoint->port());
     ASSERT_TRUE(second.send(to_a, 9, "from the second"));
     ASSERT_TRUE(poll_until({&a, &second}, [&] { return a.given_up == 1; }));
-    // The upcall of an unknown sender made a session with the successor.
+    // The upcall for an unknown sender created a session with the successor.
     ASSERT_TRUE(poll_until({&a, &second}, [&] { return a.got.size() == 1; }));
     EXPECT_EQ(a.got[0].second, "from the second");
     Session* const again = a.endpoint->find(kJob, 1);

@@ -1,5 +1,5 @@
-// Endpoints that have InfiniBand ports beside their sockets: who uses them, and what becomes of traffic when they lose, reorder, are
-// cut off, go down or come.
+// Endpoints with InfiniBand ports besides their sockets: when they use the ports, and failover when ports lose or reorder datagrams, are
+// cut off, go down or appear.
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/epoll.h>
@@ -21,7 +21,7 @@ using verbs::Fabric;
 using verbs::FabricPort;
 using verbs::Passage;
 
-/// Two processes on hosts of their own, each with the devices that the fabric has there.
+/// Two processes on separate hosts, each with the fabric's devices on its host.
 class EndpointVerbs : public testing::Test {
   protected:
     void open(Process& process, int host) {
@@ -34,7 +34,7 @@ class EndpointVerbs : public testing::Test {
         open(b, 1);
         to_b = &a.meet(1, b.endpoint->port());
     }
-    /// Until both send by verbs.
+    /// Exchanges messages until both send by verbs.
     bool meet_by_verbs() {
         if (!a.send(*to_b, expected_b++, "hello")) return false;
         return poll_until({&a, &b}, [&] { return by_verbs(); });
@@ -49,7 +49,7 @@ class EndpointVerbs : public testing::Test {
         const uint64_t mixed = (number + 1) * 0x9e3779b97f4a7c15u;
         return std::string(mixed >> 60 == 0 ? mixed >> 8 & 0xffff : mixed >> 8 & 0x7ff, static_cast<char>('a' + number % 26));
     }
-    /// Sends so many more messages to b while polling; `between` is called at each turn.
+    /// Sends `count` more messages to b while polling; calls `between` in each round.
     bool send_on(
         uint64_t count, const std::function<void()>& between = [] {}) {
         const uint64_t end = expected_b + count;
@@ -102,7 +102,7 @@ TEST_F(EndpointVerbs, AnswersOfOneRoundNeedOneDatagramEachWay) {
     const uint64_t before = fabric.port(0).sent + fabric.port(1).sent;
     a.send(*to_b, 0, "12345678");
     ASSERT_TRUE(poll_until({&a, &b}, [&] { return rounds == 1000; }));
-    // A pause of this process may cost an acknowledgement alone, or a repetition.
+    // A pause of this process may cost a separate acknowledgement, or a retransmission.
     EXPECT_LT(fabric.port(0).sent + fabric.port(1).sent - before, 2200u);
 }
 
@@ -110,7 +110,7 @@ TEST_F(EndpointVerbs, WhereOneHasNoPortsUdpServes) {
     fabric.add_device(0, "a0");
     open(a, 0);
     to_b = &a.meet(1, b.endpoint->port());
-    // What it tells of its ports, in the first datagram, is kept: ours may come.
+    // The peer's ports, from its first datagram, are remembered: ports of ours may appear later.
     expected_b = 1;
     ASSERT_TRUE(a.send(*to_b, 0, "first"));
     ASSERT_TRUE(poll_until({&a, &b}, [&] { return b.got.size() == 1; }));
@@ -127,7 +127,7 @@ TEST_F(EndpointVerbs, SocketsAreLookedAtSeldomWhilePortsBringEverything) {
     open_both();
     ASSERT_TRUE(meet_by_verbs());
     ASSERT_TRUE(send_on(10));
-    // A time at which what sockets have brought is long past.
+    // A time long after the last arrival by a socket.
     const uint64_t then = now_ns() + kSecond;
     a.poll(then);
     b.poll(then);
@@ -141,11 +141,11 @@ TEST_F(EndpointVerbs, SocketsAreLookedAtSeldomWhilePortsBringEverything) {
     EXPECT_EQ(b.got.size(), expected_b + 1);
     b.poll(then + 100 * kMicrosecond);
     EXPECT_EQ(b.got.size(), expected_b + 2);
-    // From then on they are looked at again.
+    // From then on sockets are polled again.
     c.send(from_c, 0, "another");
     b.poll(then + 101 * kMicrosecond);
     EXPECT_EQ(b.got.size(), expected_b + 3);
-    // And at once where all must be known.
+    // Sockets are polled at once when everything must be known.
     a.send(*to_b, expected_b, text_of(expected_b));
     b.poll(then + 5 * kMillisecond);
     b.poll(then + 5 * kMillisecond + kMicrosecond);
@@ -185,7 +185,7 @@ TEST_F(EndpointVerbs, APortThatGoesDownAmidTrafficIsLeftAtOnceAndTakenAgainWhenI
             if (++turns == 5) fabric.set_link(port, false);
         })) << which;
         ASSERT_GE(turns, 5u);
-        // All may have arrived before the port went, but not the word of it.
+        // All messages may have arrived before the port failed, but not the report of the failure.
         ASSERT_TRUE(poll_until({&a, &b}, [&] { return a.endpoint->verbs_place(*to_b) < 0; })) << which;
         const uint64_t by_verbs_before = fabric.port(0).sent;
         ASSERT_TRUE(send_on(100));
@@ -224,7 +224,7 @@ TEST_F(EndpointVerbs, PortsThatCanNotReachEachOtherAreNeverUsed) {
     fabric.port(0).cut = true;
     ASSERT_TRUE(send_on(300));
     EXPECT_EQ(a.endpoint->verbs_place(*to_b), -1);
-    // Probes alone, and less and less of them: had one message been entrusted to it, more would follow.
+    // Only probes, and ever fewer of them: if the path had been trusted with one message, more would follow.
     EXPECT_LT(fabric.port(0).sent, 20u);
 }
 
@@ -304,7 +304,7 @@ TEST_F(EndpointVerbs, LiesAboutPortsAreCountedAndDoNoHarm) {
     tell(std::string(32, '\xff'));
     ASSERT_TRUE(poll_until({&a, &b}, [&] { return b.endpoint->idle(to_a); }));
     EXPECT_EQ(a.endpoint->counters().strangers, 7u);
-    // One that could be true, of a port that is nobody's: probed, and not used.
+    // An address that could be true, of a port that no peer has: it is probed and not used.
     verbs::Address nobody;
     nobody.gid[15] = 9;
     nobody.queue = 77;

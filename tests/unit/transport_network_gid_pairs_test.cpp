@@ -1,4 +1,4 @@
-// What processes tell of their ports, and which of them are paired.
+// The port addresses that processes exchange, and the pairing of ports.
 #include "transport/network/datagram/gid_pairs.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// Rails of a real kernel: two processes in network namespaces of their own, joined by two cables, one of which is pulled
-// while messages flow. Needs the right to make namespaces; says so and is skipped where there is none.
+// Failover between rails on a real kernel: two processes in separate network namespaces, joined by two cables, one of which is pulled while
+// messages flow. The test needs the right to create namespaces, and is skipped with a message otherwise.
 #include "transport/network/datagram/rails.h"
 
 #include <arpa/inet.h>
@@ -46,7 +46,7 @@ bool enter_namespaces() {
 constexpr uint64_t kJob = 5;
 constexpr uint64_t kPackets = 20'000;
 
-/// What one of the two processes sees.
+/// Observations of one of the two processes.
 struct Seen {
     Endpoint* endpoint = nullptr;
     uint64_t got = 0;
@@ -55,7 +55,7 @@ struct Seen {
 };
 Seen seen;
 
-/// The kernel takes a moment to find that a cable has two ends.
+/// Waits until the kernel has noticed that a cable has two ends.
 void await_rails() {
     for (const uint64_t end = now_ns() + 5 * kSecond; now_ns() < end; usleep(10'000)) {
         Rails rails;
@@ -64,7 +64,7 @@ void await_rails() {
     _exit(8);
 }
 
-/// Opens the endpoint of `rank` and a session with the other, whose port `exchange` tells.
+/// Opens the endpoint of `rank`, and a session with the other, whose port is exchanged over the two descriptors.
 Session& open_endpoint(uint32_t rank, int to_other, int from_other) {
     const Upcalls upcalls{
         [](void*, const packet::Header& header, const std::byte*) { seen.out_of_turn += header.message.context != seen.got++; },
@@ -127,7 +127,7 @@ void receive_until_killed(int to_other, int from_other) {
     }
 }
 
-/// The sender's part, in a process of its own: 0 if all went well.
+/// Runs the sender in a separate process. Returns 0 on success.
 int with_another_host(const std::function<void(const std::string& there, uint64_t n)>& event, uint64_t least_of_a_rail) {
     if (!enter_namespaces()) return 77;
     int there[2], back[2];
@@ -166,14 +166,14 @@ int pull_cables(bool by_our_side) {
     const auto pull = [by_our_side](const std::string& there, uint64_t n) {
         const std::string side = by_our_side ? "" : there;
         if (n == kPackets / 4) run(side + "ip link set rail1 down");
-        // Back again, its address with it, and then the other one goes.
+        // Rail 1 returns with its address, and then the other one fails.
         if (n == kPackets / 2) run(side + "ip link set rail1 up");
         if (n == kPackets * 3 / 4) run(side + "ip link set rail2 down");
     };
     return with_another_host(pull, kPackets * 900 / 10);
 }
 
-// More often than there are places for addresses.
+// More address changes than an address list has entries.
 int change_addresses(bool) {
     const auto change = [](const std::string& there, uint64_t n) {
         constexpr uint64_t kEvery = kPackets / 10;
@@ -183,14 +183,14 @@ int change_addresses(bool) {
             const std::string rail = net == "10.91.1." ? "/24 dev rail1" : "/24 dev rail2";
             run(there + "ip addr add " + net + std::to_string(now) + rail);
             run(there + "ip addr del " + net + std::to_string(before) + rail);
-            // The kernel takes the others of a network along with its first.
+            // The kernel removes a network's other addresses together with its first.
             run(there + "ip addr add " + net + std::to_string(now) + rail);
         }
     };
     return with_another_host(change, 0);
 }
 
-/// `chosen`: STARLING_IP_INTERFACES, empty where all are used.
+/// `chosen`: STARLING_IP_INTERFACES; empty if all are used.
 void expect_survival(int (*trouble)(bool), bool by_our_side, const char* chosen = "") {
     fflush(nullptr);
     const pid_t pid = fork();
@@ -206,7 +206,7 @@ void expect_survival(int (*trouble)(bool), bool by_our_side, const char* chosen 
 TEST(Rails, OursGoDownOneAfterTheOther) { expect_survival(pull_cables, true); }
 TEST(Rails, TheirsGoDownOneAfterTheOther) { expect_survival(pull_cables, false); }
 TEST(Rails, TheirsGetOtherAddresses) { expect_survival(change_addresses, false); }
-// Then each address has a socket of its own.
+// With chosen interfaces, each address has a separate socket.
 TEST(Rails, OursGoDownWhereTheyWereChosen) { expect_survival(pull_cables, true, "rail1,rail2"); }
 TEST(Rails, TheirsGetOtherAddressesWhereTheyWereChosen) { expect_survival(change_addresses, false, "10.91.0.0/16"); }
 

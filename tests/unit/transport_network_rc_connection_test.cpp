@@ -1,4 +1,4 @@
-// RC connections (transport/network/rdma/rc_connection.h) between two processes that are one, over a fabric in memory.
+// RC connections (transport/network/rdma/rc_connection.h) between two processes within one, over an in-memory fabric.
 #include "transport/network/rdma/rc_connection.h"
 
 #include "rc_sides.h"
@@ -10,7 +10,7 @@ TEST_F(RcTest, OneExchangeOpensIt) {
     open();
     EXPECT_EQ(a.opened, 1);
     EXPECT_EQ(b.opened, 1);
-    EXPECT_EQ(fabric.frames, 2u);  // a greeting each way
+    EXPECT_EQ(fabric.frames, 2u);  // a hello each way
     EXPECT_EQ(a.send("one"), Sent::done);
     EXPECT_EQ(b.send("two"), Sent::done);
     run();
@@ -56,7 +56,7 @@ TEST_F(RcTest, BothAskAtOnce) {
 TEST_F(RcTest, AnAcceptOfAnEarlierOfferIsNotTakenForThisOnes) {
     ASSERT_EQ(b.use(packet::Kind::open, a.describe(packet::Kind::open)), MPI_SUCCESS);
     const std::string late = b.describe(packet::Kind::accept);
-    a.rc->drop(*a.connection);  // it gave up, and told b so
+    a.rc->drop(*a.connection);  // a timed out and has notified b
     b.rc->drop(*b.connection);
     a.connect();
     b.connect();
@@ -89,11 +89,11 @@ TEST_F(RcTest, RefusalsAreToldAtOnce) {
 TEST_F(RcTest, AWayThatCarriesNothingDoesNotOpen) {
     ASSERT_EQ(b.use(packet::Kind::open, a.describe(packet::Kind::open)), MPI_SUCCESS);
     const std::string accept = b.describe(packet::Kind::accept);
-    fabric.ports.erase(2);  // what is sent there gets lost
+    fabric.ports.erase(2);  // frames to it are lost
     ASSERT_EQ(a.use(packet::Kind::accept, accept), MPI_SUCCESS);
     run();
     EXPECT_EQ(a.failed, 1);
-    EXPECT_EQ(b.failed, 1);  // it was told
+    EXPECT_EQ(b.failed, 1);  // b was notified
     EXPECT_EQ(a.opened + b.opened + a.broken + b.broken, 0);
     fabric.ports[2] = &b.port;
 }
@@ -115,7 +115,7 @@ TEST_F(RcTest, AFullQueueSaysWhenThereIsRoom) {
 TEST_F(RcTest, TheLastWordComesAfterEverything) {
     open();
     for (size_t i = 0; i < fabric.depth; ++i) ASSERT_EQ(a.send(std::to_string(i)), Sent::done);
-    a.rc->finish(*a.connection);  // there is no room for it
+    a.rc->finish(*a.connection);  // the queue has no room for it
     EXPECT_EQ(a.send("late"), Sent::gone);
     int before_end = -1;
     b.on_frame = [&](Connection&) { before_end = b.ended; };
@@ -185,7 +185,7 @@ TEST_F(RcTest, BrokenInEveryState) {
         EXPECT_EQ(a.failed, at == At::waiting || at == At::dialling);
         EXPECT_EQ(a.broken, at == At::open || at == At::finished);
         EXPECT_EQ(b.failed, at == At::dialling);
-        EXPECT_EQ(b.broken, at >= At::open);  // it was told, if not by the last word
+        EXPECT_EQ(b.broken, at >= At::open);  // notified, if not by the closing frame
         if (at == At::left) a.connect();
     }
 }
@@ -199,7 +199,7 @@ TEST_F(RcTest, NewsOfAnotherQueueBreaksNothing) {
     a.rc->lose_remote_queue(*a.connection, {theirs, mine});
     EXPECT_EQ(a.broken, 1);
     run();
-    EXPECT_EQ(b.broken, 0);  // who told it knows, and is not told
+    EXPECT_EQ(b.broken, 0);  // the end that sent the report knows, and is not notified
 }
 
 TEST_F(RcTest, WhatMakesNoSenseBreaksIt) {
@@ -286,7 +286,7 @@ TEST_F(RcTest, AStreamSurvivesItsConnection) {
     run();
     EXPECT_EQ(a.stranded, 1);
     EXPECT_TRUE(stream.has_work());
-    EXPECT_EQ(stream.waiting_bytes(), stream.source().bytes);  // what the queue had may not have arrived
+    EXPECT_EQ(stream.waiting_bytes(), stream.source().bytes);  // frames in the queue may not have arrived
     EXPECT_EQ(stream.connection, nullptr);
     a.rc->drop(*a.connection), b.rc->drop(*b.connection);
     a.connect(), b.connect();
@@ -305,7 +305,7 @@ TEST_F(RcTest, ClosedWhileAStreamIsUnderWay) {
     a.rc->finish(*a.connection);
     EXPECT_EQ(a.stranded, 1);
     const uint64_t left = stream.waiting_bytes();
-    EXPECT_LT(left, stream.source().bytes);  // the rest comes before the last word
+    EXPECT_LT(left, stream.source().bytes);  // the rest precedes the closing frame
     run();
     EXPECT_EQ(b.ended, 1);
     EXPECT_EQ(b.coverage.bytes(), stream.source().bytes - left);
@@ -325,7 +325,7 @@ class RcMemoryTest : public RcTest {
 };
 
 TEST_F(RcMemoryTest, ReadsAndWritesOfAllLengths) {
-    // Inline, by a slot, by its own memory, in several parts.
+    // Inline, through a slot, from the caller's memory, in several parts.
     for (const uint64_t bytes :
          {uint64_t{1}, uint64_t{64}, uint64_t{65}, uint64_t{4096}, uint64_t{4097}, uint64_t{9'000'001}}) {
         SCOPED_TRACE(bytes);
@@ -411,7 +411,7 @@ TEST_F(RcMemoryTest, TheLastWordWaitsForReads) {
     std::vector<char> theirs(20 << 20, 't'), mine(20 << 20);
     Loan* const loan = register_memory(theirs.data(), theirs.size());
     ASSERT_EQ(a.rc->read(from_a(), region, 0, mine.data(), mine.size(), done), MPI_SUCCESS);
-    // The other side ends it, and link answers and drops it at once.
+    // The other side closes; link answers and drops the connection at once.
     b.rc->finish(*b.connection);
     b.port.run();
     a.poll();
@@ -443,7 +443,7 @@ TEST_F(RcMemoryTest, APortThatIsClosedTakesItsMemoryAlong) {
     EXPECT_EQ(b.port.registered, 0u);
     a.rc->lose_port(a.port, true);
     EXPECT_EQ(a.port.registered, 0u);
-    EXPECT_EQ(a.describe(packet::Kind::open), "");  // nothing is asked of it
+    EXPECT_EQ(a.describe(packet::Kind::open), "");  // nothing is requested from a closed port
     run();
     EXPECT_EQ(done.error, MPI_ERR_OTHER);
     RcPort::deregister(*loan, false);

@@ -1,5 +1,5 @@
-// Direct rings over RC (transport/network/rdma/rdma_ring.h): short frames are written into memory that is polled, in one order with all else on the connection, and
-// whatever fails, what was not delivered was not said to be.
+// Direct rings over RC (transport/network/rdma/rdma_ring.h): short frames are written into memory that the receiver polls, in one order
+// with all other frames of the connection. Under any failure, undelivered frames were not reported as delivered.
 #include <cstdlib>
 #include <memory>
 
@@ -10,14 +10,14 @@
 namespace starling::network {
 namespace {
 
-/// Settings for the tests of one kind.
+/// Sets the variables for one kind of test.
 void set(const char* most, const char* wait) {
     setenv("STARLING_MAX_DIRECT", most, 1);
     setenv("STARLING_WAIT", wait, 1);
     read_config(false);
 }
 
-/// How its owner waits.
+/// Parameter: how the ring's owner waits.
 class RcRingTest : public RcPair, public testing::TestWithParam<const char*> {
   protected:
     void SetUp() override {
@@ -43,7 +43,7 @@ TEST_P(RcRingTest, ShortFramesAreWritten) {
     EXPECT_EQ(by_ring(), 1u);
     a.port.run();
     const bool noted = !b.port.events.empty();
-    EXPECT_EQ(noted, std::string(GetParam()) == "adaptive");  // who may sleep is woken
+    EXPECT_EQ(noted, std::string(GetParam()) == "adaptive");  // a receiver that may sleep is woken
     b.port.events.clear();
     EXPECT_TRUE(b.rc->poll_rings());
     EXPECT_EQ(b.frames, std::vector<std::string>{"one"});
@@ -60,7 +60,7 @@ TEST_P(RcRingTest, OfAllLengthsRoundAndRound) {
     }
     EXPECT_EQ(b.frames, sent);
     EXPECT_GT(by_ring(), 700u);
-    EXPECT_LT(by_ring(), 1000u);  // what is longer than a slot goes by the queue
+    EXPECT_LT(by_ring(), 1000u);  // frames longer than a slot use the queue
     EXPECT_EQ(a.broken + b.broken, 0);
 }
 
@@ -74,20 +74,20 @@ TEST_P(RcRingTest, AFullRingLeavesTheRestToTheQueueInOrder) {
     EXPECT_EQ(by_ring(), RcRing::kSlots);
     run();
     EXPECT_EQ(b.frames, sent);
-    // And it is used again.
+    // The ring is used again.
     for (int i = 0; i < 10; ++i) ASSERT_EQ(a.send(text(i)), Sent::done);
     EXPECT_GT(by_ring(), RcRing::kSlots);
     run();
     EXPECT_EQ(b.frames.size(), 110u);
 }
 
-// With the headers of a packet and of its session.
+// Including the headers of a packet and of its session.
 TEST_P(RcRingTest, AMessageOfAKilobyteFits) {
     ASSERT_EQ(a.send(text(1, 1024 + sizeof(packet::Header) + sizeof(DatagramHeader))), Sent::done);
     EXPECT_EQ(by_ring(), 1u);
 }
 
-// The receiver looks at the ring and at the queue at any time.
+// The receiver polls the ring and the queue at arbitrary times.
 TEST_P(RcRingTest, OneOrderHoweverItIsLookedAt) {
     fabric.depth = 64;
     std::vector<std::string> sent;
@@ -119,11 +119,11 @@ TEST_P(RcRingTest, BothWaysWithCreditsAboard) {
     }
     EXPECT_EQ(a.frames, sent);
     EXPECT_EQ(b.frames, sent);
-    EXPECT_EQ(fabric.frames, frames);  // nothing but what is written
+    EXPECT_EQ(fabric.frames, frames);  // only ring writes
     EXPECT_EQ(by_ring(), 500u);
 }
 
-// What is longer than what goes inline the device takes from the mirror, also of a queue that lingers.
+// Data too long to be inlined is read by the device from the mirror, also by a lingering queue.
 TEST_P(RcRingTest, TheMirrorStaysUntilTheDeviceHasSentFromIt) {
     b.rc->finish(*b.connection);
     run();
@@ -166,7 +166,7 @@ TEST_P(RcRingTest, AQueueThatBreaksTakesItsRingsAlong) {
     run();
     EXPECT_EQ(a.broken, 1);
     EXPECT_EQ(b.broken, 1);
-    EXPECT_LE(b.frames.size(), 7u);  // the session sends the others another way, by their numbers
+    EXPECT_LE(b.frames.size(), 7u);  // the session retransmits the others on another path, by their numbers
     for (size_t i = 0; i < b.frames.size(); ++i) EXPECT_EQ(b.frames[i], text(static_cast<int>(i)));
     EXPECT_EQ(a.send("late"), Sent::gone);
     EXPECT_EQ(a.rc->rings() + b.rc->rings(), 0u);
@@ -217,7 +217,7 @@ TEST_P(RcRingTest, WhereTheMemoryIsRefusedAllGoesByTheQueue) {
         EXPECT_EQ(b.frames.size(), 100u);
         EXPECT_EQ(by_ring(), 0u);
         EXPECT_EQ(poor->rc->rings(), 0u);
-        EXPECT_EQ(a.rc->rings() + b.rc->rings(), 0u);  // one that the other can't write into was given back
+        EXPECT_EQ(a.rc->rings() + b.rc->rings(), 0u);  // a ring that the peer cannot write to was released
         poor->port.refuse_memory = false;
         a.rc->drop(*a.connection), b.rc->drop(*b.connection);
         a.connect(), b.connect();
@@ -263,7 +263,7 @@ class RcRingPlaces : public testing::Test {
             for (auto& peer : peers_) any |= peer->side.port.run() | peer->side.poll();
         }
     }
-    /// Gives how many went by its ring.
+    /// Sends `count` frames; returns how many used the ring.
     uint64_t send(int from, int count) {
         Side& side = peers_[static_cast<size_t>(from)]->side;
         const uint64_t before = side.rc->counters().frames_by_ring;
@@ -303,12 +303,12 @@ TEST_F(RcRingPlaces, OneThatCarriesLittleGoesForOneThatCarriesMore) {
     EXPECT_EQ(send(0, 100), 100u);
     EXPECT_EQ(send(1, 10), 10u);
     EXPECT_EQ(send(2, 10), 0u);
-    EXPECT_GT(send(2, 1000), 600u);  // that of 1 has gone
+    EXPECT_GT(send(2, 1000), 600u);  // peer 1 has lost its ring
     EXPECT_EQ(hub_->rc->rings(), 2u);
     EXPECT_LE(hub_->port.registered, held + RcRing::kBytes);
     EXPECT_EQ(send(1, 4), 0u);
     EXPECT_EQ(send(0, 10), 10u);
-    // Back to where it was.
+    // The ring moves back to peer 1.
     EXPECT_GT(send(1, 3000), 1000u);
     expect_all();
 }
@@ -322,15 +322,15 @@ TEST_F(RcRingPlaces, WhomAPlanNamesHasOneBeforeItEarnsIt) {
     };
     EXPECT_EQ(send(0, 100) + send(1, 10), 110u);
     set_expected_traffic(2, 50);
-    EXPECT_EQ(send(2, 10), 10u);  // from the first on,
+    EXPECT_EQ(send(2, 10), 10u);  // from the first frame on
     EXPECT_EQ(send(0, 10), 10u);
-    EXPECT_EQ(send(1, 10), 0u);  // in the place of the one that had carried least
-    // Nobody earns it while the plan has it.
+    EXPECT_EQ(send(1, 10), 0u);  // in place of the ring that carried least
+    // No other peer earns the ring while the plan assigns it.
     EXPECT_EQ(send(0, 10), 10u);
     EXPECT_GT(send(1, 3000), 1000u);
     EXPECT_EQ(send(0, 10), 0u);
     EXPECT_EQ(send(2, 10), 10u);
-    // More to come goes before less, and less does not get what is more.
+    // More expected traffic takes precedence over less.
     set_expected_traffic(1, 40);
     set_expected_traffic(0, 30);
     EXPECT_EQ(send(0, 10), 0u);

@@ -1,5 +1,5 @@
-// Memory that the other side writes by an RC connection and tells of (transport/network/rdma/rdma_write_target.cpp), with every fault at every step: what was told to
-// have arrived is right, and what is over is never written again.
+// RDMA targets: memory that the peer writes over an RC connection with a notice (transport/network/rdma/rdma_write_target.cpp), with every
+// fault at every step. Data reported as complete is right, and a finished target is never written again.
 #include <memory>
 
 #include "rc_sides.h"
@@ -13,7 +13,7 @@ using transport::WriteNotice;
 struct Expected : transport::RdmaTarget {
     int written = 0, over = 0;
     std::vector<char> memory;
-    std::vector<char> as_told;  ///< what was there when it was told of
+    std::vector<char> as_told;  ///< the memory at the time of the notice
 
     explicit Expected(uint64_t bytes) : memory(bytes, '.') {
         then = [](transport::RdmaTarget& self, bool is) {
@@ -31,7 +31,7 @@ std::vector<char> text_of(uint64_t bytes) {
     return text;
 }
 
-// Inline, by a slot, by its own memory, in several parts.
+// Inline, through a slot, from the caller's memory, in several parts.
 constexpr uint64_t kLengths[] = {40, 4000, 20'000, 9'000'001};
 
 class RcArrivalTest : public RcTest, public testing::WithParamInterface<WriteNotice> {
@@ -124,7 +124,7 @@ TEST_P(RcArrivalTest, WhoHasFinishedDoesNotWrite) {
     b.rc->drop(*b.connection);
     b.connect();
     run();
-    EXPECT_EQ(a.ended, 1);  // the last word has come, though something was expected
+    EXPECT_EQ(a.ended, 1);  // the closing frame has arrived, although a target was posted
     EXPECT_EQ(there.over, 1);
 }
 
@@ -170,7 +170,7 @@ TEST_P(RcArrivalTest, RefusedMemory) {
 
 enum class Fault { a_breaks, b_breaks, b_calls_off, a_drops, b_drops, a_port, b_port, faults };
 
-/// A write in small steps, with a fault at one of them; `steps` says how many there were.
+/// A write in small steps, with a fault at one of them; `steps` is the number of steps.
 class Story : public RcPair {
   public:
     Story(uint64_t bytes, WriteNotice told) : text(text_of(bytes)), there(bytes), told_(told) {}
@@ -207,7 +207,7 @@ class Story : public RcPair {
                 called_off = there.place != nullptr;
                 there.as_told = called_off ? there.memory : there.as_told;
                 return b.rc->cancel_rdma_target(there, true);
-            // As link does when it hears that the other process is gone, which may be wrong.
+            // As link does when the other process is reported dead, perhaps wrongly.
             case Fault::a_drops:
                 a.rc->finish(*a.connection);
                 a.rc->drop(*a.connection);
@@ -250,7 +250,7 @@ TEST_P(RcArrivalTest, EveryFaultAtEveryStep) {
                 steps = story.steps;
                 const Expected& there = story.there;
                 ASSERT_EQ(there.told(), story.called_off ? 0 : 1);
-                // What is there has not changed since it was told, or called off.
+                // The memory has not changed since the notice or the cancellation.
                 ASSERT_TRUE(there.memory == there.as_told);
                 ASSERT_TRUE(there.written == 0 || there.memory == story.text);
                 ASSERT_TRUE(story.done.done);

@@ -1,4 +1,4 @@
-// Datagrams under seal: who can open them, and what becomes of those that somebody has changed, repeated or made up.
+// Sealed datagrams: which processes can open them, and how changed, replayed or forged ones are rejected.
 #include "transport/network/crypto/sealed_datagram.h"
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ using Wire = std::vector<std::byte>;
 constexpr Name kHere{70, 3}, kThere{71, 5};
 constexpr uint64_t kKey = 99;
 
-/// One that can do AES, if this machine can, and one that can't.
+/// Returns a cipher with AES, if this machine has it, or one without.
 const Cipher& cipher(bool aes = true) {
     static std::unique_ptr<Cipher> loaded[2];
     std::unique_ptr<Cipher>& one = loaded[aes];
@@ -126,7 +126,7 @@ TEST(Seal, EveryByteIsProtected) {
     }
 }
 
-// Who has heard that the other can open AES uses it; what is still on its way by the other cipher is opened too.
+// A process that learns that its peer can open AES uses it; datagrams in transit under the other cipher are opened too.
 TEST(Seal, AesIsUsedWhereBothHaveIt) {
     const auto version = [](const Wire& wire) { return static_cast<uint8_t>(wire[offsetof(DatagramHeader, version)]); };
     for (const bool here_has : {false, true}) {
@@ -147,7 +147,7 @@ TEST(Seal, AesIsUsedWhereBothHaveIt) {
             }
             EXPECT_EQ(open(there, late), Opened::stale);
             EXPECT_EQ(open(there, first), Opened::stale);
-            // What is opened is plain, whatever it was sealed with.
+            // An opened datagram is plain, whichever cipher sealed it.
             Wire wire = sealed(here, kHere, kThere, "sixteen bytes...");
             bool is_new = false;
             ASSERT_EQ(there.open(wire.data(), static_cast<uint32_t>(wire.size()), is_new), Opened::yes);
@@ -219,11 +219,11 @@ TEST(Seal, OnlyThePairHasTheKey) {
     EXPECT_NE(pair_of(kHere, kThere), pair_of(kHere, {71, 6}));
 }
 
-// A number is used once with a key: locks have salts, and numbers within a lock go up.
+// A nonce is used once per key: locks have salts, and numbers within a lock increase.
 TEST(Seal, NoNumberIsUsedTwiceWithAKey) {
     std::set<std::pair<uint64_t, uint64_t>> used;
     for (int meeting = 0; meeting < 50; ++meeting) {
-        DatagramLock here = lock(kHere, kThere);  // forgotten, and met anew
+        DatagramLock here = lock(kHere, kThere);  // forgotten, and met again
         for (int i = 0; i < 20; ++i) {
             const Wire wire = sealed(here, kHere, kThere, "the same text, sent again");
             SealTrailer trailer;
@@ -248,7 +248,7 @@ TEST(Seal, WhoBeginsAnewIsTakenAndWhatWasBeforeIsNot) {
     EXPECT_EQ(open(there, sealed(second, kHere, kThere, "more", 2000), &is_new), Opened::yes);
     EXPECT_FALSE(is_new);
     Wire garbage = anew;
-    garbage[garbage.size() - sizeof(SealTrailer)] ^= std::byte{1};  // a salt that nobody has
+    garbage[garbage.size() - sizeof(SealTrailer)] ^= std::byte{1};  // a salt that no process uses
     EXPECT_EQ(open(there, garbage), Opened::stranger);
     EXPECT_EQ(open(there, sealed(second, kHere, kThere, "still", 2000)), Opened::yes);
 }

@@ -1,5 +1,5 @@
-// What a lost datagram costs a session, in time and in datagrams, and what it makes of a peer or a connection that is merely
-// slow. The clock is the simulation's.
+// The cost of a lost datagram for a session, in time and in retransmissions, and the treatment of peers or connections that are merely
+// slow. Time is simulated.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -12,11 +12,11 @@ namespace starling::network {
 namespace {
 
 constexpr uint64_t kRoundTrip = 40 * kMicrosecond;  ///< of the simulation's weather
-/// After so long what is lost at the end goes again: two round trips, and what an acknowledgement may be held back.
+/// Time until a lost last datagram is retransmitted: two round trips, plus the delay allowed for an acknowledgement.
 constexpr uint64_t kProbeTime = 2 * kRoundTrip + 2 * kAckDelay;
-constexpr uint64_t kMargin = 50 * kMicrosecond;  ///< for the way, and deviations of the round trip
+constexpr uint64_t kMargin = 50 * kMicrosecond;  ///< for the transit time, and for deviations of the round-trip time
 
-/// Two processes that have met: round trips are known, and fates are the test's from here on.
+/// Two processes that have exchanged datagrams: round-trip times are known, and from here on the test decides the fate of each datagram.
 struct Met {
     Network network{1};
     uint64_t got = 0, got_at = 0, sent = 1000;
@@ -36,12 +36,12 @@ struct Met {
         };
         network.run_until(network.now + 10 * kMillisecond);
     }
-    /// Loses datagrams with these numbers, counted from now on; the others arrive.
+    /// Loses the datagrams for whose number, counted from now, `which` is true; the others arrive.
     void lose(std::function<bool(uint64_t)> which) {
         network.fate = [which, next = uint64_t{0}]() mutable { return which(next++) ? Fate::lost : Fate::arrives; };
     }
     void send(uint32_t bytes = 8) { ASSERT_TRUE(network.send(0, sent++, bytes)); }
-    /// Until all has arrived: how long it took, ns.
+    /// Returns the time in ns until all messages have arrived.
     uint64_t time_to_arrive() {
         const uint64_t start = network.now;
         while (got < sent - 1000)
@@ -140,7 +140,7 @@ TEST(SessionLoss, APeerThatComputesCostsAQuestionNowAndThenAndNoneOfTheWindow) {
         EXPECT_TRUE(met.network.session(0).idle()) << computes;
         EXPECT_GE(met.path().window.bytes(), window) << computes;
         EXPECT_FALSE(met.path().suspended) << computes;
-        // And the next loss is found as soon as ever.
+        // The next loss is detected as soon as ever.
         met.lose([](uint64_t n) { return n == 0; });
         met.send();
         EXPECT_LT(met.time_to_arrive(), computes < 2 * kMillisecond ? 3 * kProbeTime : 4 * computes + kProbeTime) << computes;
@@ -151,12 +151,12 @@ TEST(SessionLoss, WhatAConnectionSwallowsGoesAsDatagrams) {
     Met met;
     PipePair connection(met.network);
     connection.ends[0].stalled = true;
-    for (int i = 0; i < 20; ++i) met.send(4000);  // too much to go as datagrams beside it
+    for (int i = 0; i < 20; ++i) met.send(4000);  // too much to be sent as datagrams beside it
     const uint64_t took = met.time_to_arrive();
     EXPECT_GT(connection.ends[0].frames, 0u);
     EXPECT_EQ(met.got, 20u);
     EXPECT_LT(took, 4 * kMillisecond) << "not when TCP sends it again, which is never here";
-    // It is left alone until its owner attaches it anew.
+    // The session does not use it until its owner attaches it again.
     const uint64_t frames = connection.ends[0].frames;
     for (int i = 0; i < 20; ++i) met.send(4000);
     met.time_to_arrive();
@@ -222,7 +222,7 @@ TEST(SessionLoss, ALittleThatIsLostBesideAConnectionDoesNotGoThroughIt) {
     EXPECT_EQ(connection.ends[0].frames, 0u);
 }
 
-/// Messages of 8 bytes, as far apart as that; what went back alone.
+/// Sends 8-byte messages, one per `pause`; returns the number of acknowledgements sent in separate datagrams.
 uint64_t alone_while(Met& met, uint64_t duration, uint64_t pause) {
     const uint64_t before = met.end(1).counters.acks_alone;
     for (const uint64_t end = met.network.now + duration; met.network.now < end; met.network.run_until(met.network.now + pause))
@@ -236,13 +236,13 @@ TEST(SessionLoss, WhereNothingWasLostForLongAcknowledgementsWaitForCompany) {
     alone_while(met, kSecond, kMillisecond);
     EXPECT_TRUE(met.network.session(0).allows_hold());
     EXPECT_LE(alone_while(met, 64 * kMillisecond, kMillisecond), 9u) << "one in 8 ms";
-    // Never more than 32 datagrams.
+    // An acknowledgement is held for at most 32 datagrams.
     EXPECT_GE(alone_while(met, 64 * kMillisecond, 50 * kMicrosecond), 64 * 20 / 32);
     EXPECT_EQ(met.end(0).counters.timeouts, 0u);
     EXPECT_EQ(met.end(0).counters.repeated, 0u);
 }
 
-// What is lost at the end is missed so much later, once: from then on each acknowledgement goes soon.
+// After such a hold, a lost last datagram is noticed late; but only once, since acknowledgements are sent early from then on.
 TEST(SessionLoss, WhatIsLostEndsTheWaitForCompany) {
     Met met;
     alone_while(met, kSecond, kMillisecond);
@@ -258,7 +258,7 @@ TEST(SessionLoss, WhatIsLostEndsTheWaitForCompany) {
     EXPECT_LT(met.time_to_arrive(), kProbeTime + 2 * kMargin);
 }
 
-// Who only waits for acknowledgements has them at once.
+// A process that waits only for acknowledgements receives them at once.
 TEST(SessionLoss, AQuestionIsAnsweredAtOnceWhateverWasAllowed) {
     Met met;
     alone_while(met, kSecond, kMillisecond);
@@ -270,7 +270,7 @@ TEST(SessionLoss, AQuestionIsAnsweredAtOnceWhateverWasAllowed) {
     EXPECT_LT(met.network.now - start, 2 * kRoundTrip);
 }
 
-/// A connection of a device, and the datagrams beside it.
+/// An RC connection of a device, and the datagrams beside it.
 struct ByDevice : Met {
     PipePair connection{network, true};
     const uint64_t before = datagrams_so_far();
@@ -283,7 +283,7 @@ struct ByDevice : Met {
     }
 };
 
-// Nothing is lost on it, so what acknowledgements free can wait, and they go by it.
+// Such a connection loses nothing. So acknowledgements, which only free memory, can wait, and use the connection too.
 TEST(SessionLoss, ADevicesConnectionIsAcknowledgedRarelyAndByItself) {
     ByDevice met;
     EXPECT_LE(alone_while(met, 500 * kMillisecond, 2500 * kMicrosecond), 500 / 20 + 1);
@@ -316,7 +316,7 @@ TEST(SessionLoss, WhoHastensNeedNotWaitForADevicesAcknowledgement) {
     met.time_to_arrive();
     met.network.session(0).request_acks(met.network.now);
     EXPECT_LT(met.time_to_be_idle(), 2 * kRoundTrip);
-    // Nor if the question is lost, or its answer.
+    // Even if the request for acknowledgements is lost, or its answer.
     for (uint64_t lost = 0; lost < 2; ++lost) {
         met.network.run_until(met.network.now + 5 * kMillisecond);
         met.lose([&](uint64_t n) { return n == lost; });

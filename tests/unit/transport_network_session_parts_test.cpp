@@ -1,4 +1,4 @@
-// The parts of a session, each against something simpler.
+// The parts of a session, each against a simpler implementation.
 #include <gtest/gtest.h>
 
 #include <bitset>
@@ -75,7 +75,7 @@ TEST(Flight, NumbersWrapAndSkipZero) {
 }
 
 TEST(Flight, TakesAsManyAsItSays) {
-    Flight flight(1);  // until it is full no number wraps
+    Flight flight(1);  // number of entries for which no number wraps
     uint32_t count = 0;
     while (!flight.full()) {
         flight.add() = {count, 0, 0, 8, 0, true, false, 0};
@@ -127,7 +127,7 @@ TEST(SendBuffer, KeepsTheStreamUntilItIsReleased) {
             const uint64_t end = buffer.cut(range, room, random() % 2 ? hint : unknown);
             ASSERT_GT(end, range.start);
             ASSERT_LE(end, range.start + room);
-            // The last end of a packet within reach, or all the room.
+            // The last end of a packet within `room`, or all of `room`.
             uint64_t best = 0;
             for (const uint64_t e : ends)
                 if (e > range.start && e <= range.start + room) best = e;
@@ -195,7 +195,7 @@ TEST(RoundTrip, FollowsWhatItSees) {
     EXPECT_LT(time.timeout(), 90 * kMillisecond);
 }
 
-/// A well-formed datagram with two ranges and 16 stream bytes.
+/// Returns a well-formed datagram with two acknowledged ranges and 16 stream bytes.
 std::vector<uint64_t> sample() {
     std::vector<uint64_t> words((sizeof(DatagramHeader) + sizeof(Introduction) + 2 * sizeof(AckRange) + 16) / 8);
     DatagramHeader header{};
@@ -258,7 +258,7 @@ TEST(Datagram, IsRefusedIfAnythingIsWrongWithIt) {
     EXPECT_FALSE(with([](DatagramHeader&, AckRange* r) { r[1].start = 12; }));
 }
 
-/// Keeps what is delivered; can stop, or begin anew, at any packet, and have no memory for it.
+/// Records delivered packets. At any packet it can stop, restart, or fail for lack of memory.
 struct Sink final : PacketSink {
     bool deliver(const packet::Header& header, const std::byte* payload) override {
         if (refuses && refuses()) throw std::bad_alloc();
@@ -270,7 +270,7 @@ struct Sink final : PacketSink {
     std::function<bool()> refuses;
 };
 
-/// Twenty packets, long and short ones, in a buffer: what they hold, and as a stream.
+/// Makes twenty packets, long and short ones: their contents, and the stream that a send buffer makes of them.
 void make_stream(SlabPool& pool, std::mt19937& random, std::vector<std::string>& sent, std::string& stream) {
     SendBuffer buffer(pool);
     for (int i = 0; i < 20; ++i) {
@@ -284,7 +284,7 @@ void make_stream(SlabPool& pool, std::mt19937& random, std::vector<std::string>&
     for (int i = 0; i < count; ++i) stream.append(static_cast<const char*>(parts[i].iov_base), parts[i].iov_len);
 }
 
-/// A stretch of the stream, anywhere and of any length, is given; again, as long as there is no memory for it.
+/// Delivers a part of the stream at any offset and of any length; retries as long as memory is lacking.
 void give_any_part(const std::string& stream, std::mt19937& random, Reassembly& in, Sink& sink) {
     const uint64_t start = random() % (stream.size() / kGrain) * kGrain;
     const size_t length = std::min<size_t>((random() % 100 + 1) * kGrain, stream.size() - start);

@@ -1,4 +1,4 @@
-// Probes of paths that are not used: each tells of its path whatever else is under way, and one that is not answered holds nothing up.
+// Probes of unused paths: each measures its own path, whatever else is in transit, and an unanswered one delays nothing.
 #include <gtest/gtest.h>
 
 #include "session_simulation.h"
@@ -7,7 +7,7 @@
 namespace starling::network {
 namespace {
 
-/// Two processes that have met by rail 0; others are to be preferred paths, as by verbs.
+/// Two processes that have met by rail 0; other rails become preferred paths, as those by verbs.
 struct Met {
     Network network{1};
     uint64_t got[2] = {}, sent[2] = {};
@@ -33,13 +33,13 @@ struct Met {
         network.arm(which);
     }
     const Path& path(int which, int rail = 1) { return network.session(which).path(rail); }
-    /// The next probe of an end that has sent some leaves so much later.
+    /// Returns the time in ns until the end sends its next probe.
     uint64_t until_probe(int which) { return network.session(which).deadline() - network.now; }
 };
 
 TEST(SessionProbe, IsAnsweredThoughMuchComesBehindIt) {
     Met met;
-    // What comes while the other end is away is taken in one go and answered once, the probes first and a burst behind them.
+    // Datagrams that arrive while the other end does not poll are received in one poll and answered once: first the probes, then a burst.
     for (const int rail : {1, 2}) met.prefer(1, rail);
     met.network.ends[1]->listening = false;
     for (const int rail : {1, 2}) met.prefer(0, rail);
@@ -63,7 +63,7 @@ TEST(SessionProbe, OfAPathThatNeverAnswersHoldsNothingUp) {
     met.network.run_until(met.network.now + 10 * kSecond);
     const uint8_t probes = met.path(0).probes;
     ASSERT_GT(probes, 3u);
-    // More datagrams than the flight has records for go before the next probe does.
+    // More datagrams than the in-flight list has records are sent before the next probe.
     ASSERT_GT(met.until_probe(0), kSecond);
     const uint64_t begun = met.network.ends[0]->datagrams;
     while (met.sent[0] < 2 * Flight::kMost) {

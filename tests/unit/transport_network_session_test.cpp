@@ -1,4 +1,4 @@
-// Sessions on a simulated network: whatever it does, messages arrive once, whole and in turn.
+// Sessions on a simulated network: whatever the network does, messages arrive once, whole and in order.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -76,8 +76,7 @@ TEST(Session, EveryKindOfWeather) {
     }
 }
 
-// The answer acknowledges the packet that it answers; those that had come early are delivered behind it, and nobody sends
-// them again.
+// The answer acknowledges the packet that it answers. Out-of-order packets delivered after it must not be retransmitted.
 TEST(Session, WhatIsDeliveredBehindAnAnswerIsAcknowledgedToo) {
     Network network(5);
     int datagrams = 0;
@@ -93,8 +92,8 @@ TEST(Session, WhatIsDeliveredBehindAnAnswerIsAcknowledgedToo) {
     EXPECT_TRUE(network.session(1).idle());
 }
 
-// As before, and the second acknowledgement, of what was delivered behind the answer, is lost: everything has arrived as far as the
-// sender knows, but not all is acknowledged.
+// As in the test before, and the second acknowledgement, for the packets delivered after the answer, is lost. The sender knows that
+// everything arrived, but not all is acknowledged.
 TEST(Session, WhatIsKnownToLieBehindAnAnswerNeedsNoOtherAcknowledgement) {
     Network network(5);
     int delivered = 0, datagrams = 0, lost = 0;
@@ -152,14 +151,14 @@ TEST(Session, APathThatSwallowsLongDatagramsIsFoundOut) {
     for (const uint32_t mtu : {1400u, 576u}) {
         Network network(mtu);
         network.black_hole[0] = mtu;
-        // Some of what is sent is short enough, as it is in life.
+        // Some datagrams are short enough to pass, as in practice.
         Exchange exchange(network, 500, 4000);
         ASSERT_TRUE(exchange.run(100'000)) << mtu << ": " << exchange.state();
         EXPECT_LE(network.session(0).path(0).datagram + 28, mtu);
     }
 }
 
-// One message at a time, shorter than the size that is tried next below the longest, but too long for the peer's host.
+// One message at a time, shorter than the next size to be tried below the longest, but too long for the peer's host.
 TEST(Session, ALengthThatNeverArrivesIsShortenedWhateverItIs) {
     struct Case {
         uint32_t ours, theirs, bytes;
@@ -239,7 +238,7 @@ TEST(Session, AKernelThatTakesNothingIsAskedNowAndThen) {
             ASSERT_TRUE(network.step());
         }
         for (const int rails : {1, 2}) {
-            if (why == Sent::busy && rails == 1) continue;  // the rails share a socket, and its buffer
+            if (why == Sent::busy && rails == 1) continue;  // the rails share a socket and its buffer
             for (int i = 0; i < rails; ++i) network.refuses[i] = why;
             exchange.fill();
             const uint64_t end = network.now + 500 * kMillisecond;
@@ -287,14 +286,14 @@ TEST(Session, APeerThatIsHeardButDoesNotHearIsGivenUp) {
                 Network network(14);
                 network.deaf[deaf] = true;
                 Exchange exchange(network, 100, 1000, both_ways);
-                // The daemons see both processes alive, and say so; perhaps that they look at their sockets, too.
+                // The daemons confirm that both processes live, and perhaps that both poll their sockets.
                 for (int i = 0; i < 40; ++i) {
                     exchange.fill();
                     network.run_until(network.now + kSecond);
                     for (int end = 0; end < 2; ++end) network.session(end).confirm_alive(network.now, looks);
                 }
-                // The one that hears notices, whether it waits for an answer or gets the same again and again. Who sends
-                // into the void without hearing anything can't tell that from a peer that computes, unless the daemon can.
+                // The end that still receives notices the failure, whether it waits for an answer or receives the same datagrams again and
+                // again. An end that receives nothing cannot distinguish this from a peer that computes, unless the daemon can.
                 const bool noticed = both_ways || deaf == 0 || looks;
                 EXPECT_EQ(network.ends[1 - deaf]->given_up, noticed ? 1 : 0) << both_ways << looks << deaf;
                 EXPECT_TRUE(!noticed || network.session(1 - deaf).failure() == Failure::deaf);
@@ -304,7 +303,7 @@ TEST(Session, APeerThatIsHeardButDoesNotHearIsGivenUp) {
 TEST(Session, APeerThatLooksNowAndThenIsNotGivenUpForWhatWasOnItsWay) {
     Network network(16);
     Exchange exchange(network, 100, 1000, false);
-    // It computes for long, looks for a moment in which little of what was sent reaches it, and computes again.
+    // The peer computes for long, polls for a moment in which little of the data reaches it, and computes again.
     for (int i = 0; i < 20; ++i) {
         network.ends[1]->listening = false;
         exchange.fill();
@@ -331,7 +330,7 @@ TEST(Session, APeerThatComputesIsWaitedFor) {
     network.run_until(network.now + kSecond);
     const uint64_t before = network.ends[0]->datagrams;
     exchange.fill();
-    // Ten minutes in which its daemon vouches for it every second.
+    // For ten minutes its daemon confirms every second that it lives.
     for (int i = 0; i < 600; ++i) {
         network.run_until(network.now + kSecond);
         network.session(0).confirm_alive(network.now, false);
@@ -367,7 +366,7 @@ TEST(Session, ASuccessorIsToldFromThePeerAndOldDatagramsFromNewOnes) {
             exchange.fill();
             ASSERT_TRUE(network.step());
         }
-        // The one dies in the middle of it, and another takes its name while the old one's datagrams still fly.
+        // The peer dies meanwhile, and a successor takes its name while the old one's datagrams are still in transit.
         network.make(1);
         uint64_t got = 0;
         bool spoilt = false;
@@ -376,14 +375,15 @@ TEST(Session, ASuccessorIsToldFromThePeerAndOldDatagramsFromNewOnes) {
         };
         network.ends[1]->on_packet = expect_in_turn;
         uint64_t sent = 0;
-        if (seed % 2 == 0) network.send(1, 1, 8);  // the successor speaks first, or is spoken to
+        if (seed % 2 == 0) network.send(1, 1, 8);  // either the successor sends first, or its peer does
         while (network.ends[0]->given_up == 0) ASSERT_TRUE(network.step());
         network.session(0).revive(101, nullptr);
         network.ends[0]->on_packet = [](Session&, const packet::Header&, const std::byte*) {};
         while (got < 200) {
             while (sent < 200 && network.send(0, 5'000'000 + sent, 500)) ++sent;
             ASSERT_TRUE(network.step());
-            if (network.ends[1]->given_up > 0) break;  // it had taken datagrams meant for its predecessor: so it says
+            if (network.ends[1]->given_up > 0)
+                break;  // the successor had accepted datagrams for its predecessor, and reports it
         }
         EXPECT_FALSE(spoilt) << "seed " << seed;
     }
@@ -424,7 +424,7 @@ TEST(Session, OverAConnectionAcknowledgementsAreRare) {
 
 TEST(Session, BesideAConnectionWhatIsShortAndAloneGoesAsADatagram) {
     Network network(13);
-    Exchange before(network, 10, 8);  // the way is known to work
+    Exchange before(network, 10, 8);  // establishes that the path works
     ASSERT_TRUE(before.run(kSteps));
     PipePair connection(network);
     const auto run = [&](uint64_t first, uint64_t count, uint32_t bytes) {
@@ -445,14 +445,14 @@ TEST(Session, BesideAConnectionWhatIsShortAndAloneGoesAsADatagram) {
     EXPECT_EQ(small.second, 0u);
     const auto large = run(200, 50, 20'000);
     EXPECT_GE(large.second, 50u);
-    // A datagram that is lost goes again as one; when several in a row get no answer the connection carries all.
+    // A lost datagram is retransmitted as one; after several without an answer, the connection carries everything.
     network.weather.lost = 30;
     const auto lossy = run(300, 300, 8);
     EXPECT_GT(lossy.first, 0u);
     EXPECT_GT(lossy.second, 0u);
 }
 
-// Everything at once: what happens next is drawn by the seed; in the end all troubles are over and all must have arrived.
+// All faults at once: the seed draws each next event. In the end all faults end, and everything must arrive.
 TEST(Session, AnyTroubleThatEndsIsSurvived) {
     uint64_t unfinished = 0;
     for (uint64_t seed = 0; seed < kTroubles; ++seed) {

@@ -1,4 +1,4 @@
-// Sealed connections: records, greetings, and somebody on the way who changes, cuts, repeats and swaps what goes by.
+// Encrypted TCP connections: records, greetings, and an attacker between the ends that changes, cuts, replays and swaps bytes.
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -20,7 +20,7 @@ using Wire = std::vector<std::byte>;
 
 const SealKey kKey{{4, 5, 6}}, kOtherKey{{4, 5, 7}};
 
-/// Those that this machine can do.
+/// Returns the cipher suites that this machine supports.
 std::vector<Suite> suites() {
     return test_cipher()->has_aes ? std::vector{Suite::chacha, Suite::aes} : std::vector{Suite::chacha};
 }
@@ -38,7 +38,8 @@ Wire records_of(RecordSealer& sealer, const std::string& text) {
     return wire;
 }
 
-/// What comes of it in portions of this size; `garbage` tells whether it ended so.
+/// Opens the records in `wire`, delivered in portions of this size, and returns their contents. `garbage` reports whether the opener
+/// failed.
 std::string open_all(Suite suite, const SealKey& key, const Wire& wire, size_t portion, bool& garbage) {
     RecordOpener opener(*test_cipher(), test_cipher()->prepare(suite, key));
     std::string got;
@@ -101,7 +102,7 @@ TEST_P(Records, EveryByteIsProtected) {
         bool garbage = false;
         const std::string got = open_all(suite, kKey, changed, changed.size(), garbage);
         EXPECT_EQ(got, at < first ? "" : "the first of two") << at;
-        // A length that has become longer waits for more, which then does not open either.
+        // With an increased length the opener waits for more bytes, and then fails to open them.
         EXPECT_TRUE(garbage || at == 0 || at == first || at == 1 || at == first + 1) << at;
     }
 }
@@ -126,10 +127,10 @@ TEST_P(Records, CanNotBeRepeatedLeftOutOrSwapped) {
     EXPECT_EQ(got({0, 1, 0}), "onetwo!");
 }
 
-/// What becomes of the bytes of one direction, of which so many have passed before; may change, cut or add to them.
+/// Changes, cuts or extends the bytes of one direction; `before` is the number of earlier bytes.
 using Change = std::function<void(Wire& bytes, uint64_t before)>;
 
-/// Somebody on the way of a connection: whoever dials comes to it.
+/// The attacker on a connection's path: the dialing side connects to it.
 class Proxy {
   public:
     explicit Proxy(uint16_t to) : to_(to), listener_(socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0)) {
@@ -174,8 +175,8 @@ class Proxy {
     }
 
     uint16_t port = 0;
-    Change change_up, change_down;  ///< from the one that connects, and to it
-    Wire up, down;                  ///< all that went, as it came
+    Change change_up, change_down;  ///< from the connecting side, and to it
+    Wire up, down;                  ///< all bytes of each direction, unchanged
 
   private:
     struct Flow {
@@ -197,7 +198,7 @@ TcpOptions sealed() {
     return options;
 }
 
-/// A pair whose connection goes by way of a proxy.
+/// A pair whose connection passes through a proxy.
 struct Watched {
     Pair pair{{rail(1)}, sealed()};
     std::unique_ptr<Proxy> proxy;
@@ -248,8 +249,8 @@ TEST(SealedTcp, NothingOfFramesAndStreamsCanBeRead) {
     pair.high.tcp->remove_stream(stream, true);
 }
 
-// Somebody changes one byte, or leaves one out, or says one twice, somewhere behind the greeting: the connection ends, with a sentence, and nothing
-// that was not sent is delivered.
+// The attacker changes, removes or duplicates a byte somewhere after the greeting: the connection ends with an error text, and nothing
+// forged is delivered.
 TEST(SealedTcp, WhatIsChangedOnItsWayEndsTheConnection) {
     for (const uint64_t where : {0, 3, 4, 11, 60, 400, 2000}) {
         for (int how = 0; how < 3; ++how) {
@@ -286,12 +287,12 @@ TEST(SealedTcp, AnEndThatNobodyHasSaidIsALoss) {
     ASSERT_TRUE(watched.open());
     watched.pair.high.send("and more to come");
     ASSERT_TRUE(watched.until([&] { return watched.pair.low.frames.size() == 1; }));
-    watched.proxy.reset();  // both ends see it closed
+    watched.proxy.reset();  // both ends see the connection closed
     ASSERT_TRUE(watched.pair.until([&] { return watched.pair.low.broken && watched.pair.high.broken; }));
     EXPECT_EQ(watched.pair.low.ended + watched.pair.high.ended, 0);
 }
 
-// Each byte of the greeting, in either direction: no connection comes of it, or the one that was meant.
+// Each byte of the greeting, in either direction: the connection fails, or the intended one opens.
 TEST(SealedTcp, AGreetingThatWasChangedOpensNothing) {
     const size_t upward = sizeof(SealedHello) + sizeof(GreetingProof);
     for (size_t at = 0; at < upward + sizeof(SealedWelcome); at += 3) {
@@ -302,7 +303,7 @@ TEST(SealedTcp, AGreetingThatWasChangedOpensNothing) {
             const uint64_t place = up ? at : at - upward;
             if (place >= before && place < before + bytes.size()) bytes[place - before] ^= std::byte{1};
         };
-        // The one that connects may have proved itself before the other finds that it is not what was said.
+        // The connecting side may have proved itself before the other side notices the change.
         ASSERT_TRUE(watched.until([&] {
             return watched.pair.low.failed || watched.pair.high.failed || watched.pair.high.broken;
         })) << at;
@@ -330,7 +331,7 @@ TEST(SealedTcp, AGreetingThatWasOverheardOpensNothing) {
     ASSERT_TRUE(watched.until([&] { return pair.low.frames.size() == 1; }));
 }
 
-// One side can't do AES: then both use the other cipher.
+// One side lacks AES: then both use the other cipher.
 TEST(SealedTcp, BothSidesAgreeOnACipher) {
     std::unique_ptr<Cipher> poor;
     ASSERT_EQ(Cipher::load(poor), 0);

@@ -1,4 +1,4 @@
-// Frames: every way of cutting the byte stream gives the same frames, and what is no stream of frames is noticed.
+// TCP frames: every way of cutting the byte stream yields the same frames, and a malformed stream is detected.
 #include "transport/network/tcp/frames.h"
 
 #include <gtest/gtest.h>
@@ -34,7 +34,7 @@ void append_frame(Bytes& stream, FrameKind kind, const Bytes& contents) {
     stream.resize(stream.size() + frame_padding(contents.size()));
 }
 
-/// The stream that a writer makes of a piece.
+/// Appends the bytes that a writer makes of a fragment.
 void append_piece(Bytes& stream, const OutStream& out, StreamRange range, const Bytes& data, std::mt19937& random) {
     FrameWriter writer;
     writer.begin_piece(out, range, data.data());
@@ -51,7 +51,7 @@ void append_piece(Bytes& stream, const OutStream& out, StreamRange range, const 
     }
 }
 
-/// Collects what comes, as text to compare. Pieces of odd serials are received in place, those of even ones unpacked.
+/// Records what arrives as text, for comparison. Fragments with odd request ids are received in place, those with even ones are unpacked.
 struct Collector final : FrameSink {
     std::string log;
     std::map<uint32_t, Bytes> memory;
@@ -88,7 +88,7 @@ struct Collector final : FrameSink {
 
 constexpr size_t kBuffer = 4096;
 
-/// Feeds a stream in portions that `portion` chooses. False if the reader gave up.
+/// Feeds a stream in portions that `portion` chooses. Returns false if the reader reported an error.
 template <class F>
 bool feed(const Bytes& stream, FrameReader& reader, FrameSink& sink, F&& portion) {
     alignas(8) static std::byte buffer[kBuffer];

@@ -1,6 +1,6 @@
-// Messages and streams between two processes whose TCP sockets are killed at random points, over and over, beside a
-// network that loses and reorders datagrams: nothing is lost, doubled or reordered. Sessions and their datagrams are
-// simulated; TCP is real, over the loopback device, with sockets on two rails.
+// Messages and streams between two processes whose TCP sockets are killed at random points, again and again, beside a network that loses
+// and reorders datagrams. Nothing is lost, duplicated or reordered. Sessions and their datagrams are simulated; TCP is real, over the
+// loopback device, with sockets on two rails.
 #include <netinet/in.h>
 #include <sys/socket.h>
 
@@ -16,9 +16,9 @@
 namespace starling::network {
 namespace {
 
-constexpr uint32_t kStreamPiece = 1200;  ///< of a stream on the base path
+constexpr uint32_t kStreamPiece = 1200;  ///< bytes of a stream's fragment on the base path
 
-/// One direction of streams, as a message room would run it.
+/// One direction of streams, as the message room would run it.
 struct Streams {
     struct One {
         std::vector<std::byte> data;
@@ -49,7 +49,7 @@ class World {
             const TcpRail rails[] = {rail(1), rail(2)};
             one.tcp->set_rails(rails);
             one.connection = nullptr;
-            network.ends[i]->timeout = uint64_t{1} << 60;  // simulated time passes without regard to TCP's
+            network.ends[i]->timeout = uint64_t{1} << 60;  // simulated time passes independently of TCP's
             auto deliver = network.ends[i]->on_packet;
             network.ends[i]->on_packet = [this, i, deliver](Session& s, const packet::Header& header,
                                                             const std::byte* payload) {
@@ -107,7 +107,7 @@ class World {
         };
         u.doubted = u.trusted = [](Connection& c) {
             ++(c.doubted() ? current->doubted : current->trusted);
-            current->doubts[index(c)] = true;  // it may be in the middle of something: see clean_up()
+            current->doubts[index(c)] = true;  // handled in clean_up(): the connection may be in the middle of an operation
         };
         u.broken = u.ended = u.failed = [](Connection& c) { ++Side::of(c).broken; };
         u.room = [](Connection& c) {
@@ -146,7 +146,7 @@ class World {
         network.arm(i);
     }
 
-    // Streams: the serial is the same for all, so that a late piece would find another message if it were not for the generation.
+    // Streams. All use one request id, so that only the generation keeps a late fragment from another message.
 
     void start_stream(int from) {
         const uint32_t generation = streams[from].next++;
@@ -197,7 +197,7 @@ class World {
             return;
         }
         const auto it = received[to].find(header.piece.generation);
-        if (it == received[to].end()) return;  // a late one
+        if (it == received[to].end()) return;  // a late fragment
         std::memcpy(it->second.memory.data() + header.piece.offset, payload, header.bytes);
         arrived(to, header.piece.generation, {header.piece.offset, header.piece.offset + header.bytes});
     }
@@ -222,10 +222,10 @@ class World {
         }
     }
 
-    // What goes wrong.
+    // Faults.
 
-    /// The real time, but for what others had the core: who has been away for 10 ms forgives what was not answered meanwhile, and on
-    /// a machine that has much to do there would be no doubts to look at.
+    /// The real time without the time in which others had the core. A process that did not run for 10 ms disregards missing answers, so on
+    /// a busy machine no connection would ever be doubted.
     uint64_t tick() {
         const uint64_t real = now_ns();
         clock += std::min(real - seen, kMillisecond);
@@ -233,14 +233,14 @@ class World {
         return clock;
     }
     uint64_t seen = now_ns(), clock = seen;
-    /// Now and then nothing seems to arrive any more.
+    /// Reports now and then that nothing is acknowledged any more.
     Health examine_socket(int fd, uint64_t limit) {
         Health health = examine(fd, limit);
         health.acked = health.repeated = 0;
         health.unacknowledged = health.timed_out = random() % 10 == 0;
         return health;
     }
-    /// A TCP socket of this process: its connection is cut in one of several ways, wherever its bytes just are.
+    /// Cuts the connection of a random TCP socket of this process in one of several ways, wherever its bytes are.
     void kill_one() {
         std::vector<int> candidates;
         for (int fd = 3; fd < 64; ++fd) {
@@ -300,7 +300,7 @@ class World {
         side(i).tcp->drop(*c);
         serve(i);
     }
-    /// As link does: what is broken is dropped, then both sides may open anew; what is in doubt carries no frames.
+    /// As link does: drops broken connections, so that both sides may open anew; detaches doubted ones, which carry no frames.
     void clean_up() {
         for (int i = 0; i < 2; ++i) {
             Connection* const c = side(i).connection;
@@ -319,9 +319,9 @@ class World {
                 close_side(1 - i);
     }
 
-    std::map<uint32_t, Side::Incoming> received[2];  ///< by generation, which here is the message's number
-    std::deque<uint32_t> fetched[2];                 ///< to be confirmed
-    bool doubts[2] = {};                             ///< a connection has told that it is in doubt, or trusted again
+    std::map<uint32_t, Side::Incoming> received[2];  ///< by generation, here the message's number
+    std::deque<uint32_t> fetched[2];                 ///< to be confirmed with a FIN
+    bool doubts[2] = {};                             ///< a connection became doubted, or trusted again
     static Side::Incoming* find(Connection& c, const StreamFragment& piece) {
         auto& all = current->received[index(c)];
         const auto it = all.find(piece.generation);
@@ -329,7 +329,7 @@ class World {
     }
 };
 
-/// How often each trouble was met.
+/// How often each fault occurred.
 struct Met {
     int killed = 0, stranded = 0, doubted = 0, trusted = 0, opened = 0, by_tcp = 0;
 
@@ -340,7 +340,7 @@ struct Met {
     bool enough() const { return killed > 60 && stranded > 20 && doubted > 20 && trusted > 12 && opened > 60 && by_tcp > 400; }
 };
 
-// TCP's part takes place in real time: which troubles a seed meets is not for it alone to say, so there are as many as that takes.
+// TCP runs in real time, so that the seed alone does not determine the faults. The test runs seeds until each fault has occurred.
 TEST(TcpModel, NothingIsLostDoubledOrReorderedWhateverDies) {
     constexpr uint64_t kLeastSeeds = 4, kMostSeeds = 40;
     Met met;

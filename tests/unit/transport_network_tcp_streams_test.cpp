@@ -1,4 +1,4 @@
-// Streams over connections on the loopback device: in place or not, several at once, over several sockets and rails.
+// Streams over TCP connections on the loopback device: in place or unpacked, several at once, over several sockets and rails.
 #include <random>
 
 #include "network_tcp_pair.h"
@@ -120,7 +120,7 @@ TEST(TcpStreams, AGivenUpStreamsMemoryIsNotRead) {
     auto data = std::make_unique<std::vector<std::byte>>(pattern(64u << 20, 6));
     OutStream stream(source_of(pair.low, *data, 1, 1));
     pair.low.tcp->add_stream(*pair.low.connection, stream);
-    pair.low.tcp->remove_stream(stream);  // in the middle of a piece: a socket dies of it
+    pair.low.tcp->remove_stream(stream);  // amid a fragment: this breaks a socket
     data.reset();
     ASSERT_TRUE(pair.until([&] { return pair.low.broken == 1 && pair.high.broken == 1; }));
 }
@@ -174,7 +174,7 @@ TEST(TcpRails, OneThatGoesIsLeftAndOneThatComesIsTakenUp) {
     ASSERT_TRUE(pair.until([&] { return pair.high.tcp->counters().sockets == 1; }));
 
     pair.high.tcp->set_rails(third);
-    pair.low.tcp->set_rails(third);  // the listener tells the one that dialled
+    pair.low.tcp->set_rails(third);  // the listener notifies the side that dialed
     ASSERT_TRUE(pair.until([&] { return pair.low.tcp->counters().sockets == 2 && pair.high.tcp->counters().sockets == 2; }));
     EXPECT_EQ(pair.low.send("on"), Sent::done);
     ASSERT_TRUE(pair.until([&] { return pair.high.frames.size() == 1; }));
@@ -206,7 +206,7 @@ TEST(TcpRails, WithTheLastOneGoneTheConnectionIsBroken) {
 }
 
 TEST(TcpRails, OneAddressThatAnswersIsEnoughOverRouters) {
-    Pair pair({{loopback(1), 0}});  // no netmask: in nobody's network
+    Pair pair({{loopback(1), 0}});  // no netmask: shares no network with a peer
     ConnectionOffer offer;
     ASSERT_EQ(pair.low.tcp->offer(*pair.low.connection, offer), 0);
     offer.address[0] = loopback(1);
@@ -219,7 +219,7 @@ TEST(TcpRails, OneAddressThatAnswersIsEnoughOverRouters) {
     EXPECT_EQ(pair.low.tcp->counters().sockets, 1u);
 }
 
-/// A stream of which nothing arrives any more, and a sender that sleeps until its next deadline, in simulated time.
+/// A stream that stalls, and a sender that sleeps until its next deadline, in simulated time.
 class Stalled {
   public:
     explicit Stalled(bool answers, bool kernel_repairs = false) : network(1) {
@@ -230,7 +230,7 @@ class Stalled {
         repairs = kernel_repairs;
         pair = std::make_unique<Pair>(std::vector{rail(1)}, options);
         pair->open();
-        // The session has measured its way: it can ask.
+        // The session has measured its round-trip time, so it can probe.
         network.send(0, 1, 8);
         network.run_until(network.now + 10 * kMillisecond);
         network.now = start = now_ns();
@@ -241,7 +241,7 @@ class Stalled {
                 network.arm(0);
             };
     }
-    /// How long it took until the connection was doubted; gives up after a second.
+    /// Returns the time until the connection was doubted; at most a second.
     uint64_t run() {
         const auto data = pattern(100'000, 7);
         OutStream stream(source_of(pair->low, data, 1, 1));

@@ -1,4 +1,4 @@
-// Connections over the loopback device: how they open, carry, and end, well or badly.
+// TCP connections over the loopback device: how they open, carry frames, and end, normally or by a failure.
 #include "transport/network/tcp/tcp.h"
 
 #include <fcntl.h>
@@ -24,7 +24,7 @@ sockaddr_in at(uint32_t address, uint16_t port) {
     return result;
 }
 
-/// A plain blocking socket connected to a port of this machine.
+/// Returns a plain blocking socket connected to a port of this machine.
 int plain_connection(uint16_t port) {
     const int fd = socket(AF_INET, SOCK_STREAM, 0);
     const sockaddr_in to = at(loopback(1), port);
@@ -32,7 +32,7 @@ int plain_connection(uint16_t port) {
     return fd;
 }
 
-/// Whether the other end hangs up on it while the pair polls.
+/// Returns whether the other end closes the connection while the pair polls.
 bool is_hung_up(Pair& pair, int fd) {
     return pair.until([&] {
         char byte;
@@ -116,7 +116,7 @@ TEST(Tcp, BothOfferAndTheHigherProcessConnects) {
         pair.high.tcp->dial(*pair.high.connection, of_low);
         if (order == 1) {
             pair.polls(20);
-            pair.low.tcp->dial(*pair.low.connection, of_high);  // comes late: it is open already
+            pair.low.tcp->dial(*pair.low.connection, of_high);  // too late: it is open already
         }
         ASSERT_TRUE(pair.until([&] { return pair.low.opened && pair.high.opened; }));
         pair.polls(100);
@@ -168,7 +168,7 @@ TEST(Tcp, OneThatDoesNotAnswerIsGivenUp) {
     TcpOptions options;
     options.connect_limit_ns = 50'000'000;
     Pair pair({rail(1)}, options);
-    // It listens, but nobody answers the hello; as a firewall that drops would, it says nothing.
+    // It listens but never answers the hello, like a firewall that drops packets.
     const int silent = socket(AF_INET, SOCK_STREAM, 0);
     sockaddr_in address = at(loopback(1), 0);
     socklen_t length = sizeof address;
@@ -183,7 +183,7 @@ TEST(Tcp, OneThatDoesNotAnswerIsGivenUp) {
     EXPECT_NE(pair.high.failure.find("firewall"), std::string::npos) << pair.high.failure;
     EXPECT_NE(pair.low.failure.find("asked to connect to port"), std::string::npos) << pair.low.failure;
     close(silent);
-    // Afterwards it can be opened all the same.
+    // Afterwards the connection can still be opened.
     pair.low.opened = pair.high.opened = 0;
     pair.open();
 }
@@ -294,7 +294,7 @@ TEST(Tcp, WithoutDescriptorsCallersAreHungUpOn) {
     close(caller);
     EXPECT_NE(told.find("ulimit -n"), std::string::npos);
     EXPECT_EQ(told.find("ulimit -n"), told.rfind("ulimit -n"));
-    pair.open();  // and now it works
+    pair.open();  // with descriptors again, it works
 }
 
 TEST(Tcp, GarbageOnAnOpenConnectionBreaksIt) {
@@ -334,7 +334,7 @@ TEST(Tcp, WhatGoesToOneThatHasSaidItsLastMayYetBeLost) {
     pair.open();
     pair.high.tcp->finish(*pair.high.connection);
     ASSERT_TRUE(pair.until([&] { return pair.low.ended == 1; }));
-    // It goes and has not read this: its host answers with a reset.
+    // The peer closes without having read this: its host answers with a reset.
     ASSERT_EQ(pair.low.send(std::string(50000, 'f')), Sent::done);
     pair.high.tcp->drop(*pair.high.connection);
     EXPECT_TRUE(pair.until([&] { return pair.low.broken == 1; }));
@@ -345,7 +345,7 @@ TEST(Tcp, ADroppedConnectionIsNoticedByTheOther) {
     pair.open();
     pair.high.tcp->drop(*pair.high.connection);
     ASSERT_TRUE(pair.until([&] { return pair.low.ended + pair.low.broken == 1; }));
-    // Again, by a new connection on both sides.
+    // Open again, with a new connection on both sides.
     pair.low.tcp->drop(*pair.low.connection);
     pair.polls(5);
     pair.low.connection = &pair.low.tcp->add({7, 2}, 1002, &pair.low, nullptr);
@@ -354,8 +354,8 @@ TEST(Tcp, ADroppedConnectionIsNoticedByTheOther) {
     pair.open();
 }
 
-// A child that the program has forked has all descriptors too: what is closed here gives no events any more, which would name freed
-// memory, and the other side hears of the end.
+// A forked child inherits all descriptors. A socket closed here must report no more events, which would name freed memory, and the peer
+// must see the end.
 TEST(Tcp, AForkedChildKeepsNoConnectionAlive) {
     Pair pair;
     pair.open();

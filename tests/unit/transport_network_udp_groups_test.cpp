@@ -1,5 +1,5 @@
-// Groups where there are InfiniBand or RoCE ports beside the sockets: who sends by which, and what becomes of that when ports lose, go down,
-// come, refuse or are closed. Sockets are those of the loopback device, where what one sends comes to all.
+// Multicast groups with InfiniBand or RoCE ports besides the sockets: which of them carries datagrams, and the failover when ports lose
+// datagrams, go down, appear, refuse or are closed. The sockets are on the loopback device, where every socket receives each datagram.
 #include "transport/network/multicast/udp_groups.h"
 
 #include <arpa/inet.h>
@@ -35,7 +35,7 @@ struct Heard final : transport::DatagramHandler {
     std::vector<std::string> texts;
 };
 
-/// A process of a host of its own: the fabric's ports of that host, and sockets.
+/// A process on a separate host: the fabric's ports of that host, and sockets.
 class Host {
   public:
     Host(Fabric& fabric, int which) {
@@ -90,7 +90,7 @@ class Groups : public testing::Test {
         open();
         for (auto& host : hosts) host->join();
     }
-    /// What one says the other hears; by_port: which way it goes.
+    /// Expects each host's datagrams to reach the other; by_port: by verbs, not by sockets.
     void expect_heard(const std::string& text, bool by_port) {
         const uint64_t before = counters.datagrams_group_verbs;
         ASSERT_TRUE(hosts[0]->say(text));
@@ -113,7 +113,7 @@ TEST_F(Groups, GoByPortsWhereAllHaveThem) {
     EXPECT_EQ(fabric.port(0).sent, 2u);
 }
 
-/// Any user of a host can listen to the group, and send to it.
+/// An outsider: any user of a host can listen to the group and send to it.
 class Stranger {
   public:
     Stranger() {
@@ -164,7 +164,7 @@ TEST_F(Groups, StrangersReadForgeAndRepeatNothing) {
     renumbered[renumbered.size() - kSealTag - 8] = 77;
     for (const std::string& one : {heard, changed, made, cut, renumbered, made + std::string(kSealBytes, 'x')})
         stranger.say(one);
-    // Both hear all six, each.
+    // Each of the two hosts receives all six.
     for (int i = 0; i < 1'000'000 && counters.strangers_group < before + 12; ++i)
         for (auto& host : hosts) host->poll();
     EXPECT_EQ(counters.strangers_group, before + 12);
@@ -190,7 +190,7 @@ TEST_F(Groups, OfOneAddressShareItsMembership) {
     EXPECT_EQ(fabric.port(1).groups.size(), 1u);
     another.reset();
     expect_heard("still", true);
-    // What another group says by the same address is none of ours.
+    // Datagrams of another group on the same address are not ours.
     hosts[0]->member.reset();
     hosts[0]->join(kSamePlace);
     ASSERT_TRUE(hosts[0]->say("strange"));

@@ -1,4 +1,4 @@
-// Who copies which chunk of a long message.
+// The division of a long message into chunks that sender and receiver copy.
 #include "transport/shm/cooperative_copy.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ TEST(Split, EachChunkIsClaimedOnceFromEitherSide) {
     EXPECT_EQ(claimed_from_back(slot), 6u);
 }
 
-// A sender may answer so late that the slot has served any number of messages since.
+// A sender may answer so late that the slot has served any number of messages in between.
 TEST(Split, ALateSenderNeverFindsItsGenerationAgain) {
     SplitSlot slot{};
     const auto late = open_split(slot);

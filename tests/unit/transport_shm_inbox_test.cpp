@@ -1,5 +1,5 @@
-// The inbox in every order of steps on a tiny copy, with a producer killed at any of them; then the real
-// one between processes that are killed for real.
+// The inbox in every order of steps on a tiny copy, with a producer killed at any step; then the real one between processes that are
+// killed.
 #include "transport/shm/inbox.h"
 
 #include <gtest/gtest.h>
@@ -39,7 +39,7 @@ struct TinyInbox {
 };
 
 constexpr uint32_t kFirstPid = 100;
-bool killed[4];  ///< by producer, of the world that is being stepped
+bool killed[4];  ///< by producer, of the world that takes the step
 
 template <size_t kCells, int kProducers>
 class Model {
@@ -116,7 +116,7 @@ class Model {
 
     void consume(World& world) {
         std::copy(world.dead, world.dead + kProducers, killed);
-        // The reader counts its head itself; the model keeps it where it was until the operation is over.
+        // The reader advances its own head; the model keeps the old head until the operation ends.
         BasicInboxReader<TinyInbox<kCells>> reader(world.inbox, world.head);
         uint64_t taken = 0;
         bool passed = false;
@@ -145,8 +145,7 @@ class Model {
     bool at_end(const World& world) const {
         for (int p = 0; p < kProducers; ++p) {
             if (!world.dead[p] && world.published[p] < messages_) return false;
-            // What a killed producer published just before is received, though it could not count it any
-            // more.
+            // A packet that a killed producer published just before is received, although the producer did not count it any more.
             if (world.last[p] < world.published[p]) return false;
         }
         for (const auto& cell : world.inbox.cells)
@@ -154,7 +153,7 @@ class Model {
         return true;
     }
 
-    // Whatever has happened, what goes on can end with everything received: nobody is stuck for good.
+    // From every state the survivors can still finish with everything received: no process is stuck.
     void check_that_all_can_end() {
         std::vector<bool> can(worlds_.size());
         std::vector<uint32_t> todo;
@@ -194,12 +193,12 @@ TEST(InboxModel, AProducerKilledAtAnyStep) { explore<1, 2>(2, true); }
 
 TEST(InboxModel, AProducerKilledAtAnyStepAmongTwoCells) { explore<2, 2>(1, true); }
 
-// --- The real one ---
+// --- The real inbox ---
 
-/// What producers and consumer share.
+/// Memory that producers and consumer share.
 struct Shared {
     Inbox inbox;
-    std::atomic<uint64_t> published[16];  ///< by producer: packets it is sure of
+    std::atomic<uint64_t> published[16];  ///< by producer: packets surely published
 };
 
 Shared* make_shared_memory() {
@@ -270,7 +269,7 @@ TEST(Inbox, NothingIsLostWhenProducersAreKilled) {
             else
                 pids[started++] = pid;
         }
-        // Not waited for at once: a zombie must count as dead too.
+        // Not reaped at once: a zombie must count as dead too.
         if (started > 3 + waited) {
             kill(pids[waited], SIGKILL);
             if (random() % 2) waitpid(pids[waited], nullptr, 0), pids[waited] = 0;
@@ -279,7 +278,7 @@ TEST(Inbox, NothingIsLostWhenProducersAreKilled) {
     }
     for (uint32_t i = 0; i < started; ++i)
         if (pids[i]) kill(pids[i], SIGKILL);
-    // The dead may need a moment to die; then everything that was published comes, and the inbox is empty.
+    // Killed processes may need a moment to end; then every published packet arrives, and the inbox is empty.
     for (int quiet = 0; quiet < 100; ++quiet) {
         while (consumer.take()) quiet = 0;
         usleep(1000);

@@ -1,5 +1,5 @@
-// The outbox: its rotation in every order of steps on a tiny copy, with a reader killed at any of them; then the real one
-// behind rings, between threads and with readers that never look.
+// The outbox: its rotation in every order of steps on a tiny copy, with a reader killed at any step. Then the real one behind rings,
+// between threads, and with readers that never poll.
 #include "transport/shm/outbox.h"
 
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ constexpr uint64_t kLines = 2;
 constexpr uint32_t kArea = 3;
 constexpr int kMessages = 5;
 
-/// What sender and readers share: an area of three words, and for each reader a queue of two lines.
+/// Memory of sender and readers: an area of three words, and a queue of two lines per reader.
 struct Memory {
     test::Word area[kArea];
     struct Queue {
@@ -36,7 +36,7 @@ struct Memory {
         test::Word lines[kLines];
     } queues[kReaders];
 };
-Memory* memory = nullptr;  ///< of the world that is being stepped
+Memory* memory = nullptr;  ///< of the world that takes the step
 
 struct ModelCount {
     uint64_t reader = 0;
@@ -49,9 +49,9 @@ struct World {
     Memory memory;
     ModelRotation rotation;
     test::Operation sender, readers[kReaders];
-    uint64_t sent = 0, without = 0;  ///< messages; how many found no room
+    uint64_t sent = 0, without = 0;  ///< messages sent, and those that found no room
     uint64_t written[kReaders] = {}, read[kReaders] = {};
-    bool dead = false, forgotten = false;  ///< reader 0; the sender knows
+    bool dead = false, forgotten = false;  ///< reader 0 is dead; the sender knows it
     std::string trace;
 
     std::string key() const {
@@ -113,7 +113,7 @@ class Orders final : public test::Exploration<World> {
         const bool over = test::step(next.sender, [&] {
             rotation = world.rotation;
             auto& queue = next.memory.queues[r];
-            if (next.written[r] - queue.consumed.load() >= kLines) return;  // no line
+            if (next.written[r] - queue.consumed.load() >= kLines) return;  // no free line
             const uint32_t start = rotation.find(words_of(n), kArea);
             if (start == ModelRotation::kNone) return;
             for (uint32_t i = 0; i < words_of(n); ++i) next.memory.area[start + i].store(n + 1);
@@ -152,7 +152,7 @@ class Orders final : public test::Exploration<World> {
         push(std::move(next));
     }
 
-    /// When all is read, or its reader known to be dead, nothing is held any more.
+    /// When everything is read, or the reader is known to be dead, no part of the area is held.
     void check_end(const World& world) {
         if (world.read[1] < world.written[1] || !world.readers[1].seen.empty()) return;
         if (world.dead ? !world.forgotten : world.read[0] < world.written[0] || !world.readers[0].seen.empty()) return;
@@ -189,9 +189,9 @@ TEST(OutboxModel, AReaderKilledAtAnyStep) {
     EXPECT_GT(orders.all_sent, 0u);
 }
 
-// --- The real one ---
+// --- The real outbox ---
 
-/// Shared memory, zero.
+/// Returns zeroed shared memory.
 template <class T>
 T* make_shared(size_t bytes = sizeof(T)) {
     void* place = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -238,7 +238,7 @@ struct Lines {
         rings[to].sent.emplace_back(number, bytes);
         return true;
     }
-    /// Takes the oldest of those that were sent to a reader.
+    /// Receives and checks a reader's oldest message.
     void expect(size_t at) {
         OneWay& line = rings[at];
         const auto [number, bytes] = line.sent.front();
@@ -259,7 +259,7 @@ struct Lines {
     std::vector<OneWay> rings;
 };
 
-/// Longer than what fits into a line.
+/// Returns a random size over that of a line.
 uint32_t any_size(std::mt19937& random) {
     return kInlineBytes + 1 + static_cast<uint32_t>(random() % (random() % 3 ? 4000 : kOutboxPayload - kInlineBytes));
 }
@@ -271,7 +271,7 @@ TEST(Outbox, SeveralReadersGetWhatWasSent) {
         uint64_t number = 0;
         for (int step = 0; step < 6000 && !::testing::Test::HasFatalFailure(); ++step) {
             const size_t to = random() % lines.rings.size();
-            // Each is behind for a while now and then.
+            // Each reader lags for a while now and then.
             const bool behind = step / 500 % 4 == static_cast<int>(to);
             if (random() % 2)
                 number += lines.send(to, number, any_size(random));
@@ -286,13 +286,13 @@ TEST(Outbox, IsExhaustedByReadersThatNeverLookAndNotForEver) {
     Lines lines(20);
     uint64_t number = 0;
     size_t held = 0;
-    // All but the last hold what they can.
+    // All readers but the last hold as much as they can.
     for (int round = 0; round < 30; ++round)
         for (size_t to = 0; to + 1 < lines.rings.size(); ++to)
             if (lines.send(to, number, kOutboxPayload)) ++number, held += kOutboxPayload;
     EXPECT_GT(held, kOutboxBytes * 3 / 4);
     for (int i = 0; i < 100; ++i) EXPECT_FALSE(lines.send(19, number, kOutboxPayload)) << "a held part was given away";
-    // One of them looks: the last reader gets what it needs, as often as it reads.
+    // One of them reads: the last reader then gets the room it needs, as often as it reads.
     while (!lines.rings[7].sent.empty()) lines.expect(7);
     lines.rings[7].reader.retire();
     for (int i = 0; i < 1000; ++i) {
@@ -303,7 +303,7 @@ TEST(Outbox, IsExhaustedByReadersThatNeverLookAndNotForEver) {
         lines.expect(19);
         lines.rings[19].reader.retire();
     }
-    // What the others hold was not touched.
+    // The parts that the others hold were not touched.
     for (size_t at = 0; at < 19; ++at)
         while (!lines.rings[at].sent.empty() && !HasFatalFailure()) lines.expect(at);
 }
@@ -320,7 +320,7 @@ TEST(Outbox, WhatADeadReaderHeldComesBack) {
     for (uint64_t i = 0; i < 127; ++i) ASSERT_TRUE(lines.send(1, number + i, kOutboxPayload)) << i;
 }
 
-// The ring's owner gives the slot to another: what the last user had sent on it counts as read.
+// The ring's owner assigns the slot to another sender: everything that the former one sent on it counts as read.
 TEST(Outbox, NothingIsHeldByAReaderWhoseRingIsAnothers) {
     Lines lines(1);
     for (uint64_t number = 0; number < 20; ++number) ASSERT_TRUE(lines.send(0, number, 2000));
@@ -352,7 +352,7 @@ TEST(Outbox, GivesMemoryBackWhenItRests) {
     lines.rings[0].reader.retire();
     lines.outbox.rest();
     EXPECT_LE(resident_pages(lines.memory), 4u);
-    lines.expect(1);  // what is not read yet stays
+    lines.expect(1);  // unread parts stay
     lines.rings[1].reader.retire();
     lines.outbox.give_back();
     EXPECT_EQ(resident_pages(lines.memory), 0u);

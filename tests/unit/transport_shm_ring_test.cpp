@@ -19,7 +19,7 @@
 namespace starling::shm {
 namespace {
 
-/// A new ring in memory that a child of fork() shares.
+/// A new ring in memory that a forked child shares.
 class Rings : public testing::Test {
   protected:
     void SetUp() override {
@@ -30,7 +30,7 @@ class Rings : public testing::Test {
     void TearDown() override {
         if (ring) munmap(ring, sizeof(Ring));
     }
-    /// One that writes, and `reader` reads.
+    /// Returns a writer to the ring, from which `reader` reads.
     RingWriter begin() {
         reader.reset(*ring);
         return RingWriter(*ring);
@@ -40,7 +40,7 @@ class Rings : public testing::Test {
     RingReader reader;
 };
 
-/// A packet's bytes follow from its number.
+/// A byte of a packet, computed from the packet's number.
 std::byte byte_of(uint64_t number, uint32_t i) { return static_cast<std::byte>(number * 131 + i * 7 + i / 256); }
 
 bool send(RingWriter& writer, uint64_t number, uint32_t bytes) {
@@ -82,13 +82,13 @@ struct Packet {
 TEST_F(Rings, IsAQueue) {
     for (unsigned seed = 0; seed < 20 && !HasFailure(); ++seed) {
         std::mt19937 random(seed);
-        // The slot is used again each time, whatever the last user left in it.
+        // The slot is reused each time, whatever its last user left in it.
         RingWriter writer = begin();
         std::deque<Packet> model;
         uint64_t number = 0;
         EXPECT_EQ(reader.front(), nullptr) << "a packet of the last user is seen";
         for (int step = 0; step < 3000 && !HasFailure(); ++step) {
-            // Bursts, so that it is full at times and empty at times.
+            // Bursts, so that the ring is sometimes full and sometimes empty.
             const bool sending = step / 200 % 2 ? random() % 4 == 0 : random() % 4 != 0;
             if (sending) {
                 const uint32_t bytes = random_size(random);
@@ -108,13 +108,13 @@ TEST_F(Rings, IsAQueue) {
     }
 }
 
-// Credit comes in batches; wherever the positions stand, a drained ring has room for anything.
+// Credit is returned in batches; at any position, a drained ring has room for every size.
 TEST_F(Rings, ADrainedRingHasRoomForAnything) {
     RingWriter writer = begin();
     std::mt19937 random(3);
     uint64_t number = 0;
     for (int i = 0; i < 50000; ++i) {
-        // Small steps move the positions through every line; large ones ask for the most.
+        // Short packets move the positions through every line; long ones need the most room.
         const uint32_t bytes = random() % 4 ? 33 + random() % 2000 : kRingPayload - random() % 3;
         ASSERT_TRUE(writer.reserve(bytes)) << "step " << i;
         writer.header().message.context = number;
@@ -177,7 +177,7 @@ void consume(RingReader& reader, uint64_t count, unsigned seed) {
 }
 
 TEST_F(Rings, BetweenProcesses) {
-    reader.reset(*ring);  // before anyone writes
+    reader.reset(*ring);  // before the first write
     constexpr uint64_t kCount = 50000;
     const pid_t pid = fork();
     if (pid == 0) {

@@ -1,4 +1,4 @@
-// The book-keeping of streams, against plain bit maps.
+// The bookkeeping of streams, against plain bit maps.
 #include "transport/stream.h"
 
 #include <gtest/gtest.h>
@@ -81,8 +81,7 @@ TEST(Coverage, CountsEveryByteOnceAgainstABitMap) {
     }
 }
 
-// Paths that die at random, taken ranges that arrive or not: in the end all has arrived, and while nothing has been lost no
-// byte is sent twice.
+// Paths that die at random, and ranges that arrive or not: in the end all has arrived, and before any loss no byte is sent twice.
 TEST(Streams, EverythingArrivesWhateverDies) {
     std::mt19937 random(11);
     for (int round = 0; round < 500; ++round) {
@@ -115,7 +114,7 @@ TEST(Streams, EverythingArrivesWhateverDies) {
                 const uint64_t before = stream.waiting_bytes();
                 stream.lose(path);
                 lost += stream.waiting_bytes() - before;
-                // What was on its way over it may arrive all the same, or never.
+                // Ranges in transit on the dead path may still arrive, or never.
                 std::erase_if(flight, [&](const Flight& f) { return f.path == path && random() % 2; });
                 path = ++newest;
             }

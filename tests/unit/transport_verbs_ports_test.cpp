@@ -1,4 +1,4 @@
-// Which ports are used, what is said of the others, and what becomes of them as they come and go.
+// Verbs ports: which are used, the reasons reported for the others, and their changes at run time.
 #include "transport/verbs/ports.h"
 
 #include <gtest/gtest.h>
@@ -50,7 +50,7 @@ TEST(DeviceChoice, SaysWhatIsWrong) {
     }
 }
 
-/// Sets a variable for the length of a test.
+/// Sets a variable for the duration of a test.
 struct Setting {
     Setting(const char* its_name, const char* value, const char* its_default) : name(its_name), usual(its_default) {
         EXPECT_EQ(set_variable(name, value), MPI_SUCCESS);
@@ -97,7 +97,7 @@ TEST(Ports, ThatAreRequiredAndNotThereAreAnErrorWithTheReason) {
     EXPECT_FALSE(ports);
 }
 
-/// The kernel's files about devices, as libibverbs may be told to find them.
+/// The kernel's files about devices, at the path that libibverbs accepts.
 struct Kernel {
     Kernel() {
         setenv("SYSFS_PATH", root.c_str(), 1);
@@ -198,7 +198,7 @@ TEST(Ports, ADeviceThatAppearsIsTakenUp) {
     const uint32_t version = ports->version();
     fabric.add_device(0, "a");
     ports->refresh(now_ns());
-    EXPECT_FALSE(ports->port(0));  // the kernel says nothing of a fabric
+    EXPECT_FALSE(ports->port(0));  // the kernel reports no fabric
     ports->refresh(now_ns(), true);
     ASSERT_TRUE(ports->port(0));
     EXPECT_NE(version, ports->version());

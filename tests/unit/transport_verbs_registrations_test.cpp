@@ -1,5 +1,5 @@
-// Registrations (transport/verbs/registrations.h) against a device that holds on to the pages that it was told of, as a real one does: they
-// are lent to a pipe, which keeps them whatever the program does with the addresses. A cache that goes by addresses fails most of these.
+// Registrations (transport/verbs/registrations.h) against a device that holds the registered pages, as a real one does. It lends them to a
+// pipe, which keeps them whatever the program does with the addresses. A cache that trusts addresses fails most of these tests.
 #include "transport/verbs/registrations.h"
 
 #include <fcntl.h>
@@ -26,7 +26,7 @@ namespace {
 
 constexpr uint64_t kPage = 4096, kBytes = 64 * kPage;
 
-/// A device with pages of its own.
+/// A device that holds registered pages.
 class Device final : public queues::FabricPort {
   public:
     explicit Device(queues::Fabric& fabric) : FabricPort(fabric, 1) {}
@@ -35,7 +35,7 @@ class Device final : public queues::FabricPort {
     }
     bool enroll(void* memory, uint64_t bytes, bool remote, Memory& out) override {
         if (!FabricPort::enroll(memory, bytes, remote, out)) return false;
-        // It may write there, so it takes no page that is lent to all who have not written yet.
+        // The device may write there, so it must not get the zero page that all unwritten mappings share.
         for (uint64_t at = 0; at < bytes; at += kPage) {
             volatile char& byte = static_cast<char*>(memory)[at];
             byte = byte;
@@ -52,7 +52,7 @@ class Device final : public queues::FabricPort {
         for (const int end : pages_.at(memory.local)) ::close(end);
         pages_.erase(memory.local);
     }
-    /// The first page, from the offset on, as the device sees it.
+    /// Returns the first page's text, from the offset on, as the device sees it.
     std::string read(const Memory& memory, uint64_t offset = 0) {
         int copy[2];
         EXPECT_EQ(pipe2(copy, O_CLOEXEC), 0);
@@ -81,7 +81,7 @@ class RegistrationsTest : public testing::Test {
         if (!watch) GTEST_SKIP() << failure_text() << ": memory can't be watched here";
         cache = std::make_unique<Registrations>(device, watch.get(), 64 * kBytes);
     }
-    /// As a message from there: what arrives at the other side.
+    /// Returns the text that a message from there carries to the receiver.
     std::string send(const char* text, char* from) {
         std::strcpy(from, text);
         return send(from);
@@ -120,7 +120,7 @@ TEST_F(RegistrationsTest, UnmappedAndMappedAgain) {
     munmap(memory, kBytes);
 }
 
-// Without which the others would prove nothing.
+// Without this property of the device the other tests would prove nothing.
 TEST_F(RegistrationsTest, TheDeviceKeepsThePagesThatItWasToldOf) {
     char* const memory = map();
     Registration* const stale = cache->use(memory, kBytes);
@@ -130,7 +130,7 @@ TEST_F(RegistrationsTest, TheDeviceKeepsThePagesThatItWasToldOf) {
     ASSERT_EQ(map(memory), memory);
     std::strcpy(memory, "after");
     EXPECT_EQ(device.read(stale->memory), "before");
-    EXPECT_EQ(send(memory), "after");  // while the stale one is in use
+    EXPECT_EQ(send(memory), "after");  // while the stale registration is in use
     cache->done(*stale);
     EXPECT_EQ(send("later", memory), "later");
     munmap(memory, kBytes);
@@ -182,7 +182,7 @@ TEST_F(RegistrationsTest, AnAllocatorThatReusesAddresses) {
     for (int i = 0; i < 50; ++i) {
         char* const memory = static_cast<char*>(std::malloc(kBytes));
         EXPECT_EQ(send(std::to_string(i).c_str(), memory), std::to_string(i));
-        std::free(memory);  // so much is unmapped at once
+        std::free(memory);  // free() unmaps a block of this size at once
     }
 }
 

@@ -1,4 +1,5 @@
-// Whole trees of daemons in one process over loopback: real sockets and real routing; only the agent is replaced.
+// Whole trees of daemons within one process over loopback, for tests of launch::Tree: real sockets and real routing; only the agent is
+// replaced.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,7 +18,7 @@
 
 namespace starling::launch {
 
-/// How long those whose parent died may look for another: all of them and their parents share one thread here.
+/// How long a daemon whose parent died may search for another. Generous, because all daemons share one thread here.
 #ifdef __SANITIZE_ADDRESS__
 constexpr std::chrono::milliseconds kGrace{2500};
 #else
@@ -42,7 +43,7 @@ class Forest {
         root.reset();
     }
 
-    /// To be called when the settings are as wanted.
+    /// Creates the root. Call it after changing the settings.
     void plant() {
         auto made = std::make_unique<Tree::Implementation>(loop, settings, std::make_unique<Starter>(*this));
         root_inside = made.get();
@@ -83,7 +84,7 @@ class Forest {
     Tree& at(HostId host) { return host == kRootHost ? *root : *nodes.at(host).tree; }
     bool lives(HostId host) const { return host == kRootHost || nodes.contains(host); }
 
-    /// As when its process is killed: all its connections close at once.
+    /// Acts as if the daemon's process were killed: all its connections close at once.
     void kill(HostId host) {
         killed.insert(host);
         nodes.erase(host);
@@ -100,7 +101,7 @@ class Forest {
         return list[random() % list.size()];
     }
 
-    /// Does `action`, then waits until `reached`; steps follow one another.
+    /// Adds a step: runs `action`, then waits until `reached` holds. Steps run in sequence.
     void step(std::string name, std::function<void()> action, std::function<bool()> reached) {
         steps_.push_back({std::move(name), std::move(action), std::move(reached)});
     }
@@ -132,9 +133,9 @@ class Forest {
     std::function<void(HostId at, const TreeMessage&)> on_message = [](HostId, const TreeMessage&) {};
     std::function<void(std::string_view topic, const std::vector<GatheredPiece>&)> on_gathered =
         [](std::string_view, const std::vector<GatheredPiece>&) {};
-    /// Whether a host of this name can be started; the sentence if not.
+    /// Returns why a host of this name cannot be started; empty if it can.
     std::function<std::string(const std::string&)> trouble = [](const std::string&) { return std::string(); };
-    /// What a host makes of the settings that it was given.
+    /// Changes the settings as the started host understands them.
     std::function<void(TreeSettings&)> misread = [](TreeSettings&) {};
     int most_delay_ms = 5;
     bool ends_when_told = true;
@@ -154,8 +155,8 @@ class Forest {
         bool finished() const override { return !*wanted_; }
 
       private:
-        std::shared_ptr<bool> wanted_;  ///< not started yet
-        std::shared_ptr<bool> heard_;   ///< whoever asked for the start still wants to know of failures
+        std::shared_ptr<bool> wanted_;  ///< false: not started yet
+        std::shared_ptr<bool> heard_;   ///< whether the requester of the start still awaits failures
     };
 
     class Starter : public NodeStarter {
@@ -169,7 +170,7 @@ class Forest {
             const auto delay = std::chrono::milliseconds(
                 forest_.most_delay_ms == 0 ? 0
                                            : static_cast<int>(forest_.random() % static_cast<unsigned>(forest_.most_delay_ms)));
-            // What goes through the agent must survive it.
+            // Encode and decode the orders, as the agent would.
             const std::string bytes = encode(orders);
             forest_.loop.after(delay, [&forest = forest_, wanted, bytes, tell] {
                 if (!*wanted) return;
@@ -216,7 +217,7 @@ class Forest {
         node.tree->set_handlers(std::move(handlers));
     }
 
-    // Not from within its own calls.
+    // Deferred, because a tree must not be destroyed within one of its calls.
     void end(HostId host) {
         const Tree* const tree = nodes.contains(host) ? nodes[host].tree.get() : nullptr;
         loop.after(std::chrono::milliseconds(0), [this, host, tree] {

@@ -1,5 +1,5 @@
-// InfiniBand in memory, for tests of what is above transport/verbs/device.h: ports that send datagrams to each other, by way of a
-// fabric that loses, doubles and holds back what the test says; ports that go down, come up and are removed.
+// InfiniBand in memory, for tests of the code above transport/verbs/device.h. Its ports exchange datagrams through a fabric that loses,
+// duplicates and delays them as the test decides. Ports can fail, recover and be removed.
 #pragma once
 
 #include <sys/eventfd.h>
@@ -21,7 +21,7 @@ class Fabric;
 
 class FabricPort;
 
-/// Joins with the next poll of its port.
+/// A membership that takes effect at the next poll of its port.
 class FabricMembership final : public Membership {
   public:
     FabricMembership(FabricPort& by, const uint8_t* gid) : port(by) { std::memcpy(group, gid, sizeof group); }
@@ -34,7 +34,7 @@ class FabricMembership final : public Membership {
     State state_ = State::joining;
 };
 
-/// What becomes of one datagram.
+/// Treatment of one datagram.
 enum class Passage { arrives, lost, doubled, late };
 
 class FabricPort final : public Port {
@@ -74,7 +74,7 @@ class FabricPort final : public Port {
     const char* problem() const override { return ""; }
     void close() override;
 
-    /// Puts a datagram where poll() finds it.
+    /// Queues a datagram for poll().
     void bring(std::vector<std::byte> bytes, const FabricPort& from);
     void happen(Event::Kind kind) {
         Event event;
@@ -88,15 +88,15 @@ class FabricPort final : public Port {
             return one->state_ == Membership::State::ready && std::memcmp(one->group, gid, sizeof one->group) == 0;
         });
     }
-    /// To all ports that `whom` says.
+    /// Sends to all ports for which `whom` is true.
     Status carry(const iovec* parts, int count, std::function<bool(const FabricPort&)> whom);
 
     std::vector<std::unique_ptr<FabricMembership>> groups;
     bool refuses_groups = false;
-    int lent = 0;            ///< buffers that have not been given back
-    size_t room = SIZE_MAX;  ///< datagrams that it takes until it is busy
+    int lent = 0;            ///< receive buffers not yet returned
+    size_t room = SIZE_MAX;  ///< number of datagrams that it accepts until it is busy
     uint64_t sent = 0, received = 0;
-    bool cut = false;  ///< nothing gets in or out, and nobody is told
+    bool cut = false;  ///< nothing is sent or received, without an event
 
   private:
     friend class Fabric;
@@ -114,13 +114,13 @@ class FabricPort final : public Port {
     bool armed_ = false;
 };
 
-/// All ports of a test, on whatever hosts. One at a time.
+/// All ports of a test, on all hosts. Only one fabric exists at a time.
 class Fabric {
   public:
     Fabric() { the() = this; }
     ~Fabric() { the() = nullptr; }
 
-    /// A device with one port of the host that is asked next (host()).
+    /// Adds a device with one port to the host that host() selects.
     PortFacts& add_device(int host, const std::string& name, uint8_t subnet = 1, uint32_t mtu = 1024) {
         PortFacts facts;
         std::strncpy(facts.device, name.c_str(), sizeof facts.device - 1);
@@ -132,7 +132,7 @@ class Fabric {
         devices.push_back({host, facts});
         return devices.back().facts;
     }
-    /// The host whose devices list() and open() mean from now on.
+    /// Selects the host whose devices list() and open() use from now on.
     const Plugin& host(int which) {
         current = which;
         static constexpr Plugin kPlugin{kPluginVersion, &Fabric::list, &Fabric::open};
@@ -140,7 +140,7 @@ class Fabric {
     }
     FabricPort& port(int which) { return *ports[static_cast<size_t>(which)]; }
 
-    /// The device's link goes down, or up with another queue.
+    /// Takes the device's link down, or up with a new queue number.
     void set_link(FabricPort& of, bool up) {
         of.facts_.active = up;
         for (Device& device : devices)
@@ -162,8 +162,8 @@ class Fabric {
     std::vector<FabricPort*> ports;  ///< in the order of opening
     std::vector<std::unique_ptr<FabricPort>> graves;
     std::vector<std::function<void()>> held;
-    std::function<Passage()> passage;  ///< of each datagram; if it says nothing, all arrive
-    std::string refusal;               ///< why no port opens, if set
+    std::function<Passage()> passage;  ///< decides each datagram's treatment; if empty, all arrive
+    std::string refusal;               ///< error with which opening a port fails; empty: none
     uint32_t queues = 100;
     int current = 0;
 

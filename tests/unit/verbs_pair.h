@@ -1,4 +1,4 @@
-// Two ports on two devices of the stand-in, and what they have told.
+// Two ports on two devices of the fake verbs library, and their events, for tests of the verbs plugin.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ struct Told {
     std::string text;
 };
 
-/// What poll() tells, taken out and given back.
+/// Takes events out of poll(), records them and returns their buffers.
 class Listener {
   public:
     Port* port = nullptr;
@@ -36,7 +36,7 @@ class Listener {
             told_.push_back(std::move(told));
         }
     }
-    /// The next of a kind; what others came before stays.
+    /// Waits up to ten seconds for the next event of a kind; events of other kinds stay recorded.
     bool next(Event::Kind kind, Told* out = nullptr) {
         const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
         do {
@@ -54,7 +54,7 @@ class Listener {
         Told told;
         return next(kind, &told) ? told.text : "nothing came";
     }
-    /// How many of a kind there are by now.
+    /// Returns how many events of a kind were reported so far.
     size_t count(Event::Kind kind) {
         for (size_t before = told_.size() + 1; before != told_.size();) {
             before = told_.size();
@@ -79,7 +79,7 @@ class VerbsPair : public testing::Test {
         EXPECT_EQ(fake::living(), "");
     }
 
-    /// A port of a device that was added; null with said_.
+    /// Opens a port of a device that was added. Returns null on failure, with the reason in said_.
     Port* open(const std::string& device) {
         PortFacts facts[32];
         const int count = starling_verbs_plugin.list(facts, 32, &options);
@@ -101,7 +101,7 @@ class VerbsPair : public testing::Test {
         b.port = open("fake1");
         ASSERT_TRUE(b.port) << said_;
     }
-    /// And a connection between them.
+    /// Connects a queue of `a` with a queue of `b`.
     void connect() {
         from = a.port->make_queue(&from_user);
         to = b.port->make_queue(&to_user);
@@ -120,7 +120,7 @@ class VerbsPair : public testing::Test {
 
     Options options;
     Listener a, b;
-    Queue *from = nullptr, *to = nullptr;  ///< a's and b's
+    Queue *from = nullptr, *to = nullptr;  ///< queues of `a` and `b`
     int from_user = 0, to_user = 0;
     std::string said_;
 };

@@ -1,5 +1,5 @@
-// InfiniBand between processes of one test (message_team.h): ports whose datagrams and frames go through shared memory, and that read and
-// write each other's memory by the kernel. What goes wrong the test decides.
+// InfiniBand between the processes of one test (message_team.h). Datagrams and frames travel through shared memory; RDMA reads and writes
+// use the kernel's access to other processes' memory. The test decides which faults occur.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -22,12 +22,12 @@
 namespace starling::verbs::processes {
 
 inline constexpr uint32_t kProcesses = 8, kQueues = 4096, kKeys = 65536, kFrame = 4096, kRing = 256;
-inline constexpr uint32_t kFirstQueue = 2;  ///< a device's own are those before
+inline constexpr uint32_t kFirstQueue = 2;  ///< queue numbers below are the devices' own
 
 struct Shared {
     struct Packet {
         uint32_t to_queue, bytes, from;  ///< to_queue 0: a datagram
-        bool note;                       ///< what it holds is the word of a write
+        bool note;                       ///< whether the payload is the immediate word of a write
         std::byte data[kFrame];
     };
     struct Inbox {
@@ -46,17 +46,18 @@ struct Shared {
     std::atomic<uint32_t> processes, queues{1}, keys{1};
     std::atomic<uint64_t> frames, transfers;
     std::atomic<uint64_t>
-        breaks_after;  ///< each queue breaks after so many frames and transfers, counted over all; 0: none does
+        breaks_after;  ///< a queue breaks at every n-th frame or transfer, counted over all queues; 0: none breaks
     std::atomic<uint64_t> counted;
-    std::atomic<bool> refuse_memory, refuse_queues, closed_for_queues;  ///< the last: they are made, but carry nothing
-    std::atomic<bool> hold_writes;                                      ///< devices write nothing for now
+    std::atomic<bool> refuse_memory, refuse_queues,
+        closed_for_queues;          ///< closed_for_queues: queues are created but carry nothing
+    std::atomic<bool> hold_writes;  ///< devices postpone all RDMA writes
     Inbox inboxes[kProcesses];
     QueueState queue[kQueues];
     Key key[kKeys];
 };
 inline Shared* shared = nullptr;
 
-/// Before the processes are forked.
+/// Creates the shared memory. Call it before forking the processes.
 inline void make() {
     void* const memory =
         mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -142,7 +143,7 @@ class Port final : public verbs::Port {
     uint32_t datagram_limit() const override { return kFrame; }
     uint32_t frame_limit() const override { return kFrame; }
     Status send(const Address& to, const iovec* parts, int count) override {
-        // As of a network, what finds no place is lost.
+        // A datagram for which the ring has no room is lost, as on a network.
         put(to.queue - kFirstQueue, 0, parts, count);
         return Status::done;
     }
@@ -197,7 +198,7 @@ class Port final : public verbs::Port {
     const char* problem() const override { return "the test has it so"; }
     void close() override { delete this; }
 
-    /// False: it has no place, and nothing was done. `write` is carried out before a note of it is there.
+    /// Returns false, without effect, if the ring has no room. `write` is executed before its notice becomes visible.
     bool put(uint32_t process, uint32_t to_queue, const iovec* parts, int count, const std::function<void()>* write = nullptr) {
         if (process >= kProcesses) return true;
         Shared::Inbox& there = shared->inboxes[process];
@@ -239,7 +240,7 @@ class Port final : public verbs::Port {
         event.user = queue.user;
         events_.push_back(event);
     }
-    /// A packet that has come; false: none.
+    /// Takes the next packet; returns false if there is none.
     bool take(Event& out) {
         for (;;) {
             auto copy = std::make_unique<uint64_t[]>(kFrame / 8);
@@ -287,7 +288,7 @@ inline QueueAddress Queue::address() const {
     return all;
 }
 
-/// Whether it is this queue's turn to break.
+/// Returns whether this queue is broken or breaks now.
 inline bool Queue::breaks() {
     const uint64_t after = shared->breaks_after.load();
     if (broken) return true;
@@ -342,12 +343,12 @@ inline Status Queue::move(const Transfer& what, bool write, const uint32_t* note
     event.status = moved == static_cast<ssize_t>(what.bytes) ? Status::done : Status::broken;
     if (!what.quiet || event.status != Status::done) port.tell(event);
     if (event.status == Status::done) return Status::done;
-    to = 0;  // as a device does where a key is wrong
+    to = 0;  // as a device does if the rkey is wrong
     (void)breaks();
     return Status::done;
 }
 
-// What was sent lies in the other's inbox already.
+// Everything sent is already in the peer's ring: there is nothing to linger for.
 inline void Queue::close(bool) {
     shared->queue[number].peer.store(0);
     port.forget(*this);

@@ -1,5 +1,5 @@
-// Ports of a network that is in memory (transport/verbs/device.h), for tests of what uses them: what is sent moves when the fabric is
-// told to, a step at a time, so that a test stands between any two.
+// In-memory ports (transport/verbs/device.h) for tests of their users. Work that was posted is carried out only when the test calls step()
+// or run(), so a test can act between any two steps.
 #pragma once
 
 #include <algorithm>
@@ -34,9 +34,9 @@ class FabricQueue final : public Queue {
     }
     void close(bool linger) override;
 
-    /// One that lingers still takes what comes.
+    /// A lingering queue still receives until its work is done.
     bool gone() const { return closing && work.empty(); }
-    /// The device finds it in error.
+    /// Puts the queue into the error state, as a device does.
     void break_now();
 
     struct Work {
@@ -56,11 +56,11 @@ class FabricQueue final : public Queue {
     Status start(Work one);
 };
 
-/// Ports that reach each other.
+/// Ports that can reach each other.
 struct Fabric {
     std::map<uint8_t, FabricPort*> ports;  ///< by the last byte of their GID
     uint32_t next_queue = 100, next_key = 1;
-    size_t depth = 4;  ///< of a queue
+    size_t depth = 4;  ///< work requests that a queue accepts
     uint32_t frame = 4096;
     uint64_t frames = 0, transfers = 0;
 
@@ -129,7 +129,7 @@ class FabricPort : public Port {
     const char* problem() const override { return "the test has it so"; }
     void close() override {}
 
-    /// What of that memory the key lets others, or the device, touch; null: nothing.
+    /// Returns the memory if the key admits the device (or a remote peer) to all of the range; otherwise null.
     std::byte* reach(uint32_t key, uint64_t address, uint64_t bytes, bool remote) {
         const auto found = memories.find(key);
         if (found == memories.end() || (remote && !found->second.remote)) return nullptr;
@@ -144,7 +144,7 @@ class FabricPort : public Port {
         events.push_back({event, std::move(copy)});
     }
 
-    /// Carries out what a queue was given first. Whether there was something.
+    /// Carries out the queue's oldest work request; returns whether there was one.
     bool step(FabricQueue& queue) {
         if (queue.work.empty() || queue.broken) return false;
         const FabricQueue::Work one = std::move(queue.work.front());
@@ -218,7 +218,7 @@ class FabricPort : public Port {
         event.status = status;
         tell(event);
     }
-    /// All queues, until nothing is left to do. Whether there was anything.
+    /// Carries out the work of all queues until none is left; returns whether there was any.
     bool run() {
         bool any = false;
         for (bool more = true; more;) {
@@ -307,7 +307,7 @@ inline void FabricQueue::break_now() {
 }
 
 inline void FabricQueue::close(bool linger) {
-    // What lingers goes on sending from where it was to.
+    // A lingering queue still sends its remaining frames from their buffers.
     for (const Work& one : work)
         if (one.kind != Work::Kind::frame && !linger) port.done(one.what.token, Status::broken);
     if (!linger) work.clear();

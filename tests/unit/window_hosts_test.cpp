@@ -1,5 +1,5 @@
-// Locks of a window whose processes are on several hosts, while one of them sends lock packets that lie: exclusive locks have one
-// holder all the same, nobody waits for ever, and nobody's memory fills up. And accesses of many packets.
+// Locks of a window whose processes are on several hosts, while one of them sends false lock packets. Exclusive locks still have one
+// holder, no process waits forever, and no process's memory fills up. Also accesses of many packets.
 #include <array>
 #include <random>
 
@@ -30,7 +30,7 @@ Window* make_window(Node& node, uint64_t context = 0x5550, MPI_Aint bytes = 8) {
     return window;
 }
 
-/// As window/lock.cpp has it.
+/// The packet of window/lock.cpp.
 struct LockMessage {
     uint64_t context;
     uint32_t number;
@@ -42,7 +42,7 @@ void say(Node& node, int to, const LockMessage& message, uint32_t bytes = sizeof
     link::send_control(node.peer(to), packet::Kind::window_lock, &message, bytes);
 }
 
-/// Each in turn has rank 0's lock; nobody else changes what is inside meanwhile.
+/// Locks rank 0's window exclusively, `times` times; meanwhile no other process changes the counter.
 void lock_and_look(Node& node, Window& window, int times) {
     std::atomic<int>& inside = node.board.stage;
     for (int i = 0; i < times; ++i) {
@@ -58,13 +58,13 @@ void lock_and_look(Node& node, Window& window, int times) {
     }
 }
 
-/// Never the honest words of a process that locks: it would wait for what it has asked for.
+/// Sends false lock packets, but never the correct request of a locking process: that lock would have to be awaited.
 void lie(Node& node, Window& window, int times) {
     std::mt19937 random(7);
     const uint64_t context = window.comm->context();
     for (int i = 0; i < times; ++i) {
         const int to = static_cast<int>(random() % static_cast<unsigned>(node.size - 1));
-        const bool elsewhere = random() % 4 == 0;  // of a window that nobody has
+        const bool elsewhere = random() % 4 == 0;  // context of a window that does not exist
         const auto number = kCounterStart + static_cast<uint32_t>(random() % 8);
         const uint32_t what = std::array<uint32_t, 6>{kGrant, kGiveBack, kLater, kNever, 0, 77}[random() % 6];
         say(node, to, {elsewhere ? random() * 16ull : context, number, elsewhere ? kAskExclusive : what});
@@ -81,7 +81,7 @@ void locks_among_lies(const Settings& settings) {
         const bool honest = node.rank != node.size - 1;
         honest ? lock_and_look(node, *window, 200) : lie(node, *window, 2000);
         node.barrier(0);
-        // Of what it does rightly each word comes twice and later once more.
+        // The liar also locks correctly, but sends each packet twice, and once more later.
         const uint64_t context = window->comm->context();
         for (uint32_t turn = 1; !honest && turn <= 100; ++turn) {
             const uint32_t number = kCounterStart + turn;
@@ -109,7 +109,7 @@ TEST(WindowOverHosts, LocksAmongLiesWithAProgressThread) { locks_among_lies({{"S
 TEST(WindowOverHosts, WhoAsksBeforeTheWindowIsThereGetsTheLockLater) {
     Team team(Placement{{0, 0}, {0, 1}});
     team.start({}, [](Node& node) {
-        // Of windows that never will be, more than are kept: rank 0 answers each of those, and keeps what comes then.
+        // Requests for windows that will never exist, more than are stored: rank 0 refuses each of those, and stores later ones.
         for (uint32_t i = 0; node.rank == 1 && i < 100; ++i) {
             say(node, 0, {0x100000ull + i * 16, kCounterStart + 1, kAskExclusive});
             progress::test();
@@ -131,7 +131,7 @@ TEST(WindowOverHosts, WhoAsksBeforeTheWindowIsThereGetsTheLockLater) {
     team.expect_success();
 }
 
-// After a death one process may have the window, and another, where its creation failed, not.
+// After a death one process may have the window, and another, whose creation failed, may not.
 TEST(WindowOverHosts, ALockAtATargetWithoutTheWindowIsRefused) {
     Team team(Placement{{0, 0}, {0, 1}});
     team.start({}, [](Node& node) {
@@ -152,7 +152,7 @@ TEST(WindowOverHosts, ALockAtATargetWithoutTheWindowIsRefused) {
     team.expect_success();
 }
 
-/// What one has of rank 0's memory for itself, in words: many packets' worth, and not a whole number of them.
+/// Each rank's share of rank 0's memory in words: many packets, and not a whole number of them.
 constexpr int64_t kWords = 50'001;
 
 void access(Window& window, rma::Operation what, std::vector<uint64_t>& words, int64_t at) {
@@ -167,7 +167,7 @@ void access(Window& window, rma::Operation what, std::vector<uint64_t>& words, i
     ASSERT_EQ(window::run(window, asked), MPI_SUCCESS) << failure_text();
 }
 
-/// One that no honest process begins, whose first packets are right and whose last ones leave the region.
+/// An access that no honest process starts: its first packets are right, and its last ones exceed the region.
 void leave_the_region(Window& window, rma::Operation what, std::vector<uint64_t>& words, int64_t at) {
     rma::Target& target = window::remote(window, 0).target;
     rma::Access wrong;
@@ -194,7 +194,7 @@ TEST(WindowOverHosts, LongAccessesAreAllThereAfterAFlush) {
         for (int turn = 0; turn < 10; ++turn) {
             access(*window, rma::Operation::put, words, mine);
             ASSERT_EQ(window::flush(*window, 0), MPI_SUCCESS) << failure_text();
-            // Behind each other: they are carried out in the order of the calls.
+            // Consecutive updates are executed in the order of the calls.
             for (int times = 0; times < 3; ++times) access(*window, rma::Operation::update, words, mine);
             ASSERT_EQ(window::flush(*window, 0), MPI_SUCCESS) << failure_text();
             access(*window, rma::Operation::get, found, mine);

@@ -1,5 +1,5 @@
-// The board of a window's locks: who excludes whom, that a wait for an exclusive lock keeps new shared ones out, what a dead
-// process leaves, and threads at all of it.
+// The lock table of a window: exclusion; a waiting exclusive lock blocks new shared ones; cleanup after dead processes; and threads that do
+// all of it.
 #include "window/lock_table.h"
 
 #include <gtest/gtest.h>
@@ -55,7 +55,7 @@ TEST_F(BoardTest, WritersDoNotStarve) {
     EXPECT_FALSE(board.try_exclusive(here(2), 3)) << "it is for the one that waits";
     EXPECT_TRUE(board.try_exclusive(here(1), 3));
     board.release_exclusive(3);
-    // Who has given up is in nobody's way.
+    // A cancelled wait blocks no other process.
     EXPECT_TRUE(board.try_shared(0, 3));
     EXPECT_FALSE(board.try_exclusive(here(1), 3));
     board.withdraw_exclusive(here(2), 3);
@@ -122,10 +122,10 @@ TEST_F(BoardTest, WaitersAreFound) {
     EXPECT_EQ(found, (std::vector<uint32_t>{1, 1, 2}));
 }
 
-/// Each a process: what an exclusive lock protects nobody else changes meanwhile, and what a shared one shows stays.
+/// Threads play processes: the data of an exclusive lock does not change meanwhile, and data read under a shared lock stays.
 TEST_F(BoardTest, ThreadsExcludeEachOther) {
     constexpr int kTimes = 3000;
-    long first = 0, second = 0;  // plain: the locks have to do
+    long first = 0, second = 0;  // plain, not atomic: the locks must protect them
     std::vector<std::thread> threads;
     for (uint32_t who = 0; who < kProcesses; ++who)
         threads.emplace_back([&, who] {

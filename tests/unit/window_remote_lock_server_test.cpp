@@ -1,4 +1,4 @@
-// The desk of a window's lock: the order of asking, and packets that lie: they come twice, in another order, from who holds nothing.
+// The remote lock server: the order of requests, and false packets: duplicated, reordered, or from a process that holds no lock.
 #include "window/remote_lock_server.h"
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ class DeskTest : public testing::Test {
     LockTable board{aligned, kProcesses};
     RemoteLockServer desk;
 
-    /// The rank that has got the lock now; -1: nobody.
+    /// Returns the rank that gets the lock next; -1: none.
     int next() {
         RemoteLockServer::Claimant served{};
         return desk.serve(served) ? served.rank : -1;
@@ -120,7 +120,7 @@ TEST_F(DeskTest, TheDeadHoldAndWantNothing) {
     EXPECT_TRUE(board.try_exclusive(LockTable::holder_here(kNeighbour), kMe));
 }
 
-/// Whatever comes, an exclusive lock has one holder, and when all the honest have given theirs back the lock is free.
+/// Whatever arrives, an exclusive lock has one holder, and after all honest releases the lock is free.
 TEST_F(DeskTest, ArbitraryPacketsNeverMakeTwoHolders) {
     for (uint32_t seed = 0; seed < 200; ++seed) {
         std::mt19937 random(seed);
