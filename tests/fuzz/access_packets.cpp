@@ -1,5 +1,5 @@
-// What other processes ask of this one's memory: packets of any kind, and packets that are well-formed and lie. Nothing outside of the
-// region may be read or written, and what is refused must have changed nothing.
+// RMA access packets of other processes: arbitrary ones, and well-formed ones with false contents. Nothing outside of the region may be
+// read or written, and a refused access must not change anything.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -21,7 +21,7 @@ namespace {
 constexpr size_t kBytes = 600, kAround = 4096;
 constexpr std::byte kUntouched{0xa5};
 
-/// A region in the middle of memory that must stay as it is, and one of addresses with two parts of it attached.
+/// A region within memory that must not change, and a region of addresses with two parts of that memory attached.
 struct Target {
     Target() {
         key = expose(memory.data() + kAround, kBytes, &exclusion);
@@ -42,7 +42,7 @@ struct Target {
         if (guard.holder.load() != 0) std::abort();
     }
     void take(uint8_t operation, const std::byte* payload, uint32_t bytes) {
-        const std::vector<std::byte> before = memory, copy(payload, payload + bytes);  // for the sanitizer: exactly so long
+        const std::vector<std::byte> before = memory, copy(payload, payload + bytes);  // exact size, for the sanitizer
         packet::Header header{};
         header.kind = packet::Kind::access;
         header.operation = operation;
@@ -61,7 +61,7 @@ struct Target {
     RegionKey key, addresses;
 };
 
-/// What the input says of one packet.
+/// The part of the input that describes one packet.
 struct Recipe {
     uint8_t operation, liar, runs, op;
     uint16_t element, data;

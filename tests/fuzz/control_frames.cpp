@@ -1,4 +1,4 @@
-// What arrives at a launcher's or the daemon's socket: frames and every message in them.
+// Input of a launcher's or daemon's control socket: frames, and every message in them.
 #include <cstdint>
 #include <cstdlib>
 #include <string>
@@ -14,8 +14,7 @@ using namespace starling::control;
 
 namespace {
 
-// A payload that is taken for a message must be that message's encoding, byte for byte: nothing is read
-// into it.
+// A payload that decodes as a message must be that message's encoding, byte for byte: the decoder adds nothing.
 template <class Message>
 void check(std::string_view payload) {
     Message message;
@@ -33,7 +32,7 @@ void check_address(std::string text) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (size == 0) return 0;
     const std::string_view bytes(reinterpret_cast<const char*>(data) + 1, size - 1);
-    const size_t step = data[0] == 0 ? 1 : data[0];  // how the stream is cut
+    const size_t step = data[0] == 0 ? 1 : data[0];  // size of the portions into which the stream is cut
     FrameDecoder decoder(1 << 16);
     Frame frame;
     for (size_t at = 0; at < bytes.size(); at += step) {

@@ -1,5 +1,5 @@
-// What the network brings to a session: bytes of any kind, and datagrams that are well-formed and lie. The decoder must
-// not read past them; the session must deliver nothing outside of what came, and keep within its window.
+// Datagrams that a session receives: arbitrary bytes, and well-formed ones with false contents. The decoder must not read past them; the
+// session must deliver only received bytes, and stay within its window.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -40,7 +40,7 @@ class Target final : public SessionEnvironment {
     void unreachable(Session&) override {}
     uint64_t new_epoch() override { return ++epoch; }
 
-    /// Reads every byte, for the sanitizer to see.
+    /// Reads every byte, so that the sanitizer checks them.
     void touch(const std::byte* bytes, size_t count) {
         for (size_t i = 0; i < count; ++i) sum = sum + static_cast<unsigned>(bytes[i]);
     }
@@ -57,9 +57,9 @@ class Target final : public SessionEnvironment {
     volatile unsigned sum = 0;
 };
 
-/// What the input says of a datagram; stream bytes follow.
+/// The part of the input that describes one datagram; its stream bytes follow.
 struct Recipe {
-    uint8_t liar = 0;  ///< bits: which fields are taken from here and not made right
+    uint8_t liar = 0;  ///< bits: which fields are taken from the input instead of being correct
     uint8_t flags = 0;
     uint8_t ranges = 0;
     uint8_t stream_words = 0;
@@ -70,11 +70,11 @@ struct Recipe {
     uint16_t window = 0;
     uint8_t epoch = 0, target_epoch = 0;
     uint8_t commit = 0, pause = 0;
-    uint16_t packet_bytes = 0;  ///< payload that the first packet claims
+    uint16_t packet_bytes = 0;  ///< payload length that the first packet claims
     uint32_t range_words[2] = {};
 };
 
-/// Makes the datagram of a recipe; the rest of the input, as far as it is used, is the stream. Gives what it used.
+/// Makes the datagram of a recipe. Its stream is taken from the rest of the input. Returns the number of bytes taken.
 size_t build(const Recipe& recipe, const Target& target, const uint8_t* data, size_t size, std::string& out) {
     DatagramHeader header{};
     header.magic = DatagramHeader::kMagic;
@@ -116,7 +116,7 @@ size_t build(const Recipe& recipe, const Target& target, const uint8_t* data, si
     return used;
 }
 
-/// Gives the bytes to the session as a socket would: aligned, and with nothing readable behind them.
+/// Passes the bytes to the session as a socket would: aligned, and with nothing readable after them.
 void take(Target& target, const std::string& bytes, uint64_t now) {
     const auto copy = std::make_unique<std::byte[]>(bytes.size());
     std::memcpy(copy.get(), bytes.data(), bytes.size());
@@ -145,7 +145,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         if (target.session->deadline() <= now) target.session->on_timer(now);
         if (target.session->dead()) target.session->revive(22, nullptr);
     }
-    // Whatever it was told, it must come to an end by itself when nothing comes any more.
+    // Whatever the session received, its timers must end when nothing more arrives.
     for (int i = 0; i < 200 && target.session->deadline() != UINT64_MAX; ++i) {
         now = std::max(now, target.session->deadline());
         target.session->on_timer(now);

@@ -1,4 +1,4 @@
-// Programs and libraries that somebody else has made, as `starling doctor` and mpiexec look into them.
+// Foreign programs and libraries, as `starling doctor` and mpiexec read them.
 #include <elf.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -31,7 +31,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
 
 namespace {
 
-/// A shared object of a page: a dynamic section with a library, and a table of two symbols.
+/// Returns a shared object of one page: a dynamic section with one library, and a table of two symbols.
 std::string object() {
     std::string file(2048, '\0');
     const auto put = [&file](size_t at, const auto& value) { std::memcpy(file.data() + at, &value, sizeof value); };

@@ -1,4 +1,4 @@
-// The description of a group that another job sends when it connects or spawns.
+// The description of a process group, which another job sends when it connects or spawns.
 #include <cstdint>
 #include <cstdlib>
 #include <initializer_list>
@@ -38,7 +38,7 @@ const std::string* fuzz_seeds(size_t& count) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     comm::Group* group = comm::decode_group({reinterpret_cast<const char*>(data), size});
     if (!group) return 0;
-    // What was accepted is a group like any other: it can be asked for its members and sent on.
+    // A group that was accepted is usable: it has members and can be encoded again.
     const int members = group->size();
     if (members < 0) std::abort();
     if (members > 0 && !group->at(members - 1).job) std::abort();

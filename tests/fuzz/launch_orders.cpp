@@ -1,4 +1,4 @@
-// What daemons of one universe order each other, and what mpiexec says to standing daemons: every message in it.
+// Orders between the daemons of one universe, and requests of mpiexec to standing daemons: every message of both.
 #include <cstdint>
 #include <cstdlib>
 #include <string>
@@ -13,7 +13,7 @@ using namespace starling::launch;
 
 namespace {
 
-// What is taken for a message must mean one thing only: encoded again it is taken again, and comes out the same.
+// A decoded message must be unambiguous: its encoding decodes again, to an equal message.
 template <class Message>
 void check(std::string_view bytes) {
     Message message, again;
@@ -60,7 +60,7 @@ job::JobDescription description() {
     return d;
 }
 
-// A seed that is refused teaches nothing.
+// A seed must decode; a rejected one would not help.
 template <class Message>
 std::string seed(const Message& message) {
     Message out;

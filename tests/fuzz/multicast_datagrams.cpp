@@ -1,5 +1,5 @@
-// What the network brings to a multicast group: bytes of any kind, and datagrams and notes that are well-formed and lie. The decoder must not
-// read past them, the group must take nothing outside of what came, and come to an end of its timers' work.
+// Datagrams and notes that a multicast group receives: arbitrary bytes, and well-formed ones with false contents. The decoder must not read
+// past them. The group must deliver only received bytes, and its timers must end.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -41,7 +41,7 @@ class Target final : public GroupEnvironment {
     void leave() override {}
     void flush() override {}
     void report_unreachable() override {}
-    /// Reads every byte, for the sanitizer to see.
+    /// Reads every byte, so that the sanitizer checks them.
     bool touch(const std::byte* bytes, size_t count) {
         for (size_t i = 0; i < count; ++i) sum = sum + static_cast<unsigned>(bytes[i]);
         return true;
@@ -55,7 +55,7 @@ class Target final : public GroupEnvironment {
     volatile unsigned sum = 0;
 };
 
-/// What the input says of one datagram or note.
+/// The part of the input that describes one datagram or note.
 struct Recipe {
     uint8_t what, liar, word, sender, flags, epoch, pause, context;
     uint32_t serial, floor, fragment, bytes;
@@ -131,7 +131,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         target.now += recipe.pause * 1'000'000ull;
         if (target.group.deadline() <= target.now) target.group.run(target.now);
     }
-    // Once the others are dead it must come to rest by itself.
+    // After the death of all other members the group's timers must end.
     for (uint32_t i = 0; i < kMembers; ++i) target.group.on_out(i, true, target.now);
     for (int i = 0; i < 2000 && target.group.deadline() != UINT64_MAX; ++i) {
         target.now = std::max(target.now, target.group.deadline());

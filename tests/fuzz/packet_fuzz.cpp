@@ -1,5 +1,5 @@
-// What another process puts into our inbox and rings: packets of any kind with any contents. A program of
-// one process with receives of every kind outstanding must neither crash nor write outside its buffers.
+// Packets of another process in our inbox and rings, of any kind and with any contents. A program of one process, with receives of every
+// kind posted, must neither crash nor write outside its buffers.
 #include <unistd.h>
 
 #include <algorithm>
@@ -48,7 +48,7 @@ Target& target() {
         if (job::JobSegment::create(2, nullptr, 0, segment)) std::abort();
         auto* t = new Target;
         t->address = segment.address();
-        // What a message's sender answers with is of no interest: the inbox of rank 1 fills and stays full.
+        // Answers to the sender do not matter: the inbox of rank 1 fills and stays full.
         link::Job* job = link::adopt_own_job(std::move(segment), 0);
         set_variable("STARLING_SINGLE_COPY", "off");
         link::start();
@@ -60,7 +60,7 @@ Target& target() {
     return *made;
 }
 
-/// A receive whose buffer has guards around it.
+/// A receive whose buffer has guard bytes around it.
 struct Guarded {
     static constexpr std::byte kGuard{0x5a};
     std::vector<std::byte> memory = std::vector<std::byte>(3 * kBuffer, kGuard);
@@ -76,7 +76,7 @@ struct Guarded {
     }
 };
 
-/// What the input says of a packet; 24 bytes, then the payload.
+/// The part of the input that describes one packet: 24 bytes, then the payload.
 struct Recipe {
     uint8_t kind, sender, sequence_step, payload_bytes;
     uint32_t claimed_bytes;
@@ -94,7 +94,7 @@ void put(Target& t, const Recipe& recipe, const uint8_t* payload, size_t payload
     cell->header.kind = static_cast<packet::Kind>(recipe.kind % 14);
     cell->header.operation = 0;
     cell->header.where = static_cast<packet::Where>(recipe.kind >> 6);
-    // Mostly the sequence that is awaited, else nothing would ever match.
+    // Mostly the expected sequence number; otherwise no message would match.
     cell->header.message.sequence = recipe.sequence_step < 200 ? sequence : sequence + recipe.sequence_step - 220;
     cell->header.message.tag = recipe.tag;
     cell->header.message.source = recipe.source;
@@ -112,7 +112,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     Target& t = target();
     link::Peer& peer = *link::self().job->peer(1);
     uint32_t sequence = peer.next_receive;
-    // Receives are left behind by streams that never end, as in a program that waits; they must stay valid.
+    // Streams that never end leave receives posted, as in a program that waits; those must stay valid.
     static std::vector<std::unique_ptr<Guarded>> waiting;
     for (const int source : {0, 1, MPI_ANY_SOURCE})
         for (const int tag : {1, MPI_ANY_TAG}) {

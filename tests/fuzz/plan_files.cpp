@@ -1,4 +1,4 @@
-// What mpiexec --plan reads: any text is a plan or is refused with a sentence; and what is taken travels to the root and to the ranks.
+// Input of mpiexec --plan: any text is a plan or is rejected with an error text. An accepted plan can be sent to the root and to the ranks.
 #include <cstdint>
 #include <cstdlib>
 #include <string>
@@ -14,7 +14,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     Plan plan;
     const std::string wrong = parse_plan(text, plan);
     if (!wrong.empty()) {
-        // One line, for people.
+        // The error text is one line, for users.
         if (wrong.size() < 5 || wrong.find('\n') != std::string::npos) std::abort();
         return 0;
     }

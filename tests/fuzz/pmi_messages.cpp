@@ -1,4 +1,4 @@
-// What other process managers say, and what processes leave with them for each other.
+// Messages of other process managers, and the records that processes publish through them for each other.
 #include <cstdint>
 #include <cstdlib>
 #include <string>
@@ -22,7 +22,7 @@ void check_stream(pmi::Version version, std::string_view bytes, size_t step) {
     for (size_t at = 0; at < bytes.size(); at += step) {
         decoder.feed(bytes.substr(at, step));
         while (decoder.next(message) == pmi::Decoder::Result::message) {
-            // What can be said means the same when it is said again.
+            // The encoding of a decoded message decodes to an equal message.
             pmi::Decoder other;
             other.set_version(version);
             other.feed(encode(version, message));

@@ -1,4 +1,4 @@
-// What a peer tells of its ports: nothing that can't be true is taken, and ports are paired within bounds.
+// The port addresses that a peer sends: impossible ones are rejected, and the pairing of ports stays within its bounds.
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -36,7 +36,7 @@ const std::string* fuzz_seeds(size_t& count) {
 }
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-    // The first byte says how many addresses are ours. A copy of exactly the size, for the sanitizer.
+    // The first byte is the number of our own addresses. Copy of exactly the size, for the sanitizer.
     const uint32_t count = size > 0 ? data[0] % (verbs::Ports::kMost + 1) : 0;
     verbs::Address ours[verbs::Ports::kMost];
     size_t at = size > 0;

@@ -1,4 +1,4 @@
-// A profile file, as `starling profile` reads it: whatever it says, it is read or refused with one sentence.
+// Profile files, as `starling profile` reads them: any text is read or rejected with one error text.
 #include <cstdint>
 #include <cstdlib>
 #include <iterator>
@@ -18,7 +18,7 @@ constexpr const char* kHead = R"({"kind":"profile","version":1,"application":"a"
                               R"({"kind":"job","job":0,"parent":null,"size":3,"hosts":["a","b"],"places":[[0,0,2],[1,2,1]]})"
                               "\n";
 
-constexpr uint32_t kMostProcesses = 4096;  ///< what a few bytes can ask for would take long to look at
+constexpr uint32_t kMostProcesses = 4096;  ///< a few bytes could ask for more, which would take long to check
 
 }  // namespace
 
@@ -55,7 +55,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         }
         reader.end_file();
         const Run run = reader.finish();
-        // What was accepted holds together, and can be worked with.
+        // An accepted profile is consistent and usable.
         for (const Span& span : run.spans) {
             for (const Part& part : span.parts)
                 if (part.process >= run.processes || part.first + part.count > span.sent.size()) std::abort();

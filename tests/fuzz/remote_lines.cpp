@@ -1,4 +1,4 @@
-// What other hosts say to `starling top` and `starling why`, in lines of JSON.
+// Lines of JSON that other hosts send to `starling top` and `starling why`.
 #include <cstdint>
 #include <cstdlib>
 #include <iterator>

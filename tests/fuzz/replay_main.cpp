@@ -1,5 +1,5 @@
-// Runs a fuzz target without libFuzzer: `target FILE...` replays files; `target SECONDS` mutates the
-// target's seeds at random for so long, always in the same way.
+// Runs a fuzz target without libFuzzer. `target FILE...` replays files. `target SECONDS` mutates the target's seeds for that time, with the
+// same random numbers in every run.
 #include <sys/stat.h>
 
 #include <chrono>

@@ -1,5 +1,5 @@
-// What a stranger sends to a process that encrypts: datagrams and records of any kind, and good ones that were changed. Nothing must be
-// opened that was not sealed so, nothing be read or written outside of what came, and good ones must be opened all the same.
+// Input of a process that encrypts: arbitrary datagrams and records, and changed good ones. Only what was sealed may be opened, nothing
+// outside of the input may be read or written, and good ones must still be opened.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -23,7 +23,7 @@ const Cipher& cipher() {
     return *loaded;
 }
 
-/// As if it came from a socket: nothing readable is behind it.
+/// Copies as from a socket: nothing after the copy is readable.
 std::unique_ptr<std::byte[]> copy_of(const std::string& bytes) {
     auto copy = std::make_unique<std::byte[]>(bytes.size());
     std::memcpy(copy.get(), bytes.data(), bytes.size());
@@ -52,7 +52,7 @@ bool opens(DatagramLock& lock, const std::string& bytes) {
     if (!may_be_sealed(copy.get(), size, 11, kHere.rank) || sender_of(copy.get()) != kThere) return false;
     if (lock.open(copy.get(), size, is_new) != DatagramLock::Opened::yes) return false;
     Datagram datagram;
-    if (!decode(copy.get(), size - kSealBytes, datagram)) std::abort();  // only what was sent is opened
+    if (!decode(copy.get(), size - kSealBytes, datagram)) std::abort();  // only correctly sealed data is opened
     return true;
 }
 
@@ -69,7 +69,7 @@ void try_datagrams(const std::string& input) {
     if (!opens(here, good) || opens(here, good)) std::abort();
 }
 
-/// Opens all of it in portions; gives the texts.
+/// Opens the records in portions of `portion` bytes; returns their texts.
 std::string open_records(Suite suite, const std::string& bytes, size_t portion) {
     RecordOpener opener(cipher(), cipher().prepare(suite, kPair));
     std::string got;

@@ -1,5 +1,5 @@
-// A job's memory as others look at it: whatever stands in its header and tables, and in what ranks tell there, a look ends well. An input is a list of places and
-// words that are written over those of a segment that is right.
+// A job segment as other programs view it: whatever bytes are in its header, its tables and its ranks' wait reports, a view ends safely. An
+// input is a list of offsets and words, which overwrite those of a valid segment.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -42,7 +42,7 @@ class Segment {
         tables_.assign(reinterpret_cast<char*>(start_), segment_.header().cells_offset);
         account_ = reinterpret_cast<std::byte*>(&shm::Region(segment_.region(0)).account());
     }
-    /// Half of the places are in the tables, half in what rank 0 tells.
+    /// Half of the offsets are in the tables, half in the wait report of rank 0.
     void damage(const Word& word) {
         if (word.at % 2 == 0)
             std::memcpy(start_ + word.at / 2 % (tables_.size() - 8), &word.value, 8);

@@ -1,5 +1,5 @@
-// What another process sends on a TCP connection: bytes of any kind, in portions of any size. The reader must neither
-// crash nor write outside the buffers it was given; and portions make no difference.
+// Bytes that another process sends on a TCP connection, arbitrary ones in portions of any size. The reader must neither crash nor write
+// outside its buffers, and the result must not depend on the portions.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -14,7 +14,7 @@ using namespace starling::network;
 
 namespace {
 
-/// Takes pieces of up to 1 KB at serials 1 and 2, the latter unpacked; all others are for nobody.
+/// Receives fragments of up to 1 KB for the request ids 1 and 2, unpacked for 2; rejects all others.
 struct Sink final : FrameSink {
     std::vector<std::byte> memory[3];
     uint64_t digest = 1;
@@ -54,7 +54,7 @@ bool read_all(const uint8_t* data, size_t size, size_t portion, Sink& sink) {
     struct alignas(8) Buffer {
         std::byte bytes[kBuffer];
     };
-    // Fresh for each read, so that a sanitizer sees whoever keeps a pointer into it.
+    // A new buffer for each read, so that a sanitizer detects stale pointers into it.
     for (size_t at = 0; at < size;) {
         const auto buffer = std::make_unique<Buffer>();
         iovec parts[FrameReader::kParts];

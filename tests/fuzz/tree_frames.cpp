@@ -1,4 +1,4 @@
-// What arrives at a daemon's port: the handshake, frames, and every message in them.
+// Input of a daemon's port: the handshake, frames, and every message in them.
 #include <cstdint>
 #include <cstdlib>
 #include <string>
@@ -13,7 +13,7 @@ using namespace starling::launch;
 
 namespace {
 
-// A payload that is taken for a message must be that message's encoding, byte for byte: nothing is read into it.
+// A payload that decodes as a message must be that message's encoding, byte for byte: the decoder adds nothing.
 template <class Message>
 void check(std::string_view bytes) {
     Message message;
@@ -21,7 +21,7 @@ void check(std::string_view bytes) {
 }
 
 void check_orders(std::string_view bytes) {
-    // Limits are clamped, so only what was decoded once must come back the same.
+    // Limits are clamped, so only a message that was decoded once must be reproduced exactly.
     Orders orders, again;
     if (!decode(bytes, orders)) return;
     const std::string first = encode(orders);
@@ -50,7 +50,7 @@ void check_all(std::string_view bytes) {
     parse_greeting(bytes, version);
 }
 
-// Nobody proves a key that it does not hold, and no frame is taken that was not sealed with the right one.
+// The input cannot prove a key that it does not contain, and no frame is accepted that was not sealed with the right key.
 void check_stream(std::string_view bytes, size_t step) {
     static const TreeKey key = make_key();
     Handshake parent(Handshake::Role::parent, key), child(Handshake::Role::child, key);

@@ -1,5 +1,5 @@
-// What users and batch systems write: hostfiles, lists of hosts, rank files, Slurm's lists, the configuration file. Any text is read or is refused with a
-// sentence that fits a screen, and a host that was taken may stand on a command line.
+// Files and variables of users and batch systems: hostfiles, lists of hosts, rank files, Slurm's lists, the configuration file. Any text is
+// read or is rejected with an error text that fits a screen. An accepted host name is safe on a command line.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -21,7 +21,7 @@ using namespace starling::launch;
 
 namespace {
 
-/// A file in no file system with this text.
+/// An anonymous file (memfd) with this text.
 class File {
   public:
     explicit File(std::string_view text)

@@ -21,7 +21,7 @@ namespace starling::simulation {
 namespace {
 
 Daemons* the_daemons = nullptr;
-/// How long daemons take to tell each other something, at most; and sometimes, before they know that somebody has died.
+/// Longest delay of a message between daemons; and the longest delay, in one death of four, until the daemons notice it.
 constexpr uint64_t kWordNs = 3'000'000, kLateWordNs = 3'000'000'000;
 
 job::JobDescription describe(const Placement& placement, Random& random) {
@@ -96,7 +96,7 @@ void Daemons::kill(Process& process) {
         world_.at_daemon(begin + world_.random.below(kWordNs), *daemons_[h], [this, rank, h] { mark_dead(rank, h); });
 }
 
-// Who is killed with the job is nobody's to hear of: all go at once.
+// No survivor needs a report of the processes killed with the job: all end together.
 void Daemons::end_job(Process& by) {
     world_.kill(by);
     close_all_of(by);
@@ -130,7 +130,7 @@ void Daemons::on_locate(Process& asker, const control::JobQuery& query, int fd) 
     world_.at_daemon(world_.now + world_.random.below(kWordNs), *daemons_[asker.host], [=, this] { answer(*who, rank, fd); });
 }
 
-// Once the rank listens: in this host's table, and to whoever has not hung up.
+// Waits until the rank listens. Then stores its port word in this host's table, and replies if the requester is still connected.
 void Daemons::answer(Process& asker, uint32_t rank, int fd) {
     if (asker.gone()) return;
     job::JobSegment& here = segments_[asker.host];

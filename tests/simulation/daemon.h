@@ -1,4 +1,4 @@
-// The daemons of the simulated hosts: they make the job's segments, answer what ranks ask, and mark who has died.
+// The daemons of the simulated hosts: they create the job's segments, answer the ranks' requests, and mark dead ranks.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +12,14 @@
 
 namespace starling::simulation {
 
-/// Where the ranks are.
+/// Hosts of the ranks, and the job's settings that depend on hosts.
 struct Placement {
     std::vector<uint32_t> host_of_rank;
     uint32_t hosts = 1;
-    uint32_t cores = 1;  ///< of each host
+    uint32_t cores = 1;  ///< per host
     bool recovers = false;
     Plans plans{0};
-    bool encrypts = false;  ///< what goes between hosts
+    bool encrypts = false;  ///< packets between hosts are encrypted
 };
 
 class Daemons {
@@ -27,25 +27,26 @@ class Daemons {
     Daemons(World& world, const Placement& placement);
     ~Daemons();
 
-    /// What the environment of a rank says.
+    /// The job variables in a rank's environment.
     const char* job_variable(uint32_t host) const { return job_variables_[host].c_str(); }
     const char* rank_variable(uint32_t rank) const { return rank_variables_[rank].c_str(); }
-    /// The mapping of the segment that is open as this file, null if it is none of ours. All ranks of a host share one.
+    /// Returns the mapping of the segment that is open as this file; null if the file is not a segment. All ranks of a host share one
+    /// mapping.
     void* mapping(int fd) const;
     bool is_mapping(const void* memory) const;
     uint32_t cores() const { return placement_.cores; }
 
-    /// The rank dies: its host's kernel closes what it had open, the daemons mark it and ring.
+    /// Kills the rank: its host's kernel closes its descriptors, the daemons mark it as dead and ring the other ranks.
     void kill(Process& process);
 
-    /// The rank ends the job (MPI_Abort and the like): its daemon hears of it, and all others are killed.
+    /// Ends the job on behalf of a rank (MPI_Abort and the like): its daemon hears of it, and all other ranks are killed.
     [[noreturn]] void end_job(Process& by);
     bool is_ending() const { return is_ending_; }
 
     job::JobSegment& segment(uint32_t host) { return segments_[host]; }
     Process& daemon_of(uint32_t host) { return *daemons_[host]; }
 
-    // A connection of a rank with the daemon of its host.
+    // Requests of a rank to the daemon of its host.
     void on_locate(Process& asker, const control::JobQuery& query, int fd);
     void on_given_up(const control::JobQuery& query, uint32_t by);
     void on_arrived();
@@ -67,7 +68,7 @@ class Daemons {
 
 Daemons* daemons();
 
-/// A rank's end of a connection with the daemon.
+/// A rank's end of its connection to the daemon.
 struct ControlSocket final : Descriptor {
     control::FrameDecoder decoder{control::kMaxFrame};
     std::string replies;

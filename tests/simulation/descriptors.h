@@ -1,4 +1,4 @@
-// What processes have open in the simulated world: sockets, epoll sets. Their numbers begin where no real ones are.
+// The open descriptors of simulated processes: sockets, epoll sets. Their numbers start above all real ones.
 #pragma once
 
 #include <netinet/in.h>
@@ -20,13 +20,13 @@ namespace starling::simulation {
 
 struct Descriptor {
     Process* owner;
-    uint64_t edges = 0;  ///< counts what an edge-triggered epoll set would tell of
+    uint64_t edges = 0;  ///< counts the events that an edge-triggered epoll set reports
 
     explicit Descriptor(Process& its_owner) : owner(&its_owner) {}
     virtual ~Descriptor() = default;
-    /// EPOLLIN and others, as of now.
+    /// Returns the current events, as EPOLLIN and others.
     virtual uint32_t events() const = 0;
-    /// Something came about that its owner may be waiting for.
+    /// Records an event that the owner may be waiting for.
     void changed() {
         ++edges;
         world()->happened();
@@ -34,11 +34,12 @@ struct Descriptor {
     }
 };
 
-/// Gives it the next number.
+/// Assigns the next descriptor number.
 int open_descriptor(std::unique_ptr<Descriptor> made);
-/// Null: none of ours.
+/// Returns null if the number is not a simulated descriptor.
 Descriptor* descriptor(int fd);
-/// Null: it is of another kind. Nothing is derived from a kind, so this needs no walk over classes: calls are many.
+/// Returns null if the descriptor is of another kind. The kinds are final, so this compares types without a walk over classes; calls are
+/// many.
 template <class T>
 T* as(Descriptor* of) {
     static_assert(std::is_final_v<T>);
@@ -49,7 +50,7 @@ T* descriptor_as(int fd) {
     return as<T>(descriptor(fd));
 }
 void close_descriptor(int fd);
-/// What the kernel does when a process ends.
+/// Closes a process's descriptors, as the kernel does when it ends.
 void close_all_of(const Process& process);
 const std::vector<std::unique_ptr<Descriptor>>& all_descriptors();
 
@@ -67,7 +68,7 @@ struct EpollSet final : Descriptor {
     int take(epoll_event* events, int most);
 };
 
-/// A Unix datagram socket: whoever rings a doorbell writes to it.
+/// A Unix datagram socket to which other processes write to ring a doorbell.
 struct BellSocket final : Descriptor {
     uint32_t words = 0;
 
@@ -75,11 +76,11 @@ struct BellSocket final : Descriptor {
     uint32_t events() const override { return (words > 0 ? EPOLLIN : 0u) | EPOLLOUT; }
 };
 
-/// The name that the socket with this number is found by, and back; null: there is none.
+/// Returns the name of the socket with this number, and the socket with this name; empty or null if there is none.
 std::string name_of_bell(int fd);
 BellSocket* find_bell(const std::string& name);
 
-/// Netlink: says that rails have come or gone.
+/// A netlink socket that reports changes of rails.
 struct RailNews final : Descriptor {
     bool news = false;
 
@@ -93,9 +94,9 @@ struct Address {
     bool operator==(const Address&) const = default;
 };
 
-/// All bytes of a list of parts.
+/// Returns all bytes of the parts.
 std::string gather(const iovec* parts, size_t count);
-/// The other way, as many as fit.
+/// Copies bytes into the parts, as many as fit.
 size_t scatter(std::string_view bytes, const iovec* parts, size_t count);
 
 }  // namespace starling::simulation

@@ -12,13 +12,13 @@ namespace starling::simulation {
 namespace {
 
 constexpr uint32_t kKey = 0x1234;        ///< of all datagram queues
-constexpr uint64_t kSendNs = 1'000;      ///< a datagram keeps its place in the queue
-constexpr uint64_t kJoinNs = 2'000'000;  ///< at most
-constexpr uint64_t kOwnHostNs = 1'000;   ///< from one process to another of the same host
+constexpr uint64_t kSendNs = 1'000;      ///< time that a datagram occupies its send slot
+constexpr uint64_t kJoinNs = 2'000'000;  ///< longest time until a join takes effect
+constexpr uint64_t kOwnHostNs = 1'000;   ///< latency between processes of one host
 
 }  // namespace
 
-/// What a port is waited for by. It ends with its process.
+/// The descriptor on which a process waits for a port. It ends with its process.
 struct PortChannel final : Descriptor {
     SimulatedPort* port;
     PortChannel(Process& owner, SimulatedPort& its_port) : Descriptor(owner), port(&its_port) {}
@@ -50,7 +50,7 @@ void SimulatedPort::close() {
     world()->pass(kCallNs);
 }
 
-// Another after each change, so that what is on its way to the old one is nobody's.
+// Draws a new queue number after each change, so that datagrams in transit to the old one have no receiver.
 void SimulatedPort::take_datagram_queue() {
     devices_.by_datagram_queue.erase(datagram_queue_);
     datagram_queue_ = devices_.draw_number();
@@ -165,7 +165,8 @@ verbs::Status SimulatedPort::send_to_group(const uint8_t* gid, const iovec* part
     verbs::Status status;
     if (!takes_datagram(status, bytes)) return status;
     world()->note("verbs group", datagram_queue_, bytes.size());
-    // The switch knows where there are members; each cable loses for itself. On the own host the device hands it to all others.
+    // The switch knows the rails with members; each cable loses datagrams independently. On the sender's own host the device delivers to
+    // all other ports.
     for (const SimulatedPort* const port : devices_.ports) {
         if (port == this || port->rail() != rail_ || !port->is_member(gid)) continue;
         const auto arrive = [queue = port->datagram_queue_, source = datagram_queue_, bytes, from = address()] {
@@ -226,7 +227,7 @@ void SimulatedPort::tell(const verbs::Event& event) {
     descriptor(channel_)->changed();
 }
 
-// No longer than what came, so that who reads beyond it is found.
+// Exactly as long as the data, so that the sanitizer finds reads past its end.
 bool SimulatedPort::bring(verbs::Event event, std::string_view bytes) {
     if (!has_buffer()) return false;
     auto& buffer = lent_.emplace_back(std::make_unique_for_overwrite<uint64_t[]>((bytes.size() + 7) / 8));
@@ -244,7 +245,7 @@ void SimulatedPort::give_back(const verbs::Event& event) {
     lent_.erase(at);
 }
 
-// Of each queue in order, and of all in any order.
+// Each queue's events in order; events of different queues in any order.
 int SimulatedPort::poll(verbs::Event* events, int most) {
     int taken = 0;
     for (; taken < most && !events_.empty(); ++taken) {
@@ -275,7 +276,7 @@ void SimulatedPort::forget(const void* user) {
         event.user = nullptr;
         if (event.kind == verbs::Event::Kind::done) continue;
         if (event.buffer) give_back(event);
-        event.kind = verbs::Event::Kind::broken;  // of nobody
+        event.kind = verbs::Event::Kind::broken;  // of no queue
         event.buffer = nullptr;
     }
 }
@@ -297,7 +298,7 @@ void SimulatedPort::link_changed(bool up) {
     tell(event);
 }
 
-// Bytes as the plugin has them (src/plugins/verbs): the numbers are those of unit_plugins_verbs_memory_test.
+// Memory as the plugin counts it (src/plugins/verbs): the numbers are those of unit_plugins_verbs_memory_test.
 verbs::PortCounters SimulatedPort::counters() const {
     constexpr uint64_t kBuffer = 64, kSends = 64, kPort = 43'008, kCompletion = 64, kPlaces = 64, kPlace = 16 + 256;
     constexpr uint64_t kLeastCompletions = 1'408, kWithoutConnections = 384;

@@ -1,4 +1,4 @@
-// A port of a simulated device, as one process has opened it.
+// A port of a simulated device, as one process has it open.
 #pragma once
 
 #include <deque>
@@ -50,7 +50,7 @@ class SimulatedPort final : public verbs::Port {
     const char* problem() const override { return problem_.c_str(); }
     void close() override;
 
-    // For the device and its queues:
+    // Interface for the device and its queues:
     Process& owner() const { return owner_; }
     uint32_t host() const { return owner_.host; }
     uint32_t rail() const { return rail_; }
@@ -59,16 +59,16 @@ class SimulatedPort final : public verbs::Port {
     Devices& devices() const { return devices_; }
     void say(std::string problem) { problem_ = std::move(problem); }
     void tell(const verbs::Event& event);
-    /// One with a buffer; false: there is no free one.
+    /// Adds an event with a receive buffer; returns false if no buffer is free.
     bool bring(verbs::Event event, std::string_view bytes);
     bool has_buffer() const { return lent_.size() < devices_.weather().receives; }
-    /// No event tells of this user's queue any more, but that transfers of it have ended.
+    /// Drops the queued events of this user's queue, except completions of its transfers.
     void forget(const void* user);
     void end(SimulatedQueue& queue);
     void removed();
     void link_changed(bool up);
     void datagram(std::string_view bytes, const verbs::Address& from, uint32_t source_queue);
-    /// To all members of the group that the network takes it to.
+    /// Sends to all members of the group that the network reaches.
     verbs::Status send_to_group(const uint8_t* gid, const iovec* parts, int count);
     bool is_member(const uint8_t* gid) const;
     void drop_membership(SimulatedMembership& one);
@@ -87,11 +87,11 @@ class SimulatedPort final : public verbs::Port {
     uint32_t datagram_queue_ = 0;
     int channel_ = -1;
     bool gone_ = false, armed_ = false, fired_ = false;
-    bool slept_through_ = false;  ///< something came while its owner slept and had not asked to be woken
+    bool slept_through_ = false;  ///< an event came while its owner slept without having armed the port
     uint32_t sending_ = 0;
     bool told_busy_ = false;
     std::deque<verbs::Event> events_;
-    std::vector<std::unique_ptr<uint64_t[]>> lent_;  ///< buffers that hold something
+    std::vector<std::unique_ptr<uint64_t[]>> lent_;  ///< receive buffers in use
     std::vector<std::unique_ptr<SimulatedQueue>> queues_;
     std::vector<std::unique_ptr<SimulatedMembership>> memberships_;
     std::string problem_;

@@ -10,7 +10,7 @@ namespace starling::simulation {
 
 namespace {
 
-// As the plugin asks for it (src/plugins/verbs/connection.cpp).
+// Values that the plugin sets (src/plugins/verbs/connection.cpp).
 constexpr uint64_t kRepeatNs = 268'000'000, kNotReadyNs = 640'000;
 constexpr uint32_t kMostTries = 7;
 
@@ -50,7 +50,7 @@ bool SimulatedQueue::connect(const verbs::QueueAddress& peer) {
     return after(true);
 }
 
-// What is to be done.
+// Posting work.
 
 verbs::Status SimulatedQueue::post(Work work) {
     if (broken_ || closed_ || peer_ == 0 || port_.gone()) return verbs::Status::broken;
@@ -60,7 +60,7 @@ verbs::Status SimulatedQueue::post(Work work) {
         return verbs::Status::busy;
     }
     uint64_t takes = network()->latency();
-    // Lost on the way, and sent again.
+    // Lost in transit, and retransmitted by the device.
     if (w.random.with(network()->weather().loss)) takes += w.random.below(network()->weather().late_ns);
     work.arrives = last_arrival_ = std::max(last_arrival_, w.now + takes);
     works_.push_back(std::move(work));
@@ -106,7 +106,7 @@ verbs::Status SimulatedQueue::compare_swap(const Transfer& what, uint64_t compar
     return transfer({.kind = Kind::swap, .what = what, .operand = operand, .compare = compare});
 }
 
-// On its way.
+// Transmission.
 
 SimulatedQueue* SimulatedQueue::reachable_peer() const {
     const auto found = port_.devices().queues.find(peer_);
@@ -148,7 +148,7 @@ void SimulatedQueue::deliver() {
     }
 }
 
-/// Of the front, once for each that was delivered.
+/// Completes the oldest work request, once for each that was delivered.
 void SimulatedQueue::acknowledge() {
     if (broken_) return;
     World& w = port_.devices().world();
@@ -185,7 +185,7 @@ void SimulatedQueue::tell_done(const Work& work, verbs::Status status) {
     port_.tell(event);
 }
 
-// At the other end.
+// Execution at the peer.
 
 SimulatedQueue::Outcome SimulatedQueue::carry_out(Work& work, SimulatedQueue& at) {
     if (work.kind == Kind::frame) {
@@ -238,9 +238,9 @@ void SimulatedQueue::check_own(const Work& work) const {
                  closed_ ? ", the queue is closed" : "", broken_ ? ", broken" : "");
 }
 
-// The end.
+// Errors and the end.
 
-// What was under way may be there or not.
+// Work in transit may or may not have been executed.
 void SimulatedQueue::fail(const char* why) {
     if (broken_) return;
     broken_ = true;
@@ -253,7 +253,7 @@ void SimulatedQueue::fail(const char* why) {
     if (!closed_) port_.tell(event);
     for (const Work& work : std::exchange(works_, {}))
         if (work.kind != Kind::frame) tell_done(work, verbs::Status::broken);
-    // A queue that lingers is nobody's: an event ends it, for it may be its port that lets it fail.
+    // A lingering queue has no user. It ends in a separate event, because its port may be the caller.
     if (closed_) later(port_.devices().world().now, &SimulatedQueue::end);
 }
 

@@ -1,4 +1,4 @@
-// One end of a connection (RC) of simulated devices.
+// One end of an RC connection between simulated devices.
 #pragma once
 
 #include <deque>
@@ -24,7 +24,7 @@ class SimulatedQueue final : public verbs::Queue {
     void close(bool linger) override;
 
     uint32_t number() const { return number_; }
-    /// It goes into error, and what was under way with it.
+    /// Puts the queue into the error state; its work in transit fails.
     void fail(const char* why);
 
   private:
@@ -32,7 +32,7 @@ class SimulatedQueue final : public verbs::Queue {
     struct Work {
         Kind kind = Kind::frame;
         Transfer what = {};
-        std::string bytes = {};  ///< of a frame, of what went inline, of what was read
+        std::string bytes = {};  ///< of a frame, of inline data, or read data
         bool inlined = false;
         uint32_t word = 0;
         uint64_t operand = 0, compare = 0, arrives = 0;
@@ -41,17 +41,17 @@ class SimulatedQueue final : public verbs::Queue {
 
     verbs::Status post(Work work);
     verbs::Status transfer(Work work);
-    /// What has arrived by now is carried out at the other end, in its order.
+    /// Executes at the peer all work that has arrived, in order.
     void deliver();
     void acknowledge();
     bool gives_up();
     void tell_done(const Work& work, verbs::Status status);
-    /// The other end, if it is there, connected with this one, and the network between works.
+    /// Returns the other end if it exists, is connected with this one, and the network between them works.
     SimulatedQueue* reachable_peer() const;
     Outcome carry_out(Work& work, SimulatedQueue& at);
     Outcome write_there(Work& work, SimulatedQueue& at);
     Outcome read_there(Work& work);
-    /// Of this process, where a transfer comes from or goes to.
+    /// Checks the memory of this process from which or to which a transfer goes.
     void check_own(const Work& work) const;
     void later(uint64_t when, void (SimulatedQueue::*what)());
     void end();
@@ -61,7 +61,7 @@ class SimulatedQueue final : public verbs::Queue {
     const uint32_t number_;
     uint32_t peer_ = 0;  ///< 0: not connected
     std::deque<Work> works_;
-    size_t delivered_ = 0;  ///< of these, from the front: they are there, but that is not known yet
+    size_t delivered_ = 0;  ///< executed at the peer but not acknowledged yet; counted from the front
     uint64_t last_arrival_ = 0, last_acknowledged_ = 0, next_try_ = 0;
     uint32_t tries_ = 0;
     bool broken_ = false, closed_ = false, told_busy_ = false;

@@ -88,7 +88,7 @@ bool Devices::carries(const SimulatedPort& from, const SimulatedPort& to) const 
 }
 
 void become_plugin(const char* file) {
-    // Libraries find it by its name, as what is loaded already.
+    // Libraries find the plugin by its name, because it is loaded already.
     void* const library = dlopen(file, RTLD_NOW | RTLD_GLOBAL);
     auto* const plugin = library ? static_cast<verbs::Plugin*>(dlsym(library, verbs::kPluginSymbol)) : nullptr;
     if (!plugin) {
@@ -101,7 +101,7 @@ void become_plugin(const char* file) {
 
 }  // namespace starling::simulation
 
-// What the kernel says of devices, as processes of the world see it: /sys/class/infiniband. Folders are lists of names.
+// The kernel's files about devices, as simulated processes see them: /sys/class/infiniband. Directories are lists of names.
 
 namespace starling::simulation {
 
@@ -115,7 +115,7 @@ struct Names {
 };
 std::vector<Names*> open_folders;
 
-/// The rail of the device that a path leads to or into, and what follows its name; false: there is none.
+/// Finds the rail of the device that a path names or is in, and the rest of the path; returns false if there is none.
 bool device_of(const char* path, uint32_t& rail, std::string& rest) {
     const std::string text(path);
     const size_t begin = sizeof kFolder, end = std::min(text.find('/', begin), text.size());

@@ -1,7 +1,7 @@
-// InfiniBand and RoCE in the simulated world: an implementation of transport/verbs/device.h. A device has one port, on one of its host's
-// rails; datagrams, what connections carry, and what devices read and write in the memory of others take the simulated network, with
-// its faults and their own: queues that break, before or after what they carried was there, receive buffers that are all full, devices that are pulled
-// out and put in again, that refuse, or that reach only those on their own network.
+// InfiniBand and RoCE in the simulated world: an implementation of transport/verbs/device.h. A device has one port, on one rail of its
+// host. Datagrams, frames of connections and RDMA accesses travel over the simulated network, with its faults. Devices add faults: queues
+// that break before or after their work was executed, exhausted receive buffers, removal and insertion, refused requests, and ports that
+// reach only their own network.
 #pragma once
 
 #include <cstdint>
@@ -15,17 +15,17 @@
 
 namespace starling::simulation {
 
-/// What devices there are at the beginning, and how they behave.
+/// The devices at the start, and their behavior.
 struct DeviceWeather {
-    std::vector<bool> fitted;  ///< by host and rail; empty: no host has any
+    std::vector<bool> fitted;  ///< by host and rail; empty: no devices at all
     uint32_t mtu = 4096, frame = 4096;
-    uint32_t receives = 256;  ///< buffers of a port
-    uint32_t sends = 64;      ///< datagrams that it sends at a time
-    uint32_t places = 64;     ///< of a connection's queue
+    uint32_t receives = 256;  ///< receive buffers of a port
+    uint32_t sends = 64;      ///< datagrams in transmission at a time
+    uint32_t places = 64;     ///< work requests of a connection's queue
     uint32_t inline_bytes = 192;
-    double breaks = 0;    ///< of a connection's queue, with each thing it does, and again when that is acknowledged
-    double refuses = 0;   ///< of each queue and registration that is asked for
-    bool mixes = false;   ///< what happens to different queues is told in any order
+    double breaks = 0;    ///< chance that a connection's queue breaks, at each work request and again at its acknowledgement
+    double refuses = 0;   ///< chance that a request for a queue or registration fails
+    bool mixes = false;   ///< completions of different queues are reported in any order
     bool routed = false;  ///< ports on different rails reach each other
 };
 
@@ -41,15 +41,15 @@ class Devices {
     const DeviceWeather& weather() const { return weather_; }
     World& world() const { return world_; }
     bool is_there(uint32_t host, uint32_t rail) const { return there_[index(host, rail)] != 0; }
-    /// Another whenever it was put in anew; 0: it is not there.
+    /// Changes with every insertion of the device; 0: not inserted.
     uint64_t identity(uint32_t host, uint32_t rail) const { return there_[index(host, rail)]; }
     void set_there(uint32_t host, uint32_t rail, bool there);
-    /// The network's rail has gone down or come up.
+    /// Reports that the network's rail went down or came up.
     void link_changed(uint32_t host, uint32_t rail, bool up);
-    /// Nothing stands between these two ports now.
+    /// Returns whether the network between these two ports works now.
     bool carries(const SimulatedPort& from, const SimulatedPort& to) const;
 
-    /// Memory that devices may use, by its key.
+    /// Memory that devices may access, by its key.
     struct Registered {
         SimulatedPort* by;
         uint64_t begin, bytes;
@@ -58,7 +58,7 @@ class Devices {
     uint32_t draw_number() { return next_number_++; }
 
     std::vector<SimulatedPort*> ports;
-    std::vector<verbs::PortCounters> most;  ///< of each that is closed: queues and bytes at a time
+    std::vector<verbs::PortCounters> most;  ///< of each closed port: the most queues and bytes at a time
     std::unordered_map<uint32_t, SimulatedPort*> by_datagram_queue;
     std::unordered_map<uint32_t, SimulatedQueue*> queues;
     std::unordered_map<uint32_t, Registered> memory;
@@ -70,16 +70,17 @@ class Devices {
     const DeviceWeather weather_;
     std::vector<uint64_t> there_;
     uint64_t next_identity_ = 1;
-    uint32_t next_number_ = 2;  ///< of queues, keys and ports, all alike; a device's own queues are those before
+    uint32_t next_number_ = 2;  ///< shared by queues and keys; lower numbers are the devices' own
 };
 
-/// Null: no world.
+/// Returns null if no world is simulated.
 Devices* devices();
 
-/// Gives the libraries that are loaded from now on this as their plugin. Once in a program.
+/// Makes this the verbs plugin of all libraries that are loaded later. Call it once per program.
 void become_plugin(const char* file);
 
-/// The file of the kernel's about devices that has this name: a descriptor, or -1 with errno. Not asked of others (is_about_devices).
+/// Opens the kernel's file with this name about devices; returns a descriptor, or -1 with errno. Call it only for names that
+/// is_about_devices() accepts.
 bool is_about_devices(const char* path);
 int open_device_file(const char* path);
 

@@ -21,7 +21,7 @@ constexpr size_t kStack = 512 << 10;
 #endif
 constexpr size_t kGuard = 4096;
 
-// AddressSanitizer has to know which stack is in use.
+// AddressSanitizer must know which stack is in use.
 void say_switch([[maybe_unused]] void** fake, [[maybe_unused]] const void* bottom, [[maybe_unused]] size_t bytes) {
 #ifdef __SANITIZE_ADDRESS__
     __sanitizer_start_switch_fiber(fake, bottom, bytes);
@@ -36,7 +36,7 @@ void say_arrival([[maybe_unused]] void* fake, [[maybe_unused]] const void** bott
 
 }  // namespace
 
-// What a call must preserve, on the stack that is left; the other's from its own.
+// Saves the registers that a call must preserve on the current stack, and restores those of the other one.
 extern "C" void starling_simulation_switch(void** left, void* entered);
 extern "C" void starling_simulation_begin();
 asm(R"(
@@ -82,7 +82,7 @@ Fiber::Fiber(void (*run)(void*), void* argument) : run_(run), argument_(argument
         std::abort();
     }
     memory_ = static_cast<std::byte*>(memory);
-    // As if it had left just before its first instruction. A call finds the stack aligned to 16.
+    // A state as if the fiber had left just before its first instruction. At a call the stack is aligned to 16 bytes.
     auto* top = reinterpret_cast<void**>(memory_ + kGuard + kStack);
     *--top = nullptr;
     *--top = nullptr;

@@ -1,4 +1,4 @@
-// A stack of its own for each simulated process, and the way on to it and off it again. All run on one thread, one at a time.
+// A separate stack for each simulated process, with switches to it and back. All fibers run on one thread, one at a time.
 #pragma once
 
 #include <cstddef>
@@ -7,15 +7,15 @@ namespace starling::simulation {
 
 class Fiber {
   public:
-    /// `run(argument)` must not return: it leaves for the last time.
+    /// `run(argument)` must not return: it ends with a last leave().
     Fiber(void (*run)(void*), void* argument);
     ~Fiber();
     Fiber(const Fiber&) = delete;
     Fiber& operator=(const Fiber&) = delete;
 
-    /// Runs it until it leaves.
+    /// Runs the fiber until it leaves.
     void enter();
-    /// From inside: back to who entered.
+    /// Called on the fiber: returns to the caller of enter().
     void leave();
 
   private:
@@ -24,8 +24,8 @@ class Fiber {
     void (*const run_)(void*);
     void* const argument_;
     std::byte* memory_;
-    void* inside_;             ///< stack pointer while it does not run
-    void* outside_ = nullptr;  ///< of who entered
+    void* inside_;             ///< stack pointer while the fiber does not run
+    void* outside_ = nullptr;  ///< stack pointer of the caller of enter()
     void* fake_inside_ = nullptr;
     const void* outer_bottom_ = nullptr;
     size_t outer_bytes_ = 0;

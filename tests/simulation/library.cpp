@@ -25,14 +25,14 @@ namespace {
     std::exit(2);
 }
 
-/// What the loader needs of the file, up to where debug information begins; addr2line finds that in the file itself.
+/// The part of the file that the loader needs, up to the debug information; addr2line finds that in the original file.
 struct File {
     int fd = -1;
     uint64_t bytes = 0;
-    std::vector<Elf64_Phdr> parts;  ///< of what is to be in memory
+    std::vector<Elf64_Phdr> parts;  ///< of the loaded segments
 };
 
-/// Where in the file this function begins; 0: the file does not say.
+/// Returns the offset of the function in the file; 0: the file does not contain its symbol.
 uint64_t place_of(const char* function, const char* bytes) {
     const auto read = [&](uint64_t at, auto& out) { std::memcpy(&out, bytes + at, sizeof out); };
     Elf64_Ehdr header;
@@ -55,8 +55,8 @@ uint64_t place_of(const char* function, const char* bytes) {
     return 0;
 }
 
-/// Between two looks at its rings the library lets the processor rest. Here nobody else runs meanwhile and the clock stands still, so
-/// this does nothing, which was a sixth of a run's time.
+/// Replaces the pause between two polls of the rings by a return. In a simulation no other process runs meanwhile and the clock stands
+/// still; the pauses took a sixth of a run's time.
 void leave_out_pauses(char* bytes) {
     constexpr char kReturn = '\xc3';
     if (const uint64_t at = place_of("_ZN8starling8progress12_GLOBAL__N_119pause_between_pollsEv", bytes)) bytes[at] = kReturn;
@@ -68,7 +68,7 @@ int make_file(const std::string& name) {
     return fd;
 }
 
-// By way of a mapping that goes again: what the parent has in memory each run pays for, with its fork and its end.
+// Read through a temporary mapping: every run pays, at its fork and its end, for memory that the parent keeps.
 const File& contents(const std::string& name) {
     static File file;
     if (file.fd >= 0) return file;
@@ -107,8 +107,7 @@ int copy_of(const File& file, size_t index) {
     return fd;
 }
 
-/// Code that nobody writes to is the same in all copies: from here on it is the one file's, so that the processor's caches hold it
-/// once, whoever's turn it is, and memory, too.
+/// Maps read-only code of every copy from one file, so that the processor's caches and the memory hold it once for all ranks.
 void share_code(void* handle, const File& file, int fd) {
     link_map* loaded = nullptr;
     if (dlinfo(handle, RTLD_DI_LINKMAP, &loaded) != 0) give_up("a copy of the library", dlerror());
@@ -116,7 +115,7 @@ void share_code(void* handle, const File& file, int fd) {
     for (const Elf64_Phdr& part : file.parts) {
         if (part.p_flags & PF_W) continue;
         const uint64_t before = part.p_vaddr % page, offset = part.p_offset - before;
-        // The last page of it, in the file, may be the first of the next part, which is read again.
+        // The last page of the code may contain the start of the next part, which is read again.
         const uint64_t bytes = (before + part.p_filesz + page - 1) / page * page,
                        whole = (before + part.p_filesz) / page * page;
         const int protection = PROT_READ | (part.p_flags & PF_X ? PROT_EXEC : 0);

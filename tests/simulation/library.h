@@ -1,5 +1,5 @@
-// The library, once for each simulated process. Copies of one file are different libraries to the loader: each has all
-// variables of its own, those of its threads and functions too, so processes share nothing but what they share for real.
+// Loads the library once for each simulated process. The loader treats copies of one file as different libraries. Each has separate
+// variables, also those of its threads and functions, so processes share only what real ones share.
 #pragma once
 
 #include <mpi-ext.h>
@@ -17,13 +17,13 @@ struct Library {
 #include "functions.def"
 #undef FUNCTION
     decltype(&MPIX_Phase_begin) Phase_begin;
-// What OpenSHMEM's entry points call: these are in a library of their own, of which there is nothing to share or not.
+// The functions below OpenSHMEM's entry points. The entry points themselves are in another library, which has no state to separate.
 #define FUNCTION(name) decltype(&shmem::starling_shmem_##name) shmem_##name;
 #include "functions_shmem.def"
 #undef FUNCTION
 };
 
-/// Loads copy number `index` of the library in this file, which stays; the same again for the same number.
+/// Loads copy number `index` of this library file. It stays loaded; the same number returns the same copy.
 const Library& library(const std::string& file, size_t index);
 
 }  // namespace starling::simulation

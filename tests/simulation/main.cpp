@@ -1,14 +1,13 @@
-// Simulations of whole jobs, each from its seed:
+// Simulations of whole jobs, each determined by its seed:
 //
-//   simulate --seed N [--trace] [--ranks R]     one, told
-//   simulate --seeds FROM-TO [--jobs J]         many, each in a process of its own; says which failed
-//   simulate --twice FROM-TO                    each of them two times: the same happens
-//   simulate --large RANKS                      a job as programs are, and what its connections take
-//   simulate --phased RANKS                     a job whose partners change and come again, and which ways its messages take
+//   simulate --seed N [--trace] [--ranks R]     runs one, and describes it
+//   simulate --seeds FROM-TO [--jobs J]         runs many, each in a separate process; reports the seeds that failed
+//   simulate --twice FROM-TO                    runs each seed twice: both runs must be equal
+//   simulate --large RANKS                      runs a job like real programs, and reports the resources of its connections
+//   simulate --phased RANKS                     runs a job whose partners change and return, and reports the paths of its messages
 //
-// --reaches A,B+C: fails if all runs together leave one of these counters at 0, or no run has come to both of these features. --only A+B: of
-// these seeds those that have drawn both. --shares A=90,B=5: fails if less than so many per cent of the
-// messages between hosts are counted by one.
+// --reaches A,B+C: fails if one of these counters is 0 over all runs, or if no run used both of these features. --only A+B: runs only the
+// seeds that drew both. --shares A=90,B=5: fails if a counter has less than this percentage of the messages between hosts.
 #include <malloc.h>
 #include <sys/mman.h>
 #include <sys/personality.h>
@@ -41,7 +40,7 @@ namespace starling::simulation {
 
 namespace {
 
-/// Seconds of processor time for one seed, most of which take a hundredth of one.
+/// Limit of processor time for one seed, in seconds; most seeds take a hundredth of a second.
 constexpr time_t kLongest = 120;
 
 struct Options {
@@ -55,7 +54,7 @@ struct Options {
 
 constexpr size_t kCounters = 96;  ///< at most
 
-/// What a run was, for who started it.
+/// The result of a run, for the process that started it.
 struct Result {
     uint64_t hash, virtual_ns, switches, datagrams, lost;
     uint32_t steps, ranks;
@@ -63,7 +62,7 @@ struct Result {
     Features features;
 };
 
-/// What the libraries of all ranks have counted (base/counters.def).
+/// Adds up the counters of all ranks' libraries (base/counters.def).
 void add_counters(Daemons& daemons, const Script& script, Result& result) {
     size_t count = 0;
     const Counter* const table = counter_table(count);
@@ -74,7 +73,7 @@ void add_counters(Daemons& daemons, const Script& script, Result& result) {
     }
 }
 
-/// What counters tell of what the run has done.
+/// Derives the features that a run used from its counters.
 Features features_of(const Script& script, const uint64_t (&counted)[kCounters]) {
     static constexpr struct {
         const char* counter;
@@ -95,7 +94,7 @@ Features features_of(const Script& script, const uint64_t (&counted)[kCounters])
 
 void apply(World& world, Daemons& daemons, Devices& devices, const Script& script) {
     for (const Fault& fault : script.faults) {
-        if (fault.step != UINT32_MAX) continue;  // the player's
+        if (fault.step != UINT32_MAX) continue;  // applied by the player
         world.at(world.now + fault.at, [&, fault] {
             switch (fault.kind) {
                 case Fault::Kind::rail_down:
@@ -119,7 +118,8 @@ void apply(World& world, Daemons& daemons, Devices& devices, const Script& scrip
     }
 }
 
-/// The ranks share it, and what it draws when it begins is not the world's to give. It is left loaded.
+/// Loads the cipher library before the world exists: all ranks share it, and the random numbers of its start are real ones. It stays
+/// loaded.
 void load_cipher() {
     std::unique_ptr<network::Cipher> none;
     if (network::Cipher::load(none) == 0) return;
@@ -138,7 +138,7 @@ void tell_most(const char* what, const std::vector<uint64_t>& of) {
                 std::accumulate(of.begin(), of.end(), 0.0) / static_cast<double>(of.size()));
 }
 
-/// Of all ports that there were, the most at a time.
+/// Prints the maxima over all ports that existed.
 void tell_ports(const Devices& devices) {
     std::vector<uint64_t> queues, memory, registered;
     for (const verbs::PortCounters& one : devices.most) {
@@ -152,19 +152,19 @@ void tell_ports(const Devices& devices) {
     tell_most("bytes registered", registered);
 }
 
-/// What a run gives back it needs again soon, and its process ends soon: the kernel would take pages and fill others with zeros.
+/// Keeps freed memory in the process. A run reuses it soon, and its process ends soon; the kernel would take pages back and zero others.
 void keep_memory() {
     mallopt(M_MMAP_THRESHOLD, 1 << 30);
     mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());
     mallopt(M_TOP_PAD, 4 << 20);
 }
 
-/// In a process of its own, which has no other.
+/// Runs one seed, in a process that simulates nothing else.
 Result simulate(const Options& options, uint64_t seed) {
     const Script script = script_of(options, seed);
-    setenv("SHMEM_SYMMETRIC_SIZE", "64M", 1);  // of address space, of which all ranks have the same
+    setenv("SHMEM_SYMMETRIC_SIZE", "64M", 1);  // address space; all ranks share that of one process
     for (const auto& [name, value] : script.settings) setenv(name.c_str(), value.c_str(), 1);
-    unsetenv("SYSFS_PATH");  // of the kernel's devices, which are the world's (devices.cpp)
+    unsetenv("SYSFS_PATH");  // of the kernel's devices, which the world simulates (devices.cpp)
     if (options.one && !options.large && !options.phased)
         std::printf("seed %" PRIu64 ": %s\n", seed, script.describe().c_str());
     std::fflush(nullptr);
@@ -195,7 +195,7 @@ Result simulate(const Options& options, uint64_t seed) {
     return result;
 }
 
-/// Seeds one after the other, each in a process that it may break.
+/// Runs seeds in sequence, each in a process that may crash.
 class Runner {
   public:
     explicit Runner(const Options& options) : options_(options) {
@@ -236,7 +236,7 @@ class Runner {
         uint64_t seed = 0;
     };
 
-    // Shows what was tried at all: a way that nothing has gone was not tested.
+    // Prints the sum of all counters: a path with count 0 was not tested.
     void tell_counters() const {
         size_t count = 0;
         const Counter* const table = counter_table(count);
@@ -247,7 +247,7 @@ class Runner {
         std::printf("%s\n", text.c_str());
     }
 
-    /// Runs that have come to both features, or to the one.
+    /// Prints for each feature, and for each pair, how many runs used them.
     void tell_pairs() const {
         if (options_.one) return;
         std::printf("runs with\n");
@@ -279,7 +279,7 @@ class Runner {
         return index < std::min(count, kCounters) ? counted_[index] : 0;
     }
 
-    /// Per cent of the messages between hosts. Those by rings are a part of those by RC.
+    /// Returns the percentage of the messages between hosts that `way` counts. Messages by rings are part of those by RC.
     double share(std::string_view way) const {
         uint64_t all = 0;
         for (const char* each : {"messages_udp", "messages_tcp", "messages_verbs", "messages_rc"}) all += counted(each);
@@ -322,7 +322,7 @@ class Runner {
     }
 
     void start(uint64_t seed) {
-        // The child inherits the copies of the library that are loaded already.
+        // The child inherits the copies of the library that are already loaded.
         const Script script = script_of(options_, seed);
         library(options_.library, script.ranks - 1);
         const auto slot = static_cast<size_t>(
@@ -331,7 +331,7 @@ class Runner {
         const pid_t pid = fork();
         if (pid == 0) {
             keep_memory();
-            // Not by the wall clock: a run in what time others leave, or one that is stopped for a while, has not hung.
+            // Not the wall clock: a run on a busy machine, or one that is stopped for a while, does not hang.
             const itimerval longest{{}, {kLongest, 0}};
             setitimer(ITIMER_PROF, &longest, nullptr);
             results_[slot] = simulate(options_, seed);
@@ -397,8 +397,8 @@ class Runner {
     std::exit(2);
 }
 
-/// So that each run is as the one before: all at the same addresses, whatever the kernel would draw. And copies of the library
-/// have variables of their threads that the loader keeps room for, if it is told so before it begins.
+/// Restarts the program so that all runs are alike: without address randomization, and with room for the thread-local variables of all
+/// copies. The loader reserves that room only if the variable is set before it starts.
 void begin_anew(char** arguments) {
     constexpr const char* kName = "GLIBC_TUNABLES";
     constexpr const char* kRoom = "glibc.rtld.optional_static_tls=1500000";

@@ -9,7 +9,7 @@ namespace {
 
 uint64_t word_of(const std::vector<uint64_t>& area, size_t index) { return area.empty() ? 0 : area[index]; }
 
-/// The first word that is not as in the area, `words` if all are.
+/// Returns the index of the first word that differs from the area; `words` if none does.
 size_t first_wrong(const std::vector<uint64_t>& area, const uint64_t* memory, size_t words) {
     size_t i = 0;
     if (area.empty())
@@ -21,7 +21,7 @@ size_t first_wrong(const std::vector<uint64_t>& area, const uint64_t* memory, si
 
 }  // namespace
 
-// Added to what the word may be by now, or in its place.
+// Adds possible values of a word: the sum with each possible value, or `value` in its place.
 void MemoryModel::may_become(size_t index, uint64_t now, uint64_t value, bool adds) {
     std::vector<uint64_t>& others = others_[index];
     for (size_t i = 0, known = others.size(); adds && i < known; ++i) others.push_back(others[i] + value);
@@ -46,7 +46,7 @@ void MemoryModel::may_apply(const Act& act) {
     if (act.what == Do::locked) add(locked_word(), 1);
 }
 
-// By bytes: what goes in pieces need not go by words.
+// Byte by byte: an access that travels in fragments may stop within a word.
 bool MemoryModel::may_be(size_t index, uint64_t value) const {
     const auto others = others_.find(index);
     if (others == others_.end()) return false;
@@ -65,7 +65,7 @@ void check_result(const MemoryModel& model, const Act& act, const std::vector<ui
             fail_run("%s: ticket %" PRIu64 " at %d was not drawn there", what, result[0], act.target);
         return;
     }
-    // What was got is what was there before, in the area that nobody else writes to.
+    // A get returns the earlier contents of the area, to which no other rank writes.
     if (act.what == Do::get)
         if (const size_t i = first_wrong(model.area(act.origin, act.target), result.data(), model.words); i < model.words)
             fail_run("%s: word %zu got from %d is %" PRIx64 ", should be %" PRIx64, what, i, act.target, result[i],

@@ -1,6 +1,6 @@
-// What ranks do to each other's memory between two moments at which all are done, drawn by all of them alike, and the plain model of what is in
-// each one's memory then. What ranks do to one target at a time the standards allow: each has an area of its own there, and
-// what they share is changed by updates of one kind, or under a lock.
+// One-sided accesses of ranks between two synchronizations, drawn equally by all ranks, and a plain model of every rank's memory after
+// them. The standards allow these concurrent accesses: at each target every origin has a separate area, and shared words are changed only
+// by updates of one kind or under a lock.
 #pragma once
 
 #include <map>
@@ -15,12 +15,12 @@ enum class Do : uint8_t { put, strided_put, add_all, get, put_signal, add_shared
 struct Act {
     Do what;
     int origin, target;
-    uint64_t id;       ///< what its data is made of
-    uint64_t was = 0;  ///< swap: what is there; ticket: how many were drawn before
+    uint64_t id;       ///< determines its data
+    uint64_t was = 0;  ///< swap: expected old value; ticket: tickets drawn before
 };
 
-/// The program, and memory as it must be: in words. Of areas it knows those that this member has or writes to; the others are for
-/// others to look at, and all of them would be as many as members by members, in each one's model.
+/// The program of accesses, and the expected memory in words. The model holds only the areas that this member owns or writes; others check
+/// theirs. All areas in each rank's model would need members squared.
 class MemoryModel {
   public:
     MemoryModel(uint64_t seed, const Step& step, int members, int own_rank)
@@ -31,7 +31,7 @@ class MemoryModel {
           here_(static_cast<size_t>(n)),
           there_(static_cast<size_t>(n)),
           single_(static_cast<size_t>(n) * (size() - shared_word(0))) {}
-    // Where things are: the areas, words that all add to, the tickets, words to swap, signals, and one that a lock guards.
+    // Layout: the areas, words that all add to, the tickets, swap words, signals, and one word that a lock guards.
     size_t area_of(int origin) const { return static_cast<size_t>(origin) * words; }
     size_t shared_word(uint64_t id) const { return static_cast<size_t>(n) * words + id % kShared; }
     size_t ticket_word() const { return static_cast<size_t>(n) * words + kShared; }
@@ -39,14 +39,14 @@ class MemoryModel {
     size_t signal_word(int origin) const { return swap_word(n) + static_cast<size_t>(origin); }
     size_t locked_word() const { return signal_word(n); }
     size_t size() const { return locked_word() + 1; }
-    /// A word at this rank, behind the areas.
+    /// Returns a word of this rank after the areas.
     uint64_t single(int rank, size_t index) const { return single_[place_of_single(rank, index)]; }
-    /// The area of `origin` at `target`, one of which is this member; empty: nothing was written there, all is 0.
+    /// Returns the area of `origin` at `target`, one of which must be this member. Empty: never written, all 0.
     const std::vector<uint64_t>& area(int origin, int target) const {
         return target == me ? here_[static_cast<size_t>(origin)] : there_[static_cast<size_t>(target)];
     }
 
-    /// What the members do next, of these kinds: of what could meet in one place each pair does one thing.
+    /// Draws the next accesses of all members, of these kinds. Kinds that could conflict occur once per pair of origin and target.
     template <size_t kinds>
     std::vector<Act> draw(const Do (&list)[kinds]) {
         std::vector<Act> acts;
@@ -85,18 +85,18 @@ class MemoryModel {
         if (act.what == Do::locked) ++single(locked_word());
     }
 
-    /// What one that has died meanwhile may have done: nothing, all of it, or a part.
+    /// Records that an access of a dead rank may have happened: not at all, completely, or in part.
     void may_apply(const Act& act);
-    /// Whether a word of this member's memory may have this value, which is not the model's, by what the dead may have done.
+    /// Returns whether a word of this member's memory may have this unexpected value because of accesses of dead ranks.
     bool may_be(size_t index, uint64_t value) const;
-    /// More tickets than this nobody has drawn there.
+    /// Returns the largest possible number of tickets drawn there.
     uint64_t most_tickets(int rank) const {
         const auto late = late_tickets_.find(rank);
         return single(rank, ticket_word()) + (late == late_tickets_.end() ? 0 : late->second);
     }
 
     const int n, me;
-    const uint32_t words;  ///< of each one's area at each
+    const uint32_t words;  ///< per area
     Random random;
 
   private:
@@ -122,15 +122,15 @@ class MemoryModel {
         }
     }
 
-    std::vector<std::vector<uint64_t>> here_, there_;  ///< areas of each at this member, this member's at each
-    std::vector<uint64_t> single_;                     ///< what is behind the areas, of one rank after the other
-    std::map<size_t, std::vector<uint64_t>> others_;  ///< what else words of this member may be, by what the dead may have done
-    std::map<int, uint64_t> late_tickets_;            ///< that the dead may have drawn, by target
+    std::vector<std::vector<uint64_t>> here_, there_;  ///< every member's area here; this member's area at every member
+    std::vector<uint64_t> single_;                     ///< the words after the areas, rank by rank
+    std::map<size_t, std::vector<uint64_t>> others_;   ///< by word: other possible values, after accesses of dead ranks
+    std::map<int, uint64_t> late_tickets_;             ///< tickets that dead ranks may have drawn, by target
 };
 
-/// Ends the run if what came of an act, which had this result, is not as it must be. `later`: what all did is in the model.
+/// Ends the run if the result of an access is wrong. `later`: the model already contains all ranks' accesses.
 void check_result(const MemoryModel& model, const Act& act, const std::vector<uint64_t>& result, bool later, const char* what);
-/// Ends the run if this member's memory is not as it must be.
+/// Ends the run if this member's memory is wrong.
 void check_memory(const MemoryModel& model, const uint64_t* memory, const char* what);
 
 }  // namespace starling::simulation

@@ -62,7 +62,7 @@ int Network::send(Process& from, uint32_t rail, const Address& source, const Add
         go_to(host_of(target.address));
         return 0;
     }
-    // The switch knows where there are members; each cable loses for itself.
+    // The switch knows the hosts with members; each cable loses datagrams independently.
     for (uint32_t host = 0; host < hosts_; ++host)
         if (host != from.host) go_to(host);
     return 0;
@@ -87,7 +87,7 @@ void Network::carry(uint32_t from, uint32_t from_rail, uint32_t to, uint32_t to_
     }
 }
 
-// A socket that is connected with the sender goes before one for all.
+// A socket connected to the sender takes precedence over an unconnected one.
 void Network::deliver(uint32_t host, uint32_t rail, const Address& source, const Address& target, const std::string& bytes) {
     if (is_group(target.address)) {
         for (UdpSocket* const socket : bound(host, target.port)) {

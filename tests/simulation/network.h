@@ -1,4 +1,4 @@
-// The simulated network: hosts with rails, datagrams that are lost, doubled and late, byte streams that stall and break.
+// The simulated network: hosts with rails; datagrams that are lost, duplicated or late; byte streams that stall and break.
 #pragma once
 
 #include <cstdint>
@@ -13,14 +13,14 @@
 
 namespace starling::simulation {
 
-/// What becomes of what is sent.
+/// How the network treats datagrams and streams.
 struct Weather {
     double loss = 0, twice = 0, late = 0;
-    uint64_t latency_ns = 20'000;  ///< of every datagram, and up to as much again by chance
-    uint64_t late_ns = 2'000'000;  ///< at most, what is late
-    double breaks = 0;             ///< of a byte stream, at each write
+    uint64_t latency_ns = 20'000;  ///< of every datagram; plus a random time up to the same
+    uint64_t late_ns = 2'000'000;  ///< largest extra delay of delayed datagrams
+    double breaks = 0;             ///< chance that a byte stream breaks, at each write
     uint32_t queue = 512;          ///< datagrams that a socket holds
-    uint32_t buffer = 256 << 10;   ///< bytes of a stream under way or not read yet
+    uint32_t buffer = 256 << 10;   ///< bytes of a stream that are in transit or unread
     uint32_t mtu = 1500;
     bool cuts_runs = true;  ///< UDP_SEGMENT
 };
@@ -36,29 +36,29 @@ class Network {
     uint32_t rails() const { return rails_; }
     const Weather& weather() const { return weather_; }
 
-    /// Network byte order.
+    /// Returns the address in network byte order.
     uint32_t address(uint32_t host, uint32_t rail) const;
     static uint32_t netmask();
-    /// The host's rail with this address or on its network; rails() if there is none.
+    /// Returns the host's rail with this address or on its network; rails() if there is none.
     uint32_t rail_towards(uint32_t address) const;
     static uint32_t host_of(uint32_t address);
     bool is_up(uint32_t host, uint32_t rail) const { return up_[host * rails_ + rail]; }
-    /// The host sees it: the interface goes down, or comes up.
+    /// Takes the interface down or up; the host notices it.
     void set_up(uint32_t host, uint32_t rail, bool up);
-    /// Nobody sees it: what goes this way is gone.
+    /// Makes a rail lose everything without any host noticing.
     void set_silent(uint32_t host, uint32_t rail, bool silent) { silent_[host * rails_ + rail] = silent; }
     bool works(uint32_t host, uint32_t rail) const { return up_[host * rails_ + rail] && !silent_[host * rails_ + rail]; }
     bool carries(uint32_t from, uint32_t to, uint32_t rail) const;
 
     uint16_t free_port() { return next_port_++; }
-    /// Lets a datagram go; 0 or errno.
+    /// Sends a datagram; returns 0 or errno.
     int send(Process& from, uint32_t rail, const Address& source, const Address& target, std::string_view bytes);
-    /// Lets one copy, or none or two, go from one host's rail to another's: what is to happen when it is there.
+    /// Sends one copy (or none, or two) from one host's rail to another's; `arrive` runs when a copy arrives.
     void carry(uint32_t from, uint32_t from_rail, uint32_t to, uint32_t to_rail, std::function<void()> arrive);
-    /// How long something is on its way.
+    /// Draws the transit time of one transmission.
     uint64_t latency();
 
-    /// Who has the port, on its host.
+    /// Returns the sockets bound to the port on this host.
     std::vector<UdpSocket*>& bound(uint32_t host, uint16_t port) { return bound_[host << 16 | port]; }
 
     uint64_t sent = 0, lost = 0, doubled = 0, delayed = 0;
@@ -74,7 +74,7 @@ class Network {
     std::unordered_map<uint32_t, std::vector<UdpSocket*>> bound_;
 };
 
-/// The network of the world that is simulated.
+/// Returns the network of the simulated world.
 Network* network();
 
 struct Datagram {
@@ -88,8 +88,8 @@ struct UdpSocket final : Descriptor {
     Address bound;  ///< address 0: any
     Address peer;   ///< port 0: not connected
     bool tells_interface = false;
-    uint32_t group_rail = 0;                            ///< that what goes to groups takes
-    std::vector<std::pair<uint32_t, uint32_t>> groups;  ///< address and rail of those that it is a member of
+    uint32_t group_rail = 0;                            ///< rail for datagrams to groups
+    std::vector<std::pair<uint32_t, uint32_t>> groups;  ///< address and rail of its memberships
     std::deque<Datagram> queue;
 
     bool is_member(uint32_t group, uint32_t rail) const;
@@ -99,7 +99,7 @@ struct UdpSocket final : Descriptor {
     /// Port 0: a free one.
     void bind(const Address& to);
     uint32_t events() const override { return (queue.empty() ? 0u : EPOLLIN) | EPOLLOUT; }
-    /// 0 or errno. `rail`: network()->rails() if not said.
+    /// Returns 0 or errno. `rail`: network()->rails() if unspecified.
     int send(const Address& target, uint32_t rail, uint32_t source, std::string_view bytes);
 };
 

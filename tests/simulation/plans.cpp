@@ -23,7 +23,7 @@ constexpr struct {
 
 }  // namespace
 
-// Of its own, so that all else that a seed draws stays what it was.
+// A separate random sequence, so that everything else drawn from a seed stays unchanged.
 Plans::Plans(uint64_t seed) : seed_(seed * 31 + 0x91a5) {
     Random random(seed_);
     static constexpr const char* kSources[] = {"demand", "static", "learn", "learn", "file", "file"};
@@ -50,7 +50,7 @@ std::string Plans::collectives(uint32_t ranks) const {
 std::string Plans::mark(uint32_t step, uint32_t rank) const {
     if (every_ == 0 || step % every_ != 0) return {};
     Random alone(mix(seed_ ^ (uint64_t{step} << 20 | rank)));
-    // Some miss one, or take it for another.
+    // Some ranks miss a mark, or take it for another phase.
     const uint64_t stray = alone.below(40);
     if (stray == 0) return {};
     Random all(mix(seed_ + step));

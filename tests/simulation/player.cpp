@@ -12,9 +12,9 @@ namespace starling::simulation {
 
 namespace {
 
-/// What receives have not written to, and what is left of what was sent.
+/// Fill of receive buffers before the receive, and of send buffers after the send.
 constexpr char kUntouched = '\x33', kSpent = '\x55';
-/// Of strided types, bytes.
+/// Element size and extent of strided types, in bytes.
 constexpr int kWord = 8, kStride = 24;
 
 std::vector<char> spread(const std::vector<char>& bytes) {
@@ -23,7 +23,7 @@ std::vector<char> spread(const std::vector<char>& bytes) {
     return memory;
 }
 
-/// A crowd's message begins with its step, for whoever receives it does not know which it will be.
+/// A crowd's message starts with its step's number, because its receiver does not know which message it will be.
 std::vector<char> message_of(const Step& step, uint64_t way = 0) {
     std::vector<char> bytes(step.bytes);
     for (size_t at = 0; at < bytes.size(); at += 8) {
@@ -66,7 +66,7 @@ void Player::run() {
     if (script_.symmetric && script_.symmetric_first) begin_symmetric();
     process_.doing = "MPI_Init";
     ok(mpi_.Init(nullptr, nullptr), "MPI_Init");
-    // Where nothing may fail, the library says what has, and ends the run.
+    // If no error is allowed, the library's error handler reports it and ends the run.
     if (script_.mortal) ok(mpi_.Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
     int rank = -1, size = -1;
     ok(mpi_.Comm_rank(MPI_COMM_WORLD, &rank), "MPI_Comm_rank");
@@ -86,7 +86,7 @@ void Player::run() {
     if (!script_.mortal) {
         process_.doing = "the last barrier";
         ok(mpi_.Barrier(MPI_COMM_WORLD), "MPI_Barrier");
-        // Everything that was sent was received: nothing is left, and nothing came twice.
+        // Every message was received: none is left, and none came twice.
         int left = 0;
         MPI_Status status;
         for (const MPI_Comm each : comms_) {
@@ -113,7 +113,7 @@ void Player::play(const Step& step) {
                   step.kind == Kind::collective ? name_of(step.collective) : "",
                   step.kind == Kind::collective ? step.count * 8 : step.bytes, step.from, step.to, step.tag, step.comm,
                   community.members.size());
-    // Of a death one may hear late: a rank that is awake is not rung, and looks at who lives now and then.
+    // A death may be noticed late: a rank that is awake is not rung, and checks for deaths only now and then.
     if (!script_.mortal && process_.lapsed == world()->switches())
         fail_run("it slept although what it waited for was there: nobody had rung; then came %s", text);
     process_.doing = text;
@@ -127,7 +127,7 @@ void Player::play(const Step& step) {
     switch (step.kind) {
         case Kind::message:
         case Kind::crowd:
-            // With oneself the receive comes first or second, as chance will have it: neither waits.
+            // To itself, a rank receives before or after it sends, at random: neither call waits.
             if (receives && sends && random_.one_in(2)) {
                 receive(step, step.from);
                 return send(step, step.to);
@@ -222,15 +222,15 @@ void Player::send(const Step& step, int to) {
             ok(mpi_.Start(&pending.request), "MPI_Start", allowed);
             break;
     }
-    // A type may go while it is in use.
+    // A datatype may be freed while it is in use.
     if (step.strided_out) ok(mpi_.Type_free(&type), "MPI_Type_free");
     if (pending.request != MPI_REQUEST_NULL) return keep_or_wait(step);
-    // What is done may be used for something else.
+    // A completed operation's buffer may be reused.
     std::fill(pending.out.begin(), pending.out.end(), kSpent);
     pending_.pop_back();
 }
 
-// A crowd's messages are of different lengths.
+// The messages of a crowd differ in length.
 uint32_t Player::room_for(const Step& step) const {
     uint32_t room = step.bytes;
     const std::vector<Step>& all = script_.steps;
@@ -277,7 +277,7 @@ void Player::test_until_done(Pending& pending) {
     }
 }
 
-// First a look at what comes, then the receive.
+// Probes for the message first, then receives it.
 void Player::take(const Step& step, int source, int tag, Allowed allowed) {
     MPI_Status seen, status;
     MPI_Message message = MPI_MESSAGE_NULL;
@@ -329,7 +329,7 @@ void Player::check_crowd(const Step& step, const std::vector<char>& in, const MP
     crowds_[step.crowd][step.place] = sent.id;
 }
 
-// Each message once, and what one sender has sent in its order.
+// Each message arrived once, and those of one sender in order.
 void Player::check_crowds() {
     for (const auto& [first, received] : crowds_) {
         std::map<int, uint32_t> last;
@@ -360,7 +360,7 @@ void Player::take_part_in_exchange(const Step& step) {
         compare(step, in, status, other);
 }
 
-// The sender says afterwards whether there is something to receive.
+// Afterwards the sender reports whether there is a message to receive.
 void Player::cancel_send(const Step& step) {
     const Community& community = script_.communities[step.comm];
     MPI_Status status;
@@ -434,7 +434,7 @@ void Player::split(const Step& step) {
 
 void Player::wait(Pending& pending) {
     MPI_Status status;
-    if (pending.request == MPI_REQUEST_NULL) return;  // it failed at once, as it may
+    if (pending.request == MPI_REQUEST_NULL) return;  // it failed at once, as allowed
     const bool good = ok(mpi_.Wait(&pending.request, &status), "MPI_Wait", pending.allowed);
     if (!good) pending.check = nullptr;
     finish(pending, status);
@@ -479,7 +479,7 @@ void Player::wait_for_some() {
     }
 }
 
-// Where something may fail one by one, for each has its own error.
+// If failures are allowed, waits one by one, because each operation has its own error.
 void Player::wait_for_all() {
     const uint64_t way = script_.mortal ? 0 : random_.below(3);
     if (way == 1 && !pending_.empty()) return wait_for_all_at_once();

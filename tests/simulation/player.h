@@ -1,4 +1,4 @@
-// One rank of a simulation: does its part of the script with the library, and holds what comes against the model.
+// One rank of a simulation: does its part of the script with the library, and compares the results with the model.
 #pragma once
 
 #include <deque>
@@ -11,7 +11,7 @@
 
 namespace starling::simulation {
 
-/// What message or contribution number `id` holds, word by word.
+/// Returns a word of the contents of message or contribution number `id`.
 inline uint64_t word(uint64_t id, uint64_t index) {
     return (id + 1) * 0x9e3779b97f4a7c15ull ^ (index + 7) * 0xbf58476d1ce4e5b9ull;
 }
@@ -22,20 +22,20 @@ class Player {
   public:
     Player(const Script& script, const Library& mpi, Process& process)
         : script_(script), mpi_(mpi), process_(process), me_(process.rank), random_(mix(script.seed) + process.rank) {}
-    /// From MPI_Init to the end of MPI_Finalize.
+    /// Runs from MPI_Init to the end of MPI_Finalize.
     void run();
 
   private:
-    /// How an operation may fail: not at all, since somebody has died whom it has to do with, or, of a collective one, since it
-    /// has failed elsewhere.
+    /// Errors that an operation may return: none; those of the death of a process that it involves; or, for collectives, also those of a
+    /// failure elsewhere.
     enum class Allowed : uint8_t { nothing, death, anything };
-    /// What was begun and is to be waited for: its buffers, and what must be true then.
+    /// An operation that was started and must be awaited: its buffers, and the check at its end.
     struct Pending {
         const Step* step;
         MPI_Request request = MPI_REQUEST_NULL;
         Allowed allowed = Allowed::nothing;
         bool persistent = false;
-        bool strided = false;  ///< `in` is
+        bool strided = false;  ///< whether `in` is strided
         std::vector<char> out, in;
         std::function<void(Pending&, MPI_Status&)> check;
     };
@@ -90,7 +90,7 @@ class Player {
     void wait_for_all_at_once();
     void wait_for_some();
     void wait_for_all();
-    /// False if it failed as it may.
+    /// Returns false if the call failed in an allowed way.
     bool ok(int code, const char* what, Allowed allowed = Allowed::nothing);
     Allowed with(const Step& step, int rank) const;
     MPI_Comm comm(const Step& step) const { return comms_[step.comm]; }
@@ -103,7 +103,7 @@ class Player {
     std::vector<MPI_Comm> comms_;
     bool symmetric_ = false;  ///< OpenSHMEM is initialized
     std::deque<Pending> pending_;
-    std::map<uint32_t, std::map<uint32_t, uint32_t>> crowds_;  ///< by its first step: by place, which step's message came
+    std::map<uint32_t, std::map<uint32_t, uint32_t>> crowds_;  ///< received steps, by crowd and place
 };
 
 }  // namespace starling::simulation

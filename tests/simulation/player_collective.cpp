@@ -1,4 +1,4 @@
-// Collective operations of a rank, and the plain model that they are held against.
+// Collective operations of a rank, and the plain model that their results are compared with.
 #include <algorithm>
 #include <cinttypes>
 #include <cstring>
@@ -9,7 +9,7 @@ namespace starling::simulation {
 
 namespace {
 
-/// What a rank gives to a collective, for another.
+/// Returns a word of one rank's contribution for another.
 uint64_t part_of(const Step& step, int from, int to, uint32_t index) {
     return word(step.id, static_cast<uint64_t>(from) << 40 ^ static_cast<uint64_t>(to) << 20 ^ index);
 }
@@ -25,7 +25,7 @@ const char* name_of(Collective kind) {
 
 void Player::take_part(const Step& step) {
     Pending& pending = begin(step);
-    // Where somebody dies it must end; what it brings then is nobody's business.
+    // If ranks may die, the operation must end, but its results are not checked.
     if (script_.mortal) pending.allowed = Allowed::anything;
     if (!script_.mortal) pending.check = [this](Pending& done, MPI_Status&) { check_collective(*done.step, done); };
     start_collective(step, pending);
@@ -60,7 +60,7 @@ void Player::start_collective(const Step& step, Pending& pending) {
             code = now ? mpi_.Barrier(c) : mpi_.Ibarrier(c, r);
             break;
         case Collective::bcast:
-            // In and out are one buffer.
+            // Input and output are one buffer.
             if (me == root) std::copy(pending.out.begin(), pending.out.end(), in);
             code = now ? mpi_.Bcast(in, count, type, root, c) : mpi_.Ibcast(in, count, type, root, c, r);
             break;
@@ -102,7 +102,7 @@ void Player::start_collective(const Step& step, Pending& pending) {
     ok(code, name_of(step.collective), pending.allowed);
 }
 
-/// Persistent: started twice, of which the first is waited for.
+/// Persistent collectives: started twice; the first start is awaited here.
 void Player::start_prepared(const Step& step, Pending& pending, MPI_Comm c) {
     char *const out = pending.out.data(), *const in = pending.in.data();
     const int count = static_cast<int>(step.count), root = step.from;
@@ -156,7 +156,7 @@ void Player::start_prepared(const Step& step, Pending& pending, MPI_Comm c) {
     }
 }
 
-// The plain model: what each gets is worked out from what all have given.
+// The plain model: computes each rank's result from all contributions.
 void Player::check_collective(const Step& step, Pending& pending) {
     const Community& community = script_.communities[step.comm];
     const int me = community.rank_of(me_), n = static_cast<int>(community.members.size());

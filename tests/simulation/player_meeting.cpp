@@ -1,4 +1,5 @@
-// Meetings of ranks of which some may die meanwhile: of messages, for a collective operation tells its members different things then.
+// Synchronization of ranks of which some may die meanwhile. It uses messages, because a collective operation returns different results to
+// its members after a death.
 
 #include "daemon.h"
 #include "player.h"
@@ -11,7 +12,7 @@ constexpr int kMeetingTag = 100'000;
 
 }  // namespace
 
-// Nobody leaves before all have come who live. What each says, by rank of the communicator; -1: it has died.
+// Returns when all living ranks have called it. The result has each one's word by rank of the communicator; -1: dead.
 std::vector<int> Player::meet(const Step& step, int word) {
     const size_t size = script_.communities[step.comm].members.size();
     std::vector<int> words(size, -1);
@@ -33,7 +34,7 @@ std::vector<int> Player::meet(const Step& step, int word) {
     return words;
 }
 
-/// As a program aborts that can't go on.
+/// Aborts as a program does that cannot continue.
 void Player::die() {
     daemons()->kill(process_);
     world()->stay();

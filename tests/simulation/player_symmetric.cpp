@@ -1,4 +1,4 @@
-// OpenSHMEM's memory: rounds of accesses of all kinds that all ranks draw alike, then collectives of a team that some are in.
+// OpenSHMEM's memory: rounds of accesses of all kinds, drawn equally by all ranks; then collectives of a team of some of them.
 #include <cinttypes>
 #include <cstdio>
 #include <deque>
@@ -19,7 +19,7 @@ constexpr Do kDoes[] = {Do::put, Do::strided_put, Do::put_signal, Do::get, Do::a
 void* team_of_all() { return reinterpret_cast<void*>(shmem::kWorldTeam); }
 void* default_context() { return reinterpret_cast<void*>(shmem::kDefaultContext); }
 
-/// Where a wait looks, and what for.
+/// The address that a wait reads, and the value for which it waits.
 struct Awaited {
     const uint64_t* at;
     uint64_t least;
@@ -38,17 +38,17 @@ struct Player::SymmetricUse {
     void* context;
     uint64_t* memory = nullptr;
     long* lock = nullptr;
-    /// Of the round.
+    /// A buffer of the round.
     struct Buffer {
         Act act;
         std::vector<uint64_t> data, result;
     };
     std::deque<Buffer> buffers;
-    std::vector<Act> acts;  ///< of all
+    std::vector<Act> acts;  ///< of all ranks
     std::string doing;
 };
 
-// Once somebody has died nothing comes of it any more, and the program ends the job; mostly the library has done so.
+// After a death OpenSHMEM calls may fail, and the program ends the job; mostly the library has already done so.
 void Player::good(int code, const char* what) {
     if (code == 0) return;
     if (done().has(Feature::deaths)) daemons()->end_job(process_);
@@ -118,11 +118,11 @@ void Player::act_on_symmetric(SymmetricUse& use) {
             mpi_.shmem_put("shmem_put64", default_context(), use.memory + model.locked_word(), data.data(), 8, to, false);
             return mpi_.shmem_clear_lock("shmem_clear_lock", use.lock);
         case Do::add_all:
-            return;  // a window's
+            return;  // for windows only
     }
 }
 
-// What was put before a signal is there with it.
+// Data put before a signal has arrived with it.
 void Player::wait_for_signals(SymmetricUse& use) {
     const MemoryModel& model = use.model;
     for (const Act& act : use.acts) {
@@ -139,7 +139,7 @@ void Player::wait_for_signals(SymmetricUse& use) {
     }
 }
 
-// A team of every so manieth PE from one on; all draw it, those who are in it use it.
+// A strided team (start, stride, size) that all PEs draw equally; its members use it.
 void Player::use_team(const Step& step, SymmetricUse& use) {
     Random& random = use.model.random;
     const auto n = static_cast<uint64_t>(use.model.n);
@@ -182,7 +182,7 @@ void Player::use_team(const Step& step, SymmetricUse& use) {
                 total = members * count;
                 expected = [=](uint64_t i) { return word(id + i / count, i % count); };
                 break;
-            case 2:  // only odd ones have something
+            case 2:  // only odd PEs contribute
                 error = mpi_.shmem_collect(call("shmem_collectmem"), team, dest, source, me % 2 ? bytes : 0);
                 total = members / 2 * count;
                 expected = [=](uint64_t i) { return word(id + i / count * 2 + 1, i % count); };

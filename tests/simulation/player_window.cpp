@@ -1,5 +1,5 @@
-// Windows: a program of epochs of all kinds that all ranks of a communicator draw alike. Where some die the others go on among
-// themselves, and what one of these does at another's memory comes about as ever.
+// Windows: a program of epochs of all kinds that all ranks of a communicator draw equally. If some die, the others continue, and accesses
+// between survivors still take effect.
 #include <algorithm>
 #include <cstdio>
 #include <deque>
@@ -26,21 +26,21 @@ struct Player::WindowUse {
     int me;
     uint64_t* memory = nullptr;
     std::vector<uint64_t> created;
-    /// Buffers of the epoch.
+    /// A buffer of the epoch.
     struct Buffer {
         Act act;
         std::vector<uint64_t> data, result;
-        bool good = true;  ///< no call for it has failed
+        bool good = true;  ///< no call for it failed
     };
     std::deque<Buffer> buffers;
     std::vector<Act> acts;  ///< of all members in the epoch
-    Allowed allowed;        ///< of calls that concern all members
-    bool failed = false;    ///< one of the epoch has, as it may
-    /// By rank: the last epoch in which it may have done something, of those that have died.
+    Allowed allowed;        ///< of calls that involve all members
+    bool failed = false;    ///< a call of the epoch failed in an allowed way
+    /// By dead rank: the last epoch in which it may have accessed memory.
     std::map<int, uint32_t> lost;
 };
 
-// Where the target is doomed each call may fail, and nowhere else. Another may follow all the same.
+// A call may fail only if its target is doomed. Later calls to that target are allowed all the same.
 void Player::act_on_window(const Step& step, WindowUse& use, int target_lock) {
     auto& [act, data, result, good] = use.buffers.back();
     const MemoryModel& model = use.model;
@@ -127,7 +127,7 @@ void Player::play_epoch(const Step& step, WindowUse& use, int kind, bool closes_
     if (!script_.mortal) ok(mpi_.Barrier(use.comm), "MPI_Barrier");
 }
 
-// All meet, and whoever does not come has died: nobody is further than the next meeting, to which this one comes too.
+// All ranks meet; a rank that does not come has died. No rank is past the next meeting, which this rank also attends.
 void Player::hear_of_deaths(const Step& step, WindowUse& use, uint32_t last_epoch) {
     const std::vector<int> words = meet(step, 0);
     for (int rank = 0; rank < use.model.n; ++rank)
@@ -165,7 +165,7 @@ void Player::check_window(const Step& step, WindowUse& use, uint32_t epoch, cons
     ok(mpi_.Barrier(use.comm), "MPI_Barrier");
 }
 
-// Where no mark can go (message/error_marker.h), members hear from each other that something has failed, and not what.
+// If error markers do not fit into eager messages (message/error_marker.h), members learn only that something failed, not what.
 Player::Allowed Player::for_all_of_window() const {
     const bool has_marks =
         std::find(script_.settings.begin(), script_.settings.end(),
@@ -190,8 +190,8 @@ bool Player::make_window(const Step& step, WindowUse& use) {
     return true;
 }
 
-// After a death some may have it and others not (docs/design.md), and the program talks about that. What those say who live on
-// all hear.
+// After a death some members may have the window and others not (docs/design.md), so the program exchanges its results. All survivors see
+// the results of all survivors.
 bool Player::all_have_made(const Step& step, WindowUse& use, bool made) {
     const std::vector<int> words = meet(step, made);
     bool all = true;

@@ -1,4 +1,4 @@
-// All that is random in a simulation comes from its seed.
+// The random numbers of a simulation, all computed from its seed.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ class Random {
     uint64_t below(uint64_t bound) { return bound == 0 ? 0 : next() % bound; }
     /// least … most
     uint64_t between(uint64_t least, uint64_t most) { return least + below(most - least + 1); }
-    /// True once in so many times.
+    /// Returns true with probability 1 / times.
     bool one_in(uint64_t times) { return below(times) == 0; }
     bool with(double probability) { return probability > 0 && static_cast<double>(next() >> 11) * 0x1p-53 < probability; }
     template <class T, size_t n>

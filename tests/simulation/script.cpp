@@ -25,9 +25,9 @@ Script::Script(uint64_t its_seed, uint32_t wanted_ranks) : seed(its_seed) {
     write(random);
     trouble(random);
     move_deaths(Random(seed ^ 0xdea7));
-    // Drawn apart, so that seeds mean what they meant before there was a choice.
+    // Drawn from a separate sequence, so that older seeds keep their meaning.
     const bool has_devices = placement.hosts > 1 && Random(seed ^ 0x7e6b).one_in(3);
-    // Devices don't move what is sealed: fewer with both.
+    // Devices do not carry encrypted messages, so fewer runs have both.
     placement.encrypts = placement.hosts > 1 && Random(seed ^ 0x5ea1).one_in(has_devices ? 8 : 3);
     settings.emplace_back("STARLING_ENCRYPTION", placement.encrypts ? "on" : "off");
     set_multicast(Random(seed ^ 0x6c57));
@@ -86,7 +86,7 @@ void Script::add_message(uint32_t from, uint32_t to) {
     add(step);
 }
 
-// Neighbours hear enough from each other for a connection by any measure (STARLING_CONNECT_BYTES, _MESSAGES), all others little.
+// Neighbors exchange enough for a connection by any measure (STARLING_CONNECT_BYTES, _MESSAGES), all others little.
 void Script::write_large() {
     constexpr uint32_t kRounds = 6, kBytes = 48 << 10, kReductions = 20;
     for (uint32_t round = 0; round < kRounds; ++round)
@@ -106,7 +106,8 @@ void Script::write_large() {
     add(step);
 }
 
-// In each phase two partners, as in a ring whose order is another in each; of 1 KB, eight at a time.
+// Each phase has two partners per rank: its neighbors in a ring whose order differs in each phase. Messages have 1 KB; eight are
+// outstanding at a time.
 void Script::write_phased() {
     constexpr uint32_t kPhases = 4, kRounds = 8, kMessages = 500, kAtATime = 8, kBytes = 1024;
     std::vector<std::vector<uint32_t>> orders(kPhases);
@@ -131,7 +132,7 @@ void Script::write_phased() {
         }
 }
 
-// InfiniBand and RoCE, mostly on all hosts and rails. Their faults are those of messages and of rails, and some of their own.
+// InfiniBand and RoCE, mostly on all hosts and rails. The network's faults also affect devices, which have some faults besides.
 void Script::set_devices(Random random) {
     const bool all = random.one_in(2);
     for (uint32_t i = 0; i < placement.hosts * rails; ++i) devices.fitted.push_back(all || !random.one_in(3));
@@ -141,11 +142,11 @@ void Script::set_devices(Random random) {
     devices.mixes = random.one_in(2);
     devices.routed = random.one_in(2);
     settings.emplace_back("STARLING_VERBS", "auto");
-    // Soon, mostly, or runs are over before there is a connection.
+    // Low thresholds, mostly; otherwise runs end before a connection opens.
     settings.emplace_back("STARLING_MAX_CONNECTIONS", random.one_of({"0", "1", "4", "256", "256", "256"}));
     settings.emplace_back("STARLING_CONNECT_MESSAGES", random.one_of({"4", "4", "4", "16"}));
     settings.emplace_back("STARLING_CONNECT_BYTES", random.one_of({"1", "1", "20000", "131072"}));
-    // Also rendezvous by write and by note.
+    // Includes rendezvous by RDMA write, with write-with-immediate ("note") or a separate send ("write").
     settings.emplace_back("STARLING_LONG_PROTOCOL", random.one_of({"auto", "auto", "write", "note"}));
     if (weather.loss == 0 && !random.one_in(4)) return;
     devices.receives = random.one_of({8u, 64u, 256u, 256u});
@@ -179,13 +180,13 @@ void Script::place(Random& random, uint32_t wanted_ranks) {
                                               : random.between(2, 64));
     if (wanted_ranks != 0) ranks = wanted_ranks;
     doomed.assign(ranks, false);
-    // A third has no network at all.
+    // A third of the runs has no network.
     const uint64_t hosts = random.one_in(3) ? 1 : random.between(2, std::min<uint64_t>(ranks, 6));
     placement.hosts = static_cast<uint32_t>(hosts);
     const bool in_turn = random.one_in(2);
     for (uint32_t rank = 0; rank < ranks; ++rank)
         placement.host_of_rank.push_back(static_cast<uint32_t>(in_turn ? rank % hosts : rank * hosts / ranks));
-    // Where each has a core, waits spin for long, which takes the simulator's time.
+    // With a core for each rank, waits spin for long, which costs the simulator time.
     placement.cores = random.one_in(12) && ranks <= 8 ? ranks : 1;
     rails = static_cast<uint32_t>(random.one_in(2) ? 1 : random.between(2, 3));
 }
@@ -225,7 +226,7 @@ void Script::set(Random& random) {
     weather.cuts_runs = !random.one_in(4);
     weather.latency_ns = random.between(3, 200) * 1000;
     weather.buffer = static_cast<uint32_t>(random.between(8, 512) << 10);
-    // A third has more trouble than that.
+    // Two thirds draw further faults.
     const uint64_t trouble = random.below(6);
     const bool several = placement.hosts > 1;
     mortal = trouble == 5;
@@ -241,7 +242,7 @@ void Script::set(Random& random) {
     weather.breaks = random.one_in(3) ? 0.01 : 0;
 }
 
-// All is over before anybody may take it for more than a pause, but for deaths.
+// Except for deaths, each fault ends before the library may conclude more than a pause.
 void Script::trouble(Random& random) {
     if (mortal) {
         const uint64_t deaths = ranks > 2 && random.one_in(3) ? 2 : 1;
@@ -256,7 +257,7 @@ void Script::trouble(Random& random) {
     for (uint64_t i = random.between(1, 6); i > 0; --i) {
         const auto host = static_cast<uint32_t>(random.below(placement.hosts));
         const auto rail = static_cast<uint32_t>(random.below(rails));
-        // A process that starts without any rail gives up: one is always there, whether or not it carries anything.
+        // A process that starts without any rail ends with an error: rail 0 is always up, even if it carries nothing.
         const bool seen = rail != 0 && random.one_in(2);
         const uint64_t begin = random.below(60 * kMs);
         const uint64_t end = begin + (random.one_in(3) ? random.below(3000 * kMs) : random.below(100 * kMs));
@@ -265,7 +266,7 @@ void Script::trouble(Random& random) {
     }
 }
 
-// To where there is the most to be left undone.
+// Moves deaths into windows and OpenSHMEM steps, where they leave the most unfinished work.
 void Script::move_deaths(Random random) {
     static constexpr uint64_t kWithin[] = {kMs / 50, kMs / 3, 3 * kMs, 20 * kMs};
     std::vector<uint32_t> long_steps;
@@ -309,7 +310,7 @@ void Script::write_step(Random& random, uint32_t community) {
     step.from = static_cast<int>(random.below(size));
     step.to = static_cast<int>(random.below(size));
     step.tag = static_cast<int>(random.below(3));
-    // Of some seeds, so that the others are what they were.
+    // Only for some seeds, so that the others stay unchanged.
     if ((seed % 8 == 3 || seed % 8 == 4) && random.one_in(8)) return write_window(random, step);
     const uint64_t of = seed % 16;
     if ((of == 5 || of == 12 || of == 14) && random.one_in(8)) return write_symmetric(random, step);
@@ -349,20 +350,20 @@ void Script::write_message(Random& random, Step step) {
         step.tag = next_tag_;
         next_tag_ += 2;
     }
-    // With oneself only what does not wait for the other half.
+    // With itself a rank does only operations that do not wait for the other half.
     if (step.from == step.to) {
         step.waits = false;
         if (step.kind == Kind::cancel_send || step.kind == Kind::cancel_receive) return;
         step.send = random.one_in(2) ? SendWay::isend : SendWay::issend;
         step.receive = ReceiveWay::irecv;
     }
-    // Several of one kind in a row fill paths, and open connections.
+    // Several equal steps in a row fill paths and open connections.
     const uint64_t copies = step.kind == Kind::message && step.bytes < 2000 && random.one_in(6) ? random.between(5, 60) : 1;
     for (uint64_t i = 0; i < copies; ++i) add(step);
 }
 
-// Who receives from anybody would take what is meant for another receive: so these have a tag of their own, and nothing
-// comes between, which a sender might have to do first. Not with ranks that die: then nobody knows for whom it waits.
+// Receives with MPI_ANY_SOURCE could match messages for other receives, so a crowd has a separate tag. Its steps are consecutive, because a
+// sender might have to do an intermediate step first. Not if ranks die: the receiver would not know for which rank it waits.
 void Script::write_crowd(Random& random, Step step) {
     const auto size = static_cast<int>(communities[step.comm].members.size());
     if (mortal || size < 2) return;
@@ -391,7 +392,7 @@ void Script::write_collective(Random& random, Step step) {
     step.count = static_cast<uint32_t>(random.below(most + 1));
     bytes_left_ -= std::min<uint64_t>(bytes_left_, step.count * 8 * size);
     static constexpr SendWay kWays[] = {SendWay::send, SendWay::send, SendWay::isend, SendWay::isend, SendWay::persistent};
-    step.send = random.one_of(kWays);  // blocking or not, or prepared
+    step.send = random.one_of(kWays);  // blocking, non-blocking or persistent
     step.waits = random.one_in(2);
     add(step);
 }
@@ -429,7 +430,7 @@ void Script::write_communities(Random& random, Step step) {
         Community& made = communities.emplace_back();
         for (size_t i = 0; i < parent.size(); ++i)
             if (i % step.colors == color) made.members.push_back(parent[i]);
-        // The ranks of a split come in the order of its keys, which fall.
+        // The ranks of a split are in the order of its keys, which decrease.
         if (step.kind == Kind::split) std::reverse(made.members.begin(), made.members.end());
         released_.push_back(made.members.empty());
     }

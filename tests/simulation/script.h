@@ -1,7 +1,6 @@
-// What a simulation does, all of it drawn from its seed before it begins: where the ranks are, how the library is set, what
-// the ranks send each other, and what goes wrong meanwhile. Correct by construction: all ranks follow one list of steps
-// in its order, each those that it takes part in, so there is always one that can be done, and what each receive
-// gets follows from the list.
+// The program of a simulation, drawn from its seed before it starts: placement of ranks, settings of the library, the ranks' operations,
+// and the faults meanwhile. It is correct by construction. All ranks follow one list of steps in order, each rank those that involve it. So
+// some step can always proceed, and the list determines the result of each receive.
 #pragma once
 
 #include <cstdint>
@@ -18,18 +17,18 @@
 namespace starling::simulation {
 
 enum class Kind : uint8_t {
-    message,         ///< from one to another
-    exchange,        ///< two, both ways at once
-    crowd,           ///< several to one that receives from whoever comes; neighbours in the list
-    cancel_send,     ///< sent, perhaps taken back, and received if not
-    cancel_receive,  ///< a receive taken back, with or without a message for it
+    message,         ///< from one rank to another
+    exchange,        ///< between two ranks, in both directions at once
+    crowd,           ///< several messages to one rank that receives from any source; consecutive in the list
+    cancel_send,     ///< a send, perhaps cancelled, and received if not
+    cancel_receive,  ///< a receive that is cancelled, with or without a message for it
     collective,
     split,
     duplicate,
-    release,    ///< of a communicator
-    compute,    ///< one rank does something else
-    phase,      ///< all have done what they have begun, and begin the phase with the number `count`
-    window,     ///< made, used in `count` epochs and freed; of memory that was there if any_tag
+    release,    ///< frees a communicator
+    compute,    ///< one rank computes
+    phase,      ///< all complete their operations and begin phase number `count`
+    window,     ///< a window is made, used in `count` epochs and freed; on existing memory if any_tag
     symmetric,  ///< OpenSHMEM's memory and teams, in `count` rounds of all ranks
 };
 
@@ -52,7 +51,7 @@ inline constexpr int kCollectives = 11;
 
 struct Step {
     Kind kind;
-    uint32_t id = 0;  ///< its place in the list, and what its payload is made of
+    uint32_t id = 0;  ///< index in the list; determines the payload
     uint32_t comm = 0;
     int from = 0, to = 0;  ///< ranks of the communicator; `from` is the root
     int tag = 0;
@@ -60,42 +59,42 @@ struct Step {
     SendWay send = SendWay::send;
     ReceiveWay receive = ReceiveWay::recv;
     bool any_tag = false;
-    bool strided_out = false, strided_in = false;  ///< words with gaps between them, in the sender's or receiver's memory
-    bool waits = true;                             ///< for what it has begun, before the next step
-    uint32_t crowd = 0, place = 0;                 ///< the first step of a crowd, and which of its receives this is
+    bool strided_out = false, strided_in = false;  ///< words with gaps in the sender's or receiver's memory
+    bool waits = true;                             ///< completes its operations before the next step
+    uint32_t crowd = 0, place = 0;                 ///< first step of the crowd, and the number of this receive in it
     Collective collective = Collective::barrier;
-    uint32_t count = 0;  ///< elements of each
-    uint32_t made = 0;   ///< split, duplicate: the first communicator that comes of it
+    uint32_t count = 0;  ///< elements per rank
+    uint32_t made = 0;   ///< split, duplicate: first communicator that it creates
     uint32_t colors = 1;
     uint64_t ns = 0;
 };
 
-/// Several communicators may come of one split: each is one of its own here.
+/// A communicator. Each one that a split creates has an entry.
 struct Community {
-    std::vector<uint32_t> members;  ///< ranks of the world, in order
+    std::vector<uint32_t> members;  ///< ranks of MPI_COMM_WORLD, in order
     int rank_of(uint32_t world) const;
 };
 
-/// What goes wrong, and when.
+/// A fault and its time.
 struct Fault {
     enum class Kind : uint8_t { rail_down, rail_up, silent, heard, death, device_out, device_in } kind;
-    uint64_t at = 0;  ///< ns after the begin, or after the rank comes to the step
+    uint64_t at = 0;  ///< ns after the start, or after the rank begins the step
     uint32_t host = 0, rail = 0;
     uint32_t rank = 0;
-    uint32_t step = UINT32_MAX;  ///< that its death is in; none: UINT32_MAX
+    uint32_t step = UINT32_MAX;  ///< step in which the rank dies; UINT32_MAX: none
 };
 
 struct Script {
     explicit Script(uint64_t seed, uint32_t wanted_ranks = 0);
-    /// A job as programs are, of which nothing goes wrong: hosts of 64 ranks, each with a device; all talk to their neighbours in a grid, and
-    /// then to all others.
+    /// A job like real programs, without faults: hosts of 64 ranks, each host with a device. All ranks communicate with their neighbors in
+    /// a grid, then with all others.
     static Script large(uint32_t ranks);
-    /// A job of a rank on each host, with a device, whose partners change from phase to phase and come again: more than may have
-    /// connections at a time, so that a plan has something to learn.
+    /// A job with one rank per host, each with a device, whose partners change from phase to phase and return. They are more than it may
+    /// have connections at a time, so that a plan has something to learn.
     static Script phased(uint32_t ranks);
 
     uint64_t seed;
-    const char* name = "";  ///< what kind of trouble there is
+    const char* name = "";  ///< the kind of faults
     uint32_t ranks = 2, rails = 1;
     Placement placement;
     Weather weather;
@@ -104,12 +103,12 @@ struct Script {
     std::vector<Community> communities;
     std::vector<Step> steps;
     std::vector<Fault> faults;
-    std::vector<bool> doomed;  ///< by rank: it will die
-    bool mortal = false;       ///< some will
-    /// Whether OpenSHMEM is used, and if it begins before MPI and ends after it.
+    std::vector<bool> doomed;  ///< by rank: will die
+    bool mortal = false;       ///< some ranks will die
+    /// Whether OpenSHMEM is used, whether it starts before MPI, and whether it ends after MPI.
     bool symmetric = false, symmetric_first = false, symmetric_last = false;
 
-    /// What it has; whether that comes to be is the run's to say.
+    /// Returns the drawn features; the run decides which of them are used.
     Features drawn() const;
     bool fails_with(const Community& of, int rank) const { return doomed[of.members[static_cast<size_t>(rank)]]; }
     std::string describe() const;

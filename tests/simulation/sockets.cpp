@@ -1,5 +1,4 @@
-// Sockets as simulated processes see them, and waiting for several: these functions stand before libc's, like those of
-// system.cpp.
+// Sockets as simulated processes see them, and waiting for several descriptors. These functions replace libc's, like those in system.cpp.
 #include <arpa/inet.h>
 #include <linux/tcp.h>
 #include <netinet/udp.h>
@@ -37,7 +36,7 @@ void give_address(const Address& address, sockaddr* out, socklen_t* length) {
     *length = sizeof whole;
 }
 
-/// What a control message says of the way a datagram takes, or how a run of them is cut.
+/// Options in a control message: the rail and source address of a datagram, or the segment size of a batch.
 struct Wishes {
     uint32_t rail = ~0u, source = 0;
     size_t piece = 0;
@@ -112,7 +111,7 @@ ssize_t send_on(int fd, const iovec* parts, size_t count, const sockaddr* to, so
     const auto* const address = reinterpret_cast<const sockaddr_un*>(to);
     const std::string name(address->sun_path + 1, to_bytes - offsetof(sockaddr_un, sun_path) - 1);
     BellSocket* const bell = find_bell(name);
-    // The daemons of all hosts ring with one socket, since they are the simulator.
+    // The simulator plays the daemons of all hosts, and rings with one socket for all.
     if (!bell || (on->owner->fiber && bell->owner->host != on->owner->host)) return failed(ECONNREFUSED);
     ++bell->words;
     bell->changed();
@@ -142,7 +141,7 @@ ssize_t receive_on(int fd, msghdr& message) {
     return failed(ENOTCONN);
 }
 
-/// Membership in groups of the network, on one rail each.
+/// Changes membership in multicast groups, on one rail each.
 int set_group(UdpSocket& socket, int option, const void* value) {
     if (option != IP_MULTICAST_IF && option != IP_ADD_MEMBERSHIP && option != IP_DROP_MEMBERSHIP) return 0;
     ip_mreqn wish;
@@ -161,7 +160,7 @@ int set_group(UdpSocket& socket, int option, const void* value) {
     return 0;
 }
 
-/// Looks at simulated descriptors, and waits for one of them to have something.
+/// Polls simulated descriptors, and waits until one of them has an event.
 int poll_until(Process& me, pollfd* fds, nfds_t count, uint64_t until) {
     for (;;) {
         int ready = 0;
@@ -343,7 +342,7 @@ SIMULATED int recvmmsg(int fd, mmsghdr* messages, unsigned count, int flags, tim
     return after(got > 0 ? got : failed(EAGAIN));
 }
 
-// Waiting for several.
+// Waiting for several descriptors.
 
 SIMULATED int epoll_create1(int flags) noexcept {
     Process* const me = caller();

@@ -15,20 +15,20 @@ constexpr size_t kSegment = 1448;
 
 }  // namespace
 
-/// What two sockets have between them.
+/// The connection between two sockets.
 struct StreamLink : std::enable_shared_from_this<StreamLink> {
     /// One direction.
     struct Flow {
-        std::string bytes;  ///< sent and not read yet
+        std::string bytes;  ///< sent and unread
         uint64_t sent = 0, arrived = 0, read = 0;
-        uint64_t last = 0;      ///< when what was sent last arrives
-        uint64_t acked_at = 0;  ///< when something arrived last
+        uint64_t last = 0;      ///< arrival time of the last bytes sent
+        uint64_t acked_at = 0;  ///< time of the last arrival
         uint32_t repeats = 0, all_repeats = 0;
-        bool ends = false, ended = false;  ///< the end was sent, has arrived
+        bool ends = false, ended = false;  ///< end of stream: sent, arrived
     };
     StreamSocket* ends[2] = {};  ///< null: closed, or not accepted yet
     bool accepted = false;
-    Flow flows[2];  ///< by the side that sends
+    Flow flows[2];  ///< by the sending side
     uint32_t hosts[2] = {};
     Address addresses[2];
     uint32_t rail = 0;
@@ -40,7 +40,7 @@ struct StreamLink : std::enable_shared_from_this<StreamLink> {
     void reset(int side, int error, uint64_t after);
 };
 
-// The first word of a connection: to whoever listens there.
+// The first packet of a connection, to the socket that listens there.
 void StreamLink::attempt(uint32_t number) {
     World& w = *world();
     auto self = shared_from_this();

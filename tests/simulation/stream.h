@@ -1,4 +1,4 @@
-// TCP in the simulated world: bytes in order, which come late, wait for a rail that is down, or break off.
+// TCP in the simulated world: ordered bytes that arrive late, wait for a rail that is down, or break off.
 #pragma once
 
 #include <linux/tcp.h>
@@ -15,18 +15,18 @@ struct StreamLink;
 struct StreamSocket final : Descriptor {
     Address local, remote;
     bool listens = false;
-    bool abandoned = false;  ///< to be closed by a reset
+    bool abandoned = false;  ///< will be closed by a reset
 
     using Descriptor::Descriptor;
     ~StreamSocket() override;
     uint32_t events() const override;
-    /// 0 or errno: EINPROGRESS.
+    /// Starts to connect. Returns 0 or errno: EINPROGRESS.
     int connect(const Address& target);
-    /// A descriptor, or -1 with errno.
+    /// Returns a descriptor, or -1 with errno.
     int accept();
     ssize_t send(const iovec* parts, size_t count);
     ssize_t receive(const iovec* parts, size_t count);
-    /// Nothing more will be sent.
+    /// Ends this side's stream: nothing more will be sent.
     void finish();
     int take_error();
     tcp_info info() const;
@@ -34,10 +34,10 @@ struct StreamSocket final : Descriptor {
   private:
     friend struct StreamLink;
     std::shared_ptr<StreamLink> link_;
-    int side_ = 0;  ///< 0: it has connected, 1: it was accepted
+    int side_ = 0;  ///< 0: this side connected, 1: it was accepted
     bool established_ = false;
     int error_ = 0;
-    std::deque<std::shared_ptr<StreamLink>> waiting_;  ///< to be accepted
+    std::deque<std::shared_ptr<StreamLink>> waiting_;  ///< connections to be accepted
 };
 
 }  // namespace starling::simulation

@@ -1,5 +1,5 @@
-// The system as simulated processes see it: these functions stand before libc's. A call of a simulated process is served by
-// the world, any other passes through. Time, cores, who one is, memory, interfaces; sockets are in sockets.cpp.
+// The system as simulated processes see it: these functions replace libc's. The world serves calls of simulated processes; any other call
+// passes through to libc. This file has time, cores, identity, memory and interfaces; sockets are in sockets.cpp.
 #include "system.h"
 
 #include <fcntl.h>
@@ -29,7 +29,7 @@ using namespace starling::simulation;
 
 namespace {
 
-/// With a bitset the limit is a point in time.
+/// Returns when a futex wait ends. A wait with a bitset has an absolute limit.
 uint64_t end_of_sleep(int operation, const timespec* limit) {
     if (!limit) return UINT64_MAX;
     return operation == FUTEX_WAIT ? world()->now + ns_of(*limit) : ns_of(*limit);
@@ -59,8 +59,8 @@ cpu_set_t cores_of_host() {
     return all;
 }
 
-/// The kernel copies between the memories of two processes, which here are one: it may read what its owner has given up
-/// meanwhile. Whose memory that is; -1: nobody's, he is gone.
+/// Returns the real process whose memory holds the simulated process's; -1: that process has ended. The kernel copies between the memories
+/// of two processes, which are one here, so it might read memory that a dead process has freed.
 pid_t owner_of_memory(pid_t pid) {
     const Process* const other = world()->find(pid);
     world()->happened();
@@ -103,7 +103,7 @@ SIMULATED long syscall(long number, ...) noexcept {
                          reinterpret_cast<const timespec*>(a[3]));
         if (number == SYS_futex_waitv) return failed(ENOSYS);  // as Linux before 5.16
         if (number == SYS_membarrier) return 0;
-        // Its events come by a thread.
+        // its events would arrive on another thread
         if (number == SYS_userfaultfd) return failed(EPERM);
     }
     return REAL(syscall)(number, a[0], a[1], a[2], a[3], a[4], a[5]);
@@ -130,7 +130,7 @@ SIMULATED int sched_setaffinity(pid_t pid, size_t bytes, const cpu_set_t* set) n
     return 0;
 }
 
-// Who one is.
+// Identity.
 
 SIMULATED pid_t getpid() noexcept {
     const Process* const me = caller();
@@ -160,7 +160,7 @@ SIMULATED ssize_t getrandom(void* out, size_t bytes, unsigned flags) {
 SIMULATED void _exit(int code) {
     if (Process* const me = caller()) {
         const auto says = [me](const char* what) { return me->said.find(what) != std::string::npos; };
-        // "a member failed": where an eager limit of a few bytes lets no mark go that would say more (message/error_marker.h).
+        // "a member failed": an eager limit of a few bytes admits no error marker, which would name the cause (message/error_marker.h).
         const bool knows_why = says(" has died") || says(" has failed") || says(" has ended") || says(" is gone") ||
                                says(" ended before ") || says(" a member failed");
         if (code == 1 && knows_why) daemons()->end_job(*me);
@@ -170,7 +170,7 @@ SIMULATED void _exit(int code) {
     __builtin_unreachable();
 }
 
-// What OpenSHMEM says before it ends a job, one of which has died, is a part of the run, and not for who reads the test's output.
+// OpenSHMEM's message before it ends a job because of a death is recorded as part of the run, not printed to the test's output.
 SIMULATED int fprintf(FILE* file, const char* format, ...) {
     va_list list;
     va_start(list, format);
@@ -191,11 +191,11 @@ SIMULATED int open(const char* path, int flags, ...) {
     const mode_t mode = (flags & O_CREAT) ? va_arg(list, mode_t) : 0;
     va_end(list);
     if (caller()) {
-        // Neither the load of the real machine nor what its kernel knows of a process is part of the world.
+        // The world excludes the real machine's load and its kernel's data about processes.
         if (std::strcmp(path, "/proc/loadavg") == 0) return failed(ENOENT);
         if (std::strncmp(path, "/proc/", 6) == 0 && std::strstr(path, "/stat")) return failed(EACCES);
         if (is_about_devices(path)) return open_device_file(path);
-        // What another rank has open, this program has.
+        // Descriptors of other simulated ranks belong to this program.
         int pid, descriptor;
         if (std::sscanf(path, "/proc/%d/fd/%d", &pid, &descriptor) == 2 && world()->find(pid)) {
             if (owner_of_memory(pid) < 0) return failed(ENOENT);

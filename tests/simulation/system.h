@@ -1,4 +1,4 @@
-// What the files have in common that stand before libc (system.cpp, sockets.cpp).
+// Common declarations of the files that replace libc's functions (system.cpp, sockets.cpp).
 #pragma once
 
 #include <dlfcn.h>
@@ -11,9 +11,9 @@
 #include "network.h"
 #include "world.h"
 
-/// A function that the library finds in place of libc's.
+/// A function that the library calls in place of libc's.
 #define SIMULATED extern "C" [[gnu::visibility("default")]]
-/// libc's own, or the sanitizer's.
+/// The function of libc or of the sanitizer.
 #define REAL(name)                                                                           \
     ([] {                                                                                    \
         static const auto real = reinterpret_cast<decltype(&name)>(dlsym(RTLD_NEXT, #name)); \
@@ -29,7 +29,7 @@ inline int failed(int error) {
     return -1;
 }
 
-/// After the simulated system call: time, and perhaps another's turn, with errno as the call left it.
+/// Called at the end of a simulated system call: time passes and another process may run; errno stays as the call left it.
 template <class T>
 T after(T result, uint64_t ns = kCallNs) {
     const int error = errno;

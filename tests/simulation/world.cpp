@@ -15,11 +15,11 @@ namespace {
 
 World* the_world = nullptr;
 
-/// A wait that never ends for want of time to pass would take real time for ever.
+/// Limit of switches: a wait that spins forever without advancing the clock would take real time forever.
 constexpr uint64_t kMostSwitches = 30'000'000;
 constexpr uint64_t kLongestLookNs = 100'000;
 constexpr uint64_t kYieldNs = 500;
-/// The library looks around by itself that often, however it sleeps (progress/blocking_wait.cpp).
+/// The library polls by itself at this interval, however it sleeps (progress/blocking_wait.cpp).
 constexpr uint64_t kLapseNs = 99'000'000;
 
 }  // namespace
@@ -40,7 +40,7 @@ void fail_run(const char* format, ...) {
     else
         std::fprintf(stderr, "%s\n", text);
     std::fflush(nullptr);
-    the_world = nullptr;  // the end is real
+    the_world = nullptr;  // let the real _exit run
     ::_exit(1);
 }
 
@@ -133,8 +133,8 @@ std::string World::run() {
 
 void World::leave() { current_->fiber->leave(); }
 
-// Time that is only looked at grows: else two seconds of a peer's silence would take millions of looks. However many look, those
-// who have something to do keep their share of it.
+// Time grows faster while processes only poll: otherwise two seconds of a peer's silence would take millions of polls. However many
+// processes poll, those with work keep their share of time.
 void World::look(uint64_t ns) {
     const uint64_t doublings = std::min<uint64_t>(looks_++ / looks_per_doubling_, 20);
     now += std::min(ns << doublings, std::max(ns, kLongestLookNs / runnable_.size()));
@@ -177,7 +177,7 @@ void World::compute(uint64_t ns) {
     Process& me = *current_;
     const uint64_t end = now + ns;
     while (now < end) {
-        me.futex = &me.sleep;  // nobody knows this word
+        me.futex = &me.sleep;  // no process wakes this word
         sleep_until(end);
     }
 }
@@ -191,12 +191,12 @@ void World::stay() {
 
 void World::make_runnable(Process& process) {
     process.state = Process::State::runnable;
-    // One that falls asleep in its turn and is woken within it is in the list still.
+    // A process that falls asleep and is woken within one turn is still in the list.
     if (std::find(runnable_.begin(), runnable_.end(), &process) == runnable_.end()) runnable_.push_back(&process);
     happened();
 }
 
-// Between the end of its sleep and its turn it still says that it sleeps, so it is rung as before.
+// Between the end of its sleep and its turn a process still appears asleep, so it can still be rung.
 void World::wake(Process& process) {
     process.rung = true;
     if (process.state != Process::State::asleep) return;

@@ -1,4 +1,4 @@
-// The simulated world: a clock that nobody waits for, processes of which one runs at a time, and what is to happen when.
+// The simulated world: a simulated clock, processes of which one runs at a time, and the list of future events.
 #pragma once
 
 #include <cstdint>
@@ -13,28 +13,28 @@
 
 namespace starling::simulation {
 
-/// One process: a rank of the job, or what stands for the daemon of a host, which has no stack of its own.
+/// One process: a rank of the job, or the daemon of a host, which has no stack.
 struct Process {
     enum class State : uint8_t { runnable, asleep, over, dead };
 
     uint32_t rank = 0;
     uint32_t host = 0;
-    int pid = 0;  ///< of 22 bits, as real ones
+    int pid = 0;  ///< 22 bits, as real ones
     uint32_t cpu = 0;
     State state = State::runnable;
-    std::unique_ptr<Fiber> fiber;  ///< none: a daemon
-    const void* futex = nullptr;   ///< the word that it sleeps on
-    bool on_descriptors = false;   ///< it sleeps until one of its descriptors has something
-    uint64_t sleep = 0;            ///< counts its sleeps, so that an alarm knows which it was for
-    bool woken = false;            ///< by somebody, not by the clock
-    bool rung = false;             ///< somebody would have woken it, had the clock not been first
-    uint64_t lapsed = 0;           ///< the turn that began since it had slept for long and nobody had rung; 0: another
-    std::string doing;             ///< for whom it hangs
-    std::string said;              ///< of OpenSHMEM's complaints the last one, once somebody has died
+    std::unique_ptr<Fiber> fiber;  ///< null: a daemon
+    const void* futex = nullptr;   ///< word that it sleeps on
+    bool on_descriptors = false;   ///< asleep until one of its descriptors has an event
+    uint64_t sleep = 0;            ///< number of its sleeps, by which an alarm recognizes the sleep it was set for
+    bool woken = false;            ///< woken by a process, not by the clock
+    bool rung = false;             ///< a process has rung it during this sleep
+    uint64_t lapsed = 0;           ///< the turn after a sleep of over 99 ms without a ring; 0: another turn
+    std::string doing;             ///< current operation, for reports of a hang
+    std::string said;              ///< OpenSHMEM's last error message after a death
     bool gone() const { return state == State::over || state == State::dead; }
 };
 
-/// One simulation. There is one at a time in a process: world().
+/// One simulation. A process has at most one at a time: world().
 class World {
   public:
     explicit World(uint64_t seed);
@@ -42,48 +42,48 @@ class World {
 
     Random random;
     uint64_t now = 1'000'000'000;  ///< ns
-    uint64_t limit = 0;            ///< ns: who is not done by then hangs
+    uint64_t limit = 0;            ///< ns: a process that has not ended by then hangs
     bool trace = false;
 
-    /// `run` is the process; it begins when the world runs.
+    /// Adds a process that executes `run` when the world runs.
     Process& add(uint32_t host, uint32_t rank, std::function<void(Process&)> run);
-    /// What a host's daemon does is done in its name.
+    /// Adds a host's daemon; the simulator's actions for the daemon run under its identity.
     Process& add_daemon(uint32_t host);
     const std::vector<std::unique_ptr<Process>>& processes() const { return processes_; }
-    /// The process that runs; null between them.
+    /// Returns the running process; null between turns.
     Process* current() const { return current_; }
     Process* find(int pid) const;
 
-    /// Until all processes are over or dead. Empty, or why that did not come to be.
+    /// Runs until all processes have ended or died. Returns an empty text, or why that was impossible.
     std::string run();
-    /// At that time, between two processes or within a call of one: must not switch.
+    /// Schedules an action. It runs between two turns or within a call of a process, so it must not switch.
     void at(uint64_t when, std::function<void()> what);
-    /// The same as if a daemon did it.
+    /// Schedules an action under a daemon's identity.
     void at_daemon(uint64_t when, Process& daemon, std::function<void()> what);
 
-    // For the process that runs:
+    // For the running process:
 
-    /// A call takes its time, and another process may have its turn.
+    /// Lets a call take `ns`; another process may get a turn.
     void pass(uint64_t ns);
-    /// Gives the others their turn.
+    /// Ends the process's turn; it stays runnable.
     void yield();
-    /// Until somebody wakes it, or that time. Whether it was woken.
+    /// Sleeps until woken or until `when`; returns whether it was woken.
     bool sleep_until(uint64_t when);
-    /// It computes, and nothing wakes it.
+    /// Computes for `ns`; nothing wakes the process.
     void compute(uint64_t ns);
 
-    /// It has nothing to do any more, until it is killed.
+    /// Does nothing until the process is killed.
     [[noreturn]] void stay();
-    /// If it sleeps on its descriptors: one has something.
+    /// Wakes the process if it sleeps on its descriptors.
     void wake_descriptors(Process& process);
-    /// Wakes who sleeps on this word; how many.
+    /// Wakes all processes that sleep on this word; returns their number.
     int wake_futex(const void* word);
-    /// Ends a process here and now, wherever it is.
+    /// Ends a process immediately, whatever it is doing.
     void kill(Process& process);
-    /// Something came about: time that passes by looking alone goes slowly again.
+    /// Records that something happened: time that passes by polling alone grows slowly again.
     void happened() { looks_ = 0; }
 
-    /// What the run was: equal for equal seeds.
+    /// Adds an event to the run's hash, which is equal for equal seeds.
     void note(const char* what, uint64_t a = 0, uint64_t b = 0);
     uint64_t hash() const { return hash_; }
     uint64_t switches() const { return switches_; }
@@ -113,18 +113,18 @@ class World {
     uint64_t next_event_ = UINT64_MAX, numbers_ = 0;
     Process* current_ = nullptr;
     uint64_t looks_ = 0;
-    uint64_t patience_;  ///< calls of one process, on average, before another has its turn
-    /// Who looks at the clock again and again while nothing happens waits: after so many looks they take twice as long.
+    uint64_t patience_;  ///< average number of calls before another process gets a turn
+    /// A process that polls the clock again and again while nothing happens is waiting: after this number of polls they take twice as long.
     uint64_t looks_per_doubling_;
     uint64_t hash_ = 0xcbf29ce484222325ull, switches_ = 0;
 };
 
-/// The world that is simulated; null: none, and the system is the real one.
+/// Returns the simulated world; null: none, and the real system is used.
 World* world();
-/// The process whose call this is; null if it is none of the world's.
+/// Returns the simulated process that makes this call; null if it is not one.
 Process* caller();
 
-/// The simulated program, or the simulator, has found something wrong: tells it with the seed and ends the run.
+/// Reports an error of the simulated program or of the simulator, with the seed, and ends the run.
 [[noreturn, gnu::format(printf, 1, 2)]] void fail_run(const char* format, ...);
 
 }  // namespace starling::simulation

@@ -1,4 +1,4 @@
-// The simulated world itself: what it holds against a sleeper must be true.
+// The simulated world itself: it must accuse a process of a lost wake only if there was one.
 #include "../world.h"
 
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@ namespace {
 constexpr uint64_t kSleepNs = 100'000'000;
 uint32_t word;
 
-/// A process sleeps on the word for as long as the library does, and another wakes it, or looks on, so long after.
+/// A process sleeps on the word as long as the library does. After some time another process wakes it, or only looks on.
 struct Slept {
     bool woken, held_against_it;
 };
@@ -42,7 +42,7 @@ TEST(World, SleepThatSomebodyEndedIsNot) {
     EXPECT_FALSE(slept.held_against_it);
 }
 
-// Both may go on at the same instant, and who goes first is drawn. Who rings before the sleeper has its turn has rung.
+// Both may continue at the same instant, in random order. A ring before the sleeper's turn counts.
 TEST(World, RingBetweenTheEndOfASleepAndItsTurnCounts) {
     int first = 0, second = 0;
     for (uint64_t seed = 1; seed <= 64; ++seed) {

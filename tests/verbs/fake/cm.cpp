@@ -1,4 +1,4 @@
-// librdmacm's functions, as far as multicast needs them: whoever joins is in the group at once.
+// The functions of librdmacm that multicast uses. A join takes effect at once.
 #include <netinet/in.h>
 #include <sys/eventfd.h>
 #include <unistd.h>

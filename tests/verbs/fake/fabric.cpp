@@ -1,4 +1,4 @@
-// What tests decide, and the network.
+// The tests' controls (fabric.h), and the network between the fake devices.
 #include "fake/fabric.h"
 
 #include <arpa/inet.h>
@@ -235,7 +235,7 @@ bool World::carry(Packet packet) {
     return true;
 }
 
-// A datagram, to its queue or to all of its group but the sender.
+// Delivers a datagram to its queue, or to all members of its group but the sender.
 void World::deliver(const Packet& packet) {
     const bool here = device_of(packet.header.from) && pairs.contains(packet.header.from_queue);
     if (here && wire::elsewhere(packet)) wire::send(packet);

@@ -1,5 +1,4 @@
-// In the library alone that stands before the real one: an adapter does not use the program's memory, whose allocator a test may make
-// fail.
+// Only in the shared library that replaces the real one: a device does not use the program's allocator, which a test may make fail.
 #include <cstddef>
 #include <new>
 

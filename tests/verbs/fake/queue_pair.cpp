@@ -1,4 +1,4 @@
-// What queue pairs do with what is posted and with what comes.
+// Queue pairs: processing of posted work and of arriving packets.
 #include <arpa/inet.h>
 
 #include <cerrno>
@@ -44,7 +44,7 @@ bool reads(Packet::Kind kind) { return kind == Packet::read || kind == Packet::f
 
 }  // namespace
 
-// An errno, or 0.
+// Returns an errno, or 0.
 int QueuePair::post(const ibv_send_wr& work) {
     if (shown.state == IBV_QPS_ERR) {
         works.push_back({work.wr_id, ++posted, true, 0, {}, {}});
@@ -116,7 +116,7 @@ void QueuePair::end(const Work& work, ibv_wc_status status) {
     world().tell(sends(), completion, work.number, true);
 }
 
-// What is queued goes out, as far as the peer can be reached.
+// Sends queued work as long as the peer is reachable.
 void QueuePair::advance() {
     while (shown.state == IBV_QPS_RTS && sent < works.size()) {
         ++sent;
@@ -161,7 +161,7 @@ void QueuePair::serve_waiting() {
     }
 }
 
-// False: no receive buffer.
+// Returns false if there is no receive buffer.
 bool QueuePair::serve(const Packet& packet) {
     const Packet::Header& header = packet.header;
     if (header.kind == Packet::send) {
@@ -193,7 +193,7 @@ bool QueuePair::serve(const Packet& packet) {
     return true;
 }
 
-// Takes a receive buffer and tells of it; false: there is none.
+// Takes a receive buffer and completes it; returns false if there is none.
 bool QueuePair::place(const Packet& packet, ibv_wc_opcode opcode) {
     ReceiveQueue& queue = stock();
     if (queue.places.empty()) return false;

@@ -1,4 +1,4 @@
-// libibverbs' functions.
+// The functions of libibverbs.
 #include <fcntl.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -10,7 +10,7 @@
 #include "fake/wire.h"
 #include "fake/world.h"
 
-// The header makes these macros.
+// Macros in the header.
 #undef ibv_reg_mr
 #undef ibv_query_port
 
@@ -18,7 +18,7 @@ using namespace fake;
 
 namespace {
 
-// Says what went wrong as the library does for functions that give a pointer.
+// Returns whether the call is to fail, and sets errno as the library does in functions that return a pointer.
 bool fails(const char* function, const Context* context) {
     const int error = world().call(function, context ? context->device : nullptr);
     if (error) errno = error;
@@ -404,7 +404,7 @@ int ibv_destroy_qp(ibv_qp* shown) {
     --pair.receives().users;
     --pair.stock().users;
     all.pairs.erase(shown->qp_num);
-    // What was not read yet of it is never told.
+    // Its unread events are dropped.
     std::erase_if(pair.context().events, [&](const ibv_async_event& event) {
         return event.event_type == IBV_EVENT_QP_FATAL && event.element.qp == shown;
     });
@@ -464,7 +464,7 @@ int ibv_get_async_event(ibv_context* shown, ibv_async_event* event) {
     return 0;
 }
 
-// The event names no context; whoever has taken one and not acknowledged it has this.
+// The event does not name its context: acknowledge one for the context that has an unacknowledged event.
 void ibv_ack_async_event(ibv_async_event*) {
     const Locked locked(world().lock);
     for (Context* context : world().contexts) {

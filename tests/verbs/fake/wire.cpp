@@ -23,10 +23,10 @@ namespace {
 
 constexpr uint16_t kGroupPort = 4791;
 constexpr int kTick = 100;      ///< ms
-constexpr int kGiveUp = 2000;   ///< ms without an answer of TCP
-constexpr int kDownTicks = 20;  ///< after which connections of a link that is down break
+constexpr int kGiveUp = 2000;   ///< ms without an answer at TCP level
+constexpr int kDownTicks = 20;  ///< after this many ticks, connections over a link that is down break
 
-/// What was read or is to be written, of one TCP connection. Requests and answers go by the sender's; so each way has its own.
+/// Unread or unsent bytes of one TCP connection. Requests and answers both use their sender's connection, so there is one per direction.
 struct Stream {
     int socket = -1;
     bool outgoing = false;
@@ -47,7 +47,7 @@ struct Place {
     int down = 0;  ///< ticks
 };
 
-// Never destroyed: the device's thread runs as long as the process does.
+// Never destroyed, because the device's thread runs as long as the process.
 auto& places = *new std::vector<std::unique_ptr<Place>>;
 auto& streams = *new std::vector<std::unique_ptr<Stream>>;
 int watched = -1;
@@ -107,7 +107,7 @@ uint32_t mtu_of(const std::string& interface) {
     return mtu;
 }
 
-// What the device does by itself
+// The device's thread
 
 void take_packet(const std::byte* data, size_t bytes) {
     Packet packet;
@@ -115,14 +115,14 @@ void take_packet(const std::byte* data, size_t bytes) {
     packet.data.assign(data + sizeof packet.header, data + bytes);
     World& all = world();
     if (packet.header.kind == Packet::datagram) {
-        // What we have sent to a group comes back.
+        // A datagram that we sent to a group returns to us.
         if (!all.pairs.contains(packet.header.from_queue)) all.deliver(packet);
         return;
     }
     QueuePair* pair = all.pair(packet.header.to_queue);
     if (pair && pair->shown.state != IBV_QPS_ERR) return pair->receive(std::move(packet));
     if (packet.header.kind == Packet::reply) return;
-    // As if nothing had answered for long.
+    // As after a timeout without any answer.
     Packet answer;
     answer.header = packet.header;
     answer.header.kind = Packet::reply;
@@ -147,7 +147,7 @@ void accept_all(int listener) {
     }
 }
 
-// Whoever was reached by it is not any more.
+// Breaks all queue pairs that reach their peer by this connection.
 void drop(Stream* stream) {
     const Stream old = *stream;
     close(stream->socket);
@@ -162,7 +162,7 @@ void drop(Stream* stream) {
     for (const uint32_t number : broken) break_queue(number, IBV_WC_RETRY_EXC_ERR);
 }
 
-/// False: dropped.
+/// Returns false if the connection was dropped.
 bool flush(Stream* stream) {
     while (stream->first < stream->bytes.size()) {
         const ssize_t sent =
@@ -229,7 +229,7 @@ void serve(const epoll_event& event) {
     }
 }
 
-// FAKE_VERBS_BREAK: milliseconds after which one connection after the other breaks.
+// FAKE_VERBS_BREAK: interval in milliseconds at which one connection after the other breaks.
 void break_one() {
     for (const auto& stream : streams)
         if (stream->outgoing) return drop(stream.get());
@@ -256,7 +256,7 @@ void run() {
 }
 
 void start() {
-    // Signals are the program's.
+    // Signals must be handled by the program's threads.
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -279,7 +279,7 @@ void add_place(const std::string& interface, in_addr address) {
     places.push_back(std::move(place));
 }
 
-// Only who opens a queue needs sockets.
+// A device needs sockets only when a queue is opened on it.
 bool open_sockets(Place& place) {
     if (place.port) return true;
     if (watched < 0) {
@@ -386,7 +386,7 @@ bool send(const Packet& packet) {
     append(&length, sizeof length);
     append(&packet.header, sizeof packet.header);
     append(packet.data.data(), packet.data.size());
-    // The device's thread writes what does not go now, and finds out what can't.
+    // The device's thread writes the remaining bytes, and detects failures.
     const ssize_t sent = idle ? ::send(stream->socket, stream->bytes.data(), stream->bytes.size(), MSG_NOSIGNAL) : 0;
     if (sent == static_cast<ssize_t>(stream->bytes.size())) {
         stream->bytes.clear();

@@ -1,8 +1,9 @@
-// Between processes: what goes to a queue of another travels by UDP and TCP, from the interface whose device it is. So the lab's
-// cables lose, double and delay datagrams here as elsewhere, and a connection breaks where TCP gives up.
+// The fake devices between processes: packets to another process's queue travel by UDP and TCP from the device's interface. So the lab's
+// cables lose, duplicate and delay datagrams as usual, and a connection breaks when TCP times out.
 //
-// With FAKE_VERBS_BREAK=200 a connection breaks every 200 ms. With FAKE_VERBS=rail0,rail1 in its environment, the process finds a device "fake_rail0" on each interface that has an IPv4 address. A queue's
-// number is the process's port on that device and eight bits more; so nobody keeps a list, and a process has at most 255 queues.
+// With FAKE_VERBS=rail0,rail1 in its environment, a process finds a device "fake_rail0" on each of these interfaces that has an IPv4
+// address. With FAKE_VERBS_BREAK=200 a connection breaks every 200 ms. A queue's number is the process's port on that device plus eight
+// bits; so no list of queues is needed, and a process has at most 255 queues.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +12,13 @@
 
 namespace fake::wire {
 
-/// Adds the devices of FAKE_VERBS, once. Without that variable nothing happens here.
+/// Adds the devices of FAKE_VERBS, once. Without that variable it does nothing.
 void find_devices();
-/// Numbers of this process's queues on a device begin with it; 0: no wire, or none left.
+/// Returns the next queue number of this process on a device; it starts with the port. 0: no wire, or no number left.
 uint32_t next_number(Device& device);
-/// Whether a queue is in another process.
+/// Returns whether the packet's queue is in another process.
 bool elsewhere(const Packet& packet);
-/// False: not sent.
+/// Returns false if the packet was not sent.
 bool send(const Packet& packet);
 void join(Device& device, const Gid& group);
 

@@ -1,4 +1,4 @@
-// The objects behind the handles that the program has, and the network between them.
+// The objects behind the program's handles, and the network between them.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -26,7 +26,7 @@ struct Device;
 struct Context;
 struct QueuePair;
 
-/// What travels. A request of a connection is answered in order, by `reply` with a status.
+/// A packet on the network. Requests of a connection are answered in order, by `reply` with a status.
 struct Packet {
     enum Kind : uint8_t { datagram, send, write, write_note, read, fetch_add, compare_swap, reply };
     struct Header {
@@ -58,7 +58,7 @@ struct CompletionQueue {
     ibv_cq shown = {};
     struct Entry {
         ibv_wc told;
-        uint64_t work;  ///< places of the queue pair's send queue that are free after it
+        uint64_t work;  ///< number of the queue pair's send slots that are free after it
         bool of_send;
     };
     std::deque<Entry> entries;
@@ -88,17 +88,17 @@ struct Work {
     bool told = false;
     uint32_t serial = 0;
     Packet packet;
-    ibv_sge answer = {};  ///< where what was read goes
+    ibv_sge answer = {};  ///< destination of read data
 };
 
 struct QueuePair {
     ibv_qp shown = {};
     ibv_qp_cap limits = {};
     ibv_qp_attr attributes = {};
-    uint64_t posted = 0, freed = 0;  ///< places of the send queue
-    std::deque<Work> works;          ///< of a connection, not answered
-    size_t sent = 0;                 ///< of these
-    std::deque<Packet> waiting;      ///< requests that find no receive buffer
+    uint64_t posted = 0, freed = 0;  ///< send slots used and freed so far
+    std::deque<Work> works;          ///< unanswered work of a connection
+    size_t sent = 0;                 ///< number of these already sent
+    std::deque<Packet> waiting;      ///< requests that found no receive buffer
     std::vector<Gid> groups;
     uint32_t serial = 0;
 
@@ -139,8 +139,8 @@ struct Context {
 
 struct World {
     std::recursive_mutex lock;
-    std::vector<std::unique_ptr<Device>> devices;  ///< kept when forgotten: handles may point there
-    size_t first_device = 0;                       ///< of those that are known
+    std::vector<std::unique_ptr<Device>> devices;  ///< kept after reset(): handles may point there
+    size_t first_device = 0;                       ///< index of the first current device
     std::set<Context*> contexts;
     std::map<uint32_t, QueuePair*> pairs;
     std::map<uint32_t, Registration*> registrations;
@@ -161,17 +161,17 @@ struct World {
     std::map<std::string, int> always;
 
     bool chance(uint32_t percent) { return percent && dice() % 100 < percent; }
-    /// The errno that a call is to fail with; 0: none.
+    /// Returns the errno with which a call is to fail; 0: none.
     int call(const char* function, const Device* device);
     Device* device_of(const Gid& gid);
     QueuePair* pair(uint32_t number);
-    /// To where it goes, or to nowhere. False: a connection's peer is not there now.
+    /// Delivers a packet, or loses it. Returns false if a connection's peer is unreachable now.
     bool carry(Packet packet);
     void deliver(const Packet& packet);
     void release_late();
     void tell(Device& device, ibv_event_type type);
     void tell(CompletionQueue& queue, const ibv_wc& completion, uint64_t freed, bool of_send);
-    /// Memory of the program that was registered, or null.
+    /// Returns registered memory of the program; null if it is not registered for this access.
     std::byte* memory(uint64_t address, uint64_t bytes, uint32_t key, int access);
 };
 
