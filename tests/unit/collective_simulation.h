@@ -290,9 +290,9 @@ class World {
 
     /// Fails the request with another error class than the last failure, and with that class's text.
     void fail_anew(starling::progress::Request& request) {
+        // The code under test treats these two classes specially.
         do next_class_ = next_class_ % 60 + 1;
-        while (next_class_ == MPI_ERR_TRUNCATE ||
-               next_class_ == MPI_ERR_PROC_ABORTED);  // the code under test treats these two specially
+        while (next_class_ == MPI_ERR_TRUNCATE || next_class_ == MPI_ERR_PROC_ABORTED);
         request.outcome.error = starling::fail(next_class_, "%s", sentence_of(next_class_).c_str());
         starling::progress::keep_failure(request);
         request.complete();

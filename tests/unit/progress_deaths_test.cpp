@@ -56,9 +56,8 @@ TEST(Deaths, ARingThatFindsTheWaiterAwakeIsNotSleptOver) {
     Team team({0, 0});
     team.start({{"STARLING_SPIN_US", "0"}}, [](Node& node) {
         if (node.rank == 1) return;
-        progress::look_at_liveness_now_and_then(
-            now_ns());  // resets the interval of liveness checks, so that only the ring can cause one
-                        // before the sleep
+        // Resets the interval of liveness checks, so that only the ring can cause one before the sleep.
+        progress::look_at_liveness_now_and_then(now_ns());
         mark_failed(1);
         const uint64_t before = counters.sleeps;
         progress::wait_until([&] { return node.peer(1).dead; });
