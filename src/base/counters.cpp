@@ -20,9 +20,9 @@ constexpr CounterGroupInfo kGroups[] = {
     {"accesses", "accesses of other processes' memory, unless it is mapped"},
     {"windows", "windows of MPI, and locks of their targets"},
     {"plans", "persistent collective operations"},
-    {"network", "datagrams between hosts, and what becomes of them"},
-    {"verbs", "InfiniBand and RoCE: ports, what goes by them, and memory that they hold"},
-    {"multicast", "groups of the network, and what goes to them"},
+    {"network", "datagrams between hosts: losses, retransmissions, acknowledgements"},
+    {"verbs", "InfiniBand and RoCE: ports, their traffic and their memory"},
+    {"multicast", "multicast groups and their traffic"},
     {"waiting", "how the process waits for others"},
 };
 
