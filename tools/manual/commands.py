@@ -67,7 +67,7 @@ def below(page, command, path):
 
 def starling(tables):
     top = tables["starling"]
-    out = Page("starling", "1", "look at MPI jobs and at an installation of Starling", ["starling"])
+    out = Page("starling", "1", "inspect MPI jobs and an installation of Starling", ["starling"])
     out.add("Synopsis", ("code", ["starling COMMAND [options]", "starling help [TOPIC]"]))
     out.add("Commands", ("items", [(c["name"], c["doc"] + f". See starling-{c['name']}(1).") for c in top["commands"]]))
     out.add("Topics of starling help", ("items", [(t["name"], t["title"]) for t in tables["topics"]]))
@@ -92,8 +92,8 @@ def starling(tables):
 
 
 def starlingd():
-    out = Page("starlingd", "1", "what runs beside MPI jobs on their hosts", ["starlingd"])
-    out.add("Description", ("text", "Starling starts it where it is needed, and it ends by itself: on each host of a job on several, as the keeper of "
+    out = Page("starlingd", "1", "daemons that run beside MPI jobs on their hosts", ["starlingd"])
+    out.add("Description", ("text", "Starling starts it on demand, and it ends by itself. It runs on each host of a job on several hosts, as the daemon that stores "
                             "published names, as the launcher of a program that was started without mpiexec, as the helper of a job that another "
                             "manager has started, and as a standing daemon. It is not called by hand."))
     out.see = [("starling-daemon", "1"), ("mpiexec", "1")]
@@ -103,17 +103,17 @@ def starlingd():
 def wrappers():
     out = Page("mpicc", "1", "compile a program that uses MPI or OpenSHMEM", [*WRAPPERS, *ALSO_WRAPPERS])
     out.add("Synopsis", ("code", ["mpicc [options] [the compiler's options] files"]))
-    out.add("Description", ("text", "Each calls the system's compiler with what a program needs to find headers, modules and libraries. mpicc, mpicxx and "
-                            "mpifort are for C, C++ and Fortran, oshcc and oshcxx for programs of OpenSHMEM; the others are other names of these."))
+    out.add("Description", ("text", "Each calls the system's compiler with the flags that a program needs to find headers, modules and libraries. mpicc, mpicxx and "
+                            "mpifort are for C, C++ and Fortran, oshcc and oshcxx for OpenSHMEM programs; the others are further names of these."))
     out.add("Options", ("items", [
         ("-show, --showme", "only print the command"),
-        ("--showme:compile, --showme:link", "the options for either step"),
-        ("--showme:command, --showme:incdirs, --showme:libdirs, --showme:libs, --showme:version, --showme:help", "what the name says"),
-        ("-compile_info, -link_info", "the command up to either step"),
+        ("--showme:compile, --showme:link", "print the options for compiling or linking"),
+        ("--showme:command, --showme:incdirs, --showme:libdirs, --showme:libs, --showme:version, --showme:help", "print the part that the name says"),
+        ("-compile_info, -link_info", "print the command for compiling or linking"),
         ("-cc=COMPILER, -cxx=COMPILER, -fc=COMPILER", "call another compiler")]))
     out.add("Environment", ("items", [
         ("STARLING_CC, STARLING_CXX, STARLING_FC", "the compiler to call; MPICH_CC, OMPI_CC and so on do the same"),
-        ("STARLING_CACHE", "where mpifort keeps the modules that it has had compiled")]))
+        ("STARLING_CACHE", "folder in which mpifort stores the compiled modules")]))
     out.see = [("mpiexec", "1"), ("starling-fortran", "7")]
     return out
 

@@ -162,8 +162,8 @@ int complain_of_usage() {
 const char* daemon_usage() {
     return "  starling daemon start [--host NAMES | --hostfile FILE] [--launcher-agent COMMAND] [--prefix DIR]\n"
            "  starling daemon stop|status\n"
-           "With hosts: daemons on each of them, which stay, so that jobs start there at once. Without: the keeper of\n"
-           "names.\n";
+           "With hosts: starts standing daemons on each of them, so that jobs start there at once. Without hosts: starts\n"
+           "the daemon that stores published names.\n";
 }
 
 int daemon_command(const std::vector<std::string>& arguments) {

@@ -47,24 +47,24 @@ std::string_view title_of(OptionGroup group) {
         case OptionGroup::Processes:
             return "Processes";
         case OptionGroup::Hosts:
-            return "Hosts (without these, this one)";
+            return "Hosts (default: this host)";
         case OptionGroup::Environment:
-            return "Environment (on other hosts: STARLING_..., PATH and LD_LIBRARY_PATH, and what is named here)";
+            return "Environment (other hosts get STARLING_..., PATH and LD_LIBRARY_PATH, and the variables named here)";
         case OptionGroup::Output:
             return "Output and control";
         case OptionGroup::NotNeeded:
             break;
     }
-    return "Accepted and not needed";
+    return "Accepted but not needed";
 }
 
 std::string_view usage_synopsis() { return "mpiexec [options] program [arguments] [ : [options] program [arguments] ]..."; }
 
 std::string_view usage_remarks() {
-    return "Standard input goes to rank 0. The exit code is that of the first process that failed, 128 + the signal's number\n"
+    return "Standard input goes to rank 0. The exit code is that of the first process that failed, or 128 + the signal's number\n"
            "if it was killed. SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGTSTP and SIGCONT are passed on; a second "
            "Ctrl-C\n"
-           "ends everything.\n";
+           "kills the job.\n";
 }
 
 std::string usage() {

@@ -27,7 +27,7 @@ void for_each_name(std::string_view names, Use use) {
     }
 }
 
-/// Returns a title such as "Hosts (without these, this one)".
+/// Returns a title such as "Hosts (default: this host)".
 std::string_view title_of(OptionGroup group);
 
 /// Return the text around the options: the form of a command line, and the rules for input, exit codes and signals.
