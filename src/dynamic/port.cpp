@@ -39,7 +39,7 @@ struct ConnectRequest {
 struct WaitingConnector {
     link::Peer* peer;
     uint64_t context;
-    link::JobHold hold{&peer->job};  ///< until it is accepted
+    link::JobHold hold{&peer->job};  ///< keeps the peer until its request is accepted
 };
 
 struct Ports {

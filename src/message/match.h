@@ -22,7 +22,7 @@ struct Unexpected {
     uint64_t context = 0;
     int source = 0;
     int tag = 0;
-    uint32_t sequence = 0;  ///< number among its sender's messages to this process
+    uint32_t sequence = 0;  ///< sequence number, of the sender's messages to this process
     uint64_t bytes = 0;
     bool rendezvous = false;
     Rts offer{};                        ///< rendezvous

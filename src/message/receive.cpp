@@ -38,7 +38,7 @@ STARLING_STATE NoDestroy<std::vector<Unexpected*>> orphans_storage;
 constinit auto& orphans = orphans_storage.value;
 STARLING_STATE bool anyone_failed = false;
 STARLING_STATE Lazy<ClosedContexts> retired;
-constexpr int kPlaneBits = 4;  ///< of a context id: comm/comm.h
+constexpr int kPlaneBits = 4;  ///< lowest bits of a context id, the plane (comm/comm.h)
 
 /// The envelope of a message that is in a packet or was saved from one.
 struct Envelope {

@@ -8,7 +8,7 @@ namespace starling::message {
 
 /// Asks for the envelope, at once or when it has been sent. The answer completes the request as cancelled, or leaves it as it was.
 void ask_back(SendRequest& request);
-/// Sends the question for a request that was cancelled before its envelope was sent.
+/// Asks the receiver whether the message was matched. Called once its envelope has been sent.
 void ask_receiver(const SendRequest& request);
 /// Notifies the receiver that the request was cancelled, so that it can drop the envelope. No answer follows.
 void tell_receiver(const SendRequest& request);

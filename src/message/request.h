@@ -43,13 +43,13 @@ struct SendRequest : Request {
     uint64_t context = 0;
     uint64_t moved = 0;   ///< bytes sent as fragments
     int source_rank = 0;  ///< this process's rank in the view of the receiver
-    int destination = 0;  ///< the receiver's rank in the channel
+    int destination = 0;  ///< the receiver's rank in the match context
     int tag = 0;
     uint32_t sequence = 0;
     uint32_t serial = 0;                     ///< request id by which the receiver refers to this send
     uint32_t stream_to = 0;                  ///< request id of the receive, from its CTS
     uint32_t generation = 0;                 ///< generation of stream_to
-    transport::OutStream* stream = nullptr;  ///< to another host, once a CTS has arrived; owned
+    transport::OutStream* stream = nullptr;  ///< stream to another host, once a CTS has arrived; owned
     void* loan = nullptr;                    ///< registration of its memory for the receiver (protocol/rdma_read.h); null: none
     rdma_write::Writing* writing = nullptr;  ///< RDMA write in progress to the receiver; null: none
     /// The step that is next or in progress. The last three follow the receiver's CTS (protocol/pieces.h, stream.h, rdma_write.h).
@@ -61,7 +61,7 @@ struct SendRequest : Request {
     bool cancelling = false;   ///< the receiver is to be asked to cancel it, or has been asked
     bool withdrawn = false;  ///< cancelled before its envelope was sent; the envelope is then sent only for its sequence number
     bool has_verdict = false;  ///< a word in this process's region decides between match and cancel (match_or_cancel.h)
-    bool of_all = false;       ///< ends when any member of the channel fails; set before start_send(), or never
+    bool of_all = false;       ///< ends when any member of the match context fails; set before start_send(), or never
 
     bool was_asked_for() const { return stage >= Stage::pieces; }
     packet::Message envelope() const { return {sequence, tag, context, source_rank}; }
@@ -86,7 +86,7 @@ struct ReceiveRequest : Request {
     transport::Coverage* coverage = nullptr;   ///< bytes received from another host as fragments; owned
     rdma_write::Awaited* awaited = nullptr;    ///< RDMA target that the sender may write; null: none (any more)
     bool retained = false;                     ///< holds a reference of `type`
-    bool of_all = false;  ///< fails when any member of the channel fails; set before start_receive(), or never
+    bool of_all = false;  ///< fails when any member of the match context fails; set before start_receive(), or never
     ListHook hook;        ///< in the posted queue
 };
 

@@ -156,7 +156,7 @@ void start_unsent(SendRequest& request, MatchContext& channel, const void* buffe
                   const datatype::Datatype& type, int destination, int tag, const Unsent& unsent) {
     link::Peer* const peer = unsent.peer;
     if (!peer || peer->dead) [[unlikely]] {
-        const bool gone = peer || channel.roster().at(destination).job->dead();  // otherwise it cannot be mapped now
+        const bool gone = peer || channel.roster().at(destination).job->dead();  // false: its job cannot be mapped now
         return finish(request, peer ? link::why_dead(*peer, destination) : gone ? MPI_ERR_PROC_ABORTED : MPI_ERR_OTHER);
     }
     request.buffer = buffer;

@@ -14,7 +14,7 @@ class HistoryPlan final : public Source {
     void ended(profile::PhaseId phase, Partners partners, profile::PhaseId next) override;
 
   private:
-    const Partners* last(profile::PhaseId phase) const;  ///< null: it has not ended yet
+    const Partners* last(profile::PhaseId phase) const;  ///< null: the phase has not ended yet
 
     struct Known {
         bool ended = false;

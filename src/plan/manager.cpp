@@ -181,7 +181,7 @@ void Manager::adopt_phase(PhaseId phase, uint64_t occurrence) {
 void Manager::note(Peer& peer, link::PlaceNews news) {
     unsettled_ = true;
     if (news != link::PlaceNews::turned_away) return;
-    peer.backoff = 0;  // its earlier refusals do not count any more
+    peer.backoff = 0;  // it wants a connection now, so its earlier refusals do not count
     if (guests_.size() >= kMostGuests) return;
     const uint64_t job = peer.job.address().id;
     const auto same = [&](const Guest& guest) { return guest.job == job && guest.rank == peer.rank; };

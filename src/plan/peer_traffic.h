@@ -9,7 +9,7 @@ namespace starling::plan {
 struct Partner {
     uint64_t job = 0;
     uint32_t rank = 0;
-    uint32_t priority = 0;  ///< messages, at least 1
+    uint32_t priority = 0;  ///< number of messages, at least 1
     bool operator==(const Partner&) const = default;
 };
 

@@ -76,7 +76,7 @@ class Recorder {
     size_t bytes_under_way_ = 0;
     bool gave_up_ = false;
     bool last_ = false;        ///< the next report is the last
-    uint64_t paid_until_ = 0;  ///< ns; each report adds kBetweenReportsNs; lags behind the clock by saved turns
+    uint64_t paid_until_ = 0;  ///< ns; no report before this time; each report adds kBetweenReportsNs
     uint64_t finished_ = 0;
 };
 STARLING_STATE Recorder* recorder = nullptr;

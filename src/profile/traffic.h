@@ -27,7 +27,7 @@ enum class Access : uint8_t { put, get, update };
 inline constexpr size_t kAccesses = 3;
 
 struct Tally {
-    uint64_t messages = 0;  ///< or accesses
+    uint64_t messages = 0;  ///< number of messages or accesses
     uint64_t bytes = 0;
 };
 

@@ -118,7 +118,7 @@ class Waiting {
         bool neighbour = false;       ///< a known process is awake on this core
         uint32_t cpu = 0;             ///< this core
         bool contested = false;       ///< a neighbour has found that strangers want this core
-        bool short_of_cores = false;  ///< a thread waits for a core; set if should_ask_for_cores()
+        bool short_of_cores = false;  ///< a thread of this machine waits for a core; if should_ask_for_cores()
     };
 
     /// Polls between two looks at the core's state. On a crowded core, polls before the first look; kDearPollsCrowded applies if each poll
@@ -144,7 +144,7 @@ class Waiting {
         return later_ ? polls_ >= polls_alone * kPatience : polls_ >= polls_alone && polls_ % kPollsPerLook == 0;
     }
     Act next(const Look& look, const Terms& terms);
-    /// Returns whether the next look should include whether the machine is short of cores.
+    /// Returns whether the next look should check if the machine is short of cores.
     bool should_ask_for_cores(uint64_t now) const {
         return since_ != 0 && now - asked_ >= kAskNs && !core_.suspects_neighbour(now + CoreWatch::kSuspicionNs / 2);
     }

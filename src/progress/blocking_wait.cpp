@@ -33,7 +33,7 @@ namespace starling::progress {
 
 namespace {
 
-constexpr uint32_t kPollsAlone = 800;      ///< about 40 µs: longer than most partners need
+constexpr uint32_t kPollsAlone = 800;      ///< before the first look at the core: about 40 µs, longer than most partners need
 constexpr uint32_t kLooksPerPoll = 4;      ///< checks of the rings alone between two polls
 constexpr uint32_t kPollsOfSockets = 100;  ///< about as long as kPollsAlone, if each poll is a system call
 constexpr uint64_t kLivenessNs = 20'000'000;

@@ -44,7 +44,7 @@ constexpr uint64_t kShortOfCoresNs = 1'000'000;
 /// Fruitless test calls per yield, so that a loop of tests yields as a wait does.
 constexpr uint32_t kTestsPerYield = 32;
 
-/// Marks that a poll is in progress. A destructor, because a poll may end by std::bad_alloc.
+/// Marks that a poll is in progress; the destructor ends this also if the poll throws std::bad_alloc.
 struct Polling {
     Polling() { polling = true; }
     ~Polling() { polling = false; }
@@ -88,7 +88,7 @@ void disarm() {
     if (is_rung()) own_doorbell().sleeping.store(0, std::memory_order_relaxed);
 }
 
-/// Counts an application thread as waiting. A destructor, because a wait may end by std::bad_alloc.
+/// Counts an application thread as waiting; the destructor ends this also if the wait throws std::bad_alloc.
 struct Waiter {
     Waiter() {
         const uint32_t others = presence->waiting.load(std::memory_order_relaxed);
@@ -216,7 +216,7 @@ void await_no_ring() { --rings_awaited; }
 
 void add_poller(bool (*poller)()) {
     if (std::find(pollers, pollers + poller_count, poller) != pollers + poller_count) return;
-    if (poller_count == static_cast<int>(std::size(pollers))) panic("more pollers than progress/engine has room for: enlarge `pollers`");
+    if (poller_count == static_cast<int>(std::size(pollers))) panic("more pollers than progress/engine has places");
     pollers[poller_count++] = poller;
 }
 

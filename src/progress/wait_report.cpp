@@ -18,7 +18,7 @@ STARLING_STATE TellerUpcalls teller_upcalls;
 namespace {
 
 struct PublishedWait {
-    const void* wait;  ///< null: free
+    const void* wait;  ///< null: the entry is free
     const WaitSite* site;
     const char* call;
     const void* argument;

@@ -1,4 +1,4 @@
-// The origin side, by packets.
+// The origin side of RMA: accesses by packets.
 #include "rma/access.h"
 
 #include <algorithm>

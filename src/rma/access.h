@@ -1,5 +1,5 @@
-// The origin side of RMA: puts, gets and updates of another process's region. They use packets that the region's owner carries out, RDMA,
-// or a mapping of the memory.
+// The origin side of RMA: puts, gets and updates of another process's region. They use a mapping of the memory, RDMA, or
+// packets that the region's owner carries out.
 //
 // All calls need the library's lock.
 #pragma once
@@ -56,7 +56,7 @@ struct RdmaState {
     DeviceRegion region;
     uint8_t refusals = 0;            ///< consecutive refusals of the owner
     uint32_t open = 0;               ///< RDMA accesses in progress
-    std::unique_ptr<Access> asking;  ///< request for the region, while `asked`
+    std::unique_ptr<Access> asking;  ///< the question for the region, in state `asked`
 };
 
 /// One access, from its start until it has been carried out completely. Until then it must not move, and its types must stay alive.
@@ -89,7 +89,7 @@ struct Target {
     bool mapped = false;
     const UpdateLock* exclusion = nullptr;  ///< update lock of the mapping
     profile::Traffic* traffic = nullptr;    ///< counts accesses without packets; null: not counted
-    pid_t pid = 0;                          ///< of a neighbour whose memory the kernel copies; 0: none
+    pid_t pid = 0;                          ///< pid of a neighbour whose memory the kernel copies; 0: none
     uint64_t address = 0;                   ///< address of offset 0 in that process
     std::unique_ptr<Batch> batch;           ///< copies that the next flush makes
     RdmaState device;

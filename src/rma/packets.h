@@ -56,8 +56,8 @@ struct Settled {
 /// Payload of `region`, the answer to `ask_region` (an AccessPacket without runs): how the origin's device accesses the memory by RDMA.
 struct DeviceRegion {
     transport::Region region;
-    uint64_t offset = 0;  ///< offset in the RMA region at which it begins
-    uint64_t bytes = 0;   ///< length
+    uint64_t offset = 0;  ///< offset in the region at which the registered memory begins
+    uint64_t bytes = 0;   ///< length of the registered memory
 };
 
 /// Most runs in one packet, most data in one packet, and most data that one packet may request; the answer takes as many packets as it

@@ -19,7 +19,7 @@ constinit auto& regions = regions_storage.value;
 
 STARLING_STATE Region known[kKnownRegions];
 
-/// The secret of the next region that other processes do not know yet. Odd.
+/// The last provisional secret, for a region that other processes do not know yet; always odd.
 STARLING_STATE uint64_t next_secret = 0;
 
 constexpr uint64_t kAllAddresses = ~uint64_t{0};

@@ -56,7 +56,7 @@ bool UpdateLock::begin_one_quickly() const {
 
 void UpdateLock::count_single() const {
     if (++singles_ % kPatience != 0) return;
-    clear_mark(marks_[me_].target);  // no process has to wait for the steps below
+    clear_mark(marks_[me_].target);  // so that no holder of the guard waits for the steps below
     if (!hears_ && (hears_barriers() || has_one_thread() || singles_ >= kPatienceWithThreads)) hears_ = hear_barriers();
     if (hears_) begin_quick();
 }

@@ -33,7 +33,7 @@ enum class What : uint32_t {
 
 /// A message about one lock request. Each request has a new number, which its answers and the release repeat.
 struct LockMessage {
-    uint64_t context;  ///< of the window's communicator
+    uint64_t context;  ///< context id of the window's communicator
     uint32_t number;
     What what;
 };
@@ -233,7 +233,7 @@ struct Until : LockWait {
     F condition;
     bool operator()() { return condition(); }
 };
-/// Waits for a lock of `target`.
+/// Waits for a lock of `target`, until `condition` holds.
 template <class F>
 void wait_for_lock(const Window& window, const Remote& target, F condition) {
     Until<F> until{{window, target}, condition};

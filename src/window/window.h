@@ -26,17 +26,17 @@ namespace starling::window {
 
 /// Sent by each process to all others when a window is created.
 struct WindowInfo {
-    uint64_t context;  ///< of the window's communicator; only rank 0's is used
+    uint64_t context;  ///< context id of the window's communicator; only rank 0's is used
     rma::RegionKey key;
     int64_t bytes;
     int64_t disp_unit;
-    uint64_t base;          ///< address in that process
-    shm::PagesName memory;  ///< by which neighbours map it; not valid: they cannot
-    uint64_t alignment;     ///< requested by the program; 0: any
+    uint64_t base;          ///< address of the memory in that process
+    shm::PagesName memory;  ///< name by which neighbours map the memory; not valid: they cannot
+    uint64_t alignment;     ///< alignment requested by the program; 0: any
     uint64_t board;         ///< at the first process of its host: address of the lock table in its shared heap
     int64_t stage;          ///< at rank 0: place of the window's shared-memory stage, if all members know the communicator's
     int32_t flavor;
-    int32_t error;  ///< of its arguments, or MPI_ERR_NO_MEM
+    int32_t error;  ///< error of the process's arguments, or MPI_ERR_NO_MEM
 };
 
 /// One number per process; stored once if all are equal.
@@ -71,16 +71,16 @@ enum class LockHeld : uint8_t { no, shared, exclusive, unchecked };
 /// A process (another one or this one) as a target of the window.
 struct Remote {
     rma::Target target;
-    shm::Pages pages;  ///< its memory, if that is mapped here
+    shm::Pages pages;  ///< the target's memory, if it is mapped here
     std::optional<rma::UpdateLock> exclusion;
     int rank = 0;
     int64_t disp_unit = 1;
     uint64_t bytes = 0;
-    bool near = false;             ///< its memory is mapped here, and never moves
-    int local = -1;                ///< its place in the lock table; -1: on another host
-    LockHeld held = LockHeld::no;  ///< by MPI_Win_lock or MPI_Win_lock_all, at once or at the first access (epoch.cpp)
-    bool asking = false;           ///< a thread is acquiring its lock
-    // State of its lock, if it is on another host:
+    bool near = false;             ///< the target's memory is mapped here, and never moves
+    int local = -1;                ///< the target's place in the lock table; -1: on another host
+    LockHeld held = LockHeld::no;  ///< MPI_Win_lock_all acquires it at once or at the first access (epoch.cpp)
+    bool asking = false;           ///< a thread is acquiring the target's lock
+    // State of the lock request, if the target is on another host:
     bool asks_exclusive = false, granted = false;
     bool refused = false;            ///< the target has no such window
     uint32_t asked = kCounterStart;  ///< number of the last request
@@ -119,7 +119,7 @@ struct Window {
     uint32_t magic = 0;
     uint32_t pool_index = 0;
 
-    comm::Comm* comm = nullptr;  ///< private to the window; reference held
+    comm::Comm* comm = nullptr;  ///< the window's private communicator; reference held
     int flavor = MPI_WIN_FLAVOR_CREATE;
     int model = MPI_WIN_UNIFIED;
     void* base = nullptr;
@@ -152,7 +152,7 @@ struct Window {
 
     RemoteLockServer desk;     ///< serves processes of other hosts
     bool awaits_ring = false;  ///< desk has pending requests, and neighbours were asked to ring
-    uint32_t waiters = 0;      ///< threads that wait for locks of this host
+    uint32_t waiters = 0;      ///< threads that wait for locks in the lock table
 
     comm::Errhandler* errhandler = nullptr;  ///< never null
     comm::AttributeSet attributes;

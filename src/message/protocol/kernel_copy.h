@@ -3,7 +3,7 @@
 //   when    within a host, if the sender's data is contiguous and STARLING_SINGLE_COPY is not off. The last choice, if no other
 //           protocol pays.
 //   costs   one copy, by the receiver alone: the sender may compute meanwhile. A microsecond to start, and page lookups.
-//   starts  and ends within the match.
+//   starts  within the match, where it also ends.
 //   packet  none; the answer is a FIN.
 //   fails   if the kernel forbids it or cannot reach the memory, or if the sender's program has reused its buffer meanwhile
 //           (cancel_send.cpp): then the message is sent as fragments. If the sender has ended, the receive fails.

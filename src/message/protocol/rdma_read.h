@@ -3,7 +3,7 @@
 //   when    between hosts, if an InfiniBand or RoCE connection is open and the data is contiguous on both sides. Both devices must
 //           be able to register the memory.
 //   costs   no copy; a registration, unless a recent one is cached. The sender may compute meanwhile.
-//   starts  and ends at the receiver; the memory stays registered until the send is done.
+//   starts  at the receiver, where it also ends; the memory stays registered until the send is done.
 //   packet  none; the answer is a FIN.
 //   fails   with the connection, at any point: then the message is streamed from its beginning. A send that is abandoned deregisters
 //           its memory at once, which breaks a connection that is reading; the stream then sends the copy. If the sender has ended,

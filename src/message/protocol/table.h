@@ -17,7 +17,7 @@ struct Protocol {
     const char* costs;
     const char* instead;  ///< protocol used if this one cannot be used, or fails
 
-    // Null in the row of eager messages.
+    // The functions below are null in the row of eager messages.
     bool (*can)(const Matched& message) = nullptr;    ///< whether the protocol can be used
     bool (*pays)(const Matched& message) = nullptr;   ///< whether it is the best of the usable ones, if no earlier row is
     bool (*start)(const Matched& message) = nullptr;  ///< false: not possible now, and nothing has happened
