@@ -45,7 +45,7 @@ const char* value_of(const char* name) {
     return value && *value ? value : nullptr;
 }
 
-// Slurm numbers steps that srun did not create, such as an interactive shell, from the top.
+// Slurm gives steps that srun did not create, such as an interactive shell, numbers from the top of the range.
 bool is_step_of_its_own(const Sign& sign) {
     constexpr unsigned long kFirstSpecialStep = 0xfffffff0;
     return std::strcmp(sign.manager, "srun") == 0 && std::strtoul(value_of(sign.besides), nullptr, 10) >= kFirstSpecialStep;

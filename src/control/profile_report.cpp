@@ -195,7 +195,7 @@ void sort(std::vector<T>& all) {
     std::sort(all.begin(), all.end(), [](const T& a, const T& b) { return key_of(a) < key_of(b); });
 }
 
-/// Adds up elements with equal keys. Sorted before and after.
+/// Adds up elements with equal keys. The vector is sorted before and after.
 void fold(std::vector<Peer>& peers) {
     size_t kept = 0;
     for (const Peer& peer : peers) {

@@ -26,7 +26,7 @@ struct ProfileReport {
         bool has_accesses() const;
         bool operator==(const Peer&) const = default;
     };
-    /// Collective calls that agree in all members but the sums.
+    /// Sums over the collective calls that agree in the members up to `tried`.
     struct Collective {
         std::string site, kind, algorithm;
         uint64_t communicator = 0;  ///< context id

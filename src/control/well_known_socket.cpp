@@ -23,9 +23,9 @@ namespace starling::control {
 
 namespace {
 
-constexpr int kPlaceMs = 1000;   ///< for a place in the queue of this user's listener
-constexpr int kStrangeMs = 100;  ///< for a place in the queue of a listener that may be another user's
-constexpr int kFolderMs = 2000;  ///< for another process of this user that is about to listen
+constexpr int kPlaceMs = 1000;   ///< longest wait for a place in the queue of this user's listener
+constexpr int kStrangeMs = 100;  ///< the wait if the listener may be another user's
+constexpr int kFolderMs = 2000;  ///< longest wait for another process of this user that is about to listen
 constexpr size_t kPlainName = 60;
 
 /// Opens a directory that belongs to this user and that no other user can enter, judging by its mode. Returns -1 if it is not.

@@ -13,8 +13,8 @@ namespace {
 /// How long a peer on another host may owe an acknowledgement before the daemon is asked about it.
 constexpr uint64_t kPatienceNs = 300'000'000;
 
-/// Jobs checked per call. In a process that knows hundreds of jobs a wait would do nothing else; deaths of the others are noticed by the
-/// clock.
+/// Jobs checked per call. In a process that knows hundreds of jobs a wait would do nothing else; the periodic
+/// check_liveness() checks them all.
 constexpr size_t kJobsPerLook = 64;
 
 // Delivers all data in our memory before a job is reported as ended. Its processes may have sent something just before, and a dead sender's

@@ -63,7 +63,7 @@ struct Peer {
     uint32_t open_offers = 0;                         ///< rendezvous messages to the peer without a FIN so far
     uint32_t offers_from_far = 0;                     ///< rendezvous messages sent to the peer while copies to it were slow
     bool expects = false;                             ///< a receive was waiting for the last rendezvous message to the peer
-    uint32_t ahead_serial = 0, ahead_generation = 0;  ///< the receive to which unrequested fragments belong; generation 0: none
+    uint32_t ahead_serial = 0, ahead_generation = 0;  ///< our receive for fragments sent ahead of our CTS; generation 0: none
     uint32_t next_receive = kCounterStart;            ///< sequence number of the next message from the peer to match
 
     uint32_t sent_since_check = 0;                  ///< messages; decides on opening and closing

@@ -12,7 +12,7 @@ namespace starling::link {
 void start_transports();
 /// Opens the network, if it isn't open; a process in a universe of one host opens no socket. Takes constant time and sends nothing.
 int open_network();
-/// Null while it isn't open.
+/// Returns the network, or null while it isn't open.
 transport::Transport* network();
 
 shm::SharedMemory& shared_memory();

@@ -94,7 +94,7 @@ void VerbsPort::came_up() {
     PortFacts now = core_.facts;
     describe_port(core_.context, core_.facts.port, core_.options, now);
     if (now.why_not[0]) return core_.problem.say("%s:%u: %s", core_.facts.device, core_.facts.port, now.why_not);
-    // The buffers have the size of the earlier packets.
+    // The MTU must not grow, since the buffers were allocated for the earlier one.
     now.mtu = now.mtu < core_.facts.mtu ? now.mtu : core_.facts.mtu;
     now.inline_bytes = core_.facts.inline_bytes;
     core_.facts = now;

@@ -46,7 +46,7 @@ class Outbox {
     /// Returns where to write `bytes` (at most kOutboxPayload), among the first `window` bytes. Null if there is no room, because readers
     /// have not read too much of it. Nothing is allocated before commit().
     std::byte* reserve(uint32_t bytes, uint32_t window);
-    /// Allocates the last reservation to a reader.
+    /// Allocates to a reader the range that reserve() returned last.
     OutboxPlace commit(const ReadReceipt& receipt, const void* reader);
 
     /// Frees everything allocated to a reader that will never read again: it is dead, or its memory is about to be unmapped.

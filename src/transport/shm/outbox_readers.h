@@ -39,7 +39,7 @@ class Lending {
 
     /// Returns where to write a payload of `bytes` (at most kOutboxPayload); null if there is no room now.
     std::byte* reserve(uint32_t bytes);
-    /// Allocates the last reservation to a reader.
+    /// Allocates to a reader the range that reserve() returned last.
     OutboxPlace commit(const ReadReceipt& receipt, const void* reader);
     /// Returns whether there is room for a payload of any length.
     bool has_room();

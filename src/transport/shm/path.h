@@ -56,7 +56,8 @@ class Path final : public transport::Path {
     uint32_t payload_limit() const override;
     bool reserve(uint32_t bytes, transport::Slot& slot) override;
     void commit(transport::Slot& slot, uint32_t bytes) override;
-    bool idle() const override { return true; }  // packets are in the peer's memory from the start
+    // Nothing waits for an acknowledgement: packets are written into the peer's memory.
+    bool idle() const override { return true; }
     void close() override;
 
     /// Returns the local mapping of the peer's memory if it is from the peer's shared heap (shared_heap.h); null if it is not, or cannot be

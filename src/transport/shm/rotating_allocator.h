@@ -40,7 +40,7 @@ class Rotation {
         return kNone;
     }
 
-    /// Allocates the range that find() returned to `reader`.
+    /// Allocates to `reader` the range that find() returned.
     void keep(uint32_t start, uint32_t bytes, const Receipt<Counter>& receipt, const void* reader) {
         if (bytes < kLeast) bytes = kLeast;
         part(count_++) = {start, bytes, receipt, reader};
