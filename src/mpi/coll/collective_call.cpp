@@ -15,14 +15,13 @@ namespace starling::mpi {
 
 namespace {
 
-/// A non-blocking collective behind a handle. What it refers to stays, whatever the application frees
-/// meanwhile.
+/// A non-blocking collective operation with a handle. It holds references, so the application may free the objects meanwhile.
 struct PendingCollective : collective::CollectiveRequest {
     const Datatype* types[2] = {nullptr, nullptr};
     const Op* op = nullptr;
     std::vector<const Datatype*> block_types[2];
     std::vector<std::unique_ptr<int64_t[]>> arrays;  ///< copies of counts and displacements
-    Loan loan{};                                     ///< memory that it owns, if `release` is set
+    Loan loan{};                                     ///< memory that the request owns, if `release` is set
 
     ~PendingCollective() {
         if (loan.release) loan.release(loan.state);
@@ -46,7 +45,7 @@ constinit const progress::RequestClass kPending{
     .dispose = [](progress::Request& request) { pending.destroy(static_cast<PendingCollective&>(request)); },
     .tell = tell_pending};
 
-/// The end of one that owns a loan.
+/// Completes a request that owns a loan: finishes the loan.
 void give_back(progress::Request& r) {
     auto& request = static_cast<PendingCollective&>(r);
     request.loan.finish(request.loan.state);
@@ -55,8 +54,8 @@ void give_back(progress::Request& r) {
 constinit const progress::RequestClass kPendingWithLoan{
     .dispose = kPending.dispose, .tell = tell_pending, .completed = give_back};
 
-/// A persistent one. Members need not start those that a communicator has in the same order, so each has what lets it go without
-/// the others: messages with a tag of its own, and memory of its own where they share some.
+/// A persistent collective operation. Members may start the persistent operations of one communicator in different orders, so each has its
+/// own message tag, and its own memory where members share some.
 struct PersistentCollective : PendingCollective {
     struct Own {
         explicit Own(comm::Comm& comm) : exchange(comm) {}
@@ -65,7 +64,7 @@ struct PersistentCollective : PendingCollective {
     };
     std::unique_ptr<Own> own;
     std::unique_ptr<PlannedCall> plan;
-    uint64_t number = 0;  ///< by which tools know it
+    uint64_t number = 0;  ///< number by which tools identify the request
 };
 
 STARLING_STATE NoDestroy<RequestPool<PersistentCollective>> persistent_storage;
@@ -227,7 +226,7 @@ const Datatype* CollectiveCall::blocks(int n, const void* buffer, Counts counts,
         return nullptr;
     }
     for (int i = 0; i < n && ok(); ++i) {
-        // Data may be anywhere from MPI_BOTTOM on.
+        // Data may lie anywhere relative to MPI_BOTTOM.
         const auto offset = static_cast<uint64_t>(displacements[i]) * static_cast<uint64_t>(found->extent);
         const auto* address = reinterpret_cast<const void*>(reinterpret_cast<uintptr_t>(buffer) + offset);
         error_ = check_data(comm_, found, handle, address, counts[i]);
@@ -246,9 +245,9 @@ const Datatype* const* CollectiveCall::typed_blocks(int n, const void* buffer, C
     types.resize(static_cast<size_t>(n));
     for (int i = 0; i < n; ++i) {
         const Datatype* type = datatype::from_handle(handles[i]);
-        // The type of a block of nothing may be anything.
+        // A block without elements may have any type.
         if (counts[i] == 0 && !type) type = &datatype::predefined(MPI_BYTE);
-        // Displacements are bytes, so data may be anywhere from MPI_BOTTOM on.
+        // Displacements are in bytes, so data may lie anywhere relative to MPI_BOTTOM.
         const auto address = reinterpret_cast<uintptr_t>(buffer) + static_cast<uintptr_t>(displacements[i]);
         error_ = check_data(comm_, type, handles[i], reinterpret_cast<const void*>(address), counts[i]);
         if (!ok()) return nullptr;
@@ -275,7 +274,7 @@ template <class Pending>
 void CollectiveCall::hand_over(Pending& request) {
     for (int i = 0; i < type_count_; ++i) datatype::retain(*(request.types[i] = types_[i]));
     for (int side = 0; side < 2; ++side) {
-        // Moved, for the task reads them where they lie; with the references that this call holds, if it does.
+        // The array is moved, because the task reads it in place. The references of this call, if it holds any, move along.
         if (!keeps_)
             for (const Datatype* type : block_types_[side]) datatype::retain(*type);
         request.block_types[side] = std::move(block_types_[side]);

@@ -1,5 +1,5 @@
-// One call of a collective function, blocking or not: its communicator, the checks that all share, and what
-// must live as long as the operation.
+// One call of a collective function, blocking or not: its communicator, the checks that all collective functions share, and the objects
+// that must live as long as the operation.
 #pragma once
 
 #include <memory>
@@ -21,19 +21,19 @@ using collective::Task;
 using datatype::Datatype;
 using datatype::Op;
 
-/// A collective call that is made again and again: what its arguments came to.
+/// The checked arguments of a persistent collective operation, from which each start creates a new task.
 class PlannedCall {
   public:
     virtual ~PlannedCall() = default;
     virtual Task begin(collective::CommCall& to) const = 0;
 };
 
-/// Made on the entry point's stack. Checks record the code to return in error() (they have called the error
-/// handler already) and every further one does nothing then.
+/// A collective call on the entry point's stack. A failed check has already called the error handler; it stores the code to return in
+/// error(), and all later checks do nothing.
 class CollectiveCall {
   public:
     CollectiveCall(MPI_Comm handle, bool blocking);
-    /// Of a persistent operation, which is only prepared.
+    /// Selects the constructor for a persistent operation, which is only prepared.
     struct Persistent {};
     CollectiveCall(MPI_Comm handle, Persistent) : CollectiveCall(handle, false) { prepares_ = true; }
     ~CollectiveCall() {
@@ -47,7 +47,8 @@ class CollectiveCall {
     bool ok() const { return error_ == MPI_SUCCESS; }
     comm::Comm& comm() const { return *comm_; }
     bool inter() const { return comm_->is_inter; }
-    /// The task that `body`, given a CommCall, makes, after all checks. What it refers to the call keeps, or the program.
+    /// Returns the task that `body` creates from a CommCall; called after all checks. The objects that the task refers to are kept by this
+    /// call or by the program.
     template <class Body>
     Task make(const Body& body) {
         if (prepares_) [[unlikely]] {
@@ -57,50 +58,50 @@ class CollectiveCall {
         return body(now());
     }
 
-    /// Members of the group that blocks are counted by: remote in an inter-communicator.
+    /// Returns the size of the group by which blocks are counted: the remote group in an inter-communicator.
     int peers() const { return comm_->peer_count; }
 
-    /// Where a non-blocking call puts its handle.
+    /// Checks the place where a non-blocking call stores its handle.
     void request(const MPI_Request* request);
     void fail_with(int error_class, const char* sentence);
     void intra_only();
     void root(int root);
-    /// Who the communicator's topology says are neighbours; null if there was an error.
+    /// Returns the neighbors in the communicator's topology; null if there was an error.
     const comm::Neighborhood* neighborhood();
-    /// MPI_IN_PLACE where the standard does not allow it.
+    /// Reports MPI_IN_PLACE in an argument where the standard does not allow it.
     void not_in_place(const void* buffer);
-    /// MPI_IN_PLACE as `buffer` has no place in an inter-communicator. Gives whether the call is in place.
+    /// Returns whether `buffer` is MPI_IN_PLACE; reports an error if it is and the communicator is an inter-communicator.
     bool in_place(const void* buffer);
-    /// `shares`: that the call sends memory which it receives into (mpi/common/buffer_overlap.h).
+    /// Reports an error if `shares`, that is if the call sends memory which it also receives into (mpi/common/buffer_overlap.h).
     void not_aliased(bool shares) {
         if (shares) [[unlikely]]
             fail_with(MPI_ERR_BUFFER, "memory is both sent and received into; use MPI_IN_PLACE or a buffer of its own");
     }
 
-    // These give the object, or null if there was an error.
+    // The next three check a handle, data() also its buffer, and return the object, or null if there was an error.
     const Datatype* type(MPI_Datatype handle);
     const Datatype* data(const void* buffer, MPI_Count count, MPI_Datatype handle);
     const Op* op(MPI_Op handle, const Datatype* type);
-    /// A further buffer of a type that was checked before.
+    /// Checks another buffer with a type that was checked before.
     void buffer(const void* buffer, MPI_Count count, MPI_Datatype handle, const Datatype* type);
-    /// An array of `n` counts.
+    /// Checks an array of `n` counts.
     void counts(Counts counts, int n);
-    /// Counts and displacements of `n` blocks. The arrays may be null if there are none.
+    /// Checks counts and displacements of `n` blocks and returns their type. Without blocks the arrays may be null.
     const Datatype* blocks(int n, const void* buffer, Counts counts, Counts displacements, MPI_Datatype handle);
-    /// The same with a type per block; the array lives as long as the operation. `side`: 0 or 1, which
-    /// array it is.
+    /// Checks `n` blocks with a type for each, and returns the types; the array lives as long as the operation. `side` is 0 or 1: each call
+    /// has two such arrays at most.
     const Datatype* const* typed_blocks(int n, const void* buffer, Counts counts, Counts displacements,
                                         const MPI_Datatype handles[], int side);
 
-    /// An array of `n` counts or displacements as the operation may refer to it. One that goes on after the call has a copy: programs
-    /// free theirs then, though they ought not to (mpi4py does).
+    /// Returns an array of `n` counts or displacements that the operation may refer to. A non-blocking operation gets a copy: programs free
+    /// their array after the call although they should not (mpi4py does).
     Counts keep(Counts array, int n) { return !blocking_ && array ? copy(array, n) : array; }
 
-    /// Runs the operation to its end and gives the code to return.
+    /// Runs the operation to completion and returns the code for the caller.
     int run(Task task);
-    /// Starts it behind a request.
+    /// Starts the operation and stores the request's handle.
     int start(Task task, MPI_Request* request);
-    /// Puts it behind a persistent request; `task` is empty.
+    /// Creates a persistent request for the operation; `task` is empty.
     int prepare(Task task, MPI_Info info, MPI_Request* request);
 
   private:
@@ -124,9 +125,9 @@ class CollectiveCall {
     int error_ = MPI_SUCCESS;
     bool blocking_;
     bool prepares_ = false;
-    bool keeps_ = false;  ///< holds references of what is named below: other threads may free it while the call idles
+    bool keeps_ = false;  ///< holds references to the objects below: other threads may free them during the call
     std::optional<collective::CommCall> to_;
-    const Datatype* types_[2] = {nullptr, nullptr};  ///< kept alive by start()
+    const Datatype* types_[2] = {nullptr, nullptr};  ///< retained by start()
     int type_count_ = 0;
     const Op* op_ = nullptr;
     std::unique_ptr<PlannedCall> plan_;

@@ -9,14 +9,14 @@ namespace {
 using collective::CommCall;
 using collective::Shares;
 
-/// What stands for blocks that only the root has.
+/// Returns empty blocks for a process that is not the root, where the argument is not significant.
 Blocks no_blocks(bool uniform, const Datatype& type) {
     return uniform ? Blocks(nullptr, 0, type) : Blocks(nullptr, Counts(nullptr), Counts(nullptr), type);
 }
 
-/// Which arguments of a rooted operation count here.
+/// The part of this process in a rooted operation; it decides which arguments are significant.
 struct Role {
-    bool root, member;  ///< neither: MPI_PROC_NULL
+    bool root, member;  ///< neither is set: MPI_PROC_NULL
     Role(const CollectiveCall& call, int root_argument)
         : root(call.inter() ? root_argument == MPI_ROOT : root_argument == call.comm().rank),
           member(call.inter() ? root_argument >= 0 : true) {}
@@ -162,7 +162,7 @@ Task reduce_task(CollectiveCall& call, const void* send, void* receive, MPI_Coun
 
 namespace {
 
-/// Checks what all reductions to all have: `in` and `out` elements of one type.
+/// Checks the arguments common to all reductions without a root: `in` elements to send, `out` to receive, of one type.
 struct ReductionArguments {
     const Datatype* type;
     const Op* op;
@@ -217,7 +217,7 @@ Task reduce_scatter_task(CollectiveCall& call, const void* send, void* receive, 
 Task scan_task(CollectiveCall& call, const void* send, void* receive, MPI_Count count, MPI_Datatype datatype, MPI_Op op,
                bool exclusive) {
     call.intra_only();
-    // Rank 0 of an exclusive scan receives nothing, and its buffer may be anything (MPI 5.0 section 6.11.2).
+    // Rank 0 receives nothing in an exclusive scan, and its receive buffer is not significant (MPI 5.0 section 6.11.2).
     const bool receives = call.ok() && !(exclusive && call.comm().rank == 0);
     const ReductionArguments checked(call, send, count, receive, count, datatype, op, receives);
     if (!call.ok()) return {};

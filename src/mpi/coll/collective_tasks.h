@@ -1,5 +1,5 @@
-// The collective functions with their arguments checked, as tasks that a blocking call runs and a
-// non-blocking one starts. The task is empty if the call has an error.
+// The collective functions as tasks, with their arguments checked. A blocking call runs the task and a non-blocking one starts it. The task
+// is empty if the call has an error.
 #pragma once
 
 #include "mpi/coll/collective_call.h"
@@ -9,10 +9,10 @@ namespace starling::mpi {
 Task barrier_task(CollectiveCall& call);
 Task bcast_task(CollectiveCall& call, void* buffer, MPI_Count count, MPI_Datatype datatype, int root);
 
-/// One side of a gather, scatter or all-to-all, also among neighbours, as the application gave it: uniform or counted blocks.
+/// The application's arguments for one side of a gather, scatter or all-to-all, or of a neighborhood collective: uniform or counted blocks.
 struct BlockArguments {
     const void* buffer;
-    MPI_Count count;  ///< of each block if uniform
+    MPI_Count count;  ///< elements of each block if uniform
     Counts counts, displacements;
     MPI_Datatype type;
     bool uniform;
@@ -21,7 +21,7 @@ struct BlockArguments {
     BlockArguments(const void* b, Counts c, Counts d, MPI_Datatype t)
         : buffer(b), count(0), counts(c), displacements(d), type(t), uniform(false) {}
 
-    /// Gives the type of `n` blocks, or null if there was an error.
+    /// Checks `n` blocks and returns their type, or null if there was an error.
     const Datatype* check(CollectiveCall& call, int n) const {
         return uniform ? call.data(buffer, count, type) : call.blocks(n, buffer, counts, displacements, type);
     }

@@ -13,7 +13,7 @@ using collective::CommCall;
 using comm::Neighborhood;
 using Edges = std::vector<comm::NeighborEdge>;
 
-/// Where nobody is sent to, or nothing comes, the buffer is not looked at, and may be anything.
+/// Returns the buffer to check: without edges the argument is not significant, so a valid address stands in for it.
 const void* buffer_for(const Edges& edges, const void* buffer) { return edges.empty() ? &edges : buffer; }
 
 BlockArguments side(const Edges& edges, const BlockArguments& given) {
@@ -27,7 +27,7 @@ void check_buffers(CollectiveCall& call, const void* send, const void* receive) 
     call.not_in_place(receive);
 }
 
-// Blocks that lead over the border of a grid are neither read nor written, so edges count and not blocks.
+// Returns whether the blocks of existing edges overlap. Blocks beyond the border of a grid are neither read nor written.
 bool overlap_at_edges(const Data& send, const Edges& receives, const Blocks& into) {
     for (const comm::NeighborEdge& edge : receives)
         if (overlap(send, block(into, edge.block))) return true;

@@ -70,7 +70,7 @@ int Reduce_local(const void* inbuf, void* inoutbuf, MPI_Count count, MPI_Datatyp
     if (count == 0) return MPI_SUCCESS;
     if (type->predefined && (!inbuf || !inoutbuf)) return bad_buffer(nullptr);
     if (inbuf == MPI_IN_PLACE || inoutbuf == MPI_IN_PLACE)
-        return raise(nullptr, fail(MPI_ERR_BUFFER, "MPI_IN_PLACE has no meaning here"));
+        return raise(nullptr, fail(MPI_ERR_BUFFER, "MPI_IN_PLACE is not allowed here"));
     if (overlap({inbuf, count, *type}, {inoutbuf, count, *type}))
         return raise(nullptr, fail(MPI_ERR_BUFFER, "inbuf and inoutbuf share memory"));
     const int error = datatype::apply(*object, inbuf, inoutbuf, count, *type);

@@ -20,7 +20,7 @@ using comm::AttributeKind;
 using comm::Keyval;
 
 int bad_keyval(comm::Comm* comm, int keyval) {
-    return raise(comm, fail(MPI_ERR_KEYVAL, "%d is no attribute key of this kind of object", keyval));
+    return raise(comm, fail(MPI_ERR_KEYVAL, "%d is not an attribute key of this kind of object", keyval));
 }
 
 int predefined_keyval(comm::Comm* comm) {
@@ -35,13 +35,13 @@ int free_key(AttributeKind kind, int* number) {
     if (!number) return null_argument(nullptr, "keyval");
     Keyval* keyval = comm::find_keyval(kind, *number);
     if (!keyval) return bad_keyval(nullptr, *number);
-    // Freed before through another copy of the handle, and still there since objects carry it: nothing more to do.
+    // A key that was freed through another copy of its handle may still exist, because objects carry its attributes; nothing more to do.
     if (!keyval->freed) comm::free_keyval(keyval);
     *number = MPI_KEYVAL_INVALID;
     return MPI_SUCCESS;
 }
 
-// Attributes that MPI gives: the value is the address of an int.
+// Returns the address of the int value of a predefined attribute; nullptr for other keys.
 const int* predefined_attribute(int keyval) {
     STARLING_STATE static int tag_ub = INT_MAX, io = MPI_ANY_SOURCE, host = MPI_PROC_NULL, wtime_is_global = 1;
     STARLING_STATE static int appnum, last_used_code, universe_size;

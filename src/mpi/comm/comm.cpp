@@ -1,4 +1,4 @@
-// Communicators: queries, names, info, and their end. Making them is in comm_create.cpp.
+// Communicators: queries, names, info, and freeing. comm_create.cpp creates them.
 #include "mpi/comm/comm.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ using comm::Comm;
 
 namespace {
 
-// What frees a communicator: callbacks first, for they may still use it and may refuse.
+// Frees a communicator. Attribute callbacks run first: they may still use the communicator, and may refuse.
 int release_handle(MPI_Comm& handle, Comm* comm) {
     const comm::ReferenceGuard kept(comm);
     if (const int error = comm->attributes.clear(comm::AttributeHolder(handle))) return raise(comm, error);
@@ -65,7 +65,7 @@ void read_hints(const comm::Info& info, comm::Hints& hints) {
     }
 }
 
-// What a communicator is made with never changes: it is read without the lock.
+// The properties with which a communicator is created never change, so they are read without the lock.
 
 int Comm_size(MPI_Comm comm, int* size) {
     Comm* c = comm::from_handle(comm);
@@ -157,8 +157,8 @@ int Comm_disconnect(MPI_Comm* comm) {
     if (is_predefined(*comm)) return not_to_be_freed(c);
     const comm::ReferenceGuard kept(c);
     drop_buffer(c->attached_buffer);
-    // Nobody is disconnected before all have asked for it. Those that are gone can't be waited for, and
-    // that is no error here.
+    // The barrier ensures that no member disconnects before all have asked for it. Failed members cannot be waited for, which is not an
+    // error here.
     collective::run(collective::barrier(collective::View::all(collective::exchange_of(*c))));
     clear_failure();
     c->disconnected = true;

@@ -1,4 +1,4 @@
-// New communicators: arguments, attributes and info around the creation tasks.
+// Creation of communicators: arguments, attributes and info of the collective creation tasks.
 #include <cstring>
 #include <string>
 #include <utility>
@@ -33,16 +33,16 @@ int take_info(MPI_Info info, comm::Info& object) {
     return comm::read_info(info, object) ? MPI_SUCCESS : fail(MPI_ERR_INFO, "the info object is not valid; was it freed?");
 }
 
-// A duplication under way. Attributes are copied when it starts (MPI 5.0 section 7.4.2): that is what
-// MPI_Comm_idup has to look like, and callbacks see the same for both.
+// A duplication in progress. Attributes are copied when it starts (MPI 5.0 section 7.4.2), as MPI_Comm_idup must do; MPI_Comm_dup does the
+// same, so that callbacks see no difference.
 struct Duplication {
     comm::AttributeSet attributes;
-    int error = MPI_SUCCESS;  ///< of an argument, or of a callback that copies
+    int error = MPI_SUCCESS;  ///< error of an argument or of a copy callback
     std::string text;
     MPI_Comm from = MPI_COMM_NULL;
     comm::Hints hints;
     Comm* made = nullptr;
-    MPI_Comm* newcomm = nullptr;  ///< null only with an error
+    MPI_Comm* newcomm = nullptr;  ///< null only if there is an error
 };
 
 Task run_duplication(Comm& comm, Duplication& state) {
@@ -50,7 +50,7 @@ Task run_duplication(Comm& comm, Duplication& state) {
     if (state.newcomm) *state.newcomm = MPI_COMM_NULL;
     if (state.error) fail(state.error, "%s", state.text.c_str());
     if (const int error = co_await collective::duplicate(comm, state.made, state.error)) {
-        state.attributes.clear(comm::AttributeHolder(state.from));  // callbacks get to know that copies go
+        state.attributes.clear(comm::AttributeHolder(state.from));  // delete callbacks run for the copies
         co_return error;
     }
     const MPI_Comm handle = comm::to_handle(state.made);
@@ -75,7 +75,8 @@ constinit auto& duplication_pool = duplication_pool_storage.value;
 constexpr progress::RequestClass kDuplicationClass{
     .dispose = [](progress::Request& request) { duplication_pool.destroy(static_cast<DuplicationRequest&>(request)); }};
 
-// Starts a duplication: arguments are checked, attributes copied. What is wrong with them the others get to know of in its course.
+// Starts a duplication: checks the arguments and copies the attributes. An error found here is stored in `state`, and the other members
+// learn of it during the duplication.
 int prepare(MPI_Comm handle, MPI_Info info, MPI_Comm* newcomm, Comm*& comm, Duplication& state) {
     comm = comm::from_handle(handle);
     if (!comm) return bad_comm(handle);
@@ -115,7 +116,7 @@ int start_duplication(MPI_Comm handle, MPI_Info info, MPI_Comm* newcomm, MPI_Req
     return MPI_SUCCESS;
 }
 
-// Gives the application what a creation task made.
+// Stores the handle of the communicator that a creation task made.
 int finish(Comm* comm, int error, Comm* made, MPI_Comm* newcomm) {
     if (made) collective::run(collective::open_cast(*made));
     if (newcomm) *newcomm = comm::to_handle(made);
@@ -130,14 +131,14 @@ int check_subset(const comm::Group& group, const Comm& comm) {
     return MPI_SUCCESS;
 }
 
-// Which host this is among the group's: the rank of its first member there.
+// Returns a number for this host within the group: the rank of the first member on it.
 int host_color(const comm::Group& group) {
     int rank = 0;
     while (!link::on_this_host(group.at(rank))) ++rank;  // this process is a member
     return rank;
 }
 
-// Which members are in the process set of that name with this one, as the rank of the first of them.
+// Returns a number for the members in process set `name` with this process: the rank of the first of them.
 int set_color(const comm::Group& group, const std::string& name) {
     if (name == "mpi://SELF") return group.my_rank();
     if (name != "mpi://WORLD") return MPI_UNDEFINED;
@@ -146,14 +147,14 @@ int set_color(const comm::Group& group, const std::string& name) {
     return rank;
 }
 
-// The color that MPI_Comm_split_type comes to; below 0: an argument is wrong.
+// Returns the color for MPI_Comm_split_type; below 0 if an argument is wrong.
 int color_of_type(int split_type, const comm::Info& info, const comm::Group& group) {
     switch (split_type) {
         case MPI_UNDEFINED:
             return MPI_UNDEFINED;
         case MPI_COMM_TYPE_SHARED:
             return host_color(group);
-        // There is nothing finer than the host yet.
+        // There is no hardware level below the host yet.
         case MPI_COMM_TYPE_HW_UNGUIDED:
             return MPI_UNDEFINED;
         case MPI_COMM_TYPE_RESOURCE_GUIDED:
@@ -168,7 +169,7 @@ int color_of_type(int split_type, const comm::Info& info, const comm::Group& gro
     }
 }
 
-/// A creation from groups: its arguments but the groups, and where its errors go.
+/// A communicator creation from groups: all arguments except the groups, and the handler for its errors.
 class FromGroup {
   public:
     FromGroup(const char* stringtag, MPI_Info info, MPI_Errhandler errhandler, MPI_Comm* newcomm)
@@ -177,7 +178,7 @@ class FromGroup {
         if (!handler)
             error = MPI_ERR_ERRHANDLER;
         else if (!newcomm)
-            error = fail(MPI_ERR_ARG, "there is no place for the new communicator: a null pointer");
+            error = fail(MPI_ERR_ARG, "argument newcomm is a null pointer");
         else
             error = take_info(info, object);
         if (!error) read_hints(object, hints_);
@@ -187,8 +188,8 @@ class FromGroup {
             lacks_name = error = fail(MPI_ERR_ARG, "the string tag is longer than %d characters", MPI_MAX_STRINGTAG_LEN - 1);
     }
 
-    /// Gives out what was made and the code to return. Errors are the given handler's (MPI 5.0 sections 7.4.2 and 7.6.2), which
-    /// has no communicator to be told of.
+    /// Stores the handle of the new communicator and returns the code for the caller. Errors go to the given error handler (MPI 5.0
+    /// sections 7.4.2 and 7.6.2); there is no communicator to raise them on.
     int finish() {
         if (made) {
             made->hints = hints_;
@@ -203,7 +204,7 @@ class FromGroup {
     comm::Errhandler* const handler;
     Comm* made = nullptr;
     int error = MPI_SUCCESS;
-    int lacks_name = MPI_SUCCESS;  ///< an error with which this process can't even take part, to tell the others of it
+    int lacks_name = MPI_SUCCESS;  ///< error of the string tag; without it this process cannot report to the others
 
   private:
     MPI_Comm* const newcomm_;
@@ -249,12 +250,12 @@ int Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm* newcomm
     if (!g) return bad_handle(c, MPI_ERR_GROUP, "group");
     if (!valid_tag(tag)) return bad_tag(c, tag);
     if (const int error = check_subset(*g, *c)) return raise(c, error);
-    // The others can be told of what is wrong beyond group and tag, by which they know the call.
+    // Members can be notified of any wrong argument except group and tag, by which they identify the call.
     const int wrong = check_place(newcomm);
     const comm::ReferenceGuard kept(c);
     const comm::ReferenceGuard kept_group(g);
     Comm* made = nullptr;
-    // Processes outside may call, and have nothing to do.
+    // A process outside the group may call the function; it has nothing to do.
     const bool member = g->my_rank() != MPI_UNDEFINED;
     const int error = member ? collective::run(collective::create_group(*c, *g, tag, made, wrong)) : wrong;
     return finish(c, error, made, newcomm);
@@ -280,7 +281,7 @@ int Comm_split_type(MPI_Comm comm, int split_type, int key, MPI_Info info, MPI_C
     int wrong = check_place(newcomm);
     if (!wrong) wrong = take_info(info, object);
     const int color = color_of_type(split_type, object, c->local_group());
-    if (!wrong && color == -1) wrong = fail(MPI_ERR_ARG, "%d is no split type", split_type);
+    if (!wrong && color == -1) wrong = fail(MPI_ERR_ARG, "%d is not a valid split type", split_type);
     const comm::ReferenceGuard kept(c);
     Comm* made = nullptr;
     const int error = collective::run(collective::split(*c, color, key, made, wrong));
@@ -296,7 +297,7 @@ int Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm peer_comm, 
     if (local->is_inter) return wrong_kind_of_comm(local);
     int wrong = MPI_SUCCESS;
     if (local_leader < 0 || local_leader >= local->size)
-        wrong = fail(MPI_ERR_RANK, "local leader %d is no rank of a communicator of %d", local_leader, local->size);
+        wrong = fail(MPI_ERR_RANK, "local leader %d is not a rank of a communicator of %d", local_leader, local->size);
     else if (!newintercomm)
         wrong = fail(MPI_ERR_ARG, "argument newintercomm is a null pointer");
     collective::LeaderLink link{.remote_leader = remote_leader, .tag = tag};
@@ -358,14 +359,14 @@ int Intercomm_create_from_groups(MPI_Group local_group, int local_leader, MPI_Gr
         return call.finish();
     }
     if (local_leader < 0 || local_leader >= local->size())
-        call.error = fail(MPI_ERR_RANK, "local leader %d is no rank of a group of %d", local_leader, local->size());
+        call.error = fail(MPI_ERR_RANK, "local leader %d is not a rank of a group of %d", local_leader, local->size());
     collective::RemoteLeader leader{nullptr, remote_leader};
     if (local->my_rank() == local_leader) {
         comm::Group* remote = comm::from_handle(remote_group);
         if (!remote)
             call.error = not_a_group("remote group");
         else if (remote_leader < 0 || remote_leader >= remote->size())
-            call.error = fail(MPI_ERR_RANK, "remote leader %d is no rank of a group of %d", remote_leader, remote->size());
+            call.error = fail(MPI_ERR_RANK, "remote leader %d is not a rank of a group of %d", remote_leader, remote->size());
         else
             leader.group = remote;
     }

@@ -18,7 +18,7 @@ namespace {
 using comm::Errhandler;
 using comm::HandlerKind;
 
-int bad_code(int code) { return raise(nullptr, fail(MPI_ERR_ARG, "%d is no error code", code)); }
+int bad_code(int code) { return raise(nullptr, fail(MPI_ERR_ARG, "%d is not an error code", code)); }
 
 int bad_file() {
     fail(MPI_ERR_FILE, "the file handle is not valid");
@@ -154,7 +154,7 @@ int Error_class(int errorcode, int* errorclass) {
 int Error_string(int errorcode, char* string, int* resultlen) {
     if (!string || !resultlen) return null_argument(nullptr, string ? "resultlen" : "string");
     if (!comm::is_error_code(errorcode)) return bad_code(errorcode);
-    // The standard's names lead: that is what a reader of a message looks for.
+    // The text begins with the standard's name of the class, because readers search for it.
     std::string text = comm::text_of(errorcode);
     if (errorcode <= MPI_ERR_LASTCODE) text = std::string(comm::class_name(errorcode)) + ": " + text;
     const size_t length = std::min<size_t>(text.size(), MPI_MAX_ERROR_STRING - 1);
@@ -173,7 +173,7 @@ int Add_error_class(int* errorclass) {
 int Add_error_code(int errorclass, int* errorcode) {
     if (!errorcode) return null_argument(nullptr, "errorcode");
     if (!comm::is_error_code(errorclass) || comm::class_of(errorclass) != errorclass)
-        return raise(nullptr, fail(MPI_ERR_ARG, "%d is no error class", errorclass));
+        return raise(nullptr, fail(MPI_ERR_ARG, "%d is not an error class", errorclass));
     *errorcode = comm::add_code(errorclass);
     return MPI_SUCCESS;
 }

@@ -1,4 +1,4 @@
-// Error handlers as arguments and results of MPI functions.
+// Conversion of error handlers in the arguments and results of MPI functions.
 #pragma once
 
 #include "comm/errhandler.h"
@@ -6,11 +6,11 @@
 
 namespace starling::mpi {
 
-/// The handler behind a handle if it may be set on such an object; nullptr with failure_text() otherwise
+/// Returns the handler behind a handle if it may be set on an object of this kind; otherwise nullptr with failure_text()
 /// (MPI_ERR_ERRHANDLER).
 comm::Errhandler* usable_errhandler(MPI_Errhandler handle, comm::HandlerKind kind);
 
-/// A handle for the application, which frees it with MPI_Errhandler_free, of what is set on an object.
+/// Returns a handle of the handler stored in `place`; the application frees it with MPI_Errhandler_free.
 MPI_Errhandler hand_out(comm::Errhandler* const& place);
 
 }  // namespace starling::mpi

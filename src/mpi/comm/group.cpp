@@ -16,17 +16,17 @@ int bad_group() {
     return bad_handle(nullptr, MPI_ERR_GROUP, "group");
 }
 
-// The ranks that a range names, as a slice; MPI_SUCCESS or an error class.
+// Reads the ranks that a range names as a slice; returns MPI_SUCCESS or an error class.
 struct Slice {
     int first, stride, count;
 };
 int read_range(const int range[3], int size, Slice& slice) {
     const int first = range[0], last = range[1], stride = range[2];
-    if (stride == 0) return fail(MPI_ERR_ARG, "a range has stride 0");
+    if (stride == 0) return fail(MPI_ERR_ARG, "the stride of a range is 0");
     const int64_t distance = int64_t{last} - first;
     if ((distance < 0) != (stride < 0) && distance != 0)
         return fail(MPI_ERR_ARG, "the range %d to %d by %d is empty", first, last, stride);
-    // The last rank that is reached counts (MPI 5.0 section 7.3.2), which may lie before `last`.
+    // The last rank that the stride reaches must be valid (MPI 5.0 section 7.3.2); it may lie before `last`.
     const int64_t steps = distance / stride, end = first + steps * stride;
     if (first < 0 || first >= size || end < 0 || end >= size)
         return fail(MPI_ERR_RANK, "the range %d to %d by %d is not in a group of %d", first, last, stride, size);
@@ -34,7 +34,7 @@ int read_range(const int range[3], int size, Slice& slice) {
     return MPI_SUCCESS;
 }
 
-// Marks ranks that must be distinct and in a group of `size`.
+// Marks a rank; reports one that is outside the group or already marked.
 int mark(std::vector<bool>& marked, int rank) {
     if (rank < 0 || rank >= static_cast<int>(marked.size()))
         return fail(MPI_ERR_RANK, "there is no rank %d in a group of %d", rank, static_cast<int>(marked.size()));
@@ -76,10 +76,11 @@ int combine(MPI_Group group1, MPI_Group group2, MPI_Group* newgroup, Combine ope
     return MPI_SUCCESS;
 }
 
-/// By rank: which are named.
+/// By rank: whether the rank is named.
 using Marks = std::vector<bool>;
 
-/// A group of some of another one's members, or of the others: `mark` checks who is named, `make` makes it.
+/// Creates a group from the named members of another, or from all but these: `mark` checks and marks the named ranks, `make` makes the
+/// group.
 template <class Mark, class Make>
 int choose_members(MPI_Group group, MPI_Group* newgroup, Mark mark, Make make) {
     Lock lock;

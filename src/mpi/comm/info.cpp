@@ -12,10 +12,10 @@ namespace starling::mpi {
 
 namespace {
 
-// An info object that the application may change or free.
+// Returns the info object behind a handle if the application may change or free it.
 comm::Info* own_info(MPI_Info handle) { return handle == MPI_INFO_ENV ? nullptr : comm::from_handle(handle); }
 
-// Lets `work` have the info behind a handle for itself; what it returns is raised, if it is an error.
+// Runs `work` on the info object behind a handle, under the info mutex; raises the error that `work` returns.
 template <class Work>
 int with_info(comm::Info* (*find)(MPI_Info), MPI_Info handle, Work work) {
     int error = MPI_ERR_INFO;
@@ -48,7 +48,7 @@ int check_value(const char* value) {
     return MPI_SUCCESS;
 }
 
-// Copies as much of `text` as fits into `room` bytes with a null at the end.
+// Copies `text` with a terminating null, cut to `room` bytes.
 void copy_cut(char* target, const std::string& text, size_t room) {
     const size_t length = std::min(text.size(), room - 1);
     std::memcpy(target, text.data(), length);
@@ -110,7 +110,7 @@ int Info_get(MPI_Info info, const char* key, int valuelen, char* value, int* fla
         *flag = found != nullptr;
         if (!found) return MPI_SUCCESS;
         if (!value) return null_pointer("value");
-        // valuelen does not count the null character at the end.
+        // valuelen does not count the terminating null.
         copy_cut(value, *found, static_cast<size_t>(valuelen) + 1);
         return MPI_SUCCESS;
     });
@@ -124,7 +124,7 @@ int Info_get_string(MPI_Info info, const char* key, int* buflen, char* value, in
         const std::string* found = object.find(key);
         *flag = found != nullptr;
         if (!found) return MPI_SUCCESS;
-        // Here the null character counts; a length of 0 only asks.
+        // Here the length includes the terminating null; a length of 0 only queries it.
         if (*buflen > 0) {
             if (!value) return null_pointer("value");
             copy_cut(value, *found, static_cast<size_t>(*buflen));

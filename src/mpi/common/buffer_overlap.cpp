@@ -4,7 +4,7 @@ namespace starling::mpi {
 
 namespace {
 
-// Uniform blocks without gaps are one piece.
+// Returns whether the blocks are one contiguous piece: they are uniform and have no gaps.
 bool one_piece(const collective::Blocks& blocks) { return blocks.uniform() && blocks.type(0).contiguous; }
 
 Data all(const collective::Blocks& blocks, int n) { return {blocks.at(0), blocks.count(0) * n, blocks.type(0)}; }

@@ -1,6 +1,6 @@
-// Memory that a call both sends and receives, which no argument but MPI_IN_PLACE may ask for (MPI 5.0 sections 2.3 and 6.1). Types
-// may interleave over one base and displacements lead anywhere, so only bytes that certainly are shared count: a call that is
-// legal is never refused, and members that make the same mistake come to the same verdict.
+// Detects memory that a call both sends and receives, which is an error in any argument but MPI_IN_PLACE (MPI 5.0 sections 2.3 and 6.1).
+// Types may interleave over one base and displacements lead anywhere, so only bytes that are certainly shared count. A legal call is thus
+// never refused, and members that make the same mistake get the same result.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ struct Data {
     const datatype::Datatype& type;
 };
 
-/// Whether the two certainly share a byte: blocks of bytes that meet, or the same elements.
+/// Returns whether `a` and `b` certainly share a byte: their byte ranges overlap, or they are the same elements.
 inline bool overlap(const Data& a, const Data& b) {
     const uint64_t of_a = datatype::packed_size(a.type, a.count), of_b = datatype::packed_size(b.type, b.count);
     if (of_a == 0 || of_b == 0) return false;
@@ -28,9 +28,9 @@ inline bool overlap(const Data& a, const Data& b) {
 
 inline Data block(const collective::Blocks& blocks, int i) { return {blocks.at(i), blocks.count(i), blocks.type(i)}; }
 
-/// Whether one piece shares memory with any of `n` blocks.
+/// Returns whether `piece` shares memory with any of the first `n` blocks.
 bool overlap(const Data& piece, const collective::Blocks& blocks, int n);
-/// Whether a block of the one side shares memory with that of the same number on the other.
+/// Returns whether a block of `a` shares memory with the block of the same number in `b`; each has `n` blocks.
 bool overlap(const collective::Blocks& a, const collective::Blocks& b, int n);
 
 }  // namespace starling::mpi

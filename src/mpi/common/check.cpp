@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kAbortCode = 1;
 
-// "rank 2 of job-command" as far as it is known.
+// Returns "rank 2 of job-command", or "this process" if the job is not known.
 std::string who() {
     const link::Process& me = link::self();
     if (!me.job || !me.job->mapped()) return "this process";
@@ -50,7 +50,7 @@ void call_foreign(const comm::Errhandler& handler, ErrorSubject& subject, int& e
     }
 }
 
-// The program's function runs outside the library.
+// Calls the program's error handler, outside the library.
 void call_function(const comm::Errhandler& handler, ErrorSubject& subject, int& error) {
     const OutsideLibrary outside;
     if (foreign) return call_foreign(handler, subject, error);
@@ -66,8 +66,8 @@ void call_function(const comm::Errhandler& handler, ErrorSubject& subject, int& 
     }
 }
 
-// Whose handler hears of errors that are tied to no object: MPI_COMM_SELF's (MPI 5.0 section 9.3); MPI_COMM_WORLD's if
-// nobody has set that, as in programs from before MPI 4, where it was the one.
+// Returns the communicator whose handler receives errors that belong to no object: MPI_COMM_SELF (MPI 5.0 section 9.3). If the program has
+// not set its handler, it is MPI_COMM_WORLD, which was the one before MPI 4.
 comm::Comm* for_no_object() {
     comm::Comm* self = comm::self();
     comm::Comm* world = comm::world();
@@ -79,7 +79,7 @@ bool is_of_files(const std::string_view name) { return name.find("MPI_File_") !=
 }  // namespace
 
 int raise_through(comm::Errhandler* const& place, comm::HandlerKind, ErrorSubject subject, int error) {
-    // Held: the handler may free itself, or raise errors of its own, and other threads may set another.
+    // A reference is held because the handler may free itself or raise errors, and other threads may set another handler.
     comm::Errhandler* handler = comm::retain_from(place);
     switch (handler->action) {
         case comm::HandlerAction::fatal:
@@ -100,10 +100,10 @@ int raise_through(comm::Errhandler* const& place, comm::HandlerKind, ErrorSubjec
 
 int raise(comm::Comm* comm, int error) {
     if (error == MPI_SUCCESS) return error;
-    // While a collective operation went on with marks, its first error's sentence may have got lost.
+    // A collective operation that continued with error markers may have lost the text of its first error.
     if (comm && failure_text().empty() && comm::class_of(error) == MPI_ERR_PROC_ABORTED)
         message::why_member_failed(comm->collective);
-    // What goes wrong with a request of a window is told to the window (MPI 5.0 section 9.3), whose communicator nobody else has.
+    // An error of a window's request is raised on the window (MPI 5.0 section 9.3): its communicator is internal.
     if (window::Window* const window = comm ? window::window_of(comm->context()) : nullptr) return raise(*window, error);
     if (!comm) comm = for_no_object();
     ErrorSubject subject{.comm = comm::to_handle(comm)};
@@ -115,7 +115,7 @@ int unsupported(const char* name) {
     calling = name;
     const int error =
         fail(MPI_ERR_UNSUPPORTED_OPERATION, "not built into Starling yet; `starling info --missing` lists what is not");
-    // There are no files, so the handler is that of MPI_FILE_NULL, which gives errors back by default (MPI 5.0 section 14.7).
+    // Files are not implemented, so the handler is that of MPI_FILE_NULL, which returns errors by default (MPI 5.0 section 14.7).
     if (is_of_files(name)) return raise_through(comm::file_handler, comm::HandlerKind::file, {.file = MPI_FILE_NULL}, error);
     return raise(nullptr, error);
 }
@@ -148,7 +148,7 @@ int bad_rank(comm::Comm* comm, int rank) {
 
 int bad_root(comm::Comm* comm, int root) {
     const char* group = comm->is_inter ? "remote group" : "communicator";
-    return raise(comm, fail(MPI_ERR_ROOT, "root %d is no rank of a %s of %d", root, group, comm->peer_count));
+    return raise(comm, fail(MPI_ERR_ROOT, "root %d is not a rank of a %s of %d", root, group, comm->peer_count));
 }
 
 int bad_tag(comm::Comm* comm, int tag) { return raise(comm, fail(MPI_ERR_TAG, "tag %d is negative", tag)); }
@@ -173,7 +173,8 @@ int null_argument(comm::Comm* comm, const char* name) {
 }
 
 int wrong_kind_of_comm(comm::Comm* comm) {
-    const char* what = comm->is_inter ? "an inter-communicator is not allowed here" : "an inter-communicator is needed here";
+    const char* what =
+        comm->is_inter ? "an inter-communicator is not allowed here" : "this function requires an inter-communicator";
     return raise(comm, fail(MPI_ERR_COMM, "%s", what));
 }
 

@@ -1,5 +1,5 @@
-// One implementation for the int and the large-count form of a function: views of count arguments that
-// remember how wide the caller's numbers are.
+// Lets one implementation serve the int and the large-count form of a function: views of count arguments that remember how wide the
+// caller's numbers are.
 #pragma once
 
 #include <climits>
@@ -13,7 +13,7 @@ namespace starling::mpi {
 
 using starling::Counts;
 
-/// Where a function puts one count. An int that can't hold it becomes MPI_UNDEFINED.
+/// The place where a function stores one count. An int that cannot hold the value becomes MPI_UNDEFINED.
 class CountOut {
   public:
     CountOut(int* place) : place_(place), wide_(false) {}
@@ -26,7 +26,7 @@ class CountOut {
         else
             *static_cast<int*>(place_) = value >= INT_MIN && value <= INT_MAX ? static_cast<int>(value) : MPI_UNDEFINED;
     }
-    /// True if set() would keep the value.
+    /// Returns whether set() would keep the value.
     bool holds(MPI_Count value) const { return wide_ || (value >= INT_MIN && value <= INT_MAX); }
     explicit operator bool() const { return place_ != nullptr; }
 

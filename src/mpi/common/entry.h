@@ -1,4 +1,4 @@
-// What every generated entry point goes through.
+// Wrappers that every generated entry point runs its implementation in.
 #pragma once
 
 #include <new>
@@ -9,8 +9,8 @@
 
 namespace starling::mpi {
 
-/// Runs the implementation of MPI function `name`; memory that is not there becomes MPI_ERR_NO_MEM. That is reported behind the
-/// handler, which so needs no register that every call would have to save.
+/// Runs the implementation of MPI function `name`; std::bad_alloc becomes MPI_ERR_NO_MEM. out_of_memory() is called after the catch block,
+/// not in it, so no call has to save a register for the handler.
 template <class F>
 inline int enter(const char* name, F&& body) {
     calling = name;
@@ -20,14 +20,13 @@ inline int enter(const char* name, F&& body) {
     return out_of_memory();
 }
 
-/// The same for a collective call that is watched (profile/collectives.h), from the place in the program that `site` says.
+/// Runs a collective call that the profile watches (profile/collectives.h); `site` is the place in the program that called it.
 template <class F>
 [[gnu::noinline, gnu::cold]] int enter_watched(const char* name, const void* site, F body) {
     return enter(name, [&] { return profile::run_watched(site, body); });
 }
 
-/// After an error that is returned, the handle that would have been made is the null handle, so that a program which
-/// goes on has nothing to trip over.
+/// Sets the handle to the null handle if the call returns an error, so that a program which continues does not use an undefined handle.
 template <class Handle>
 inline int or_null(int error, Handle* made, Handle null) {
     if (error && made) [[unlikely]]
@@ -35,7 +34,7 @@ inline int or_null(int error, Handle* made, Handle null) {
     return error;
 }
 
-/// The same for a function of the tool interface, which reports errors by its result alone.
+/// Runs a function of the tool interface, which reports errors only by its result; std::bad_alloc becomes MPI_T_ERR_MEMORY.
 template <class F>
 inline int enter_tool(F&& body) {
     try {

@@ -36,9 +36,9 @@ int Phase_begin(MPI_Comm comm, const char* name) {
     if (!c) return bad_comm(comm);
     if (!name) return null_argument(c, "name");
     const size_t length = strnlen(name, MPI_MAX_OBJECT_NAME);
-    if (length == 0) return raise(c, fail(MPI_ERR_ARG, "a phase needs a name"));
+    if (length == 0) return raise(c, fail(MPI_ERR_ARG, "the name of the phase is empty"));
     if (length == MPI_MAX_OBJECT_NAME)
-        return raise(c, fail(MPI_ERR_ARG, "the name of a phase has %d characters at most", MPI_MAX_OBJECT_NAME - 1));
+        return raise(c, fail(MPI_ERR_ARG, "the name of the phase is longer than %d characters", MPI_MAX_OBJECT_NAME - 1));
     if (marks_count) profile::begin_phase({name, length});
     return MPI_SUCCESS;
 }

@@ -27,14 +27,13 @@ bool is_pending(const Request* request) { return request && request->active; }
 
 int bad_request() { return bad_handle(nullptr, MPI_ERR_REQUEST, "request"); }
 
-/// The status of a null or inactive request.
-/// The standard's empty status, which has MPI_ERROR = MPI_SUCCESS (MPI 5.0 section 3.7.3).
+/// Fills the status of a null or inactive request: the standard's empty status, which has MPI_ERROR = MPI_SUCCESS (MPI 5.0 section 3.7.3).
 void fill_empty(MPI_Status* status) {
     message::fill_status(status, Outcome{});
     if (status) status->MPI_ERROR = MPI_SUCCESS;
 }
 
-/// Reads a done request into `status` (null: ignored) without ending it; gives its error.
+/// Writes the outcome of a done request into `status` (null: ignored) and returns its error. The request stays.
 int report(Request& request, MPI_Status* status) {
     message::fill_status(status, request.outcome);
     if (!request.operations->query) return progress::error_of(request);
@@ -42,8 +41,8 @@ int report(Request& request, MPI_Status* status) {
     return request.operations->query(request, status ? *status : ignored);
 }
 
-/// Ends a done request: a persistent one becomes inactive, any other is freed and its handle set to null. Gives
-/// the error of the free function, if there is one.
+/// Ends a done request: a persistent one becomes inactive, any other is freed and its handle set to null. Returns the error of a
+/// generalized request's free function, if there is one.
 int retire(Request& request, MPI_Request& handle) {
     if (request.persistent) {
         request.active = false;
@@ -57,7 +56,8 @@ int retire(Request& request, MPI_Request& handle) {
     return error;
 }
 
-/// Its functions run outside the library, where other threads are to find that this one is ending it.
+/// Finishes a generalized request. Its functions run outside the library, so the handle is set to null first: other threads then see that
+/// the request is being ended.
 [[gnu::noinline]] int finish_generalized(Request& request, MPI_Request& handle, MPI_Status* status) {
     handle = MPI_REQUEST_NULL;
     const int error = report(request, status);
@@ -74,7 +74,7 @@ int finish(Request& request, MPI_Request& handle, MPI_Status* status) {
     return error ? error : error_of_free;
 }
 
-/// As finish, and tells the error handler of the request's communicator.
+/// Finishes a request as finish() does, and calls the error handler of its communicator if it failed.
 int finish_one(Request& request, MPI_Request& handle, MPI_Status* status) {
     comm::Comm* comm = comm_of(request);
     if (comm) comm->retain();
@@ -85,7 +85,7 @@ int finish_one(Request& request, MPI_Request& handle, MPI_Status* status) {
     return error;
 }
 
-/// Handles in an array that are neither null nor live requests; -1 if there are none.
+/// Returns the index of the first handle that is neither null nor a live request; -1 if there is none.
 int find_invalid(int count, const MPI_Request handles[]) {
     for (int i = 0; i < count; ++i)
         if (handles[i] != MPI_REQUEST_NULL && !from_handle(handles[i])) return i;
@@ -109,8 +109,8 @@ bool all_done(int count, const MPI_Request handles[]) {
     return true;
 }
 
-/// Notes the outcome of the operation behind statuses[n]. Their MPI_ERROR is touched only if there is an error among
-/// them (MPI 5.0 section 3.2.5), so those before the first are set when it comes.
+/// Records the outcome of the operation of statuses[n]. MPI_ERROR is written only if one of the operations failed (MPI 5.0 section 3.2.5),
+/// so the first error sets the field of all statuses before it.
 inline void note_error(MPI_Status* statuses, int n, int error, int& first_error) {
     if (!error && !first_error) [[likely]]
         return;
@@ -122,8 +122,8 @@ inline void note_error(MPI_Status* statuses, int n, int error, int& first_error)
 
 constinit const progress::WaitSite kWaitSite{.tell = message::tell_request};
 
-/// The active request behind a handle, or null: what is to be asked anew wherever this thread has let go of the lock, as
-/// another may have ended the request by the same handle.
+/// Returns the active request behind a handle, or null. Callers must ask again whenever this thread has released the lock, because another
+/// thread may have ended the request meanwhile.
 Request* pending_behind(const MPI_Request& handle) {
     Request* request = from_handle(*const_cast<const volatile MPI_Request*>(&handle));
     return is_pending(request) ? request : nullptr;
@@ -148,7 +148,7 @@ constinit const progress::WaitSite kSharedWaitSite{.tell = [](const void* argume
     return pending_behind(handle);
 }
 
-/// Waits for a pending request. Null if another thread has ended it meanwhile.
+/// Waits for a pending request and returns it, or null if another thread has ended it meanwhile.
 inline Request* wait_for(Request& request, const MPI_Request& handle) {
     if (request.done) return &request;
     if (program_threads_at_once()) [[unlikely]]
@@ -157,7 +157,7 @@ inline Request* wait_for(Request& request, const MPI_Request& handle) {
     return &request;
 }
 
-/// Waits for all of them and ends them; MPI_ERR_IN_STATUS if there are statuses that tell of an error.
+/// Waits for all requests and ends them. Returns MPI_ERR_IN_STATUS if one failed and there are statuses.
 int finish_all(int count, MPI_Request handles[], MPI_Status* statuses) {
     int first_error = MPI_SUCCESS;
     comm::Comm* comm = nullptr;
@@ -176,7 +176,7 @@ int finish_all(int count, MPI_Request handles[], MPI_Status* statuses) {
         note_error(statuses, i, error, first_error);
     }
     if (!first_error) return MPI_SUCCESS;
-    // Without statuses the application would not learn which error it was.
+    // Without statuses the return value is the only place for the error.
     const int error = raise(comm, statuses ? MPI_ERR_IN_STATUS : first_error);
     if (comm) comm->release();
     return error;
@@ -185,8 +185,8 @@ int finish_all(int count, MPI_Request handles[], MPI_Status* statuses) {
 struct Array {
     int count;
     const MPI_Request* handles;
-    int found;  ///< index of a done request, or -1
-    bool any;   ///< there is an active one
+    int found;  ///< index of a done request, -1 if there is none
+    bool any;   ///< whether one of the requests is active
 };
 
 bool look(Array& array) {
@@ -204,7 +204,7 @@ bool look(Array& array) {
     return !array.any;
 }
 
-/// The condition of a wait for one of them.
+/// Condition of a wait for any request of the array.
 struct Look {
     Array& array;
     bool operator()() const { return look(array); }
@@ -246,7 +246,7 @@ int take_some(int count, MPI_Request handles[], int* outcount, int indices[], MP
     return error;
 }
 
-// What eager sends return: done from the start, so there is nothing to tell them apart by.
+// The request that eager sends return. It is done from the start and has no state, so all of them share it.
 constexpr progress::RequestClass kFinished{nullptr};
 struct Finished : Request {
     constexpr Finished() : Request(progress::RequestKind::send) {
@@ -259,7 +259,7 @@ STARLING_STATE Finished finished;
 
 }  // namespace
 
-/// The numbers behind MPI_Request_toint, made when asked for.
+/// The numbers that MPI_Request_toint returns; created at the first call.
 struct RequestNumbers {
     std::unordered_map<Request*, int> by_request;
     std::unordered_map<int, Request*> by_number;
@@ -377,7 +377,7 @@ int Waitsome(int incount, MPI_Request handles[], int* outcount, int indices[], M
     Lock lock;
     if (const int error = check_array(incount, handles)) return error;
     if (!outcount) return null_argument(nullptr, "outcount");
-    progress::test();  // one that is complete ends the wait, and others that have come are to be taken with it
+    progress::test();  // the wait ends with the first complete request, and others that completed should be taken with it
     Array array{incount, handles, -1, false};
     do progress::wait_until(Look{array}, kWaitsomeSite);
     while (program_threads_at_once() && !look(array));
@@ -412,7 +412,8 @@ int Request_free(MPI_Request* handle) {
     if (request->done || !request->active) {
         request->operations->dispose(*request);
     } else {
-        // The handle is dead, the operation is not. Who runs a generalized one still names it by its handle.
+        // The handle becomes invalid, but the operation continues. A generalized request keeps its handle, because the program names it in
+        // MPI_Grequest_complete.
         if (request->kind != progress::RequestKind::generalized) {
             forget_number(*request);
             request->magic = 0;
@@ -508,7 +509,7 @@ int Cancel(MPI_Request* handle) {
     if (!handle) return null_argument(nullptr, "request");
     Request* request = from_handle(*handle);
     if (!request) return bad_request();
-    // Some sends are not taken back, but complete (message::abandon): either is what the standard asks for.
+    // Some sends complete although they were cancelled (message::abandon); the standard allows both outcomes.
     if (request->kind == progress::RequestKind::generalized) return raise(nullptr, cancel_generalized(*request));
     if (request->active && !request->done && request->operations->cancel && request->operations->cancel(*request))
         progress::notify();
@@ -565,8 +566,8 @@ struct Generalized : Request {
 STARLING_STATE NoDestroy<RequestPool<Generalized>> generalized_pool_storage;
 constinit auto& generalized_pool = generalized_pool_storage.value;
 
-// What the program's functions return is what the call returns that led to them (MPI 5.0 section 13.2). They run outside
-// the library.
+// The call that runs one of the program's functions returns the function's error (MPI 5.0 section 13.2). The functions run outside the
+// library.
 
 int free_generalized(Request& request) {
     MPI_Grequest_free_function* function = std::exchange(static_cast<Generalized&>(request).free_function, nullptr);

@@ -1,4 +1,4 @@
-// Requests as handles.
+// Conversion between requests and their handles and numbers, and the pools that requests live in.
 #pragma once
 
 #include <cstdint>
@@ -11,17 +11,17 @@
 
 namespace starling::mpi {
 
-/// The request behind a handle; nullptr for MPI_REQUEST_NULL and for freed handles.
+/// Returns the request behind a handle; nullptr for MPI_REQUEST_NULL and for freed handles.
 inline progress::Request* request_from_handle(MPI_Request handle) { return object_behind<progress::Request>(handle); }
 inline MPI_Request request_to_handle(progress::Request* request) {
     return request ? reinterpret_cast<MPI_Request>(request) : MPI_REQUEST_NULL;
 }
 
-/// MPI_Request_toint and _fromint: a number of its own for each live handle, given at the first toint.
+/// Implement MPI_Request_toint and MPI_Request_fromint. A live handle gets its number, unique among live handles, at the first toint.
 int request_to_int(MPI_Request handle);
 MPI_Request request_from_int(int number);
 struct RequestNumbers;
-extern RequestNumbers* request_numbers;  ///< null until one is asked for
+extern RequestNumbers* request_numbers;  ///< null until the first toint
 void forget_its_number(progress::Request& request);
 inline void forget_number(progress::Request& request) {
     if (request_numbers) [[unlikely]]
@@ -30,7 +30,7 @@ inline void forget_number(progress::Request& request) {
 
 inline comm::Comm* comm_of(const progress::Request& request) { return static_cast<comm::Comm*>(request.communicator); }
 
-/// A pool of requests that are handles, each holding a reference of its communicator.
+/// A pool of requests that have handles; each request holds a reference to its communicator.
 template <class T>
 class RequestPool {
   public:
@@ -51,7 +51,7 @@ class RequestPool {
     Pool<T> pool_;
 };
 
-/// A handle for an operation that was over when it was started; shared, never freed.
+/// Returns the handle of an operation that had completed when it was started. The handle is shared and never freed.
 MPI_Request completed_request();
 
 }  // namespace starling::mpi

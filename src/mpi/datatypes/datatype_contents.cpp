@@ -13,15 +13,15 @@ using datatype::Datatype;
 
 namespace {
 
-/// The arguments of a derived type; `combiner` is set for named types too, which have none.
+/// The constructor arguments of a derived type. A named type has none; its `combiner` is MPI_COMBINER_NAMED.
 struct Description {
     Contents contents;
     const std::vector<Datatype*>* types = nullptr;
     int combiner = MPI_COMBINER_NAMED;
 };
 
-// Without `may_be_large`, types made by a large-count constructor are described as if by the other one, if
-// their numbers allow.
+// Describes a type. Unless `may_be_large`, a type of a large-count constructor is described as one of the int constructor, and it is an
+// error if its numbers do not fit.
 int describe(MPI_Datatype handle, bool may_be_large, Description& out) {
     const Datatype* type = datatype::from_handle(handle);
     if (!type)
@@ -51,7 +51,7 @@ int too_short(const Description& d, int64_t integers, int64_t addresses, int64_t
     return MPI_SUCCESS;
 }
 
-// Each handle given is the application's to free, unless it is predefined.
+// Writes the handles of the constituents. The application must free each of them that is not predefined.
 void give_types(const std::vector<Datatype*>& types, MPI_Datatype out[]) {
     for (size_t i = 0; i < types.size(); ++i) {
         if (!types[i]->permanent) {

@@ -1,4 +1,4 @@
-// How a datatype was made (MPI 5.0 section 5.1.13).
+// Functions that return how a datatype was made (MPI 5.0 section 5.1.13).
 #pragma once
 
 #include "mpi.h"

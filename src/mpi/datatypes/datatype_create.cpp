@@ -25,14 +25,14 @@ void give(Datatype* type, MPI_Datatype* handle) {
     *handle = datatype::to_handle(type);
 }
 
-/// The numbers that a constructor was called with, and whether they were there.
+/// The numbers that a constructor was called with; remembers the first array that was a null pointer.
 class Args {
   public:
     Args(std::initializer_list<int64_t> first, size_t more) {
         values_.reserve(first.size() + more);
         values_ = first;
     }
-    /// Appends an array; what is missing is remembered for create().
+    /// Appends an array. If it is null but needed, stores its name for create(), which reports the error.
     Args& add(Counts array, int64_t count, const char* name) {
         if (count > 0 && !array) missing_ = name;
         for (int64_t i = 0; i < count && !missing_; ++i) values_.push_back(array[i]);
@@ -59,7 +59,7 @@ int create(int combiner, bool large, Args args, std::vector<Datatype*> types, MP
     return MPI_SUCCESS;
 }
 
-// Constructors with one constituent.
+// Runs a constructor with one constituent type.
 int create(int combiner, bool large, Args args, MPI_Datatype oldtype, MPI_Datatype* newtype) {
     Lock lock;
     Datatype* old = datatype::from_handle(oldtype);

@@ -1,5 +1,5 @@
-// Constructors of datatypes (MPI 5.0 section 5.1). The large-count forms are on their own: a type remembers
-// by which of the two it was made (MPI_Type_get_envelope).
+// Constructors of datatypes (MPI 5.0 section 5.1). The large-count forms are separate functions because a type remembers which form made it
+// (MPI_Type_get_envelope).
 #pragma once
 
 #include "mpi.h"

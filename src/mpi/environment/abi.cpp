@@ -15,8 +15,8 @@ namespace {
 
 constexpr char kLibraryVersion[] = "Starling " STARLING_VERSION " (MPI 5.0, standard ABI 1.0)";
 
-// What the application said about its Fortran compiler; nullptr while it has not. With the booleans, under a mutex of
-// their own: these functions may be called at any time, by several threads.
+// Properties of the Fortran compiler as the application has set them; nullptr before. They and the booleans have a separate mutex, because
+// these functions may be called at any time and by several threads.
 STARLING_STATE Mutex fortran_mutex;
 STARLING_STATE comm::Info* fortran_info = nullptr;
 
@@ -70,7 +70,7 @@ int set_booleans(Booleans& values, int logical_size, const void* yes, const void
     const auto size = static_cast<size_t>(logical_size);
     const MutexGuard guard(fortran_mutex);
     if (values.set && (std::memcmp(values.yes, yes, size) != 0 || std::memcmp(values.no, no, size) != 0))
-        return fail(MPI_ERR_ABI, "the values of LOGICAL(%d) were set to others before", logical_size);
+        return fail(MPI_ERR_ABI, "the values of LOGICAL(%d) were set to different ones before", logical_size);
     std::memcpy(values.yes, yes, size);
     std::memcpy(values.no, no, size);
     values.set = true;

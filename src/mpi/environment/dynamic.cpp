@@ -12,7 +12,7 @@ namespace starling::mpi {
 
 namespace {
 
-/// The arguments that matter at the root only.
+/// The spawn arguments that are significant only at the root.
 struct CommandArguments {
     int count;
     char** commands;
@@ -22,12 +22,12 @@ struct CommandArguments {
 };
 
 int read_commands(const CommandArguments& in, dynamic::Commands& out) {
-    if (in.count < 1) return fail(MPI_ERR_ARG, "a spawn of %d commands", in.count);
-    if (!in.commands || !in.maxprocs) return fail(MPI_ERR_ARG, "an array of commands or process counts is null");
+    if (in.count < 1) return fail(MPI_ERR_ARG, "the number of commands, %d, is not positive", in.count);
+    if (!in.commands || !in.maxprocs) return fail(MPI_ERR_ARG, "the array of commands or of process counts is a null pointer");
     for (int i = 0; i < in.count; ++i) {
         dynamic::Commands::value_type command;
         if (!in.commands[i] || !*in.commands[i]) return fail(MPI_ERR_ARG, "command %d is empty", i);
-        if (in.maxprocs[i] < 0) return fail(MPI_ERR_ARG, "command %d asks for %d processes", i, in.maxprocs[i]);
+        if (in.maxprocs[i] < 0) return fail(MPI_ERR_ARG, "the process count of command %d, %d, is negative", i, in.maxprocs[i]);
         command.argv.emplace_back(in.commands[i]);
         char** arguments = in.argvs ? in.argvs[i] : nullptr;
         for (; arguments && *arguments; ++arguments) command.argv.emplace_back(*arguments);
@@ -41,7 +41,7 @@ int read_commands(const CommandArguments& in, dynamic::Commands& out) {
     return MPI_SUCCESS;
 }
 
-/// What the collective calls of this chapter have in common: an intra-communicator with a root, and a new inter-communicator.
+/// Runs a collective call that takes an intra-communicator and a root, and creates an inter-communicator. All checks are collective.
 template <class Work>
 int make_intercomm(MPI_Comm handle, int root, MPI_Comm* out, const char* name, Work work) {
     MakingLock lock;
@@ -50,12 +50,12 @@ int make_intercomm(MPI_Comm handle, int root, MPI_Comm* out, const char* name, W
     if (comm->is_inter) return wrong_kind_of_comm(comm);
     int wrong = MPI_SUCCESS;
     if (!valid_root(*comm, root))
-        wrong = fail(MPI_ERR_ROOT, "root %d is no rank of a communicator of %d", root, comm->size);
+        wrong = fail(MPI_ERR_ROOT, "root %d is not a rank of a communicator of %d", root, comm->size);
     else if (!out)
         wrong = fail(MPI_ERR_ARG, "argument %s is a null pointer", name);
     if (out) *out = MPI_COMM_NULL;
     const comm::ReferenceGuard kept(comm);
-    // Before the root speaks: a member that is wrong may not know which one that is.
+    // Members must agree before the root sends: a member with a wrong root argument may not know which process the root is.
     if (const int error = collective::agree(*comm, wrong, "inter-communicator")) return raise(comm, error);
     comm::Comm* made = nullptr;
     if (const int error = work(*comm, made)) return raise(comm, error);

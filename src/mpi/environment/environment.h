@@ -13,7 +13,7 @@ int Alloc_mem(MPI_Aint size, MPI_Info info, void* baseptr);
 int Free_mem(void* base);
 MPI_Aint Aint_add(MPI_Aint base, MPI_Aint disp);
 MPI_Aint Aint_diff(MPI_Aint addr1, MPI_Aint addr2);
-/// A new info object with the hardware resources that Starling has names for: none yet.
+/// Creates an info object for the hardware resources that Starling has names for. There are none yet, so it is empty.
 int Get_hw_resource_info(MPI_Info* hw_info);
 
 }  // namespace starling::mpi

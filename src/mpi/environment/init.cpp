@@ -9,7 +9,7 @@ namespace starling::mpi {
 
 namespace {
 
-// MPI_Init happens once, whatever sessions there are beside it.
+// MPI_Init succeeds once only, independent of any MPI sessions.
 STARLING_STATE Mutex beginning;
 STARLING_STATE std::atomic<bool> world_started = false, world_ended = false;
 
@@ -25,7 +25,7 @@ int begin_world(int required) {
 
 int Init_thread(int*, char***, int required, int* provided) {
     if (required < MPI_THREAD_SINGLE || required > MPI_THREAD_MULTIPLE)
-        return raise(nullptr, fail(MPI_ERR_ARG, "%d is no thread level", required));
+        return raise(nullptr, fail(MPI_ERR_ARG, "%d is not a valid thread level", required));
     if (const int error = begin_world(required)) return raise(nullptr, error);
     if (provided) *provided = runtime::thread_level();
     return MPI_SUCCESS;
@@ -72,7 +72,8 @@ int Is_thread_main(int* flag) {
 }
 
 int Abort(MPI_Comm, int errorcode) {
-    // The standard asks to end the group of the communicator at least; a job can't go on without part of it.
+    // The standard requires that at least the group of the communicator ends. A job cannot continue without some of its processes, so all
+    // end.
     runtime::abort(errorcode);
 }
 

@@ -39,7 +39,7 @@ constexpr LevelName kLevels[] = {
     {"MPI_THREAD_MULTIPLE", MPI_THREAD_MULTIPLE},
 };
 
-// What an info object asks for; MPI_THREAD_MULTIPLE is what a session gets that asks for nothing.
+// Reads the thread level from an info object; the default is MPI_THREAD_MULTIPLE.
 int asked_level(const comm::Info& info, int& level) {
     const std::string* asked = info.find("thread_level");
     level = MPI_THREAD_MULTIPLE;
@@ -111,7 +111,7 @@ int Session_get_nth_pset(MPI_Session session, MPI_Info, int n, int* pset_len, ch
         return raise(s, fail(MPI_ERR_ARG, "there is no process set %d among %d", n, comm::process_set_count()));
     const char* name = comm::process_set_name(n);
     const int needed = static_cast<int>(std::strlen(name)) + 1;
-    // A length of 0 only asks; the null character counts.
+    // With a length of 0 the call only queries the length, which includes the null character.
     if (*pset_len > 0) {
         if (!pset_name) return null_argument(s, "pset_name");
         const int copied = std::min(*pset_len, needed) - 1;

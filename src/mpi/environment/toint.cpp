@@ -9,7 +9,7 @@ namespace starling::mpi {
 
 namespace {
 
-// Only predefined handles exist; every other number is none.
+// Returns the predefined handle of a number; `null` for any other number, since this class has no objects.
 template <class Handle>
 Handle predefined(int value, Handle null) {
     if (value < 0 || value >= kFirstHandleInt) return null;

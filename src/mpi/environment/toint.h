@@ -1,4 +1,4 @@
-// Handles as integers for requests, messages and the class that has no objects yet: files.
+// Handles as integers for requests, messages and files. Files have only predefined handles.
 #pragma once
 
 #include "mpi.h"

@@ -21,7 +21,7 @@ STARLING_STATE SendBuffer* process_buffer = nullptr;
 
 SendBuffer* buffer_of(comm::Comm& comm) {
     if (comm.attached_buffer) return comm.attached_buffer;
-    // A session without a buffer of its own uses the process's (MPI 5.0 section 3.6).
+    // An MPI session without its own buffer uses the process's (MPI 5.0 section 3.6).
     const comm::Session* session = comm::session_of(comm.local_group());
     return session && session->attached_buffer ? session->attached_buffer : process_buffer;
 }
@@ -42,8 +42,8 @@ int detach(SendBuffer*& place, comm::Comm* comm, void* address, CountOut size) {
     if (phase != Phase::running) return not_running();
     if (!address || !size) return null_argument(comm, address ? "size" : "buffer_addr");
     if (!place) return raise(comm, fail(MPI_ERR_BUFFER, "no buffer is attached"));
-    SendBuffer* const buffer = std::exchange(place, nullptr);  // another thread finds none while this one waits
-    buffer->flush();                                           // what waits for it completes now, while it is there
+    SendBuffer* const buffer = std::exchange(place, nullptr);  // no other thread can use the buffer while this one waits
+    buffer->flush();                                           // flush requests complete now, while the buffer exists
     *static_cast<void**>(address) = buffer->memory();
     size.set(buffer->size());
     buffer->end();

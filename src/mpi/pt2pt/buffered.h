@@ -25,17 +25,17 @@ int Comm_attach_buffer(MPI_Comm comm, void* buffer, MPI_Count size);
 int Comm_detach_buffer(MPI_Comm comm, void* buffer_addr, CountOut size);
 int Comm_flush_buffer(MPI_Comm comm);
 int Comm_iflush_buffer(MPI_Comm comm, MPI_Request* request);
-/// A session's buffer serves the communicators that were derived from it and have none of their own.
+/// The buffer of an MPI session serves the communicators derived from it that have no buffer themselves.
 int Session_attach_buffer(MPI_Session session, void* buffer, MPI_Count size);
 int Session_detach_buffer(MPI_Session session, void* buffer_addr, CountOut size);
 int Session_flush_buffer(MPI_Session session);
 int Session_iflush_buffer(MPI_Session session, MPI_Request* request);
 
-/// A communicator or session ends: its buffer (may be null) is flushed and detached.
+/// Flushes and detaches the buffer (may be null) of a communicator or session that ends.
 void drop_buffer(message::SendBuffer*& buffer);
 
-/// Copies the message into the buffer that serves `comm` (its own, else its session's or the process's) and sends it from there. An
-/// MPI error class with failure_text(); MPI_ERR_BUFFER if there is no buffer or no room.
+/// Copies the message into the buffer that serves `comm` (its own, else its session's, else the process's) and sends it from there. Returns
+/// an MPI error class with failure_text(); MPI_ERR_BUFFER if there is no buffer or not enough space.
 int send_buffered(comm::Comm& comm, const void* buffer, MPI_Count count, const datatype::Datatype& type, int dest, int tag);
 
 }  // namespace starling::mpi

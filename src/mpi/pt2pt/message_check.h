@@ -1,4 +1,4 @@
-// Argument checks that all message-moving functions share.
+// Argument checks that all functions which move messages share.
 #pragma once
 
 #include "datatype/datatype.h"
@@ -6,28 +6,27 @@
 
 namespace starling::mpi {
 
-/// Says that there is no way on from here: what follows a check need not be ready for one that failed and
-/// yet goes on.
+/// Tells the compiler that `error` is never MPI_SUCCESS, so callers need no code for a failed check that returns success.
 inline int failed(int error) {
     if (error == MPI_SUCCESS) __builtin_unreachable();
     return error;
 }
 
-/// Buffer, count and type of one side of a message; MPI_SUCCESS or the code to return.
+/// Checks buffer, count and type of one side of a message; returns MPI_SUCCESS or the code for the caller.
 inline int check_data(comm::Comm* comm, const datatype::Datatype* type, MPI_Datatype type_handle, const void* buffer,
                       MPI_Count count) {
     if (!type || !type->committed) [[unlikely]]
         return failed(bad_type(comm, type_handle));
     if (count < 0 || !datatype::packed_size_fits(*type, count)) [[unlikely]]
         return failed(bad_count(comm, count));
-    // MPI_BOTTOM is null too, but then the type says where the data is.
+    // MPI_BOTTOM is null too, but is valid with a type that contains addresses.
     if (!buffer && type->predefined && count > 0 && type->size > 0) [[unlikely]]
         return failed(bad_buffer(comm));
     return MPI_SUCCESS;
 }
 
-/// Buffer, count and type of a side whose partner is `rank`: without a partner the type may be MPI_DATATYPE_NULL, as
-/// programs have it that fill in nothing for a missing neighbour, and other libraries take it.
+/// Checks buffer, count and type of a side whose partner is `rank`. For MPI_PROC_NULL the type may be MPI_DATATYPE_NULL: programs pass it
+/// for a missing neighbor, and other libraries accept it.
 inline int check_side(comm::Comm* comm, int rank, MPI_Datatype type, const void* buffer, MPI_Count count) {
     if (rank == MPI_PROC_NULL && type == MPI_DATATYPE_NULL) return MPI_SUCCESS;
     return check_data(comm, datatype::from_handle(type), type, buffer, count);

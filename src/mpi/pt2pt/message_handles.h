@@ -1,4 +1,4 @@
-// The pools and classes of the requests that move one message.
+// The pools and request classes of single sends and receives.
 #pragma once
 
 #include "base/no_destroy.h"

@@ -13,13 +13,13 @@ using datatype::Datatype;
 
 namespace {
 
-/// What every function here is about. `comm` stays null for the external forms.
+/// The checked arguments of one call. `comm` stays null in the external forms.
 struct Call {
     Comm* comm = nullptr;
     const Datatype* type = nullptr;
 };
 
-// These report wrong arguments, and give the code to return or MPI_SUCCESS.
+// The following checks report wrong arguments; they return MPI_SUCCESS or the code for the caller.
 int check_comm(Call& call, MPI_Comm comm) {
     call.comm = comm::from_handle(comm);
     return call.comm ? MPI_SUCCESS : bad_comm(comm);
@@ -33,7 +33,7 @@ int check_elements(Call& call, MPI_Count count, MPI_Datatype datatype) {
     return MPI_SUCCESS;
 }
 
-// A null address is MPI_BOTTOM, which makes sense for types with absolute displacements only.
+// A null address is MPI_BOTTOM, which is valid only with types that have absolute displacements.
 int check_buffer(const Call& call, const void* buffer, MPI_Count count) {
     const bool missing = !buffer && count > 0 && call.type->predefined;
     return missing ? bad_buffer(call.comm) : MPI_SUCCESS;
@@ -58,7 +58,7 @@ int check_representation(const char* datarep) {
     return raise(nullptr, fail(MPI_ERR_ARG, "the data representation \"%.40s\" is not known; \"external32\" is", datarep));
 }
 
-// Bytes in external32 form; MPI_ERR_COUNT is raised if they can't be counted.
+// Computes the size in external32 form; raises MPI_ERR_COUNT if it overflows.
 int check_external_size(const Call& call, MPI_Count count, int64_t& bytes) {
     const int64_t each = datatype::external_size(*call.type);
     if (each < 0 || __builtin_mul_overflow(each, count, &bytes)) return bad_count(nullptr, count);
@@ -97,7 +97,7 @@ int unpack(const void* inbuf, MPI_Count insize, MPI_Count* position, void* outbu
 
 }  // namespace
 
-// The int form stops where an int does: position never exceeds outsize.
+// The cast to int is safe: position never exceeds outsize.
 int Pack(const void* inbuf, int incount, MPI_Datatype datatype, void* outbuf, int outsize, int* position, MPI_Comm comm) {
     MPI_Count at = position ? *position : 0;
     const int error = pack(inbuf, incount, datatype, outbuf, outsize, position ? &at : nullptr, comm);

@@ -1,4 +1,4 @@
-// Packing by hand (MPI 5.0 section 5.2) and the external32 representation.
+// Explicit packing (MPI 5.0 section 5.2) and the external32 representation.
 #pragma once
 
 #include "mpi.h"

@@ -1,4 +1,5 @@
-// Tags of partitions: each partitioned send has as many in a row as it has partitions, none of which another one has as long as it lives.
+// Tags of partitions. Each partitioned send has a range of consecutive tags, one per partition, that no other partitioned send uses during
+// its lifetime.
 //
 // Not thread-safe.
 #pragma once
@@ -12,19 +13,19 @@ namespace starling::mpi {
 
 class PartitionTags {
   public:
-    /// There are so many: tags of messages are not negative.
+    /// Number of tags: message tags are not negative.
     static constexpr uint32_t kTags = 1u << 31;
 
     explicit PartitionTags(uint32_t next = kCounterStart % kTags) : next_(next) {}
 
-    /// The first of so many. They come in a row, so that what was given back is not used again soon. std::bad_alloc if there are not so
-    /// many left.
+    /// Allocates `count` consecutive tags and returns the first. Allocation rotates, so released tags are not reused soon. Throws
+    /// std::bad_alloc if no free range is long enough.
     uint32_t draw(uint32_t count);
-    /// All of the row that begins there.
+    /// Releases the range that begins at `first`.
     void give_back(uint32_t first) { held_.erase(first); }
 
   private:
-    std::map<uint32_t, uint32_t> held_;  ///< first tag → how many
+    std::map<uint32_t, uint32_t> held_;  ///< first tag → number of tags
     uint32_t next_;
 };
 

@@ -43,7 +43,7 @@ RequestPool<PartitionedReceive>& pool_of<PartitionedReceive>() {
     return receives_storage.value;
 }
 
-/// The request behind a handle, if it is one of these; raises the error and gives null otherwise.
+/// Returns the request behind a handle if it is of this type; otherwise raises the error and returns null.
 template <class T>
 T* find(MPI_Request handle, const char* what, int& error) {
     Request* const request = request_from_handle(handle);
@@ -53,7 +53,7 @@ T* find(MPI_Request handle, const char* what, int& error) {
     return nullptr;
 }
 
-/// What both sides have in common; `error` says what was raised.
+/// Checks the arguments that both sides have in common; `error` is the code that was raised.
 Partitioned check(comm::Comm* comm, const void* buffer, int partitions, MPI_Count count, MPI_Datatype datatype, int rank,
                   int tag, MPI_Info info, const MPI_Request* request, int& error) {
     const datatype::Datatype* type = datatype::from_handle(datatype);
@@ -80,7 +80,7 @@ int make(comm::Comm* comm, const Partitioned& what, MPI_Request* out) {
     return MPI_SUCCESS;
 }
 
-/// No wildcards on either side: both are checked as a send.
+/// Creates a send or receive request. Partitioned receives have no wildcards, so both are checked like a send.
 template <class Request>
 int init(const void* buf, int partitions, MPI_Count count, MPI_Datatype datatype, int partner, int tag, MPI_Comm handle,
          MPI_Info info, MPI_Request* request) {
@@ -112,7 +112,7 @@ int Pready_range(int low, int high, MPI_Request handle) {
     auto* const send = find<PartitionedSend>(handle, "send", error);
     if (!send) return error;
     if (low > high)
-        return raise(comm_of(*send), fail(MPI_ERR_ARG, "the range of partitions from %d to %d has none", low, high));
+        return raise(comm_of(*send), fail(MPI_ERR_ARG, "the range of partitions from %d to %d is empty", low, high));
     for (int partition = low; partition <= high && !error; ++partition) error = send->ready(partition);
     return raise(comm_of(*send), error);
 }
@@ -138,11 +138,11 @@ int Parrived(MPI_Request handle, int partition, int* flag) {
     if (!receive) return error;
     if (partition < 0 || partition >= receive->partitions())
         return raise(comm_of(*receive),
-                     fail(MPI_ERR_ARG, "partition %d of a receive that has %d", partition, receive->partitions()));
+                     fail(MPI_ERR_ARG, "partition %d is not one of the %d of this receive", partition, receive->partitions()));
     *flag = receive->arrived(partition);
     if (*flag) return MPI_SUCCESS;
     progress::test();
-    // Another thread may have freed it meanwhile.
+    // Another thread may have freed the request during the call of test().
     auto* const still = find<PartitionedReceive>(handle, "receive", error);
     *flag = !still || still->arrived(partition);
     return error;

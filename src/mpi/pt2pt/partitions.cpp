@@ -20,10 +20,10 @@ using message::SendRequest;
 
 namespace {
 
-/// Whomever the partitions go to.
+/// Tags of all partitioned sends of this process, whatever their destination.
 STARLING_STATE Lazy<PartitionTags> tags;
 
-/// An offer on its way, which nobody waits for.
+/// The send of an offer; it frees itself when it completes.
 struct OfferSend : SendRequest {
     PartitionedOffer offer;
 };
@@ -37,7 +37,7 @@ struct Awaited {
     void await_resume() { request.waiter = nullptr; }
 };
 
-/// Awaits many, of which none has been awaited before.
+/// Awaits several receives; a coroutine may await them once only.
 struct AllReceived {
     ReceiveRequest* receives;
     int count;
@@ -83,7 +83,7 @@ void PartitionedSend::prepare(comm::Comm& comm, const Partitioned& what) {
     auto* const sent = new OfferSend;
     sent->offer = offer_;
     sent->operations = &kOfferSend;
-    sent->orphaned = true;  // it goes when it has been sent
+    sent->orphaned = true;  // freed when it has been sent
     message::start_send(*sent, comm.channel(comm::Plane::partitioned), &sent->offer, sizeof sent->offer, byte_type(), what.rank,
                         what.tag, message::Mode::standard);
 }
@@ -106,7 +106,7 @@ Task PartitionedSend::send_all() {
 
 int PartitionedSend::ready(int partition) {
     if (partition < 0 || partition >= what_.partitions)
-        return fail(MPI_ERR_ARG, "partition %d of a send that has %d", partition, what_.partitions);
+        return fail(MPI_ERR_ARG, "partition %d is not one of the %d of this send", partition, what_.partitions);
     if (!active) return fail(MPI_ERR_REQUEST, "the partitioned send has not been started");
     const auto i = static_cast<size_t>(partition);
     if (ready_[i]) return fail(MPI_ERR_ARG, "partition %d has been marked ready since the send was started", partition);
@@ -129,9 +129,9 @@ void PartitionedSend::tell(progress::WaitReporter& teller) const {
 
 struct PartitionedReceive::OfferReceive : ReceiveRequest {
     PartitionedOffer offer;
-    /// What waits for it when its owner is gone.
+    /// Request that waits for the offer after the receive has been freed.
     collective::CollectiveRequest left;
-    comm::Comm* comm = nullptr;  ///< holds a reference then
+    comm::Comm* comm = nullptr;  ///< holds a reference while `left` is active
 
     Task wait() {
         co_await Awaited{*this};
@@ -177,15 +177,15 @@ void PartitionedReceive::begin() {
     collective::start(receive_all(), *this);
 }
 
-/// Looks whether the two sides fit, at the first start.
+/// Compares the sizes of both sides; allocates the receives at the first start.
 int PartitionedReceive::match() {
     if (offer_->outcome.error) return progress::error_of(*offer_);
     const PartitionedOffer& offer = offer_->offer;
     const uint64_t coming = offer.part_bytes * static_cast<uint64_t>(offer.partitions);
     if (coming != what_.bytes())
         return fail(coming > what_.bytes() ? MPI_ERR_TRUNCATE : MPI_ERR_COUNT,
-                    "the sender's %d partitions of %llu bytes are not as much as the receiver's %d of %llu", offer.partitions,
-                    static_cast<unsigned long long>(offer.part_bytes), what_.partitions,
+                    "the sender has %d partitions of %llu bytes, the receiver %d of %llu: their totals differ",
+                    offer.partitions, static_cast<unsigned long long>(offer.part_bytes), what_.partitions,
                     static_cast<unsigned long long>(what_.part_bytes()));
     if (receives_) return MPI_SUCCESS;
     const auto n = static_cast<size_t>(offer.partitions);
@@ -238,7 +238,7 @@ void PartitionedReceive::unpack(int part) {
 bool PartitionedReceive::arrived(int partition) {
     if (done || !active) return true;
     if (!posted_) return false;
-    // Partitions of the sender's from the one that this one begins in to the one that it ends in.
+    // The partitions of the sender from the one in which this partition begins to the one in which it ends.
     const int64_t theirs = offer_->offer.partitions, ours = what_.partitions;
     const auto first = static_cast<int>(partition * theirs / ours);
     const auto last = static_cast<int>(((partition + 1) * theirs + ours - 1) / ours);

@@ -1,10 +1,9 @@
-// Partitioned messages: what is prepared once, and travels in parts as these become ready.
+// Partitioned sends and receives: requests that are prepared once, and whose data is sent in parts as the partitions become ready.
 //
-// A sender that is prepared says so in a message under the program's tag, on a plane of its own, so that senders and receivers
-// match in the order in which they are prepared: how many partitions it has, how long they are, and under which tags they come.
-// From then on each partition is a message of its own, whose tag says which one it is; those of one start follow those of the start
-// before. The receiver posts a receive for each partition of the sender's, whatever its own are, and looks which of these lie in
-// one of its own when the program asks.
+// At MPI_Psend_init the sender sends an offer, a message with the program's tag in a separate match context. Senders and receivers thus
+// match in the order of their preparation. The offer holds the number of partitions, their length and their tags. Each partition is then a
+// separate message, whose tag identifies the partition; messages of consecutive starts arrive in order. The receiver posts one receive for
+// each partition of the sender. When the program asks for one of its own partitions, the receiver checks those that overlap it.
 #pragma once
 
 #include <coroutine>
@@ -17,11 +16,11 @@
 
 namespace starling::mpi {
 
-/// What both sides are given, and keep: a reference of the type.
+/// The arguments of either side. The request holds a reference to the type.
 struct Partitioned {
     void* buffer = nullptr;
     int partitions = 0;
-    int64_t count = 0;  ///< elements in each
+    int64_t count = 0;  ///< elements in each partition
     const datatype::Datatype* type = nullptr;
     int rank = 0;
     int tag = 0;
@@ -30,9 +29,9 @@ struct Partitioned {
     uint64_t bytes() const { return part_bytes() * static_cast<uint64_t>(partitions); }
 };
 
-/// What a sender says when it is prepared.
+/// The message with which a sender announces its partitions.
 struct PartitionedOffer {
-    uint32_t first_tag = 0;  ///< of partition 0; the others follow
+    uint32_t first_tag = 0;  ///< tag of partition 0; the others follow
     int32_t partitions = 0;
     uint64_t part_bytes = 0;
     int tag(int partition) const { return static_cast<int>((first_tag + static_cast<uint32_t>(partition)) & 0x7fffffff); }
@@ -41,11 +40,11 @@ struct PartitionedOffer {
 /// A partitioned send. All calls need the library's lock.
 struct PartitionedSend : collective::CollectiveRequest {
     ~PartitionedSend();
-    /// Once, when it is made: tells the receiver.
+    /// Sends the offer to the receiver. Called once, when the request is made.
     void prepare(comm::Comm& comm, const Partitioned& what);
-    /// Begins anew: no partition is ready.
+    /// Starts the send again; no partition is ready.
     void begin();
-    /// An error class, with failure_text(), if it can't be.
+    /// Sends a partition. Returns an error class, with failure_text(), if that is not possible.
     int ready(int partition);
     void tell(progress::WaitReporter& teller) const;
 
@@ -68,10 +67,10 @@ struct PartitionedReceive : collective::CollectiveRequest {
     ~PartitionedReceive();
     void prepare(comm::Comm& comm, const Partitioned& what);
     void begin();
-    /// Whether all data of one of this side's partitions is in the buffer.
+    /// Returns whether all data of one of this side's partitions is in the buffer.
     bool arrived(int partition);
     int partitions() const { return what_.partitions; }
-    /// Before it goes: if no sender has been prepared for it, something stays that waits for that.
+    /// Must be called before the request is freed. If no offer has arrived, leaves behind a request that receives it.
     void leave(comm::Comm& comm);
     void tell(progress::WaitReporter& teller) const;
 
@@ -79,16 +78,16 @@ struct PartitionedReceive : collective::CollectiveRequest {
     struct OfferReceive;
     collective::Task receive_all();
     int match();
-    /// Puts what has come for a partition of the sender's into the buffer, if it isn't there.
+    /// Unpacks the data of a sender's partition into the buffer, unless that has been done.
     void unpack(int part);
 
     Partitioned what_;
     OfferReceive* offer_ = nullptr;  ///< owned
     message::MatchContext* channel_ = nullptr;
-    std::unique_ptr<message::ReceiveRequest[]> receives_;  ///< by partition of the sender's; null: not known yet
-    std::unique_ptr<std::byte[]> room_;                    ///< for what does not lie in one piece in the buffer
+    std::unique_ptr<message::ReceiveRequest[]> receives_;  ///< by sender's partition; null before the offer arrived
+    std::unique_ptr<std::byte[]> room_;                    ///< staging memory for data that is not contiguous
     std::unique_ptr<bool[]> unpacked_;
-    bool posted_ = false;  ///< the receives of this start
+    bool posted_ = false;  ///< whether this start's receives are posted
     uint32_t open_ = 0;
 };
 

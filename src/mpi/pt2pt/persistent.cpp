@@ -16,7 +16,7 @@ using progress::Request;
 
 namespace {
 
-/// What a persistent request starts again and again.
+/// The arguments of a persistent request, which every start uses.
 struct Plan {
     void* buffer = nullptr;
     MPI_Count count = 0;
@@ -136,7 +136,7 @@ int Recv_init(void* buf, MPI_Count count, MPI_Datatype datatype, int source, int
     const datatype::Datatype* type = datatype::from_handle(datatype);
     if (const int error = check_side(comm, source, datatype, buf, count)) return error;
     if (!out) return null_argument(comm, "request");
-    if (!type) type = &datatype::predefined(MPI_BYTE);  // nothing will come
+    if (!type) type = &datatype::predefined(MPI_BYTE);  // nothing will be received
     *out = make(receives, kReceive, comm, {buf, count, type, source, tag});
     return MPI_SUCCESS;
 }

@@ -33,7 +33,8 @@ constinit const progress::WaitSite kRecvSite{.tell = message::tell_receive};
 
 namespace {
 
-/// Ends a blocking call whose operation is not over yet, where other threads may free its communicator meanwhile.
+/// Completes a blocking call whose operation is pending. Holds a reference to the communicator, because other threads may free it
+/// meanwhile.
 [[gnu::noinline]] int wait_for(progress::Request& request, comm::Comm* comm, MPI_Status* status,
                                const progress::WaitSite& site) {
     const comm::ReferenceGuard kept(comm);
@@ -42,7 +43,7 @@ namespace {
     return raise(comm, progress::error_of(request));
 }
 
-// What the generated entries of other functions do: a request that was not made is the null request.
+// Stores the null request after an error, as the generated entries of other functions do.
 [[gnu::cold]] int no_request(MPI_Request* out, int error) {
     if (out) *out = MPI_REQUEST_NULL;
     return failed(error);
@@ -86,7 +87,7 @@ namespace {
         return no_request(out, error);
     if (!out) [[unlikely]]
         return null_argument(comm, "request");
-    // Most sends are over when they are started; they need no handle of their own.
+    // Most sends complete when they are started; they share one handle.
     message::Unsent unsent;
     if (dest == MPI_PROC_NULL || message::send_at_once(comm->point_to_point, buf, count, *type, dest, tag, mode, unsent)) {
         *out = completed_request();
@@ -99,7 +100,7 @@ namespace {
     return MPI_SUCCESS;
 }
 
-/// MPI_Irecv from MPI_PROC_NULL: done at once.
+/// MPI_Irecv from MPI_PROC_NULL: completes at once.
 [[gnu::cold]] int receive_from_nobody(comm::Comm& comm, void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Request* out) {
     if (const int error = check_side(&comm, MPI_PROC_NULL, datatype, buf, count)) return no_request(out, error);
     if (!out) return null_argument(&comm, "request");

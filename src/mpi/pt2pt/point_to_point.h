@@ -5,7 +5,8 @@
 
 namespace starling::mpi {
 
-// What is called most catches std::bad_alloc itself and is noexcept: its entry (mpi/common/entry.h) then is a jump.
+// The functions called most often catch std::bad_alloc themselves and are noexcept, so that their entry (mpi/common/entry.h) is a mere
+// jump.
 int Send(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) noexcept;
 int Ssend(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm);
 int Rsend(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm);

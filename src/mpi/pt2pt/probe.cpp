@@ -26,7 +26,7 @@ progress::Outcome outcome_of(const Unexpected& found) {
 
 Unexpected* message_from_handle(MPI_Message handle) { return object_behind<Unexpected>(handle); }
 
-/// What all probes do: waits for a message (`wait`) or looks once. Null: none, or an error.
+/// Implements all probes: waits for a message (`wait`) or polls once. Returns null if there is no message, or if there is an error.
 Unexpected* probe(comm::Comm& comm, int source, int tag, bool wait, message::Look look, int& error) {
     Unexpected* found = message::find_unexpected(comm.point_to_point, source, tag, look);
     error = MPI_SUCCESS;
@@ -46,18 +46,18 @@ Unexpected* probe(comm::Comm& comm, int source, int tag, bool wait, message::Loo
         const auto& what = *static_cast<const Over*>(argument);
         message::tell_probe(what.comm.point_to_point, what.source, what.tag, teller);
     }};
-    // Looks anew, as another thread may have taken the message before this one has the lock for good.
+    // Polls again, because another thread may have taken the message before this thread gets the lock.
     for (bool again = wait && !found; again; again = program_threads_at_once() && !over()) progress::wait_until(over, site);
     if (!found && !wait) {
         progress::test();
         over();
     }
     if (!found && message::sender_gone(comm.point_to_point, source))
-        error = raise(&comm, fail(MPI_ERR_PROC_ABORTED, "rank %d has ended: its job is gone", source));
+        error = raise(&comm, fail(MPI_ERR_PROC_ABORTED, "rank %d has ended with its job", source));
     return found;
 }
 
-/// The handle of a message that a matched probe found: out of the queue, still holding its communicator.
+/// Removes a message that a matched probe found from the queue, and returns its handle. The message keeps a reference to its communicator.
 MPI_Message take(comm::Comm& comm, Unexpected& found) {
     message::MatchQueues::take(found);
     found.communicator = comm.retain();
@@ -105,7 +105,7 @@ int Improbe(int source, int tag, MPI_Comm comm, int* flag, MPI_Message* message,
 
 namespace {
 
-/// Starts the receive of `*handle` in `request`; sets the handle to null. The result is the code to return.
+/// Starts the receive of `*handle` with `request` and sets the handle to null. Returns the code for the caller.
 int receive_matched(message::ReceiveRequest& request, void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Message* handle,
                     comm::Comm*& comm) {
     if (*handle == MPI_MESSAGE_NO_PROC) {

@@ -17,7 +17,7 @@ using message::Mode;
 
 namespace {
 
-/// The two halves of a combined operation; over when both are.
+/// The two halves of a combined operation; it completes when both have completed.
 struct Exchange : progress::Request {
     struct Send : message::SendRequest {
         Exchange* whole = nullptr;
@@ -26,7 +26,7 @@ struct Exchange : progress::Request {
         Exchange* whole = nullptr;
     } receive;
     int open = 2;
-    std::unique_ptr<std::byte[]> copy;  ///< of what is sent, for the replacing form
+    std::unique_ptr<std::byte[]> copy;  ///< packed data to send, in the replacing form
 };
 STARLING_STATE NoDestroy<RequestPool<Exchange>> exchange_pool_storage;
 constinit auto& exchange_pool = exchange_pool_storage.value;
@@ -87,7 +87,7 @@ void start_halves(Exchange& whole, comm::Comm& comm, const Side& send, const Sid
                             send.rank, send.tag, Mode::standard);
 }
 
-/// For the replacing form: `send` becomes a packed copy of its data, kept by `whole`.
+/// Replaces `send` by a packed copy of its data, owned by `whole`; for the replacing form.
 void copy_out(Exchange& whole, Side& send) {
     const datatype::Datatype& type = *datatype::from_handle(send.type);
     const uint64_t bytes = datatype::packed_size(type, send.count);

@@ -20,7 +20,8 @@ using datatype::Datatype;
 using rma::LocalBuffer;
 using window::Operation;
 
-/// One call, with the library's lock held: the window and the checks; holds the first error, and every further check does nothing then.
+/// One call on a window, with the library's lock held: the window, the checks and the first error. After an error all further checks do
+/// nothing.
 class Call {
   public:
     Call(MPI_Win handle, rma::Operation what) : window_(window::from_handle(handle)) {
@@ -53,7 +54,7 @@ class Call {
     void needs(const void* pointer, const char* name) {
         if (ok() && !pointer) error_ = null_argument(*window_, name);
     }
-    /// Functions of one element take predefined types only.
+    /// Requires a predefined type, as the functions of one element do.
     void only_predefined() {
         if (ok() && operation.type->recipe) fail_with(MPI_ERR_TYPE, "the datatype is not a predefined one");
     }
@@ -83,7 +84,7 @@ class Call {
     int error_ = MPI_SUCCESS;
 };
 
-/// An access behind a handle.
+/// An access with a request handle.
 struct PendingAccess : rma::Access {
     ~PendingAccess() { window::release_types(*this); }
 };
@@ -109,11 +110,11 @@ int Call::start(MPI_Request* request) {
 
 void describe_update(Call& call, const void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, MPI_Op op) {
     call.op(op);
-    // Of MPI_NO_OP the origin does not count at all.
+    // MPI_NO_OP ignores the origin arguments.
     if (op != MPI_NO_OP) call.operation.origin = call.side(origin_addr, origin_count, origin_datatype);
 }
 
-// What does not go the short way (window/mapped_access.h).
+// The put_far and get_far functions handle the accesses that the fast path (window/mapped_access.h) does not.
 
 [[gnu::noinline]] int put_far(const void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank,
                               MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win) {

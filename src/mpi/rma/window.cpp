@@ -1,4 +1,4 @@
-// Windows: making them, what can be asked of them, and their end.
+// Windows: creation, queries, and freeing.
 #include "mpi/rma/window.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace {
 using comm::AttributeHolder;
 using comm::AttributeKind;
 
-/// The hints that a window shows, with what they are unless the program says something else.
+/// The info keys that a window reports, with their default values.
 struct Hint {
     const char* key;
     const char* value;
@@ -37,7 +37,7 @@ void take_hints(Window& window, const comm::Info& info) {
         if (const std::string* value = info.find(hint.key)) window.info.set(hint.key, *value);
 }
 
-/// What is wrong with the arguments of this process.
+/// Checks the arguments of this process.
 int check(const window::CreateParams& wanted, bool info_is_valid, const MPI_Win* win) {
     if (!win) return fail(MPI_ERR_ARG, "argument win is a null pointer");
     if (!info_is_valid) return fail(MPI_ERR_INFO, "the info object is not valid; was it freed?");
@@ -49,8 +49,9 @@ int check(const window::CreateParams& wanted, bool info_is_valid, const MPI_Win*
     return MPI_SUCCESS;
 }
 
-/// `wanted.error`: what the caller has found already. Whatever is wrong with it, a process takes part, so that the others don't wait.
-// `baseptr`: where the address of the memory goes; null: nowhere.
+/// Creates a window. `wanted.error` is an error that the caller has found. A process with an error takes part nevertheless, because the
+/// other processes wait for it.
+// `baseptr`: where the address of the memory is stored; null: not stored.
 int make(window::CreateParams wanted, MPI_Info info, MPI_Comm comm, MPI_Win* win, void* baseptr = nullptr) {
     comm::Comm* c = comm::from_handle(comm);
     if (!c) return bad_comm(comm);
@@ -84,7 +85,7 @@ int predefined_keyval(Window& window) {
 }
 
 int bad_keyval(Window& window, int keyval) {
-    return raise(window, fail(MPI_ERR_KEYVAL, "%d is no attribute key of windows", keyval));
+    return raise(window, fail(MPI_ERR_KEYVAL, "%d is not an attribute key of windows", keyval));
 }
 
 bool is_predefined(int keyval) { return keyval >= MPI_WIN_BASE && keyval <= MPI_WIN_MODEL; }
@@ -143,7 +144,7 @@ int Win_shared_query(MPI_Win win, int rank, MPI_Aint* size, CountOut disp_unit, 
     if (w->flavor == MPI_WIN_FLAVOR_DYNAMIC)
         return raise(*w, fail(MPI_ERR_RMA_FLAVOR, "a dynamic window has no memory of its own"));
     if (const int error = check_rank(*w, rank)) return raise(*w, error);
-    // MPI_PROC_NULL means the first who has any.
+    // MPI_PROC_NULL selects the lowest rank that has memory.
     for (int r = 0; rank == MPI_PROC_NULL && r < w->size(); ++r)
         if (w->kept.bytes(r) > 0) rank = r;
     std::byte* base = nullptr;

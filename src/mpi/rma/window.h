@@ -1,4 +1,4 @@
-// Windows (MPI 5.0 chapter 12): their making and end, what can be asked of them, synchronisation.
+// Windows (MPI 5.0 chapter 12): creation and freeing, queries, synchronization.
 #pragma once
 
 #include "mpi.h"

@@ -1,4 +1,4 @@
-// Synchronisation of windows (MPI 5.0 section 12.5).
+// Synchronization of windows (MPI 5.0 section 12.5).
 #include "base/clock.h"
 #include "base/error.h"
 #include "mpi/rma/window.h"
@@ -19,10 +19,10 @@ constexpr int kPost = MPI_MODE_NOCHECK | MPI_MODE_NOSTORE | MPI_MODE_NOPUT;
 
 int check_assertion(int assertion, int allowed) {
     if ((assertion & ~allowed) == 0) return MPI_SUCCESS;
-    return fail(MPI_ERR_ASSERT, "the assertion %d has bits that have no meaning here", assertion);
+    return fail(MPI_ERR_ASSERT, "the assertion %d has bits that this function does not allow", assertion);
 }
 
-/// A synchronisation that takes assertions: `body` gives an error class.
+/// Runs a synchronization that takes assertions; `body` returns an error class.
 template <class F>
 int synchronise(MPI_Win win, int assertion, int allowed, F&& body) {
     Lock lock;
@@ -33,7 +33,7 @@ int synchronise(MPI_Win win, int assertion, int allowed, F&& body) {
     return raise(*w, error);
 }
 
-/// One that names a rank; nothing is done for MPI_PROC_NULL.
+/// Runs a synchronization that names a rank; does nothing for MPI_PROC_NULL.
 template <class F>
 int synchronise_with(MPI_Win win, int rank, int assertion, F&& body) {
     return synchronise(win, assertion, MPI_MODE_NOCHECK, [&](Window& w) {

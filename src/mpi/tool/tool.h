@@ -1,7 +1,7 @@
-// The tool information interface (MPI 5.0 chapter 15, Tool Support). What tools may look at and set: control variables are the rows of
-// base/variables.def, performance variables those of base/counters.def. There are no events, and one source: the
-// clock. All work from the first MPI_T_init_thread to the last MPI_T_finalize, whether or not MPI itself is
-// initialized, from any thread, and report errors by their result alone.
+// The tool information interface (MPI 5.0 chapter 15, Tool Support). Its control variables are the rows of base/variables.def, its
+// performance variables those of base/counters.def, its events those of mpi/tool/events.def; the only event source is the clock. All
+// functions work from the first MPI_T_init_thread to the last MPI_T_finalize, even while MPI is not initialized, and from any thread. They
+// report errors only by their result.
 #pragma once
 
 #include "mpi.h"

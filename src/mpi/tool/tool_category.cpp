@@ -1,4 +1,4 @@
-// Categories: one for everything, below it the control variables and each group of counters.
+// Categories: one root; below it one for the control variables and one for each group of counters.
 #include <cstring>
 
 #include "base/counters.h"
@@ -21,12 +21,12 @@ bool valid(int category) { return category >= 0 && category < category_count(); 
 
 CounterGroupInfo describe(int category) {
     size_t groups = 0;
-    if (category == kRoot) return {"starling", "everything of Starling that can be looked at"};
+    if (category == kRoot) return {"starling", "all variables and events of Starling"};
     if (category == kSettings) return {"settings", "the STARLING_ variables: how the library works"};
     return counter_groups(groups)[category - kFirstGroup];
 }
 
-/// Collects up to `length` indices; counts all of them.
+/// Collects the first `length` indices, and counts all.
 struct Collector {
     int length = 0;
     int* indices = nullptr;
@@ -140,7 +140,7 @@ int T_category_changed(int* update_number) {
     const ToolScope scope;
     if (!scope) return MPI_T_ERR_NOT_INITIALIZED;
     if (!update_number) return MPI_T_ERR_INVALID;
-    *update_number = 0;  // the tables are the same from the start
+    *update_number = 0;  // the tables never change
     return MPI_SUCCESS;
 }
 

@@ -1,4 +1,4 @@
-// What the functions of the tool interface share.
+// Helpers that the functions of the tool interface share.
 #pragma once
 
 #include <pthread.h>
@@ -9,8 +9,8 @@
 
 namespace starling::mpi {
 
-/// Holds the tool interface's own mutex: a tool's threads need not make MPI itself thread-safe. False if the
-/// interface is not initialized; the function returns MPI_T_ERR_NOT_INITIALIZED then.
+/// Holds the tool interface's own mutex: a tool's threads thus do not require that MPI itself is thread-safe. False if the interface is not
+/// initialized; the function must then return MPI_T_ERR_NOT_INITIALIZED.
 class ToolScope {
   public:
     ToolScope();
@@ -23,7 +23,8 @@ class ToolScope {
     bool usable_;
 };
 
-/// Returns a string as section 15.3.3 wants it: cut to the caller's `*length`, which becomes what it takes whole.
+/// Returns a string as section 15.3.3 requires: cut to the caller's `*length`, which is set to the length of the whole string with its
+/// terminator.
 void give_string(const char* text, char* buffer, int* length);
 
 /// Stores to an optional OUT argument.
@@ -32,14 +33,14 @@ void give(T* place, T value) {
     if (place) *place = value;
 }
 
-/// The enumeration of a variable with names for values; MPI_T_ENUM_NULL for others.
+/// Returns the enumeration of a variable whose values have names; MPI_T_ENUM_NULL for other variables.
 MPI_T_enum enum_of(const Variable& variable);
 
-/// Of events.def: how many events there are, and the category of each.
+/// The number of events in events.def, and the category of an event.
 int event_count();
 CounterGroup event_group(int index);
 
-/// Control variables: the rows that are no reserved names. nullptr past the end.
+/// Control variables: the rows of base/variables.def except reserved names. nullptr past the end.
 const Variable* control_variable(int index);
 int control_variable_count();
 

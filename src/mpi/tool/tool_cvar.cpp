@@ -13,7 +13,7 @@ namespace starling::mpi {
 
 namespace {
 
-/// Characters of a text variable that a tool reads or writes, with the terminator.
+/// Maximum length of a text variable that a tool reads or writes, with the terminator.
 constexpr int kTextLength = 1024;
 
 struct ControlHandle {
@@ -41,11 +41,11 @@ MPI_Datatype datatype_of(const Variable& variable) {
         case VariableType::text:
             return MPI_CHAR;
         default:
-            return MPI_INT;  // one of an enumeration
+            return MPI_INT;  // index of the value in its enumeration
     }
 }
 
-/// The file has been read by the time a tool may call.
+/// Returns whether the variable names the configuration file, which has been read before a tool can call.
 bool names_the_file(const Variable& variable) { return !std::strcmp(variable.name, "STARLING_CONFIG"); }
 
 int scope_of(const Variable& variable) {
@@ -59,7 +59,7 @@ int may_write(const Variable& variable) {
     return MPI_T_ERR_CVAR_SET_NOT_NOW;
 }
 
-/// What a tool wrote, as the text that the environment would have.
+/// Formats a value that a tool has written as the text that the environment would contain.
 void print_written(const Variable& variable, const void* buffer, char (&text)[kTextLength]) {
     long long number = 0;
     int item = 0;
@@ -67,7 +67,7 @@ void print_written(const Variable& variable, const void* buffer, char (&text)[kT
         case VariableType::integer:
         case VariableType::size:
             std::memcpy(&number, buffer, sizeof number);
-            std::snprintf(text, sizeof text, "%lld", number);  // a size beyond 63 bits is out of range, and negative
+            std::snprintf(text, sizeof text, "%lld", number);  // a size beyond 63 bits is negative, so out of range
             return;
         case VariableType::flag:
             std::memcpy(&item, buffer, sizeof item);
@@ -85,7 +85,7 @@ void print_written(const Variable& variable, const void* buffer, char (&text)[kT
     }
 }
 
-/// Texts live as long as the process, for whoever has read one may still hold it.
+/// Returns a copy of a text that is never freed: another thread that has read the variable may still use the pointer.
 const char* lasting(const Variable& variable, const char* text) {
     return variable.type == VariableType::text ? strdup(text) : text;
 }

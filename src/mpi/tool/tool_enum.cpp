@@ -1,4 +1,4 @@
-// Enumerations: the names that a control variable takes as its values. The handle is the variable's row.
+// Enumerations: the names of the values of a control variable. The handle is the variable's row.
 #include "mpi/tool/tool.h"
 #include "mpi/tool/tool_common.h"
 

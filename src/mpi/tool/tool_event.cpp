@@ -1,4 +1,4 @@
-// Events: the table of mpi/tool/events.def as tools see it, who listens to them, and their one source, the clock.
+// Events: the table of mpi/tool/events.def as tools see it, the registered callbacks, and the only source, the clock.
 #include <algorithm>
 #include <array>
 #include <climits>
@@ -45,7 +45,7 @@ constexpr Row kRows[] = {
 
 const Row* row_at(int index) { return index >= 0 && static_cast<size_t>(index) < std::size(kRows) ? kRows + index : nullptr; }
 
-/// One event that is being told.
+/// One event while its callbacks run.
 struct Instance {
     static constexpr uint32_t kMagic = 0x6576696e;
     uint32_t magic = kMagic;
@@ -57,8 +57,8 @@ struct Instance {
 constexpr MPI_T_cb_safety kSafeties[] = {MPI_T_CB_REQUIRE_NONE, MPI_T_CB_REQUIRE_MPI_RESTRICTED, MPI_T_CB_REQUIRE_THREAD_SAFE,
                                          MPI_T_CB_REQUIRE_ASYNC_SIGNAL_SAFE};
 
-/// What a tool has registered for an event. Its callbacks run without the tool interface's mutex, so it may be freed meanwhile; the
-/// last of them to return ends it then.
+/// A tool's registration for an event. Callbacks run without the tool interface's mutex, so the tool may free the registration meanwhile;
+/// the last callback to return then destroys it.
 struct Registration {
     static constexpr uint32_t kMagic = 0x65767265;
     uint32_t magic = 0;
@@ -75,7 +75,7 @@ struct Registration {
     void* end_data = nullptr;
 
     explicit Registration(const Row& its) : row(its) {}
-    /// What is called where nothing is required: the one that asks for least.
+    /// Returns the callback to call where any is safe: the registered one with the lowest requirement.
     const Callback* callback() const {
         const auto found = std::find_if(callbacks.begin(), callbacks.end(), [](const Callback& c) { return c.function; });
         return found == callbacks.end() ? nullptr : &*found;
@@ -101,13 +101,13 @@ const Instance* from_handle(MPI_T_event_instance handle) {
     return object && object->magic == Instance::kMagic ? object : nullptr;
 }
 
-/// Its place among the callbacks; -1: it is none.
+/// Returns the index of `safety` among the callbacks; -1 if it is not a valid level.
 int place_of(MPI_T_cb_safety safety) {
     const auto* const found = std::find(std::begin(kSafeties), std::end(kSafeties), safety);
     return found == std::end(kSafeties) ? -1 : static_cast<int>(found - kSafeties);
 }
 
-/// Takes it out of use; what the tool wants called then, outside of the mutex.
+/// Destroys a registration; calls the tool's free function first, without the mutex.
 void end(Registration& registration) {
     const MPI_T_event_registration handle = to_handle(registration);
     MPI_T_event_free_cb_function* const function = registration.at_end;
@@ -126,14 +126,14 @@ void call(const Instance& instance, Registration& registration) {
         const ToolScope scope;
         if (const auto* registered = registration.callback()) callback = *registered;
     }
-    // The standard's handle is not to what is constant; nothing is ever written through it.
+    // The standard's handle type is not const; nothing is ever written through it.
     const auto handle = reinterpret_cast<MPI_T_event_instance>(const_cast<Instance*>(&instance));
     if (!callback.function) return;
     const OutsideLibrary outside;
     callback.function(handle, to_handle(registration), MPI_T_CB_REQUIRE_NONE, callback.user_data);
 }
 
-/// The answer for a registration: `body` gives an error class.
+/// Runs `body`, which returns an error class, on the registration behind a handle.
 template <class F>
 int with(MPI_T_event_registration handle, F&& body) {
     const ToolScope scope;
@@ -150,7 +150,7 @@ int with(MPI_T_event_instance handle, F&& body) {
     return instance ? body(*instance) : MPI_T_ERR_INVALID_HANDLE;
 }
 
-/// Hints that are none of ours are ignored, as everywhere.
+/// Returns an empty info object: events have no hints, and unknown ones are ignored.
 int give_no_hints(MPI_Info* info) {
     if (!info) return MPI_T_ERR_INVALID;
     *info = comm::to_handle(comm::make_info());
@@ -286,7 +286,7 @@ int T_event_handle_free(MPI_T_event_registration event_registration, void* user_
     return error;
 }
 
-// Every event is told when it happens, so none is ever dropped.
+// Callbacks run when the event happens, so no event is ever dropped and the handler is never called.
 int T_event_set_dropped_handler(MPI_T_event_registration event_registration, MPI_T_event_dropped_cb_function) {
     return with(event_registration, [](Registration&) { return MPI_SUCCESS; });
 }

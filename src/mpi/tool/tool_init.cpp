@@ -1,4 +1,4 @@
-// Begin and end of the tool interface, and what its other parts share.
+// Initialization and finalization of the tool interface, and helpers of its other files.
 #include <cstdio>
 #include <cstring>
 
@@ -12,7 +12,7 @@ namespace starling::mpi {
 namespace {
 
 STARLING_STATE pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-STARLING_STATE int initialized = 0;  ///< calls of MPI_T_init_thread that MPI_T_finalize has not answered yet
+STARLING_STATE int initialized = 0;  ///< calls of MPI_T_init_thread without their MPI_T_finalize
 
 }  // namespace
 
@@ -26,7 +26,7 @@ ToolScope::~ToolScope() { pthread_mutex_unlock(&mutex); }
 int T_init_thread(int required, int* provided) {
     if (required < MPI_THREAD_SINGLE || required > MPI_THREAD_MULTIPLE) return MPI_T_ERR_INVALID;
     const ToolScope scope;
-    // Before a tool looks at or changes a variable, it has the value that the environment gives it.
+    // Settings are read first, so a tool sees and changes the values that the environment sets.
     runtime::read_settings();
     ++initialized;
     give(provided, MPI_THREAD_MULTIPLE);

@@ -1,6 +1,6 @@
-// Performance variables: the table of base/counters.def, as tools see it. Counters and timers run always; a handle sees
-// of them what passed while it was started, so tools do not disturb each other. Levels are what they are: they can't be
-// started, stopped or set.
+// Performance variables: the table of base/counters.def, as tools see it. Counters and timers always run. A handle shows only the increase
+// while the handle was started, so tools do not disturb each other. Levels show their current value: they cannot be started, stopped or
+// set.
 #include <algorithm>
 #include <cstring>
 #include <vector>
@@ -25,8 +25,8 @@ struct PerformanceHandle {
     const Counter& counter;
     Session& session;
     bool started = false;
-    uint64_t total = 0;  ///< counted while started, up to the last stop, reset or write
-    uint64_t base = 0;   ///< the counter at the last start, reset or write
+    uint64_t total = 0;  ///< count while started, up to the last stop, reset or write
+    uint64_t base = 0;   ///< counter value at the last start, reset or write
 
     PerformanceHandle(const Counter& its, Session& owner) : counter(its), session(owner) {}
     bool is_level() const { return counter.kind == CounterKind::level; }
@@ -61,7 +61,7 @@ Session* from_handle(MPI_T_pvar_session handle) {
 
 bool is_all(MPI_T_pvar_handle handle) { return handle == MPI_T_PVAR_ALL_HANDLES; }
 
-/// The handle's object if it is one of the session's.
+/// Returns the object behind a handle if it belongs to the session.
 PerformanceHandle* from_handle(const Session& session, MPI_T_pvar_handle handle) {
     if (is_all(handle)) return nullptr;
     auto* object = reinterpret_cast<PerformanceHandle*>(handle);
@@ -106,7 +106,7 @@ int reset(PerformanceHandle& handle) {
     return MPI_SUCCESS;
 }
 
-/// Carries out `action` for one handle, or for all of the session to which it applies.
+/// Runs `action` for one handle, or for all handles of the session that are not levels.
 int apply(MPI_T_pvar_session session_handle, MPI_T_pvar_handle handle, int (*action)(PerformanceHandle&)) {
     const ToolScope scope;
     if (!scope) return MPI_T_ERR_NOT_INITIALIZED;
@@ -121,7 +121,7 @@ int apply(MPI_T_pvar_session session_handle, MPI_T_pvar_handle handle, int (*act
     return object ? action(*object) : MPI_T_ERR_INVALID_HANDLE;
 }
 
-/// Carries out `action` for one handle and the caller's buffer.
+/// Runs `action` for one handle and the caller's buffer.
 template <class Buffer, class Action>
 int exchange(MPI_T_pvar_session session_handle, MPI_T_pvar_handle handle, Buffer* buffer, Action action) {
     const ToolScope scope;

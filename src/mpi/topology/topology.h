@@ -1,4 +1,4 @@
-// Process topologies (MPI 5.0 chapter 8) but their collectives.
+// Process topologies (MPI 5.0 chapter 8) except their collectives.
 #pragma once
 
 #include "mpi.h"

@@ -17,13 +17,13 @@ using comm::Comm;
 
 namespace {
 
-// The number of grid points; MPI_SUCCESS or an error class.
+// Counts the grid points into `nodes`; returns MPI_SUCCESS or an error class.
 int count_nodes(int ndims, const int dims[], int size, int& nodes) {
     if (ndims < 0) return fail(MPI_ERR_DIMS, "the number of dimensions, %d, is negative", ndims);
     if (ndims > 0 && !dims) return fail(MPI_ERR_ARG, "argument dims is a null pointer");
     int64_t product = 1;
     for (int i = 0; i < ndims; ++i) {
-        if (dims[i] <= 0) return fail(MPI_ERR_DIMS, "dimension %d has the size %d", i, dims[i]);
+        if (dims[i] <= 0) return fail(MPI_ERR_DIMS, "dimension %d has the invalid size %d", i, dims[i]);
         product *= dims[i];
         if (product > size)
             return fail(MPI_ERR_TOPOLOGY, "the grid has more points than the communicator processes (%d)", size);
@@ -32,7 +32,7 @@ int count_nodes(int ndims, const int dims[], int size, int& nodes) {
     return MPI_SUCCESS;
 }
 
-/// The group of the first `count` members.
+/// Returns the group of the first `count` members.
 comm::Group* first_of(const comm::Group& group, int count) {
     std::vector<int> ranks(static_cast<size_t>(count));
     std::iota(ranks.begin(), ranks.end(), 0);
@@ -59,7 +59,7 @@ Comm* topology_base(MPI_Comm handle, int& error) {
 int make_with_topology(Comm& base, int nodes, std::shared_ptr<const comm::Topology> topology, MPI_Comm* newcomm, int error) {
     const comm::ReferenceGuard kept(&base);
     Comm* made = nullptr;
-    // The steps are the same for any number of nodes: a member with an error may not know it.
+    // A member with an error uses the whole group, since it may not know the number of nodes. The steps are the same for any number.
     comm::Group* members = error ? base.local_group().retain() : first_of(base.local_group(), nodes);
     error = collective::run(collective::create(base, *members, made, error));
     members->release();
@@ -84,9 +84,9 @@ int Dims_create(int nnodes, int ndims, int dims[]) {
         return raise(nullptr, fail(MPI_ERR_DIMS, "%d nodes do not fit in %d dimensions", nnodes, ndims));
     if (ndims > 0 && !dims) return null_argument(nullptr, "dims");
     for (int i = 0; i < ndims; ++i)
-        if (dims[i] < 0) return raise(nullptr, fail(MPI_ERR_DIMS, "dimension %d has the size %d", i, dims[i]));
+        if (dims[i] < 0) return raise(nullptr, fail(MPI_ERR_DIMS, "dimension %d has the invalid size %d", i, dims[i]));
     if (!comm::balance(nnodes, {dims, static_cast<size_t>(ndims)}))
-        return raise(nullptr, fail(MPI_ERR_DIMS, "the sizes given do not divide %d nodes", nnodes));
+        return raise(nullptr, fail(MPI_ERR_DIMS, "the product of the given sizes does not divide %d nodes", nnodes));
     return MPI_SUCCESS;
 }
 
@@ -183,7 +183,7 @@ int Cart_sub(MPI_Comm comm, const int remain_dims[], MPI_Comm* newcomm) {
         error = fail(MPI_ERR_ARG, "argument %s is a null pointer", newcomm ? "remain_dims" : "newcomm");
     std::vector<int> coords(cart->dims.size());
     cart->coordinates(c->rank, coords.data());
-    // The dimensions that go tell the subgrids apart; those that stay number the processes in each.
+    // The coordinates in removed dimensions form the color of the subgrid; those in the remaining ones form the rank in it.
     auto sub = std::make_shared<CartTopology>();
     int color = 0, key = 0;
     for (size_t i = 0; i < coords.size() && !error; ++i) {
@@ -207,7 +207,7 @@ int Cart_map(MPI_Comm comm, int ndims, const int dims[], const int[], int* newra
     Comm* base = topology_base(comm, error);
     if (!base) return error;
     if (!newrank) return null_argument(base, "newrank");
-    // A grid of no points has a place for nobody.
+    // An empty grid has no place for any process.
     const bool empty = dims && std::count(dims, dims + std::max(ndims, 0), 0) > 0;
     if (!empty) error = count_nodes(ndims, dims, base->size, nodes);
     if (error) return raise(base, error);

@@ -1,4 +1,4 @@
-// What all topology functions share.
+// Helpers that all topology functions share.
 #pragma once
 
 #include <memory>
@@ -8,20 +8,19 @@
 
 namespace starling::mpi {
 
-/// An intra-communicator to make a topology on; sets `error` (raised already) and gives nullptr otherwise.
+/// Returns the intra-communicator to create a topology on. Otherwise sets `error` (raised already) and returns nullptr.
 comm::Comm* topology_base(MPI_Comm handle, int& error);
 
-/// Makes a communicator of the first `nodes` ranks of `base` with this topology and gives it to the
-/// application; MPI_COMM_NULL to the others. A member whose arguments are wrong calls with that `error` and its failure_text():
-/// then all get one. Raises what fails.
+/// Creates a communicator of the first `nodes` ranks of `base` with this topology and stores its handle; the other ranks get MPI_COMM_NULL.
+/// A member with wrong arguments calls it with its `error` and failure_text(), and then all members get an error. Raises errors.
 int make_with_topology(comm::Comm& base, int nodes, std::shared_ptr<const comm::Topology> topology, MPI_Comm* newcomm,
                        int error = MPI_SUCCESS);
 
-/// Raises MPI_ERR_TOPOLOGY: the communicator has not the topology that the function wants.
+/// Raises MPI_ERR_TOPOLOGY: the communicator does not have the required topology.
 [[gnu::cold]] int bad_topology(comm::Comm* comm);
 
-/// The topology of a communicator, which never changes, so no lock is needed to read it; sets `error` (raised already) and gives nullptr if it has none of this
-/// type.
+/// Returns the topology of a communicator. It never changes, so reading needs no lock. If the communicator has no topology of this type,
+/// sets `error` (raised already) and returns nullptr.
 template <class T>
 const T* find_topology(MPI_Comm handle, comm::Comm*& comm, int& error) {
     comm = comm::from_handle(handle);

@@ -1,4 +1,4 @@
-// Distributed graph topologies: each process gets to know its own edges only.
+// Distributed graph topologies: each process stores only its own edges.
 #include <algorithm>
 #include <numeric>
 #include <string>
@@ -26,7 +26,7 @@ struct FullEdge {
     int32_t source, destination, weight;
 };
 
-/// Each one's edges, in order, for those whom they concern: linear in the edges and the processes.
+/// Sends each edge to the two processes that it connects. Takes time linear in the edges and the processes.
 class Delivery {
   public:
     Delivery(const std::vector<FullEdge>& edges, int processes)
@@ -39,7 +39,7 @@ class Delivery {
             edges_[static_cast<size_t>(std::exchange(next[target], next[target] + kBytes)) / sizeof(FullEdge)] = edge;
         });
     }
-    /// What others have sent here, in the order of their ranks.
+    /// Receives the edges that other processes sent, in the order of their ranks.
     Task operator()(Comm& comm, std::vector<FullEdge>& got) {
         collective::View v = collective::View::all(collective::exchange_of(comm));
         const auto& type = collective::byte_type();
@@ -64,11 +64,11 @@ class Delivery {
         }
     }
 
-    std::vector<int64_t> counts_, offsets_;  ///< bytes, by target
+    std::vector<int64_t> counts_, offsets_;  ///< bytes per target
     std::vector<FullEdge> edges_;
 };
 
-/// What all learn: the class of an error that one of them has found in its arguments, and whether all have edges.
+/// Exchanges whether all processes have edges, and the class of an error that a process has found in its arguments.
 Task ask_everyone(Comm& comm, DistGraphTopology& graph, int mine, int& worst) {
     collective::View v = collective::View::all(collective::exchange_of(comm));
     const int32_t told = mine ? -mine : !graph.sources.empty() || !graph.destinations.empty();
@@ -80,7 +80,8 @@ Task ask_everyone(Comm& comm, DistGraphTopology& graph, int mine, int& worst) {
     co_return v.error;
 }
 
-/// Makes the communicator, unless the arguments were bad here (`error`) or elsewhere: then nobody does, and nobody waits for it.
+/// Creates the communicator, unless this process (`error`) or another one had bad arguments. In that case all return an error and none
+/// waits.
 int make(Comm& base, const std::shared_ptr<DistGraphTopology>& graph, int error, MPI_Comm* made) {
     const comm::ReferenceGuard kept(&base);
     const std::string why(failure_text());
@@ -88,7 +89,7 @@ int make(Comm& base, const std::shared_ptr<DistGraphTopology>& graph, int error,
     const int lost = collective::run(ask_everyone(base, *graph, error, worst));
     if (error) return raise(&base, fail(error, "%s", why.c_str()));
     if (lost) return raise(&base, lost);
-    if (worst) return raise(&base, fail(worst, "another process has called with arguments that are wrong"));
+    if (worst) return raise(&base, fail(worst, "another process has called with invalid arguments"));
     return make_with_topology(base, base.size, graph, made);
 }
 
@@ -97,14 +98,15 @@ int check_ranks(int64_t count, const int ranks[], int size, const char* name) {
     if (count > 0 && !ranks) return fail(MPI_ERR_ARG, "argument %s is a null pointer", name);
     for (int64_t i = 0; i < count; ++i)
         if (ranks[i] < 0 || ranks[i] >= size)
-            return fail(MPI_ERR_RANK, "%s names rank %d in a communicator of %d", name, ranks[i], size);
+            return fail(MPI_ERR_RANK, "%s names rank %d, which is not in a communicator of %d", name, ranks[i], size);
     return MPI_SUCCESS;
 }
 
 int check_weights(int64_t count, const int weights[], const char* name) {
     if (weights == MPI_UNWEIGHTED) return MPI_SUCCESS;
     if (count > 0 && (!weights || weights == MPI_WEIGHTS_EMPTY))
-        return fail(MPI_ERR_ARG, "argument %s has no weights for %lld edges", name, static_cast<long long>(count));
+        return fail(MPI_ERR_ARG, "argument %s contains no weights, but there are %lld edges", name,
+                    static_cast<long long>(count));
     for (int64_t i = 0; i < count; ++i)
         if (weights[i] < 0) return fail(MPI_ERR_ARG, "weight %d in %s is negative", weights[i], name);
     return MPI_SUCCESS;
@@ -192,7 +194,7 @@ int Dist_graph_create(MPI_Comm comm_old, int n, const int sources[], const int d
     const comm::ReferenceGuard kept(base);
     const std::string why(failure_text());
     std::vector<FullEdge> got;
-    // With bad arguments there are no edges of this process, but it takes part: the others wait for it.
+    // A process with bad arguments contributes no edges, but takes part because the other processes wait for it.
     Delivery deliver(error ? std::vector<FullEdge>() : read_full_edges(n, total, sources, degrees, destinations, weights),
                      base->size);
     const int lost = collective::run(deliver(*base, got));

@@ -1,4 +1,4 @@
-// Graph topologies, known whole to every process.
+// Graph topologies, in which every process stores the whole graph.
 #include <algorithm>
 
 #include "base/error.h"
@@ -14,17 +14,17 @@ namespace {
 
 int check_graph(int nodes, const int index[], const int edges[], int size) {
     if (nodes < 0) return fail(MPI_ERR_ARG, "the number of nodes, %d, is negative", nodes);
-    if (nodes > size) return fail(MPI_ERR_TOPOLOGY, "a graph of %d nodes needs more than %d processes", nodes, size);
+    if (nodes > size) return fail(MPI_ERR_TOPOLOGY, "a graph of %d nodes does not fit in %d processes", nodes, size);
     if (nodes > 0 && !index) return fail(MPI_ERR_ARG, "argument index is a null pointer");
     int end = 0;
     for (int i = 0; i < nodes; ++i) {
-        if (index[i] < end) return fail(MPI_ERR_ARG, "index %d is below the one before it", i);
+        if (index[i] < end) return fail(MPI_ERR_ARG, "index[%d] is less than the one before it", i);
         end = index[i];
     }
     if (end > 0 && !edges) return fail(MPI_ERR_ARG, "argument edges is a null pointer");
     for (int i = 0; i < end; ++i)
         if (edges[i] < 0 || edges[i] >= nodes)
-            return fail(MPI_ERR_ARG, "edge %d leads to %d, which is no node of %d", i, edges[i], nodes);
+            return fail(MPI_ERR_ARG, "edge %d leads to node %d, but the graph has %d nodes", i, edges[i], nodes);
     return MPI_SUCCESS;
 }
 
