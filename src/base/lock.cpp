@@ -34,8 +34,9 @@ const void* this_thread() { return __builtin_thread_pointer(); }
 bool owned() { return owner.load(std::memory_order_relaxed) == this_thread(); }
 bool marked() { return inside.load(std::memory_order_relaxed) == this_thread(); }
 
-/// A thread that returns at once finds the lock free; a thread that must first be woken never does. So after this time the other threads
-/// hold back. Not earlier, since waiting for a wake at every turn costs more than the turns.
+/// A thread that unlocks and locks again at once finds the lock free; a sleeper that must first be woken never does. A thread that has
+/// waited this long counts as starving, and the others hold back. Not earlier, since waiting for a wake at every turn costs more than the
+/// turns.
 constexpr uint64_t kHungryNs = 200'000;
 
 long membarrier(int command) { return syscall(SYS_membarrier, command, 0, 0); }

@@ -110,7 +110,7 @@ void leave_at_exit() {
     _exit(1);  // not 0, whatever the program passed to exit(): some managers check nothing else
 }
 
-// Returns whether this process has inherited the environment of a living rank that is its ancestor, directly or indirectly (a worker of
+// Returns whether this process has inherited the environment of a living rank that has started it, directly or indirectly (a worker of
 // Python's multiprocessing, a solver). Then it is not the rank but a singleton. But a process that the launcher has started beside the
 // rank, through a shell that is not a rank, was meant to be the rank itself.
 bool was_started_by_rank(const job::JobSegment& segment, const job::RankCell& cell) {

@@ -333,7 +333,8 @@ void Connection::close(bool linger_first) {
     core_.port->end_connection(this);
 }
 
-// Waits for pending work. If its last request is unsignaled, posts a final write of no bytes, whose completion stands for all.
+// Marks a closed connection as finished when its work is complete. If its last request is unsignaled, posts a final write of no bytes,
+// whose completion stands for all.
 void Connection::linger() {
     if (finished_) return;
     if (!broken_ && !sends_.empty() && sends_.ends_untold() && !sends_.full()) {

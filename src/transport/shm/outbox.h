@@ -43,8 +43,8 @@ class Outbox {
     /// `memory`: kOutboxBytes of shared memory, page-aligned, that only this process writes.
     explicit Outbox(std::byte* memory) : memory_(memory) {}
 
-    /// Returns where to write `bytes` (at most kOutboxPayload), among the first `window` bytes. Null if there is no room, because readers
-    /// have not read too much of it. Nothing is allocated before commit().
+    /// Returns where to write `bytes` (at most kOutboxPayload), among the first `window` bytes. Null if there is no room because too much
+    /// of it is still unread. Nothing is allocated before commit().
     std::byte* reserve(uint32_t bytes, uint32_t window);
     /// Allocates to a reader the range that reserve() returned last.
     OutboxPlace commit(const ReadReceipt& receipt, const void* reader);
