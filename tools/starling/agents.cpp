@@ -26,10 +26,10 @@ namespace starling {
 
 namespace {
 
-constexpr size_t kMostHosts = 64;          ///< each needs an agent process here
-constexpr size_t kMostPieces = 64;         ///< of 64 KB, read at a time
-constexpr size_t kLongestLine = 32 << 20;  ///< enough for the reports of many thousand processes
-constexpr size_t kMostRefused = 1 << 20;   ///< output of shells and agents before or instead of a report
+constexpr size_t kMostHosts = 64;          ///< limit, since each needs an agent process here
+constexpr size_t kMostPieces = 64;         ///< reads of 64 KB from one host at a time
+constexpr size_t kLongestLine = 32 << 20;  ///< bytes; enough for reports of many thousand processes
+constexpr size_t kMostRefused = 1 << 20;   ///< bytes of other output, such as that of shells
 
 std::vector<std::string> agent_words() {
     if (!config().launcher_agent) return {"ssh", "-x", "-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10"};

@@ -1,5 +1,5 @@
 // A listening local socket and its connections, which carry frames. The server closes connections of other users, connections that send
-// garbage, and connections that never prove their identity; its owner does not notice them.
+// garbage, and connections that never prove their identity. Other connections are not affected.
 #pragma once
 
 #include <cstdint>

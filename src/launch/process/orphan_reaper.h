@@ -26,7 +26,7 @@ class OrphanReaper {
     pid_t pid() const { return pid_; }
 
     /// Returns a word that the guard reads: a process group to kill, 0 for none. The starting child stores its own pid there before exec,
-    /// so that it is covered from its first instant.
+    /// so that the guard knows it from its first instant.
     volatile pid_t* acquire_slot();
     void release_slot(volatile pid_t* slot);
 

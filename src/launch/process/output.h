@@ -26,7 +26,7 @@ struct OutputRoute {
 };
 
 /// Reads pipes and passes on whole lines: to the launcher's standard output and error, or to `forward`. Never blocks the loop on a slow
-/// reader. Instead, it stops reading the ranks' pipes, so the ranks wait as they would without it. An unfinished line is passed on after a
+/// reader. Instead, it stops reading the ranks' pipes, so the ranks block as they would with a pipe to that reader. An unfinished line is passed on after a
 /// short silence, because it may be a prompt. A line that a carriage return overwrites counts as a line.
 class OutputTagger {
   public:

@@ -21,7 +21,7 @@ constexpr std::chrono::milliseconds kPatience{50};
 constexpr std::chrono::milliseconds kShortPatience{2};
 /// Time for which a daemon remembers, after the last piece, which hosts have contributed. With this memory the last hosts need not wait.
 constexpr std::chrono::minutes kMemory{1};
-/// Larger pieces are sent up at once.
+/// If more bytes than this are held, they are sent up at once.
 constexpr size_t kMostHeld = 4u << 20;
 
 }  // namespace
@@ -74,7 +74,7 @@ void Gathering::add(const Gathered& news, Receipt receipt) {
             pieces_.push_back({std::move(hosts), std::string(piece.bytes)});
         }
     }
-    if (receipt.use_count() > 0) receipts_.push_back(std::move(receipt));  // its pointer is always null: do not test it
+    if (receipt.use_count() > 0) receipts_.push_back(std::move(receipt));  // not a test of its pointer, which is always null
 }
 
 bool Gathering::complete_for(const HostSet& hosts) const {

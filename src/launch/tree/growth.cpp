@@ -23,7 +23,7 @@ static std::vector<std::vector<GrowHost>> split(std::vector<GrowHost> hosts, siz
 }
 
 // While there is room, makes one branch for each run of hosts: its first host starts the others. Without room the smallest branches get the
-// hosts, and do the same.
+// hosts, and place them by the same rule.
 void Implementation::place(std::vector<GrowHost> list) {
     if (list.empty() || ending || orphan) return;
     if (branches.size() < settings.fanout) {

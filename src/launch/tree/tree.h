@@ -119,9 +119,10 @@ class Tree {
     /// by then. These end by themselves after the root's process has ended.
     void shut_down(std::chrono::milliseconds limit, std::function<void(const std::vector<HostId>&)> done);
 
-    // --- messages between any two hosts --- Each message arrives once, unless its receiver is lost. Messages of one urgency between two
-    // hosts stay in order. Suppose the root sends a message to A and B by multicast() or broadcast(). Anything that A sends to B after
-    // receiving it arrives at B after that message. Messages to lost hosts and to this host itself are dropped.
+    // --- messages between any two hosts ---
+    // Each message arrives once, unless its receiver is lost. Messages of one urgency between two hosts stay in order. Suppose the root
+    // sends a message to A and B by multicast() or broadcast(). Anything that A sends to B after receiving it arrives at B after that
+    // message. Messages to lost hosts and to this host itself are dropped.
 
     void send(HostId to, std::string payload, Urgency urgency = Urgency::control);
     /// Sends to several hosts; each connection carries the message once. Root only, as are the next three functions.

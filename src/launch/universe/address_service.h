@@ -87,7 +87,7 @@ class AddressService {
     Launcher& launcher_;
     uint32_t self_;
     Ways ways_;
-    std::map<std::pair<job::JobId, uint32_t>, std::vector<Controller::Answer>> asked_;  ///< by ranks of this host
+    std::map<std::pair<job::JobId, uint32_t>, std::vector<Controller::Answer>> asked_;  ///< requests of ranks here
     std::map<job::JobId, PortSearch> searches_;  ///< by job that ranks of this host have asked about
     std::vector<Collection> collections_;        ///< requests that are not answered yet
     std::vector<Question> open_;                 ///< questions of other hosts that are not answered yet

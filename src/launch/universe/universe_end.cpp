@@ -44,7 +44,7 @@ void Universe::fail(Job& job, int failed_rank, int exit_code) {
 }
 
 bool Universe::is_connected(const Job& child) const {
-    // In a universe of one host, parents that disconnect write it into the child's segment without a request.
+    // In a universe of one host, parents that disconnect record it in the child's segment, without a request to the root.
     const launch::Job* here = launcher_.find_job(child.id());
     return child.connected && (!here || here->connected());
 }

@@ -10,7 +10,7 @@ namespace starling::analysis {
 namespace {
 
 constexpr double kEnough = 8;    ///< calls on a communicator before an algorithm is compared
-constexpr double kSigmas = 3;    ///< of the difference: up to six algorithms are compared, and chance would favor one
+constexpr double kSigmas = 3;    ///< minimum difference in standard errors: among six algorithms chance favors one
 constexpr double kWorth = 0.05;  ///< minimum share of the time saved
 
 /// The calls with one algorithm. The members' times in one call are not independent samples, since members wait for each other.

@@ -43,7 +43,7 @@ struct Whole {
 };
 
 struct Change {
-    double weight;  ///< weight of the change; 1 is the whole run
+    double weight;  ///< share of the run's total
     std::vector<std::string> row;
 };
 

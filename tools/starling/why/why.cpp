@@ -131,7 +131,7 @@ int run_why(const WhyOptions& options) {
         print_json(jobs);
     else
         for (const JobReport& job : jobs) print_text(job, hang::findings(job.ranks, job.id));
-    // Part of the report: the hosts that are missing.
+    // Print which hosts are missing in the report.
     if (!trouble.empty()) fmt::print(options.json ? stderr : stdout, "  not seen: {}\n", trouble);
     if (!jobs.empty()) return 0;
     fmt::print(stderr, "starling: no job of yours runs here{}\n",
