@@ -36,9 +36,10 @@ struct Job {
     EventLoop::TimerId deadline = 0;  ///< timer for SIGKILL while `failing`
     JobStyle style;
 
-    bool arrival_told = false;         ///< the root knows that all ranks of this host have reached the end of MPI_Init
-    bool reported = false;             ///< the root knows that all ranks of this host have ended
-    std::vector<uint32_t> tree_hosts;  ///< as in JobPart; empty: the job has one host, or its other hosts run no daemon of ours
+    bool arrival_told = false;  ///< the root knows that all ranks of this host have reached the end of MPI_Init
+    bool reported = false;      ///< the root knows that all ranks of this host have ended
+    std::vector<uint32_t>
+        tree_hosts;  ///< as in JobPart; empty: the job has one host, or its other hosts have no daemon of this universe
 
     job::JobId id() const { return segment.header().id; }
     uint32_t rank_of(size_t index) const { return segment.local_rank(static_cast<uint32_t>(index)); }

@@ -200,7 +200,7 @@ void OutputTagger::hand_on_unfinished(Source& source) {
         source.patience = loop_.after(needed - waited, [this, &source] { hand_on_unfinished(source); });
         return;
     }
-    // More data may already be in the pipe, if this process was the one without a core.
+    // More data may already be in the pipe, if this process itself had no core.
     size_t bytes = 0;
     if (!source.sink->paused && read_some(source, bytes) && bytes > 0) return flush(*source.sink, false);
     source.sink->pending.append(source.line);

@@ -31,7 +31,7 @@ std::vector<Candidate> candidates(const PlacementRequest& request, const std::ve
     return out;
 }
 
-// Returns whether a would be less full than b with one process more.
+// Returns whether a would be less full than b, with one more process on each.
 bool emptier(const Candidate& a, const Candidate& b) {
     return (uint64_t{a.placed} + 1) * b.slots < (uint64_t{b.placed} + 1) * a.slots;
 }

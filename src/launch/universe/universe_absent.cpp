@@ -19,7 +19,7 @@ std::vector<std::string> Universe::other_hosts(const Job& job) const {
 
 void Universe::on_absent(Job& job, uint32_t host, const Order& order) {
     if (std::exchange(job.absent_noted, true)) return;
-    // Each check asks all hosts, and few such jobs hang, so the checks become rare.
+    // Each check asks all hosts, and few such jobs hang, so the interval grows to minutes.
     look_for_waiting(loop_, launcher_,
                      {.job = job.id(),
                       .longest = std::chrono::minutes(5),
