@@ -296,7 +296,7 @@ void Launcher::ring_everyone(const Job* first) {
 void Launcher::ring_ranks(const Job& job) {
     for (size_t i = 0; i < job.ranks.size(); ++i) {
         const uint32_t rank = job.rank_of(i);
-        // A rank that has not finished MPI_Init has never slept. Its doorbell is memory that is not touched yet, and should stay so.
+        // Skip ranks that are not initialized: their doorbell may be memory that is not touched yet, and should stay so.
         if (job.segment.cell(rank).state.load(std::memory_order_acquire) != RankState::initialized) continue;
         job::ring(*reinterpret_cast<job::Doorbell*>(job.segment.region(rank)));
     }
