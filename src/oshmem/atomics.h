@@ -22,7 +22,7 @@ constexpr Element element_of() {
     }
 }
 
-/// The integer that has an element's bits.
+/// The unsigned integer with the size of an element.
 template <class T>
 using Bits = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
 
@@ -31,7 +31,7 @@ Bits<T> bits_of(T value) {
     return __builtin_bit_cast(Bits<T>, value);
 }
 
-/// One operation on a word in this process's reach; the value before. Unsigned, so that sums go around.
+/// Applies an operation to a word in mapped memory and returns the old value. The integer is unsigned, so that sums wrap around.
 template <class T>
 T do_here(std::byte* memory, Operator op, T operand) {
     auto* word = reinterpret_cast<Bits<T>*>(memory);
@@ -65,7 +65,7 @@ bool is_aligned(const void* address) {
     return reinterpret_cast<uintptr_t>(address) % sizeof(T) == 0;
 }
 
-/// Fetches the value before into `old`, unless that is null.
+/// Applies an operation to an element of a PE; stores the old value in `old`, unless that is null.
 template <class T>
 void change(const char* name, void* context, void* dest, Operator op, T operand, T* old, int pe, bool nbi) {
     const int to = world_pe(context, pe);
@@ -196,7 +196,7 @@ void atomic_compare_swap_nbi(const char* name, void* context, T* old, void* dest
     compare_swap<T>(name, context, dest, cond, value, old, pe, true);
 }
 
-/// What SHMEM_SIGNAL_SET and _ADD say.
+/// Converts SHMEM_SIGNAL_SET and SHMEM_SIGNAL_ADD to an operator.
 inline Operator signal_operator(const char* name, int op) {
     if (op != 0 && op != 1) starling_shmem_complain(name, "the operation is neither SHMEM_SIGNAL_SET nor SHMEM_SIGNAL_ADD");
     return op == 0 ? Operator::replace : Operator::sum;

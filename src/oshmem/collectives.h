@@ -1,4 +1,4 @@
-// Collectives over teams (OpenSHMEM 1.5 section 9.11) and over active sets, which are deprecated. T: the element.
+// Collectives over teams (OpenSHMEM 1.5 section 9.11) and over active sets, which are deprecated. T is the element type.
 #pragma once
 
 #include "oshmem/atomics.h"
@@ -75,7 +75,7 @@ int sum_exscan(Caller caller, void* team, void* dest, const void* source, size_t
     return starling_shmem_scan(caller, team, dest, source, n, element_of<T>(), true);
 }
 
-// Active sets. Work arrays are not needed.
+// Collectives over active sets. The work arrays are not used.
 inline void barrier(Caller caller, int start, int log_stride, int size, long*) {
     starling_shmem_sync(caller, starling_shmem_active_set(caller.name, start, log_stride, size), true);
 }
@@ -83,7 +83,7 @@ inline void sync(Caller caller, int start, int log_stride, int size, long*) {
     starling_shmem_sync(caller, starling_shmem_active_set(caller.name, start, log_stride, size), false);
 }
 
-/// The root keeps what its target holds.
+/// Broadcasts over an active set; the root's `dest` is not changed.
 template <class T>
 void broadcast_active(Caller caller, void* dest, const void* source, size_t n, int root, int start, int log_stride, int size,
                       long*) {

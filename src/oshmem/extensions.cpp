@@ -1,4 +1,4 @@
-// shmemx_ functions: what OpenSHMEM does not have. Declared in shmemx.h (tools/shmem/header.py).
+// The shmemx_ functions, which OpenSHMEM does not have. Declared in shmemx.h (tools/shmem/header.py).
 #pragma GCC visibility push(default)
 #include "mpi.h"
 //

@@ -1,4 +1,4 @@
-// What every access tries first: memory of the heap that is mapped here, without a call into the runtime.
+// The fast path of every access: heap memory that is mapped here, without a call into the runtime.
 #pragma once
 
 #include <cstring>
@@ -12,13 +12,13 @@ using namespace shmem;
 inline constexpr auto kDefault = shmem::kDefaultContext;
 inline void* default_context() { return reinterpret_cast<void*>(kDefault); }
 
-/// Elements that are only moved: of so many bytes.
+/// N bytes that are only copied, for elements of any type of this size.
 template <size_t N>
 struct Block {
     std::byte bytes[N];
 };
 
-/// The PE's number in the world, of a context that is not invalid; -1: the runtime looks.
+/// Returns the PE's number in the world for a PE of a context; -1 if the runtime must translate or check it.
 inline int world_pe(const void* context, int pe) {
     if (reinterpret_cast<uintptr_t>(context) == kDefault) [[likely]]
         return pe;
@@ -27,7 +27,7 @@ inline int world_pe(const void* context, int pe) {
     return head->first + pe * head->stride;
 }
 
-/// Where that PE's part of the heap is mapped; null: the runtime takes the access, or finds out what is wrong with it.
+/// Returns the address of the PE's copy of `address` in this process; null if the runtime must carry out or check the access.
 inline std::byte* reach(const void* address, size_t bytes, int pe) {
     shmem::Near& near = starling_shmem_near;
     const uint64_t into = reinterpret_cast<uintptr_t>(address) - reinterpret_cast<uintptr_t>(near.base);
@@ -41,8 +41,8 @@ inline std::byte* reach(const void* context, const void* address, size_t bytes, 
     return reach(address, bytes, world_pe(context, pe));
 }
 
-/// The program has looked at memory, perhaps to do so until another PE has changed it, which may have to come by this one: so now and then what can be
-/// moved is moved. Often enough for who waits, seldom enough to cost a look nothing.
+/// Counts a read of mapped memory and makes progress at every 128th. The program may read in a loop until another PE changes the memory,
+/// and that PE may depend on this one's progress. The interval is short enough for such a loop and long enough to cost a read nothing.
 inline void looked() {
     constexpr uint32_t kLooks = 128;
     std::atomic<uint32_t>& looks = starling_shmem_near.looks;
@@ -52,13 +52,13 @@ inline void looked() {
         starling_shmem_poll();
 }
 
-/// There was a store to that PE's memory: by the next quiet it is woken if it waits.
+/// Records a store to a PE's memory; the next quiet wakes the PE if it waits.
 inline void stored(int pe) {
     if (starling_shmem_near.stored.load(std::memory_order_relaxed) != pe) [[unlikely]]
         starling_shmem_stored(pe);
 }
 
-/// There was a store that is a full barrier, too.
+/// Wakes the PE if it waits, after a store that was also a full barrier.
 inline void wake(int pe) {
     const std::atomic<uint32_t>* watching = starling_shmem_near.watching[pe];
     if (watching && watching->load(std::memory_order_relaxed) != 0) [[unlikely]]

@@ -1,4 +1,4 @@
-// Puts and gets (OpenSHMEM 1.5 section 9.5) and what orders them (9.10). T: the element.
+// Puts and gets (OpenSHMEM 1.5 section 9.5) and their ordering (9.10). T is the element type.
 #pragma once
 
 #include "oshmem/mapped_heap.h"
@@ -91,8 +91,8 @@ void iget(const char* name, void* context, void* dest, const void* source, ptrdi
 inline void ctx_quiet(const char* name, void* context) { starling_shmem_quiet(name, context); }
 inline void ctx_fence(const char* name, void* context) { starling_shmem_fence(name, context); }
 
-/// Nothing is under way and no neighbour was stored to: then there is nothing to wait for, and nobody to wake. What this PE has stored into its
-/// own memory others must see before it looks at theirs, so it takes a fence all the same.
+/// Without accesses in progress and stores to neighbors there is nothing to wait for and no PE to wake. The fence is required nevertheless:
+/// other PEs must see this PE's stores into its own memory before it reads theirs.
 inline void quiet(const char* name) {
     shmem::Near& near = starling_shmem_near;
     if (near.pes != 0 && near.open.load(std::memory_order_relaxed) == 0 && near.stored.load(std::memory_order_relaxed) < 0) {

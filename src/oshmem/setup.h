@@ -1,4 +1,4 @@
-// Setup, memory, teams, contexts, locks and what is left of the rest (OpenSHMEM 1.5 sections 9.1 to 9.4, 9.12, 9.13).
+// Setup, memory, teams, contexts, locks and the remaining functions (OpenSHMEM 1.5 sections 9.1 to 9.4, 9.12, 9.13).
 #pragma once
 
 #include <cstdlib>
@@ -19,7 +19,7 @@ inline void query_thread(const char* name, int* provided) {
 inline void finalize(const char* name) { starling_shmem_finalize(name); }
 inline void query_initialized(const char*, int* flag) { *flag = starling_shmem_phase() != 0; }
 inline void query_finalized(const char*, int* flag) { *flag = starling_shmem_phase() == 2; }
-/// Programs of that time do not say when they end.
+/// Programs that use start_pes call no finalization, so it runs at exit.
 inline void start_pes(const char* name, int) {
     if (starling_shmem_phase() == 1) return;
     starling_shmem_init(name, 0, nullptr);
@@ -55,7 +55,7 @@ inline void* calloc(const char* name, size_t count, size_t size) {
     return starling_shmem_allocate(name, 0, bytes, true);
 }
 inline void* align(const char* name, size_t alignment, size_t bytes) {
-    if (alignment == 0) return nullptr;  // no power of two
+    if (alignment == 0) return nullptr;  // not a power of two
     return starling_shmem_allocate(name, alignment, bytes, false);
 }
 inline void* realloc(const char* name, void* memory, size_t bytes) { return starling_shmem_reallocate(name, memory, bytes); }
@@ -73,7 +73,7 @@ int team_get_config(const char* name, void* team, long mask, Config* config) {
     if (mask & 1) config->num_contexts = contexts;
     return 0;
 }
-/// How many contexts a configuration asks for.
+/// Returns the number of contexts that a configuration requests.
 template <class Config>
 int wanted_contexts(const Config* config, long mask) {
     return config && (mask & 1) ? config->num_contexts : 0;
@@ -106,7 +106,7 @@ int ctx_get_team(const char* name, void* context, Team* team) {
     *team = static_cast<Team>(starling_shmem_context_team(name, context));
     return *team ? 0 : -1;
 }
-/// Hints that accesses come in numbers: nothing is held back here, so there is nothing to do.
+/// Hints that a program will start many accesses. Nothing is delayed or batched here, so they do nothing.
 template <class Config>
 void ctx_session_start(const char*, void*, long, const Config*, long) {}
 inline void ctx_session_stop(const char*, void*) {}
@@ -115,7 +115,7 @@ inline void set_lock(const char* name, long* lock) { starling_shmem_set_lock(nam
 inline void clear_lock(const char* name, long* lock) { starling_shmem_clear_lock(name, lock); }
 inline int test_lock(const char* name, long* lock) { return starling_shmem_test_lock(name, lock); }
 
-// Caches are coherent here.
+// These do nothing, because caches are coherent.
 inline void set_cache_inv(const char*) {}
 inline void set_cache_line_inv(const char*, void*) {}
 inline void clear_cache_inv(const char*) {}

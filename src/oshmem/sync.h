@@ -1,4 +1,4 @@
-// Point-to-point synchronization (OpenSHMEM 1.5 section 9.9): waits for and tests of own memory that others write.
+// Point-to-point synchronization (OpenSHMEM 1.5 section 9.9): waits for and tests of this PE's memory that other PEs write.
 #pragma once
 
 #include "oshmem/mapped_heap.h"
@@ -35,7 +35,7 @@ bool holds(const T* var, int comparison, T with) {
 
 inline void check_comparison(const char* name, int comparison) {
     if (comparison < kEqual || comparison > kLessEqual)
-        starling_shmem_complain(name, "the comparison is none of SHMEM_CMP_EQ to SHMEM_CMP_GE");
+        starling_shmem_complain(name, "the comparison is not one of SHMEM_CMP_EQ to SHMEM_CMP_GE");
 }
 
 template <class T>
@@ -44,7 +44,7 @@ void check_variables(const char* name, const T* vars, size_t n) {
         starling_shmem_check(name, "ivar", vars, n * sizeof(T));
 }
 
-/// A condition as the runtime asks for it.
+/// Waits until `condition()` is true.
 template <class F>
 void wait_for(const char* name, F& condition) {
     if (condition()) return looked();
@@ -52,7 +52,7 @@ void wait_for(const char* name, F& condition) {
         name, [](void* f) { return static_cast<bool>((*static_cast<F*>(f))()); }, &condition);
 }
 
-/// Several variables, of which some are left out (status not 0), each compared with one value or with its own.
+/// Several variables, each compared with one value or with its own. Those with a status other than 0 are ignored.
 template <class T>
 struct Several {
     const T* vars;
@@ -68,7 +68,7 @@ struct Several {
     }
     bool left_out(size_t i) const { return status && status[i] != 0; }
     bool holds_at(size_t i) const { return holds(vars + i, comparison, values ? values[i] : value); }
-    /// Whether none is asked for.
+    /// Returns whether all variables are ignored.
     bool empty() const {
         for (size_t i = 0; i < n; ++i)
             if (!left_out(i)) return false;
@@ -79,7 +79,8 @@ struct Several {
             if (!left_out(i) && !holds_at(i)) return false;
         return true;
     }
-    /// One for which it holds; SIZE_MAX if there is none. Of several each call begins at another, so that each comes up in time.
+    /// Returns the index of a variable for which the comparison holds; SIZE_MAX if there is none. Each call begins at a different variable,
+    /// so that none is starved.
     size_t any() const {
         const size_t first = n > 1 ? begin() : 0;
         for (size_t i = first; i < n; ++i)
@@ -88,7 +89,7 @@ struct Several {
             if (!left_out(i) && holds_at(i)) return i;
         return SIZE_MAX;
     }
-    /// Multiples of the golden ratio: spread evenly, whatever other calls come in between.
+    /// Returns the index to begin at: multiples of the golden ratio, which are spread evenly whatever other calls happen in between.
     size_t begin() const {
         std::atomic<uint32_t>& picks = starling_shmem_near.picks;
         const uint32_t pick = picks.load(std::memory_order_relaxed) + 1;

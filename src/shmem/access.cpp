@@ -1,4 +1,5 @@
-// Puts, gets, updates: in a mapping at once, else by packets that the owner carries out.
+// Puts, gets and updates: by load and store where the memory is mapped, otherwise by packets that the owner handles or by the kernel's
+// copy.
 #include <algorithm>
 #include <cstring>
 #include <vector>
@@ -18,14 +19,14 @@ namespace {
 
 using What = rma::Operation;
 
-/// An access that goes by the owner.
+/// An access of memory that is not mapped here.
 struct Operation : rma::Access {
     static constexpr uint32_t kMagic = 0x53684f70;
-    std::atomic<uint32_t>* open = nullptr;  ///< of its context
-    bool awaited = false;                   ///< somebody looks at it, who will give it back
+    std::atomic<uint32_t>* open = nullptr;  ///< counter of its context
+    bool awaited = false;                   ///< a function waits for it and destroys it
     std::byte value[16];                    ///< operand of an update
-    datatype::TypeRef there_type;           ///< where it goes is not one block
-    std::vector<std::byte> packed;          ///< what is put where it comes from is not one block
+    datatype::TypeRef there_type;           ///< type of the remote block if that is not contiguous
+    std::vector<std::byte> packed;          ///< data of a put whose source is not contiguous
 };
 
 STARLING_STATE NoDestroy<Pool<Operation>> pool_storage;
@@ -51,8 +52,9 @@ Operation& begin(const Context& context, What what) {
     return operation;
 }
 
-/// Variables of a neighbour that are not mapped the kernel copies, without its owner; but for words that might be seen half written, as
-/// many kernels copy these by bytes, and as long as others are under way, which come first.
+/// Selects how to access memory that is not mapped. The kernel copies a neighbor's variables, without the owner. It must not copy single
+/// words: many kernels copy these byte by byte, so other processes might see half a word. It must not copy either while earlier accesses
+/// are in progress, because these come first.
 void choose_way(Remote& remote, const Spot& spot, uint64_t bytes) {
     rma::Target& target = remote.target(spot.area);
     const bool by_kernel = spot.area == Area::data && remote.pid != 0 && bytes > 8 && target.open == 0;
@@ -68,7 +70,7 @@ void start(Operation& operation, Remote& remote, const Spot& spot, uint64_t byte
     if (by_kernel && target.pid == 0) remote.pid = 0;  // forbidden
 }
 
-/// Until the data of a put has left the program's buffer.
+/// Waits until the data of a put has left the program's buffer.
 void wait_until_issued(Operation& operation) {
     progress::wait_until(
         [](void* o) {
@@ -85,7 +87,8 @@ void wait_until_done(Operation& operation) {
     pool.destroy(&operation);
 }
 
-/// As oshmem's: who looks until memory changes has to carry out what others ask for.
+/// Makes progress now and then, as looked() of oshmem/mapped_heap.h does: a PE that reads memory until it changes must handle the accesses
+/// of other PEs meanwhile.
 void looked() {
     constexpr uint32_t kLooks = 32;
     if (starling_shmem_near.looks.fetch_add(1, std::memory_order_relaxed) % kLooks == kLooks - 1) progress::test();
@@ -140,10 +143,10 @@ void update(const Context& context, Remote& remote, const Spot& spot, const rma:
     if (old && !nbi) wait_until_done(operation);
 }
 
-/// Where the blocks lie, from the first byte on, and how far they reach.
+/// Returns the number of bytes from the first block to the end of the last.
 uint64_t reach_of(const starling_shmem_strides& strides, ptrdiff_t stride) {
     if (stride < static_cast<ptrdiff_t>(strides.block) && strides.blocks > 1)
-        complain("a stride of %td bytes between blocks of %zu", stride, strides.block);
+        complain("the stride of %td bytes is less than the block size of %zu", stride, strides.block);
     return (strides.blocks - 1) * static_cast<uint64_t>(stride) + strides.block;
 }
 
@@ -152,7 +155,7 @@ void copy_blocks(std::byte* dest, const std::byte* source, const starling_shmem_
         std::memcpy(dest, source, strides.block);
 }
 
-/// What lies in the other's memory in blocks.
+/// Describes the remote side of a strided access.
 void describe_blocks(Operation& operation, const Spot& spot, const starling_shmem_strides& strides, ptrdiff_t stride) {
     datatype::Datatype* made = nullptr;
     const int error = datatype::make(MPI_COMBINER_HVECTOR, true,
@@ -164,13 +167,14 @@ void describe_blocks(Operation& operation, const Spot& spot, const starling_shme
 }
 
 bool is_fenced(Remote& remote) {
-    // What goes to another host arrives in the order in which it went out; what goes to a neighbour's variables by several ways may not.
+    // Accesses of another host arrive in the order of their start. Those of a neighbor's variables may not, because they take different
+    // paths.
     const bool in_order = !remote.targets[0].overtakes() && !remote.targets[1].overtakes();
     if (!remote.near && in_order) return !remote.targets[0].waiting.front() && !remote.targets[1].waiting.front();
     return !remote.busy();
 }
 
-/// For what is under way to anybody.
+/// Wait site for all accesses in progress.
 constexpr progress::WaitSite kForAll{nullptr, progress::Expected::soon, [](const void*, progress::WaitReporter& teller) {
                                          for (const Remote* remote : world().reached)
                                              for (const rma::Target& target : remote->targets)
@@ -318,7 +322,7 @@ void starling_shmem_put_signal(const char* name, void* context, void* dest, cons
 
 void starling_shmem_quiet(const char* name, void* context) {
     const Call call(name);
-    if (context) quiet(context_of(context));  // nothing can be under way on none
+    if (context) quiet(context_of(context));  // an invalid context has no accesses in progress
 }
 
 void starling_shmem_fence(const char* name, void* context) {

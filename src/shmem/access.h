@@ -1,18 +1,18 @@
-// Accesses as other parts of the room use them.
+// Accesses of symmetric memory, for other files of this room.
 #pragma once
 
 #include "shmem/team.h"
 
 namespace starling::shmem {
 
-/// All accesses of the context are carried out.
+/// Waits until all accesses of the context have completed.
 void quiet(const Context& context);
-/// Those of all contexts.
+/// Waits until all accesses of all contexts have completed.
 void quiet_all();
-/// What was put comes before what will be put, at each PE.
+/// Orders puts: at each PE, those before the call arrive before those after it.
 void fence();
 
-/// One element; `old` may be null: then it is not waited for.
+/// Updates one element. With `old` null, does not wait for the update.
 void update(Remote& remote, const Spot& spot, Element element, Operator op, const void* operand, void* old);
 void compare_swap(const Context& context, Remote& remote, const Spot& spot, Element element, const void* cond,
                   const void* value, void* old, bool nbi);

@@ -1,4 +1,4 @@
-// shmem_malloc and its kin: collective, and but for a barrier local.
+// shmem_malloc and related functions. They are collective, but except for a barrier all work is local.
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace starling::shmem {
 
 namespace {
 
-/// From so many bytes on the memory of what is freed goes back to the system.
+/// Freed memory of at least kGiveBack bytes is returned to the system.
 constexpr uint64_t kGiveBack = 1u << 20, kPage = 4096;
 
 void synchronize() {
@@ -23,7 +23,8 @@ void synchronize() {
     if (barrier(*world().everyone)) complain_of_failure();
 }
 
-/// Every PE has the memory behind what it has allocated, or none has. What is there is what all have, so that all go the same way the next time.
+/// Provides memory for all allocations on all PEs; returns false if a PE's system has not enough. Only memory that all PEs have counts as
+/// present, so that all take the same branch the next time.
 bool back_with_memory() {
     const uint64_t needed = needed_heap();
     if (needed <= world().there) {
@@ -52,7 +53,7 @@ void give_back(uint64_t offset, uint64_t bytes) {
     madvise(world().pages.data() + first, last - first, MADV_REMOVE);
 }
 
-/// Whether every PE's heap begins at such a multiple: where address space is short it may not.
+/// Returns whether every PE's heap begins at a multiple of `alignment`; if address space is short, it may not.
 bool heap_is_aligned(uint64_t alignment) {
     return alignment <= kPage ||
            all_agree(*world().everyone, reinterpret_cast<uintptr_t>(world().pages.data()) % alignment == 0);
@@ -66,14 +67,14 @@ std::byte* allocate(uint64_t alignment, uint64_t bytes) {
     }
     const uint64_t high = world().heap.high_water(), offset = world().heap.allocate(bytes, alignment);
     if (offset == Heap::kNone) {
-        mention("no %llu bytes are left of the symmetric heap's %llu: SHMEM_SYMMETRIC_SIZE sets its size",
+        mention("%llu bytes do not fit in the symmetric heap of %llu: SHMEM_SYMMETRIC_SIZE sets its size",
                 static_cast<unsigned long long>(bytes), static_cast<unsigned long long>(world().heap.limit()));
         return nullptr;
     }
     if (!back_with_memory()) {
         world().heap.free(offset);
         world().heap.restore_high_water(high);
-        mention("a PE's system has no memory for %llu bytes more of the symmetric heap",
+        mention("a PE's host has not enough memory for %llu more bytes of the symmetric heap",
                 static_cast<unsigned long long>(bytes));
         return nullptr;
     }
@@ -82,8 +83,7 @@ std::byte* allocate(uint64_t alignment, uint64_t bytes) {
 }
 
 void check_block(const void* memory) {
-    if (world().heap.bytes_at(offset_of(memory)) == 0)
-        complain("%p is not the begin of an allocation: it was freed, or never allocated", memory);
+    if (world().heap.bytes_at(offset_of(memory)) == 0) complain("%p is not the start of an allocation; was it freed?", memory);
 }
 
 }  // namespace
@@ -98,7 +98,8 @@ void* starling_shmem_allocate(const char* name, size_t alignment, size_t bytes, 
     const uint64_t before = world().heap.high_water();
     std::byte* memory = allocate(alignment, bytes);
     if (!memory || !clear) return memory;
-    // What was never used is zeros. Others may write as soon as they are through the barrier, so there is another one behind.
+    // Memory that was never used is zero already. Other PEs may write as soon as they have left the barrier of allocate(), so a second
+    // barrier follows the memset.
     const uint64_t offset = offset_of(memory);
     if (offset < before) std::memset(memory, 0, std::min<uint64_t>(bytes, before - offset));
     synchronize();
@@ -109,7 +110,7 @@ void* starling_shmem_reallocate(const char* name, void* memory, size_t bytes) {
     if (!memory) return starling_shmem_allocate(name, 0, bytes, false);
     const Call call(name);
     check_block(memory);
-    check_alike_everywhere("what is resized (its offset in the heap)", offset_of(memory));
+    check_alike_everywhere("the offset of the resized block in the heap", offset_of(memory));
     check_alike_everywhere("the number of bytes", bytes);
     const uint64_t offset = offset_of(memory), had = world().heap.bytes_at(offset), high = world().heap.high_water();
     synchronize();
@@ -139,7 +140,7 @@ void starling_shmem_free(const char* name, void* memory) {
     if (!memory) return;
     check_block(memory);
     const uint64_t offset = offset_of(memory);
-    check_alike_everywhere("what is freed (its offset in the heap)", offset);
+    check_alike_everywhere("the offset of the freed block in the heap", offset);
     synchronize();
     give_back(offset, world().heap.bytes_at(offset));
     world().heap.free(offset);

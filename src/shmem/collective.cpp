@@ -1,4 +1,4 @@
-// Collectives over teams: those of the room collective, on the team's communicator.
+// Collectives over teams: they run those of the room collective on the team's communicator.
 #include "collective/collective.h"
 
 #include <cstring>
@@ -23,19 +23,18 @@ using collective::Blocks;
 using collective::byte_type;
 using collective::CommCall;
 
-/// What the sentence of a failed collective comes to: its result.
+/// Converts an MPI error class into the function's result, and prints its text if the user wants to see it.
 int ended(int error) {
     if (error) mention("%.*s", static_cast<int>(failure_text().size()), failure_text().data());
     clear_failure();
     return error;
 }
 
-/// With STARLING_CHECK: that a buffer is in allocated symmetric memory.
+/// Checks that a buffer is in allocated symmetric memory, if STARLING_CHECK is set.
 void check_symmetric(const char* what, const void* address, uint64_t bytes) {
     if (config().check && bytes > 0) located(what, address, bytes);
 }
 
-/// What a team's member has: the whole communicator's size is the team's.
 int64_t total_of(const std::vector<int64_t>& counts) {
     int64_t sum = 0;
     for (const int64_t count : counts) sum += count;
@@ -50,7 +49,7 @@ void scatter_strided(std::byte* out, const std::byte* in, ptrdiff_t stride, size
     for (size_t i = 0; i < count; ++i) std::memcpy(out + static_cast<ptrdiff_t>(i * size) * stride, in + i * size, size);
 }
 
-/// The arguments of a reduction or a scan, checked.
+/// The checked arguments of a reduction or a scan.
 struct Combining {
     Combining(void* handle, void* dest, const void* source, size_t elements, Element element)
         : team(team_of(handle)),
@@ -67,7 +66,7 @@ struct Combining {
     const void* const from;
 };
 
-/// The body of a function that all members of a team call; the profile's table counts it.
+/// Runs the body of a function that all members of a team call; the profile counts the call.
 template <class F>
 int collectively(Caller caller, F body) {
     const auto inside = [&] {
@@ -77,7 +76,7 @@ int collectively(Caller caller, F body) {
     return profile::watching ? profile::run_watched(caller.site, inside) : inside();
 }
 
-/// A call on the team, whose arguments are right.
+/// Returns a call on the team's communicator for checked arguments.
 CommCall call_of(Team& team) {
     if (profile::watching) [[unlikely]]
         profile::begin_watched(team.comm->context(), static_cast<uint32_t>(team.size()));
@@ -135,7 +134,7 @@ int starling_shmem_broadcast(Caller caller, void* handle, void* dest, const void
                              bool to_root) {
     return collectively(caller, [&] {
         Team& team = team_of(handle);
-        if (root < 0 || root >= team.size()) complain("the root is PE %d of %d", root, team.size());
+        if (root < 0 || root >= team.size()) complain("the root, PE %d, is not in a team of %d PEs", root, team.size());
         check_alike(team, "the number of bytes", static_cast<int64_t>(bytes));
         check_alike(team, "the root", root);
         check_symmetric("dest", dest, bytes);
@@ -199,7 +198,7 @@ int starling_shmem_alltoalls(Caller caller, void* handle, void* dest, const void
                              size_t count, size_t size) {
     return collectively(caller, [&] {
         Team& team = team_of(handle);
-        if (dst < 1 || sst < 1) complain("strides of %td and %td", dst, sst);
+        if (dst < 1 || sst < 1) complain("the strides %td and %td must be positive", dst, sst);
         check_alike(team, "the number of elements", static_cast<int64_t>(count));
         const size_t all = count * static_cast<size_t>(team.size()), bytes = count * size;
         if (all == 0) return 0;
@@ -232,7 +231,7 @@ int starling_shmem_scan(Caller caller, void* handle, void* dest, const void* sou
         CommCall its = call_of(all.team);
         const int error =
             collective::run(its, collective::scan(its, all.from, dest, all.count, all.type, op_of(Operator::sum), exclusive));
-        // The sum of nothing.
+        // Rank 0 of an exclusive scan gets 0, the sum of no elements.
         if (!error && exclusive && all.team.rank() == 0 && count > 0)
             std::memset(dest, 0, count * static_cast<size_t>(all.type.extent));
         return ended(error);

@@ -1,4 +1,4 @@
-// Collectives as other parts of the room use them. All give 0 or an MPI error class.
+// Collectives for other files of this room. Functions that return int return 0 or an MPI error class.
 #pragma once
 
 #include "shmem/team.h"
@@ -6,11 +6,11 @@
 namespace starling::shmem {
 
 int barrier(Team& team);
-/// Whether all members say yes.
+/// Returns whether `mine` is true on all members; collective.
 bool all_agree(Team& team, bool mine);
-/// With STARLING_CHECK: ends the job if not all members give the same; collective over the team then.
+/// Ends the job if not all members pass the same value. Only with STARLING_CHECK, where the call is collective over the team.
 void check_alike(Team& team, const char* what, int64_t value);
-/// The same, over the world.
+/// Ends the job if not all PEs of the world pass the same value, under the conditions of check_alike().
 void check_alike_everywhere(const char* what, uint64_t value);
 
 }  // namespace starling::shmem

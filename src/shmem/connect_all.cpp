@@ -13,7 +13,7 @@ namespace starling::shmem {
 
 namespace {
 
-/// What the paper's processes exchange.
+/// The description of a PE's heap that all PEs exchange in the usual start-up (docs/openshmem.md).
 struct Segment {
     uint64_t address, bytes, key;
 };
@@ -27,7 +27,7 @@ void exchange_segments() {
     if (collective::run(call, collective::allgather(call, &mine, sizeof mine, bytes, blocks))) complain_of_failure();
 }
 
-/// Until it is there, or refused.
+/// Requests a connection and waits until it is connected or refused.
 void connect(link::Peer& peer) {
     if (peer.state == link::State::closed) link::request_connection(peer);
     const uint32_t refusals = peer.backoff;

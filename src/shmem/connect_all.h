@@ -1,9 +1,9 @@
-// STARLING_CONNECT=all: what starting on demand is measured against.
+// STARLING_CONNECT=all: connects all PEs at start, for comparison with connections on demand.
 #pragma once
 
 namespace starling::shmem {
 
-/// Between two barriers everybody tells everybody else of its memory, and asks for a connection to each.
+/// Exchanges the memory descriptions of all PEs and requests a connection to each PE, between two barriers.
 void meet_all();
 
 }  // namespace starling::shmem

@@ -1,4 +1,4 @@
-// Elements and operators as the rooms below know them.
+// Converts elements and operators of the ABI to the datatypes and operations of the lower rooms.
 #pragma once
 
 #include "datatype/datatype.h"

@@ -1,4 +1,4 @@
-// What every function of the door begins with, and how errors end.
+// The scope in which every function of runtime_abi.h runs, and the functions that report errors.
 #pragma once
 
 #include "base/current_function.h"
@@ -6,14 +6,14 @@
 
 namespace starling::shmem {
 
-/// Tells "PE 2 of 4: shmem_long_put: <sentence>" and ends the job.
+/// Prints "PE 2 of 4: shmem_long_put: <text>" and ends the job.
 [[noreturn, gnu::format(printf, 1, 2), gnu::cold]] void complain(const char* format, ...);
-/// The same with the sentence of this thread's last error in the runtime.
+/// Prints the text of this thread's last error in the runtime as complain() does, and ends the job.
 [[noreturn, gnu::cold]] void complain_of_failure();
-/// Tells the sentence only if the user wants to hear more (STARLING_VERBOSE=1): for what has a result to say so.
+/// Prints the text only with STARLING_VERBOSE=1; for errors that the function's result reports.
 [[gnu::format(printf, 1, 2), gnu::cold]] void mention(const char* format, ...);
 
-/// Inside the library for a scope, in the function `name`. Ends the job if OpenSHMEM is not initialized.
+/// Enters the library for a scope, in the function `name`. Ends the job if OpenSHMEM is not initialized.
 class Call {
   public:
     explicit Call(const char* name);

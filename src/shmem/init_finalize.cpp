@@ -1,4 +1,4 @@
-// From shmem_init to shmem_finalize.
+// Initialization and finalization of OpenSHMEM.
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -31,7 +31,7 @@ STARLING_STATE Lazy<World> the_world;
 
 namespace {
 
-/// Held while OpenSHMEM starts or stops. Before the library's lock, never under it.
+/// Held while OpenSHMEM starts or stops. It must be taken before the library's lock, never while that is held.
 STARLING_STATE Mutex life;
 
 void say(const char* format, va_list arguments) {
@@ -49,7 +49,7 @@ void open_entries() {
     const auto n = static_cast<size_t>(world().pes);
     near.heaps = static_cast<std::byte**>(std::calloc(n, sizeof(std::byte*)));
     near.watching = static_cast<const std::atomic<uint32_t>**>(std::calloc(n, sizeof(void*)));
-    if (!near.heaps || !near.watching) complain("no memory for %d PEs", world().pes);
+    if (!near.heaps || !near.watching) complain("not enough memory for tables of %d PEs", world().pes);
     near.base = world().pages.data();
     near.checks = config().check;
     near.pes = static_cast<uint32_t>(n);
@@ -68,7 +68,7 @@ void close_entries() {
     near.base = nullptr;
 }
 
-/// The PEs on this host, in the order of their numbers.
+/// Returns the PEs on this host, in ascending order.
 comm::Group* neighbours() {
     const job::JobSegment& segment = link::self().job->segment();
     std::vector<uint32_t> ranks(segment.header().local_ranks);
@@ -92,20 +92,21 @@ void make_teams() {
 
 STARLING_STATE std::terminate_handler terminate_before = std::abort;
 
-/// Most functions have no result that could say so, and others may wait for this PE. Nobody catches what they throw, so it comes here.
+/// Ends the job after an uncaught exception: most functions have no result that could report it, and other PEs may wait for this one.
+/// Programs do not catch the exceptions of these functions, so std::terminate() is called.
 void end_of_exception() {
     std::set_terminate(terminate_before);
     try {
         if (const std::exception_ptr thrown = std::current_exception()) std::rethrow_exception(thrown);
     } catch (const std::bad_alloc&) {
-        complain("out of memory, so the PE ends, and the job with it: leave it more memory, or use less");
+        complain("out of memory: this PE and its job end; provide more memory or use less");
     } catch (...) {}
     std::terminate();
 }
 
 int begin() {
     const Lock lock;
-    // A simulation has several PEs in one process.
+    // A simulation runs several PEs in one process.
     if (const auto before = std::set_terminate(end_of_exception); before != end_of_exception) terminate_before = before;
     const link::Process& me = link::self();
     world().me = static_cast<int>(me.rank);
@@ -124,8 +125,8 @@ void end() {
     const Lock lock;
     quiet_all();
     if (barrier(*world().everyone)) complain_of_failure();
-    // Nobody has an access under way any more. Who is through the next barrier may be initialized again and access at once, while others are
-    // still here: it must find no memory that goes.
+    // No PE has an access in progress. After the next barrier a PE may be initialized again and access memory, while other PEs are still
+    // here. So the memory is hidden first, and such a PE cannot find memory that is being freed.
     hide_memory();
     if (barrier(*world().everyone)) complain_of_failure();
     close_entries();
@@ -159,7 +160,7 @@ Call::Call(const char* name) {
     calling = name;
     if (world().phase == Phase::running) [[likely]]
         return;
-    complain(world().phase == Phase::before ? "OpenSHMEM is not initialized: shmem_init comes first"
+    complain(world().phase == Phase::before ? "OpenSHMEM is not initialized: call shmem_init first"
                                             : "OpenSHMEM is finalized already");
 }
 
@@ -167,11 +168,11 @@ extern "C" {
 
 int starling_shmem_init(const char* name, int requested, int* provided) {
     calling = name;
-    if (requested < 0 || requested > kThreadMultiple) complain("%d is no thread level", requested);
+    if (requested < 0 || requested > kThreadMultiple) complain("%d is not a valid thread level", requested);
     const MutexGuard guard(life);
     if (world().phase == Phase::running) complain("OpenSHMEM is initialized already");
     constexpr int kLevels[] = {MPI_THREAD_SINGLE, MPI_THREAD_FUNNELED, MPI_THREAD_SERIALIZED, MPI_THREAD_MULTIPLE};
-    share_variables();  // before there are threads
+    share_variables();  // must run before the process has threads
     if (runtime::acquire(kLevels[requested])) complain_of_failure();
     world().level = requested;
     if (begin()) complain_of_failure();

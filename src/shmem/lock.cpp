@@ -1,6 +1,7 @@
-// Locks: a queue (Mellor-Crummey and Scott), so who waits does so at its own memory, and all have it in the order of asking.
+// Locks as queues (Mellor-Crummey and Scott): a PE waits at a word in its own memory, and the PEs get the lock in the order of their
+// requests.
 //
-// A lock is a symmetric long. Its upper half on PE 0 names the last in the queue; its lower half, on each PE, is that PE's own place.
+// A lock is a symmetric long. The upper half on PE 0 names the last PE in the queue. The lower half on each PE is the PE's own queue entry.
 #include "base/state.h"
 #include "comm/comm.h"
 #include "progress/engine.h"
@@ -12,9 +13,9 @@ namespace starling::shmem {
 
 namespace {
 
-constexpr uint32_t kWaits = 1u << 31;  ///< in a PE's place: somebody has the lock; below it, who is next + 1
+constexpr uint32_t kWaits = 1u << 31;  ///< flag in a PE's entry: another PE holds the lock; lower bits: next PE + 1
 
-/// One PE's half words of a lock.
+/// The two halves of a lock word: `place` is a PE's own entry, `last` the end of the queue.
 struct Words {
     Spot place, last;
 };
@@ -40,7 +41,7 @@ uint32_t swap_if(int pe, const Spot& spot, uint32_t from, uint32_t to) {
     return old;
 }
 
-/// The lock comes from who is before this PE in the queue, or has it.
+/// PE before this one in the queue, which will pass the lock on; for the wait report.
 STARLING_STATE int before_this = 0;
 constexpr progress::WaitSite kForLock{nullptr, progress::Expected::unrung, [](const void*, progress::WaitReporter& teller) {
                                           const link::Process& process = remote_pe(before_this).process;
@@ -67,7 +68,7 @@ void starling_shmem_set_lock(const char* name, long* lock) {
     __atomic_store_n(own_place(words), kWaits, __ATOMIC_RELEASE);
     const uint32_t before = exchange(0, words.last, me());
     if (before == 0) return;
-    if (before == me()) complain("the lock at %p is this PE's already", static_cast<void*>(lock));
+    if (before == me()) complain("this PE already holds the lock at %p", static_cast<void*>(lock));
     const uint32_t next = me();
     update(remote_pe(static_cast<int>(before) - 1), words.place, Element::uint32, Operator::bor, &next, nullptr);
     before_this = static_cast<int>(before) - 1;
@@ -84,7 +85,7 @@ void starling_shmem_clear_lock(const char* name, long* lock) {
     if (next_of() == 0) {
         const uint32_t last = swap_if(0, words.last, me(), 0);
         if (last == me()) return __atomic_store_n(own_place(words), 0, __ATOMIC_RELEASE);
-        if (last == 0) complain("the lock at %p is not this PE's", static_cast<void*>(lock));
+        if (last == 0) complain("this PE does not hold the lock at %p", static_cast<void*>(lock));
         wait_for_own(words, [](void* place) {
             return (__atomic_load_n(static_cast<uint32_t*>(place), __ATOMIC_ACQUIRE) & ~kWaits) != 0;
         });
@@ -99,8 +100,9 @@ int starling_shmem_test_lock(const char* name, long* lock) {
     const Call call(name);
     const Words words = words_of(lock);
     uint32_t place = 0;
-    // Before the lock is ours others must find a place that they can wait behind. It may be ours already, without a trace in its place: then
-    // who is next may write its name there at any moment.
+    // The waiting flag must be set before this PE enters the queue, because a PE may then queue behind it at once. If the entry is not 0,
+    // this PE uses the lock already. Even with an entry of 0 it may hold the lock; then the next PE may write its number there at any
+    // moment, so all changes are atomic.
     if (!__atomic_compare_exchange_n(own_place(words), &place, kWaits, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) return 1;
     if (swap_if(0, words.last, 0, me()) == 0) return 0;
     __atomic_fetch_and(own_place(words), ~kWaits, __ATOMIC_ACQ_REL);

@@ -1,4 +1,4 @@
-// This PE's symmetric memory: the heap, and the program's variables.
+// This PE's symmetric memory: the heap, and the program's static variables.
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -26,7 +26,8 @@ namespace {
 
 constexpr uint64_t kPage = 4096, kHugePage = 2u << 20;
 
-/// What all who can reach this job's memory can work out, and nobody else needs: datagrams have to show their receiver's key anyway.
+/// Computes the secret of a region key. Every process that can open this job's segment can compute it, so keys need not be exchanged. It
+/// does not have to keep other processes out: datagrams must contain their receiver's key anyway.
 uint64_t secret_of(const link::Process& process, Area area) {
     uint64_t z =
         process.job->address().id + (uint64_t{process.rank} * 2 + static_cast<uint64_t>(area) + 1) * 0x9e3779b97f4a7c15;
@@ -59,8 +60,8 @@ bool is_gone(const link::Process& process) {
     return link::has_ended(process) || process.job->segment().cell(process.rank).state.load() >= job::RankState::exited;
 }
 
-/// A neighbour's, when it is initialized: whoever asks may well come first. One of this job that is finalized has yet to be initialized
-/// again, as this PE is already; one of another job won't be.
+/// Returns a neighbor's description of its memory; waits until the neighbor is initialized, because this PE may ask first. A PE of this job
+/// that has finalized will initialize again, as this PE has done. A PE of another job will not, so that is an error.
 const shm::SymmetricMemory& shown_by(const link::Process& process) {
     shm::SymmetricMemory& shown = shm::Region(process.job->segment().region(process.rank)).symmetric();
     const bool of_this_job = process.job == link::self().job;
@@ -72,7 +73,7 @@ const shm::SymmetricMemory& shown_by(const link::Process& process) {
     };
     progress::wait_until(settled, kInit);
     if (shown.ready.load() == shm::SymmetricMemory::kReady) return shown;
-    complain("PE %u has %s: its memory can't be reached", process.rank,
+    complain("PE %u has %s: its memory cannot be accessed", process.rank,
              shown.ready.load() == shm::SymmetricMemory::kGone ? "called shmem_finalize already" : "ended without shmem_init");
 }
 
@@ -84,10 +85,10 @@ void map_own(Remote& remote) {
 void map_neighbour(Remote& remote) {
     const shm::SymmetricMemory& shown = shown_by(remote.process);
     job::RankCell& cell = remote.process.job->segment().cell(remote.process.rank);
-    // Of who has a PID namespace of its own the launcher has all memory.
+    // The pid is unknown if the process has its own PID namespace; the launcher then has the descriptors of its memory.
     const pid_t pid = cell.apart_pid.load() == 0 ? cell.pid.load() : 0;
     const shm::PagesName name{pid, shown.descriptor, shown.inode};
-    // PEs of this job grow together, those of another without this one.
+    // Heaps of PEs of this job grow together. A heap of another job grows independently, so all of it is mapped.
     const uint64_t there = remote.process.job == link::self().job ? world().pages.shown() : shown.limit;
     if (remote.heap.open(name, 0, shown.limit) && remote.heap.show(there)) remote.mapped[0] = remote.heap.data();
     remote.doorbell = &shm::Region(remote.process.job->segment().region(remote.process.rank)).doorbell();
@@ -120,7 +121,7 @@ std::unique_ptr<Remote> meet(const link::Process& process) {
     return remote;
 }
 
-/// Into its place, unless another thread was faster.
+/// Stores a new entry, unless another thread has stored one first.
 Remote& settle(Remote*& place, std::unique_ptr<Remote> met) {
     if (place) return *place;
     place = world().met.emplace_back(std::move(met)).get();
@@ -136,7 +137,8 @@ int open_memory() {
     if (const int error = heap_limit(limit)) return error;
     world().heap = Heap(limit);
     world().there = 0;
-    // Offsets are aligned as wanted, so addresses are if the heap begins at a multiple of more than any offset.
+    // Offsets in the heap are aligned. Addresses are too, because the heap begins at a multiple of a power of two that is at least its
+    // size.
     if (!world().pages.reserve(world().heap.limit(), std::bit_ceil(world().heap.limit())))
         return fail(MPI_ERR_NO_MEM,
                     "no address space for a symmetric heap of up to %llu bytes: set SHMEM_SYMMETRIC_SIZE to less",
@@ -150,7 +152,7 @@ int open_memory() {
     rma::expose_known(world().keys[0], world().pages.data());
     rma::expose_known(world().keys[1], world().data);
     world().remotes.reset(static_cast<Remote**>(std::calloc(static_cast<size_t>(world().pes), sizeof(Remote*))));
-    if (!world().remotes) return fail(MPI_ERR_NO_MEM, "no memory for a table of %d PEs", world().pes);
+    if (!world().remotes) return fail(MPI_ERR_NO_MEM, "not enough memory for a table of %d PEs", world().pes);
     publish();
     return MPI_SUCCESS;
 }
@@ -242,12 +244,12 @@ void wake(Remote& remote) {
 }
 
 void wake_stored() {
-    // Where threads store beside each other, one that has found its PE named here may have a store on its way that this fence is not for:
-    // the PE stays, and that thread's own quiet wakes it.
+    // With several threads, a thread that finds its PE in `stored` may have a store in progress that this fence does not cover. So the list
+    // is kept, and that thread's own quiet wakes the PE.
     const bool forget = world().level != kThreadMultiple;
     if (forget) starling_shmem_near.stored.store(-1, std::memory_order_relaxed);
-    // What was stored is seen by all before anything that is looked at from now on, in this PE's memory too. Who is about to wait says so and
-    // looks once more: one of the two sees the other.
+    // The fence makes all stores visible before any later load, for this PE's memory too. A PE that is about to wait first sets `watching`
+    // and then checks its memory again. So either that PE sees the store, or this one sees `watching`.
     std::atomic_thread_fence(std::memory_order_seq_cst);
     for (Remote* remote : world().stored) wake(*remote);
     if (forget) world().stored.clear();

@@ -13,12 +13,12 @@ namespace starling::shmem {
 
 namespace {
 
-/// The same on all hosts, whatever memory they have: it takes address space only.
+/// Default limit of the heap. It is the same on all hosts, whatever memory they have, because it only reserves address space.
 constexpr uint64_t kUsualLimit = uint64_t{64} << 30;
-/// A process has 2^47.
+/// Maximum size; a process has 2^47 bytes of address space.
 constexpr double kMostBytes = 0x1p46;
 
-/// SHMEM_<name>, or its older name SMA_<name>.
+/// Returns the value of SHMEM_<name>, or of its older name SMA_<name>.
 const char* setting(const char* name) {
     char full[64];
     for (const char* prefix : {"SHMEM_", "SMA_"}) {

@@ -30,19 +30,19 @@ struct Shared {
     shm::Pages file;
     bool tried = false;
     bool handed_over = false;
-    pthread_mutex_t forking = PTHREAD_MUTEX_INITIALIZER;  ///< from before a fork until after it
-    std::byte* copy = nullptr;                            ///< for the child, meanwhile
+    pthread_mutex_t forking = PTHREAD_MUTEX_INITIALIZER;  ///< held from before a fork until after it
+    std::byte* copy = nullptr;                            ///< copy for the child, during a fork
 };
 
 STARLING_STATE Lazy<Shared> the_shared;
 
-/// A part of the variables that the kernel keeps as one mapping.
+/// A part of the variables that is one mapping in the kernel.
 struct Stretch {
     uintptr_t first, last;
     bool of_file;
 };
 
-/// The program's writable segments, without what the loader makes read-only. The program comes first of all objects.
+/// Finds the program's writable segments, except the part that the loader makes read-only. dl_iterate_phdr() reports the program first.
 int find_variables(dl_phdr_info* info, size_t, void* out) {
     uintptr_t first = ~uintptr_t{0}, last = 0, read_only = 0;
     for (int i = 0; i < info->dlpi_phnum; ++i) {
@@ -63,13 +63,13 @@ int find_variables(dl_phdr_info* info, size_t, void* out) {
     return 1;
 }
 
-/// The whole pages that they lie in.
+/// Returns the begin or end of the whole pages that contain the variables.
 uintptr_t first_page(const StaticVariables& all) { return reinterpret_cast<uintptr_t>(all.first) / kPage * kPage; }
 uintptr_t last_page(const StaticVariables& all) {
     return (reinterpret_cast<uintptr_t>(all.first) + all.bytes + kPage - 1) / kPage * kPage;
 }
 
-/// The mappings between two addresses; none if they are not as the loader made them: private, without gaps, all of them writable.
+/// Returns the mappings between two addresses. Returns none unless they are as the loader made them: private, without gaps, all writable.
 std::vector<Stretch> stretches(uintptr_t first, uintptr_t last) {
     std::vector<Stretch> found;
     const std::unique_ptr<FILE, int (*)(FILE*)> maps(std::fopen("/proc/self/maps", "re"), std::fclose);
@@ -86,7 +86,7 @@ std::vector<Stretch> stretches(uintptr_t first, uintptr_t last) {
     return found;
 }
 
-/// By the kernel, as what watches over accesses keeps places between variables that may not be read.
+/// Writes memory to the file by a system call: a sanitizer forbids reads of the redzones between variables.
 bool write_out(int file, uintptr_t first, uintptr_t last, uintptr_t base) {
     while (first < last) {
         const long written =
@@ -97,13 +97,13 @@ bool write_out(int file, uintptr_t first, uintptr_t last, uintptr_t base) {
     return true;
 }
 
-/// Looked at without a sanitizer's eyes, as write_out().
+/// Returns whether a page is zero. Not instrumented, because the page may contain a sanitizer's redzones.
 [[gnu::no_sanitize("address")]] bool is_zero(uintptr_t page) {
     const auto* words = reinterpret_cast<const uint64_t*>(page);
     return std::all_of(words, words + kPage / sizeof *words, [](uint64_t word) { return word == 0; });
 }
 
-/// Whether each of some pages of memory without a file was touched: the kernel tells, else what is in them does.
+/// Finds out which pages of an anonymous mapping were touched: from the kernel's pagemap, otherwise by their contents.
 bool find_touched(int pagemap, uintptr_t first, uint64_t (&entries)[512], size_t n) {
     constexpr uint64_t kPresent = uint64_t{1} << 63, kSwapped = uint64_t{1} << 62;
     const size_t bytes = n * sizeof *entries;
@@ -115,9 +115,9 @@ bool find_touched(int pagemap, uintptr_t first, uint64_t (&entries)[512], size_t
     return true;
 }
 
-/// The rest stays without pages.
+/// Writes the touched pages of an anonymous mapping to the file; the others stay holes.
 bool write_touched(int file, const Stretch& stretch, uintptr_t base) {
-    // Not to be had by a process that nobody may look into.
+    // A process whose /proc is closed cannot open its pagemap.
     const int pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
     bool done = true;
     uint64_t entries[512];
@@ -147,13 +147,13 @@ bool put_into_file(shm::Pages& file, uintptr_t first, uintptr_t last) {
     return true;
 }
 
-/// Whether the file is still under its number: a program may have closed what it does not know.
+/// Returns whether the descriptor still refers to the file: a program may have closed a descriptor that it does not know.
 bool is_there(const shm::PagesName& name) {
     struct stat status;
     return fstat(name.descriptor, &status) == 0 && status.st_ino == name.inode;
 }
 
-/// Whatever of the file has pages, into memory of zeros.
+/// Copies all pages that the file has into zeroed memory.
 bool read_back(int file, std::byte* copy, uintptr_t first, uint64_t bytes) {
     const auto base = static_cast<off_t>(StaticVariables::offset_of(first)), end = base + static_cast<off_t>(bytes);
     for (off_t at = lseek(file, base, SEEK_DATA); at >= 0 && at < end; at = lseek(file, at, SEEK_DATA)) {
@@ -178,7 +178,7 @@ void share_variables() {
     dl_iterate_phdr(find_variables, &shared.known);
     const uintptr_t first = first_page(shared.known), last = last_page(shared.known);
     const auto own = reinterpret_cast<uintptr_t>(&the_shared);
-    // A program that has the library in itself has the library's variables among its own.
+    // A program that contains the library statically has the library's variables among its own, so they stay private.
     if (shared.known.bytes == 0 || !starling_shmem_near.forks || (own >= first && own < last) || !has_one_thread()) return;
     sigset_t all, before;
     sigfillset(&all);
@@ -222,11 +222,11 @@ void starling_shmem_after_fork(bool child) {
     } else {
         void* place = reinterpret_cast<void*>(first);
         const void* now = shared.copy ? mremap(shared.copy, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, place) : MAP_FAILED;
-        // What the parent changes later is seen without a copy, but what the child changes stays its own.
+        // A private mapping of the file: changes by the child stay in the child, but later changes by the parent may be seen by it.
         if (now == MAP_FAILED)
             now = mmap(place, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE | MAP_FIXED,
                        shared.known.name.descriptor, static_cast<off_t>(StaticVariables::offset_of(first)));
-        // The parent's variables are not the child's to change.
+        // The child must not change the parent's variables, so it ends.
         if (now == MAP_FAILED) _exit(1);
         shared.known.name = {};
     }

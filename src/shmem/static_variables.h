@@ -1,5 +1,5 @@
-// The program's static and global variables, which neighbours map as they do the heap: what is private to the process where the loader put
-// it becomes a mapping of a file without a name, in its place. A child made by fork has a copy, as it would without.
+// Makes the program's static and global variables accessible to neighbors, which map them like the heap. The private mapping made by the
+// loader is replaced by a mapping of an unnamed file at the same address. A child made by fork has a copy, as it would without this.
 #pragma once
 
 #include <cstddef>
@@ -12,18 +12,18 @@ namespace starling::shmem {
 struct StaticVariables {
     std::byte* first = nullptr;
     uint64_t bytes = 0;
-    shm::PagesName name;  ///< not valid: they are private
+    shm::PagesName name;  ///< not valid: the variables are private
 
-    /// How far into the file a variable of this address lies. So huge pages of the file are where they are in memory.
+    /// Returns the offset in the file of the variable at this address. Huge pages of the file are thus aligned like those in memory.
     static uint64_t offset_of(uint64_t address) { return address % (2u << 20); }
 };
 
-/// Before the process has threads, else they stay private; as where the system does not allow it, or nobody would take care of forks.
-/// May be called again.
+/// Replaces the mapping. Must be called before the process has threads; otherwise the variables stay private. They also stay private if the
+/// system does not allow the change or no fork handlers are registered. May be called repeatedly.
 void share_variables();
 /// Needs no lock.
 const StaticVariables& variables();
-/// Neighbours can open the file, even if the kernel lets them not look into this process. Needs the library's lock.
+/// Deposits the file with the launcher if the kernel does not let neighbors open this process's descriptors. Needs the library's lock.
 void hand_over_variables();
 
 }  // namespace starling::shmem

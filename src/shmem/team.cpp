@@ -36,15 +36,15 @@ uint64_t mix(uint64_t z) {
     return z ^ (z >> 31);
 }
 
-/// A context id that all who make the same call work out alike, and that is no other's but by a chance of 2^-60. Of the teams that one
-/// call makes, all have the same one: no PE is in two of them.
+/// Computes a context id that is the same for all PEs which make the same call, and differs from all others except with a probability of
+/// 2^-60. All teams that one call makes have the same id, since no PE is in two of them.
 uint64_t context_of_call(uint64_t parent, Kind kind, uint64_t call) {
     uint64_t hash = hash_on(kEmptyHash, world().starts);
     for (const uint64_t word : {parent, static_cast<uint64_t>(kind), call}) hash = mix(hash_on(hash, word));
     return hash << 4;
 }
 
-/// Its PEs in the world, if these are all of this job and lie at one distance.
+/// Records whether the team's PEs are all of this job at a constant stride.
 void note_shape(Team& team) {
     const auto runs = team.comm->local_group().runs();
     team.regular = runs.size() == 1 && runs[0].job == link::self().job;
@@ -69,7 +69,8 @@ bool is_member(int pe, int start, int stride, int size) {
 
 }  // namespace
 
-// What is late of one world must not be taken for the next one's: others may be there already.
+// Each initialization gets different ids: a late message of the previous one must not be received in the next, where other PEs may be
+// already.
 uint64_t predefined_context(uint64_t number) {
     const uint64_t first = comm::make_context(link::self().job->address().id, number);
     return world().starts == 1 ? first : context_of_call(first, Kind::predefined, number);
@@ -111,7 +112,7 @@ Team* team_or_null(void* handle) {
     if (word == kSharedTeam) return world().sharing;
     if (word == 0) return nullptr;
     if (Team* team = object_behind<Team>(static_cast<Team*>(handle))) return team;
-    complain("%p is no team: it was destroyed, or never made", handle);
+    complain("%p is not a team; was it destroyed?", handle);
 }
 
 Team& team_of(void* handle) {
@@ -135,14 +136,14 @@ Context& context_of(void* handle) {
     const auto word = reinterpret_cast<uintptr_t>(handle);
     if (word == kDefaultContext) return default_context();
     if (word == 0) complain("the context is SHMEM_CTX_INVALID");
-    // The handle is the head's address, which is the context's.
+    // The handle is the address of the head, which is the first member of the context.
     if (Context* context = object_behind<Context>(static_cast<Context*>(handle))) return *context;
-    complain("%p is no context: it was destroyed, or never made", handle);
+    complain("%p is not a context; was it destroyed?", handle);
 }
 
 Remote& remote_of(const Context& context, int pe) {
     const Team& team = *context.team;
-    if (pe < 0 || pe >= team.size()) complain("PE %d of %d", pe, team.size());
+    if (pe < 0 || pe >= team.size()) complain("PE %d is not in a team of %d PEs", pe, team.size());
     if (team.regular) return remote_pe(team.first + pe * team.stride);
     return remote_process(team.at(pe));
 }
@@ -160,7 +161,8 @@ int starling_shmem_team_split(const char* name, void* handle, int start, int str
     const uint64_t number = ++parent->splits;
     const int64_t last = start + int64_t{stride} * (size - 1);
     if (size < 1 || start < 0 || start >= parent->size() || last < 0 || last >= parent->size() || (stride == 0 && size > 1)) {
-        mention("%s: no PEs %d, %d further each, %d of them in a team of %d", name, start, stride, size, parent->size());
+        mention("%s: first PE %d, stride %d and size %d do not fit in a team of %d PEs", name, start, stride, size,
+                parent->size());
         return 1;
     }
     if (!is_member(parent->rank(), start, stride, size)) return 0;
@@ -251,7 +253,7 @@ void* starling_shmem_active_set(const char* name, int start, int log_stride, int
     const Call call(name);
     const int64_t stride = log_stride >= 0 && log_stride < 31 ? int64_t{1} << log_stride : 0;
     if (size < 1 || start < 0 || stride == 0 || start + stride * (size - 1) >= world().pes)
-        complain("no active set of %d PEs from PE %d on, with a stride of 2^%d, among %d", size, start, log_stride,
+        complain("an active set of %d PEs from PE %d on with a stride of 2^%d does not fit in %d PEs", size, start, log_stride,
                  world().pes);
     if (!is_member(world().me, start, static_cast<int>(stride), size)) complain("PE %d is not in the active set", world().me);
     if (size == world().pes) return reinterpret_cast<void*>(kWorldTeam);

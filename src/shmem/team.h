@@ -1,6 +1,6 @@
-// Teams: PEs that do collectives together, and the contexts whose accesses are waited for apart.
+// Teams: PEs that run collectives together; and contexts: sets of accesses that complete separately.
 //
-// Needs the library's lock.
+// All functions need the library's lock.
 #pragma once
 
 #include <vector>
@@ -17,18 +17,18 @@ struct Team {
     uint32_t magic = 0;
     uint32_t pool_index = 0;
 
-    comm::Comm* comm;               ///< its own; reference held
-    int32_t first = 0, stride = 1;  ///< its PEs in the world, if they are all of this job and so regular
+    comm::Comm* comm;               ///< owned by the team; holds a reference
+    int32_t first = 0, stride = 1;  ///< its PEs in the world, if `regular`: all of this job at a constant stride
     bool regular = true;
-    int contexts = 0;            ///< as its configuration wanted
-    bool predefined = false;     ///< not the program's to destroy
-    uint64_t splits = 0;         ///< called on it so far; all members count alike
-    std::vector<Context*> made;  ///< contexts of it
+    int contexts = 0;            ///< num_contexts of its configuration
+    bool predefined = false;     ///< must not be destroyed by the program
+    uint64_t splits = 0;         ///< splits of the team so far; the same on all members
+    std::vector<Context*> made;  ///< contexts created on the team
 
     explicit Team(comm::Comm* its_comm) : comm(its_comm) {}
     int size() const { return comm->size; }
     int rank() const { return comm->rank; }
-    /// The process that is PE `pe` of it.
+    /// Returns the process that is PE `pe` of the team.
     link::Process at(int pe) const { return comm->local_group().at(pe); }
 };
 
@@ -37,29 +37,29 @@ struct Context : ContextHead {
     uint32_t magic = 0;
     uint32_t pool_index = 0;
     Team* team = nullptr;
-    std::atomic<uint32_t>* open = &own_open;  ///< accesses under way
+    std::atomic<uint32_t>* open = &own_open;  ///< counter of accesses in progress
     std::atomic<uint32_t> own_open = 0;
 };
 
-/// A team of these processes, with a context id that all members work out alike: 0 of `number` ones is drawn.
+/// Creates a team of these processes; the context id must be the same on all members.
 Team* make_team(comm::Group* group, uint64_t context);
 Team* make_team(comm::Comm* comm);
-/// The context id of SHMEM_TEAM_WORLD and _SHARED, of each time that OpenSHMEM is initialized another.
+/// Returns the context id of SHMEM_TEAM_WORLD or SHMEM_TEAM_SHARED; a different one after each initialization.
 uint64_t predefined_context(uint64_t number);
 void destroy_team(Team* team);
 
-/// The team behind a handle; ends the job where it is none. Null for SHMEM_TEAM_INVALID.
+/// Returns the team behind a handle; null for SHMEM_TEAM_INVALID. Ends the job if the handle is invalid.
 Team* team_or_null(void* handle);
-/// The same, where there has to be one.
+/// Returns the team behind a handle; ends the job if the handle is invalid or SHMEM_TEAM_INVALID.
 Team& team_of(void* handle);
 void* handle_of(Team* team);
 
 Context& context_of(void* handle);
 Context& default_context();
-/// The PE of a context's team; ends the job if there is none of that number.
+/// Returns a PE of a context's team; ends the job if the team has no PE of that number.
 Remote& remote_of(const Context& context, int pe);
 
-/// Teams of active sets, and all others but the two that are always there: at the end.
+/// Destroys all teams, those of active sets included, when OpenSHMEM is finalized.
 void destroy_teams();
 
 }  // namespace starling::shmem

@@ -1,4 +1,4 @@
-// Waiting for symmetric memory that others change.
+// Waits for changes of symmetric memory by other PEs.
 #include "comm/comm.h"
 #include "progress/blocking_wait.h"
 #include "progress/flag_wait.h"
@@ -11,10 +11,10 @@ namespace starling::shmem {
 
 namespace {
 
-/// A neighbour's answer is here in a fraction of a microsecond, or not for long.
+/// A neighbor answers within a fraction of a microsecond or takes much longer, so longer spinning does not help.
 constexpr int kSpins = 100;
 
-/// Any other PE may change it.
+/// Wait site for memory that any other PE may change.
 constexpr progress::WaitSite kMemory{nullptr, progress::Expected::unrung, [](const void*, progress::WaitReporter& teller) {
                                          WaitReportPage::Operation change{};
                                          change.kind = WaitReportPage::Kind::memory;
@@ -23,7 +23,7 @@ constexpr progress::WaitSite kMemory{nullptr, progress::Expected::unrung, [](con
                                          teller.waits_for(change, nullptr);
                                      }};
 
-/// Says so as long as it exists: neighbours ring then.
+/// Increments this PE's `watching` for a scope; neighbors then ring the doorbell after a store.
 class Watching {
   public:
     Watching() : watching_(shm::Region(link::self().job->segment().region(link::self().rank)).symmetric().watching) {
@@ -37,8 +37,8 @@ class Watching {
     std::atomic<uint32_t>& watching_;
 };
 
-/// Of a job that goes on without those of its processes who die. A wait has no result that could tell of it, and nobody can say which PE
-/// it is for.
+/// Condition of a wait in a job that survives failures of its processes. A wait returns no error, and nothing indicates which PE it waits
+/// for. So it ends when any process fails.
 struct Mortal {
     bool (*ready)(void*);
     void* argument;
@@ -67,8 +67,7 @@ void wait_for_memory(bool (*ready)(void*), void* argument, const progress::WaitS
         return progress::wait_for_flags(ready, argument, where);
     Mortal mortal{ready, argument};
     progress::wait_for_flags([](void* wait) { return static_cast<Mortal*>(wait)->is_over(); }, &mortal, where);
-    if (!ready(argument))
-        complain("PE %u has died, and a wait can't tell whether it is for what that would have written", dead_pe());
+    if (!ready(argument)) complain("PE %u has died, and this wait may depend on a store by it", dead_pe());
 }
 
 extern "C" {

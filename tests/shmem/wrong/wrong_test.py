@@ -41,12 +41,12 @@ class Wrong(unittest.TestCase):
             self.expect("stack", r"PE \d of 2: shmem_long_p: dest, 8 bytes at 0x\w+, is not symmetric", STARLING_CHECK=check)
             self.expect("malloc", r"PE \d of 2: shmem_long_g: source, 8 bytes at 0x\w+, is not symmetric", STARLING_CHECK=check)
             self.expect("beyond", r"shmem_long_p: dest, 8 bytes at 0x\w+, is not all in allocated", STARLING_CHECK=check)
-            self.expect("pe", r"shmem_long_p: PE 2 of 2", STARLING_CHECK=check)
-            self.expect("negative-pe", r"shmem_long_atomic_inc: PE -1 of 2", STARLING_CHECK=check)
+            self.expect("pe", r"shmem_long_p: PE 2 is not in a team of 2 PEs", STARLING_CHECK=check)
+            self.expect("negative-pe", r"shmem_long_atomic_inc: PE -1 is not in a team of 2 PEs", STARLING_CHECK=check)
         self.expect("freed", r"shmem_long_p: dest, 8 bytes at 0x\w+, is not all in allocated", STARLING_CHECK="on")
         self.expect("overrun", r"shmem_long_p: dest, 8 bytes at 0x\w+, is not all in allocated", STARLING_CHECK="on")
-        self.expect("free-twice", r"shmem_free: 0x\w+ is not the begin of an allocation")
-        self.expect("free-inside", r"shmem_free: 0x\w+ is not the begin of an allocation")
+        self.expect("free-twice", r"shmem_free: 0x\w+ is not the start of an allocation")
+        self.expect("free-inside", r"shmem_free: 0x\w+ is not the start of an allocation")
 
     def test_every_address_is_looked_at(self):
         for what, sentence in {
@@ -72,28 +72,28 @@ class Wrong(unittest.TestCase):
                 "unequal-realloc": r"shmem_realloc: the number of bytes is not the same on all PEs: \d+ here, and from 8 to 16",
                 "unequal-split": r"shmem_team_split_strided: the stride is not the same on all PEs: -?1 here, and from -1 to 1",
                 "unequal-split-2d": r"shmem_team_split_2d: xrange is not the same on all PEs: \d here, and from 1 to 2",
-                "unequal-free": r"shmem_free: what is freed \(its offset in the heap\) is not the same on all PEs"}.items():
+                "unequal-free": r"shmem_free: the offset of the freed block in the heap is not the same on all PEs"}.items():
             self.expect(what, r"PE \d of 2: " + sentence, STARLING_CHECK="on")
 
     def test_calls(self):
-        self.expect("root", r"shmem_long_broadcast: the root is PE 2 of 2")
+        self.expect("root", r"shmem_long_broadcast: the root, PE 2, is not in a team of 2 PEs")
         self.expect("unequal-malloc", r"shmem_malloc: the number of bytes is not the same on all PEs: \d+ here, and from 1000 to 2000",
                     STARLING_CHECK="on")
         self.expect("unequal-reduce", r"shmem_long_sum_reduce: the number of elements is not the same on all PEs", STARLING_CHECK="on")
-        self.expect("comparison", r"shmem_long_wait_until: the comparison is none of")
+        self.expect("comparison", r"shmem_long_wait_until: the comparison is not one of")
         self.expect("signal-operation", r"shmem_putmem_signal: the operation is neither")
         self.expect("context", r"shmem_ctx_long_p: the context is SHMEM_CTX_INVALID")
         self.expect("world-destroyed", r"shmem_team_destroy: the predefined teams can't be destroyed")
-        self.expect("clear-lock", r"shmem_clear_lock: the lock at 0x\w+ is not this PE's")
-        self.expect("active-set", r"shmem_barrier: no active set of 2 PEs from PE 0 on, with a stride of 2\^1, among 2")
-        self.expect("stride", r"shmem_long_iput: a stride of 0 bytes")
+        self.expect("clear-lock", r"shmem_clear_lock: this PE does not hold the lock at 0x\w+")
+        self.expect("active-set", r"shmem_barrier: an active set of 2 PEs from PE 0 on with a stride of 2\^1 does not fit in 2 PEs")
+        self.expect("stride", r"shmem_long_iput: the stride of 0 bytes is less than the block size")
 
     def test_exhausted_heap(self):
         self.expect_nothing("exhausted")
-        self.assertNotIn("are left", run("exhausted").stderr)
+        self.assertNotIn("do not fit", run("exhausted").stderr)
         told = run("exhausted", STARLING_VERBOSE="1")
         self.assertEqual((told.returncode, told.stdout), (0, "went on\n" * 2), told.stderr)
-        self.assertRegex(told.stderr, r"PE \d of 2: shmem_malloc: no \d+ bytes are left of the symmetric heap's \d+")
+        self.assertRegex(told.stderr, r"PE \d of 2: shmem_malloc: \d+ bytes do not fit in the symmetric heap of \d+")
 
     def test_exhausted_at_one(self):
         self.expect_nothing("exhausted-one")
