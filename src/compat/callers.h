@@ -1,11 +1,12 @@
-// How the library calls callbacks of a program whose parts may be of two languages.
+// Calls of a program's callbacks by the library, where parts of the program may be in Fortran.
 #pragma once
 
 #include "compat/convert.h"
 
 namespace starling::compat {
 
-/// As Foreign, for procedures of Fortran: each is false if the function is none, and then nothing was called.
+/// Like Foreign (base/shim_hooks.h), but for Fortran procedures: each returns false, without a call, if the function is not a Fortran
+/// procedure.
 struct FortranCallers {
     bool (*operation)(MPI_User_function* function, void* in, void* inout, int* length, MPI_Datatype type);
     bool (*large_operation)(MPI_User_function_c* function, void* in, void* inout, MPI_Count* length, MPI_Datatype type);
@@ -15,7 +16,7 @@ struct FortranCallers {
     bool (*session_error)(MPI_Session_errhandler_function* function, MPI_Session session, int* code);
 };
 
-/// In src/fortran.
+/// Defined in src/fortran.
 const FortranCallers* fortran_callers();
 
 }  // namespace starling::compat

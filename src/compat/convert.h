@@ -1,7 +1,7 @@
-// What the generated entry points of a shim put around arguments: each tells by its name what it does with a value on its way into
-// the library, and with what the library has written on its way out. "In" is towards the library, "out" towards the program.
+// Conversions of arguments for the generated entry points of a shim. Each converts a value on its way into the library, and the values that
+// the library has written on their way out. "In" is towards the library, "out" towards the program.
 //
-// What differs between the interfaces is in src/compat/<interface>/abi.h: types, handles, statuses.
+// The differences between the interfaces are in src/compat/<interface>/abi.h: types, handles, statuses.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 
 namespace starling::compat {
 
-/// A handle of the program's, in C or as Fortran has it; where Fortran's are C's there is one conversion of each.
+/// The program's type of a handle, in C or in Fortran; if both are the same type, one conversion serves both.
 template <class Handle>
 using There = typename abi::Handles<Handle>::There;
 template <class Handle, class Theirs>
@@ -26,7 +26,7 @@ template <class Handle>
 There<Handle> out(Handle handle) {
     return abi::Handles<Handle>::out(handle);
 }
-/// Into a place of the program's, of either language.
+/// Stores a handle in a variable of the program, in either language.
 template <class Handle>
 void put(Handle handle, There<Handle>* place) {
     *place = out(handle);
@@ -36,7 +36,7 @@ requires(!std::is_same_v<There<Handle>, int>) void put(Handle handle, int* place
     *place = abi::Handles<Handle>::number(handle);
 }
 
-/// Elements that stay where they are if there are few.
+/// An array of `count` elements; up to kFew of them need no allocation.
 template <class T, size_t kFew = 16>
 class Few {
   public:
@@ -49,7 +49,7 @@ class Few {
     T few_[kFew];
 };
 
-/// A handle that the call makes.
+/// A handle that the call creates.
 template <class Handle, class Place>
 class Made {
   public:
@@ -128,7 +128,7 @@ ChangedList<Handle, Place> changed_list(Place* place, int count) {
     return ChangedList<Handle, Place>(place, count);
 }
 
-/// Numbers that the call writes where they belong, and that become the program's then.
+/// Numbers that the call writes into the program's memory and that are then converted in place.
 template <int (*kOut)(int)>
 class NumbersMade {
   public:
@@ -144,7 +144,7 @@ class NumbersMade {
     const int count_;
 };
 
-/// Error classes; codes of the program's own lie above all of them.
+/// Error classes. The program's own codes lie above all classes and are shifted.
 inline int error_in(int code) {
     return code >= abi::kLastCode ? code - abi::kLastCode + MPI_ERR_LASTCODE : abi::error_in(code);
 }
@@ -174,7 +174,7 @@ inline int whence_in(int whence) { return abi::whence_in(whence); }
 inline int pvar_class_in(int kind) { return abi::pvar_class_in(kind); }
 inline int keyval_in(int keyval) { return abi::keyval_in(keyval); }
 
-/// Bits, each of which is a constant.
+/// A set of bits, each of which is a constant.
 template <int (*kOf)(int)>
 int bits(int set) {
     int all = 0;
@@ -229,7 +229,7 @@ Pointer* buffer_in(Pointer* buffer) {
         return reinterpret_cast<Pointer*>(MPI_BUFFER_AUTOMATIC);
     return buffer;
 }
-/// The address of a pointer that becomes a buffer's.
+/// Address of a pointer variable that the call sets to a buffer.
 class BufferMade {
   public:
     explicit BufferMade(void* place) : place_(place) {}
@@ -257,7 +257,7 @@ inline MPI_T_pvar_handle pvar_in(MPI_T_pvar_handle handle) {
     return reinterpret_cast<intptr_t>(handle) == abi::kAllPvars ? MPI_T_PVAR_ALL_HANDLES : handle;
 }
 
-/// What the library keeps in a status beside what everybody sees; see message/status.h.
+/// The fields of a status that the library uses besides the public ones; see message/status.h.
 struct StatusRest {
     uint64_t bytes;
     int cancelled;
@@ -280,7 +280,7 @@ inline StatusRest rest_of(const MPI_Status& status) {
 
 namespace starling::compat {
 
-/// Statuses that the call may write, or a part of each.
+/// Statuses, or parts of them, that the call may write.
 class StatusesMade {
   public:
     StatusesMade(abi::Status* place, int count)
@@ -317,7 +317,7 @@ class StatusRead {
 };
 inline StatusRead status_in(const abi::Status* from) { return StatusRead(from); }
 
-/// A text that is longer here than the program has room for: what it has no room for is cut off.
+/// A text whose maximum length is greater here than in the program's interface; the rest is cut off.
 template <int kHere, int kThere>
 class TextMade {
   public:
@@ -342,7 +342,8 @@ TextMade<kHere, kThere> text_made(char* place, int* length) {
     return TextMade<kHere, kThere>(place, length);
 }
 
-/// How many processes a collective call gives something for (or gets: not `outgoing`): the other group's, if there are two.
+/// Returns the number of processes that a collective call sends to (or receives from, if not `outgoing`): the remote group's size in an
+/// inter-communicator.
 inline int participants(MPI_Comm comm, bool) {
     int is_inter = 0, size = 0;
     if (library.Comm_test_inter(comm, &is_inter) == MPI_SUCCESS)
@@ -351,7 +352,7 @@ inline int participants(MPI_Comm comm, bool) {
 }
 int neighbours(MPI_Comm comm, bool outgoing);
 
-/// How the library calls the program's callbacks.
+/// Functions with which the library calls the program's callbacks.
 extern const Foreign callers;
 
 }  // namespace starling::compat

@@ -1,14 +1,15 @@
-// Where handles go that MPI_Comm_idup makes later: the library writes what is here, and tells.
+// Storage for the handles that MPI_Comm_idup creates later. The library writes its handle here and calls comm_made(), which converts it for
+// the program.
 #pragma once
 
 #include "compat/convert.h"
 
 namespace starling::compat {
 
-/// A place for the library's handle; what comes there is given to `write` with `place`.
+/// Returns a place for the library's handle. When the handle is there, `write` is called with it and `place`.
 MPI_Comm* make_later(void* place, void (*write)(MPI_Comm comm, void* place));
 
-/// The same for a place of the program's, of either language. Null for null.
+/// Returns a place for the library's handle, which is converted to `place`, a variable of the program in either language. Null for null.
 template <class Place>
 MPI_Comm* make_later(Place* place) {
     if (!place) return nullptr;
@@ -16,7 +17,7 @@ MPI_Comm* make_later(Place* place) {
     return make_later(place, [](MPI_Comm comm, void* to) { put(comm, static_cast<Place*>(to)); });
 }
 
-/// Foreign::comm_made.
+/// Implements Foreign::comm_made.
 void comm_made(MPI_Comm* storage);
 
 }  // namespace starling::compat

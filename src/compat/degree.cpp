@@ -1,4 +1,4 @@
-// How many neighbours a process has, by the functions of the interface.
+// Counts the neighbors of a process with the functions of the interface.
 #include "compat/convert.h"
 
 namespace starling::compat {

@@ -1,4 +1,4 @@
-// An entry point of a shim that is written by hand: under the names PMPI_X and, for tools to replace, MPI_X.
+// Defines a handwritten entry point of a shim, under the names PMPI_X and MPI_X; the latter is weak, so that tools can replace it.
 #pragma once
 
 #define COMPAT_ENTRY(returns, name, parameters)                                    \

@@ -1,5 +1,5 @@
-// Entry points that are more than a call with other arguments: those with callbacks, with arrays whose meaning depends on another argument, and
-// with none of the standard's fixed lists of parameters.
+// Entry points that need more than a conversion of each argument: those with callbacks, with arrays whose meaning depends on another
+// argument, or without a fixed list of parameters.
 #include <type_traits>
 
 #include "compat/callers.h"
@@ -12,7 +12,7 @@ namespace starling::compat {
 
 namespace {
 
-/// A program's callback that will be called with extra state, and that state. Never freed: attributes that were set with a keyval outlive it.
+/// A program's callbacks of a keyval and their extra state. Never freed, because attributes outlive their keyval.
 template <class Copy, class Delete>
 struct Attribute {
     Copy* copy;
@@ -41,7 +41,7 @@ int create_keyval(Create* create, Copy* copy, Delete* remove, int* keyval, void*
         create(call_copy<Handle, Copy, Delete>, call_delete<Handle, Copy, Delete>, keyval_changed(keyval), attribute));
 }
 
-/// Attributes that the standard defines are numbers, some of them constants.
+/// Converts predefined attributes whose values are constants.
 void convert_attribute(int keyval, void* value, const int* flag) {
     static thread_local int converted[4];
     if (!value || !flag || !*flag) return;
@@ -100,7 +100,7 @@ void call_handler(Function* function, Handle handle, int* code) {
     reinterpret_cast<Theirs*>(function)(&theirs, &error);
 }
 
-/// The codes of processes that were to be spawned: only the root's count is known.
+/// Converts the error codes of a spawn. Only the root knows their number.
 void convert_codes(int* codes, int count, MPI_Comm comm, int root) {
     int rank = -1;
     if (reinterpret_cast<intptr_t>(codes) == 0 || library.Comm_rank(comm, &rank) != MPI_SUCCESS || rank != root) return;
@@ -190,7 +190,7 @@ COMPAT_ENTRY(int, Grequest_start,
 COMPAT_ENTRY(int, Register_datarep,
              (const char*, abi::Datarep_conversion_function*, abi::Datarep_conversion_function*, abi::Datarep_extent_function*,
               void*)) {
-    return error_out(library.Register_datarep(nullptr, nullptr, nullptr, nullptr, nullptr));  // not built: it says so
+    return error_out(library.Register_datarep(nullptr, nullptr, nullptr, nullptr, nullptr));  // not implemented; reports so
 }
 COMPAT_ENTRY(int, Register_datarep_c,
              (const char*, abi::Datarep_conversion_function_c*, abi::Datarep_conversion_function_c*,
@@ -250,7 +250,7 @@ COMPAT_ENTRY(int, Comm_spawn_multiple,
     int rank = -1;
     const MPI_Comm here = in<MPI_Comm>(comm);
     library.Comm_rank(here, &rank);
-    const int mine = rank == root ? count : 0;  // elsewhere the arrays need not be there
+    const int mine = rank == root ? count : 0;  // the arrays are significant only at the root
     const int error =
         library.Comm_spawn_multiple(count, commands, argvs, maxprocs, list<MPI_Info>(mine ? infos : nullptr, mine), root, here,
                                     made<MPI_Comm>(intercomm), codes);
@@ -260,7 +260,7 @@ COMPAT_ENTRY(int, Comm_spawn_multiple,
     return error_out(error);
 }
 
-// Fortran's statuses are ints in the same order.
+// Fortran's statuses are arrays of ints with the layout of the C structure.
 COMPAT_ENTRY(int, Status_c2f, (const abi::Status* status, int* fortran)) {
     std::memcpy(fortran, status, sizeof *status);
     return MPI_SUCCESS;

@@ -1,5 +1,5 @@
-// The library behind a shim: found beside it, and its functions by their names. Theirs and the shim's are the same, so it is kept
-// out of the program's names.
+// Loads the library behind a shim from its installation, and finds its functions by name. The shim's functions have the same names, so the
+// library is loaded with RTLD_LOCAL.
 #include <dlfcn.h>
 
 #include <cstdio>
@@ -15,11 +15,10 @@ Library library;
 
 namespace {
 
-constexpr const char* kLibrary = "libmpi_abi.so.1";  // by the shim's own path, $ORIGIN/../..
+constexpr const char* kLibrary = "libmpi_abi.so.1";  // found by the shim's own path, $ORIGIN/../..
 
 [[noreturn]] void give_up(const char* what, const char* why) {
-    std::fprintf(stderr, "starling: %s is in front of %s, %s (%s); is the installation whole?\n", abi::kShim, kLibrary, what,
-                 why);
+    std::fprintf(stderr, "starling: %s requires %s, %s (%s); is the installation complete?\n", abi::kShim, kLibrary, what, why);
     std::exit(127);
 }
 
@@ -35,7 +34,7 @@ void* handle = nullptr;
     if (find_in_library<decltype(&starling_set_foreign)>("starling_set_foreign")(&callers)) return;
     std::fprintf(stderr,
                  "starling: this process has loaded libraries of two MPIs, %s and another one, whose handles differ (`starling "
-                 "doctor PROGRAM` tells which of its libraries wants which)\n",
+                 "doctor PROGRAM` shows which library requires which MPI)\n",
                  abi::kShim);
     std::exit(127);
 }

@@ -1,16 +1,16 @@
-// What an interface has otherwise than the standard that Starling is of: the version that its programs were compiled for, and error
-// classes of its own, which Starling never gives but programs ask about.
+// Differences between an interface and Starling's standard: the version for which programs were compiled, and extra error classes, which
+// Starling never returns but programs may query.
 #pragma once
 
 namespace starling::compat {
 
 struct OwnClass {
-    int code;  ///< none of the standard's, so that conversions leave it as it is
+    int code;  ///< not a code of the standard, so conversions do not change it
     const char* name;
 };
 
 struct Library;
-/// Puts what knows of these in the place of the library's functions, for C and Fortran alike.
+/// Replaces functions of the library by ones that know these differences, for C and Fortran.
 void know_beyond(Library& library);
 
 }  // namespace starling::compat

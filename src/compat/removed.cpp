@@ -1,4 +1,4 @@
-// What MPI 3.0 has removed, and programs that were compiled before still call.
+// Functions that MPI 3.0 has removed, for programs that were compiled before.
 #include "compat/convert.h"
 #include "compat/entry.h"
 

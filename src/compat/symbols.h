@@ -1,9 +1,9 @@
-// What a shim finds in the library behind it by name.
+// Lookup of symbols in the library behind a shim.
 #pragma once
 
 namespace starling::compat {
 
-/// Ends the process with a sentence where there is none.
+/// Returns the address of a symbol; ends the process with an error text if there is none.
 void* find_by_name(const char* name);
 template <class Function>
 Function find_in_library(const char* name) {

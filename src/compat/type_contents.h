@@ -1,11 +1,12 @@
-// What MPI_Type_get_contents tells of a type, in the program's numbers.
+// Conversion of the results of MPI_Type_get_contents to the program's constants.
 #pragma once
 
 #include "compat/convert.h"
 
 namespace starling::compat {
 
-/// Integers of a type's contents that are constants (MPI 5.0 section 5.1.13): the orders of arrays, and the distributions of a darray.
+/// Converts the integers of a type's contents that are constants (MPI 5.0 section 5.1.13): the orders of arrays, and the distributions of a
+/// darray.
 template <class Integer>
 void convert_contents(int combiner, Integer* integers) {
     const auto ndims = combiner == MPI_COMBINER_SUBARRAY ? integers[0] : combiner == MPI_COMBINER_DARRAY ? integers[2] : 0;

@@ -1,4 +1,4 @@
-// What the generated entry points put around Fortran's arguments. "In" is towards the library, "made" and "out" towards the program.
+// Conversions of Fortran's arguments for the generated entry points. "In" is towards the library, "made" and "out" towards the program.
 #pragma once
 
 #include <string>
@@ -12,12 +12,12 @@ namespace starling::compat {
 using fortran::Meaning;
 using fortran::meaning_of;
 
-/// The error that a call returns, where the program wants to know.
+/// Stores the error that a call returns, if the program passes ierror.
 inline void give(int* ierror, int error) {
     if (ierror) *ierror = error_out(error);
 }
 
-/// A buffer: it may be MPI_BOTTOM, MPI_IN_PLACE or MPI_BUFFER_AUTOMATIC.
+/// Converts a buffer, which may be MPI_BOTTOM, MPI_IN_PLACE or MPI_BUFFER_AUTOMATIC.
 template <class Pointer>
 Pointer* place(Pointer* buffer) {
     switch (meaning_of(buffer)) {
@@ -37,7 +37,8 @@ Pointer* weights_place(Pointer* weights) {
     return meaning == Meaning::weights_empty ? reinterpret_cast<Pointer*>(MPI_WEIGHTS_EMPTY) : weights;
 }
 
-/// Statuses that the call may write, and one that it reads; they may be ignored. Fortran's are C's of the interface, integer by integer.
+/// Convert statuses that the call may write, and one that it reads; the former may be ignored. A Fortran status is an array of ints with
+/// the layout of the interface's C structure.
 inline auto statuses_place(int* place, [[maybe_unused]] int count) {
     const bool ignored = meaning_of(place) == Meaning::status_ignore;
     if constexpr (std::is_same_v<abi::Status, MPI_Status>)
@@ -53,7 +54,7 @@ inline auto status_read(const int* place) {
         return status_in(reinterpret_cast<const abi::Status*>(place));
 }
 
-/// A text without the blanks that fill it up.
+/// A text without its trailing blanks.
 class TextIn {
   public:
     TextIn(const char* text, size_t length) : text_(trimmed({text, length})) {}
@@ -66,7 +67,7 @@ class TextIn {
 };
 inline TextIn text_in(const char* text, size_t length) { return {text, length}; }
 
-/// Leading blanks are left out too: of infos' keys and values (MPI 5.0 section 10), commands and their arguments (section 11.8.2).
+/// Removes leading blanks, too: for keys and values of infos (MPI 5.0 section 10), commands and their arguments (section 11.8.2).
 inline std::string_view stripped(std::string_view text) {
     text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
     return TextIn::trimmed(text);
@@ -76,14 +77,15 @@ inline TextIn word_in(const char* text, size_t length) {
     return {word.data(), word.size()};
 }
 
-/// Writes `text` into one of Fortran's: filled up with blanks, or cut.
+/// Writes `text` into a Fortran variable: padded with blanks, or cut.
 inline void fill(std::string_view text, char* place, size_t length) {
     const size_t shared = std::min(text.size(), length);
     std::memcpy(place, text.data(), shared);
     std::memset(place + shared, ' ', length - shared);
 }
 
-/// A text that the call writes, of at most `kMost` characters with the null behind it. The program's stays if the call writes none.
+/// A text that the call writes, of at most `kMost` characters with the terminating null. The program's variable stays unchanged if the call
+/// writes nothing.
 template <int kMost>
 class TextOut {
   public:
@@ -105,7 +107,8 @@ TextOut<kMost> text_out(char* place, size_t length) {
     return TextOut<kMost>(place, length);
 }
 
-/// Positions in arrays, which count from 1 here: as many as `count` says then, which may be MPI_UNDEFINED, and `most` at most.
+/// Array positions that the call writes, which count from 1 in Fortran. `count` is their number after the call; it may be MPI_UNDEFINED,
+/// and the number is `most` at most.
 class IndicesMade {
   public:
     IndicesMade(int* place, const int* count, int most) : place_(place), count_(count), most_(most) {}

@@ -13,7 +13,7 @@ struct Boxes {
     std::unordered_map<void*, std::unique_ptr<MPI_Aint>> all;
 };
 Boxes& boxes() {
-    static auto* const made = new Boxes;  // for callbacks as late as they come
+    static auto* const made = new Boxes;  // never destroyed, since callbacks may run until the process ends
     return *made;
 }
 

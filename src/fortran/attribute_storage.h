@@ -1,14 +1,16 @@
-// Attributes that Fortran sets: C gets the address of the value (MPI 5.0 section 19.3.7), so each has a place of its own.
+// Storage for the attributes that Fortran sets. C gets the address of the value (MPI 5.0 section 19.3.7), so each value has memory of its
+// own here.
 #pragma once
 
 #include "mpi.h"
 
 namespace starling::compat {
 
-/// A place with `value`, which the library keeps as the attribute. Any thread.
+/// Allocates memory with `value` and returns its address, which the library keeps as the attribute. Thread-safe.
 void* attribute_boxed(MPI_Aint value);
 
-/// The value of an attribute: what is in such a place, else the address that C has set. `last`: the place is given back.
+/// Returns the value of an attribute: the stored value of one that Fortran has set, otherwise the address that C has set. With `last` the
+/// memory is freed.
 MPI_Aint attribute_unboxed(void* attribute, bool last);
 
 }  // namespace starling::compat

@@ -1,5 +1,6 @@
-// Procedures of the program that the library calls: they get numbers for handles, all by reference, and those with an error code write it
-// to a last argument. Operations and error handlers have no extra state by which they could be told from C's: their addresses are kept.
+// Calls of the program's Fortran procedures by the library. They get numbers for handles, and all arguments by reference; those with an
+// error code write it to a last argument. Operations and error handlers have no extra state that would distinguish them from C functions,
+// so their addresses are kept.
 #include <mutex>
 #include <shared_mutex>
 #include <unordered_set>
@@ -14,7 +15,7 @@ namespace starling::compat {
 
 namespace {
 
-/// Addresses of Fortran procedures that the library calls by themselves. Never forgotten: operations outlive what names them.
+/// Addresses of the Fortran procedures that the library calls directly. Never removed, because operations outlive their handles.
 class Procedures {
   public:
     template <class Function>
@@ -55,7 +56,7 @@ bool call_handler(Function* function, Handle handle, int* code) {
     return true;
 }
 
-/// Of keyvals. `Value`: what an attribute is in the interface that made the keyval.
+/// The callbacks and the extra state of a keyval. `Value` is the type of an attribute in the interface that made the keyval.
 template <class Value>
 struct Attribute {
     using Copy = void(int* handle, int* keyval, Value* extra_state, Value* value, Value* copied, int* flag, int* ierror);
@@ -87,7 +88,7 @@ int call_delete(Handle handle, int keyval, void* value, void* extra_state) {
     return error_in(error);
 }
 
-/// What the procedures get is kept for good: attributes outlive their keyval.
+/// Creates a keyval. The callbacks and their extra state are never freed, because attributes outlive their keyval.
 template <class Handle, class Value, class Create>
 int create_keyval(Create* create, typename Attribute<Value>::Copy* copy, typename Attribute<Value>::Delete* remove, int* keyval,
                   Value extra_state) {
@@ -95,7 +96,7 @@ int create_keyval(Create* create, typename Attribute<Value>::Copy* copy, typenam
                   new Attribute<Value>{copy, remove, extra_state});
 }
 
-/// The program's variable is what its procedures get, not a copy: all implementations do so, and programs change it there.
+/// The procedures get the program's variable, not a copy: all implementations do so, and programs change it there.
 struct Grequest {
     void (*query)(MPI_Aint* extra_state, int* status, int* ierror);
     void (*free)(MPI_Aint* extra_state, int* ierror);
@@ -180,7 +181,7 @@ KEYVAL(comm, Comm, MPI_Comm)
 KEYVAL(type, Type, MPI_Datatype)
 KEYVAL(win, Win, MPI_Win)
 
-// MPI 1's, with integers.
+// The functions of MPI 1, whose attributes are integers.
 FORTRAN_ENTRY(keyval_create,
               (Attribute<int>::Copy * copy, Attribute<int>::Delete* remove, int* keyval, const int* extra_state, int* ierror)) {
     give(ierror, create_keyval<MPI_Comm, int>(library.Comm_create_keyval, copy, remove, keyval, *extra_state));
@@ -204,7 +205,7 @@ FORTRAN_ENTRY(grequest_start, (decltype(Grequest::query) query, decltype(Greques
     give(ierror, error);
 }
 
-// Not built, as all of files: the library says so.
+// Not implemented, like all file functions: the library reports it.
 FORTRAN_ONLY(mpi_conversion_fn_null, (void)) {}
 FORTRAN_ONLY(mpi_conversion_fn_null_c, (void)) {}
 FORTRAN_ENTRY(register_datarep, (const char*, void*, void*, void*, const MPI_Aint*, int* ierror, size_t)) {

@@ -1,4 +1,4 @@
-// What MPI 3.0 has removed, and programs still call: addresses are integers of four bytes there.
+// Functions that MPI 3.0 has removed but programs still call; their addresses are four-byte integers.
 #include <vector>
 
 #include "fortran/arguments.h"

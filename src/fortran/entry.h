@@ -1,16 +1,16 @@
-// An entry point of the Fortran interfaces: a subroutine of mpif.h and module mpi, and the same of mpi_f08, each also under the name
-// by which tools reach it.
+// Macros that define entry points of the Fortran interfaces: a subroutine of mpif.h and module mpi, and the one of mpi_f08, each also under
+// its profiling name.
 #pragma once
 
 #define FORTRAN_ALIAS(alias, name) __asm__(".weak " alias "\n.set " alias ", " name);
 
-// MPICH's module mpi_f08 has its own names for what tools reach, and for large counts.
+// MPICH's module mpi_f08 has other names for the profiling interface and for large counts.
 #ifdef FORTRAN_OF_MPICH
 #define FORTRAN_MODERN_NAMES(name) FORTRAN_ALIAS("pmpir_" #name "_f08_", "pmpi_" #name "_")
 #define FORTRAN_LARGE(name)                                        \
     FORTRAN_ALIAS("mpi_" #name "_f08_large_", "pmpi_" #name "_c_") \
     FORTRAN_ALIAS("pmpir_" #name "_f08_large_", "pmpi_" #name "_c_")
-// Of what mpi_f08 has another procedure for than the older interfaces.
+// Names of a function for which mpi_f08 has a different procedure than the older interfaces.
 #define FORTRAN_MODERN_ONLY(name)                                      \
     FORTRAN_ALIAS("pmpir_" #name "_f08_", "pmpi_" #name "_f08_")       \
     FORTRAN_ALIAS("mpi_" #name "_f08_large_", "pmpi_" #name "_c_f08_") \
@@ -21,14 +21,14 @@
 #define FORTRAN_MODERN_ONLY(name)
 #endif
 
-// Two underscores: of compilers that were asked for what g77 did.
+// Further names of pmpi_<name>_: the public one, and both in mpi_f08. All are weak, so that tools can replace them.
 #define FORTRAN_NAMES(name)                                 \
     FORTRAN_ALIAS("mpi_" #name "_", "pmpi_" #name "_")      \
     FORTRAN_ALIAS("mpi_" #name "_f08_", "pmpi_" #name "_")  \
     FORTRAN_ALIAS("pmpi_" #name "_f08_", "pmpi_" #name "_") \
     FORTRAN_MODERN_NAMES(name)
 
-/// Of both interfaces; pmpi_<name>_ is what is defined.
+/// Defines an entry point of both interfaces as pmpi_<name>_; the other names are aliases.
 #define FORTRAN_ENTRY(name, parameters)                                                 \
     [[gnu::visibility("default")]] void f_##name parameters __asm__("pmpi_" #name "_"); \
     FORTRAN_NAMES(name)                                                                 \
@@ -38,12 +38,12 @@
     FORTRAN_NAMES(name)                                                                    \
     returns f_##name parameters
 
-/// The address is given as a type(c_ptr) as well: another name in module mpi.
+/// Names in module mpi for an address argument of type(c_ptr).
 #define FORTRAN_C_POINTER(name)                             \
     FORTRAN_ALIAS("mpi_" #name "_cptr_", "pmpi_" #name "_") \
     FORTRAN_ALIAS("pmpi_" #name "_cptr_", "pmpi_" #name "_")
 
-/// Of one interface alone: `symbol` is the whole name but the last underscore, without the p of pmpi.
+/// Defines an entry point of one interface alone. `symbol` is the whole name without the final underscore and without the p of pmpi.
 #define FORTRAN_ONLY(symbol, parameters)                                                \
     [[gnu::visibility("default")]] void f_##symbol parameters __asm__("p" #symbol "_"); \
     FORTRAN_ALIAS(#symbol "_", "p" #symbol "_")                                         \

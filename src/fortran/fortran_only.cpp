@@ -1,4 +1,4 @@
-// What Fortran alone has: sizes, comparisons of handles, statuses of both kinds.
+// Functions that exist only in Fortran: sizes, comparisons of handles, conversions between both kinds of statuses.
 #include "fortran/arguments.h"
 #include "fortran/entry.h"
 
@@ -7,7 +7,7 @@ namespace starling::compat {
 extern "C" {
 
 FORTRAN_ENTRY(f_sync_reg, (void*)) {}
-// The same by module mpi_f08, which passes a descriptor.
+// MPI_F_SYNC_REG of module mpi_f08, which gets a descriptor.
 [[gnu::visibility("default")]] void f_sync_reg_of_descriptor(void*) __asm__("mpi_f_sync_reg_f08ts");
 void f_sync_reg_of_descriptor(void*) {}
 FORTRAN_ONLY(mpi_status_f2f08_f08, (const int* from, int* to, int* ierror)) {

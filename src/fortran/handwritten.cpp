@@ -1,4 +1,5 @@
-// Entry points whose arguments are not C's one by one: beginning, attributes, infos, spawning, contents of types, buffers given back.
+// Entry points whose arguments do not correspond to those of C one by one: initialization, attributes, infos, spawning, contents of types,
+// detached buffers.
 #include <numeric>
 #include <vector>
 
@@ -12,7 +13,7 @@ namespace starling::compat {
 
 namespace {
 
-/// An attribute as Fortran has it: C's predefined ones are addresses of numbers (MPI 5.0 section 19.3.7).
+/// Returns the value of an attribute as Fortran gets it. In C, predefined attributes are addresses of numbers (MPI 5.0 section 19.3.7).
 MPI_Aint value_of(int keyval, void* value) {
     switch (keyval) {
         case MPI_TAG_UB:
@@ -53,7 +54,7 @@ int set_attribute(Set* set, Handle handle, int keyval, MPI_Aint value) {
     return error;
 }
 
-/// Texts of one length that lie behind each other `stride` texts apart, up to the first that is blank, as C has an argv.
+/// Fortran texts of `length` characters at a distance of `stride` texts, up to the first blank one, as an argv of C.
 class Texts {
   public:
     Texts(const char* first, size_t length, size_t stride) {
@@ -72,7 +73,7 @@ class Texts {
     std::vector<char*> pointers_;
 };
 
-/// The codes of processes that were to be spawned, as many as the root says.
+/// The error codes of a spawn, whose number the root passes.
 class Codes {
   public:
     Codes(int* place, int count) : place_(meaning_of(place) == Meaning::errcodes_ignore ? nullptr : place), count_(count) {}
@@ -130,7 +131,7 @@ FORTRAN_ENTRY(attr_put, (const int* comm, const int* keyval, const int* value, i
     give(ierror, set_attribute(library.Comm_set_attr, in<MPI_Comm>(*comm), *keyval, *value));
 }
 
-// Lengths of texts do not count a null here.
+// Lengths of Fortran texts do not count a terminating null.
 FORTRAN_ENTRY(info_get, (const int* info, const char* key, const int* most, char* value, int* flag, int* ierror,
                          size_t key_length, size_t value_length)) {
     std::vector<char> text(static_cast<size_t>(std::max(*most, 0)) + 1);
@@ -179,7 +180,7 @@ FORTRAN_ENTRY(comm_spawn_multiple, (const int* count, const char* commands, cons
                                     const int* infos, const int* root, const int* comm, int* intercomm, int* codes, int* ierror,
                                     size_t command_length, size_t argv_length)) {
     const MPI_Comm parents = in<MPI_Comm>(*comm);
-    const int mine = is_root(parents, *root) ? std::max(*count, 0) : 0;  // elsewhere the arrays need not be there
+    const int mine = is_root(parents, *root) ? std::max(*count, 0) : 0;  // the arrays are significant only at the root
     const bool given = mine > 0 && !fortran::is_argvs_null(argvs);
     std::vector<std::string> names;
     std::vector<char*> pointers;
@@ -234,7 +235,7 @@ FORTRAN_ENTRY(type_get_contents_c,
     give(ierror, error);
 }
 
-// The old interface has no type for an address that is written here, so nothing is (MPI 5.0 section 3.6).
+// In the old interface no type could hold the address, so it is not returned (MPI 5.0 section 3.6).
 #define DETACH(name, Function, Count)                                            \
     FORTRAN_ONLY(mpi_##name, (void*, Count* size, int* ierror)) {                \
         void* address = nullptr;                                                 \

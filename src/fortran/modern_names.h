@@ -1,14 +1,14 @@
-// What is compiled code in modules mpi_f08 of other MPIs, and so has names as gfortran makes them of procedures in modules.
+// Macros for the procedures that other MPIs compile into their module mpi_f08, with the names that gfortran makes for module procedures.
 #pragma once
 
 #include "mpi.h"
 
-/// Of handles, which are structures of one integer, or one integer.
+/// Defines a comparison of handles, which are integers or structures of one integer.
 #define FORTRAN_COMPARISON(name, operator, symbol)                                       \
     [[gnu::visibility("default")]] int f_##name(const int*, const int*) __asm__(symbol); \
     int f_##name(const int* a, const int* b) { return *a operator* b; }
 
-/// MPI_COMM_NULL_COPY_FN and so on.
+/// Defines MPI_COMM_NULL_COPY_FN and the other predefined callbacks of one kind.
 #define FORTRAN_PREDEFINED_CALLBACKS(kind)                                                                                    \
     [[gnu::visibility("default")]] void kind##_null_copy(int*, int*, MPI_Aint*, MPI_Aint*, MPI_Aint*, int*,                   \
                                                          int*) __asm__("__mpi_f08_callbacks_MOD_mpi_" #kind "_null_copy_fn"); \

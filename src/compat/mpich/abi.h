@@ -1,7 +1,7 @@
 // The binary interface that MPICH 3.1 and later, Intel MPI, MVAPICH and Cray MPICH share.
 //
-// Handles are ints: two bits of what it is, four of the kind, the rest is a number. Those of objects that the program has made have the
-// library's own number in it (MPI_X_toint), so there is no table.
+// Handles are ints: two bits say whether the object is predefined, four bits name the kind, and the rest is a number. For an object that
+// the program has made, it is the library's number (MPI_X_toint), so no table is needed.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,7 @@ static_assert(sizeof(Status) == 20);
 #include "callbacks.h"
 
 inline constexpr int kLastCode = 0x3fffffff;
-/// MPICH 5 is of the same standard as Starling, and programs of all series since 3.1 run on it.
+/// MPICH 5 implements the same standard as Starling, and programs of all series since 3.1 run on it.
 inline constexpr int kVersion = MPI_VERSION, kSubversion = MPI_SUBVERSION;
 inline constexpr OwnClass kOwnClasses[] = {{101, "MPIX_ERR_PROC_FAILED"},
                                            {102, "MPIX_ERR_PROC_FAILED_PENDING"},
@@ -43,10 +43,10 @@ inline constexpr OwnClass kOwnClasses[] = {{101, "MPIX_ERR_PROC_FAILED"},
                                            {104, "MPIX_ERR_EAGAIN"},
                                            {105, "MPIX_ERR_NOREQ"}};
 inline constexpr intptr_t kInPlace = -1, kBufferAutomatic = -2, kStatusIgnore = 1, kAllPvars = 1;
-// Here they are what two exported variables say.
+// In this interface they are the values of two exported variables.
 inline constexpr intptr_t kUnweighted = 10, kWeightsEmpty = 11;
 
-/// What a handle of an object that the program has made has in its upper six bits; the rest is the library's number of it.
+/// The upper six bits of the handle of an object that the program has made; the rest is the library's number of it.
 inline constexpr uint32_t kKindBits = 0xfc000000;
 constexpr uint32_t kind_bits(uint32_t kind) { return 0x80000000 | kind << 26; }
 
@@ -86,19 +86,19 @@ COMPAT_HANDLES(MPI_Request, MPI_REQUEST, MPI_REQUEST_NULL, 11, Request)
 COMPAT_HANDLES(MPI_Message, MPI_MESSAGE, MPI_MESSAGE_NULL, 12, Message)
 COMPAT_HANDLES(MPI_Session, MPI_SESSION, MPI_SESSION_NULL, 14, Session)
 
-/// Pointers there as well.
+/// Files are pointers in this interface too.
 template <>
 struct Handles<MPI_File> {
     using There = File;
     static MPI_File null() { return MPI_FILE_NULL; }
     static MPI_File in(File file) { return file ? reinterpret_cast<MPI_File>(file) : MPI_FILE_NULL; }
     static File out(MPI_File file) { return file == MPI_FILE_NULL ? nullptr : reinterpret_cast<File>(file); }
-    // Fortran's.
+    // conversions of Fortran's handles
     static MPI_File in(int file) { return file == 0 ? MPI_FILE_NULL : library.File_fromint(file); }
     static int number(MPI_File file) { return file == MPI_FILE_NULL ? 0 : library.File_toint(file); }
 };
 
-/// Fortran's keyvals of predefined attributes are C's and 1.
+/// In Fortran the keyvals of predefined attributes are those of C plus 1.
 inline int fortran_keyval(int keyval) { return keyval_in(keyval - 1) != keyval - 1 ? keyval - 1 : keyval; }
 
 }  // namespace starling::compat::abi

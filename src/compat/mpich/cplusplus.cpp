@@ -1,5 +1,5 @@
-// What MPICH's library of C++ bindings (libmpichcxx.so.12, libmpicxx.so.12) looks for in its libmpi beside functions of C: it stands on
-// these, and what needs MPICH's inside is told so.
+// Symbols that MPICH's library of C++ bindings (libmpichcxx.so.12, libmpicxx.so.12) uses in libmpi besides the C functions. Bindings that
+// need MPICH's internals print an error and abort.
 #include <cstdio>
 #include <cstdlib>
 
@@ -10,8 +10,8 @@ namespace {
 [[noreturn]] void refuse(const char* binding) {
     std::fprintf(
         stderr,
-        "starling: %s of MPICH's C++ bindings needs the inside of MPICH's own library, which its shim does not have: use the "
-        "function of C\n",
+        "starling: %s of MPICH's C++ bindings needs internals of MPICH's own library, which this replacement does not have: "
+        "use the C function\n",
         binding);
     starling::compat::library.Abort(MPI_COMM_WORLD, 1);
     std::abort();

@@ -1,4 +1,4 @@
-// What MPICH's mpi.h names besides functions of the standard.
+// Symbols that MPICH's mpi.h declares besides the standard's functions.
 #include "compat/convert.h"
 #include "compat/entry.h"
 
@@ -17,7 +17,7 @@ int* MPI_F_STATUS_IGNORE_ = reinterpret_cast<int*>(starling::compat::abi::kStatu
 EXPORTED int* MPI_F_STATUSES_IGNORE_ __asm__("MPI_F_STATUSES_IGNORE");
 int* MPI_F_STATUSES_IGNORE_ = reinterpret_cast<int*>(starling::compat::abi::kStatusIgnore);
 
-/// MPI_DUP_FN, MPI_COMM_DUP_FN, MPI_TYPE_DUP_FN and MPI_WIN_DUP_FN.
+/// Implements MPI_DUP_FN, MPI_COMM_DUP_FN, MPI_TYPE_DUP_FN and MPI_WIN_DUP_FN.
 [[gnu::visibility("default")]] int MPIR_Dup_fn(int, int, void*, void* value, void* copy, int* flag) {
     *static_cast<void**>(copy) = value;
     *flag = 1;

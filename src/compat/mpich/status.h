@@ -1,4 +1,4 @@
-// Statuses of MPICH's interface. Included by compat/convert.h.
+// Conversion of statuses of MPICH's interface. Included by compat/convert.h.
 #pragma once
 
 namespace starling::compat::abi {

@@ -1,7 +1,7 @@
 // The binary interface of Open MPI 4 and 5.
 //
-// Handles are pointers. Those of predefined objects are the addresses of objects that the library exports, of which the linker may have
-// moved a copy into the program (objects.cpp); those of what the program has made are the library's own.
+// Handles are pointers. Those of predefined objects are addresses of objects that the library exports; the linker may have moved a copy
+// into the program (objects.cpp). Handles of objects that the program has made are the library's own.
 #pragma once
 
 #include <cstddef>
@@ -37,22 +37,22 @@ static_assert(sizeof(Status) == 24);
 #include "callbacks.h"
 
 inline constexpr int kLastCode = 92;
-/// The last standard of which mpi.h of these series has the constants; the functions of later ones are here, but what goes with them has
-/// no name there.
+/// The last standard whose constants are in mpi.h of these series. Functions of later standards exist, but their constants have no names
+/// there.
 inline constexpr int kVersion = 4, kSubversion = 0;
 inline constexpr OwnClass kOwnClasses[] = {
     {75, "MPIX_ERR_PROC_FAILED"}, {76, "MPIX_ERR_PROC_FAILED_PENDING"}, {77, "MPIX_ERR_REVOKED"}};
 inline constexpr intptr_t kInPlace = 1, kBufferAutomatic = 2, kStatusIgnore = 0, kAllPvars = -1;
 inline constexpr intptr_t kUnweighted = 2, kWeightsEmpty = 3;
 
-/// Handles of predefined objects, either way. Handles that are none stay.
+/// Translate the handle of a predefined object in one direction each. Other handles stay.
 void* find_here(const void* there);
 void* find_there(const void* here);
 
 template <class Handle>
 struct Handles;
 
-// Fortran's handles: numbers from 0 on of what mpif.h has, and the library's own of all others, which begin above.
+// Fortran's handles: numbers from 0 on for the objects in mpif.h, and for others the library's numbers, which are greater.
 #define COMPAT_NUMBER_IN(here, number) \
     case number:                       \
         return here;

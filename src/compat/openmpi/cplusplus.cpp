@@ -1,6 +1,6 @@
-// What Open MPI's library of C++ bindings (libmpi_cxx.so.40) looks for in its libmpi. Many programs and libraries are linked with it and
-// call nothing of it, since mpicxx adds it: it has to be loaded. What its inner functions would do is done by the library of which they
-// are: bindings that only call C work, and where one needs more its process is told so.
+// Symbols that Open MPI's library of C++ bindings (libmpi_cxx.so.40) uses in libmpi. Many programs are linked with it without using it,
+// because mpicxx adds it, so it must be loadable. Bindings that only call C functions work. Those that need Open MPI's internals print an
+// error and abort.
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
@@ -12,8 +12,8 @@ namespace {
 [[noreturn]] void refuse(const char* binding) {
     std::fprintf(
         stderr,
-        "starling: %s of Open MPI's C++ bindings needs the inside of Open MPI's own library, which its shim does not have: use "
-        "the function of C\n",
+        "starling: %s of Open MPI's C++ bindings needs internals of Open MPI's own library, which this replacement does not "
+        "have: use the C function\n",
         binding);
     starling::compat::library.Abort(MPI_COMM_WORLD, 1);
     std::abort();
@@ -23,7 +23,7 @@ namespace {
 
 extern "C" {
 
-// Objects of which nobody but it reads anything: no code of an error is Open MPI's inner one.
+// Objects that only the library of bindings reads. They can be zeros, because no error code here is one of Open MPI's internal codes.
 #define DATA(symbol, bytes)                                   \
     [[gnu::visibility("default")]] extern char symbol[bytes]; \
     alignas(64) char symbol[bytes] = {};

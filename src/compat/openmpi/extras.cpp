@@ -1,4 +1,4 @@
-// What Open MPI's mpi.h names besides functions of the standard and objects.
+// Symbols that Open MPI's mpi.h declares besides the standard's functions and the objects of handles.
 #include "compat/convert.h"
 #include "compat/entry.h"
 
@@ -9,7 +9,7 @@ int* MPI_F_STATUS_IGNORE_ = nullptr;
 [[gnu::visibility("default")]] extern int* MPI_F_STATUSES_IGNORE_ __asm__("MPI_F_STATUSES_IGNORE");
 int* MPI_F_STATUSES_IGNORE_ = nullptr;
 
-/// MPI_DUP_FN, MPI_NULL_COPY_FN and MPI_NULL_DELETE_FN, for each kind of object.
+/// Define MPI_DUP_FN, MPI_NULL_COPY_FN and MPI_NULL_DELETE_FN for each kind of object.
 #define FUNCTIONS(KIND)                                                                                                   \
     [[gnu::visibility("default")]] int OMPI_C_MPI_##KIND##DUP_FN(void*, int, void*, void* value, void* copy, int* flag) { \
         *static_cast<void**>(copy) = value;                                                                               \

@@ -1,5 +1,5 @@
-// The objects whose addresses are Open MPI's predefined handles. Nothing is in them; a program may have a copy of them in its own
-// memory, and then that is what the names mean here, too.
+// The objects whose addresses are Open MPI's predefined handles. They are empty. If a program has a copy in its own memory, the names refer
+// to that copy here too.
 #include "objects.h"
 
 #include <array>
@@ -18,16 +18,16 @@ namespace starling::compat::abi {
 
 namespace {
 
-constexpr size_t kPlaces = 512;  // more than three for each object
+constexpr size_t kPlaces = 512;  // over three per object
 struct Pair {
     const void* there = nullptr;
     void* here = nullptr;
 };
 std::array<Pair, kPlaces> by_address;
-constexpr uintptr_t kMostHere = 0x1000;  // predefined handles lie below
+constexpr uintptr_t kMostHere = 0x1000;  // predefined handles are less
 std::array<void*, 0x300> by_handle;
 
-// Objects are 256 bytes long at least.
+// Objects are at least 256 bytes long.
 size_t place_of(const void* there) { return reinterpret_cast<uintptr_t>(there) / 256 % kPlaces; }
 
 void add(const void* there, void* here) {
@@ -50,7 +50,7 @@ void add(const void* there, void* here) {
 void* find_here(const void* there) {
     for (size_t at = place_of(there); by_address[at].there; at = (at + 1) % kPlaces)
         if (by_address[at].there == there) return by_address[at].here;
-    // A number that means something here is none of the program's handles.
+    // A small number is a predefined handle of the library, which the program cannot have.
     return reinterpret_cast<uintptr_t>(there) < kMostHere ? nullptr : const_cast<void*>(there);
 }
 

@@ -1,4 +1,4 @@
-// Statuses of Open MPI's interface. Included by compat/convert.h.
+// Conversion of statuses of Open MPI's interface. Included by compat/convert.h.
 #pragma once
 
 namespace starling::compat::abi {

@@ -1,5 +1,5 @@
-// What MPICH's procedures of mpi_f08 get for an array of any type and rank: gfortran's own descriptor, from version 9 on, since they are without
-// bind(C) there.
+// The argument that MPICH's procedures of mpi_f08 get for an array of any type and rank: gfortran's own descriptor, from version 9 on,
+// because the procedures are without bind(C).
 #pragma once
 
 #include <cstddef>
@@ -8,16 +8,16 @@
 namespace starling::fortran {
 
 struct Descriptor {
-    void* first;     ///< element, in the order of the array
-    size_t offset;   ///< of element (0, 0, ...)
+    void* first;     ///< address of the first element in array order
+    size_t offset;   ///< offset of element (0, 0, ...)
     size_t element;  ///< bytes
     int version;
     int8_t dimensions, type;
     int16_t attribute;
-    ptrdiff_t span;  ///< bytes that strides are counted in
+    ptrdiff_t span;  ///< unit of the strides in bytes
     struct Dimension {
         ptrdiff_t stride, lower, upper;
-    } of[15];  ///< as many as there are dimensions
+    } of[15];  ///< `dimensions` of them are used
 
     void* address() const { return first; }
     ptrdiff_t length() const { return static_cast<ptrdiff_t>(element); }

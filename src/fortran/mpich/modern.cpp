@@ -1,4 +1,4 @@
-// What is compiled code in MPICH's module mpi_f08: comparisons, statuses, sizes, and procedures that a program names.
+// Procedures that MPICH compiles into its module mpi_f08: comparisons, statuses, sizes, and procedures that a program names.
 #include "fortran/arguments.h"
 #include "fortran/entry.h"
 #include "fortran/modern_names.h"
@@ -7,7 +7,7 @@ namespace starling::compat {
 
 extern "C" {
 
-// With a handle of the older interfaces on either side as well.
+// Comparisons, also with a handle of the older interfaces on either side.
 #define COMPARED(kind)                                                                                    \
     FORTRAN_COMPARISON(kind##_eq, ==, "__mpi_f08_types_MOD_mpi_" #kind "_eq")                             \
     FORTRAN_COMPARISON(kind##_ne, !=, "__mpi_f08_types_MOD_mpi_" #kind "_neq")                            \
@@ -62,7 +62,7 @@ SIZE_OF(xcomplex32, 8)
 SIZE_OF(xcomplex64, 16)
 SIZE_OF(xcomplex128, 32)
 
-// User-defined data representations are not built.
+// User-defined data representations are not implemented.
 #define CONVERSION(name)                                                                                          \
     [[gnu::visibility("default")]] void module_##name() __asm__("__mpi_f08_callbacks_MOD_mpi_conversion_" #name); \
     void module_##name() {}

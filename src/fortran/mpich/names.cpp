@@ -1,4 +1,4 @@
-// What only MPICH's module mpi names: MPI_SIZEOF by kind, as gfortran makes names of procedures in modules.
+// Procedures that only MPICH's module mpi has: MPI_SIZEOF by kind, with the names that gfortran makes for module procedures.
 #include "fortran/arguments.h"
 
 namespace starling::compat {
@@ -11,7 +11,7 @@ extern "C" {
         *size = bytes;                                                                                                   \
         give(ierror, MPI_SUCCESS);                                                                                       \
     }
-#define SIZEOF_BOTH(name, bytes) SIZEOF(name, bytes) SIZEOF(name##v, bytes)  // of one and of several
+#define SIZEOF_BOTH(name, bytes) SIZEOF(name, bytes) SIZEOF(name##v, bytes)  // for scalars and arrays
 SIZEOF_BOTH(ch, 1)
 SIZEOF_BOTH(l, 4)
 SIZEOF_BOTH(i, 4)

@@ -34,7 +34,8 @@ MPICH_PLACE char mpich_argvs_null __asm__("__mpi_f08_link_constants_MOD_mpi_argv
 
 namespace starling::fortran {
 
-/// Where the places lie: most often far from any buffer, so two comparisons do. Of what a program names it has a copy in its own memory.
+/// The address range of the special variables. It usually contains no buffer, so one range check decides most cases. A program that names
+/// such a variable may have a copy of it in its own memory.
 struct PlacesSpan {
     uintptr_t first, last;
 };

@@ -1,4 +1,4 @@
-// Programs of this library's own interface, in which Fortran has made some of the operations and error handlers.
+// Calls callbacks in programs of this library's own interface, in which Fortran may have created some of the operations and error handlers.
 #include "compat/callers.h"
 
 #include <cstdio>
@@ -23,7 +23,7 @@ void call_handler(Function* function, Handle handle, int* code) {
     if (starling_set_foreign(&callers)) return;
     std::fprintf(
         stderr,
-        "starling: this process has loaded %s and a library with another MPI's binary interface, whose handles differ\n",
+        "starling: this process has loaded %s and a library with the binary interface of another MPI, whose handles differ\n",
         abi::kShim);
     std::exit(127);
 }

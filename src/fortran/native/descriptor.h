@@ -1,5 +1,6 @@
-// What a procedure with bind(C) gets for an array of any type and rank (Fortran 2018 section 18.5.3). The standard leaves the order to each
-// compiler; this is gfortran's and flang's as far as it goes, and tools/wrappers/descriptors looks before a compiler is taken at its word.
+// The argument that a procedure with bind(C) gets for an array of any type and rank (Fortran 2018 section 18.5.3). The standard leaves the
+// order of the fields to the compiler. These are the fields that gfortran and flang have in common; tools/wrappers/descriptors checks a
+// compiler before its descriptors are used.
 #pragma once
 
 #include <cstddef>
@@ -8,14 +9,14 @@
 namespace starling::fortran {
 
 struct Descriptor {
-    void* first;     ///< element, in the order of the array
+    void* first;     ///< address of the first element in array order
     size_t element;  ///< bytes
     int version;
-    int8_t dimensions;  ///< of a scalar 0
+    int8_t dimensions;  ///< 0 for a scalar
     int8_t others[3];   ///< type and attribute, in either order
     struct Dimension {
-        ptrdiff_t lower, extent, stride;  ///< extent of the last one: -1 if nobody knows; stride in bytes
-    } of[15];                             ///< as many as there are dimensions
+        ptrdiff_t lower, extent, stride;  ///< extent of the last one: -1 if unknown; stride in bytes
+    } of[15];                             ///< `dimensions` of them are used
 
     void* address() const { return first; }
     ptrdiff_t length() const { return static_cast<ptrdiff_t>(element); }

@@ -1,4 +1,4 @@
-// Starling's own common blocks, as mpif.h and both modules have them (SENTINELS in tools/abi/fortran.py). Included by fortran/sentinels.h.
+// Starling's own common blocks, as in mpif.h and both modules (SENTINELS in tools/abi/fortran.py). Included by fortran/sentinels.h.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Fortran's statuses are C's. Included by compat/convert.h.
+// Statuses need no conversion: Fortran's are those of C. Included by compat/convert.h.
 #pragma once
 
 namespace starling::compat::abi {

@@ -1,4 +1,4 @@
-// What only Open MPI's modules name: MPI_SIZEOF by kind and rank, and what is compiled code in module mpi_f08.
+// Procedures that only Open MPI's modules have: MPI_SIZEOF by kind and rank, and those compiled into module mpi_f08.
 #include "fortran/arguments.h"
 #include "fortran/entry.h"
 #include "fortran/modern_names.h"

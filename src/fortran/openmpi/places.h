@@ -1,4 +1,4 @@
-// Open MPI's common blocks: one each. Included by fortran/sentinels.h.
+// Open MPI's common blocks, one per special variable. Included by fortran/sentinels.h.
 #pragma once
 
 extern "C" {

@@ -1,4 +1,4 @@
-// Types that say where the data of a call lies in an array with gaps.
+// Datatypes that describe the data of a call in an array with gaps.
 #include <algorithm>
 #include <vector>
 
@@ -11,7 +11,7 @@ namespace {
 
 using compat::library;
 
-/// What a datatype takes of an array without gaps.
+/// The bytes that an element of a datatype uses in an array without gaps.
 struct Bounds {
     explicit Bounds(MPI_Datatype type) {
         MPI_Count lower = 0;
@@ -19,12 +19,12 @@ struct Bounds {
         library.Type_get_extent_c(type, &lower, &extent);
         library.Type_get_true_extent_c(type, &first, &span);
     }
-    /// Every element keeps within what it takes.
+    /// Returns whether the data of each element lies within its extent.
     bool within() const { return extent > 0 && first >= 0 && first + span <= extent; }
     MPI_Count size = 0, extent = 0, first = 0, span = 0;
 };
 
-/// Types on the way to the one that is wanted.
+/// The intermediate types of a construction; frees them.
 class Types {
   public:
     Types() = default;
@@ -47,10 +47,10 @@ class Types {
         return make(
             [&](MPI_Datatype* made) { library.Type_create_hvector_c(dimension.extent, 1, dimension.stride, type, made); });
     }
-    /// Committed, and no longer of these.
+    /// Commits a type and releases it from these.
     MPI_Datatype take(MPI_Datatype type) {
         const auto found = std::find(made_.begin(), made_.end(), type);
-        if (found == made_.end()) {  // the program's own
+        if (found == made_.end()) {  // the program's own type
             library.Type_dup(type, &type);
         } else {
             made_.erase(found);
@@ -74,8 +74,8 @@ struct Parts {
     std::vector<MPI_Datatype> types;
 };
 
-/// `count` elements of a type of which some fill each element of the section: as deep a nest of vectors as there are dimensions, and where the
-/// last ones are not full, parts of such.
+/// Returns the type of `count` elements of `type`, `in_each` of which fill one element of the section. It is a nest of vectors, one per
+/// dimension; partly used dimensions are described by parts.
 MPI_Datatype in_elements(Types& types, const Section& section, MPI_Count count, MPI_Datatype type, MPI_Count in_each) {
     MPI_Datatype nests[16];
     nests[0] = types.repeated(in_each, type);
@@ -97,7 +97,7 @@ MPI_Datatype in_elements(Types& types, const Section& section, MPI_Count count, 
     });
 }
 
-/// The predefined type that all of a type is made of, or MPI_BYTE.
+/// Returns the predefined type of which a type consists, or MPI_BYTE if there are several.
 MPI_Datatype basic_of(MPI_Datatype type) {
     MPI_Count integers = 0, addresses = 0, counts = 0, members = 0;
     int combiner = 0;
@@ -119,7 +119,8 @@ MPI_Datatype basic_of(MPI_Datatype type) {
     return basic;
 }
 
-/// Of a type whose elements lie across those of the section: block by block. Null: there is more of it than of the section.
+/// Returns the type of `count` elements of `type` whose data crosses the borders of the section's elements, described block by block. Null
+/// if the section is too small.
 MPI_Datatype in_blocks(Types& types, const Section& section, MPI_Count count, MPI_Datatype type) {
     constexpr int kAtOnce = 64;
     iovec blocks[kAtOnce];
@@ -173,7 +174,7 @@ void Data::replace(MPI_Datatype by) {
 
 void Data::release() { library.Type_free(&type_); }
 
-/// The library says what is wrong: the count is too large.
+/// With a count of -1 the library reports an invalid count.
 void Data::refuse() { count_ = -1; }
 
 void Data::take(const Descriptor& array) {
@@ -185,7 +186,7 @@ void Data::take(const Descriptor& array) {
     made == MPI_DATATYPE_NULL ? refuse() : replace(types.take(made));
 }
 
-/// One element for each partition, and from each to the next the same distance: a partition has whole rows, so to speak.
+/// Creates a type with one element per partition at a constant distance. So a partition must consist of whole slices of the last dimension.
 void PartitionedData::take(const Descriptor& array, int partitions) {
     if (count() <= 0 || partitions <= 0 || type() == MPI_DATATYPE_NULL) return;
     const Bounds bounds(type());

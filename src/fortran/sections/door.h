@@ -1,4 +1,4 @@
-// The library's functions that are none of MPI's (base/fortran_hooks.h): linked, or found by a shim.
+// Functions of the library that are not MPI's (base/fortran_hooks.h): linked, or looked up by a shim.
 #pragma once
 
 #include "base/fortran_hooks.h"

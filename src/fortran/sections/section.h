@@ -1,5 +1,5 @@
-// Arrays as procedures of mpi_f08 get them where the compiler passes descriptors: they may be sections with gaps, and stay where they are. MPI
-// counts in them as if their elements lay behind each other (MPI 5.0 section 19.1.12).
+// Arrays as procedures of mpi_f08 get them from compilers that pass descriptors. They may be sections with gaps, which are not copied. MPI
+// counts in them as if their elements were contiguous (MPI 5.0 section 19.1.12).
 #pragma once
 
 #include "fortran/arguments.h"
@@ -8,8 +8,9 @@
 
 namespace starling::fortran {
 
-/// Whether there are no gaps. Of what has no size in its last dimension (-1) there are none, and in nothing neither: programs give arrays that
-/// are not allocated where a call looks at none, as all but the root do, and then the rest of the descriptor is anything.
+/// Returns whether the array is contiguous. An array without a size in its last dimension (-1) is contiguous. So is a null array, since
+/// programs pass unallocated arrays where an argument is not significant, as on all processes except the root; the rest of the descriptor
+/// is then undefined.
 inline bool lies_together(const Descriptor& array) {
     if (!array.address()) return true;
     ptrdiff_t next = array.length();
@@ -22,14 +23,14 @@ inline bool lies_together(const Descriptor& array) {
     return true;
 }
 
-/// An array with gaps, in as few dimensions as say the same.
+/// An array with gaps; dimensions that can be described as one are merged.
 struct Section {
     explicit Section(const Descriptor& array);
 
-    /// Elements, each of `length` bytes that lie together.
+    /// Returns the number of elements, each of `length` contiguous bytes.
     MPI_Count elements() const;
     MPI_Count bytes() const { return elements() * length; }
-    /// Where byte `at` of what lies behind each other is, relative to the first.
+    /// Returns the offset from the first byte of the array of byte `at` of its data.
     MPI_Count place_of(MPI_Count at) const;
 
     struct Dimension {
@@ -41,14 +42,14 @@ struct Section {
     Dimension dimensions[15];
 };
 
-/// Where an array begins, for calls that want no more of it: a single element, or what has no gaps by what the call is for.
+/// Returns the address of an array, for calls that use a single element or an array that is always contiguous.
 inline void* first_of(const Descriptor* array) { return compat::place(array->address()); }
 
-/// Tells the error handler that an array has gaps where the library would write into them, and gives the error.
+/// Reports an array with gaps into which the library would write directly, through the error handler; returns the error.
 int refuse_gaps();
 
-/// Data that a call names by buffer, count and datatype. Where there are gaps one element of a type of their own stands for all of it, which the
-/// library keeps as long as it needs it.
+/// Data that a call describes by buffer, count and datatype. An array with gaps is replaced by one element of a derived type, which the
+/// library keeps as long as the operation needs it.
 class Data {
   public:
     Data(const Descriptor* array, MPI_Count count, MPI_Datatype type) : Data(first_of(array), count, type) {
@@ -79,7 +80,7 @@ class Data {
     bool made_ = false;
 };
 
-/// The same of a message in partitions of `count` elements each.
+/// Data of a message in partitions of `count` elements each.
 class PartitionedData : public Data {
   public:
     PartitionedData(const Descriptor* array, int partitions, MPI_Count count, MPI_Datatype type)
@@ -92,7 +93,7 @@ class PartitionedData : public Data {
     void take(const Descriptor& array, int partitions);
 };
 
-/// The buffers of a call that may use the data in any order, or needs them without gaps: what stands in for those with gaps.
+/// Buffers of a call that may use the data in any order or requires contiguous data: arrays with gaps are replaced by copies.
 class StandIns {
   public:
     StandIns() = default;
@@ -101,10 +102,10 @@ class StandIns {
         if (all_) [[unlikely]]
             finish();
     }
-    /// What the call reads, or may write as well.
+    /// Return the buffer for an argument that the call reads, or may write as well.
     void* read(const Descriptor* array) { return lies_together(*array) ? first_of(array) : stand_in(*array, false); }
     void* written(const Descriptor* array) { return lies_together(*array) ? first_of(array) : stand_in(*array, true); }
-    /// The call has made a request (null if it has failed), and the operation goes on behind it, or starts then.
+    /// Keeps the copies until the operation of a request completes. The request is null if the call has failed.
     void belong_to(const int* request) {
         if (all_) [[unlikely]]
             hand_over(*request);

@@ -1,4 +1,4 @@
-// Memory that stands in for arrays with gaps: in collective operations, which may want blocks of them in any order, and reductions, which want
+// Contiguous copies of arrays with gaps, for collective operations, which may access blocks in any order, and reductions, which need
 // predefined types.
 #include <cstring>
 #include <memory>
@@ -26,7 +26,7 @@ class StandIn {
         if (before_) std::memcpy(before_.get(), memory_.get(), size());
     }
 
-    /// What has been written goes to the program's, and nothing else: all else is the program's meanwhile.
+    /// Copies only the bytes that the call has changed to the program's array: the program may change all others meanwhile.
     void finish() {
         if (!before_) return;
         for_each([this](std::byte* element, std::byte* here, size_t length) {
