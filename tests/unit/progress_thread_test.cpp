@@ -27,8 +27,8 @@ TEST(ProgressThread, IsWokenAfterAWaitIfSomethingWaitsForRoom) {
     Team team({0, 0});
     team.start({{"STARLING_WAIT", "thread"}}, [](Node& node) {
         node.meet(0, 2);
-        while (node.rank == 1 && node.board.stage.load() == 0)
-            usleep(100);  // its progress thread polls nothing while we hold the lock
+        // Holds the lock, so that the progress thread of rank 1 polls nothing.
+        while (node.rank == 1 && node.board.stage.load() == 0) usleep(100);
         if (node.rank == 1) return;
         EXPECT_EQ(rings_by_a_wait(), 0u);
         std::deque<SendRequest> sends;

@@ -98,8 +98,8 @@ TEST(SealedEndpoint, OnlyWhatWasSentCountsAndOnce) {
         ASSERT_TRUE(a.send(to_b, i, "packet " + std::to_string(i)));
         ASSERT_TRUE(poll_until({&a, &b}, [&] {
             for (Wire& wire : middle.take()) {
-                if (sender_of(wire.data()).rank != 0)
-                    continue;  // answers go to the sender of the last valid datagram, the attacker
+                // Skip answers of b: they go to the sender of the last valid datagram, the attacker.
+                if (sender_of(wire.data()).rank != 0) continue;
                 for (int n = 0; n < 20; ++n) {
                     Wire other = wire;
                     other[at++ % other.size()] ^= std::byte{0x40};

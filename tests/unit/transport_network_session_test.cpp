@@ -382,8 +382,8 @@ TEST(Session, ASuccessorIsToldFromThePeerAndOldDatagramsFromNewOnes) {
         while (got < 200) {
             while (sent < 200 && network.send(0, 5'000'000 + sent, 500)) ++sent;
             ASSERT_TRUE(network.step());
-            if (network.ends[1]->given_up > 0)
-                break;  // the successor had accepted datagrams for its predecessor, and reports it
+            // The successor may have accepted datagrams for its predecessor; then it reports that.
+            if (network.ends[1]->given_up > 0) break;
         }
         EXPECT_FALSE(spoilt) << "seed " << seed;
     }

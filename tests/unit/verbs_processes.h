@@ -48,9 +48,9 @@ struct Shared {
     std::atomic<uint64_t>
         breaks_after;  ///< a queue breaks at every n-th frame or transfer, counted over all queues; 0: none breaks
     std::atomic<uint64_t> counted;
-    std::atomic<bool> refuse_memory, refuse_queues,
-        closed_for_queues;          ///< closed_for_queues: queues are created but carry nothing
-    std::atomic<bool> hold_writes;  ///< devices postpone all RDMA writes
+    std::atomic<bool> refuse_memory, refuse_queues;
+    std::atomic<bool> closed_for_queues;  ///< queues are created but carry nothing
+    std::atomic<bool> hold_writes;        ///< devices postpone all RDMA writes
     Inbox inboxes[kProcesses];
     QueueState queue[kQueues];
     Key key[kKeys];
