@@ -25,7 +25,7 @@ std::string complaint(const char* name, const char* value) {
     return check_setting(name, value) == MPI_SUCCESS ? "" : std::string(failure_text());
 }
 
-TEST(Config, EveryRowHasANameADocAndAPrintableDefaultThatItTakes) {
+TEST(Config, EveryVariableHasANameADocumentationAndAValidDefault) {
     size_t count = 0;
     const Variable* rows = variables(count);
     ASSERT_GT(count, 5u);
@@ -53,7 +53,7 @@ TEST(Config, TypedValues) {
     EXPECT_EQ(source_of(*find_variable("STARLING_MAX_DIRECT")), VariableSource::program);
 }
 
-TEST(Config, BadValuesAreRefusedWithWhatIsAllowed) {
+TEST(Config, InvalidValuesAreRefusedWithTheAllowedOnes) {
     const int64_t before = config().spin_us;
     for (const char* bad : {"", "x", "1x", "-1", "99999999999999999999", "1e3", "2K"}) {
         EXPECT_EQ(set_variable("STARLING_SPIN_US", bad), MPI_ERR_ARG) << bad;
@@ -64,7 +64,7 @@ TEST(Config, BadValuesAreRefusedWithWhatIsAllowed) {
     EXPECT_NE(complaint("STARLING_EAGER_LIMIT", "9999999999G"), "");
 }
 
-TEST(Config, MisspeltNamesGiveTheNearest) {
+TEST(Config, MisspelledNamesSuggestTheNearest) {
     EXPECT_NE(complaint("STARLING_WIAT", "poll").find("did you mean STARLING_WAIT?"), std::string::npos)
         << complaint("STARLING_WIAT", "poll");
     EXPECT_NE(complaint("STARLING_EAGERLIMIT", "1").find("STARLING_EAGER_LIMIT"), std::string::npos);
@@ -74,7 +74,7 @@ TEST(Config, MisspeltNamesGiveTheNearest) {
     EXPECT_EQ(complaint("STARLING_RANK", "3"), "");
 }
 
-TEST(Config, FileThenEnvironment) {
+TEST(Config, EnvironmentOverridesTheFile) {
     const std::string path = ::testing::TempDir() + "config_test.conf";
     std::ofstream(path) << "# comment\n\n  verbose = 2  \nSTARLING_MAX_DIRECT=7\nwait=nonsense\nnot a setting\n";
     setenv("STARLING_CONFIG", path.c_str(), 1);
@@ -97,7 +97,7 @@ TEST(Config, FileThenEnvironment) {
     unlink(path.c_str());
 }
 
-TEST(Config, OneProcessReports) {
+TEST(Config, OneProcessReportsMistakes) {
     setenv("STARLING_RANK", "1", 1);
     EXPECT_FALSE(reports_settings());
     setenv("STARLING_RANK", "0", 1);

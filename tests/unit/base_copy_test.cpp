@@ -31,16 +31,18 @@ void expect_copies(std::vector<size_t> lengths, size_t to_step, Copy copy) {
         }
 }
 
-TEST(Copy, AFewBytes) {
+TEST(Copy, ShortCopies) {
     std::vector<size_t> lengths;
     for (size_t length = 0; length <= 32; ++length) lengths.push_back(length);
     expect_copies(lengths, 1, copy_few);
 }
 
-TEST(Copy, PastCaches) { expect_copies({0, 1, 15, 16, 63, 64, 65, 127, 1000, 4096, 4097}, 16, copy_past_caches); }
+TEST(Copy, StreamingStoresPastTheCaches) {
+    expect_copies({0, 1, 15, 16, 63, 64, 65, 127, 1000, 4096, 4097}, 16, copy_past_caches);
+}
 
 // CopyPath chooses the instructions itself; every choice must copy correctly.
-TEST(Copy, AlongAPath) {
+TEST(Copy, CopyPathCopiesCorrectlyWhateverItChooses) {
     CopyPath path;
     for (int i = 0; i < 20; ++i)
         for (const auto into : {CopyPath::Into::again, CopyPath::Into::streamed, CopyPath::Into::rotation})

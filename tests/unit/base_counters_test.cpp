@@ -12,7 +12,7 @@
 namespace starling {
 namespace {
 
-TEST(Counters, EveryRowIsAWordOfItsOwn) {
+TEST(Counters, EveryCounterHasASeparateWord) {
     size_t count = 0, groups = 0;
     const Counter* rows = counter_table(count);
     counter_groups(groups);
@@ -32,10 +32,10 @@ TEST(Counters, EveryRowIsAWordOfItsOwn) {
     EXPECT_EQ(find_counter("no such counter"), nullptr);
 }
 
-TEST(Counters, TheHotOnesShareACacheLine) { EXPECT_LE(offsetof(Counters, bytes_inbox) + 8, 64u); }
+TEST(Counters, HotCountersShareACacheLine) { EXPECT_LE(offsetof(Counters, bytes_inbox) + 8, 64u); }
 
 // A counter keeps its address and value when the counters move to the page in shared memory, and that page maps the same memory.
-TEST(Counters, MoveIntoSharedMemory) {
+TEST(Counters, CountersMoveIntoSharedMemory) {
     void* page = mmap(nullptr, kCounterPage, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     ASSERT_NE(page, MAP_FAILED);
     const auto& seen = *static_cast<const Counters*>(page);

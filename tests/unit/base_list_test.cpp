@@ -70,7 +70,7 @@ TEST(List, HooksAreIndependent) {
     EXPECT_EQ(numbers(other), (std::vector<int>{2, 1}));
 }
 
-TEST(List, EmptyGivesNothing) {
+TEST(List, AnEmptyListReturnsNull) {
     ItemList list;
     EXPECT_EQ(list.front(), nullptr);
     EXPECT_EQ(list.pop_front(), nullptr);

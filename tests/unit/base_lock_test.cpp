@@ -20,7 +20,7 @@ class LibraryLock : public ::testing::Test {
     void TearDown() override { threads_are = Threads::one; }
 };
 
-TEST_F(LibraryLock, OneAtATime) {
+TEST_F(LibraryLock, OneThreadHoldsTheLockAtATime) {
     constexpr int kThreads = 4, kTurns = 20000;
     long long plain = 0;  // not atomic: only the lock protects it
     std::vector<std::thread> threads;
@@ -35,7 +35,7 @@ TEST_F(LibraryLock, OneAtATime) {
     EXPECT_EQ(plain, static_cast<long long>(kThreads) * kTurns);
 }
 
-TEST_F(LibraryLock, NobodyIsInsideWithTheProgramsFunctions) {
+TEST_F(LibraryLock, TheLockIsReleasedWhileTheProgramsFunctionsRun) {
     std::atomic<bool> inside{false};
     Lock lock;
     std::thread other([&] {
@@ -57,7 +57,7 @@ TEST_F(LibraryLock, NobodyIsInsideWithTheProgramsFunctions) {
 }
 
 // Threads that poll in turns: the holder hands the lock over, so that no thread starves.
-TEST_F(LibraryLock, IsHandedOver) {
+TEST_F(LibraryLock, HandoverKeepsPollingThreadsFromStarving) {
     constexpr int kThreads = 3;
     std::atomic<bool> stop{false};
     std::atomic<int> turns[kThreads] = {};
@@ -79,7 +79,7 @@ TEST_F(LibraryLock, IsHandedOver) {
 }
 
 // One thread reacquires the lock at once and holds it nearly all the time. Another wants it now and then, and must be woken.
-TEST_F(LibraryLock, WhoComesAgainAtOnceStarvesNobody) {
+TEST_F(LibraryLock, ImmediateReacquisitionStarvesNoThread) {
     constexpr int kTurns = 100;
     constexpr long kMost = 200'000;  // turns of the first thread; about ten per turn of the second on an idle machine
     std::atomic<int> turns{0};
@@ -103,7 +103,7 @@ TEST_F(LibraryLock, WhoComesAgainAtOnceStarvesNobody) {
 }
 
 // The lock is held long enough for the waiters to sleep; each must be woken.
-TEST_F(LibraryLock, SleepersAreWoken) {
+TEST_F(LibraryLock, SleepingWaitersAreWoken) {
     constexpr int kThreads = 4, kTurns = 10;
     std::atomic<int> done{0};
     std::vector<std::thread> threads;
@@ -122,7 +122,7 @@ TEST_F(LibraryLock, SleepersAreWoken) {
     EXPECT_EQ(done, kThreads);
 }
 
-class LockThatComesLater : public ::testing::TestWithParam<Threads> {
+class LockEnabledLater : public ::testing::TestWithParam<Threads> {
   protected:
     void SetUp() override {
         threads_are = Threads::one;
@@ -131,7 +131,7 @@ class LockThatComesLater : public ::testing::TestWithParam<Threads> {
     void TearDown() override { threads_are = Threads::one; }
 };
 
-TEST_P(LockThatComesLater, MayComeWithinACall) {
+TEST_P(LockEnabledLater, MultithreadingMayBeEnabledWithinACall) {
     std::thread([] {
         Lock lock;
         threads_are = GetParam();
@@ -142,7 +142,7 @@ TEST_P(LockThatComesLater, MayComeWithinACall) {
 }
 
 // One thread runs without the lock and only now and then steps out, as a wait does. Another enables multithreading.
-TEST_P(LockThatComesLater, WaitsForWhoIsInside) {
+TEST_P(LockEnabledLater, EnablingWaitsForTheThreadInside) {
     std::atomic<bool> began{false}, stop{false};
     std::atomic<int> idled{0};
     long long plain = 0;
@@ -176,10 +176,10 @@ TEST_P(LockThatComesLater, WaitsForWhoIsInside) {
     first.join();
 }
 
-INSTANTIATE_TEST_SUITE_P(After, LockThatComesLater, ::testing::Values(Threads::one, Threads::in_turn));
+INSTANTIATE_TEST_SUITE_P(After, LockEnabledLater, ::testing::Values(Threads::one, Threads::in_turn));
 
 // allow_threads() waits until a thread that does not step out releases the lock.
-TEST(Lock, IsNotForcedOnWhoIsBusy) {
+TEST(Lock, EnablingWaitsForABusyThread) {
     allow_threads(Threads::in_turn);
     std::atomic<int> stage{0};
     std::thread busy([&] {

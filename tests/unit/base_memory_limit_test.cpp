@@ -28,14 +28,14 @@ class MemoryLimit : public testing::Test {
     std::filesystem::path root_ = testing::TempDir() + "memory-limit-" + std::to_string(getpid());
 };
 
-TEST_F(MemoryLimit, NobodySaysAny) {
+TEST_F(MemoryLimit, NoLimitIsSet) {
     EXPECT_EQ(limit("0::/a/b\n"), UINT64_MAX);
     EXPECT_EQ(memory_limit("/no/such/file", "/no/such/place"), UINT64_MAX);
     file("a/b/memory.max", "max\n");
     EXPECT_EQ(limit("0::/a/b\n"), UINT64_MAX);
 }
 
-TEST_F(MemoryLimit, TheLeastOfAllAbove) {
+TEST_F(MemoryLimit, TheSmallestLimitOfAllAncestorsApplies) {
     file("a/b/memory.max", "max\n");
     file("a/memory.max", "5000\n");
     EXPECT_EQ(limit("0::/a/b\n"), 5000);

@@ -24,7 +24,7 @@ struct Thing {
     Thing(const Thing&) = delete;
 };
 
-TEST(Pool, KeepsObjectsApart) {
+TEST(Pool, ObjectsNeverOverlap) {
     Pool<Thing> pool;
     std::map<uint32_t, Thing*> model;
     std::set<Thing*> places;

@@ -30,7 +30,7 @@ pid_t child_that_prints(const std::array<int, 2>& ends) {
 }
 
 // A process that requests short time slices keeps its niceness. Its children keep theirs too, and have ordinary slices.
-TEST(Process, ShortSlicesAreNobodyElses) {
+TEST(Process, ShortTimeSlicesAreNotInheritedByChildren) {
     const pid_t child = fork();
     if (child == 0) {
         if (nice(5) != 5) _exit(2);
@@ -62,19 +62,19 @@ void expect_the_reader_is_waited_for(const std::array<int, 2>& ends) {
     for (const int end : ends) close(end);
 }
 
-TEST(Process, WaitsForTheReaderOfItsPipe) {
+TEST(Process, OutputWaitsForTheReaderOfAPipe) {
     std::array<int, 2> ends{};
     ASSERT_EQ(pipe(ends.data()), 0);
     expect_the_reader_is_waited_for(ends);
 }
 
-TEST(Process, WaitsForTheReaderOfItsSocket) {
+TEST(Process, OutputWaitsForTheReaderOfASocket) {
     std::array<int, 2> ends{};
     ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data()), 0);
     expect_the_reader_is_waited_for(ends);
 }
 
-TEST(Process, DoesNotWaitForEverForAReaderThatDoesNotRead) {
+TEST(Process, WaitingForAReaderThatDoesNotReadHasATimeout) {
     std::array<int, 2> ends{};
     ASSERT_EQ(pipe(ends.data()), 0);
     EXPECT_EQ(code_of(child_that_prints(ends)), 1);

@@ -7,7 +7,7 @@ namespace {
 
 constexpr uint64_t kMs = 1'000'000;
 
-TEST(StopShare, StopsTakeAFifthOfTheTime) {
+TEST(StopShare, PausesTakeAtMostAFifthOfTheTime) {
     StopShare share;
     uint64_t began = 1000 * kMs, now = began, stopped = 0;
     for (; now < began + 10'000 * kMs; now += kMs) {
@@ -21,7 +21,7 @@ TEST(StopShare, StopsTakeAFifthOfTheTime) {
 }
 
 // If other processes occupy the cores, a pause of 2 ms takes 40 ms.
-TEST(StopShare, AStopCountsAsLongAsItTook) {
+TEST(StopShare, APauseCountsWithItsRealLength) {
     StopShare share;
     uint64_t now = 0, stopped = 0;
     for (; now < 10'000 * kMs; now += kMs) {
@@ -34,7 +34,7 @@ TEST(StopShare, AStopCountsAsLongAsItTook) {
 }
 
 // The budget is charged when a pause begins, so that other threads cannot overrun it.
-TEST(StopShare, AStopCountsFromItsBeginning) {
+TEST(StopShare, APauseCountsFromItsBeginning) {
     StopShare share;
     EXPECT_TRUE(share.begin(StopShare::kLongest, 0, 0));
     EXPECT_TRUE(share.begin(1, 0, 0));

@@ -23,12 +23,12 @@ WaitReportPage filled(uint64_t value) {
     return account;
 }
 
-TEST(WaitReportPage, NothingWrittenIsNothingRead) {
+TEST(WaitReportPage, AnUnwrittenReportIsNotRead) {
     WaitReportPage out;
     EXPECT_FALSE(copy_account(*empty_page(), out));
 }
 
-TEST(WaitReportPage, WhatIsWrittenIsRead) {
+TEST(WaitReportPage, AWrittenReportIsRead) {
     const auto page = empty_page();
     WaitReportPage out;
     for (uint64_t i = 1; i < 5; ++i) {
@@ -39,7 +39,7 @@ TEST(WaitReportPage, WhatIsWrittenIsRead) {
     }
 }
 
-TEST(WaitReportPage, AWriterKilledOverItLeavesNothing) {
+TEST(WaitReportPage, AWriterKilledWhileWritingLeavesNoReport) {
     const auto page = empty_page();
     WaitReportPage out;
     write_account(*page, filled(1));
@@ -49,7 +49,7 @@ TEST(WaitReportPage, AWriterKilledOverItLeavesNothing) {
     EXPECT_TRUE(copy_account(*page, out));
 }
 
-TEST(WaitReportPage, AnotherLayoutIsNotRead) {
+TEST(WaitReportPage, AReportOfAnotherLayoutIsNotRead) {
     const auto page = empty_page();
     WaitReportPage out;
     write_account(*page, filled(1));
@@ -57,7 +57,7 @@ TEST(WaitReportPage, AnotherLayoutIsNotRead) {
     EXPECT_FALSE(copy_account(*page, out));
 }
 
-TEST(WaitReportPage, NeverHalf) {
+TEST(WaitReportPage, AReportIsNeverReadInPart) {
     const auto page = empty_page();
     std::atomic<bool> stop{false};
     std::thread writer([&] {

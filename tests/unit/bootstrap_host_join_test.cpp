@@ -89,7 +89,7 @@ ManagedJob job_of_two(uint32_t rank) {
     return job;
 }
 
-TEST(HostJoin, AnotherUserWhoHoldsTheNamesDoesNotKeepTheJobFromStarting) {
+TEST(HostJoin, TheJobStartsThoughAnotherUserOccupiesTheSocketNames) {
     if (geteuid() != 0) GTEST_SKIP() << "needs root, to be another user";
     const JobId id = id_of(job_of_two(0), "test");
     Squatter squatter(id, 3);
@@ -137,7 +137,7 @@ void start_helper_and_die(JobId id, int output) {
 }
 
 // Managers wait until no process holds the write ends of their processes' output.
-TEST(HostJoin, TheHelperOfAStarterThatDiesBeforeItHasJoinedEnds) {
+TEST(HostJoin, TheHelperEndsIfItsStarterDiesBeforeJoining) {
     const JobId id = id_of(job_of_two(0), "test of a starter");
     int output[2];
     ASSERT_EQ(pipe(output), 0);

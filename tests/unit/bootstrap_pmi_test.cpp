@@ -171,7 +171,7 @@ TEST(PmiManager, VersionTwoFromHelloToGoodbye) {
     EXPECT_STREQ(manager->protocol(), "PMI-2");
 }
 
-TEST(PmiManager, VersionOneIsTriedWhereTwoIsRefused) {
+TEST(PmiManager, VersionOneIsTriedIfTwoIsRefused) {
     Script script = script_one();
     script.insert(script.begin(), {"init", "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=-1\n"});
     Server server(script);
@@ -181,14 +181,14 @@ TEST(PmiManager, VersionOneIsTriedWhereTwoIsRefused) {
     EXPECT_STREQ(manager->protocol(), "PMI-1");
 }
 
-TEST(PmiManager, WhoInsistsOnAVersionGetsNoOther) {
+TEST(PmiManager, ARequestedVersionIsTheOnlyOneTried) {
     Server server(Script{{"init", "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=-1\n"}});
     ManagedJob job;
     EXPECT_EQ(make_pmi_manager(2, true)->start(job), MPI_ERR_OTHER);
     EXPECT_NE(failure_text().find("no version of PMI"), std::string_view::npos) << failure_text();
 }
 
-TEST(PmiManager, NobodySpeaksNothing) {
+TEST(PmiManager, WithoutAManagerThereIsNoConversation) {
     Server server({{"init", "cmd=response_to_init pmi_version=3 rc=0\n"}, {"init", "cmd=response_to_init rc=-1\n"}});
     ManagedJob job;
     EXPECT_EQ(make_pmi_manager(2, false)->start(job), MPI_ERR_OTHER);
@@ -206,7 +206,7 @@ void expect_failure(Script script, size_t at, const std::string& answer, int ver
     EXPECT_FALSE(failure_text().empty());
 }
 
-TEST(PmiManager, AWrongAnswerAnywhereIsAnErrorAndNoHang) {
+TEST(PmiManager, AWrongAnswerAnywhereIsAnErrorWithoutAHang) {
     std::string very_long(100000, '\xff');
     very_long += '\n';
     for (const int version : {1, 2}) {
@@ -235,7 +235,7 @@ TEST(PmiManager, RefusalsAreErrors) {
     expect_failure(script_two(), 6, "cmd=kvs-fence-response;rc=3;", 2);
 }
 
-TEST(PmiManager, UnimportantFactsMayBeMissing) {
+TEST(PmiManager, OptionalFactsMayBeMissing) {
     Script script = script_two();
     script[3].answer = "cmd=info-getjobattr-response;found=FALSE;rc=0;";
     script[1].answer = "cmd=fullinit-response;rc=0;";
@@ -267,7 +267,7 @@ TEST(PmiManager, ALookUpDoesNotWaitForABarrier) {
     }
 }
 
-TEST(PmiManager, AnAbortIsSaidAndNotWaitedFor) {
+TEST(PmiManager, AnAbortIsSentWithoutWaitingForAnAnswer) {
     Script script = script_one();
     script.resize(kFactsOne);
     script.push_back({"abort", ""});
@@ -300,7 +300,7 @@ void expect_bad_environment(const char* fd, const char* rank, const char* size) 
     for (const char* name : {"PMI_FD", "PMI_RANK", "PMI_SIZE"}) unsetenv(name);
 }
 
-TEST(PmiManager, AnEnvironmentThatMakesNoSenseIsAnError) {
+TEST(PmiManager, AnInconsistentEnvironmentIsAnError) {
     expect_bad_environment("x", "0", "1");
     expect_bad_environment("-1", "0", "1");
     expect_bad_environment("99999999999", "0", "1");

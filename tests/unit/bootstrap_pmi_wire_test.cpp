@@ -37,7 +37,7 @@ TEST(PmiWire, LinesAreSplitAtBlanks) {
     EXPECT_FALSE(message.has("nothing"));
 }
 
-TEST(PmiWire, WordsBehindAnAttributeAreNoAttributes) {
+TEST(PmiWire, WordsAfterAnAttributesValueAreNotAttributes) {
     EXPECT_EQ(decode_all(Version::one, "cmd=get_result rc=-1 msg=key not found\n").get("msg"), "key");
 }
 
@@ -48,7 +48,7 @@ TEST(PmiWire, BodiesHaveALengthAndDoubledSemicolons) {
     EXPECT_EQ(decode_all(Version::two, "     8cmd=x;z=").get("z"), "") << "blanks before the digits";
 }
 
-TEST(PmiWire, WhatIsSaidComesBack) {
+TEST(PmiWire, MessagesSurviveEncodingAndDecoding) {
     for (const Version version : {Version::one, Version::two}) {
         Message message("kvs-put");
         message.set("key", "k").set("value", version == Version::two ? "blank ; semicolon;" : "plain").set("n", -3);
@@ -56,13 +56,13 @@ TEST(PmiWire, WhatIsSaidComesBack) {
     }
 }
 
-TEST(PmiWire, WhatALineCannotCarryIsNotSaid) {
+TEST(PmiWire, ValuesThatALineCannotCarryAreNotSent) {
     EXPECT_EQ(encode(Version::one, Message("put").set("value", "two words")), "");
     EXPECT_EQ(encode(Version::one, Message("put").set("value", "two\nlines")), "");
     EXPECT_EQ(encode(Version::two, Message("put").set("value", std::string(pmi::kMostBody, 'x'))), "");
 }
 
-TEST(PmiWire, BytesMayComeOneByOne) {
+TEST(PmiWire, BytesMayArriveOneByOne) {
     for (const Version version : {Version::one, Version::two}) {
         const std::string bytes = encode(version, Message("a").set("b", "c")) + encode(version, Message("d"));
         Decoder decoder;
@@ -77,7 +77,7 @@ TEST(PmiWire, BytesMayComeOneByOne) {
     }
 }
 
-TEST(PmiWire, GarbageIsRefusedForGood) {
+TEST(PmiWire, GarbageEndsDecoding) {
     for (const char* bytes : {"\n", "rc=0\n", "hello world\n", "=x cmd=y\n"}) {
         Decoder decoder;
         decoder.feed(bytes);
@@ -114,7 +114,7 @@ TEST(ProcessMapping, BlocksArePlacedInTurnUntilAllAre) {
     EXPECT_EQ(hosts_of("(vector,(0,0,3),(1,1,1))", 2), (Hosts{0, 0}));
 }
 
-TEST(ProcessMapping, TheRestIsRefused) {
+TEST(ProcessMapping, MalformedMappingsAreRefused) {
     for (const char* text :
          {"", "(vector)", "(vector,())", "(vector,(0,1))", "(vector,(0,1,0))", "(vector,(0,0,4))", "(vector,(0,1,4)",
           "(vector,(0,1,4)))", "(vector,(-1,1,4))", "(vector,(0,1,99999999999))", "(matrix,(0,1,4))", "nonsense"})
@@ -143,7 +143,7 @@ HostRecord example() {
     return record;
 }
 
-TEST(HostRecord, ComesBackWithoutBlanks) {
+TEST(HostRecord, EncodesWithoutBlanksAndDecodes) {
     const std::string text = encode(example());
     EXPECT_EQ(text.find_first_of(" ;="), std::string::npos);
     HostRecord back;
@@ -156,7 +156,7 @@ TEST(HostRecord, ComesBackWithoutBlanks) {
     EXPECT_STREQ(back.host.name, "node_1___");
 }
 
-TEST(HostRecord, TheRestIsRefused) {
+TEST(HostRecord, MalformedRecordsAreRefused) {
     HostRecord out;
     const std::string text = encode(example());
     for (size_t length = 0; length < text.rfind(',') + 1; ++length) EXPECT_FALSE(decode(text.substr(0, length), out));
@@ -168,7 +168,7 @@ TEST(HostRecord, TheRestIsRefused) {
     EXPECT_FALSE(decode("s1,1,1,1,1,1," + std::string(64, 'x'), out)) << "too long a name";
 }
 
-TEST(HostJoin, MessagesComeBackAndTruncationsDoNot) {
+TEST(HostJoin, MessagesDecodeAndTruncatedOnesDoNot) {
     const HostJoin join{wire_version(), 0x1234, 8, 3, 4711, 1};
     const HostWelcome welcome{"no", {5, 6, 7, 8}};
     HostJoin join_back;

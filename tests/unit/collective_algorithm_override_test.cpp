@@ -18,7 +18,7 @@ Call call(Kind kind, int n, uint64_t bytes, bool node = false) {
     return call;
 }
 
-TEST(AlgorithmOverride, AlternativesTakeTurnsFromTheTablesOnOn) {
+TEST(AlgorithmOverride, AlternativesRotateStartingWithTheTablesChoice) {
     const Call small = call(Kind::allreduce, 4, 8, true);
     std::map<std::string_view, int> counts;
     for (uint32_t turn = 0; turn < 6 * kCallsInARow; ++turn) {
@@ -32,7 +32,7 @@ TEST(AlgorithmOverride, AlternativesTakeTurnsFromTheTablesOnOn) {
     for (const auto& [name, times] : counts) EXPECT_EQ(times, static_cast<int>(kCallsInARow)) << name;
 }
 
-TEST(AlgorithmOverride, WhatCannotServeACallHasNoTurn) {
+TEST(AlgorithmOverride, UnsuitableAlgorithmsAreSkipped) {
     Call ordered = call(Kind::allreduce, 6, 8);
     ordered.commutative = false;
     Call uneven = call(Kind::gather, 6, 8);
@@ -55,7 +55,7 @@ TEST(AlgorithmOverride, APlanChoosesByOperationSizeAndProcesses) {
     EXPECT_EQ(planned(call(Kind::allreduce, 4, 64)), nullptr);
 }
 
-TEST(AlgorithmOverride, WhatIsNoPlanIsRefused) {
+TEST(AlgorithmOverride, MalformedPlansAreRefused) {
     for (const char* text : {"x", "allreduce", "allreduce/<=64/4", "alldance/<=64/4=ring", "allreduce/<=65/4=ring",
                              "allreduce/<=64/=ring", "allreduce/<=64/4x=ring", "allreduce/<=64/1=ring",
                              "allreduce/<=64/4=rings", "=/", "allreduce=//", "allreduce/<=64/4=ring;;"}) {

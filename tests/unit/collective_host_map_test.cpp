@@ -14,7 +14,7 @@ TEST(HostMap, OneHostHasNoLevels) { EXPECT_TRUE(make_host_map({7, 7, 7}, 0, 1).l
 
 TEST(HostMap, OneProcessPerHostHasNoLevels) { EXPECT_TRUE(make_host_map({3, 1, 2}, 0, 1).leaders.empty()); }
 
-TEST(HostMap, NumbersHostsByTheirLowest) {
+TEST(HostMap, NumbersHostsByTheirLowestRank) {
     const HostMap map = make_host_map({5, 5, 2, 2, 2}, 10, 3);
     EXPECT_EQ(map.leaders, (std::vector<int>{10, 12}));
     EXPECT_EQ(map.mine, (std::vector<int>{12, 13, 14}));
@@ -24,7 +24,7 @@ TEST(HostMap, NumbersHostsByTheirLowest) {
     EXPECT_FALSE(map.leads());
 }
 
-TEST(HostMap, AgreesWithThePlainAnswer) {
+TEST(HostMap, AgreesWithAPlainReference) {
     std::mt19937 random(4);
     for (int round = 0; round < 2000; ++round) {
         const int n = 1 + static_cast<int>(random() % 20), hosts = 1 + static_cast<int>(random() % 5);

@@ -126,7 +126,7 @@ TEST(CollectiveOrder, EveryOrderOfEventsEnds) {
     }
 }
 
-TEST(CollectiveOrder, ConsecutiveOperationsDoNotMix) {
+TEST(CollectiveOrder, MessagesOfConsecutiveOperationsDoNotMix) {
     for (uint32_t seed = 0; seed < 300; ++seed) {
         Chooser chooser(seed);
         const int n = 2 + static_cast<int>(seed % 6);
@@ -151,7 +151,7 @@ TEST(CollectiveOrder, ConsecutiveOperationsDoNotMix) {
     }
 }
 
-TEST(CollectiveOrder, ADeadParticipantHangsNobody) {
+TEST(CollectiveOrder, ADeadParticipantCausesNoDeadlock) {
     const size_t frames = collective::live_frames();
     for (int which = 0; which < Everything::kOperations; ++which) {
         for (int n = 2; n <= 9; ++n) {
@@ -177,7 +177,7 @@ TEST(CollectiveOrder, ADeadParticipantHangsNobody) {
 }
 
 // A dead root leaves its message incomplete: some participants have all of it, by the group or by the tree, and others nothing.
-TEST(CollectiveOrder, ARootThatDiesWhileItSendsHangsNobody) {
+TEST(CollectiveOrder, ARootThatDiesWhileSendingCausesNoDeadlock) {
     const size_t frames = collective::live_frames();
     for (uint32_t seed = 0; seed < 4000; ++seed) {
         SCOPED_TRACE("seed " + std::to_string(seed));
@@ -203,7 +203,7 @@ TEST(CollectiveOrder, ARootThatDiesWhileItSendsHangsNobody) {
     EXPECT_EQ(collective::live_frames(), frames);
 }
 
-TEST(CollectiveOrder, ALongMessageThatTheGroupDoesNotTakeComesInSegments) {
+TEST(CollectiveOrder, ALongMessageNotSentToTheMulticastGroupTravelsInSegments) {
     for (uint32_t seed = 0; seed < 60; ++seed) {
         Chooser chooser(seed);
         const int n = 2 + static_cast<int>(seed % 8), root = static_cast<int>(seed) % n;
@@ -225,7 +225,7 @@ TEST(CollectiveOrder, ALongMessageThatTheGroupDoesNotTakeComesInSegments) {
     }
 }
 
-TEST(CollectiveOrder, ABadMessageGivesAnErrorAndEnds) {
+TEST(CollectiveOrder, ATruncatedMessageEndsTheOperationWithAnError) {
     for (int which = 2; which < Everything::kOperations; ++which) {
         for (int n = 2; n <= 6; ++n) {
             for (int64_t at = 0;; ++at) {
@@ -308,7 +308,7 @@ bool fail_from(const collective::Algorithm& row, int64_t message, uint64_t seed)
 }
 
 // A participant returns the error that ended its part with that error's text, whatever else failed meanwhile, here or elsewhere.
-TEST(CollectiveOrder, TheFirstErrorOfEachAlgorithmIsToldInItsOwnWords) {
+TEST(CollectiveOrder, EachAlgorithmReturnsItsFirstErrorWithThatErrorsText) {
     for (int kind = 0; kind < collective::kKinds; ++kind) {
         for (int index = 0; const auto* row = collective::algorithm_of(static_cast<collective::Kind>(kind), index); ++index) {
             if (row->needs & collective::kSharedMemory) continue;  // the shared-memory stage has no requests
@@ -322,7 +322,7 @@ TEST(CollectiveOrder, TheFirstErrorOfEachAlgorithmIsToldInItsOwnWords) {
     }
 }
 
-TEST(CollectiveOrder, AFailureReachesThoseWhoDependOnIt) {
+TEST(CollectiveOrder, AFailureReachesAllDependentParticipants) {
     // A chain: the message that rank 1 could not receive does not reach ranks 2 and 3 either, and both return the error.
     Chooser chooser(3);
     World world(chooser, 4);
@@ -337,7 +337,7 @@ TEST(CollectiveOrder, AFailureReachesThoseWhoDependOnIt) {
     EXPECT_EQ(errors[3], MPI_ERR_TRUNCATE);
 }
 
-TEST(CollectiveSelect, OverridesAreCheckedAndOnlyUsedWhereTheyServe) {
+TEST(CollectiveSelect, OverridesAreCheckedAndUsedOnlyIfSuitable) {
     using collective::Call;
     using collective::Kind;
     EXPECT_EQ(collective::set_override(Kind::allreduce, "ring"), MPI_SUCCESS);
@@ -354,7 +354,7 @@ TEST(CollectiveSelect, OverridesAreCheckedAndOnlyUsedWhereTheyServe) {
 }
 
 // If several receives fail, the first one's error text is kept.
-TEST(Errors, TheFirstSentenceStays) {
+TEST(Errors, TheFirstErrorTextIsKept) {
     starling::message::ReceiveRequest requests[2];
     const char* const sentences[] = {"the first", "the second"};
     for (int i = 0; i < 2; ++i) {

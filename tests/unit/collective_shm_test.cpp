@@ -612,7 +612,7 @@ int fewer(int limit, int a, int b, int c) {
 constexpr Driver kDrivers[] = {Driver::blocking, Driver::awaited, Driver::lanes};
 
 // few = 4: every participant polls all others. few = 0: arrivals are counted.
-TEST(NodeStage, ThreeOperationsOfTwoInAllInterleavings) {
+TEST(SharedMemoryStage, ThreeOperationsOfTwoParticipantsInAllInterleavings) {
     for (const Driver driver : kDrivers)
         for (int few : {0, 4})
             for (int a = 0; a < kOperations; ++a)
@@ -623,7 +623,7 @@ TEST(NodeStage, ThreeOperationsOfTwoInAllInterleavings) {
                     }
 }
 
-TEST(NodeStage, ThreeOperationsOfThreeInManyInterleavings) {
+TEST(SharedMemoryStage, ThreeOperationsOfThreeParticipantsInManyInterleavings) {
     for (const Driver driver : kDrivers)
         for (int few : {0, 4})
             for (int a = 0; a < kOperations; ++a)
@@ -634,7 +634,7 @@ TEST(NodeStage, ThreeOperationsOfThreeInManyInterleavings) {
                     }
 }
 
-TEST(NodeStage, TheSameOperationsDeeper) {
+TEST(SharedMemoryStage, RepeatedOperationsWithMorePreemptions) {
     for (const Driver driver : kDrivers)
         for (int few : {0, 4})
             for (int a = 0; a < kOperations; ++a) {
@@ -645,7 +645,7 @@ TEST(NodeStage, TheSameOperationsDeeper) {
 }
 
 // A participant that need not wait runs ahead until the buffers are used up.
-TEST(NodeStage, BuffersComeRound) {
+TEST(SharedMemoryStage, RingBuffersWrapAround) {
     for (const Driver driver : kDrivers)
         for (int few : {0, 4})
             for (int n : {2, 3})
@@ -655,7 +655,7 @@ TEST(NodeStage, BuffersComeRound) {
                 }
 }
 
-TEST(NodeStage, LongSequencesAtRandom) {
+TEST(SharedMemoryStage, LongSequencesAtRandom) {
     for (uint64_t seed = 0; seed < 600; ++seed) {
         std::mt19937_64 random(seed);
         Scheduler scheduler(seed);
@@ -672,7 +672,7 @@ TEST(NodeStage, LongSequencesAtRandom) {
 }
 
 // With more operations outstanding than lanes, a participant waits until all have finished a lane's last operation, and is woken then.
-TEST(NodeStage, LanesComeRound) {
+TEST(SharedMemoryStage, LanesAreReusedWithManyOutstandingOperations) {
     constexpr Operation kHeld[] = {kBarrier, kBcastFirst, kBcastLast, kToRoot, kToAll, kCombine};
     for (uint64_t seed = 0; seed < 200 / kFewer; ++seed) {
         std::mt19937_64 random(seed);
@@ -693,7 +693,7 @@ TEST(NodeStage, LanesComeRound) {
 constexpr uint32_t kOld = 1u << 31;
 
 // A participant that only receives broadcasts writes neither its slots nor its release word, so both may hold old numbers.
-TEST(NodeStage, AMeetingOfLongAgoIsNotTakenForThisOne) {
+TEST(SharedMemoryStage, ABarrierOfLongAgoIsNotTakenForThisOneAfterWraparound) {
     constexpr uint32_t kFirst = 1000;
     std::byte* const base = fresh_area(2, Driver::blocking, kFirst);
     NodeLayout(base, 2).release(0).store(kFirst - kOld + 10);
@@ -710,7 +710,7 @@ TEST(NodeStage, AMeetingOfLongAgoIsNotTakenForThisOne) {
     EXPECT_EQ(errors, 1) << "participant 1 has not come";
 }
 
-TEST(NodeStage, SlotsThatNobodyWritesAreRenewed) {
+TEST(SharedMemoryStage, UnwrittenSlotsAreRenewedBeforeSequenceNumbersWrap) {
     constexpr uint32_t kFirst = kRenewEvery - 5, kLongAgo = kFirst - kOld / 2;
     for (const Driver driver : {Driver::blocking, Driver::lanes}) {
         std::byte* const base = fresh_area(3, driver, kFirst);
@@ -742,7 +742,7 @@ TEST(NodeStage, SlotsThatNobodyWritesAreRenewed) {
     }
 }
 
-TEST(NodeStage, ADeadParticipantEndsTheWaitsOfAllOthers) {
+TEST(SharedMemoryStage, ADeadParticipantEndsTheWaitsOfAllOthers) {
     for (uint64_t seed = 0; seed < 200; ++seed) {
         std::mt19937_64 random(seed);
         Scheduler scheduler(seed);
@@ -769,7 +769,7 @@ struct SizeOnly {
     static bool next(int) { return false; }
 };
 
-TEST(NodeStage, MembersThatDisagreeGetAnError) {
+TEST(SharedMemoryStage, MembersThatDisagreeOnTheSizeGetAnError) {
     for (const Driver driver : kDrivers) {
         Scheduler scheduler(uint64_t{1});
         Machine machine(scheduler, 2);

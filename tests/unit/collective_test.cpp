@@ -413,7 +413,7 @@ struct Override {
     ~Override() { collective::set_override(kind, "auto"); }
 };
 
-TEST(Collective, EveryAlgorithmGivesWhatTheReferenceGives) {
+TEST(Collective, EveryAlgorithmAgreesWithTheReference) {
     for (const auto& [kind, test] : kOperations) {
         for (int a = -1;; ++a) {
             const collective::Algorithm* algorithm = collective::algorithm_of(kind, a < 0 ? 0 : a);
@@ -433,7 +433,7 @@ TEST(Collective, EveryAlgorithmGivesWhatTheReferenceGives) {
     }
 }
 
-TEST(Collective, BetweenTwoGroups) {
+TEST(Collective, InterCommunicatorAlgorithmsAgreeWithTheReference) {
     for (const auto& [kind, test] : kOperations) {
         for (int n = 2; n <= 12; ++n) {
             for (int first = 1; first < n; ++first) {

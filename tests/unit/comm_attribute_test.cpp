@@ -66,7 +66,7 @@ TEST_F(Attributes, SetGetReplaceRemove) {
     free_keyval(keyval);
 }
 
-TEST_F(Attributes, ClearGoesFromTheLastSetToTheFirst) {
+TEST_F(Attributes, ClearDeletesFromTheLastSetToTheFirst) {
     Keyval *a = key(), *b = key(), *c = key();
     set.set(kWorld, a, value(1));
     set.set(kWorld, b, value(2));
@@ -121,7 +121,7 @@ TEST_F(Attributes, CopyFollowsTheCallbacks) {
     for (Keyval* keyval : {called, dup, null}) free_keyval(keyval);
 }
 
-TEST_F(Attributes, AFreedKeyLivesAsLongAsItIsUsed) {
+TEST_F(Attributes, AFreedKeyLivesWhileItIsUsed) {
     Keyval* keyval = key();
     const int number = keyval->number;
     set.set(kWorld, keyval, value(1));
@@ -133,7 +133,7 @@ TEST_F(Attributes, AFreedKeyLivesAsLongAsItIsUsed) {
     EXPECT_EQ(find_keyval(AttributeKind::comm, number), nullptr);
 }
 
-TEST_F(Attributes, KeysAreOfOneKind) {
+TEST_F(Attributes, KeysBelongToOneKindOfObject) {
     Keyval* keyval = make_keyval(AttributeKind::type, nullptr);
     EXPECT_EQ(find_keyval(AttributeKind::comm, keyval->number), nullptr);
     EXPECT_EQ(find_keyval(AttributeKind::type, keyval->number), keyval);

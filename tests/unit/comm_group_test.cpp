@@ -185,7 +185,7 @@ TEST_F(Groups, Comparison) {
     for (Group* group : {a, b, c, d}) group->release();
 }
 
-TEST_F(Groups, TravelAsBytes) {
+TEST_F(Groups, SurviveEncodingAndDecoding) {
     for (int round = 0; round < 200; ++round) {
         const List list = random_list();
         Group* group = make(list);
@@ -226,7 +226,7 @@ TEST_F(Groups, HandlesAreCountedApartFromReferences) {
     group->release();
 }
 
-TEST_F(Groups, EmptyOnesAreThePredefinedOne) {
+TEST_F(Groups, EmptyGroupsAreTheEmptyGroup) {
     EXPECT_EQ(give_handle(make({})), MPI_GROUP_EMPTY);
     EXPECT_EQ(from_handle(MPI_GROUP_EMPTY)->size(), 0);
     EXPECT_EQ(from_handle(MPI_GROUP_NULL), nullptr);

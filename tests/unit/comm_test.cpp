@@ -45,7 +45,7 @@ TEST_F(Comms, Predefined) {
     EXPECT_EQ(live_communicators(), 0u);
 }
 
-TEST_F(Comms, ContextsDifferAndLeavePlanesFree) {
+TEST_F(Comms, ContextIdsDifferAndLeavePlanesFree) {
     std::set<uint64_t> seen{make_context(own->address().id, kWorldNumber), make_context(own->address().id, kSelfNumber)};
     for (int i = 0; i < 1000; ++i) {
         const uint64_t context = new_context();
@@ -55,7 +55,7 @@ TEST_F(Comms, ContextsDifferAndLeavePlanesFree) {
 }
 
 // Context ids continue past 28 bits, and a job runs out of them before one could repeat.
-TEST_F(Comms, ContextsEndWithAnErrorAndNeverRepeat) {
+TEST_F(Comms, ContextIdsEndWithAnErrorAndNeverRepeat) {
     std::atomic<uint64_t>& next = own->segment().header().next_context;
     const uint64_t before = next.load();
     std::set<uint64_t> seen{make_context(own->address().id, kWorldNumber)};
@@ -80,7 +80,7 @@ TEST_F(Comms, PlanesOfOneCommunicator) {
     drop(comm);
 }
 
-TEST_F(Comms, BothSidesOfAnInterCommunicatorNumberAlike) {
+TEST_F(Comms, BothSidesOfAnInterCommunicatorNumberRanksAlike) {
     // As this side sees it: as the first group and as the second.
     Comm* first = make_intercomm(new_context(), run(own, 1, 3), 1, run(other, 0, 5), true, nullptr);
     EXPECT_TRUE(first->is_inter);
@@ -116,7 +116,7 @@ TEST_F(Comms, PendingOperationsOutliveTheHandle) {
     group->release();
 }
 
-TEST_F(Comms, ErrorHandlersAreHeld) {
+TEST_F(Comms, ErrorHandlersAreKeptWhileUsed) {
     Comm* comm = make_intracomm(new_context(), run(own, 0, 4), 2, nullptr);
     EXPECT_EQ(comm->errhandler, errors_are_fatal());
     Errhandler* handler = make_errhandler(HandlerKind::comm);

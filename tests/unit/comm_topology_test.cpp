@@ -65,7 +65,7 @@ TEST(Dims, ManyDivisors) {
     }
 }
 
-TEST(Dims, KeepsWhatIsSet) {
+TEST(Dims, KeepsGivenDimensions) {
     std::vector<int> dims{0, 3, 0};
     EXPECT_TRUE(balance(24, dims));
     EXPECT_EQ(dims, (std::vector<int>{4, 3, 2}));

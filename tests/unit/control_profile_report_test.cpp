@@ -27,7 +27,7 @@ Phase a_phase(uint64_t occurrence) {
     return phase;
 }
 
-TEST(ProfileReport, ComesBack) {
+TEST(ProfileReport, SurvivesEncodingAndDecoding) {
     const ProfileReport report{true, {a_phase(1), a_phase(2), {}}};
     ProfileReport back;
     ASSERT_TRUE(decode(encode(report), back));
@@ -38,7 +38,7 @@ TEST(ProfileReport, ComesBack) {
     EXPECT_TRUE(back.phases.empty());
 }
 
-TEST(ProfileReport, WhatIsNotExactlyOneIsRefused) {
+TEST(ProfileReport, MalformedReportsAreRefused) {
     const std::string whole = encode(ProfileReport{false, {a_phase(1)}});
     ProfileReport back;
     for (size_t length = 0; length < whole.size(); ++length)
@@ -49,7 +49,7 @@ TEST(ProfileReport, WhatIsNotExactlyOneIsRefused) {
     EXPECT_FALSE(decode(neither, back));
 }
 
-TEST(ProfileReport, ANumberIsWrittenInOneWay) {
+TEST(ProfileReport, NumbersHaveOneEncoding) {
     ProfileReport back;
     // `last` is a packed number, and a count of zero phases follows.
     EXPECT_TRUE(decode(std::string("\0\0\0\0\0", 5), back));
@@ -62,7 +62,7 @@ TEST(ProfileReport, HostileCountsAllocateNothing) {
     EXPECT_EQ(back.phases.capacity(), 0u);
 }
 
-TEST(ProfileReport, APeerThatIsThereTwiceIsAddedUp) {
+TEST(ProfileReport, EntriesOfOnePeerAreAddedUp) {
     Phase phase;
     phase.peers = {{7, 1, {1, 0, 0}, {8, 0, 0}, 1, 8}, {7, 0, {}, {}, 0, 0}, {7, 1, {}, {}, 0, 0, {2, 0, 0}, {16, 0, 0}, 1, 8}};
     sort(phase);
@@ -92,7 +92,7 @@ TEST(ProfileReport, OccurrencesAreSummedUp) {
     EXPECT_EQ(sum.connections[2].at_ns, 1010u) << "since the first occurrence began";
 }
 
-TEST(ProfileReport, ConnectionsHaveAnEnd) {
+TEST(ProfileReport, ConnectionsHaveALimit) {
     Phase sum = a_phase(1);
     for (uint64_t i = 2; i < 2 * kMostConnections; ++i) merge(sum, a_phase(i));
     EXPECT_EQ(sum.connections.size(), kMostConnections);

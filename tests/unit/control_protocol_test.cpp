@@ -13,7 +13,7 @@
 namespace starling {
 namespace {
 
-TEST(Wire, NumbersComeBackAtTheirLimits) {
+TEST(Wire, NumbersSurviveEncodingAtTheirLimits) {
     Writer writer;
     writer.number(uint8_t{255}).number(int16_t{-32768}).number(uint32_t{0x01020304}).number(INT64_MIN).number(UINT64_MAX);
     Reader reader(writer.view());
@@ -41,7 +41,7 @@ TEST(Wire, StringsKeepZeroBytes) {
     EXPECT_TRUE(reader.done());
 }
 
-TEST(Wire, EveryTruncationFailsAndStaysFailed) {
+TEST(Wire, EveryTruncationFailsForGood) {
     Writer writer;
     writer.number(uint32_t{7}).string("hello").number(uint64_t{9});
     const std::string whole(writer.view());
@@ -56,7 +56,7 @@ TEST(Wire, EveryTruncationFailsAndStaysFailed) {
     }
 }
 
-TEST(Wire, LeftOversAreNotDone) {
+TEST(Wire, ExtraBytesAreAnError) {
     Reader reader("\x01\x02");
     reader.number<uint8_t>();
     EXPECT_TRUE(reader.ok());
@@ -83,7 +83,7 @@ using control::Frame;
 using control::FrameDecoder;
 using control::MessageKind;
 
-TEST(Frames, ComeOutWholeHoweverTheyAreCut) {
+TEST(Frames, AreDecodedWholeHoweverTheStreamIsCut) {
     const std::string bytes = encode_frame(MessageKind::publish, "first") + encode_frame(MessageKind::lookup, "") +
                               encode_frame(MessageKind::reply, std::string(200, 'x'));
     for (size_t step = 1; step <= bytes.size(); ++step) {
@@ -100,7 +100,7 @@ TEST(Frames, ComeOutWholeHoweverTheyAreCut) {
     }
 }
 
-TEST(Frames, GarbageIsFinal) {
+TEST(Frames, GarbageEndsDecoding) {
     FrameDecoder decoder;
     Frame frame;
     decoder.feed("GET / HTTP/1.1\r\n\r\n");
@@ -122,7 +122,7 @@ TEST(Frames, UnknownKindsAndLongPayloadsAreGarbage) {
     EXPECT_EQ(enough.next(frame), FrameDecoder::Result::frame);
 }
 
-TEST(Messages, SpawnRequestComesBack) {
+TEST(Messages, SpawnRequestSurvivesEncodingAndDecoding) {
     control::SpawnRequest request;
     request.blob = std::string("\0\1", 2);
     request.commands.push_back({{"./worker", "", "two words"}, 3, {{"wdir", "/tmp"}, {"soft", "1:3"}}});
@@ -149,7 +149,7 @@ TEST(Messages, EveryTruncationOfASpawnRequestIsRefused) {
     EXPECT_FALSE(decode(whole + "x", back));
 }
 
-TEST(LocalSocket, WhoMayNotWaitIsSentAwayWhereTooManyDo) {
+TEST(LocalSocket, NonblockingConnectFailsIfTheListenersQueueIsFull) {
     const std::string name = "starling-test-" + std::to_string(getpid());
     const int listener = control::listen_local(name);
     ASSERT_GE(listener, 0);
@@ -165,7 +165,7 @@ TEST(LocalSocket, WhoMayNotWaitIsSentAwayWhereTooManyDo) {
     close(listener);
 }
 
-TEST(Messages, RepliesComeBack) {
+TEST(Messages, RepliesSurviveEncodingAndDecoding) {
     control::SpawnReply reply;
     reply.error_class = 53;
     reply.text = "cannot start";

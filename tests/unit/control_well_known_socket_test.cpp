@@ -27,14 +27,14 @@ namespace fs = std::filesystem;
 
 constexpr uid_t kNobody = 65534;
 
-class MeetingTest : public testing::Test {
+class WellKnownSocketTest : public testing::Test {
   protected:
-    MeetingTest() {
+    WellKnownSocketTest() {
         char path[] = "/tmp/starling-tests-XXXXXX";
         directory_ = mkdtemp(path);
         setenv("XDG_RUNTIME_DIR", directory_.c_str(), 1);
     }
-    ~MeetingTest() override {
+    ~WellKnownSocketTest() override {
         fs::remove_all(directory_);
         leave();
     }
@@ -90,7 +90,7 @@ class MeetingTest : public testing::Test {
     pid_t other_ = -1;
 };
 
-TEST_F(MeetingTest, IsFoundAndLeavesNothing) {
+TEST_F(WellKnownSocketTest, TheServerIsFoundAndLeavesNoFiles) {
     EXPECT_EQ(connected(), ECONNREFUSED);
     {
         WellKnownListener doors, second;
@@ -107,7 +107,7 @@ TEST_F(MeetingTest, IsFoundAndLeavesNothing) {
     EXPECT_EQ(connected(), ECONNREFUSED);
 }
 
-TEST_F(MeetingTest, WhatAKilledOneLeavesIsRemoved) {
+TEST_F(WellKnownSocketTest, TheSocketOfAKilledServerIsRemoved) {
     start([this] {
         return (new WellKnownListener)->open(meeting_) && (new WellKnownListener)->open({meeting_.name + "-other"});
     });
@@ -122,7 +122,7 @@ TEST_F(MeetingTest, WhatAKilledOneLeavesIsRemoved) {
     EXPECT_TRUE(fs::is_empty(directory_ + "/starling"));
 }
 
-TEST_F(MeetingTest, AnotherUserWithTheNameIsInNobodysWay) {
+TEST_F(WellKnownSocketTest, AnotherUsersServerWithTheNameDoesNotInterfere) {
     if (geteuid() != 0) GTEST_SKIP() << "needs root, to be another user";
     squat();
     EXPECT_EQ(connected(), ECONNREFUSED);
@@ -131,7 +131,7 @@ TEST_F(MeetingTest, AnotherUserWithTheNameIsInNobodysWay) {
     EXPECT_EQ(connected(), 0);
 }
 
-TEST_F(MeetingTest, WithoutADirectoryAnotherUserWithTheNameIsTold) {
+TEST_F(WellKnownSocketTest, WithoutADirectoryAnotherUsersServerWithTheNameIsReported) {
     if (geteuid() != 0) GTEST_SKIP() << "needs root, to be another user";
     without_directory();
     squat();
@@ -144,7 +144,7 @@ TEST_F(MeetingTest, WithoutADirectoryAnotherUserWithTheNameIsTold) {
     EXPECT_EQ(connected(), 0);
 }
 
-TEST_F(MeetingTest, OthersDirectoriesAreNotUsed) {
+TEST_F(WellKnownSocketTest, OtherUsersDirectoriesAreNotUsed) {
     without_directory();
     WellKnownListener doors;
     ASSERT_TRUE(doors.open(meeting_));
@@ -159,7 +159,7 @@ TEST_F(MeetingTest, OthersDirectoriesAreNotUsed) {
 }
 
 // Containers that share only the network: their abstract socket names are the host's.
-TEST_F(MeetingTest, AProcessInAnotherContainerIsAStranger) {
+TEST_F(WellKnownSocketTest, AProcessInAnotherContainerIsAStranger) {
     if (geteuid() != 0) GTEST_SKIP() << "needs root, to be in another namespace";
     without_directory();
     WellKnownListener doors;
@@ -190,7 +190,7 @@ TEST_F(MeetingTest, AProcessInAnotherContainerIsAStranger) {
     close(accepted);
 }
 
-TEST(DaemonSocketName, NoTwoUniversesHaveOne) {
+TEST(DaemonSocketName, DiffersBetweenUniverses) {
     std::set<std::string> names;
     const std::string longest(60, 'x');
     const std::string words[] = {"", "a_b", "a.b", "a-b", "\xc3\xa4", longest, longest + "y", longest + "z"};

@@ -66,7 +66,7 @@ TEST(External32, DerivedTypesInTypeMapOrder) {
     EXPECT_EQ(numbers, (Bytes{8, 7, 6, 5, 2, 1, 4, 3}));
 }
 
-TEST(External32, BackAndForth) {
+TEST(External32, RandomTypesSurviveConversion) {
     RandomTypes random(3);
     int compared = 0;
     for (int i = 0; i < 200; ++i) {

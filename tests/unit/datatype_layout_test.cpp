@@ -113,7 +113,7 @@ TEST_P(Random, NestedTypes) {
 }
 INSTANTIATE_TEST_SUITE_P(Seeds, Random, testing::Range(1u, 11u));
 
-TEST(Layout, OneBlockIsKnown) {
+TEST(Layout, ContiguousLayoutsAreRecognized) {
     const Sample ints = contiguous(named(MPI_INT), 7);
     EXPECT_TRUE(ints.type->contiguous);
     EXPECT_TRUE(contiguous(ints, 3).type->contiguous);
@@ -146,7 +146,7 @@ TEST(Layout, ExplicitBoundsOutrankData) {
     EXPECT_EQ(mixed.type->true_lb, -64);
 }
 
-TEST(Layout, BetweenTwoTypes) {
+TEST(Layout, CopiesBetweenTwoTypes) {
     const Sample column = vector(named(MPI_INT), 6, 1, 5, false);
     const Sample pairs = vector(named(MPI_INT), 3, 2, 4, false);
     Memory from(column.map, 3), to(pairs.map, 3);

@@ -231,7 +231,7 @@ void subtract_large(void* in, void* inout, MPI_Count* length, MPI_Datatype*) {
         static_cast<int*>(inout)[i] = static_cast<int*>(in)[i] - static_cast<int*>(inout)[i];
 }
 
-TEST(Op, OfTheApplication) {
+TEST(Op, UserDefinedOperations) {
     for (Op* op : {datatype::make_op(&subtract, nullptr, false), datatype::make_op(nullptr, &subtract_large, false)}) {
         const MPI_Op handle = datatype::to_handle(op);
         EXPECT_EQ(datatype::from_handle(handle), op);

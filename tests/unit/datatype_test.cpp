@@ -132,7 +132,7 @@ TEST(Limits, OverflowIsAnError) {
     EXPECT_EQ(error_of(MPI_COMBINER_SUBARRAY, {2, most, most, 1, 1, 0, 0, MPI_ORDER_C}, {MPI_INT}), MPI_ERR_VALUE_TOO_LARGE);
 }
 
-TEST(Arguments, WrongOnesAreRefused) {
+TEST(Arguments, WrongArgumentsAreRefused) {
     EXPECT_EQ(error_of(MPI_COMBINER_CONTIGUOUS, {-1}, {MPI_INT}), MPI_ERR_COUNT);
     EXPECT_EQ(error_of(MPI_COMBINER_VECTOR, {1, -1, 1}, {MPI_INT}), MPI_ERR_ARG);
     EXPECT_EQ(error_of(MPI_COMBINER_INDEXED, {2, 1, -1, 0, 0}, {MPI_INT}), MPI_ERR_ARG);
@@ -214,7 +214,7 @@ TEST(Elements, CountedFromBytesAndBack) {
     }
 }
 
-TEST(Elements, OfEmptyTypes) {
+TEST(Elements, CountedInEmptyTypes) {
     const Sample empty = contiguous(named(MPI_INT), 0);
     EXPECT_EQ(datatype::get_count(0, *empty.type), 0);
     EXPECT_EQ(datatype::get_elements(0, *empty.type), 0);

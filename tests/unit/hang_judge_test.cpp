@@ -109,14 +109,14 @@ TEST(Judge, CycleOfTwoAndFour) {
         Lines{"deadlock: rank 0 waits for rank 1, which waits for rank 2, which waits for rank 3, which waits for rank 0"});
 }
 
-TEST(Judge, ALongCycleIsShort) {
+TEST(Judge, ALongCycleIsDescribedBriefly) {
     const Lines found = findings(ring(100), kJob);
     ASSERT_EQ(found.size(), 1u);
     EXPECT_LT(found[0].size(), 400u);
     EXPECT_NE(found[0].find("91 more"), std::string::npos) << found[0];
 }
 
-TEST(Judge, ItselfAndTwoCycles) {
+TEST(Judge, AWaitForItselfAndTwoCycles) {
     std::vector<Rank> ranks = ring(2);
     ranks.push_back(waiting(2, Builder(4).wait("MPI_Recv").waits_for(Kind::receive, 2)));
     ranks.push_back(waiting(3, Builder(4).wait("MPI_Recv").waits_for(Kind::receive, 0)));  // points into the first cycle
@@ -124,13 +124,13 @@ TEST(Judge, ItselfAndTwoCycles) {
               (Lines{"deadlock: rank 0 waits for rank 1, which waits for rank 0", "deadlock: rank 2 waits for itself"}));
 }
 
-TEST(Judge, AYoungWaitProvesNothing) {
+TEST(Judge, AShortWaitIsNoHang) {
     std::vector<Rank> ranks = ring(2);
     ranks[1] = waiting(1, Builder(2).wait("MPI_Recv", 0.05).waits_for(Kind::receive, 0));
     EXPECT_EQ(findings(ranks, kJob), Lines{});
 }
 
-TEST(Judge, OneOfSeveralIsEnough) {
+TEST(Judge, AWaitForAnyOfSeveralPeersCanStillEnd) {
     std::vector<Rank> ranks = ring(2);
     ranks[0] = waiting(0, Builder(3).wait("MPI_Waitany").any().waits_for(Kind::receive, 1).waits_for(Kind::receive, 2));
     ranks.push_back(computing(2));
@@ -139,7 +139,7 @@ TEST(Judge, OneOfSeveralIsEnough) {
     EXPECT_EQ(findings(ranks, kJob).at(0), "deadlock: rank 0 waits for rank 1, which waits for rank 0");
 }
 
-TEST(Judge, FromAnyoneIsEveryone) {
+TEST(Judge, AnAnySourceReceiveWaitsForAllMembers) {
     std::vector<Rank> ranks = ring(3);
     ranks[0] = waiting(0, Builder(3).wait("MPI_Recv").waits_for(Kind::receive, WaitReportPage::kAnyRank));
     EXPECT_EQ(findings(ranks, kJob).at(0), "deadlock: rank 0 waits for rank 1, which waits for rank 2, which waits for rank 0");
@@ -147,7 +147,7 @@ TEST(Judge, FromAnyoneIsEveryone) {
     for (const std::string& line : findings(ranks, kJob)) EXPECT_EQ(line.find("deadlock"), std::string::npos) << line;
 }
 
-TEST(Judge, WhomAllWaitForInTheEnd) {
+TEST(Judge, TheRankForWhichAllOthersWait) {
     std::vector<Rank> ranks = ring(3);
     ranks[2] = computing(2);
     EXPECT_EQ(findings(ranks, kJob), Lines{"rank 0 and rank 1 wait, in the end, for rank 2, which computes"});
@@ -155,7 +155,7 @@ TEST(Judge, WhomAllWaitForInTheEnd) {
     EXPECT_EQ(findings(ranks, kJob), Lines{"rank 0 and rank 1 wait, in the end, for rank 2, which has called MPI_Finalize"});
 }
 
-TEST(Judge, OneThatHasEndedWellIsAwaited) {
+TEST(Judge, AWaitForARankThatHasEnded) {
     std::vector<Rank> ranks = ring(3);
     EXPECT_FALSE(is_ended_awaited(ranks));
     for (const Doing other : {Doing::computing, Doing::starting, Doing::finalized, Doing::failed, Doing::gone}) {
@@ -169,7 +169,7 @@ TEST(Judge, OneThatHasEndedWellIsAwaited) {
     EXPECT_FALSE(is_ended_awaited(ranks));
 }
 
-TEST(Judge, WhoHasNotComeToACollective) {
+TEST(Judge, TheRankMissingFromACollective) {
     std::vector<Rank> ranks;
     for (uint32_t i = 0; i < 3; ++i) ranks.push_back(waiting(i, Builder(4).wait("MPI_Barrier").collective(5, true)));
     ranks.push_back(waiting(3, Builder(4).wait("MPI_Recv").waits_for(Kind::receive, 1)));
@@ -178,7 +178,7 @@ TEST(Judge, WhoHasNotComeToACollective) {
     EXPECT_EQ(findings(ranks, kJob), Lines{"rank 0, rank 1 and rank 2 wait, in the end, for rank 3, which computes"});
 }
 
-TEST(Judge, DifferentCollectives) {
+TEST(Judge, MembersInDifferentCollectives) {
     std::vector<Rank> ranks;
     ranks.push_back(waiting(0, Builder(2).wait("MPI_Barrier").collective(3, true)));
     ranks.push_back(waiting(1, Builder(2).wait("MPI_Bcast").collective(3, false).waits_for(Kind::member, 0)));
@@ -216,7 +216,7 @@ TEST(Sentence, States) {
 }
 
 // Arbitrary bytes in the page: a report is accepted or rejected, and an accepted one can be described.
-TEST(Check, Garbage) {
+TEST(Check, GarbageIsHandledSafely) {
     std::minstd_rand random(1);
     int taken = 0;
     for (int turn = 0; turn < 20000; ++turn) {
@@ -235,7 +235,7 @@ TEST(Check, Garbage) {
     EXPECT_LT(taken, 20000);
 }
 
-TEST(Check, RangesOutsideTheTable) {
+TEST(Check, RangesOutsideTheTableAreRejected) {
     Builder builder(2);
     builder.wait("MPI_Recv").waits_for(Kind::receive, 0);
     builder.account.wait[0].waited.first = 0xffff;

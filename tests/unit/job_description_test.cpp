@@ -41,7 +41,7 @@ std::vector<uint32_t> random_hosts(std::mt19937& random, uint32_t size, uint32_t
     return list;
 }
 
-TEST(JobDescription, FoldsUsualPlacements) {
+TEST(JobDescription, EncodesRegularPlacementsBriefly) {
     std::vector<uint32_t> by_slot, by_node;
     for (uint32_t rank = 0; rank < 12; ++rank) {
         by_slot.push_back(rank / 4);
@@ -72,7 +72,7 @@ TEST(JobDescription, SurvivesEncoding) {
     }
 }
 
-TEST(JobDescription, TellsWhatIsWrong) {
+TEST(JobDescription, ReportsErrors) {
     const JobDescription good = describe({0, 0, 1, 1}, 2);
     JobDescription bad = good;
     bad.placements[1].first = 1;

@@ -30,7 +30,7 @@ struct Sleeper {
     }
 };
 
-TEST(Doorbell, RingingOneThatIsAwakeCostsNothingAndChangesNothing) {
+TEST(Doorbell, RingingAnAwakeProcessDoesNothing) {
     Sleeper sleeper;
     ASSERT_GE(sleeper.fd, 0);
     ring(sleeper.doorbell);
@@ -38,7 +38,7 @@ TEST(Doorbell, RingingOneThatIsAwakeCostsNothingAndChangesNothing) {
     EXPECT_FALSE(sleeper.readable(0));
 }
 
-TEST(Doorbell, OneThatWaitsForSocketsIsWokenByADatagram) {
+TEST(Doorbell, ASleeperOnSocketsIsWokenByADatagram) {
     Sleeper sleeper;
     sleeper.doorbell.sleeping.store(kOnSocket);
     ring(sleeper.doorbell);
@@ -49,7 +49,7 @@ TEST(Doorbell, OneThatWaitsForSocketsIsWokenByADatagram) {
 }
 
 // A ring between the announcement of the sleep and the sleep must not be lost.
-TEST(Doorbell, ARingBeforeTheSleepEndsItAtOnce) {
+TEST(Doorbell, ARingBeforeTheSleepEndsTheSleepAtOnce) {
     Sleeper sleeper;
     sleeper.doorbell.sleeping.store(kOnSocket);
     const pid_t child = fork();
@@ -62,7 +62,7 @@ TEST(Doorbell, ARingBeforeTheSleepEndsItAtOnce) {
     EXPECT_TRUE(sleeper.readable(0));
 }
 
-TEST(Doorbell, AThousandRingsToOneWhoDoesNotLookBlockNobody) {
+TEST(Doorbell, AThousandRingsToAProcessThatDoesNotPollBlockNoSender) {
     Sleeper sleeper;
     sleeper.doorbell.sleeping.store(kOnSocket);
     for (int i = 0; i < 1000; ++i) ring(sleeper.doorbell);
@@ -111,7 +111,7 @@ class ThreadOnBell {
 };
 
 // The library's thread sleeps beside a waiting thread of the program. It has no work when that thread is woken, and must sleep on.
-TEST(Doorbell, AThreadOfTheLibrarySleepsOnWhileOneOfTheProgramIsWoken) {
+TEST(Doorbell, TheProgressThreadSleepsOnWhileAThreadOfTheProgramIsWoken) {
     Sleeper sleeper;
     Doorbell& bell = sleeper.doorbell;
     ThreadOnBell library(bell, kLibraryThreads);
@@ -124,14 +124,14 @@ TEST(Doorbell, AThreadOfTheLibrarySleepsOnWhileOneOfTheProgramIsWoken) {
     EXPECT_EQ(syscall(SYS_futex, &bell.rings, FUTEX_WAKE_BITSET, 2, nullptr, nullptr, kLibraryThreads), 1);
 }
 
-TEST(Doorbell, AThreadOfTheLibraryIsWokenWhereNoneOfTheProgramWaits) {
+TEST(Doorbell, TheProgressThreadIsWokenIfNoThreadOfTheProgramWaits) {
     Sleeper sleeper;
     ThreadOnBell library(sleeper.doorbell, kLibraryThreads);
     sleeper.doorbell.sleeping.store(kOnFutex);
     ring(sleeper.doorbell);
 }
 
-TEST(Doorbell, EveryWakeSocketHasANameOfItsOwn) {
+TEST(Doorbell, EveryWakeSocketHasAUniqueName) {
     Sleeper a, b;
     b.doorbell.sleeping.store(kOnSocket);
     ring(b.doorbell);

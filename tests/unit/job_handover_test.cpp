@@ -63,7 +63,7 @@ TEST_F(DescriptorCall, OnlyTheFirstOfSeveralDescriptorsIsKept) {
     }
 }
 
-TEST_F(DescriptorCall, ADescriptorWithNothingElseIsClosed) {
+TEST_F(DescriptorCall, ADescriptorWithoutDataIsClosed) {
     const size_t before = open_descriptors();
     send(0, 1);
     uint64_t got = 0;

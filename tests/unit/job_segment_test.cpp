@@ -30,14 +30,14 @@
 namespace starling::job {
 namespace {
 
-TEST(Address, ComesBack) {
+TEST(Address, SurvivesEncodingAndDecoding) {
     const JobAddress address{0x123456789abcdef0u, 4711, 12};
     JobAddress back;
     ASSERT_TRUE(parse_address(to_string(address).c_str(), back));
     EXPECT_EQ(back, address);
 }
 
-TEST(Address, RefusesWhatIsNotOne) {
+TEST(Address, RefusesMalformedAddresses) {
     JobAddress out;
     for (const char* text : {"", "1", "1:2", "1:2:", ":2:a", "1::a", "0:2:a", "1:2:0", "-1:2:a", "1:-2:a", " 1:2:a", "1:2:a ",
                              "1:2:g", "1:2:A", "1:2:0x1", "99999999999:2:a", "1:2:11111111111111111", "1:2:a:b", "+1:2:a"}) {
@@ -59,7 +59,7 @@ TEST_F(IdentityTest, WithoutVariablesItIsASingleton) {
     EXPECT_FALSE(identity.launched);
 }
 
-TEST_F(IdentityTest, ReadsBoth) {
+TEST_F(IdentityTest, ReadsBothVariables) {
     setenv(kJobVariable, "10:3:ab", 1);
     setenv(kRankVariable, "5", 1);
     Identity identity;
@@ -69,7 +69,7 @@ TEST_F(IdentityTest, ReadsBoth) {
     EXPECT_EQ(identity.job.id, 0xabu);
 }
 
-TEST_F(IdentityTest, RefusesHalfAndMalformed) {
+TEST_F(IdentityTest, RefusesMissingAndMalformedVariables) {
     Identity identity;
     setenv(kJobVariable, "10:3:ab", 1);
     EXPECT_EQ(read_identity(identity), MPI_ERR_OTHER);
@@ -83,7 +83,7 @@ TEST_F(IdentityTest, RefusesHalfAndMalformed) {
     EXPECT_NE(failure_text().find("nonsense"), std::string_view::npos);
 }
 
-TEST(Segment, IsWhatItWasCreatedAs) {
+TEST(Segment, HasTheContentsItWasCreatedWith) {
     JobSegment segment;
     const std::string blob = "parents";
     ASSERT_EQ(JobSegment::create(5, blob.data(), blob.size(), segment), MPI_SUCCESS);
@@ -105,7 +105,7 @@ TEST(Segment, IsWhatItWasCreatedAs) {
     EXPECT_TRUE(job_alive(segment));
 }
 
-TEST(Segment, TwoAreNeverTheSame) {
+TEST(Segment, TwoSegmentsNeverShareIdAndSecret) {
     JobSegment a, b;
     ASSERT_EQ(JobSegment::create(1, nullptr, 0, a), MPI_SUCCESS);
     ASSERT_EQ(JobSegment::create(1, nullptr, 0, b), MPI_SUCCESS);
@@ -122,7 +122,7 @@ TEST(Segment, IsSparse) {
     EXPECT_LT(status.st_blocks * 512, 256 * 1024);
 }
 
-TEST(Segment, AnotherMappingSeesTheSame) {
+TEST(Segment, AnotherMappingSharesItsMemory) {
     JobSegment created, opened;
     ASSERT_EQ(JobSegment::create(2, nullptr, 0, created), MPI_SUCCESS);
     ASSERT_EQ(JobSegment::open(created.address(), opened), MPI_SUCCESS);
@@ -135,7 +135,7 @@ TEST(Segment, AnotherMappingSeesTheSame) {
     EXPECT_FALSE(job_alive(opened));
 }
 
-TEST(Segment, CannotBeCutUnderItsUsers) {
+TEST(Segment, CannotBeTruncatedWhileMapped) {
     JobSegment segment;
     ASSERT_EQ(JobSegment::create(1, nullptr, 0, segment), MPI_SUCCESS);
     EXPECT_NE(ftruncate(segment.fd(), 0), 0);
@@ -162,7 +162,7 @@ TEST(Segment, RefusesAnotherVersion) {
     EXPECT_NE(failure_text().find(version_text()), std::string_view::npos);
 }
 
-TEST(Segment, RefusesAHeaderThatLeadsOutside) {
+TEST(Segment, RefusesAHeaderWithOffsetsOutside) {
     JobSegment created, opened;
     ASSERT_EQ(JobSegment::create(1, nullptr, 0, created), MPI_SUCCESS);
     JobHeader& header = created.header();
@@ -194,7 +194,7 @@ TEST(Segment, RefusesOtherFiles) {
     close(ends[1]);
 }
 
-TEST(Segment, ItsOwnersDeathShowsEvenInAZombie) {
+TEST(Segment, TheOwnersDeathIsDetectedEvenAsAZombie) {
     int ends[2];
     ASSERT_EQ(pipe(ends), 0);
     const pid_t owner = fork();
@@ -221,7 +221,7 @@ TEST(Segment, ItsOwnersDeathShowsEvenInAZombie) {
     close(ends[1]);
 }
 
-TEST(Segment, WithoutDescriptorsSaysWhatToDo) {
+TEST(Segment, WithoutDescriptorsTheErrorNamesTheRemedy) {
     rlimit before;
     ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
     const rlimit none{3, before.rlim_max};
@@ -246,7 +246,7 @@ TEST(Segment, WithoutDescriptorsSaysWhatToDo) {
     _exit(result == MPI_ERR_OTHER ? 1 : 0);
 }
 
-TEST(Segment, AFilterThatRefusesMemoryIsNoLackOfIt) {
+TEST(Segment, ASeccompFilterIsNotReportedAsLackOfMemory) {
     EXPECT_EXIT(create_behind_filter(), testing::ExitedWithCode(1), "memfd_create is refused .*seccomp");
 }
 
@@ -261,7 +261,7 @@ TEST(Segment, AFilterThatRefusesMemoryIsNoLackOfIt) {
     _exit(result == MPI_ERR_OTHER ? 1 : 0);
 }
 
-TEST(Segment, WithoutProcItIsNoJobThatIsGone) {
+TEST(Segment, AMissingProcIsNotReportedAsAnEndedJob) {
     if (geteuid() != 0) GTEST_SKIP() << "needs root, to hide /proc";
     JobSegment segment;
     ASSERT_EQ(JobSegment::create(1, nullptr, 0, segment), MPI_SUCCESS);

@@ -42,9 +42,9 @@ JobDescription description() {
     return job;
 }
 
-class SightTest : public testing::Test {
+class SegmentViewTest : public testing::Test {
   protected:
-    SightTest() { EXPECT_EQ(JobSegment::create(description(), 0, segment), MPI_SUCCESS); }
+    SegmentViewTest() { EXPECT_EQ(JobSegment::create(description(), 0, segment), MPI_SUCCESS); }
     void expect_damaged(const char* what, const std::function<void(JobHeader&)>& damage) {
         JobSegment other;
         ASSERT_EQ(JobSegment::create(description(), 0, other), MPI_SUCCESS);
@@ -55,7 +55,7 @@ class SightTest : public testing::Test {
     JobSegment segment;
 };
 
-TEST_F(SightTest, SeesAJobAsItIs) {
+TEST_F(SegmentViewTest, ReadsAJob) {
     SegmentView sight;
     ASSERT_EQ(look(segment.fd(), sight), MPI_SUCCESS);
     EXPECT_EQ(sight.id(), segment.header().id);
@@ -70,7 +70,7 @@ TEST_F(SightTest, SeesAJobAsItIs) {
     EXPECT_EQ(sight.state(), JobState::failed);
 }
 
-TEST_F(SightTest, RefusesWhatIsDamaged) {
+TEST_F(SegmentViewTest, RefusesDamagedSegments) {
     expect_damaged("no runs", [](JobHeader& header) { header.runs = 0; });
     expect_damaged("a run twice", [](JobHeader& header) {
         auto* runs = reinterpret_cast<Placement*>(reinterpret_cast<std::byte*>(&header) + header.runs_offset);
@@ -85,7 +85,7 @@ TEST_F(SightTest, RefusesWhatIsDamaged) {
     expect_damaged("regions of another size", [](JobHeader& header) { header.region_stride = 4096; });
 }
 
-TEST_F(SightTest, WhatChangesLaterChangesNothing) {
+TEST_F(SegmentViewTest, LaterChangesOfTheSegmentDoNotAffectTheView) {
     SegmentView sight;
     ASSERT_EQ(look(segment.fd(), sight), MPI_SUCCESS);
     std::memset(static_cast<void*>(&segment.header()), 0xa5, segment.header().blob_offset);
@@ -93,7 +93,7 @@ TEST_F(SightTest, WhatChangesLaterChangesNothing) {
     EXPECT_GT(use(sight), 0u);
 }
 
-TEST_F(SightTest, AnyWordsMayStandThere) {
+TEST_F(SegmentViewTest, ArbitraryWordsAreReadSafely) {
     std::mt19937_64 draw(7);
     const uint64_t table = segment.header().cells_offset;
     std::string whole(reinterpret_cast<const char*>(&segment.header()), table);
@@ -113,7 +113,7 @@ TEST_F(SightTest, AnyWordsMayStandThere) {
     std::memcpy(static_cast<void*>(&segment.header()), whole.data(), whole.size());
 }
 
-TEST_F(SightTest, WhatCanBeCutIsNotLookedAt) {
+TEST_F(SegmentViewTest, SegmentsThatCanShrinkAreRefused) {
     const int fd = memfd_create("starling-job", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     ASSERT_EQ(ftruncate(fd, static_cast<off_t>(segment.bytes())), 0);
     ASSERT_EQ(pwrite(fd, &segment.header(), segment.header().blob_offset, 0),
@@ -126,7 +126,7 @@ TEST_F(SightTest, WhatCanBeCutIsNotLookedAt) {
     EXPECT_EQ(look(0, sight), MPI_ERR_PROC_ABORTED);
 }
 
-TEST_F(SightTest, AnotherUsersIsNotLookedAt) {
+TEST_F(SegmentViewTest, SegmentsOfOtherUsersAreRefused) {
     if (geteuid() != 0) GTEST_SKIP() << "needs root, to be another user";
     ASSERT_EQ(fchown(segment.fd(), 65534, 65534), 0);
     SegmentView sight;
@@ -134,7 +134,7 @@ TEST_F(SightTest, AnotherUsersIsNotLookedAt) {
     EXPECT_EQ(look(segment.fd(), sight, true), MPI_SUCCESS);
 }
 
-TEST_F(SightTest, NothingIsShownThatATerminalObeys) {
+TEST_F(SegmentViewTest, ControlCharactersAreNotShown) {
     std::strcpy(segment.header().command, "\033]0;title\a\033[31mred\xc2\x9b \xc3\xa4");
     std::memset(segment.host(1).name, 27, sizeof segment.host(1).name);
     SegmentView sight;

@@ -76,7 +76,7 @@ TEST_F(InSlurm, ItsHostsAreUsedThroughSrun) {
     EXPECT_EQ(given.programs[0].hosts[1].slots, 1u) << "tasks that were asked for";
 }
 
-TEST_F(InSlurm, WhatTheUserSaysComesFirst) {
+TEST_F(InSlurm, TheUsersOptionsTakePrecedence) {
     setenv("SLURM_JOB_ID", "12", 1);
     setenv("SLURM_JOB_NODELIST", "starling-test-[1-2]", 1);
     Options given = options();
@@ -90,7 +90,7 @@ TEST_F(InSlurm, WhatTheUserSaysComesFirst) {
     EXPECT_EQ(given.programs[0].hosts.size(), 2u);
 }
 
-TEST_F(InSlurm, AListThatCannotBeUnderstoodIsTold) {
+TEST_F(InSlurm, AMalformedHostListIsReported) {
     setenv("SLURM_JOB_ID", "12", 1);
     setenv("SLURM_JOB_NODELIST", "n[1-", 1);
     Options given = options();

@@ -31,7 +31,7 @@ std::string bad(const std::vector<std::string>& arguments) {
 
 bool mentions(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
 
-TEST(Hosts, WhatIsNoNameIsShownInBrief) {
+TEST(Hosts, AnInvalidNameIsQuotedBriefly) {
     for (const std::string_view name : {std::string_view("a\0b", 3), std::string_view("-o"), std::string_view("a b"),
                                         std::string_view("a`b"), std::string_view()})
         EXPECT_FALSE(may_be_host(name)) << name;
@@ -89,7 +89,7 @@ TEST(Options, SetIsAVariableOfStarling) {
     EXPECT_EQ(environment[1].first, "STARLING_WAIT");
 }
 
-TEST(Options, MistakesAreNamed) {
+TEST(Options, MistakesAreReported) {
     EXPECT_TRUE(mentions(bad({"--tag-ouput", "a"}), "--tag-output"));
     EXPECT_TRUE(mentions(bad({"--qwertyuiop", "a"}), "--qwertyuiop"));
     EXPECT_FALSE(mentions(bad({"--qwertyuiop", "a"}), "did you mean"));
@@ -112,7 +112,7 @@ TEST(Options, MistakesAreNamed) {
     bad({""});
 }
 
-TEST(Options, AreAcceptedThoughNotNeeded) {
+TEST(Options, UnneededOptionsOfOtherLaunchersAreAccepted) {
     EXPECT_TRUE(good({"--oversubscribe", "--allow-run-as-root", "a"}).notes.empty());
     EXPECT_EQ(good({"a"}).universe_size, 0u);
     EXPECT_EQ(good({"-usize", "12", "a"}).universe_size, 12u);
@@ -132,7 +132,7 @@ TEST(Options, HostsBelongToTheirCommand) {
     EXPECT_TRUE(mentions(bad({"-ppn", "0", "a"}), "-ppn"));
 }
 
-TEST(Options, TheAgentHasManyNames) {
+TEST(Options, TheAgentOptionHasManyNames) {
     for (const char* name : {"--launcher-agent", "-launcher-exec", "-bootstrap-exec"})
         EXPECT_EQ(good({name, "my agent", "a"}).agent, "my agent") << name;
     EXPECT_EQ(good({"--mca", "plm_rsh_agent", "other", "a"}).agent, "other");
@@ -227,7 +227,7 @@ TEST(SpawnRequest, BecomesAJob) {
     EXPECT_EQ(spec.programs[1].search_path, "/opt/bin");
 }
 
-TEST(SpawnRequest, RefusesWhatCannotBe) {
+TEST(SpawnRequest, RefusesImpossibleRequests) {
     JobSpec spec;
     EXPECT_NE(job_of({}, 1, spec), "");
     EXPECT_NE(job_of({"", {{{}, 1, {}}}}, 1, spec), "");

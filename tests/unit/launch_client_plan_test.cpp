@@ -47,7 +47,7 @@ TEST(PlanFile, IsRead) {
     EXPECT_EQ(plan.part_of(1).phases[0], (control::PlannedPhase{"step", 1, 3, {{0, 930}}}));
 }
 
-TEST(PlanFile, SaysWhatIsWrongAndWhere) {
+TEST(PlanFile, ReportsErrorsWithTheirPlace) {
     EXPECT_NE(wrong("{\n  \"starling_plan\": }").find("it is not JSON: parse error at line 2"), std::string::npos);
     EXPECT_EQ(wrong("[1]"), "it is not an object");
     EXPECT_EQ(wrong("{}"), "it is not a plan of Starling: it has no \"starling_plan\"");
@@ -95,7 +95,7 @@ class File {
 
 std::string parse(std::vector<std::string> arguments, Options& options) { return parse_options(arguments, options); }
 
-TEST(PlanFile, IsHeldAgainstTheJob) {
+TEST(PlanFile, IsCheckedAgainstTheJob) {
     const File file(kGood);
     Options options;
     ASSERT_EQ(parse({"--plan", file.path, "-n", "1", "./bin/mesh", "-x", ":", "-n", "3", "b"}, options), "");
@@ -138,7 +138,7 @@ TEST(FilePlan, FindsTheOccurrence) {
     EXPECT_EQ(phases.find("else", 1), nullptr);
 }
 
-TEST(FilePlan, KnowsWhatFollows) {
+TEST(FilePlan, KnowsTheNextPhase) {
     Plan plan;
     ASSERT_EQ(parse_plan(changed("\"peers\": {}", "\"peers\": {\"0\": [[2, 1]]}"), plan), "");
     const plan::GivenPhases phases(77, plan.part_of(0));

@@ -9,7 +9,7 @@
 namespace starling::launch {
 namespace {
 
-TEST(Settings, EachSlipIsToldOnceAndTheProcessesAreSpared) {
+TEST(Settings, EachMistakeIsReportedOnceAndNotByTheProcesses) {
     setenv("STARLING_CONFIG", "none", 1);
     setenv("STARLING_WIAT", "poll", 1);
     std::vector<Program> programs(3);

@@ -20,7 +20,7 @@ std::vector<uint32_t> chosen(const std::vector<OwnAddress>& own, const std::vect
     return {entry.ipv4, entry.ipv4 + entry.addresses};
 }
 
-TEST(HostFacts, WhatLeadsToOthersIsToldFirst) {
+TEST(HostFacts, AddressesOnNetworksOfPeersComeFirst) {
     std::vector<OwnAddress> own;
     for (const char* bridge : {"172.17.0.1", "172.18.0.1", "172.19.0.1", "172.20.0.1", "172.21.0.1", "172.22.0.1"})
         own.push_back({address(bridge), kMask, bridge[5] == '7'});
@@ -36,7 +36,7 @@ TEST(HostFacts, WhatLeadsToOthersIsToldFirst) {
     EXPECT_EQ(chosen({}, {}), std::vector<uint32_t>{address("127.0.0.1")});
 }
 
-TEST(HostNames, FindWhatComparingWithEachFinds) {
+TEST(HostNames, LookupsAgreeWithALinearSearch) {
     std::mt19937 random(11);
     const char* const names[] = {"a",        "A.x",   "a.y", "b",         "B.X",       "b.y", "10.0.0.1",
                                  "10.0.0.2", "c.x.z", "c",   "localhost", "127.0.0.1", "d"};

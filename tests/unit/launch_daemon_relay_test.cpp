@@ -23,7 +23,7 @@ Submission submission(Forward forward) {
     return one;
 }
 
-TEST(SubmissionForNetwork, HasNoMoreOfTheEnvironmentThanRanksElsewhereGet) {
+TEST(SubmissionForNetwork, HasOnlyTheEnvironmentThatRemoteRanksGet) {
     std::string sent;
     Submission there;
     ASSERT_TRUE(submission_for_network(encode(submission(Forward::usual)), sent));
@@ -34,7 +34,7 @@ TEST(SubmissionForNetwork, HasNoMoreOfTheEnvironmentThanRanksElsewhereGet) {
     EXPECT_EQ(there.directory, "/home");
 }
 
-TEST(SubmissionForNetwork, HasAllIfTheUserWantsThat) {
+TEST(SubmissionForNetwork, HasAllOfTheEnvironmentIfTheUserWantsThat) {
     std::string sent;
     Submission there;
     ASSERT_TRUE(submission_for_network(encode(submission(Forward::all)), sent));
@@ -43,7 +43,7 @@ TEST(SubmissionForNetwork, HasAllIfTheUserWantsThat) {
     EXPECT_FALSE(there.partial);
 }
 
-TEST(SubmissionForNetwork, OfAnotherVersionIsItsVersionAlone) {
+TEST(SubmissionForNetwork, OfAnotherVersionCarriesOnlyTheVersion) {
     Submission future = submission(Forward::usual);
     future.version = wire_version() + (1u << 16);
     std::string sent;

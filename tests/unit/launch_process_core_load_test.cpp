@@ -21,7 +21,7 @@ cpu_set_t set_of(std::initializer_list<int> cpus) {
 
 bool equal(const cpu_set_t& a, const cpu_set_t& b) { return CPU_EQUAL(&a, &b); }
 
-TEST(CoreUse, NewRanksBeginOnTheLeastUsedCores) {
+TEST(CoreUse, NewRanksStartOnTheLeastUsedCores) {
     CoreUse use;
     const cpu_set_t all = set_of({0, 1, 2, 3});
     EXPECT_TRUE(equal(use.least_used(all, none), all)) << "the kernel chooses among equals";
@@ -83,7 +83,7 @@ TEST(CoreUse, FindsTheLaunchersOfThisUserByTheirSockets) {
     EXPECT_TRUE(launchers_in("", 1000, 5).empty());
 }
 
-TEST(CoreUse, ReadsWhatTheSystemWrites) {
+TEST(CoreUse, ParsesTheKernelsCpuListsAndQuotas) {
     EXPECT_EQ(parse_cpu_list("0-2,8\n"), (std::vector<uint32_t>{0, 1, 2, 8}));
     EXPECT_EQ(parse_cpu_list("5"), (std::vector<uint32_t>{5}));
     EXPECT_TRUE(parse_cpu_list("").empty());

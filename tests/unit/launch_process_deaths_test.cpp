@@ -53,7 +53,7 @@ job::JobDescription two_here() {
     return job;
 }
 
-TEST(LauncherDeaths, ThoseWhoWaitAreToldBeforeTheRoot) {
+TEST(LauncherDeaths, WaitingRanksAreNotifiedOfADeathBeforeTheRoot) {
     // The orphan reaper renames itself there, up to the end of the environment, which is not close.
     static char name[8192] = "launcher";
     char* argv[] = {name, nullptr};

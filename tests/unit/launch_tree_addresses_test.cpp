@@ -22,7 +22,7 @@ namespace {
     _exit(error == MPI_ERR_OTHER && addresses.empty() ? 1 : 0);
 }
 
-TEST(Addresses, ThatThereAreNoneIsSaidOfIPv4) {
+TEST(Addresses, TheErrorForMissingAddressesNamesIPv4) {
     if (geteuid() != 0) GTEST_SKIP() << "needs root, for a network of its own";
     EXPECT_EXIT(look_for_addresses(), testing::ExitedWithCode(1), "no network interface that is up and has an IPv4 address");
 }

@@ -193,7 +193,7 @@ TEST_F(Agents, KeptAgentsEndWithTheirNodes) {
     EXPECT_EQ(ready.size(), 2u);
 }
 
-TEST_F(Agents, WhatALoginPrintsIsSkipped) {
+TEST_F(Agents, OutputOfALoginIsSkipped) {
     agent("echo Welcome to this machine; echo starling-node is great; shift\nexec sh -c \"$*\"\n");
     EventLoop loop;
     Tree tree(loop, settings);
@@ -202,25 +202,25 @@ TEST_F(Agents, WhatALoginPrintsIsSkipped) {
     EXPECT_EQ(ready.size(), 1u);
 }
 
-TEST_F(Agents, SayWhatTheAgentSaid) {
+TEST_F(Agents, TheErrorQuotesTheAgent) {
     agent("echo 'Permission denied (publickey).' >&2; exit 255\n");
     EXPECT_EQ(failure_of(), "host lab3: Permission denied (publickey)");
 }
 
-TEST_F(Agents, SayThatTheProgramIsMissing) {
+TEST_F(Agents, AMissingProgramIsReported) {
     settings.program = "/nowhere/bin/starlingd";
     const std::string why = failure_of();
     contains(why, "host lab3: starlingd was not found at /nowhere/bin/starlingd");
     contains(why, "--prefix");
 }
 
-TEST_F(Agents, SayThatTheProgramCannotRun) {
+TEST_F(Agents, AProgramThatCannotRunIsReported) {
     settings.program = script("program", "");
     chmod(settings.program.c_str(), 0644);
     contains(failure_of(), "can't be executed");
 }
 
-TEST_F(Agents, NameBothVersions) {
+TEST_F(Agents, AVersionMismatchNamesBothVersions) {
     settings.program = script("program", "echo starling-node 1 '9.8.7 (wire 99.0)'; exec cat >/dev/null\n");
     const std::string why = failure_of();
     contains(why, "host lab3: ");
@@ -228,35 +228,35 @@ TEST_F(Agents, NameBothVersions) {
     contains(why, STARLING_VERSION);
 }
 
-TEST_F(Agents, RefuseOrdersOfAnotherVersion) {
+TEST_F(Agents, OrdersOfAnotherVersionAreRefused) {
     settings.version = "9.8.7 (wire 99.0)";
     const std::string why = failure_of();
     contains(why, "9.8.7");
     contains(why, STARLING_VERSION);
 }
 
-TEST_F(Agents, SayThatTheAgentIsMissing) {
+TEST_F(Agents, AMissingAgentIsReported) {
     settings.agent = {"no-such-agent"};
     contains(failure_of(), "--launcher-agent");
 }
 
-TEST_F(Agents, SayHowLongWasWaited) {
+TEST_F(Agents, AStartTimeoutReportsItsLength) {
     settings.start_limit = std::chrono::milliseconds(700);
     agent("exec sleep 1000\n");
     contains(failure_of(), "no daemon after 1 s");
 }
 
-TEST_F(Agents, SayThatTheAgentWasKilled) {
+TEST_F(Agents, AKilledAgentIsReported) {
     agent("kill -9 $$\n");
     contains(failure_of(), "killed by signal 9");
 }
 
-TEST_F(Agents, SayThatTheDaemonDied) {
+TEST_F(Agents, ADeadDaemonIsReported) {
     settings.program = script("program", "echo starling-node 1 '" + version_text() + "'\n");
     contains(failure_of(), "its daemon ended before it was connected");
 }
 
-TEST_F(Agents, SayWhichPortCannotBeReached) {
+TEST_F(Agents, AnUnreachablePortIsReported) {
     // The agent starts the node's daemon with the port already closed: only the root's listener can notice that.
     settings.start_limit = std::chrono::milliseconds(20000);
     agent("shift\nexec unshare -n sh -c \"$*\"\n");
@@ -267,7 +267,7 @@ TEST_F(Agents, SayWhichPortCannotBeReached) {
     contains(why, "unreachable");
 }
 
-TEST_F(Agents, NothingOfAnAgentThatTalksForeverIsKept) {
+TEST_F(Agents, EndlessOutputOfAnAgentIsNotStored) {
     settings.start_limit = std::chrono::milliseconds(1500);
     agent("yes noise & yes noise >&2\n");
     contains(failure_of(), "no daemon after");
@@ -337,7 +337,7 @@ TEST_F(Agents, TheKeyAloneIsNotEnoughWithMunge) {
     contains(why, "is munged running here");
 }
 
-TEST_F(Agents, SayThatMungeDoesNotRun) {
+TEST_F(Agents, AStoppedMungeIsReported) {
     set_variable("STARLING_MUNGE_SOCKET", "/nowhere/socket");
     settings.munge = true;
     contains(failure_of(), "MUNGE");

@@ -98,7 +98,7 @@ bool all_dead_are_known(const Forest& forest) {
 class Seeds : public ::testing::TestWithParam<uint32_t> {};
 INSTANTIATE_TEST_SUITE_P(Tree, Seeds, ::testing::Range(1u, 5u));  // each fanout once: these tests wait more than they compute
 
-TEST_P(Seeds, DeathsWhileMessagesFlow) {
+TEST_P(Seeds, DaemonsDieWhileMessagesFlow) {
     constexpr uint32_t kFanouts[] = {2, 3, 5, 16};
     const size_t n = 64;
     Forest forest(kFanouts[GetParam() % 4], GetParam());
@@ -137,7 +137,7 @@ TEST_P(Seeds, DeathsWhileMessagesFlow) {
     forest.run();
 }
 
-TEST_P(Seeds, DeathsWhileTheTreeGrows) {
+TEST_P(Seeds, DaemonsDieWhileTheTreeGrows) {
     const size_t n = 64;
     Forest forest(GetParam() % 2 ? 2 : 4, GetParam());
     forest.most_delay_ms = 20;
@@ -215,7 +215,7 @@ TEST(Tree, AWholeLineOfAncestorsDiesAtOnce) {
     expect_truth(forest);
 }
 
-TEST(Tree, AConnectionThatBreaksBetweenTwoWhoLiveLosesNothing) {
+TEST(Tree, ABrokenConnectionBetweenLivingDaemonsLosesNoMessage) {
     Forest forest(2, 7);
     forest.plant();
     Traffic traffic(forest);
@@ -238,7 +238,7 @@ TEST(Tree, AConnectionThatBreaksBetweenTwoWhoLiveLosesNothing) {
     EXPECT_FALSE(forest.ever_doubtful.empty());
 }
 
-TEST(Tree, WhoseConnectionBreaksIsDoubtedLongBeforeItIsLost) {
+TEST(Tree, ABrokenConnectionRaisesADoubtLongBeforeTheHostIsLost) {
     for (const uint32_t fanout : {2u, 8u}) {
         Forest forest(fanout);
         forest.plant();
@@ -260,7 +260,7 @@ TEST(Tree, WhoseConnectionBreaksIsDoubtedLongBeforeItIsLost) {
     }
 }
 
-TEST(Tree, WhoIsSilentIsLost) {
+TEST(Tree, MissingHeartbeatsLoseTheHost) {
     Forest forest(2);
     forest.settings.silence_limit = std::chrono::milliseconds(600);
     forest.plant();
@@ -294,7 +294,7 @@ TEST(Tree, WhoIsSilentIsLost) {
     expect_truth(forest);
 }
 
-TEST(Tree, ShutDownEndsThoseWhoseParentIsDying) {
+TEST(Tree, ShutDownEndsDaemonsWhoseParentIsDying) {
     for (uint32_t seed = 1; seed <= 4; ++seed) {
         Forest forest(2, seed);
         forest.plant();

@@ -30,7 +30,7 @@ struct Got {
 class Fanout : public ::testing::TestWithParam<uint32_t> {};
 INSTANTIATE_TEST_SUITE_P(Tree, Fanout, ::testing::Values(1u, 2u, 3u, 16u, 100u));
 
-TEST_P(Fanout, EachBranchTellsOnce) {
+TEST_P(Fanout, EachBranchSendsOneMessage) {
     const HostId n = GetParam() == 1 ? 12 : 70;
     Forest forest(GetParam());
     forest.plant();
@@ -61,7 +61,7 @@ TEST_P(Fanout, EachBranchTellsOnce) {
     }
 }
 
-TEST(Gather, SomeContributeAndSomeHaveNothingToDoWithIt) {
+TEST(Gather, OnlySomeHostsContribute) {
     Forest forest(2);
     forest.plant();
     Got got(forest);
@@ -78,7 +78,7 @@ TEST(Gather, SomeContributeAndSomeHaveNothingToDoWithIt) {
     EXPECT_LE(got.messages["t"], 2u);
 }
 
-TEST(Gather, WhoNeverTellsDelaysTheOthersOnly) {
+TEST(Gather, AMissingContributionOnlyDelaysTheOthers) {
     Forest forest(2);
     forest.plant();
     Got got(forest);
@@ -98,7 +98,7 @@ TEST(Gather, WhoNeverTellsDelaysTheOthersOnly) {
     for (const auto& [host, node] : forest.nodes) EXPECT_TRUE(node.inside->gatherings[0].empty()) << host;
 }
 
-TEST(Gather, AnEagerOneSendsTheFirstAtOnce) {
+TEST(Gather, AnEagerGatherSendsTheFirstContributionAtOnce) {
     Forest forest(2);
     forest.plant();
     Got got(forest);
@@ -118,7 +118,7 @@ TEST(Gather, AnEagerOneSendsTheFirstAtOnce) {
     EXPECT_LE(got.messages["t"], 8u);
 }
 
-TEST(Gather, ArrivesBehindWhatWasSentBefore) {
+TEST(Gather, ContributionsDoNotOvertakeEarlierMessages) {
     Forest forest(2);
     forest.plant();
     Got got(forest);
@@ -153,7 +153,7 @@ TEST(Gather, ArrivesBehindWhatWasSentBefore) {
     for (HostId host = 1; host <= 14; ++host) EXPECT_EQ(messages[host], 20) << host;
 }
 
-TEST(Gather, GoesUpBeforeADaemonLeaves) {
+TEST(Gather, ContributionsAreSentBeforeADaemonLeaves) {
     Forest forest(2);
     forest.plant();
     Got got(forest);
@@ -176,7 +176,7 @@ class Seeds : public ::testing::TestWithParam<uint32_t> {};
 INSTANTIATE_TEST_SUITE_P(Tree, Seeds, ::testing::Range(1u, 9u));
 
 // Every living host's contribution arrives, although daemons died with it in their memory.
-TEST_P(Seeds, DeathsOnTheWay) {
+TEST_P(Seeds, DaemonsDieOnTheWay) {
     constexpr uint32_t kFanouts[] = {2, 3, 5, 16};
     const HostId n = 64;
     Forest forest(kFanouts[GetParam() % 4], GetParam());
@@ -216,7 +216,7 @@ TEST_P(Seeds, DeathsOnTheWay) {
     }
 }
 
-TEST(Gathered, ComesBackAsItWas) {
+TEST(Gathered, SurvivesEncodingAndDecoding) {
     const HostSet some = HostSet::of({1, 2, 3, 9});
     const Gathered message{"topic", some, true, {{HostSet::one(2), "a"}, {HostSet::of({3, 9}), ""}}};
     const std::string bytes = encode(message);

@@ -99,7 +99,7 @@ class Crowd {
     std::thread thread_;
 };
 
-TEST(TreeStrangers, DisturbNobody) {
+TEST(TreeStrangers, PortScansAndGarbageDisturbNoDaemon) {
     const char* asked = std::getenv("STRANGERS");
     const int number = asked ? std::atoi(asked) : 3000;
     Forest forest(3);
@@ -141,7 +141,7 @@ TEST(TreeStrangers, DisturbNobody) {
     EXPECT_TRUE(forest.orphaned.empty());
 }
 
-TEST(TreeStrangers, WhoHoldsTheKeyButTalksNonsenseIsHungUpOn) {
+TEST(TreeStrangers, APeerWithTheKeyThatSendsNonsenseIsDisconnected) {
     Forest forest(2);
     forest.plant();
     std::unique_ptr<TreeConnection> liar;

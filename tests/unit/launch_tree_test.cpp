@@ -8,7 +8,7 @@ namespace {
 class Fanout : public ::testing::TestWithParam<uint32_t> {};
 INSTANTIATE_TEST_SUITE_P(Tree, Fanout, ::testing::Values(1u, 2u, 3u, 16u, 100u));
 
-TEST_P(Fanout, EveryHostComesAndGoes) {
+TEST_P(Fanout, EveryHostStartsAndEnds) {
     const size_t n = GetParam() == 1 ? 12 : 64;
     Forest forest(GetParam());
     forest.plant();
@@ -31,7 +31,7 @@ TEST_P(Fanout, EveryHostComesAndGoes) {
     EXPECT_TRUE(forest.orphaned.empty());
 }
 
-TEST_P(Fanout, MessagesFindTheirWay) {
+TEST_P(Fanout, MessagesAreRoutedBetweenAllHosts) {
     const HostId n = 20;
     Forest forest(GetParam());
     forest.plant();
@@ -94,7 +94,7 @@ TEST_P(Fanout, MessagesFindTheirWay) {
     EXPECT_TRUE(from_root[0].empty());
 }
 
-TEST(Tree, MessagesToThoseWhoAreStillComingWaitForThem) {
+TEST(Tree, MessagesToStartingHostsWaitForThem) {
     Forest forest(2);
     forest.most_delay_ms = 40;
     forest.plant();
@@ -111,7 +111,7 @@ TEST(Tree, MessagesToThoseWhoAreStillComingWaitForThem) {
     forest.run();
 }
 
-TEST(Tree, TellsWhenAllHaveIt) {
+TEST(Tree, ReportsWhenAllHaveReceivedAMessage) {
     Forest forest(2);
     forest.plant();
     size_t got = 0;
@@ -132,7 +132,7 @@ TEST(Tree, TellsWhenAllHaveIt) {
     forest.run();
 }
 
-TEST(Tree, GrowsAgainAndAgain) {
+TEST(Tree, GrowsRepeatedly) {
     Forest forest(3);
     forest.plant();
     for (int round = 0; round < 6; ++round) {
@@ -144,7 +144,7 @@ TEST(Tree, GrowsAgainAndAgain) {
     for (const auto& [host, node] : forest.nodes) EXPECT_LE(node.inside->branches.size(), 3u);
 }
 
-TEST(Tree, AHostThatFailsTakesNobodyWithIt) {
+TEST(Tree, AHostThatFailsToStartDoesNotAffectOthers) {
     Forest forest(2);
     forest.trouble = [](const std::string& name) { return name.starts_with("host3") ? "is on fire" : std::string(); };
     forest.plant();
@@ -174,7 +174,7 @@ class Sealed : public ::testing::TestWithParam<bool> {};
 INSTANTIATE_TEST_SUITE_P(Tree, Sealed, ::testing::Values(false, true),
                          [](const auto& encrypted) { return encrypted.param ? "AndEncrypted" : "Only"; });
 
-TEST_P(Sealed, LargeMessagesAndManyBulkOnesArriveWhole) {
+TEST_P(Sealed, LargeMessagesAndManyBulkMessagesArriveWhole) {
     Forest forest(2);
     forest.settings.encrypt = GetParam();
     forest.plant();
@@ -201,7 +201,7 @@ TEST_P(Sealed, LargeMessagesAndManyBulkOnesArriveWhole) {
     EXPECT_TRUE(urgent_before_bulk);
 }
 
-TEST_P(Sealed, ADaemonOfTheOtherSettingSaysWhatHelps) {
+TEST_P(Sealed, AMismatchedEncryptionSettingIsReportedWithItsRemedy) {
     Forest forest(2);
     forest.settings.encrypt = GetParam();
     forest.settings.start_limit = std::chrono::milliseconds(1000);

@@ -25,7 +25,7 @@ HostSet random_set(std::mt19937& random, std::set<HostId>& same) {
 
 std::vector<HostId> list_of(const std::set<HostId>& set) { return {set.begin(), set.end()}; }
 
-TEST(HostSet, IsASet) {
+TEST(HostSet, BehavesAsASet) {
     std::mt19937 random(1);
     for (int round = 0; round < 3000; ++round) {
         std::set<HostId> a, b;
@@ -53,7 +53,7 @@ TEST(HostSet, IsASet) {
     }
 }
 
-TEST(HostSet, RefusesWhatIsNone) {
+TEST(HostSet, RefusesMalformedSets) {
     HostSet out;
     for (const std::vector<uint32_t>& runs :
          {std::vector<uint32_t>{5, 5}, {6, 5}, {1, 3, 3, 4}, {5, 6, 1, 2}, {0, kMostHosts + 1}, {0, 2, 1, 4}}) {
@@ -105,7 +105,7 @@ TEST(Handshake, SucceedsWithTheSameKeyOnly) {
     EXPECT_FALSE(shake(child, parent, 1000));
 }
 
-TEST(Handshake, EveryBitMatters) {
+TEST(Handshake, EveryChangedBitIsDetected) {
     const TreeKey key = make_key();
     const size_t bits = 8 * (Handshake::kHello + Handshake::kNonce + 2 * Handshake::kProof);
     for (size_t bit = 0; bit < bits; ++bit) {
@@ -120,7 +120,7 @@ TEST(Handshake, EveryBitMatters) {
     }
 }
 
-TEST(Handshake, WhatWasHeardIsNoUse) {
+TEST(Handshake, ReplayedMessagesAreRefused) {
     // A stranger replays a daemon's messages, but the parent's nonce is new.
     const TreeKey key = make_key();
     std::vector<std::string> heard;
@@ -156,7 +156,7 @@ TEST(Handshake, BothEncryptOrNeither) {
     }
 }
 
-TEST(Handshake, NobodyOnTheWayTurnsEncryptionOff) {
+TEST(Handshake, AnAttackerCannotTurnEncryptionOff) {
     // A parent that encrypts never computes the proof of a parent without encryption, whatever the child sends.
     const TreeKey key = make_key();
     Handshake child(Handshake::Role::child, TreeCredentials(key)),
@@ -177,7 +177,7 @@ class Frames : public testing::TestWithParam<bool> {
 INSTANTIATE_TEST_SUITE_P(Sealed, Frames, testing::Values(false, true),
                          [](const auto& encrypted) { return encrypted.param ? "AndEncrypted" : "Only"; });
 
-TEST_P(Frames, ArriveWholeWhateverTheCuts) {
+TEST_P(Frames, ArriveWholeHoweverTheStreamIsCut) {
     const FrameKey key = this->key(1);
     for (const size_t step : {size_t{1}, size_t{5}, size_t{100000}}) {
         FrameSealer sealer(key);
@@ -214,7 +214,7 @@ size_t frames_taken(std::string_view stream, const FrameKey& key) {
     return n;
 }
 
-TEST_P(Frames, ChangedRepeatedAndMissingOnesAreFound) {
+TEST_P(Frames, ChangedReplayedAndMissingFramesAreDetected) {
     const FrameKey key = this->key(9);
     FrameSealer sealer(key);
     const std::string a = sealer.seal(FrameKind::message, "first"), b = sealer.seal(FrameKind::message, "other");
@@ -229,7 +229,7 @@ TEST_P(Frames, ChangedRepeatedAndMissingOnesAreFound) {
     }
 }
 
-TEST_P(Frames, CutOffOnesAreNotTaken) {
+TEST_P(Frames, TruncatedFramesAreNotAccepted) {
     const FrameKey key = this->key(9);
     const std::string frame = FrameSealer(key).seal(FrameKind::message, "something to be said");
     for (size_t length = 0; length < frame.size(); ++length)
@@ -240,7 +240,7 @@ TEST_P(Frames, CutOffOnesAreNotTaken) {
     EXPECT_EQ(frames_taken(first.substr(0, first.size() - 1) + second, key), 0u);
 }
 
-TEST_P(Frames, PartsAreOneBody) {
+TEST_P(Frames, PartsFormOneBody) {
     const FrameKey key = this->key(9);
     FrameSealer whole(key), parts(key);
     EXPECT_EQ(whole.seal(FrameKind::message, "abcdef"), parts.seal(FrameKind::message, "a", "bcd", "ef"));
@@ -249,7 +249,7 @@ TEST_P(Frames, PartsAreOneBody) {
     EXPECT_EQ(whole.seal(FrameKind::message, "abcdef"), head + "abcdef" + parts.seal_of(head, "ab", "", "cdef"));
 }
 
-TEST_P(Frames, AreReadByNobodyElseIfTheyAreEncrypted) {
+TEST_P(Frames, EncryptedFramesHideTheirText) {
     const std::string secret(100, 's');
     FrameSealer sealer(key(9));
     const std::string first = sealer.seal(FrameKind::message, secret), second = sealer.seal(FrameKind::message, secret);
@@ -271,7 +271,7 @@ std::string hex(std::string_view bytes) {
 }
 
 // The same frames from another implementation of RFC 8439 (OpenSSL 3.0, by Python's cryptography): the construction follows the standard.
-TEST_P(Frames, AreWhatTheStandardSays) {
+TEST_P(Frames, EncryptionFollowsRfc8439) {
     FrameSealer sealer(key(1));
     const std::string first = hex(sealer.seal(FrameKind::message, "first")),
                       second = hex(sealer.seal(FrameKind::message, "first"));
@@ -318,7 +318,7 @@ std::shared_ptr<Content> numbered(uint64_t number, Urgency urgency = Urgency::co
     return content;
 }
 
-TEST(Outbox, KeepsUntilAllHaveIt) {
+TEST(Outbox, KeepsMessagesUntilAllReceiversAcknowledge) {
     Outbox box;
     int receipts = 0;
     for (uint64_t n = 1; n <= 4; ++n)

@@ -38,7 +38,7 @@ TEST(Placement, WrapsAroundWhenAllIsFull) {
     EXPECT_EQ(place(request(7), universe), (Hosts{0, 1, 1, 0, 1, 1, 0}));
 }
 
-TEST(Placement, DealsOutByNode) {
+TEST(Placement, PlacesRoundRobinByHost) {
     auto universe = rooms({1, 4, 2});
     EXPECT_EQ(place(request(5, Mapping::node), universe), (Hosts{0, 1, 2, 0, 1}));
 }
@@ -50,7 +50,7 @@ TEST(Placement, ObeysAFixedNumberPerHost) {
     EXPECT_EQ(place(two, universe), (Hosts{0, 0, 1, 1, 2, 2, 0}));
 }
 
-TEST(Placement, KeepsToTheHostsThatWereNamed) {
+TEST(Placement, UsesOnlyTheNamedHosts) {
     auto universe = rooms({4, 4, 4});
     PlacementRequest named = request(4);
     named.hosts = {2, 0};
@@ -62,7 +62,7 @@ TEST(Placement, KeepsToTheHostsThatWereNamed) {
     EXPECT_TRUE(place(named, universe).empty());
 }
 
-TEST(Placement, SpawnsGoWhereThereIsMostRoom) {
+TEST(Placement, SpawnsUseTheHostsWithMostFreeSlots) {
     auto universe = rooms({2, 2, 4});
     universe[0].placed = 2;
     PlacementRequest spawn = request(4);
@@ -97,7 +97,7 @@ TEST(Placement, SixtyFourChildrenOverEightHosts) {
     EXPECT_TRUE(std::is_sorted(placed.begin(), placed.end()));
 }
 
-TEST(Placement, ARankFileIsObeyed) {
+TEST(Placement, ARankFileIsFollowed) {
     auto universe = rooms({1, 1, 1});
     PlacementRequest named = request(5);
     named.hosts = {2, 0};

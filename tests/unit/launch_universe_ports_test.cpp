@@ -36,7 +36,7 @@ TEST(PortSearch, FewHostsAreLookedUpOneByOne) {
     EXPECT_EQ(search.lookups(), 6u);
 }
 
-TEST(PortSearch, ManyHostsAreTheTablesBusiness) {
+TEST(PortSearch, ManyHostsAreFoundByTheTable) {
     PortSearch search(64);
     search.want(0, 0);
     EXPECT_EQ(search.next().lookups, Ranks{0});
@@ -56,7 +56,7 @@ TEST(PortSearch, ManyHostsAreTheTablesBusiness) {
     EXPECT_TRUE(search.next().table);
 }
 
-TEST(PortSearch, ASlowAnswerHoldsUpNobodyForLong) {
+TEST(PortSearch, ASlowAnswerDelaysOtherLookupsOnlyBriefly) {
     PortSearch search(10);
     for (uint32_t host = 0; host < 8; ++host) search.want(host, host);
     EXPECT_EQ(search.next().lookups.size(), 4u);
@@ -66,13 +66,13 @@ TEST(PortSearch, ASlowAnswerHoldsUpNobodyForLong) {
     EXPECT_FALSE(search.held_back());
 }
 
-TEST(PortSearch, LargeJobsAskOneAtATime) {
+TEST(PortSearch, LargeJobsLookUpOneHostAtATime) {
     PortSearch search(1000);
     for (uint32_t host = 0; host < 5; ++host) search.want(host, host);
     EXPECT_EQ(search.next().lookups.size(), 1u);
 }
 
-TEST(PortSearch, WhatIsForgottenIsNotWaitedFor) {
+TEST(PortSearch, ForgottenLookupsAreNotAwaited) {
     PortSearch search(10);
     for (uint32_t host = 0; host < 6; ++host) search.want(host, host);
     EXPECT_EQ(search.next().lookups.size(), 4u);
@@ -90,7 +90,7 @@ TEST(PortSearch, WhatIsForgottenIsNotWaitedFor) {
 
 HostSet hosts(std::vector<HostId> list) { return HostSet::of(std::move(list)); }
 
-TEST(PortCollection, IsAskedForOnceAndKept) {
+TEST(PortCollection, IsRequestedOnceAndKept) {
     PortCollection collection;
     HostSet to;
     EXPECT_FALSE(collection.ready());
@@ -113,7 +113,7 @@ TEST(PortCollection, IsAskedForOnceAndKept) {
     EXPECT_EQ(collection.round(), 1u);
 }
 
-TEST(PortCollection, AsksAgainOnlyThoseWhoWereLate) {
+TEST(PortCollection, RequestsAgainOnlyFromLateHosts) {
     PortCollection collection;
     HostSet to;
     collection.want(hosts({1}), hosts({1, 2, 3, 4}));
@@ -211,7 +211,7 @@ struct JobOfOneEach {
     size_t lookups = 0, tables = 0;
 };
 
-TEST(Ports, OfAllToAllCostFewLookups) {
+TEST(Ports, AllToAllCommunicationCostsFewLookups) {
     for (uint32_t seed = 1; seed <= 20; ++seed) {
         const uint32_t n = 64;
         JobOfOneEach job(n, seed);
@@ -228,7 +228,7 @@ TEST(Ports, OfAllToAllCostFewLookups) {
     }
 }
 
-TEST(Ports, OfNeighboursCauseNoTable) {
+TEST(Ports, NeighborCommunicationNeedsNoTable) {
     for (uint32_t seed = 1; seed <= 20; ++seed) {
         const uint32_t n = 100;  // a 10 by 10 grid
         JobOfOneEach job(n, seed);

@@ -39,7 +39,7 @@ ProfileReport with_context(uint64_t context) {
     return report;
 }
 
-TEST(ProfileLines, AJobAndItsPlaces) {
+TEST(ProfileLines, AJobAndItsPlacement) {
     ProfileLines lines = lines_of_nobody_else();
     job::JobDescription job = a_job(5, 6);
     job.hosts.resize(2);
@@ -50,7 +50,7 @@ TEST(ProfileLines, AJobAndItsPlaces) {
     EXPECT_EQ(lines.begin(job, 0), "") << "once";
 }
 
-TEST(ProfileLines, AJobThatIsMetHasItsLineBeforeItIsNamed) {
+TEST(ProfileLines, AMetJobsLinePrecedesItsUse) {
     const job::JobDescription other = a_job(9, 3);
     ProfileLines lines([&](job::JobId id) { return id == other.id ? &other : nullptr; });
     lines.begin(a_job(5, 2), 0);
@@ -78,7 +78,7 @@ TEST(ProfileLines, CommunicatorsAreNamedAlikeInAllRuns) {
     EXPECT_EQ(name((uint64_t{3} << 40) + 20, id), "c3.20");
 }
 
-TEST(ProfileLines, WhoHasNotSaidItsLastHasEndedEarly) {
+TEST(ProfileLines, ARankWithoutALastReportHasEndedEarly) {
     ProfileLines lines = lines_of_nobody_else();
     lines.begin(a_job(5, 3), 0);
     ProfileReport last;
@@ -92,7 +92,7 @@ TEST(ProfileLines, WhoHasNotSaidItsLastHasEndedEarly) {
     EXPECT_EQ(all[1]["how"], "ended early");
 }
 
-TEST(ProfileLines, StrangersAreNotWrittenDown) {
+TEST(ProfileLines, UnknownJobsAreNotWritten) {
     ProfileLines lines = lines_of_nobody_else();
     lines.begin(a_job(5, 3), 0);
     EXPECT_EQ(lines.report(6, 0, with_context(0)), "");

@@ -284,26 +284,26 @@ class Explorer : public test::Exploration<World> {
     bool slot_ = true, connected_ = false;
 };
 
-TEST(ConnectionByTcp, EveryOrderOfEventsEndsInAgreement) {
+TEST(TcpConnectionState, EveryOrderOfEventsEndsInAgreement) {
     Explorer explorer(3, 0, false);
     explore(explorer);
     EXPECT_TRUE(explorer.connected_once());
 }
 
 // The answer to an open may arrive, as a datagram, after the connection was used and closed.
-TEST(ConnectionByTcp, NobodyIsCalledForALateAnswer) {
+TEST(TcpConnectionState, ALateAnswerOpensNoSocket) {
     Explorer explorer(4, 0, false, true);
     explore(explorer);
     EXPECT_TRUE(explorer.connected_once());
 }
 
-TEST(ConnectionByTcp, WhateverBreaks) {
+TEST(TcpConnectionState, BrokenSocketsInEveryOrder) {
     Explorer explorer(2, 1, false);
     explore(explorer);
     EXPECT_TRUE(explorer.connected_once());
 }
 
-TEST(ConnectionByTcp, ADeadPeerKeepsNothing) {
+TEST(TcpConnectionState, ADeadPeersConnectionSlotIsReleased) {
     Explorer explorer(1, 1, true);
     explore(explorer);
 }

@@ -272,31 +272,31 @@ class Explorer : public test::Exploration<World> {
     bool both_connected_ = false;
 };
 
-TEST(Connection, EveryOrderOfEventsEndsInAgreement) {
+TEST(ConnectionState, EveryOrderOfEventsEndsInAgreement) {
     Explorer explorer(8, 0, false);
     explore(explorer);
     EXPECT_TRUE(explorer.connected_once());
 }
 
-TEST(Connection, NoMessageIsLostInAnyOrder) {
+TEST(ConnectionState, NoMessageIsLostInAnyOrder) {
     Explorer explorer(3, 2, false);
     explore(explorer);
     EXPECT_TRUE(explorer.connected_once());
 }
 
-TEST(Connection, ADeadPeerKeepsNothing) {
+TEST(ConnectionState, ADeadPeersRingSlotIsReleased) {
     Explorer explorer(2, 1, true);
     explore(explorer);
 }
 
-TEST(Connection, WithoutAFreeSlotNobodyIsLeftWaiting) {
+TEST(ConnectionState, WithoutAFreeSlotNoEndWaitsForever) {
     EXPECT_EQ(step(State::closed, Event::want_open, false).next, State::closed);
     EXPECT_EQ(step(State::closed, Event::want_open, false).actions, kNothing);
     EXPECT_EQ(step(State::closed, Event::open, false).actions, kSendRefuse);
     EXPECT_EQ(step(State::connecting, Event::refuse, false).next, State::closed);
 }
 
-TEST(Connection, LateAndRepeatedPacketsChangeNothing) {
+TEST(ConnectionState, LateAndDuplicatePacketsChangeNothing) {
     for (const State state : {State::closed, State::connected, State::quiescing})
         for (const Event event : {Event::accept, Event::refuse}) {
             EXPECT_EQ(step(state, event, true).next, state) << name(state);

@@ -166,7 +166,7 @@ class Explorer : public test::Exploration<World> {
     bool met_anew_ = false;
 };
 
-TEST(Forget, NothingIsLostAndNothingKeptForEver) {
+TEST(JobReclaim, NoMessageIsLostAndNoJobKeptForever) {
     Explorer explorer(may_be_forgotten);
     test::explore(explorer);
     EXPECT_TRUE(explorer.forgot_and_met_anew());
@@ -179,31 +179,31 @@ void explore_with(Rule rule) {
     explorer.run();
 }
 
-TEST(Forget, TheLivingAreKept) {
+TEST(JobReclaim, LivingJobsAreKept) {
     EXPECT_NONFATAL_FAILURE(explore_with([](const Standing& job) { return !job.held && !job.owed; }), "for ever");
 }
 
-TEST(Forget, WhatIsHeldIsKept) {
+TEST(JobReclaim, HeldJobsAreKept) {
     EXPECT_NONFATAL_FAILURE(explore_with([](const Standing& job) { return job.dead && !job.owed; }),
                             "names what was forgotten");
 }
 
-TEST(Forget, WhatIsOwedIsKept) {
+TEST(JobReclaim, JobsWithOrphanMessagesAreKept) {
     EXPECT_NONFATAL_FAILURE(explore_with([](const Standing& job) { return !job.held && (!job.mapped || job.dead); }),
                             "a message that had come is lost");
 }
 
-TEST(Forget, TheDeadAreForgotten) {
+TEST(JobReclaim, DeadJobsAreForgotten) {
     EXPECT_NONFATAL_FAILURE(explore_with([](const Standing& job) { return !job.mapped && !job.held; }), "is kept for ever");
 }
 
-TEST(Forget, WhoWasNeverMappedIsForgotten) {
+TEST(JobReclaim, NeverMappedJobsAreForgotten) {
     EXPECT_NONFATAL_FAILURE(explore_with([](const Standing& job) { return job.mapped && job.dead && !job.held && !job.owed; }),
                             "is kept for ever");
 }
 
 // Cases outside the model: the process's own job, and jobs whose memory may be exposed.
-TEST(Forget, OneselfAndTheExposedAreKept) {
+TEST(JobReclaim, TheOwnJobAndExposedJobsAreKept) {
     EXPECT_FALSE(may_be_forgotten({.own = true, .mapped = true, .dead = true}));
     EXPECT_FALSE(may_be_forgotten({.exposed = true, .mapped = true, .dead = true}));
 }

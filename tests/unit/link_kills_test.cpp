@@ -128,11 +128,11 @@ void kill_at(const Moment& moment, const std::vector<int>& hosts) {
     team.expect_success(kThird);
 }
 
-TEST(Kills, InEveryStateOfARing) {
+TEST(Kills, PeerKilledInEveryStateOfADirectRing) {
     for (const Moment& moment : kMoments) kill_at(moment, {0, 0, 0});
 }
 
-TEST(Kills, InEveryStateOfATcpConnection) {
+TEST(Kills, PeerKilledInEveryStateOfATcpConnection) {
     for (const Moment& moment : kMoments) kill_at(moment, {0, 1, 2});
 }
 

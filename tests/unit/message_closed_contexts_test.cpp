@@ -12,7 +12,7 @@
 namespace starling::message {
 namespace {
 
-TEST(ClosedContexts, HoldsWhatWasAddedAndNothingElse) {
+TEST(ClosedContexts, ContainsExactlyTheAddedContexts) {
     std::mt19937_64 random(1);
     for (int round = 0; round < 50; ++round) {
         ClosedContexts retired;
@@ -31,7 +31,7 @@ TEST(ClosedContexts, HoldsWhatWasAddedAndNothingElse) {
     }
 }
 
-TEST(ClosedContexts, WhatWasMadeAndFreedInAnyOrderIsOneStretch) {
+TEST(ClosedContexts, ContextsFreedInAnyOrderMergeIntoOneRange) {
     ClosedContexts retired;
     std::vector<uint64_t> numbers(3000);
     std::iota(numbers.begin(), numbers.end(), uint64_t{1} << 59);
@@ -42,7 +42,7 @@ TEST(ClosedContexts, WhatWasMadeAndFreedInAnyOrderIsOneStretch) {
     EXPECT_EQ(retired.stretches(), 1u);
 }
 
-TEST(ClosedContexts, IsBoundedAndNeverHoldsWhatWasNotAdded) {
+TEST(ClosedContexts, IsBoundedAndNeverContainsOtherContexts) {
     ClosedContexts retired;
     for (uint64_t i = 0; i < 5 * ClosedContexts::kMost; ++i) retired.add(2 * i);
     EXPECT_LE(retired.stretches(), ClosedContexts::kMost);

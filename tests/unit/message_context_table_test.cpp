@@ -18,7 +18,7 @@ class Nobody final : public Roster {
     link::Process at(int) const override { return {}; }
 };
 
-TEST(ContextTable, FindsWhatIsThereAndOnlyThat) {
+TEST(ContextTable, FindsExactlyTheAddedContexts) {
     const Nobody nobody;
     std::mt19937_64 random(5);
     const uint64_t base = random();
@@ -38,7 +38,7 @@ TEST(ContextTable, FindsWhatIsThereAndOnlyThat) {
     }
 }
 
-TEST(ContextTable, RemovingLooksAtAFewSlotsHoweverManyChannelsThereAre) {
+TEST(ContextTable, RemovingVisitsFewSlotsWhateverTheTableSize) {
     const Nobody nobody;
     std::vector<std::unique_ptr<MatchContext>> channels;
     for (uint64_t i = 0; i < 16'000; ++i)

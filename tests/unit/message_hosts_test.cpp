@@ -16,7 +16,7 @@ void traffic_over_hosts(Placement placement, const Settings& settings, int round
     traffic(team, settings, switching, rounds, check);
 }
 
-TEST(MessageOverHosts, TrafficBetweenTwo) {
+TEST(MessageOverHosts, TrafficBetweenTwoProcesses) {
     traffic_over_hosts({{0, 0}, {0, 1}}, {{"STARLING_MAX_CONNECTIONS", "0"}}, 24, [](Node& node) {
         EXPECT_GT(counters.messages_udp, 100u);
         EXPECT_EQ(counters.messages_tcp, 0u);
@@ -40,7 +40,7 @@ TEST(MessageOverHosts, TrafficByTcp) {
     });
 }
 
-TEST(MessageOverHosts, TrafficOverConnectionsThatComeAndGo) {
+TEST(MessageOverHosts, TrafficOverConnectionsThatOpenAndClose) {
     traffic_over_hosts(
         {{0, 0, 0}, {0, 1, 2}}, {{"STARLING_CONNECT_MESSAGES", "4"}, {"STARLING_IP_SOCKETS", "2"}}, 24,
         [](Node&) {
@@ -59,18 +59,20 @@ TEST(MessageOverHosts, MorePeersThanConnections) {
 
 TEST(MessageOverHosts, TrafficBetweenJobs) { traffic_over_hosts({{0, 1, 1}, {0, 0, 1}}, {}, 16); }
 
-TEST(MessageOverHosts, TrafficWithRendezvousForEverything) {
+TEST(MessageOverHosts, TrafficWithEagerLimitZeroUsesRendezvous) {
     traffic_over_hosts({{0, 0}, {0, 1}}, {{"STARLING_EAGER_LIMIT", "0"}}, 12);
 }
 
 TEST(MessageOverHosts, TrafficWithAProgressThread) { traffic_over_hosts({{0, 0}, {0, 1}}, {{"STARLING_WAIT", "thread"}}, 12); }
 
-TEST(MessageOverHosts, TrafficThatSleepsAtOnce) { traffic_over_hosts({{0, 0, 0}, {0, 1, 1}}, {{"STARLING_SPIN_US", "0"}}, 12); }
+TEST(MessageOverHosts, TrafficWithoutSpinningBeforeSleep) {
+    traffic_over_hosts({{0, 0, 0}, {0, 1, 1}}, {{"STARLING_SPIN_US", "0"}}, 12);
+}
 
-TEST(MessageOverHosts, TrafficThatNeverSleeps) { traffic_over_hosts({{0, 0}, {0, 1}}, {{"STARLING_WAIT", "poll"}}, 12); }
+TEST(MessageOverHosts, TrafficWithPollingOnly) { traffic_over_hosts({{0, 0}, {0, 1}}, {{"STARLING_WAIT", "poll"}}, 12); }
 
 // Sends that complete at once do not poll, and only polls notice that a window has room again.
-TEST(MessageOverHosts, WhatLiesHereGoesOnThoughOneOnlySends) {
+TEST(MessageOverHosts, QueuedPacketsAreTransmittedWhileTheProgramOnlySends) {
     constexpr int kMany = 400, kMost = 10'000;
     for (const char* connections : {"0", "4"}) {
         Team team({{0, 0}, {0, 1}});

@@ -123,7 +123,7 @@ class Matching : public ::testing::TestWithParam<int> {
     int next_message_ = 0;
 };
 
-TEST_P(Matching, FollowsTheRules) {
+TEST_P(Matching, PostedAndUnexpectedQueuesFollowTheMatchingRules) {
     if (GetParam() % 2) sources_ = 3;
     for (int step = 0; step < 5000 && !HasFatalFailure(); ++step) {
         // The unexpected queue grows in some periods, and the posted queue in others.

@@ -20,7 +20,7 @@ void operator delete[](void* memory, size_t) noexcept { std::free(memory); }
 namespace starling::message::test {
 namespace {
 
-TEST(Memory, AnUnexpectedMessageIsKeptWholeOrNotAtAll) {
+TEST(Memory, AnUnexpectedMessageIsStoredWholeOrNotAtAllWithoutMemory) {
     Team team({0, 0});
     team.start({}, [](Node& node) {
         constexpr uint64_t kBytes = 800;  // more than fits into the unexpected entry itself, and into the packet

@@ -64,7 +64,7 @@ bool kernel_copies() {
     return process_vm_readv(getpid(), &to, 1, &from, 1, 0) == sizeof word;
 }
 
-TEST(Protocol, RowsAreNamedOnceAndAllCanBeAskedFor) {
+TEST(Protocol, EveryProtocolHasAUniqueNameAndCanBeRequested) {
     size_t count = 0;
     const Protocol* rows = protocols(count);
     std::set<std::string> names;
@@ -83,14 +83,14 @@ TEST(Protocol, RowsAreNamedOnceAndAllCanBeAskedFor) {
     EXPECT_EQ(names_of_variable, count) << "auto stands for the row of eager messages";
 }
 
-TEST(Protocol, PiecesNeedNoKernel) {
+TEST(Protocol, FragmentsNeedNoKernelCopy) {
     one_message({{"STARLING_LONG_PROTOCOL", "pieces"}}, plan(), [](Node& node, const Moved& moved) {
         EXPECT_EQ(moved.copies, 0u);
         EXPECT_GE(moved.packets, node.rank == 0 ? kLong / (16 * 1024) : 0);
     });
 }
 
-TEST(Protocol, TheKernelCopiesForTheReceiverAlone) {
+TEST(Protocol, KernelCopyIsDoneByTheReceiverAlone) {
     if (!kernel_copies()) GTEST_SKIP() << "the kernel does not copy between processes here";
     one_message({{"STARLING_LONG_PROTOCOL", "kernel"}}, plan(), [](Node& node, const Moved& moved) {
         EXPECT_EQ(moved.bytes_copied, node.rank == 1 ? kLong : 0u);
@@ -98,7 +98,7 @@ TEST(Protocol, TheKernelCopiesForTheReceiverAlone) {
     });
 }
 
-TEST(Protocol, BothSidesCopyAllOfIt) {
+TEST(Protocol, CooperativeCopyIsDoneByBothSides) {
     if (!kernel_copies()) GTEST_SKIP() << "the kernel does not copy between processes here";
     one_message({{"STARLING_LONG_PROTOCOL", "both"}}, plan(), [](Node& node, const Moved& moved) {
         EXPECT_GE(moved.bytes_copied, node.rank == 1 ? 1u : 0u);
@@ -106,27 +106,27 @@ TEST(Protocol, BothSidesCopyAllOfIt) {
     });
 }
 
-TEST(Protocol, BothNeedsOneBlockAndLeavesTheRestToTheKernel) {
+TEST(Protocol, CooperativeCopyNeedsContiguousDataElseTheKernelCopies) {
     if (!kernel_copies()) GTEST_SKIP() << "the kernel does not copy between processes here";
     // With a limit of 0, fragments never pay off.
     one_message({{"STARLING_LONG_PROTOCOL", "both"}, {"STARLING_STREAM_LIMIT", "0"}}, plan(false, true),
                 [](Node& node, const Moved& moved) { EXPECT_EQ(moved.bytes_copied, node.rank == 1 ? kLong : 0u); });
 }
 
-TEST(Protocol, ScatteredDataOfTheSenderComesInPiecesWhateverIsAskedFor) {
+TEST(Protocol, NoncontiguousSendsUseFragmentsWhateverIsRequested) {
     for (const char* asked : {"auto", "kernel", "both", "stream", "pieces"})
         one_message({{"STARLING_LONG_PROTOCOL", asked}}, plan(true, false),
                     [](Node&, const Moved& moved) { EXPECT_EQ(moved.copies, 0u); });
 }
 
-TEST(Protocol, WithoutASingleCopyOnlyPiecesAreLeft) {
+TEST(Protocol, WithoutSingleCopyOnlyFragmentsAreUsed) {
     for (const char* asked : {"auto", "kernel", "both"})
         one_message({{"STARLING_LONG_PROTOCOL", asked}, {"STARLING_SINGLE_COPY", "off"}}, plan(),
                     [](Node&, const Moved& moved) { EXPECT_EQ(moved.copies, 0u); });
 }
 
 // A synchronous send to self completes on both sides at once: the program's next test finds the receive complete.
-TEST(Protocol, OwnMessagesAreReadWhereTheyLie) {
+TEST(Protocol, MessagesToSelfAreReadInPlace) {
     for (const char* single_copy : {"auto", "off"}) {
         Team team({0, 0});
         team.start({{"STARLING_SINGLE_COPY", single_copy}}, [&](Node& node) {
@@ -148,12 +148,12 @@ TEST(Protocol, OwnMessagesAreReadWhereTheyLie) {
     }
 }
 
-TEST(Protocol, TrafficByEach) {
+TEST(Protocol, TrafficByEachLongProtocol) {
     for (const char* asked : {"pieces", "kernel", "both", "stream"})
         traffic({0, 0, 0}, {{"STARLING_LONG_PROTOCOL", asked}, {"STARLING_DIRECT_THRESHOLD", "4"}}, true, 8);
 }
 
-TEST(Protocol, TrafficBetweenHostsByEach) {
+TEST(Protocol, TrafficBetweenHostsByEachLongProtocol) {
     for (const char* asked : {"pieces", "kernel", "both", "stream"}) {
         Team team(Placement{{0, 0, 0}, {0, 0, 1}});
         traffic(team, {{"STARLING_LONG_PROTOCOL", asked}}, false, 4);

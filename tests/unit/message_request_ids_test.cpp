@@ -10,7 +10,7 @@
 namespace starling::message {
 namespace {
 
-TEST(RequestIds, NameWhatIsInUse) {
+TEST(RequestIds, NameRequestsInUseOnly) {
     RequestIds<int> serials;
     std::vector<int> things(200);
     std::map<uint32_t, int*> model;

@@ -28,12 +28,12 @@ TEST(Message, TrafficOnTheBasePathAlone) {
             [](Node&) { EXPECT_EQ(counters.messages_ring, 0u); });
 }
 
-TEST(Message, TrafficWithOneSlotForMany) {
+TEST(Message, TrafficWithOneDirectRingForManyPeers) {
     traffic({0, 0, 0}, {{"STARLING_MAX_DIRECT", "1"}, {"STARLING_DIRECT_THRESHOLD", "4"}}, true, 24,
             [](Node&) { EXPECT_GT(counters.opened, 0u); });
 }
 
-TEST(Message, TrafficWithRendezvousForEverything) { traffic({0, 0}, {{"STARLING_EAGER_LIMIT", "0"}}, true, 12); }
+TEST(Message, TrafficWithEagerLimitZeroUsesRendezvous) { traffic({0, 0}, {{"STARLING_EAGER_LIMIT", "0"}}, true, 12); }
 
 TEST(Message, TrafficWithAProgressThread) {
     traffic({0, 0}, {{"STARLING_WAIT", "thread"}, {"STARLING_DIRECT_THRESHOLD", "4"}}, true, 16);
@@ -41,7 +41,7 @@ TEST(Message, TrafficWithAProgressThread) {
 
 // --- One at a time ---
 
-TEST(Message, WaitsForAContextThatIsNotKnownYet) {
+TEST(Message, OrphanMessagesWaitForTheirContext) {
     Team team({0, 0});
     team.start({}, [](Node& node) {
         const uint64_t context = 0x4560;
@@ -90,7 +90,7 @@ void expect_a_connection(Team& team) {
     team.expect_success();
 }
 
-TEST(Message, AHintOpensARingWithTheFirstMessage) {
+TEST(Message, AHintOpensADirectRingWithTheFirstMessage) {
     Team team({0, 0});
     expect_a_connection(team);
 }
@@ -100,7 +100,7 @@ TEST(Message, AHintOpensATcpConnectionWithTheFirstMessage) {
     expect_a_connection(team);
 }
 
-TEST(Message, ACancelledReceiveTakesNothing) {
+TEST(Message, ACancelledReceiveMatchesNoMessage) {
     Team team({0, 0});
     team.start({}, [](Node& node) {
         if (node.rank == 0) {
@@ -146,7 +146,7 @@ TEST(Message, InternalTagsMatchNoWildcard) {
 }
 
 // Requests freed by MPI_Request_free are released when they complete.
-TEST(Message, OrphanedRequestsAreDisposedOfOnce) {
+TEST(Message, FreedRequestsAreReleasedOnceOnCompletion) {
     Team team({0, 0});
     team.start({{"STARLING_EAGER_LIMIT", "64"}}, [](Node& node) {
         static int disposed = 0;
@@ -180,7 +180,7 @@ TEST(Message, OrphanedRequestsAreDisposedOfOnce) {
     team.expect_success();
 }
 
-TEST(Message, NobodyWaitsForThoseWhoHaveFinalized) {
+TEST(Message, FinalizeDoesNotWaitForFinalizedPeers) {
     Team team({0, 0});
     team.start({}, [](Node& node) {
         if (node.rank == 0) {
@@ -244,7 +244,7 @@ void expect_nothing_works_any_more(Node& node) {
     EXPECT_EQ(open_sends(), 0u);
 }
 
-TEST(DeadJob, FailsWhatWasNeverReceived) {
+TEST(DeadJob, FailsSendsThatWereNeverReceived) {
     with_victim(
         {},
         [](Node& node) {
@@ -316,12 +316,12 @@ void stream_that_breaks_off(bool survivor_sends, const char* max_direct) {
         });
 }
 
-TEST(DeadJob, FailsAStreamToIt) { stream_that_breaks_off(true, "16"); }
+TEST(DeadJob, FailsAStreamToItOverADirectRing) { stream_that_breaks_off(true, "16"); }
 TEST(DeadJob, FailsAStreamToItOnTheBasePath) { stream_that_breaks_off(true, "0"); }
-TEST(DeadJob, FailsAStreamFromIt) { stream_that_breaks_off(false, "16"); }
+TEST(DeadJob, FailsAStreamFromItOverADirectRing) { stream_that_breaks_off(false, "16"); }
 TEST(DeadJob, FailsAStreamFromItOnTheBasePath) { stream_that_breaks_off(false, "0"); }
 
-TEST(DeadJob, ItsLastWordsAreReceived) {
+TEST(DeadJob, MessagesSentBeforeItsDeathAreReceived) {
     for (const char* max_direct : {"16", "0"})
         with_victim(
             {{"STARLING_MAX_DIRECT", max_direct}, {"STARLING_DIRECT_THRESHOLD", "4"}},
@@ -368,7 +368,7 @@ TEST(DeadJob, ItsLastWordsAreReceived) {
 }
 
 // An unexpected rendezvous message (streamed) whose sender is dead: there is no peer to send the CTS to.
-TEST(DeadJob, AnOfferOutlivesItsSender) {
+TEST(DeadJob, AnUnexpectedRtsOutlivesItsSender) {
     with_victim(
         {{"STARLING_SINGLE_COPY", "off"}},
         [](Node& node) {
@@ -388,7 +388,7 @@ TEST(DeadJob, AnOfferOutlivesItsSender) {
 }
 
 // A process of a failed job that has not been killed yet still holds a direct ring of ours.
-TEST(DeadJob, AWriterThatStillRunsHarmsNobody) {
+TEST(DeadJob, AWriterThatStillRunsCorruptsNoReusedRing) {
     Team team({0, 1, 2});
     team.start({{"STARLING_MAX_DIRECT", "1"}, {"STARLING_DIRECT_THRESHOLD", "4"}}, [](Node& node) {
         if (node.rank == 1) {

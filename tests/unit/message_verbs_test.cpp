@@ -29,7 +29,7 @@ class MessageVerbs : public testing::Test {
     }
 };
 
-TEST_F(MessageVerbs, TrafficGoesByRcAndLongMessagesAreRead) {
+TEST_F(MessageVerbs, TrafficUsesRcAndLongMessagesUseRdmaRead) {
     traffic_of_two({}, 24, [](Node& node) {
         EXPECT_EQ(node.peer(1 - node.rank).state, link::State::connected);
         EXPECT_GT(counters.messages_rc, 100u);
@@ -41,7 +41,7 @@ TEST_F(MessageVerbs, TrafficGoesByRcAndLongMessagesAreRead) {
 }
 
 // Whether receivers poll or may sleep, short messages are written into rings, in order with everything else.
-TEST_F(MessageVerbs, ShortMessagesAreWrittenIntoRings) {
+TEST_F(MessageVerbs, ShortMessagesAreWrittenIntoRdmaRings) {
     for (const char* wait : {"poll", "adaptive"}) {
         const uint64_t before = shared->transfers;
         traffic_of_two({{"STARLING_WAIT", wait}, {"STARLING_LONG_PROTOCOL", "stream"}}, 24,
@@ -50,18 +50,18 @@ TEST_F(MessageVerbs, ShortMessagesAreWrittenIntoRings) {
     }
 }
 
-TEST_F(MessageVerbs, NoRingsWhereNoneAreAllowed) {
+TEST_F(MessageVerbs, NoRdmaRingsIfTheirLimitIsZero) {
     traffic_of_two({{"STARLING_MAX_DIRECT", "0"}, {"STARLING_LONG_PROTOCOL", "stream"}}, 24,
                    [](Node&) { EXPECT_GT(counters.messages_rc, 100u); });
     EXPECT_EQ(shared->transfers, 0u);
 }
 
-TEST_F(MessageVerbs, RingsThatSleepAndBreak) {
+TEST_F(MessageVerbs, RdmaRingsWithSleepingOwnersAndBreakingQueues) {
     shared->breaks_after = 150;
     traffic_of_two({{"STARLING_SPIN_US", "0"}}, 40, [](Node&) { EXPECT_GT(counters.messages_tcp, 10u); });
 }
 
-TEST_F(MessageVerbs, LongMessagesGoInPiecesWhereTheyCantBeRead) {
+TEST_F(MessageVerbs, LongMessagesUseFragmentsIfRegistrationFails) {
     shared->refuse_memory = true;
     traffic_of_two({}, 24, [](Node&) {
         EXPECT_GT(counters.messages_rc, 100u);
@@ -69,7 +69,7 @@ TEST_F(MessageVerbs, LongMessagesGoInPiecesWhereTheyCantBeRead) {
     });
 }
 
-TEST_F(MessageVerbs, AStreamIfThatIsAskedFor) {
+TEST_F(MessageVerbs, LongMessagesUseAStreamIfRequested) {
     traffic_of_two({{"STARLING_LONG_PROTOCOL", "stream"}}, 24, [](Node&) {
         EXPECT_GT(counters.messages_rc, 100u);
         EXPECT_EQ(counters.reads_rdma, 0u);
@@ -126,7 +126,7 @@ class MessageWrites : public MessageVerbs, public testing::WithParamInterface<co
 INSTANTIATE_TEST_SUITE_P(Told, MessageWrites, testing::Values("write", "note"),
                          [](auto& info) { return std::string(info.param); });
 
-TEST_P(MessageWrites, TheSendersDeviceWrites) {
+TEST_P(MessageWrites, LongMessagesUseRdmaWriteAfterCts) {
     traffic_of_two(settings(), 24, [](Node&) {
         EXPECT_GT(counters.messages_rc, 100u);
         EXPECT_GT(counters.writes_rdma, 10u);
@@ -135,7 +135,7 @@ TEST_P(MessageWrites, TheSendersDeviceWrites) {
     });
 }
 
-TEST_P(MessageWrites, AStreamWhereTheMemoryIsRefused) {
+TEST_P(MessageWrites, LongMessagesUseAStreamIfRegistrationFails) {
     shared->refuse_memory = true;
     traffic_of_two(settings(), 24, [](Node&) {
         EXPECT_GT(counters.messages_rc, 100u);
@@ -143,14 +143,14 @@ TEST_P(MessageWrites, AStreamWhereTheMemoryIsRefused) {
     });
 }
 
-TEST_P(MessageWrites, QueuesBreakAllTheTime) {
+TEST_P(MessageWrites, FailoverToTcpWhenQueuesBreak) {
     shared->breaks_after = 120;
     traffic_of_two(settings(), 30, [](Node&) { EXPECT_GT(counters.messages_tcp, 10u); });
     EXPECT_GE(shared->counted, 120u);
 }
 
 // The receiver considers the sender dead, perhaps wrongly: its buffer must not change any more.
-TEST_P(MessageWrites, NothingIsWrittenOnceTheReceiveHasFailed) {
+TEST_P(MessageWrites, NoRdmaWriteAfterTheReceiveHasFailed) {
     shared->hold_writes = true;
     one_message([](Node& node, Sending* sending) {
         if (sending) {
@@ -182,7 +182,7 @@ TEST_P(MessageWrites, NothingIsWrittenOnceTheReceiveHasFailed) {
     });
 }
 
-TEST_P(MessageWrites, EitherIsKilledWhileItIsUnderWay) {
+TEST_P(MessageWrites, SenderOrReceiverIsKilledDuringAnRdmaWrite) {
     for (const int victim : {0, 1}) {
         shared->hold_writes = true;
         Team team(Placement{{0, 1}, {0, 1}});
@@ -208,7 +208,7 @@ TEST_P(MessageWrites, EitherIsKilledWhileItIsUnderWay) {
     }
 }
 
-TEST_P(MessageWrites, OneThatWasLetGoIsWrittenFromItsCopy) {
+TEST_P(MessageWrites, AnAbandonedSendIsWrittenFromItsCopy) {
     one_message([](Node& node, Sending* sending) {
         if (sending) {
             node.wait_for([&] { return sending->request.stage == SendRequest::Stage::offered; });
@@ -226,7 +226,7 @@ TEST_P(MessageWrites, OneThatWasLetGoIsWrittenFromItsCopy) {
 }
 
 // The connection closes after an rkey was sent for an RDMA write: before the peer starts the write, or during it.
-TEST_P(MessageWrites, AnEndThatComesBetween) {
+TEST_P(MessageWrites, TheConnectionClosesBeforeOrDuringAnRdmaWrite) {
     for (const bool by_sender : {false, true}) {
         shared->hold_writes = !by_sender;
         one_message([by_sender](Node& node, Sending* sending) {
@@ -251,7 +251,7 @@ TEST_P(MessageWrites, AnEndThatComesBetween) {
     }
 }
 
-TEST_P(MessageWrites, ConnectionsComeAndGo) {
+TEST_P(MessageWrites, ConnectionsOpenAndClose) {
     Team team(Placement{{0, 0, 0}, {0, 1, 2}});
     Settings all = settings();
     all.push_back({"STARLING_CONNECT_MESSAGES", "4"});
@@ -259,7 +259,7 @@ TEST_P(MessageWrites, ConnectionsComeAndGo) {
     EXPECT_GT(shared->transfers, 0u);
 }
 
-TEST_F(MessageVerbs, TcpWhereQueuesAreRefused) {
+TEST_F(MessageVerbs, FallbackToTcpIfQueuesAreRefused) {
     shared->refuse_queues = true;
     traffic_of_two({}, 24, [](Node&) {
         EXPECT_GT(counters.messages_tcp, 100u);
@@ -267,7 +267,7 @@ TEST_F(MessageVerbs, TcpWhereQueuesAreRefused) {
     });
 }
 
-TEST_F(MessageVerbs, TcpWhereQueuesCarryNothing) {
+TEST_F(MessageVerbs, FallbackToTcpIfQueuesCarryNothing) {
     shared->closed_for_queues = true;
     traffic_of_two({}, 60, [](Node&) {
         EXPECT_GT(counters.messages_tcp, 20u);
@@ -275,13 +275,13 @@ TEST_F(MessageVerbs, TcpWhereQueuesCarryNothing) {
     });
 }
 
-TEST_F(MessageVerbs, QueuesBreakAllTheTime) {
+TEST_F(MessageVerbs, FailoverToTcpWhenQueuesBreak) {
     shared->breaks_after = 200;
     traffic_of_two({}, 60, [](Node&) { EXPECT_GT(counters.messages_tcp, 10u); });
     EXPECT_GE(shared->counted, 200u);
 }
 
-TEST_F(MessageVerbs, ConnectionsComeAndGo) {
+TEST_F(MessageVerbs, ConnectionsOpenAndClose) {
     Team team(Placement{{0, 0, 0}, {0, 1, 2}});
     traffic(team, {{"STARLING_CONNECT_MESSAGES", "4"}}, true, 24, [](Node&) {
         EXPECT_GT(counters.opened, 4u);
@@ -296,7 +296,7 @@ TEST_F(MessageVerbs, MorePeersThanConnections) {
             [](Node&) { EXPECT_LE(counters.connections, 1u); });
 }
 
-TEST_F(MessageVerbs, TrafficThatSleepsAtOnce) {
+TEST_F(MessageVerbs, TrafficWithoutSpinningBeforeSleep) {
     traffic_of_two({{"STARLING_SPIN_US", "0"}}, 12, [](Node&) { EXPECT_GT(counters.messages_rc, 10u); });
 }
 

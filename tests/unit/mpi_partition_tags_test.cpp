@@ -12,7 +12,7 @@ namespace {
 using starling::mpi::PartitionTags;
 constexpr uint32_t kTags = PartitionTags::kTags;
 
-TEST(PartitionTags, ComeInARow) {
+TEST(PartitionTags, AreConsecutive) {
     PartitionTags tags(0);
     EXPECT_EQ(tags.draw(3), 0u);
     EXPECT_EQ(tags.draw(5), 3u);
@@ -20,7 +20,7 @@ TEST(PartitionTags, ComeInARow) {
     EXPECT_EQ(tags.draw(2), 8u);
 }
 
-TEST(PartitionTags, OfOneThatStaysDontComeAgain) {
+TEST(PartitionTags, OfAnActiveSendAreNotReused) {
     PartitionTags tags(0);
     const uint32_t stays = tags.draw(128);
     for (uint64_t drawn = 0; drawn < 3 * uint64_t{kTags}; drawn += 1u << 20) {
@@ -31,7 +31,7 @@ TEST(PartitionTags, OfOneThatStaysDontComeAgain) {
     }
 }
 
-TEST(PartitionTags, ThereAreOnlySoMany) {
+TEST(PartitionTags, AreLimitedInNumber) {
     PartitionTags tags(1000);
     const uint32_t half = tags.draw(kTags / 2);
     const uint32_t most = tags.draw(kTags / 2 - 1000);
@@ -43,7 +43,7 @@ TEST(PartitionTags, ThereAreOnlySoMany) {
     EXPECT_EQ(tags.draw(1), most);
 }
 
-TEST(PartitionTags, AtRandomNoneIsHeldTwice) {
+TEST(PartitionTags, NoneIsAssignedTwiceInRandomUse) {
     std::mt19937_64 random(1);
     PartitionTags tags(kTags - 100);
     std::map<uint32_t, uint32_t> held;

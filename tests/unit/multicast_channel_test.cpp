@@ -86,7 +86,7 @@ void run(Placement placement, Settings settings, const std::function<void(Node&)
 
 const std::vector<int> kAll{0, 1, 2, 3, 4};
 
-TEST(MulticastChannel, BringsMessagesFromEveryMemberWithEveryScheme) {
+TEST(MulticastChannel, DeliversMessagesFromEveryMemberWithEveryScheme) {
     for (const char* scheme : {"auto", "basic", "lazy", "pool"})
         run(one_host_each(5), {{"STARLING_MULTICAST", scheme}}, [](Node& node) {
             Share share(node, kAll, 1);
@@ -105,14 +105,14 @@ TEST(MulticastChannel, BringsMessagesFromEveryMemberWithEveryScheme) {
         });
 }
 
-TEST(MulticastChannel, IsNotThereWhereItIsOfNoUse) {
+TEST(MulticastChannel, IsNotCreatedIfUseless) {
     const auto none = [](Node& node) { EXPECT_EQ(Share(node, kAll, 1).channel, nullptr); };
     run(one_host_each(5), {{"STARLING_MULTICAST", "off"}}, none);
     run(one_host_each(2), {}, [](Node& node) { EXPECT_EQ(Share(node, {0, 1}, 1).channel, nullptr); });
     run(one_host_each(5), {}, [](Node& node) { EXPECT_EQ(Share(node, kAll, 1, Multicast::off).channel, nullptr); });
 }
 
-TEST(MulticastChannel, AWrongRangeLeavesCollectivesOnMessages) {
+TEST(MulticastChannel, AnInvalidAddressRangeLeavesCollectivesOnMessages) {
     for (const char* range : {"10.0.0.0/8", "239.1", "nonsense", "239.0.0.0/33", "224.0.0.0/8"})
         run(one_host_each(3), {{"STARLING_MULTICAST", "basic"}, {"STARLING_MULTICAST_RANGE", range}}, [](Node& node) {
             Share share(node, {0, 1, 2}, 1);
@@ -138,7 +138,7 @@ TEST(MulticastChannel, CommunicatorsOfTheSameProcessesShareAGroup) {
     });
 }
 
-TEST(MulticastChannel, AThousandCommunicatorsComeAndGo) {
+TEST(MulticastChannel, AThousandCommunicatorsAreCreatedAndFreed) {
     run(one_host_each(4), {{"STARLING_MULTICAST", "lazy"}}, [](Node& node) {
         Share world(node, {0, 1, 2, 3}, 0);
         world.wait_until_ready();
@@ -153,7 +153,7 @@ TEST(MulticastChannel, AThousandCommunicatorsComeAndGo) {
 }
 
 // With room for one of two groups, each gets the place while it is the one in use.
-TEST(MulticastChannel, AGroupGivesItsPlaceToAnotherThatIsUsedMore) {
+TEST(MulticastChannel, AGroupIsReplacedByOneThatIsUsedMore) {
     run(one_host_each(4), {{"STARLING_MULTICAST", "lazy"}, {"STARLING_MULTICAST_GROUPS", "1"}}, [](Node& node) {
         Share first(node, {0, 1, 2, 3}, 1);
         first.wait_until_ready();
@@ -170,7 +170,7 @@ TEST(MulticastChannel, AGroupGivesItsPlaceToAnotherThatIsUsedMore) {
 }
 
 // A pool group serves three of five processes: the other two leave it, and the next pool group is free for another communicator.
-TEST(MulticastChannel, ThePoolGivesGroupsToSubsets) {
+TEST(MulticastChannel, ThePoolServesSubsets) {
     run(one_host_each(5), {{"STARLING_MULTICAST", "pool"}, {"STARLING_MULTICAST_POOL", "2"}}, [](Node& node) {
         Share world(node, kAll, 0);
         node.wait_for([] { return counters.groups_ready >= 2; });
@@ -202,7 +202,7 @@ TEST(MulticastChannel, GroupsOfSeveralJobs) {
 // In the tree of rank 0's messages rank 1 is above rank 5, which is above rank 21; rank 21 receives nothing for a while. Ranks 1 to 4 leave
 // the group, which must make room for another, and rank 5 ends. Rank 21's reports then go to rank 1, which must know that rank 5 has ended;
 // otherwise rank 0 waits forever.
-TEST(MulticastChannel, WhoHasLeftAGroupStillSpeaksForThoseBelowMembersThatEnd) {
+TEST(MulticastChannel, AMemberThatLeftStillAcknowledgesForThoseBelowEndedMembers) {
     enum Stage { kOneIsDeaf = 1, kLeft };
     constexpr int kEnds = 5, kDeaf = 21, kMembers = 22;
     std::vector<int> everybody(kMembers);

@@ -18,7 +18,7 @@ constexpr Event kAll[] = {Event::want,    Event::joined,  Event::refused,  Event
 
 bool is_in_network(State state) { return state == State::testing || state == State::ready || state == State::leaving; }
 
-TEST(MulticastLife, IsAMemberOfTheNetworksGroupExactlyWhereTheTableSaysSo) {
+TEST(MulticastGroupStates, IsJoinedInTheNetworkExactlyInTheStatesOfTheTable) {
     std::set<std::pair<State, Event>> seen;
     std::function<void(State, bool, int)> walk = [&](State state, bool inside, int left) {
         ASSERT_EQ(inside, is_in_network(state)) << name_of(state);
@@ -45,7 +45,7 @@ TEST(MulticastLife, IsAMemberOfTheNetworksGroupExactlyWhereTheTableSaysSo) {
     EXPECT_EQ(seen.size(), static_cast<size_t>(kStates * kEvents - 2 * (kStates - 1)));
 }
 
-TEST(MulticastLife, EveryStateLeadsBackAndOn) {
+TEST(MulticastGroupStates, EveryStateReachesEveryOther) {
     for (int from = 0; from < kStates; ++from) {
         std::set<State> reached{static_cast<State>(from)};
         for (size_t before = 0; before != reached.size();) {
@@ -91,7 +91,7 @@ bool is_settled(const World& world) {
 }
 
 // Every fault, at every member, after every step, with each of the first datagrams lost: the group settles, and can be used afterwards.
-TEST(MulticastLife, ComesToRestWhateverHappensWhen) {
+TEST(MulticastGroupStates, SettlesAfterAnyFaultAtAnyMoment) {
     constexpr uint32_t kMembers = 3, kSteps = 16, kLost = 8;
     uint64_t cases = 0;
     for (const Trouble trouble : kTroubles)
@@ -132,7 +132,7 @@ TEST(MulticastLife, ComesToRestWhateverHappensWhen) {
 
 // Two faults in sequence, at any two members. Examples: the group is freed during its test and wanted again at once; its leader dies and
 // the next leader leaves; two members die.
-TEST(MulticastLife, ComesToRestAfterTwoTroubles) {
+TEST(MulticastGroupStates, SettlesAfterTwoFaults) {
     constexpr uint32_t kMembers = 3, kSteps = 8, kGaps = 6;
     constexpr Trouble kAgain[] = {Trouble::second_wish, Trouble::freed_by_all, Trouble::freed_by_one, Trouble::given_up,
                                   Trouble::death};

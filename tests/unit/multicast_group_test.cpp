@@ -71,7 +71,7 @@ TEST(MulticastGroup, BecomesReadyWhateverIsLost) {
         }
 }
 
-TEST(MulticastGroup, BringsMessagesOfAnyLengthFromAnyMember) {
+TEST(MulticastGroup, DeliversMessagesOfAnyLengthFromAnyMember) {
     World world(9, {.loss = 0.1, .twice = 0.1, .late_ns = 400'000}, 3);
     make_ready(world);
     uint64_t call = 0;
@@ -80,7 +80,7 @@ TEST(MulticastGroup, BringsMessagesOfAnyLengthFromAnyMember) {
             ASSERT_TRUE(broadcast(world, sender, ++call, bytes)) << bytes << " from " << sender;
 }
 
-TEST(MulticastGroup, SendsOneDatagramWhereNothingIsLost) {
+TEST(MulticastGroup, SendsOneDatagramPerMessageWithoutLoss) {
     World world(32, {}, 1);
     make_ready(world);
     const uint64_t before = world.datagrams, notes = world.notes;
@@ -91,7 +91,7 @@ TEST(MulticastGroup, SendsOneDatagramWhereNothingIsLost) {
 }
 
 // A million messages (one stream per sender, 30 % loss), with a window of receives: none is lost, duplicated or changed.
-TEST(MulticastGroup, AMillionMessagesAtThirtyPerCentLoss) {
+TEST(MulticastGroup, AMillionMessagesAtThirtyPercentLossAreRetransmitted) {
     World world(4, {.loss = 0.3, .twice = 0.05, .late_ns = 200'000, .latency_ns = 5'000}, 11);
     make_ready(world);
     constexpr uint64_t kMessages = 1'000'000 / 4, kAhead = 100;
@@ -150,7 +150,7 @@ TEST(MulticastGroup, AMillionMessagesAtThirtyPerCentLoss) {
     for (const auto& one : world.all) EXPECT_EQ(one->desk.waiting(), 0u);
 }
 
-TEST(MulticastGroup, WhoHearsNothingOfTheGroupIsServedByItself) {
+TEST(MulticastGroup, AMemberThatReceivesNoMulticastGetsUnicastRetransmissions) {
     World world(9, {}, 1);
     make_ready(world);
     world[3].deaf = true;
@@ -158,7 +158,7 @@ TEST(MulticastGroup, WhoHearsNothingOfTheGroupIsServedByItself) {
     ASSERT_TRUE(world.run_until([&] { return world[0].group.outgoing().drained(); }, 60 * kSecond));
 }
 
-TEST(MulticastGroup, IsGivenUpWhereTheNetworkCarriesNothing) {
+TEST(MulticastGroup, IsAbandonedIfTheNetworkCarriesNothing) {
     World world(5, {.loss = 1}, 1);
     for (const auto& one : world.all) one->group.apply(Event::want, world.now);
     ASSERT_TRUE(world.run_until([&] { return all_absent(world); }, 10 * kSecond));
@@ -166,7 +166,7 @@ TEST(MulticastGroup, IsGivenUpWhereTheNetworkCarriesNothing) {
 }
 
 // Any member may be unreachable, or reachable only by short datagrams; also the leader, which runs the test.
-TEST(MulticastGroup, IsGivenUpWhereAnyMemberIsNotReached) {
+TEST(MulticastGroup, IsAbandonedIfAnyMemberIsUnreachable) {
     for (uint32_t members : {2u, 3u, 9u})
         for (uint32_t who = 0; who < members; ++who)
             for (const bool some : {false, true}) {
@@ -182,7 +182,7 @@ TEST(MulticastGroup, IsGivenUpWhereAnyMemberIsNotReached) {
 }
 
 // The network stops carrying group datagrams, to one member or from one. Messages already sent arrive, and no more are sent to the group.
-TEST(MulticastGroup, IsGivenUpWhereNothingComesAnyMore) {
+TEST(MulticastGroup, IsAbandonedIfDatagramsStopArriving) {
     for (const bool mute : {false, true})
         for (uint32_t who : {0u, 1u, 6u}) {
             World world(9, {.loss = 0.05}, who + 1);
@@ -215,7 +215,7 @@ void broadcasts_for(World& world, uint64_t ns, uint64_t& call) {
 
 // One of two rails fails during traffic, to a member or from it. Sessions choose their rails separately, and may switch late. The group
 // moves to the other rail, and stays there.
-TEST(MulticastGroup, MovesToTheRailThatIsHeard) {
+TEST(MulticastGroup, FailoverToTheWorkingRail) {
     for (const bool mute : {false, true})
         for (uint32_t who : {0u, 1u, 6u})
             for (const uint64_t slow : {0u, 30'000'000u, 200'000'000u}) {
@@ -238,7 +238,7 @@ TEST(MulticastGroup, MovesToTheRailThatIsHeard) {
             }
 }
 
-TEST(MulticastGroup, BecomesReadyByTheRailThatIsHeard) {
+TEST(MulticastGroup, BecomesReadyOnTheWorkingRail) {
     for (const bool mute : {false, true})
         for (uint32_t members : {2u, 3u, 9u})
             for (uint32_t who = 0; who < members; ++who) {
@@ -249,7 +249,7 @@ TEST(MulticastGroup, BecomesReadyByTheRailThatIsHeard) {
 }
 
 // A third of the datagrams is lost and retransmitted: the group is not considered dead.
-TEST(MulticastGroup, IsKeptWhateverGetsLost) {
+TEST(MulticastGroup, IsKeptDespiteLoss) {
     World world(9, {.loss = 0.3, .twice = 0.1, .late_ns = 300'000}, 4);
     make_ready(world);
     for (uint64_t call = 1; call <= 2000; ++call) ASSERT_TRUE(broadcast(world, call % 9, call, 1 + call % 3000));
@@ -257,14 +257,14 @@ TEST(MulticastGroup, IsKeptWhateverGetsLost) {
     EXPECT_TRUE(world.all_ready());
 }
 
-TEST(MulticastGroup, OneThatMayNotJoinLeavesTheOthersOnPointToPoint) {
+TEST(MulticastGroup, ARefusedJoinLeavesAllOnPointToPoint) {
     World world(5, {}, 1);
     world[2].refuses = true;
     for (const auto& one : world.all) one->group.apply(Event::want, world.now);
     ASSERT_TRUE(world.run_until([&] { return world[0].group.state() == State::absent; }, 10 * kSecond));
 }
 
-TEST(MulticastGroup, LateJoinersAreWaitedFor) {
+TEST(MulticastGroup, LateJoinersAreAwaited) {
     World world(9, {.loss = 0.2}, 5);
     for (uint32_t i = 0; i < 9; ++i)
         if (i != 4) world[i].group.apply(Event::want, world.now);
@@ -274,7 +274,7 @@ TEST(MulticastGroup, LateJoinersAreWaitedFor) {
     ASSERT_TRUE(world.run_until([&] { return world.all_ready(); }, 10 * kSecond));
 }
 
-TEST(MulticastGroup, OneGivesUpAndWhatWasSentArrives) {
+TEST(MulticastGroup, SentMessagesArriveThoughAMemberAbandonsTheGroup) {
     for (uint32_t who : {0u, 1u, 8u}) {
         World world(9, {.loss = 0.1}, 5 + who);
         make_ready(world);
@@ -323,7 +323,7 @@ TEST(MulticastGroup, MembersAndLeadersDieInEveryState) {
     }
 }
 
-TEST(MulticastGroup, AReceiveFromOneThatDiesHasAnError) {
+TEST(MulticastGroup, AReceiveFromADyingMemberReturnsAnError) {
     World world(5, {}, 1);
     make_ready(world);
     Receive receive;
@@ -335,7 +335,7 @@ TEST(MulticastGroup, AReceiveFromOneThatDiesHasAnError) {
     EXPECT_EQ(receive.outcome.error, MPI_ERR_PROC_ABORTED);
 }
 
-TEST(MulticastGroup, AMemberThatDiesHoldsUpNoSender) {
+TEST(MulticastGroup, ADeadMemberDelaysNoSender) {
     for (uint32_t victim = 1; victim < 9; ++victim) {
         World world(9, {.loss = 0.1}, victim);
         make_ready(world);
@@ -415,7 +415,7 @@ TEST(MulticastGroup, UnexpectedMessagesHaveALimitAndBlockNoOthers) {
         60 * kSecond));
 }
 
-TEST(MulticastGroup, AReceiveMayBeWithdrawnAndTheMessageIsThrownAway) {
+TEST(MulticastGroup, AWithdrawnReceiveDiscardsItsMessage) {
     World world(3, {}, 1);
     make_ready(world);
     Receive receive;

@@ -49,7 +49,7 @@ struct Receiver {
     }
 };
 
-TEST(MulticastRepeats, WhatIsMissingAfterADuplicateIsAskedFor) {
+TEST(MulticastRetransmission, MissingFragmentsAreRequestedAfterADuplicate) {
     Receiver receiver(214);
     for (uint32_t i = 0; i < 43; ++i) receiver.data(i);
     receiver.heartbeat(43);
@@ -62,7 +62,7 @@ TEST(MulticastRepeats, WhatIsMissingAfterADuplicateIsAskedFor) {
     EXPECT_EQ(asked.back(), 60u);
 }
 
-TEST(MulticastRepeats, AllThatIsMissingIsAskedForAgainAndAgainWhateverCameFirst) {
+TEST(MulticastRetransmission, MissingFragmentsAreRequestedRepeatedly) {
     for (const bool unknown : {false, true}) {
         Receiver receiver(100);
         if (unknown) receiver.heartbeat(3), receiver.asked(receiver.now + kMs);
@@ -75,7 +75,7 @@ TEST(MulticastRepeats, AllThatIsMissingIsAskedForAgainAndAgainWhateverCameFirst)
 }
 
 // Duplicates of retransmitted fragments must not cause new requests: each request would cause more duplicates.
-TEST(MulticastRepeats, DuplicatesAreNoReasonToAsk) {
+TEST(MulticastRetransmission, DuplicatesCauseNoRetransmissionRequests) {
     Receiver receiver(100);
     for (uint32_t i = 0; i < 100; ++i)
         if (i < 40 || i > 60) receiver.data(i);
@@ -90,7 +90,7 @@ TEST(MulticastRepeats, DuplicatesAreNoReasonToAsk) {
 }
 
 // Repeats arrive in order, as from a session: the rest is in transit.
-TEST(MulticastRepeats, WhileRepeatsComeTheRestIsNotAskedForAgain) {
+TEST(MulticastRetransmission, WhileRetransmissionsArriveTheRestIsNotRequestedAgain) {
     Receiver receiver(100);
     for (uint32_t i = 60; i < 100; ++i) receiver.data(i);
     size_t asked = receiver.asked(receiver.now + kMs).size();
@@ -136,7 +136,7 @@ struct Sender {
     void run(uint64_t ns) { outgoing.run(wire, now += ns); }
 };
 
-TEST(MulticastRepeats, WhatASessionBringsIsSentOnce) {
+TEST(MulticastRetransmission, RetransmissionsThroughASessionAreSentOnce) {
     Sender sender;
     for (int i = 0; i < 50; ++i) sender.miss(2, i > 2), sender.run(kMs);
     EXPECT_EQ(sender.wire.single.size(), 8u);
@@ -146,7 +146,7 @@ TEST(MulticastRepeats, WhatASessionBringsIsSentOnce) {
     EXPECT_TRUE(sender.wire.group.empty());
 }
 
-TEST(MulticastRepeats, AMemberWithoutRoomHoldsUpNoOther) {
+TEST(MulticastRetransmission, AMemberWithoutRoomDelaysNoOther) {
     Sender sender;
     sender.wire.full[1] = true;
     for (int i = 0; i < 1000; ++i) sender.miss(1, true);
@@ -182,7 +182,7 @@ struct Flow {
     }
 };
 
-TEST(MulticastRepeats, TheNextMessageIsAsGoodAsAHeartbeat) {
+TEST(MulticastRetransmission, TheNextMessageReplacesAHeartbeat) {
     Flow flow;
     flow.messages(200, 20 * kMs);
     flow.wire.heartbeats = 0;
@@ -203,7 +203,7 @@ TEST(MulticastRepeats, TheNextMessageIsAsGoodAsAHeartbeat) {
     EXPECT_GT(flow.wire.heartbeats, 8);
 }
 
-TEST(MulticastRepeats, WhoWaitsForAcknowledgementsHastensTheHeartbeat) {
+TEST(MulticastRetransmission, WaitingForAcknowledgementsHastensTheHeartbeat) {
     Flow flow;
     flow.messages(401, 20 * kMs);
     flow.wire.heartbeats = 0;

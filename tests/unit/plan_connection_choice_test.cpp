@@ -13,20 +13,22 @@ using Indexes = std::vector<size_t>;
 
 Indexes ask(std::vector<Standing> wanted, Places places) { return whom_to_ask(wanted, places); }
 
-TEST(Choice, AsksForWhatHasAPlace) {
+TEST(ConnectionChoice, RequestsConnectionsThatHaveAPlace) {
     EXPECT_EQ(ask({missing, missing, missing}, {4, 4, 0}), (Indexes{0, 1, 2}));
     EXPECT_EQ(ask({}, {4, 4, 0}), Indexes{});
     EXPECT_EQ(ask({missing}, {0, 0, 0}), Indexes{});
 }
 
-TEST(Choice, TheFirstGetThePlaces) { EXPECT_EQ(ask({missing, missing, missing, missing}, {2, 2, 0}), (Indexes{0, 1})); }
+TEST(ConnectionChoice, TheFirstPeersGetThePlaces) {
+    EXPECT_EQ(ask({missing, missing, missing, missing}, {2, 2, 0}), (Indexes{0, 1}));
+}
 
-TEST(Choice, WhoStaysKeepsHisPlace) {
+TEST(ConnectionChoice, AWantedOpenConnectionKeepsItsPlace) {
     EXPECT_EQ(ask({missing, held, held, missing}, {3, 1, 0}), (Indexes{0}));
     EXPECT_EQ(ask({held, held, held}, {3, 0, 0}), Indexes{});
 }
 
-TEST(Choice, OnlyAsManyHaveToGoAsAreNeeded) {
+TEST(ConnectionChoice, OnlyAsManyConnectionsCloseAsNeeded) {
     // Three peers outside the plan hold places, and one of the wanted peers does.
     EXPECT_EQ(ask({missing, held, missing}, {4, 0, 0}), (Indexes{0, 2}));
     EXPECT_EQ(ask({missing, held, missing}, {4, 0, 1}), (Indexes{2}));  // one is closing already
@@ -34,7 +36,7 @@ TEST(Choice, OnlyAsManyHaveToGoAsAreNeeded) {
     EXPECT_EQ(ask({missing, held, missing}, {4, 1, 1}), (Indexes{0}));
 }
 
-TEST(Choice, WhoIsBarredLeavesHisPlaceToTheNext) {
+TEST(ConnectionChoice, ABarredPeersPlaceIsUsedByTheNext) {
     EXPECT_EQ(ask({barred, missing, barred, missing, missing}, {2, 2, 0}), (Indexes{1, 3}));
     EXPECT_EQ(ask({barred, barred}, {2, 2, 0}), Indexes{});
 }
@@ -52,7 +54,7 @@ TEST(HistoryPlan, TheLastOccurrenceIsThePlanOfTheNext) {
     EXPECT_TRUE(learned.partners(3, 4)->empty());
 }
 
-TEST(HistoryPlan, WhatFollowsCountsLess) {
+TEST(HistoryPlan, TrafficOfTheNextPhaseCountsLess) {
     HistoryPlan learned;
     learned.ended(1, {{1, 2, 100}}, 2);
     EXPECT_EQ(*learned.partners(1, 2), (Partners{{1, 2, 100}}));
@@ -62,7 +64,7 @@ TEST(HistoryPlan, WhatFollowsCountsLess) {
     EXPECT_EQ(*learned.partners(1, 2), (Partners{{1, 2, 250}, {1, 3, 192}}));
 }
 
-TEST(HistoryPlan, APhaseThatComesBackCountsAgain) {
+TEST(HistoryPlan, AReturningPhaseCountsAgain) {
     HistoryPlan learned;
     learned.ended(1, {{1, 2, 100}}, 2);
     learned.ended(2, {{1, 3, 100}}, 1);

@@ -92,11 +92,11 @@ void change_partners(Node& node, uint64_t bytes) {
             });
 }
 
-TEST(PlanManager, WhoWasThePartnerHasARingBeforeTheFirstMessage) {
+TEST(PlanManager, AFormerPartnerHasADirectRingBeforeTheFirstMessage) {
     with_three({0, 0, 0}, {}, [](Node& node) { change_partners(node, 100); });
 }
 
-TEST(PlanManager, NoTcpConnectionIsOpenedForWhatFitsIntoDatagrams) {
+TEST(PlanManager, NoTcpConnectionIsOpenedForTrafficThatFitsIntoDatagrams) {
     with_three({0, 1, 2}, {}, [](Node& node) {
         Phases phases(node);
         for (int cycle = 0; cycle < 4; ++cycle)
@@ -105,7 +105,7 @@ TEST(PlanManager, NoTcpConnectionIsOpenedForWhatFitsIntoDatagrams) {
     });
 }
 
-TEST(PlanManager, AConnectionHasToEarnWhatReplacingCosts) {
+TEST(PlanManager, AConnectionMustEarnItsReplacementCost) {
     with_three({0, 0, 0}, {{"STARLING_REPLACE_MESSAGES", "201"}}, [](Node& node) {
         Phases phases(node);
         // 200 messages both ways cost less than a replacement. The first partner keeps the place.
@@ -118,7 +118,7 @@ TEST(PlanManager, AConnectionHasToEarnWhatReplacingCosts) {
     });
 }
 
-TEST(PlanManager, AFewMessagesAreWorthNoConnection) {
+TEST(PlanManager, FewMessagesOpenNoConnection) {
     with_three({0, 0, 0}, {}, [](Node& node) {
         Phases phases(node);
         for (int cycle = 0; cycle < 4; ++cycle)

@@ -75,7 +75,7 @@ TEST(PhaseDetector, AReturningPatternIsTheOldPhaseAndIsExpected) {
     EXPECT_EQ(during[0][19] + during[1][19], 3u);
 }
 
-TEST(PhaseDetector, PhasesThatAlternateAtEachTurn) {
+TEST(PhaseDetector, PhasesThatAlternateInEveryIteration) {
     Program program;
     uint32_t phase_of[3] = {};
     for (uint32_t step = 0; step < 90; ++step) {
@@ -112,7 +112,7 @@ TEST(PhaseDetector, NestedLoopsAreCutAtTheOutermost) {
     }
 }
 
-TEST(PhaseDetector, ThreeLevels) {
+TEST(PhaseDetector, ThreeNestedLoops) {
     Program program;
     uint32_t before = 0;
     for (int output = 0; output < 20; ++output) {
@@ -142,14 +142,14 @@ TEST(PhaseDetector, AnIrregularProgramHasHardlyAnyPhases) {
     }
 }
 
-TEST(PhaseDetector, WithoutCollectiveCallsThereIsNothingToFind) {
+TEST(PhaseDetector, WithoutCollectiveCallsNoPhaseIsFound) {
     Program program;
     for (int i = 0; i < 100; ++i) program.send(ring_of(0, 4));
     EXPECT_EQ(program.segments, 0u);
 }
 
 // It stays one phase, and restarts now and then, so that a plan from its last occurrence fits the present.
-TEST(PhaseDetector, AMovingNeighbourhoodIsFollowed) {
+TEST(PhaseDetector, AMovingNeighborhoodStaysOnePhase) {
     Program program;
     for (uint32_t step = 0; step < 200; ++step) {
         program.send(ring_of(step / 4, 6));
@@ -160,7 +160,7 @@ TEST(PhaseDetector, AMovingNeighbourhoodIsFollowed) {
     EXPECT_LE(program.begins, 60u);
 }
 
-TEST(PhaseDetector, AJumpIsNoDrift) {
+TEST(PhaseDetector, AnAbruptChangeStartsANewPhase) {
     Program program;
     for (uint32_t step = 0; step < 40; ++step) {
         program.send(ring_of(step < 20 ? 0 : 32, 6));
@@ -170,7 +170,7 @@ TEST(PhaseDetector, AJumpIsNoDrift) {
     EXPECT_EQ(program.now, 2u);
 }
 
-TEST(PhaseDetector, OneExceptionIsNoPhase) {
+TEST(PhaseDetector, OneExceptionalIterationIsNoPhase) {
     Program program;
     for (uint32_t step = 0; step < 60; ++step) {
         program.send(ring_of(step % 20 == 13 ? step % 64 + 10 : 0, 6));
@@ -179,7 +179,7 @@ TEST(PhaseDetector, OneExceptionIsNoPhase) {
     EXPECT_EQ(program.begins, 1u);
 }
 
-TEST(PhaseDetector, WhereNothingIsAsBeforeNothingIsKnown) {
+TEST(PhaseDetector, UnknownPatternsBelongToNoPhase) {
     Program program;
     for (uint32_t step = 0; step < 20; ++step) {
         program.send(ring_of(0, 4));
@@ -196,7 +196,7 @@ TEST(PhaseDetector, WhereNothingIsAsBeforeNothingIsKnown) {
     EXPECT_EQ(program.now, 1u);
 }
 
-TEST(PhaseDetector, ASegmentWithoutMessagesSaysNothing) {
+TEST(PhaseDetector, ASegmentWithoutMessagesChangesNothing) {
     Program program;
     for (uint32_t step = 0; step < 60; ++step) {
         if (step % 3 == 0) program.send(ring_of(0, 4));
@@ -206,7 +206,7 @@ TEST(PhaseDetector, ASegmentWithoutMessagesSaysNothing) {
 }
 
 // Communicators that are created and freed make calls from ever new call sites.
-TEST(PhaseDetector, MemoryHasAnEnd) {
+TEST(PhaseDetector, MemoryIsBounded) {
     Program program;
     for (uint32_t step = 0; step < 5000; ++step) {
         program.send(ring_of(step * 17 % 64, 3, 1 + step % 9));

@@ -22,12 +22,12 @@ TEST(OnDemand, TheFirstMessagesTakeTheBasePath) {
     EXPECT_EQ(phase(model, {}), 0u);
 }
 
-TEST(OnDemand, ThoseThatCarryMostHaveThePlaces) {
+TEST(OnDemand, TheBusiestPeersHaveThePlaces) {
     OnDemand model;
     EXPECT_EQ(phase(model, {{1, 1, 20}, {1, 2, 30}, {1, 3, 40}}), 22u + 32u);
 }
 
-TEST(OnDemand, WhatIsOpenStaysOpen) {
+TEST(OnDemand, OpenConnectionsStayOpen) {
     OnDemand model;
     EXPECT_EQ(phase(model, {{1, 1, 100}, {1, 2, 100}}), 184u);
     EXPECT_EQ(phase(model, {{1, 1, 100}, {1, 2, 5}}), 105u);
@@ -39,7 +39,7 @@ TEST(OnDemand, WhatIsOpenStaysOpen) {
     EXPECT_EQ(phase(model, {{1, 1, 10}, {1, 2, 10}}), 4u);
 }
 
-TEST(OnDemand, WhereAnotherHasToGoAConnectionIsEarned) {
+TEST(OnDemand, AReplacementMustBeEarned) {
     OnDemand model;
     const Terms terms{8, 64, 1};
     EXPECT_EQ(model.phase(std::vector{Traffic{{1, 1, 200}, 100}}, terms), 92u);
@@ -48,14 +48,14 @@ TEST(OnDemand, WhereAnotherHasToGoAConnectionIsEarned) {
     EXPECT_EQ(model.phase(std::vector{Traffic{{1, 2, 50}, 50}}, terms), 50u);
 }
 
-TEST(OnDemand, RanksOfOtherJobsAreOthers) {
+TEST(OnDemand, RanksOfOtherJobsAreDistinct) {
     OnDemand model;
     EXPECT_EQ(phase(model, {{1, 1, 100}}), 92u);
     EXPECT_EQ(phase(model, {{2, 1, 100}}), 92u);
     EXPECT_EQ(phase(model, {{1, 1, 100}, {2, 1, 100}}), 200u);
 }
 
-TEST(OnDemand, AConnectionTakesAsLongToOpenAsItTookThePlan) {
+TEST(OnDemand, OpeningAConnectionTakesAsLongAsInThePlan) {
     OnDemand model;
     const Traffic opened_late{{1, 1, 100}, 100, 60}, opened_at_once{{1, 2, 100}, 100, 2};
     EXPECT_EQ(model.phase(std::vector{opened_late, opened_at_once}, kTerms), 40u + 92u);
@@ -65,18 +65,18 @@ TEST(OnDemand, AConnectionTakesAsLongToOpenAsItTookThePlan) {
     EXPECT_EQ(model.phase(std::vector{Traffic{{1, 3, 300}, 300, 300}}, kTerms), 292u);
 }
 
-TEST(OnDemand, WhoSendsToUsTakesAPlaceToo) {
+TEST(OnDemand, PeersThatOnlySendToUsUsePlacesToo) {
     OnDemand model;
     const Traffic heard{{1, 1, 100}, 0}, heard_more{{1, 2, 200}, 50}, told{{1, 3, 90}, 90};
     EXPECT_EQ(model.phase(std::vector{heard, heard_more, told}, kTerms), 42u);
 }
 
-TEST(OnDemand, WithoutPlacesNothingGoesOnConnections) {
+TEST(OnDemand, WithoutPlacesNothingUsesConnections) {
     OnDemand model;
     EXPECT_EQ(model.phase(std::vector{Traffic{{1, 1, 100}, 100}}, {kTerms.threshold, 0, 0}), 0u);
 }
 
-TEST(PlanReview, ThreePhasesInARow) {
+TEST(PlanReview, ThreeWorsePhasesInARowDropThePlan) {
     PlanReview doubt;
     EXPECT_FALSE(doubt.phase(1000, 100, 500));
     EXPECT_FALSE(doubt.phase(1000, 100, 500));
@@ -86,7 +86,7 @@ TEST(PlanReview, ThreePhasesInARow) {
     EXPECT_TRUE(doubt.phase(1000, 100, 500));
 }
 
-TEST(PlanReview, FewMessagesSayNothing) {
+TEST(PlanReview, FewMessagesAreNoEvidence) {
     PlanReview doubt;
     for (int i = 0; i < 20; ++i) EXPECT_FALSE(doubt.phase(PlanReview::kFewMessages - 1, 0, PlanReview::kFewMessages - 1));
     EXPECT_FALSE(doubt.phase(1000, 0, 900));
@@ -95,7 +95,7 @@ TEST(PlanReview, FewMessagesSayNothing) {
     EXPECT_TRUE(doubt.phase(1000, 0, 900));
 }
 
-TEST(PlanReview, AsGoodIsGoodEnough) {
+TEST(PlanReview, AnEqualPlanIsKept) {
     PlanReview doubt;
     for (int i = 0; i < 20; ++i) EXPECT_FALSE(doubt.phase(1000, 480, 500));
 }

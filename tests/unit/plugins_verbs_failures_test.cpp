@@ -226,7 +226,7 @@ class Story {
     bool connected_ = false;
 };
 
-TEST(VerbsFailures, EveryCallOnce) {
+TEST(VerbsFailures, EveryLibraryCallFailsOnce) {
     uint64_t total = 0;
     {
         fake::reset();

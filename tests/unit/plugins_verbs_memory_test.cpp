@@ -43,7 +43,7 @@ class VerbsMemoryOfPeers : public VerbsPair {
     std::vector<Port*> peers;
 };
 
-TEST_F(VerbsMemoryOfPeers, DatagramsTakeTheSameForAnyNumber) {
+TEST_F(VerbsMemoryOfPeers, DatagramMemoryIsIndependentOfThePeerCount) {
     for (const size_t count : {1u, 16u, 256u}) {
         meet(count);
         for (Port* peer : peers) {
@@ -58,7 +58,7 @@ TEST_F(VerbsMemoryOfPeers, DatagramsTakeTheSameForAnyNumber) {
     }
 }
 
-TEST_F(VerbsMemoryOfPeers, EachConnectionTakesAQueue) {
+TEST_F(VerbsMemoryOfPeers, EachConnectionUsesAQueue) {
     std::vector<Queue*> queues;
     const auto expect = [&](uint64_t completions) {
         const PortCounters now = a.port->counters();

@@ -32,7 +32,7 @@ class VerbsPorts : public VerbsPair {
     }
 };
 
-TEST_F(VerbsPorts, OneThatCanBeUsed) {
+TEST_F(VerbsPorts, AUsablePortIsListed) {
     fake::add({.name = "mlx5_0", .mtu = 2048});
     const PortFacts found = facts();
     EXPECT_STREQ(found.device, "mlx5_0");
@@ -42,7 +42,7 @@ TEST_F(VerbsPorts, OneThatCanBeUsed) {
     EXPECT_EQ(found.port, 1);
 }
 
-TEST_F(VerbsPorts, VersionTwoWithIpv4IsChosen) {
+TEST_F(VerbsPorts, TheRoceV2GidWithIpv4IsChosen) {
     fake::add({.name = "d",
                .gids = {{1, "fe80::1"}, {2, "fe80::1"}, {1, "::ffff:10.1.1.1"}, {2, "::ffff:10.1.1.1"}, {2, "2001::1"}}});
     EXPECT_EQ(facts().gid_index, 3);
@@ -52,7 +52,7 @@ TEST_F(VerbsPorts, VersionTwoWithIpv4IsChosen) {
     EXPECT_TRUE(says(facts(), "STARLING_VERBS_GID_INDEX")) << facts().why_not;
 }
 
-TEST_F(VerbsPorts, WhatCannotBeUsedSaysWhyAndWhatHelps) {
+TEST_F(VerbsPorts, UnusablePortsAreListedWithReasonAndRemedy) {
     fake::add({.name = "d", .open_error = EACCES});
     EXPECT_TRUE(says(facts(), "/dev/infiniband/uverbs0") && says(facts(), "udev rule")) << facts().why_not;
     fake::reset();
@@ -75,13 +75,13 @@ TEST_F(VerbsPorts, WhatCannotBeUsedSaysWhyAndWhatHelps) {
     EXPECT_TRUE(says(facts(), "STARLING_VERBS_PKEY_INDEX")) << facts().why_not;
 }
 
-TEST_F(VerbsPorts, OneWithoutDatagramsIsNotOpened) {
+TEST_F(VerbsPorts, APortWithoutDatagramsIsNotOpened) {
     fake::add({.name = "d", .datagrams = false});
     EXPECT_FALSE(open("d"));
     EXPECT_NE(said_.find("cannot create a datagram queue"), std::string::npos) << said_;
 }
 
-TEST_F(VerbsPorts, OneThatIsGoneIsNotOpened) {
+TEST_F(VerbsPorts, ARemovedPortIsNotOpened) {
     fake::add({.name = "d"});
     const PortFacts found = facts();
     fake::remove("d");
@@ -90,7 +90,7 @@ TEST_F(VerbsPorts, OneThatIsGoneIsNotOpened) {
     EXPECT_NE(std::string(problem).find("there is no device d"), std::string::npos) << problem;
 }
 
-TEST_F(VerbsPorts, TheLimitOfLockedMemoryIsNamed) {
+TEST_F(VerbsPorts, TheErrorNamesTheLimitOfLockedMemory) {
     fake::add({.name = "d"});
     rlimit before;
     getrlimit(RLIMIT_MEMLOCK, &before);
@@ -104,7 +104,7 @@ TEST_F(VerbsPorts, TheLimitOfLockedMemoryIsNamed) {
     EXPECT_NE(said_.find("LimitMEMLOCK"), std::string::npos) << said_;
 }
 
-TEST_F(VerbsPorts, LessInlineIsTaken) {
+TEST_F(VerbsPorts, ASmallerInlineLimitIsAccepted) {
     fake::add({.name = "d", .most_inline = 100});
     a.port = open("d");
     ASSERT_TRUE(a.port) << said_;
@@ -121,7 +121,7 @@ class VerbsDatagrams : public VerbsPair {
     }
 };
 
-TEST_F(VerbsDatagrams, OfAnyLengthAndInParts) {
+TEST_F(VerbsDatagrams, DatagramsOfAnyLengthAndInParts) {
     for (uint32_t bytes : {0u, 1u, 192u, 193u, a.port->datagram_limit()}) {
         std::string text(bytes, 'x');
         if (bytes) text.back() = 'y';
@@ -138,7 +138,7 @@ TEST_F(VerbsDatagrams, OfAnyLengthAndInParts) {
     EXPECT_EQ(b.port->counters().datagrams_received, 5u);
 }
 
-TEST_F(VerbsDatagrams, TheSenderOfIpv6IsKnown) {
+TEST_F(VerbsDatagrams, TheIpv6GidOfTheSenderIsReported) {
     fake::add({.name = "fake2", .gids = {{2, "2001::77"}}});
     Listener c;
     c.port = open("fake2");
@@ -150,7 +150,7 @@ TEST_F(VerbsDatagrams, TheSenderOfIpv6IsKnown) {
     c.port->close();
 }
 
-TEST_F(VerbsDatagrams, WithoutAPlaceBusyThenRoom) {
+TEST_F(VerbsDatagrams, WithoutASendBufferSendReturnsBusyThenRoomIsReported) {
     fake::hold_completions(true);
     int sent = 0;
     Status status;
@@ -169,7 +169,7 @@ TEST_F(VerbsDatagrams, WithoutAPlaceBusyThenRoom) {
     EXPECT_TRUE(a.next(Kind::room));
 }
 
-TEST_F(VerbsDatagrams, ShortOnesAreToldSeldom) {
+TEST_F(VerbsDatagrams, ShortDatagramsCauseFewCompletions) {
     for (int i = 0; i < 1000; ++i) {
         ASSERT_EQ(send(a.port, b.port->address(), "x"), Status::done) << i;
         a.poll();
@@ -178,7 +178,7 @@ TEST_F(VerbsDatagrams, ShortOnesAreToldSeldom) {
     EXPECT_EQ(b.count(Kind::datagram), 1000u);
 }
 
-TEST_F(VerbsDatagrams, WithoutABufferTheyAreLostAndBuffersComeBack) {
+TEST_F(VerbsDatagrams, WithoutAReceiveBufferDatagramsAreLostAndBuffersAreReposted) {
     const int count = 400;
     for (int i = 0; i < count; ++i) {
         while (send(a.port, b.port->address(), "x") == Status::busy) a.poll();
@@ -193,7 +193,7 @@ TEST_F(VerbsDatagrams, WithoutABufferTheyAreLostAndBuffersComeBack) {
     EXPECT_EQ(b.count(Kind::datagram), 256u);
 }
 
-TEST_F(VerbsDatagrams, LostDoubledAndLate) {
+TEST_F(VerbsDatagrams, LostDuplicatedAndLateDatagrams) {
     fake::set({.seed = 7, .lose = 10, .twice = 10, .late = 20});
     for (int i = 0; i < 500; ++i) {
         ASSERT_EQ(send(a.port, b.port->address(), std::to_string(i)), Status::done);
@@ -207,7 +207,7 @@ TEST_F(VerbsDatagrams, LostDoubledAndLate) {
     EXPECT_EQ(b.count(Kind::datagram), counts.datagrams - counts.lost + counts.twice);
 }
 
-TEST_F(VerbsDatagrams, AnAddressThatIsNotReachedIsNotAskedForAgainAtOnce) {
+TEST_F(VerbsDatagrams, AnUnreachableAddressIsNotRetriedAtOnce) {
     fake::set_reachable("::ffff:10.0.0.2", false);
     EXPECT_EQ(send(a.port, b.port->address(), "x"), Status::broken);
     EXPECT_NE(std::string(a.port->problem()).find("does not reach ::ffff:10.0.0.2"), std::string::npos) << a.port->problem();
@@ -219,7 +219,7 @@ TEST_F(VerbsDatagrams, AnAddressThatIsNotReachedIsNotAskedForAgainAtOnce) {
     EXPECT_TRUE(a.next(Kind::datagram));
 }
 
-TEST_F(VerbsDatagrams, AQueueThatBrokeIsMadeAnew) {
+TEST_F(VerbsDatagrams, ABrokenDatagramQueueIsReplaced) {
     const Address before = a.port->address();
     fake::break_queue(before.queue, IBV_WC_GENERAL_ERR);
     EXPECT_TRUE(a.next(Kind::down));
@@ -261,7 +261,7 @@ TEST_F(VerbsConnections, FramesInOrder) {
     EXPECT_EQ(send(from, std::string(a.port->frame_limit() + 1, 'x')), Status::too_long);
 }
 
-TEST_F(VerbsConnections, NoneIsLostWithoutABuffer) {
+TEST_F(VerbsConnections, NoFrameIsLostWithoutAReceiveBuffer) {
     for (int i = 0; i < 600; ++i) {
         while (send(from, std::to_string(i)) == Status::busy) {
             a.poll();
@@ -275,7 +275,7 @@ TEST_F(VerbsConnections, NoneIsLostWithoutABuffer) {
     }
 }
 
-TEST_F(VerbsConnections, BusyThenRoom) {
+TEST_F(VerbsConnections, AFullQueueReturnsBusyThenReportsRoom) {
     fake::hold_completions(true);
     int sent = 0;
     while (send(from, "x") == Status::done) ++sent;
@@ -288,7 +288,7 @@ TEST_F(VerbsConnections, BusyThenRoom) {
     EXPECT_EQ(send(from, "x"), Status::done);
 }
 
-TEST_F(VerbsConnections, BuffersThatOthersHoldComeBack) {
+TEST_F(VerbsConnections, RoomIsReportedToAllWhenSharedSendBuffersAreFree) {
     fake::hold_completions(true);
     while (send(a.port, b.port->address(), std::string(1000, 'x')) == Status::done) {}
     EXPECT_EQ(send(from, std::string(1000, 'x')), Status::busy);
@@ -300,7 +300,7 @@ TEST_F(VerbsConnections, BuffersThatOthersHoldComeBack) {
     EXPECT_EQ(std::count(told_rooms.begin(), told_rooms.end(), nullptr), 1);
 }
 
-TEST_F(VerbsConnections, OneThatClosesTakesItsEventsAlong) {
+TEST_F(VerbsConnections, AClosedQueueReportsNoMoreEvents) {
     ASSERT_EQ(send(from, "never seen"), Status::done);
     b.port->arm();  // arm() has taken the event from the device
     to->close(false);
@@ -309,7 +309,7 @@ TEST_F(VerbsConnections, OneThatClosesTakesItsEventsAlong) {
     from->close(false);
 }
 
-TEST_F(VerbsConnections, WithWorkUnderWay) {
+TEST_F(VerbsConnections, AQueueClosesWithWorkOutstanding) {
     uint64_t word = 1;
     Memory memory;
     ASSERT_TRUE(a.port->enroll(&word, sizeof word, false, memory));
@@ -325,7 +325,7 @@ TEST_F(VerbsConnections, WithWorkUnderWay) {
     a.port->dismiss(memory);
 }
 
-TEST_F(VerbsConnections, TheLastWordArrives) {
+TEST_F(VerbsConnections, AClosingQueueDeliversItsLastFrames) {
     fake::set_link("fake1", false);
     for (int i = 0; i < 20; ++i) ASSERT_EQ(send(from, std::to_string(i)), Status::done);
     from->close(true);
@@ -337,7 +337,7 @@ TEST_F(VerbsConnections, TheLastWordArrives) {
     EXPECT_EQ(a.count(Kind::done), 0u);
 }
 
-TEST_F(VerbsConnections, TheLastWordThatNobodyHearsEndsToo) {
+TEST_F(VerbsConnections, AClosingQueueWithoutAPeerEndsToo) {
     to->close(false);
     ASSERT_EQ(send(from, "hello?"), Status::done);
     from->close(true);
@@ -349,7 +349,7 @@ TEST_F(VerbsConnections, TheLastWordThatNobodyHearsEndsToo) {
     EXPECT_EQ(a.count(Kind::broken), 0u);
 }
 
-TEST_F(VerbsConnections, APeerThatIsGoneBreaksIt) {
+TEST_F(VerbsConnections, ADeadPeerBreaksTheConnection) {
     to->close(false);
     ASSERT_EQ(send(from, "x"), Status::done);
     ASSERT_EQ(send(from, "y"), Status::done);
@@ -360,12 +360,12 @@ TEST_F(VerbsConnections, APeerThatIsGoneBreaksIt) {
         << a.port->problem();
 }
 
-TEST_F(VerbsConnections, AnErrorWithoutWorkBreaksIt) {
+TEST_F(VerbsConnections, AnErrorEventBreaksAnIdleQueue) {
     fake::break_queue(from->address().queue, IBV_WC_GENERAL_ERR);
     expect_broken(a, from, &from_user);
 }
 
-TEST_F(VerbsConnections, AnErrorThatNobodyHasReadEndsWithIt) {
+TEST_F(VerbsConnections, AnUnreadErrorEventEndsWithItsQueue) {
     fake::break_queue(from->address().queue, IBV_WC_GENERAL_ERR);
     from->close(false);
     fake::set_link("fake0", false);
@@ -373,7 +373,7 @@ TEST_F(VerbsConnections, AnErrorThatNobodyHasReadEndsWithIt) {
     EXPECT_EQ(a.count(Kind::broken), 0u);
 }
 
-TEST_F(VerbsConnections, OneInErrorIsNotConnected) {
+TEST_F(VerbsConnections, AQueueInErrorIsNotConnected) {
     Queue* other = a.port->make_queue(nullptr);
     ASSERT_TRUE(other);
     EXPECT_EQ(send(other, "too early"), Status::broken);
@@ -383,7 +383,7 @@ TEST_F(VerbsConnections, OneInErrorIsNotConnected) {
     other->close(false);
 }
 
-TEST_F(VerbsConnections, ManyAreCountedAndTheLimitIsSaid) {
+TEST_F(VerbsConnections, QueuesAreCountedAndTheirLimitIsReported) {
     std::vector<Queue*> queues;
     for (int i = 0; i < 200; ++i) queues.push_back(a.port->make_queue(nullptr));
     EXPECT_EQ(a.port->counters().queues, 201u);
@@ -436,7 +436,7 @@ class VerbsMemory : public VerbsConnections {
     Memory ours, shown;
 };
 
-TEST_F(VerbsMemory, WriteReadAndUpdates) {
+TEST_F(VerbsMemory, RdmaWriteReadAndAtomics) {
     for (uint64_t i = 0; i < 1000; ++i) mine[i] = i;
     ASSERT_EQ(from->write(words(0, 1000, 1)), Status::done);
     expect_done(1);
@@ -459,7 +459,7 @@ TEST_F(VerbsMemory, WriteReadAndUpdates) {
     EXPECT_EQ(b.count(Kind::note), 0u);
 }
 
-TEST_F(VerbsMemory, AWriteWithANote) {
+TEST_F(VerbsMemory, RdmaWriteWithImmediate) {
     mine[0] = 42;
     ASSERT_EQ(from->write_with_note(words(0, 1, 9), 0x12345678), Status::done);
     Told told;
@@ -470,7 +470,7 @@ TEST_F(VerbsMemory, AWriteWithANote) {
     expect_done(9);
 }
 
-TEST_F(VerbsMemory, AWriteWithAWordChainedBehindIt) {
+TEST_F(VerbsMemory, AnRdmaWriteAndASendInOneDoorbellChain) {
     mine[0] = 42;
     const uint64_t bells = fake::counts().bells;
     Queue::Transfer one = words(0, 1, 9);
@@ -484,7 +484,7 @@ TEST_F(VerbsMemory, AWriteWithAWordChainedBehindIt) {
     expect_done(9);
 }
 
-TEST_F(VerbsMemory, QuietOnesInAChain) {
+TEST_F(VerbsMemory, UnsignaledWritesInADoorbellChain) {
     const uint64_t bells = fake::counts().bells;
     for (int i = 0; i < 5; ++i) {
         uint64_t word = 100 + static_cast<uint64_t>(i);
@@ -502,7 +502,7 @@ TEST_F(VerbsMemory, QuietOnesInAChain) {
     for (uint64_t i = 0; i < 5; ++i) EXPECT_EQ(theirs[i], 100 + i);
 }
 
-TEST_F(VerbsMemory, AChainThatNobodyEndsGoesWithPoll) {
+TEST_F(VerbsMemory, PollRingsTheDoorbellOfAnOpenChain) {
     Queue::Transfer one = words(0, 1, 1);
     mine[0] = 3;
     one.more = true;
@@ -512,7 +512,7 @@ TEST_F(VerbsMemory, AChainThatNobodyEndsGoesWithPoll) {
     EXPECT_EQ(theirs[0], 3u);
 }
 
-TEST_F(VerbsMemory, TwoChainsInTurn) {
+TEST_F(VerbsMemory, TwoDoorbellChainsInTurn) {
     Queue* second = a.port->make_queue(nullptr);
     Queue* second_end = b.port->make_queue(nullptr);
     ASSERT_TRUE(second->connect(second_end->address()) && second_end->connect(second->address()));
@@ -530,7 +530,7 @@ TEST_F(VerbsMemory, TwoChainsInTurn) {
     second_end->close(false);
 }
 
-TEST_F(VerbsMemory, QuietOnesFreeTheirPlaces) {
+TEST_F(VerbsMemory, UnsignaledWritesFreeTheirQueueSlots) {
     for (int i = 0; i < 1000; ++i) {
         Queue::Transfer one = words(0, 1, 1);
         one.quiet = true;
@@ -541,7 +541,7 @@ TEST_F(VerbsMemory, QuietOnesFreeTheirPlaces) {
     EXPECT_EQ(a.count(Kind::done), 0u);
 }
 
-TEST_F(VerbsMemory, AWrongKeyBreaksTheQueueAndQuietOnesAreTold) {
+TEST_F(VerbsMemory, AWrongRkeyBreaksTheQueueAndReportsUnsignaledWrites) {
     Queue::Transfer one = words(0, 100, 11);
     one.remote += 1000;
     one.quiet = true;
@@ -555,14 +555,14 @@ TEST_F(VerbsMemory, AWrongKeyBreaksTheQueueAndQuietOnesAreTold) {
     expect_broken(a, from, &from_user);
 }
 
-TEST_F(VerbsMemory, WhatIsDismissedIsNotWritten) {
+TEST_F(VerbsMemory, DeregisteredMemoryIsNotWritten) {
     b.port->dismiss(shown);
     ASSERT_EQ(from->write(words(0, 100, 11)), Status::done);
     expect_done(11, Status::broken);
     EXPECT_EQ(theirs[5], 0u);
 }
 
-TEST_F(VerbsMemory, CompletionsOfQueuesInAnyOrder) {
+TEST_F(VerbsMemory, CompletionsOfDifferentQueuesInAnyOrder) {
     fake::set({.seed = 3, .mix_queues = true});
     Queue* second = a.port->make_queue(nullptr);
     Queue* second_end = b.port->make_queue(nullptr);
@@ -594,7 +594,7 @@ TEST_F(VerbsMemory, RegisteredBytesAreCounted) {
 
 // Waiting
 
-TEST_F(VerbsConnections, ASleeperIsWoken) {
+TEST_F(VerbsConnections, AnArmedPortWakesASleeper) {
     const auto readable = [&] {
         pollfd one = {b.port->wait_fd(), POLLIN, 0};
         return poll(&one, 1, 0) == 1;
@@ -622,7 +622,7 @@ TEST_F(VerbsConnections, ASleeperIsWoken) {
     EXPECT_FALSE(readable());
 }
 
-TEST_F(VerbsConnections, APortThatGoesDownWakes) {
+TEST_F(VerbsConnections, APortThatGoesDownWakesASleeper) {
     ASSERT_TRUE(b.port->arm());
     fake::set_link("fake1", false);
     pollfd one = {b.port->wait_fd(), POLLIN, 0};
@@ -648,7 +648,7 @@ TEST_F(VerbsConnections, LinkDownAndUp) {
     EXPECT_EQ(a.next_text(Kind::datagram), "y");
 }
 
-TEST_F(VerbsConnections, AnotherAddress) {
+TEST_F(VerbsConnections, AChangedGidTakesThePortDownAndUp) {
     const Address before = a.port->address();
     EXPECT_EQ(send(a.port, b.port->address(), "x"), Status::done);
     EXPECT_TRUE(b.next(Kind::datagram));
@@ -662,7 +662,7 @@ TEST_F(VerbsConnections, AnotherAddress) {
     EXPECT_EQ(std::memcmp(told.event.gid, a.port->address().gid, 16), 0);
 }
 
-TEST_F(VerbsConnections, AnotherAddressThatDoesNotConcernUs) {
+TEST_F(VerbsConnections, AChangeOfAnotherGidHasNoEffect) {
     fake::set_gid("fake0", 0, "::ffff:10.0.0.1");
     for (int i = 0; i < 10; ++i) a.poll();
     ASSERT_EQ(send(from, "x"), Status::done);
@@ -670,7 +670,7 @@ TEST_F(VerbsConnections, AnotherAddressThatDoesNotConcernUs) {
     EXPECT_EQ(a.count(Kind::down), 0u);
 }
 
-TEST_F(VerbsMemory, TheDeviceIsRemoved) {
+TEST_F(VerbsMemory, ARemovedDeviceFailsItsQueues) {
     fake::hold_completions(true);
     ASSERT_EQ(from->read(words(0, 1, 1)), Status::done);
     fake::remove("fake0");
@@ -688,7 +688,7 @@ TEST_F(VerbsMemory, TheDeviceIsRemoved) {
     EXPECT_EQ(a.port->counters().queues, 0u);
 }
 
-TEST_F(VerbsPorts, ADriverThatTellsNothingOfARemoval) {
+TEST_F(VerbsPorts, ARemovalThatTheDriverDoesNotReportIsNoticed) {
     const std::string path = testing::TempDir() + "verbs_device_" + std::to_string(getpid());
     const int file = creat(path.c_str(), 0600);
     ASSERT_GE(file, 0);
@@ -723,7 +723,7 @@ class VerbsGroups : public VerbsPair {
     const uint8_t group[16] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 239, 1, 2, 3};
 };
 
-TEST_F(VerbsGroups, ToAllOthers) {
+TEST_F(VerbsGroups, AMulticastDatagramReachesAllOtherMembers) {
     Membership* one = a.port->join(group);
     ASSERT_TRUE(one);
     EXPECT_EQ(cast(one, "early"), Status::busy);
@@ -738,7 +738,7 @@ TEST_F(VerbsGroups, ToAllOthers) {
     // The membership ends with its port.
 }
 
-TEST_F(VerbsGroups, AnotherQueueOfTheSamePortIsAMemberStill) {
+TEST_F(VerbsGroups, AReplacedDatagramQueueStaysAMember) {
     Membership* one = a.port->join(group);
     Membership* other = b.port->join(group);
     ASSERT_EQ(settle(a, one), Membership::State::ready);
@@ -750,7 +750,7 @@ TEST_F(VerbsGroups, AnotherQueueOfTheSamePortIsAMemberStill) {
     EXPECT_EQ(b.next_text(Kind::datagram), "still");
 }
 
-TEST_F(VerbsGroups, OneThatIsRefusedSaysWhy) {
+TEST_F(VerbsGroups, ARefusedJoinReportsTheReason) {
     fake::fail_always("rdma_join_multicast's answer", EACCES);
     Membership* one = a.port->join(group);
     ASSERT_EQ(settle(a, one), Membership::State::failed);

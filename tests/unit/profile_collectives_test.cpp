@@ -43,7 +43,7 @@ struct Heard {
 std::vector<Heard> heard;
 
 // Watching cannot be switched off, so one test covers all of it.
-TEST(ProfileCollectives, ACallIsCountedWhereItIsMade) {
+TEST(ProfileCollectives, CallsAreCountedPerCallSite) {
     EXPECT_FALSE(watching);
     listen_to_collectives([](uint64_t site, uint64_t communicator, uint32_t size, const char* function) {
         heard.push_back({site, communicator, size, function});
@@ -141,7 +141,7 @@ TEST(ProfileCollectives, SizesHaveClasses) {
     EXPECT_EQ(size_class_of(~uint64_t{0}), 4);
 }
 
-TEST(ProfileCollectives, APlaceIsNamedByItsModule) {
+TEST(ProfileCollectives, ACallSiteIsNamedByItsModule) {
     const std::string name = name_of_site(reinterpret_cast<uint64_t>(kHere));
     EXPECT_EQ(name.find("unit_profile_collectives_test+0x"), 0u) << name;
     EXPECT_EQ(name_of_site(1), "?+0x1");

@@ -26,7 +26,7 @@ std::vector<Seen> seen() {
 }
 
 // Counting cannot be switched off, so one test covers all of it, in the order of a process's life.
-TEST(ProfileTraffic, APhaseHasWhatWasSentInIt) {
+TEST(ProfileTraffic, APhaseContainsTheTrafficSentInIt) {
     EXPECT_EQ(open_traffic(7, 1), nullptr) << "nobody has asked for it";
     start_counting();
     Traffic *one = open_traffic(7, 1), *other = open_traffic(7, 2);

@@ -63,7 +63,7 @@ struct Core {
     }
 };
 
-TEST(Waiting, ThoseWhoStartWithUsAreNoStrangers) {
+TEST(BackoffPolicy, ProcessesThatStartTogetherAreNotStrangers) {
     Core core;
     core.neighbour = core.strangers = true;  // invisible yet, and busy
     core.watch.begin(core.now);
@@ -73,7 +73,7 @@ TEST(Waiting, ThoseWhoStartWithUsAreNoStrangers) {
     EXPECT_TRUE(core.watch.contested(core.now)) << "who still takes slices is a stranger";
 }
 
-TEST(Waiting, SpinsWhereNobodyElseIsAndSleepsWhenThatIsOver) {
+TEST(BackoffPolicy, SpinsAloneThenBacksOffToSleep) {
     Core core;
     Waiting wait(core.watch, false);
     const uint64_t began = core.now;
@@ -88,7 +88,7 @@ TEST(Waiting, SpinsWhereNobodyElseIsAndSleepsWhenThatIsOver) {
 }
 
 // Another process may be queued for this core, and may be the peer that this one waits for. Only the check for spare cores shows that.
-TEST(Waiting, YieldsWhereTheMachineHasNoCoreToSpare) {
+TEST(BackoffPolicy, YieldsIfTheMachineHasNoSpareCore) {
     Core core;
     core.machine_short = core.unseen = true;
     uint64_t began = core.now;
@@ -112,7 +112,7 @@ TEST(Waiting, YieldsWhereTheMachineHasNoCoreToSpare) {
 }
 
 // The kernel divides cores between groups of processes (sessions, containers). A yield in one group gives nothing to another.
-TEST(Waiting, SleepsWhereTheMachineHasNoCoreToSpareAndNobodyHearsAYield) {
+TEST(BackoffPolicy, SleepsIfTheMachineHasNoSpareCoreAndYieldsAreInVain) {
     Core core;
     core.machine_short = true;
     core.wait_for(1 * kMs, kAdaptive);
@@ -139,7 +139,7 @@ TEST(Waiting, SleepsWhereTheMachineHasNoCoreToSpareAndNobodyHearsAYield) {
 }
 
 // The processes that lack cores are strangers. The policy notices that as with strangers beside neighbors.
-TEST(Waiting, StrangersGetLittleWhereTheMachineHasNoCoreToSpare) {
+TEST(BackoffPolicy, StrangersGetLittleIfTheMachineHasNoSpareCore) {
     Core core;
     core.machine_short = core.strangers = true;
     const uint64_t began = core.now;
@@ -148,7 +148,7 @@ TEST(Waiting, StrangersGetLittleWhereTheMachineHasNoCoreToSpare) {
     EXPECT_LT(core.given_away, (core.now - began) / 50);
 }
 
-TEST(Waiting, AsksForCoresNowAndThenOnly) {
+TEST(BackoffPolicy, ChecksForSpareCoresOnlyNowAndThen) {
     Core core;
     Waiting wait(core.watch, false);
     while (core.step(wait, kAdaptive) != Act::announce) {}
@@ -156,7 +156,7 @@ TEST(Waiting, AsksForCoresNowAndThenOnly) {
     EXPECT_GT(core.asked, 10);
 }
 
-TEST(Waiting, NeverYieldsToAStranger) {
+TEST(BackoffPolicy, NeverYieldsToAStranger) {
     for (const Waiting::Terms& terms : {kAdaptive, kPoll}) {
         Core core;
         core.strangers = true;
@@ -166,7 +166,7 @@ TEST(Waiting, NeverYieldsToAStranger) {
     }
 }
 
-TEST(Waiting, YieldsToANeighbourAtEveryPollOnceThatHasShownToHelp) {
+TEST(BackoffPolicy, YieldsToANeighborAtEveryPollOnceThatHelps) {
     Core core;
     core.neighbour = true;
     core.wait_for(kMs, kAdaptive);
@@ -183,14 +183,14 @@ TEST(Waiting, YieldsToANeighbourAtEveryPollOnceThatHasShownToHelp) {
     EXPECT_FALSE(core.watch.crowded());
 }
 
-TEST(Waiting, ANeighbourThatSleepsOrIsElsewhereIsNoReasonToYield) {
+TEST(BackoffPolicy, DoesNotYieldToANeighborThatSleepsOrIsElsewhere) {
     Core core;
     core.wait_for(100 * kMs, kPoll);
     EXPECT_EQ(core.yields, 0);
 }
 
 // A yield meant for a neighbor goes to the stranger beside it: this is noticed once, and then tried ever more rarely.
-TEST(Waiting, StrangersBesideNeighboursGetLittleByYields) {
+TEST(BackoffPolicy, StrangersBesideNeighborsGainLittleFromYields) {
     Core core;
     core.neighbour = core.strangers = true;
     const uint64_t began = core.now;
@@ -205,7 +205,7 @@ TEST(Waiting, StrangersBesideNeighboursGetLittleByYields) {
     EXPECT_EQ(core.sleeps, sleeps);
 }
 
-TEST(Waiting, WhoMayNotSleepYieldsToANeighbourWhateverElseIsThere) {
+TEST(BackoffPolicy, AWaitThatMayNotSleepAlwaysYieldsToANeighbor) {
     Core core;
     core.neighbour = core.strangers = true;
     core.wait_for(1000 * kMs, kPoll);
@@ -214,7 +214,7 @@ TEST(Waiting, WhoMayNotSleepYieldsToANeighbourWhateverElseIsThere) {
 }
 
 // The core was taken from this process between two polls. It then sleeps soon, so that the scheduler owes it time when it is woken.
-TEST(Waiting, SpinsShorterOnACoreThatIsTaken) {
+TEST(BackoffPolicy, SpinsShorterOnAContestedCore) {
     Core core;
     Waiting wait(core.watch, false);
     uint64_t began = core.now;
@@ -241,7 +241,7 @@ TEST(Waiting, SpinsShorterOnACoreThatIsTaken) {
     EXPECT_GE(core.now - began, kAdaptive.spin_ns);
 }
 
-TEST(Waiting, MovesAwayFromANeighbourSoonAndOnce) {
+TEST(BackoffPolicy, MovesAwayFromANeighborSoonAndOnce) {
     Core core;
     core.neighbour = core.core_free = true;
     const uint64_t began = core.now;
@@ -256,7 +256,7 @@ TEST(Waiting, MovesAwayFromANeighbourSoonAndOnce) {
 
 // Two ranks on one core beside a stranger sleep for each other. On another core each would share only with strangers, even if that core is
 // busy. The kernel brings one back now and then, and it moves again.
-TEST(Waiting, MovesAwayFromANeighbourBesideStrangersAsWell) {
+TEST(BackoffPolicy, MovesAwayFromANeighborBesideStrangersToo) {
     Core core;
     core.neighbour = core.core_free = core.strangers = true;
     const uint64_t began = core.now;
@@ -274,7 +274,7 @@ TEST(Waiting, MovesAwayFromANeighbourBesideStrangersAsWell) {
 
 // The kernel moves this process to a core without strangers: there, neighbors yield to each other at once. Back on the old core they sleep
 // again.
-TEST(Waiting, AContestStaysOnItsCore) {
+TEST(BackoffPolicy, ContentionIsRememberedPerCore) {
     Core core;
     core.neighbour = core.strangers = true;
     const uint64_t began = core.now;
@@ -296,7 +296,7 @@ TEST(Waiting, AContestStaysOnItsCore) {
     EXPECT_LE(core.given_away, 4 * kMs);
 }
 
-TEST(Waiting, TellsOthersOnlyOfStrangersThatStay) {
+TEST(BackoffPolicy, ReportsOnlyPersistentStrangersToNeighbors) {
     Core core;
     core.watch.see(0, true, core.now);
     core.watch.lost(2 * kMs, core.now);
@@ -310,7 +310,7 @@ TEST(Waiting, TellsOthersOnlyOfStrangersThatStay) {
 
 // All processes on a core learn of strangers that one of them noticed, and forget them unless confirmed. Otherwise the report would
 // circulate forever.
-TEST(Waiting, StrangersThatANeighbourTellsOfGetNothing) {
+TEST(BackoffPolicy, StrangersReportedByANeighborGetNothing) {
     Core core;
     core.neighbour = core.strangers = core.told = true;
     for (int i = 0; i < 100; ++i) core.wait_for(200 * kUs, kAdaptive);
@@ -324,7 +324,7 @@ TEST(Waiting, StrangersThatANeighbourTellsOfGetNothing) {
 }
 
 // A migration between cores may take as long as a lost time slice, but is no evidence of strangers.
-TEST(Waiting, AJourneyIsNoLoss) {
+TEST(BackoffPolicy, AMigrationIsNoLossOfTheCore) {
     Core core;
     Waiting wait(core.watch, false);
     while (wait.since() == 0) core.step(wait, kPoll);
@@ -337,7 +337,7 @@ TEST(Waiting, AJourneyIsNoLoss) {
 }
 
 // More processes than cores: an occasional search for a free core costs next to nothing.
-TEST(Waiting, TriesToMoveEverMoreRarely) {
+TEST(BackoffPolicy, TriesToMoveWithBackoff) {
     Core core;
     core.neighbour = true;
     for (int i = 0; i < 100'000; ++i) core.wait_for(100 * kUs, kAdaptive);
@@ -346,7 +346,7 @@ TEST(Waiting, TriesToMoveEverMoreRarely) {
 }
 
 // Time between waits and time asleep are no evidence of strangers.
-TEST(Waiting, ComputingAndSleepingAreNotLosses) {
+TEST(BackoffPolicy, ComputingAndSleepingAreNotLosses) {
     Core core;
     Waiting wait(core.watch, false);
     for (int i = 0; i < 100; ++i) {
@@ -357,7 +357,7 @@ TEST(Waiting, ComputingAndSleepingAreNotLosses) {
     }
 }
 
-TEST(Waiting, WhatComesLaterIsSleptForWithoutYielding) {
+TEST(BackoffPolicy, AWaitForALateEventSleepsWithoutYielding) {
     Core core;
     core.neighbour = true;
     Waiting wait(core.watch, true);
@@ -369,7 +369,7 @@ TEST(Waiting, WhatComesLaterIsSleptForWithoutYielding) {
 
 // Invariants: a sleep only after an announcement, and only if allowed; a yield only to a neighbor. Every wait that may sleep does so within
 // its terms, plus the time taken from it.
-TEST(Waiting, HoldsItsRulesUnderRandomWeather) {
+TEST(BackoffPolicy, InvariantsHoldUnderRandomLoad) {
     std::mt19937 random(7);
     for (int run = 0; run < 200; ++run) {
         Core core;

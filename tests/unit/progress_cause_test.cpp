@@ -29,7 +29,7 @@ Cause cause(const Waited& waited) {
     return cause_of(site, &waited);
 }
 
-TEST(Cause, IsWhatTheWaitWaitsFor) {
+TEST(Cause, IsTheAwaitedOperation) {
     EXPECT_EQ(cause({{Kind::receive}}), Cause::late_sender);
     EXPECT_EQ(cause({{Kind::probe}}), Cause::late_sender);
     EXPECT_EQ(cause({{Kind::arriving}}), Cause::late_sender);
@@ -40,7 +40,7 @@ TEST(Cause, IsWhatTheWaitWaitsFor) {
     EXPECT_EQ(cause({}), Cause::other);
 }
 
-TEST(Cause, OfAPlaceThatTellsNothingIsOther) { EXPECT_EQ(cause_of(WaitSite{}, nullptr), Cause::other); }
+TEST(Cause, OfAWaitSiteWithoutADescriptionIsOther) { EXPECT_EQ(cause_of(WaitSite{}, nullptr), Cause::other); }
 
 }  // namespace
 }  // namespace starling::progress

@@ -31,7 +31,7 @@ long wake_by_count() {
 }
 
 // One futex call of the launcher wakes all ranks of the host.
-TEST(Deaths, WhoSleepsInAJobThatGoesOnIsWokenByTheCountOfTheDead) {
+TEST(Deaths, SleepersInARecoveringJobAreWokenByTheCountOfDeadRanks) {
     if (syscall(SYS_futex_waitv, nullptr, 0, 0, nullptr, 0) < 0 && errno == ENOSYS) GTEST_SKIP() << "Linux before 5.16";
     Team team({0, 0, 0, 0});
     team.start({{"STARLING_SPIN_US", "0"}}, [](Node& node) {
@@ -52,7 +52,7 @@ TEST(Deaths, WhoSleepsInAJobThatGoesOnIsWokenByTheCountOfTheDead) {
 }
 
 // The doorbell was rung before the waiter announced its sleep.
-TEST(Deaths, ARingThatFindsTheWaiterAwakeIsNotSleptOver) {
+TEST(Deaths, ADoorbellRungWhileTheWaiterIsAwakeIsNotLost) {
     Team team({0, 0});
     team.start({{"STARLING_SPIN_US", "0"}}, [](Node& node) {
         if (node.rank == 1) return;

@@ -23,7 +23,7 @@ uint32_t rings_by_a_wait() {
 }
 
 // A peer that makes room rings no doorbell, and beside a wait of the program the progress thread sleeps for 100 ms.
-TEST(ProgressThread, IsWokenAfterAWaitIfSomethingWaitsForRoom) {
+TEST(ProgressThread, IsWokenAfterAWaitIfSendsWaitForRoom) {
     Team team({0, 0});
     team.start({{"STARLING_WAIT", "thread"}}, [](Node& node) {
         node.meet(0, 2);

@@ -11,7 +11,7 @@
 namespace starling::rma {
 namespace {
 
-TEST(Region, IsReachedWithinItsBytesOnly) {
+TEST(Region, IsAccessibleOnlyWithinItsBytes) {
     std::vector<std::byte> memory(100);
     const RegionKey key = expose(memory.data(), memory.size());
     const Region* region = find_region(key.id, key.secret);
@@ -27,7 +27,7 @@ TEST(Region, IsReachedWithinItsBytesOnly) {
     withdraw(key);
 }
 
-TEST(Region, OfAddressesIsReachedAcrossWhatLiesSideBySide) {
+TEST(Region, OfAddressesIsAccessibleAcrossAdjacentParts) {
     alignas(64) static std::byte memory[100];
     const RegionKey key = expose_addresses();
     ASSERT_EQ(attach(key, memory + 40, 20), MPI_SUCCESS);
@@ -65,7 +65,7 @@ TEST(Region, NeedsItsSecret) {
     withdraw(next);
 }
 
-TEST(Region, HasAnotherSecretWhenOthersKnowIt) {
+TEST(Region, GetsItsFinalSecretWhenOpened) {
     std::vector<std::byte> memory(8);
     const RegionKey first = expose(memory.data(), memory.size());
     EXPECT_FALSE(is_awaited(first.id));
@@ -85,7 +85,7 @@ TEST(Region, HasAnotherSecretWhenOthersKnowIt) {
     EXPECT_FALSE(is_awaited(failed.id));
 }
 
-TEST(Region, OfAddressesHasWhatIsAttached) {
+TEST(Region, OfAddressesContainsItsAttachedParts) {
     std::vector<std::byte> memory(300);
     const RegionKey key = expose_addresses();
     const auto at = [](const std::byte* p) { return static_cast<uint64_t>(reinterpret_cast<uintptr_t>(p)); };

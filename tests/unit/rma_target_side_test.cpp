@@ -61,7 +61,7 @@ class Owner : public testing::Test {
     UpdateLock exclusion{guard, &mark, 1, 0, 0};
 };
 
-TEST_F(Owner, DoesWhatIsRight) {
+TEST_F(Owner, ExecutesCorrectPackets) {
     EXPECT_EQ(ask(Operation::put, says(2, 16), {{0, 8}, {504, 8}}, {7, 9}), Operation::done);
     EXPECT_EQ(memory[0], 7u);
     EXPECT_EQ(memory[63], 9u);
@@ -79,7 +79,7 @@ TEST_F(Owner, DoesWhatIsRight) {
     EXPECT_EQ(static_cast<int>(result[8]), 1);
 }
 
-TEST_F(Owner, RefusesWhatLeavesTheRegion) {
+TEST_F(Owner, RefusesAccessesOutsideTheRegion) {
     EXPECT_EQ(ask(Operation::put, says(1, 8), {{505, 8}}, {7}), Operation::refused);
     EXPECT_EQ(ask(Operation::put, says(1, 8), {{512, 8}}, {7}), Operation::refused);
     EXPECT_EQ(ask(Operation::put, says(1, 8), {{~uint64_t{7}, 8}}, {7}), Operation::refused);
@@ -112,7 +112,7 @@ TEST_F(Owner, RefusesLengthsThatDoNotAddUp) {
     expect_untouched();
 }
 
-TEST_F(Owner, RefusesWhoDoesNotKnowTheRegion) {
+TEST_F(Owner, RefusesAWrongRegionKey) {
     AccessPacket wrong = says(1, 8);
     wrong.secret ^= 4;
     EXPECT_EQ(ask(Operation::put, wrong, {{0, 8}}, {7}), Operation::refused);
@@ -124,7 +124,7 @@ TEST_F(Owner, RefusesWhoDoesNotKnowTheRegion) {
     expect_untouched();
 }
 
-TEST_F(Owner, RefusesElementsAndOperationsThatAreNone) {
+TEST_F(Owner, RefusesInvalidElementTypesAndOperations) {
     for (const uint16_t element : {0, 0x1ff, 0x200, 0x2ff, 0x300, 0xffff}) {
         AccessPacket wrong = says(1, 8);
         wrong.element = element;
@@ -141,7 +141,7 @@ TEST_F(Owner, RefusesElementsAndOperationsThatAreNone) {
     expect_untouched();
 }
 
-TEST_F(Owner, RefusesWhatIsWithdrawn) {
+TEST_F(Owner, RefusesWithdrawnRegions) {
     withdraw(key);
     EXPECT_EQ(ask(Operation::put, says(1, 8), {{0, 8}}, {7}), Operation::refused);
     expect_untouched();

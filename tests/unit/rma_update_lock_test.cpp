@@ -244,7 +244,7 @@ class Updates : public test::Exploration<World> {
     }
 };
 
-TEST(ExclusionModel, NobodyMeetsOneWhoIsAlone) {
+TEST(UpdateLockModel, BulkUpdatesNeverOverlapWithOthers) {
     Updates updates;
     test::explore(updates);
 }
@@ -275,7 +275,7 @@ void in_child(const std::function<void()>& act) {
     ASSERT_EQ(waitpid(child, nullptr, 0), child);
 }
 
-TEST(UpdateLock, TheGuardIsTakenFromOneThatHasDied) {
+TEST(UpdateLock, TheGuardIsTakenFromADeadProcess) {
     const auto shared = make_shared_with_child<Shared>();
     in_child([&] { shared->at(1).begin_all(); });
     EXPECT_NE(shared->guard.holder.load(), 0u);
@@ -289,7 +289,7 @@ TEST(UpdateLock, TheGuardIsTakenFromOneThatHasDied) {
     mine.end_one();
 }
 
-TEST(UpdateLock, TheMarkOfOneThatHasDiedKeepsNobodyOut) {
+TEST(UpdateLock, TheMarkOfADeadProcessBlocksNoOther) {
     const auto shared = make_shared_with_child<Shared>();
     in_child([&] { shared->at(1).begin_one(); });
     EXPECT_EQ(shared->marks[1].target.load(), 1u);
@@ -312,7 +312,7 @@ void be_patient(const UpdateLock& exclusion) {
 #define NEEDS_BARRIERS() \
     if (!can_have_barriers()) GTEST_SKIP() << "this kernel has no barriers for other processes"
 
-TEST(UpdateLock, TheModeIsQuickAfterManySinglesAndNotAnyMoreAfterBulk) {
+TEST(UpdateLock, ManySingleUpdatesStartTheQuickModeAndABulkUpdateEndsIt) {
     NEEDS_BARRIERS();
     hear_barriers();
     const auto shared = make_shared_with_child<Shared>();
@@ -338,7 +338,7 @@ TEST(UpdateLock, TheModeIsQuickAfterManySinglesAndNotAnyMoreAfterBulk) {
     EXPECT_EQ(shared->guard.mode.load(), Mode::quick);
 }
 
-TEST(UpdateLock, WhoMayDoEitherBeginsTheModeAndStaysInIt) {
+TEST(UpdateLock, AProcessWithBothKindsOfUpdatesStartsTheQuickModeAndStaysInIt) {
     NEEDS_BARRIERS();
     hear_barriers();
     const auto shared = make_shared_with_child<Shared>();
@@ -351,7 +351,7 @@ TEST(UpdateLock, WhoMayDoEitherBeginsTheModeAndStaysInIt) {
     mine.end_one();
 }
 
-TEST(UpdateLock, TheModeStaysCarefulWhereOneCanNotEndIt) {
+TEST(UpdateLock, NoQuickModeIfAProcessCannotEndIt) {
     hear_barriers();
     const auto shared = make_shared_with_child<Shared>();
     const UpdateLock mine = shared->at(0);
@@ -359,7 +359,7 @@ TEST(UpdateLock, TheModeStaysCarefulWhereOneCanNotEndIt) {
     EXPECT_EQ(shared->guard.mode.load(), Mode::careful);
 }
 
-TEST(UpdateLock, OneThatDiesWhileItEndsTheModeLeavesThatToTheNext) {
+TEST(UpdateLock, AProcessThatDiesWhileEndingTheQuickModeLeavesThatToTheNext) {
     NEEDS_BARRIERS();
     hear_barriers();
     const auto shared = make_shared_with_child<Shared>();
@@ -383,7 +383,7 @@ struct Contended : Shared {
     alignas(64) uint64_t number = 0;
 };
 
-TEST(UpdateLock, SinglesAndBulkOfTwoProcessesLoseNothing) {
+TEST(UpdateLock, SingleAndBulkUpdatesOfTwoProcessesLoseNothing) {
     constexpr uint64_t kSingles = 40 * UpdateLock::kPatience, kBulks = 4000;
     const auto shared = make_shared_with_child<Contended>();
     hear_barriers();
@@ -424,7 +424,7 @@ TEST(UpdateLock, SinglesAndBulkOfTwoProcessesLoseNothing) {
     if (can_have_barriers()) { EXPECT_EQ(shared->ready, 3u) << "the mode was never quick"; }
 }
 
-TEST(UpdateLock, MarksOfOtherTargetsAreInNobodysWay) {
+TEST(UpdateLock, MarksOfOtherTargetsDoNotInterfere) {
     Shared shared;
     shared.marks[1].target = 2;
     const UpdateLock mine = shared.at(0);

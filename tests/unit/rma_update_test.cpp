@@ -72,7 +72,7 @@ void compare(const Datatype& type, const Op& op, bool aligned, std::mt19937_64& 
     EXPECT_EQ(shared.marks[1].target.load(), 0u);
 }
 
-TEST(Update, IsWhatTheReductionIs) {
+TEST(Update, AgreesWithTheReduction) {
     std::mt19937_64 random(7);
     int pairs = 0;
     for (const MPI_Datatype handle : {MPI_INT8_T, MPI_UINT16_T, MPI_INT32_T, MPI_INT64_T, MPI_UINT64_T, MPI_FLOAT, MPI_DOUBLE})
@@ -89,7 +89,7 @@ TEST(Update, IsWhatTheReductionIs) {
     EXPECT_GT(pairs, 60);
 }
 
-TEST(Update, ManyThreadsLoseNothing) {
+TEST(Update, ConcurrentUpdatesOfManyThreadsLoseNothing) {
     constexpr int kThreads = 4, kTimes = 3000;
     hear_barriers();  // so that single elements are sometimes changed in the quick mode
     alignas(64) double sums[kCount] = {};
@@ -139,7 +139,7 @@ TEST(Update, ManyThreadsLoseNothing) {
     for (uint64_t i = 0; i < std::size(tickets); ++i) ASSERT_EQ(tickets[i], i);
 }
 
-TEST(Update, SwapsWhereItCompares) {
+TEST(Update, CompareAndSwapComparesAndSwaps) {
     for (const MPI_Datatype handle : {MPI_INT8_T, MPI_INT16_T, MPI_INT32_T, MPI_INT64_T})
         for (const size_t offset : {size_t{0}, size_t{1}}) {
             const Datatype& type = datatype::predefined(handle);

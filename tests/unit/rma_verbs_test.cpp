@@ -129,7 +129,7 @@ void two_hosts(Settings settings, int times, const std::function<void(Asker&)>& 
     team.expect_success();
 }
 
-TEST_F(RmaVerbs, TheDeviceMovesBlocks) {
+TEST_F(RmaVerbs, PutsAndGetsUseRdma) {
     two_hosts({}, 600, [](Asker& asker) {
         EXPECT_GT(counters.accesses_device, 100u);
         EXPECT_EQ(asker.target().device.state, rma::RdmaState::State::known);
@@ -137,19 +137,19 @@ TEST_F(RmaVerbs, TheDeviceMovesBlocks) {
     EXPECT_GT(shared->transfers, 100u);
 }
 
-TEST_F(RmaVerbs, TheOwnerDoesWhereItsMemoryIsNotTaken) {
+TEST_F(RmaVerbs, AccessesUsePacketsIfRegistrationFails) {
     shared->refuse_memory = true;
     two_hosts({}, 300, [](Asker&) { EXPECT_EQ(counters.accesses_device, 0u); });
 }
 
-TEST_F(RmaVerbs, WithoutVerbs) {
+TEST_F(RmaVerbs, AccessesUsePacketsWithoutVerbs) {
     two_hosts({{"STARLING_VERBS", "off"}}, 300, [](Asker& asker) {
         EXPECT_EQ(counters.accesses_device, 0u);
         EXPECT_FALSE(asker.target().overtakes());
     });
 }
 
-TEST_F(RmaVerbs, ConnectionsBreakInBetween) {
+TEST_F(RmaVerbs, AccessesSurviveBrokenConnections) {
     shared->breaks_after = 150;
     two_hosts({}, 600, [](Asker&) {});
     EXPECT_GE(shared->counted, 150u);

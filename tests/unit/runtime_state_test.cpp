@@ -52,7 +52,7 @@ class State : public testing::Test {
     void TearDown() override { put(pristine); }
 };
 
-TEST_F(State, HoldsWhatTheRoomsDeclare) {
+TEST_F(State, HoldsTheStateOfAllRooms) {
     const auto lies_in_it = [](const auto& object) {
         const auto* at = reinterpret_cast<const std::byte*>(&object);
         return at >= runtime_state().data() && at + sizeof object <= runtime_state().data() + runtime_state().size();
@@ -64,7 +64,7 @@ TEST_F(State, HoldsWhatTheRoomsDeclare) {
     EXPECT_TRUE(lies_in_it(runtime::phase));
 }
 
-TEST_F(State, AProcessBeginsAgain) {
+TEST_F(State, AProcessStartsAgain) {
     begin();
     runtime::release(true);
     EXPECT_EQ(runtime::phase, runtime::Phase::finalized);

@@ -287,7 +287,7 @@ class Contract : public ::testing::TestWithParam<Setup> {
 /// Tests that hold only without an open connection: for worlds that do not start with one.
 class UnconnectedContract : public Contract {};
 
-TEST_P(Contract, SaysWhatItIs) {
+TEST_P(Contract, DescribesItself) {
     const Traits& traits = world->sender().traits;
     EXPECT_STREQ(traits.name, GetParam().transport);
     EXPECT_GT(std::strlen(traits.reaches), 0u);
@@ -315,7 +315,7 @@ TEST_P(Contract, PacketsArriveInOrderOnceWhateverTheirLength) {
     }
 }
 
-TEST_P(Contract, TheLongestPacketIsWhatTheTraitsSayAndNoLonger) {
+TEST_P(Contract, TheLongestPacketHasTheLengthOfTheTraits) {
     EXPECT_LE(path->payload_limit(), world->sender().traits.payload);
     EXPECT_GE(path->payload_limit(), kLeastPayload);
     ASSERT_TRUE(send(0, path->payload_limit()));
@@ -332,7 +332,7 @@ TEST_P(Contract, LessMayBeCommittedThanWasReserved) {
     EXPECT_EQ(got()[4].text, text_of(2, 40));
 }
 
-TEST_P(Contract, AFullPathHasRoomAgainWhenPacketsWereTaken) {
+TEST_P(Contract, AFullPathHasRoomAgainAfterPolling) {
     for (const size_t bytes : {size_t{0}, size_t{8}, size_t{500}, size_t{900}}) {
         world->at_receiver().got.clear();
         const uint64_t sent = fill(bytes);
@@ -344,7 +344,7 @@ TEST_P(Contract, AFullPathHasRoomAgainWhenPacketsWereTaken) {
     }
 }
 
-TEST_P(Contract, APathThatIsClosedWhileFullTakesNothingMore) {
+TEST_P(Contract, AFullPathThatIsClosedAcceptsNoPacket) {
     fill(200);
     path->close();
     EXPECT_FALSE(send(0, 8));
@@ -367,7 +367,7 @@ TEST_P(Contract, AReceiverIsWoken) {
 }
 
 // A process that polls when woken and at next_deadline() misses nothing.
-TEST_P(Contract, DeadlinesLeaveNothingBehind) {
+TEST_P(Contract, PollingAtDeadlinesMissesNothing) {
     world->is_woken(world->receiver(), 0);
     const uint64_t sent = fill(100);
     for (const uint64_t end = now_ns() + kLongestNs; (got().size() < sent || !path->idle()) && now_ns() < end;)
@@ -378,7 +378,7 @@ TEST_P(Contract, DeadlinesLeaveNothingBehind) {
     EXPECT_EQ(got().size(), sent);
 }
 
-TEST_P(Contract, WhatFailsForWantOfMemoryComesAgainInItsTurn) {
+TEST_P(Contract, PacketsThatFailForLackOfMemoryAreDeliveredAgainInOrder) {
     const uint64_t sent = 50;
     int failures = 0;
     size_t refused = SIZE_MAX;
@@ -401,7 +401,7 @@ TEST_P(Contract, WhatFailsForWantOfMemoryComesAgainInItsTurn) {
     for (uint64_t i = 0; i < sent; ++i) ASSERT_EQ(got()[i].number, i);
 }
 
-TEST_P(Contract, ASinkMayAnswerFromInside) {
+TEST_P(Contract, ASinkMaySendFromItsUpcall) {
     // The receiver answers each packet, and the sender each answer.
     constexpr size_t kPackets = 100;
     size_t answers = 0;
@@ -414,7 +414,7 @@ TEST_P(Contract, ASinkMayAnswerFromInside) {
     ASSERT_TRUE(receive(kPackets));
 }
 
-TEST_P(Contract, AProcessThatIsGoneFailsItsPathOnce) {
+TEST_P(Contract, ADeadPeerFailsItsPathOnce) {
     if (!world->notices_death()) return;  // then its launcher notifies link
     ASSERT_TRUE(send(0, 8));
     ASSERT_TRUE(receive(1));
@@ -469,7 +469,7 @@ TEST_P(UnconnectedContract, AConnectionOpensCarriesAndEnds) {
     for (uint64_t i = 0; i < sent; ++i) ASSERT_EQ(got()[i].number, i);
 }
 
-TEST_P(UnconnectedContract, WithoutAConnectionNoStreamIsTaken) {
+TEST_P(UnconnectedContract, WithoutAConnectionNoStreamIsAccepted) {
     OutStream::Source source;
     const std::string data = text_of(3, 1'000'000);
     source.bytes = data.size();
@@ -483,7 +483,7 @@ TEST_P(UnconnectedContract, WithoutAConnectionNoStreamIsTaken) {
     path->end(stream, false);
 }
 
-TEST_P(Contract, RegisteredMemoryIsThereOrSaidNotToBe) {
+TEST_P(Contract, RegisteredMemoryIsAccessibleByRkeyOrReportedUnsupported) {
     Transport& owner = world->receiver();
     std::vector<uint64_t> memory(64, 7);
     Region region;
@@ -544,7 +544,7 @@ TEST_P(Contract, RegisteredMemoryIsThereOrSaidNotToBe) {
     EXPECT_EQ(memory[0], 7u);
 }
 
-TEST_P(Contract, CompletionsAreToldInTheOrderOfTheirRequests) {
+TEST_P(Contract, CompletionsAreReportedInTheOrderOfTheirRequests) {
     if (!(world->sender().traits.can & kRegions)) return;
     static std::vector<Completion*> told;
     told.clear();
@@ -581,7 +581,7 @@ bool say_until_heard(World& world, Group& group, const std::string& text, const 
     return world.poll_until([&] { return say(group, text) && !by.heard.empty() && by.heard.back() == text; });
 }
 
-TEST_P(Contract, GroupsAreThereOrSaidNotToBe) {
+TEST_P(Contract, MulticastGroupsWorkOrAreReportedUnsupported) {
     const bool in_one = std::string(world->receiver().traits.name) == "loopback";
     Listener one, two, other;
     std::unique_ptr<Group> first, second, stranger;

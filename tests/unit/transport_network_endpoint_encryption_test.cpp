@@ -55,7 +55,7 @@ bool contains(const Wire& wire, const std::string& text) {
     return std::string(reinterpret_cast<const char*>(wire.data()), wire.size()).find(text) != std::string::npos;
 }
 
-TEST(SealedEndpoint, WhatIsSentIsSeenBySealedEndpointsOnly) {
+TEST(SealedEndpoint, PacketsAreReadableByTheSealedPeerOnly) {
     for (const bool sealed : {false, true}) {
         Process a(0, sealed), b(1, sealed);
         Middle middle(b.endpoint->port());
@@ -70,7 +70,7 @@ TEST(SealedEndpoint, WhatIsSentIsSeenBySealedEndpointsOnly) {
     }
 }
 
-TEST(SealedEndpoint, WhoIsNotSealedIsAStrangerAndTheOtherWayRound) {
+TEST(SealedEndpoint, PlainAndSealedEndpointsAreStrangers) {
     Process plain(0, false), sealed(1, true);
     ASSERT_TRUE(plain.send(plain.meet(1, sealed.endpoint->port()), 1, "plain"));
     ASSERT_TRUE(sealed.send(sealed.meet(0, plain.endpoint->port()), 1, "sealed"));
@@ -87,7 +87,7 @@ TEST(SealedEndpoint, AJobWithoutASecretIsRefused) {
 
 // Each datagram is delivered with one byte changed, then unchanged, then twice more; also acknowledgements and those that report the
 // sender's address.
-TEST(SealedEndpoint, OnlyWhatWasSentCountsAndOnce) {
+TEST(SealedEndpoint, ChangedAndReplayedDatagramsAreRefused) {
     Process a(0, true), b(1, true);
     Middle middle(b.endpoint->port());
     Session& to_b = a.meet(1, middle.port());
@@ -124,7 +124,7 @@ TEST(SealedEndpoint, OnlyWhatWasSentCountsAndOnce) {
 }
 
 // The relay of a datagram does not become the address for answers once the peer's address is known.
-TEST(SealedEndpoint, NobodyTurnsASessionRound) {
+TEST(SealedEndpoint, AReplayDoesNotRedirectASession) {
     Process a(0, true), b(1, true);
     Middle middle(b.endpoint->port());
     Session& to_b = a.meet(1, middle.port());
@@ -141,7 +141,7 @@ TEST(SealedEndpoint, NobodyTurnsASessionRound) {
 }
 
 // A job that is forgotten and met again has another key, and accepts no datagram from before.
-TEST(SealedEndpoint, WhoMeetsAJobAnewSealsAnew) {
+TEST(SealedEndpoint, AJobMetAgainHasANewSealKey) {
     Process a(0, true), b(1, true);
     Middle middle(b.endpoint->port());
     std::vector<Wire> seen;

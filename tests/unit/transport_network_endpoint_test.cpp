@@ -44,14 +44,14 @@ bool is_heard_at(const char* address, uint16_t port) {
     return heard;
 }
 
-TEST(Endpoint, ListensOnChosenInterfacesAlone) {
+TEST(Endpoint, ListensOnlyOnChosenInterfaces) {
     Process a(0);
     EXPECT_TRUE(is_heard_at("127.0.0.1", a.endpoint->port()));
     EXPECT_FALSE(is_heard_at("127.0.0.2", a.endpoint->port()));
 }
 
 // A datagram with three packets, and others after it: packets without memory to deliver them are delivered in order at a later poll.
-TEST(Endpoint, WhatFailsForWantOfMemoryComesAgain) {
+TEST(Endpoint, PacketsThatFailForLackOfMemoryAreDeliveredAgain) {
     Process a(0), b(1);
     Session& to_b = a.meet(1, b.endpoint->port());
     int tries = 0;
@@ -132,7 +132,7 @@ size_t open_descriptors() {
 }
 
 // More busy peers than lanes: lanes move between peers while replies are in transit, also with long packets and many at a time.
-TEST(Endpoint, TheBusiestPeersHaveLanesAndNothingIsLostWhenTheyChangeHands) {
+TEST(Endpoint, TheBusiestPeersHaveLanesAndNoPacketIsLostWhenLanesMove) {
     constexpr uint32_t kPeers = 7;
     Process hub(0);
     std::vector<std::unique_ptr<Process>> peers;
@@ -223,7 +223,7 @@ TEST(Endpoint, StrangersAndGarbageAreDroppedAndCounted) {
     EXPECT_EQ(b.got[1].second, "second");
 }
 
-TEST(Endpoint, AnUnwantedSenderRepeatsUntilItIsWanted) {
+TEST(Endpoint, ARefusedSenderRetransmitsUntilItIsAccepted) {
     Process a(0), b(1);
     b.hospitable = false;
     Session& to_b = a.meet(1, b.endpoint->port());
@@ -234,7 +234,7 @@ TEST(Endpoint, AnUnwantedSenderRepeatsUntilItIsWanted) {
     ASSERT_TRUE(poll_until({&a, &b}, [&] { return b.got.size() == 1; }));
 }
 
-TEST(Endpoint, SilenceIsNoticedAndEnds) {
+TEST(Endpoint, SilenceEndsInATimeout) {
     set_variable("STARLING_IP_TIMEOUT", "1");
     Process a(0), b(1);
     set_variable("STARLING_IP_TIMEOUT", "30");
@@ -249,7 +249,7 @@ TEST(Endpoint, SilenceIsNoticedAndEnds) {
 
 // Stopped by a signal or a debugger, or in a paused virtual machine: the time in which this process did not poll is not its peer's silence.
 // The remaining timeout has its usual length.
-TEST(Endpoint, WhoWasStoppedForgivesItsPeers) {
+TEST(Endpoint, TimeInWhichThisProcessWasStoppedDoesNotCountForTheTimeout) {
     set_variable("STARLING_IP_TIMEOUT", "1");
     Process a(0), b(1);
     set_variable("STARLING_IP_TIMEOUT", "30");
@@ -271,7 +271,7 @@ TEST(Endpoint, WhoWasStoppedForgivesItsPeers) {
     EXPECT_TRUE(poll_until({&a}, [&] { return a.given_up == 1; })) << "it is silent all the same";
 }
 
-TEST(Endpoint, ACloseInsideADeliveryIsTheLast) {
+TEST(Endpoint, ACloseWithinADeliveryEndsDelivery) {
     Process a(0), b(1);
     Session& to_b = a.meet(1, b.endpoint->port());
     b.on_packet = [&] { b.endpoint->close(*b.endpoint->find(kJob, 0)); };
@@ -299,7 +299,7 @@ TEST(Endpoint, SleepersAreWoken) {
 }
 
 // An event that a poll leaves would wake the sleeper again at once. Three peers have lanes, one has none.
-TEST(Endpoint, WhoWasWokenTakesAllThatCameInOnePoll) {
+TEST(Endpoint, OnePollAfterAWakeReceivesAllDatagrams) {
     constexpr size_t kPeers = 4, kWithLanes = 3;
     Process hub(0);
     std::vector<std::unique_ptr<Process>> peers;
@@ -378,7 +378,7 @@ TEST(Endpoint, TwoProcessesExchange) {
     close(port_pipe[1]);
 }
 
-TEST(Endpoint, AProcessInThePlaceOfAnotherIsToldFromIt) {
+TEST(Endpoint, ASuccessorIsDistinguishedFromItsPredecessor) {
     Process a(0);
     auto b = std::make_unique<Process>(1);
     Session& to_b = a.meet(1, b->endpoint->port());
@@ -399,7 +399,7 @@ TEST(Endpoint, AProcessInThePlaceOfAnotherIsToldFromIt) {
     EXPECT_EQ(second.got[0].second, "to the second");
 }
 
-TEST(Rails, TheChoiceIsCheckedAndFollowed) {
+TEST(Rails, TheInterfaceFilterIsCheckedAndFollowed) {
     InterfaceFilter choice;
     EXPECT_EQ(InterfaceFilter::parse("10.1.0.0/33", choice), MPI_ERR_ARG);
     EXPECT_EQ(InterfaceFilter::parse("eth0,,eth1", choice), MPI_ERR_ARG);

@@ -74,7 +74,7 @@ class EndpointVerbs : public testing::Test {
     uint64_t expected_b = 0;
 };
 
-TEST_F(EndpointVerbs, PeersTellTheirPortsAndUseThem) {
+TEST_F(EndpointVerbs, PeersExchangeTheirPortsAndUseThem) {
     fabric.add_device(0, "a0");
     fabric.add_device(1, "b0");
     open_both();
@@ -106,7 +106,7 @@ TEST_F(EndpointVerbs, AnswersOfOneRoundNeedOneDatagramEachWay) {
     EXPECT_LT(fabric.port(0).sent + fabric.port(1).sent - before, 2200u);
 }
 
-TEST_F(EndpointVerbs, WhereOneHasNoPortsUdpServes) {
+TEST_F(EndpointVerbs, UdpIsUsedIfOneSideHasNoPorts) {
     fabric.add_device(0, "a0");
     open(a, 0);
     to_b = &a.meet(1, b.endpoint->port());
@@ -121,7 +121,7 @@ TEST_F(EndpointVerbs, WhereOneHasNoPortsUdpServes) {
     EXPECT_EQ(fabric.port(0).sent, 0u);
 }
 
-TEST_F(EndpointVerbs, SocketsAreLookedAtSeldomWhilePortsBringEverything) {
+TEST_F(EndpointVerbs, SocketsArePolledSeldomWhilePortsReceiveEverything) {
     fabric.add_device(0, "a0");
     fabric.add_device(1, "b0");
     open_both();
@@ -155,7 +155,7 @@ TEST_F(EndpointVerbs, SocketsAreLookedAtSeldomWhilePortsBringEverything) {
     EXPECT_EQ(b.got.size(), expected_b + 5);
 }
 
-TEST_F(EndpointVerbs, NothingGetsLostInBadWeather) {
+TEST_F(EndpointVerbs, LostAndReorderedDatagramsAreRetransmitted) {
     fabric.add_device(0, "a0");
     fabric.add_device(1, "b0");
     open_both();
@@ -173,7 +173,7 @@ TEST_F(EndpointVerbs, NothingGetsLostInBadWeather) {
     EXPECT_GT(fabric.port(0).sent, 500u);
 }
 
-TEST_F(EndpointVerbs, APortThatGoesDownAmidTrafficIsLeftAtOnceAndTakenAgainWhenItComes) {
+TEST_F(EndpointVerbs, FailoverWhenAPortGoesDownAndBackWhenItReturns) {
     fabric.add_device(0, "a0");
     fabric.add_device(1, "b0");
     open_both();
@@ -201,7 +201,7 @@ TEST_F(EndpointVerbs, APortThatGoesDownAmidTrafficIsLeftAtOnceAndTakenAgainWhenI
     EXPECT_EQ(a.given_up + b.given_up, 0);
 }
 
-TEST_F(EndpointVerbs, WhatIsCutOffInSilenceIsLeftAndFoundAgain) {
+TEST_F(EndpointVerbs, FailoverFromASilentlyCutPortAndBack) {
     fabric.add_device(0, "a0");
     fabric.add_device(1, "b0");
     open_both();
@@ -228,7 +228,7 @@ TEST_F(EndpointVerbs, PortsThatCanNotReachEachOtherAreNeverUsed) {
     EXPECT_LT(fabric.port(0).sent, 20u);
 }
 
-TEST_F(EndpointVerbs, WhoIsToldThatThePortIsBusyGoesOnWhenThereIsRoom) {
+TEST_F(EndpointVerbs, ABusyPortContinuesWhenThereIsRoom) {
     fabric.add_device(0, "a0");
     fabric.add_device(1, "b0");
     open_both();
@@ -245,7 +245,7 @@ TEST_F(EndpointVerbs, WhoIsToldThatThePortIsBusyGoesOnWhenThereIsRoom) {
     check_all();
 }
 
-TEST_F(EndpointVerbs, OfSeveralPortsAnotherCarriesOn) {
+TEST_F(EndpointVerbs, FailoverToAnotherPort) {
     for (const int host : {0, 1})
         for (const uint8_t subnet : {1, 2}) fabric.add_device(host, (host ? "b" : "a") + std::to_string(subnet), subnet);
     open_both();
@@ -262,7 +262,7 @@ TEST_F(EndpointVerbs, OfSeveralPortsAnotherCarriesOn) {
     check_all();
 }
 
-TEST_F(EndpointVerbs, WhatFailsForWantOfMemoryComesAgain) {
+TEST_F(EndpointVerbs, PacketsThatFailForLackOfMemoryAreDeliveredAgain) {
     fabric.add_device(0, "a0");
     fabric.add_device(1, "b0");
     open_both();
@@ -285,7 +285,7 @@ TEST_F(EndpointVerbs, WhatFailsForWantOfMemoryComesAgain) {
     EXPECT_GT(tries, 110);
 }
 
-TEST_F(EndpointVerbs, LiesAboutPortsAreCountedAndDoNoHarm) {
+TEST_F(EndpointVerbs, FalsePortAddressesAreCountedAndHarmless) {
     fabric.add_device(0, "a0");
     open(a, 0);
     Session& to_a = b.meet(0, a.endpoint->port());
@@ -332,7 +332,7 @@ TEST_F(EndpointVerbs, ADatagramWithAnotherKeyIsAStranger) {
     check_all();
 }
 
-TEST_F(EndpointVerbs, WhoSleepsOnTheDescriptorIsWoken) {
+TEST_F(EndpointVerbs, ASleeperOnTheDescriptorIsWoken) {
     fabric.add_device(0, "a0");
     fabric.add_device(1, "b0");
     open_both();
@@ -350,7 +350,7 @@ TEST_F(EndpointVerbs, WhoSleepsOnTheDescriptorIsWoken) {
     EXPECT_FALSE(b.endpoint->arm());
 }
 
-TEST_F(EndpointVerbs, AnotherProcessInThePlaceOfThePeerHasItsOwnPorts) {
+TEST_F(EndpointVerbs, ASuccessorOfThePeerHasItsOwnPorts) {
     fabric.add_device(0, "a0");
     fabric.add_device(1, "b0");
     open_both();

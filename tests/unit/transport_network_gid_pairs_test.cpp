@@ -44,17 +44,17 @@ Pairs pair(const std::vector<verbs::Address>& ours, const std::vector<verbs::Add
     return made;
 }
 
-TEST(PortAddresses, NetworksArePaired) {
+TEST(PortAddresses, PortsOfOneNetworkArePaired) {
     EXPECT_EQ(pair({roce(1, 1), roce(2, 1)}, {roce(2, 2), roce(1, 2)}), (Pairs{{0, 1}, {1, 0}}));
     EXPECT_EQ(pair({infiniband(1, 3), infiniband(2, 4)}, {infiniband(2, 8), infiniband(1, 9)}), (Pairs{{0, 1}, {1, 0}}));
 }
 
-TEST(PortAddresses, KindsAreNotMixed) {
+TEST(PortAddresses, InfiniBandAndRoceAreNotMixed) {
     EXPECT_EQ(pair({roce(1, 1)}, {infiniband(1, 3)}), Pairs());
     EXPECT_EQ(pair({infiniband(1, 1), roce(1, 1)}, {roce(9, 2), infiniband(9, 3)}), (Pairs{{1, 0}, {0, 1}}));
 }
 
-TEST(PortAddresses, EachPortHasOnePartnerAndThoseWithoutQueueNone) {
+TEST(PortAddresses, EachPortHasOnePartnerAndPortsWithoutAQueueNone) {
     EXPECT_EQ(pair({roce(1, 1), roce(1, 2), roce(1, 3)}, {roce(1, 9)}).size(), 1u);
     EXPECT_EQ(pair({verbs::Address(), roce(1, 2)}, {roce(1, 9), roce(1, 8)}).size(), 1u);
     EXPECT_EQ(pair({roce(1, 1), roce(2, 1), roce(3, 1)}, {roce(1, 2), roce(2, 2), roce(3, 2)}, 2).size(), 2u);
@@ -75,7 +75,7 @@ bool decodes(const std::vector<verbs::Address>& told, size_t cut = 0) {
     return true;
 }
 
-TEST(PortAddresses, OnlyWhatCanBeTrueIsTaken) {
+TEST(PortAddresses, ImpossibleAddressesAreRefused) {
     EXPECT_TRUE(decodes({}));
     EXPECT_TRUE(decodes({roce(1, 1), infiniband(1, 2), roce(2, 1), roce(3, 1)}));
     EXPECT_FALSE(decodes({roce(1, 1), roce(1, 1), roce(1, 1), roce(1, 1), roce(1, 1)}));

@@ -203,14 +203,14 @@ void expect_survival(int (*trouble)(bool), bool by_our_side, const char* chosen 
     EXPECT_EQ(WEXITSTATUS(status), 0) << "see with_another_host()";
 }
 
-TEST(Rails, OursGoDownOneAfterTheOther) { expect_survival(pull_cables, true); }
-TEST(Rails, TheirsGoDownOneAfterTheOther) { expect_survival(pull_cables, false); }
-TEST(Rails, TheirsGetOtherAddresses) { expect_survival(change_addresses, false); }
+TEST(Rails, FailoverWhenOurRailsGoDownInTurn) { expect_survival(pull_cables, true); }
+TEST(Rails, FailoverWhenThePeersRailsGoDownInTurn) { expect_survival(pull_cables, false); }
+TEST(Rails, FailoverWhenThePeersAddressesChange) { expect_survival(change_addresses, false); }
 // With chosen interfaces, each address has a separate socket.
-TEST(Rails, OursGoDownWhereTheyWereChosen) { expect_survival(pull_cables, true, "rail1,rail2"); }
-TEST(Rails, TheirsGetOtherAddressesWhereTheyWereChosen) { expect_survival(change_addresses, false, "10.91.0.0/16"); }
+TEST(Rails, FailoverBetweenChosenRailsWhenOursGoDown) { expect_survival(pull_cables, true, "rail1,rail2"); }
+TEST(Rails, FailoverBetweenChosenRailsWhenThePeersAddressesChange) { expect_survival(change_addresses, false, "10.91.0.0/16"); }
 
-TEST(Rails, ThoseOfThisHostAreFound) {
+TEST(Rails, TheRailsOfThisHostAreFound) {
     set_variable("STARLING_IP_INTERFACES", "lo");
     InterfaceFilter choice;
     ASSERT_EQ(InterfaceFilter::parse("lo", choice), MPI_SUCCESS);

@@ -29,7 +29,7 @@ TEST_F(RcTest, NothingIsSentToAQueueThatIsNotConnected) {
     EXPECT_TRUE(a.is_open() && b.is_open());
 }
 
-TEST_F(RcTest, OffersOfBothKindsAreToldApart) {
+TEST_F(RcTest, OffersOfRcAndTcpAreDistinguished) {
     const std::string offer = a.describe(packet::Kind::open);
     EXPECT_TRUE(Rc::is_offer(reinterpret_cast<const std::byte*>(offer.data())));
     for (const uint8_t version : {1, 2, 3}) {
@@ -53,7 +53,7 @@ TEST_F(RcTest, BothAskAtOnce) {
     EXPECT_EQ(a.queues() + b.queues(), 2u);
 }
 
-TEST_F(RcTest, AnAcceptOfAnEarlierOfferIsNotTakenForThisOnes) {
+TEST_F(RcTest, AnAcceptOfAnEarlierOfferIsIgnored) {
     ASSERT_EQ(b.use(packet::Kind::open, a.describe(packet::Kind::open)), MPI_SUCCESS);
     const std::string late = b.describe(packet::Kind::accept);
     a.rc->drop(*a.connection);  // a timed out and has notified b
@@ -69,7 +69,7 @@ TEST_F(RcTest, AnAcceptOfAnEarlierOfferIsNotTakenForThisOnes) {
     EXPECT_TRUE(a.is_open() && b.is_open());
 }
 
-TEST_F(RcTest, RefusalsAreToldAtOnce) {
+TEST_F(RcTest, RefusalsAreReportedAtOnce) {
     a.port.refuse_queues = true;
     EXPECT_EQ(a.describe(packet::Kind::open), "");
     EXPECT_NE(std::string(failure_text()).find("fabric1"), std::string::npos) << failure_text();
@@ -86,7 +86,7 @@ TEST_F(RcTest, RefusalsAreToldAtOnce) {
     EXPECT_NE(std::string(failure_text()).find("version 3"), std::string::npos) << failure_text();
 }
 
-TEST_F(RcTest, AWayThatCarriesNothingDoesNotOpen) {
+TEST_F(RcTest, AConnectionThatCarriesNothingFailsToOpen) {
     ASSERT_EQ(b.use(packet::Kind::open, a.describe(packet::Kind::open)), MPI_SUCCESS);
     const std::string accept = b.describe(packet::Kind::accept);
     fabric.ports.erase(2);  // frames to it are lost
@@ -98,7 +98,7 @@ TEST_F(RcTest, AWayThatCarriesNothingDoesNotOpen) {
     fabric.ports[2] = &b.port;
 }
 
-TEST_F(RcTest, AFullQueueSaysWhenThereIsRoom) {
+TEST_F(RcTest, AFullQueueReportsRoomLater) {
     open();
     int sent = 0;
     while (a.send("frame " + std::to_string(sent)) == Sent::done) ++sent;
@@ -112,7 +112,7 @@ TEST_F(RcTest, AFullQueueSaysWhenThereIsRoom) {
     for (int i = 0; i < sent; ++i) EXPECT_EQ(b.frames[static_cast<size_t>(i)], "frame " + std::to_string(i));
 }
 
-TEST_F(RcTest, TheLastWordComesAfterEverything) {
+TEST_F(RcTest, TheClosingFrameArrivesLast) {
     open();
     for (size_t i = 0; i < fabric.depth; ++i) ASSERT_EQ(a.send(std::to_string(i)), Sent::done);
     a.rc->finish(*a.connection);  // the queue has no room for it
@@ -134,7 +134,7 @@ TEST_F(RcTest, TheLastWordComesAfterEverything) {
     EXPECT_EQ(a.port.queues.size() + b.port.queues.size(), 0u);
 }
 
-TEST_F(RcTest, DroppedWhileItsLastWordWaits) {
+TEST_F(RcTest, DroppedWhileItsClosingFrameWaits) {
     open();
     for (size_t i = 0; i < fabric.depth; ++i) ASSERT_EQ(b.send(std::to_string(i)), Sent::done);
     a.rc->finish(*a.connection);
@@ -151,7 +151,7 @@ TEST_F(RcTest, DroppedWhileItsLastWordWaits) {
     EXPECT_EQ(a.port.queues.size() + b.port.queues.size(), 0u);
 }
 
-TEST_F(RcTest, WhatBreaksAtOneEndBreaksAtTheOther) {
+TEST_F(RcTest, ABreakAtOneEndBreaksTheOther) {
     open();
     a.port.queues[0]->break_now();
     run();
@@ -162,7 +162,7 @@ TEST_F(RcTest, WhatBreaksAtOneEndBreaksAtTheOther) {
     EXPECT_EQ(a.queues() + b.queues(), 0u);
 }
 
-TEST_F(RcTest, BrokenInEveryState) {
+TEST_F(RcTest, QueuesBreakInEveryState) {
     enum class At { waiting, dialling, open, finished, left };
     for (const At at : {At::waiting, At::dialling, At::open, At::finished, At::left}) {
         SCOPED_TRACE(static_cast<int>(at));
@@ -190,7 +190,7 @@ TEST_F(RcTest, BrokenInEveryState) {
     }
 }
 
-TEST_F(RcTest, NewsOfAnotherQueueBreaksNothing) {
+TEST_F(RcTest, AReportAboutAnotherQueueBreaksNothing) {
     open();
     const uint32_t mine = a.port.queues[0]->number, theirs = b.port.queues[0]->number;
     for (const QueuePair pair : {QueuePair{theirs + 1, mine}, QueuePair{theirs, mine + 1}})
@@ -202,7 +202,7 @@ TEST_F(RcTest, NewsOfAnotherQueueBreaksNothing) {
     EXPECT_EQ(b.broken, 0);  // the end that sent the report knows, and is not notified
 }
 
-TEST_F(RcTest, WhatMakesNoSenseBreaksIt) {
+TEST_F(RcTest, MalformedFramesBreakTheConnection) {
     for (const std::string& frame : {std::string("xx"), std::string("xxxxxxxxxxxx"), std::string(40, '\0')}) {
         open();
         a.frames.clear();
@@ -222,7 +222,7 @@ TEST_F(RcTest, WhatMakesNoSenseBreaksIt) {
     EXPECT_TRUE(!a.is_open() && !b.is_open());
 }
 
-TEST_F(RcTest, AStreamGoesInPieces) {
+TEST_F(RcTest, AStreamIsSentInFragments) {
     open();
     OutStream stream(source(a, 1'000'003));
     b.memory.resize(stream.source().bytes);
@@ -241,7 +241,7 @@ TEST_F(RcTest, AStreamGoesInPieces) {
     EXPECT_EQ(a.rc->pieces_sent().bytes, 2 * 1'000'003u);
 }
 
-TEST_F(RcTest, AStreamOfDataInManyPlaces) {
+TEST_F(RcTest, AStreamOfNoncontiguousData) {
     open();
     OutStream::Source scattered = source(a, 300'000);
     scattered.memory = nullptr;
@@ -255,7 +255,7 @@ TEST_F(RcTest, AStreamOfDataInManyPlaces) {
     EXPECT_EQ(b.memory, data);
 }
 
-TEST_F(RcTest, TheSessionsFramesGoBeforePieces) {
+TEST_F(RcTest, SessionFramesOvertakeStreamFragments) {
     open();
     OutStream stream(source(a, 200'000));
     b.memory.resize(stream.source().bytes);
@@ -297,7 +297,7 @@ TEST_F(RcTest, AStreamSurvivesItsConnection) {
     EXPECT_EQ(b.coverage.bytes(), stream.source().bytes);
 }
 
-TEST_F(RcTest, ClosedWhileAStreamIsUnderWay) {
+TEST_F(RcTest, ClosedDuringAStream) {
     open();
     OutStream stream(source(a, 500'000));
     b.memory.resize(stream.source().bytes);
@@ -324,7 +324,7 @@ class RcMemoryTest : public RcTest {
     transport::Completion done;
 };
 
-TEST_F(RcMemoryTest, ReadsAndWritesOfAllLengths) {
+TEST_F(RcMemoryTest, RdmaReadsAndWritesOfAllLengths) {
     // Inline, through a slot, from the caller's memory, in several parts.
     for (const uint64_t bytes :
          {uint64_t{1}, uint64_t{64}, uint64_t{65}, uint64_t{4096}, uint64_t{4097}, uint64_t{9'000'001}}) {
@@ -348,7 +348,7 @@ TEST_F(RcMemoryTest, ReadsAndWritesOfAllLengths) {
     }
 }
 
-TEST_F(RcMemoryTest, ManyAtATimeEndEach) {
+TEST_F(RcMemoryTest, ManyConcurrentTransfersAllComplete) {
     std::vector<uint64_t> theirs(100), mine(100);
     Loan* const loan = register_memory(theirs.data(), 800);
     std::vector<transport::Completion> all(100);
@@ -362,7 +362,7 @@ TEST_F(RcMemoryTest, ManyAtATimeEndEach) {
     RcPort::deregister(*loan, false);
 }
 
-TEST_F(RcMemoryTest, UpdatesOfWords) {
+TEST_F(RcMemoryTest, AtomicUpdatesOfWords) {
     alignas(8) uint64_t word = 5, before = 0;
     Loan* const loan = register_memory(&word, 8);
     using transport::Update;
@@ -377,7 +377,7 @@ TEST_F(RcMemoryTest, UpdatesOfWords) {
     RcPort::deregister(*loan, false);
 }
 
-TEST_F(RcMemoryTest, WhatBreaksEndsWithAnError) {
+TEST_F(RcMemoryTest, TransfersOfABrokenConnectionFail) {
     std::vector<char> theirs(1 << 20), mine(1 << 20);
     Loan* const loan = register_memory(theirs.data(), theirs.size());
     int told = 0;
@@ -396,7 +396,7 @@ TEST_F(RcMemoryTest, WhatBreaksEndsWithAnError) {
     RcPort::deregister(*loan, false);
 }
 
-TEST_F(RcMemoryTest, MemoryThatWasTakenBackAtOnceIsNotReached) {
+TEST_F(RcMemoryTest, DeregisteredMemoryIsNotAccessed) {
     std::vector<char> theirs(1 << 20), mine(1 << 20, 'm');
     Loan* const loan = b.rc->memory_of(b.port.id, b.port).register_memory(theirs.data(), theirs.size(), false, region);
     ASSERT_EQ(a.rc->read(from_a(), region, 0, mine.data(), mine.size(), done), MPI_SUCCESS);
@@ -407,7 +407,7 @@ TEST_F(RcMemoryTest, MemoryThatWasTakenBackAtOnceIsNotReached) {
     EXPECT_EQ(a.broken, 1);
 }
 
-TEST_F(RcMemoryTest, TheLastWordWaitsForReads) {
+TEST_F(RcMemoryTest, TheClosingFrameWaitsForReads) {
     std::vector<char> theirs(20 << 20, 't'), mine(20 << 20);
     Loan* const loan = register_memory(theirs.data(), theirs.size());
     ASSERT_EQ(a.rc->read(from_a(), region, 0, mine.data(), mine.size(), done), MPI_SUCCESS);
@@ -426,7 +426,7 @@ TEST_F(RcMemoryTest, TheLastWordWaitsForReads) {
     RcPort::deregister(*loan, false);
 }
 
-TEST_F(RcMemoryTest, ARegionOfAnotherPortIsNotReached) {
+TEST_F(RcMemoryTest, AnRkeyOfAnotherPortIsRefused) {
     char memory[64];
     RcPort other(9, b.port);
     Loan* const loan = other.register_memory(memory, sizeof memory, true, region);
@@ -435,7 +435,7 @@ TEST_F(RcMemoryTest, ARegionOfAnotherPortIsNotReached) {
     RcPort::deregister(*loan, false);
 }
 
-TEST_F(RcMemoryTest, APortThatIsClosedTakesItsMemoryAlong) {
+TEST_F(RcMemoryTest, AClosedPortDeregistersItsMemory) {
     std::vector<char> theirs(1 << 20), mine(1 << 20);
     Loan* const loan = register_memory(theirs.data(), theirs.size());
     ASSERT_EQ(a.rc->read(from_a(), region, 0, mine.data(), mine.size(), done), MPI_SUCCESS);

@@ -51,7 +51,7 @@ TEST_P(RcRingTest, ShortFramesAreWritten) {
     EXPECT_EQ(fabric.frames, frames);
 }
 
-TEST_P(RcRingTest, OfAllLengthsRoundAndRound) {
+TEST_P(RcRingTest, FramesOfAllLengthsWrapAroundTheRing) {
     std::vector<std::string> sent;
     for (int i = 0; i < 1000; ++i) {
         sent.push_back(text(i, static_cast<size_t>(i * 37 % 1500)));
@@ -64,7 +64,7 @@ TEST_P(RcRingTest, OfAllLengthsRoundAndRound) {
     EXPECT_EQ(a.broken + b.broken, 0);
 }
 
-TEST_P(RcRingTest, AFullRingLeavesTheRestToTheQueueInOrder) {
+TEST_P(RcRingTest, AFullRingFallsBackToTheQueueInOrder) {
     fabric.depth = 200;
     std::vector<std::string> sent;
     for (int i = 0; i < 100; ++i) {
@@ -88,7 +88,7 @@ TEST_P(RcRingTest, AMessageOfAKilobyteFits) {
 }
 
 // The receiver polls the ring and the queue at arbitrary times.
-TEST_P(RcRingTest, OneOrderHoweverItIsLookedAt) {
+TEST_P(RcRingTest, RingAndQueueKeepOneOrderHoweverTheyArePolled) {
     fabric.depth = 64;
     std::vector<std::string> sent;
     int number = 0;
@@ -107,7 +107,7 @@ TEST_P(RcRingTest, OneOrderHoweverItIsLookedAt) {
     EXPECT_GT(by_ring(), 100u);
 }
 
-TEST_P(RcRingTest, BothWaysWithCreditsAboard) {
+TEST_P(RcRingTest, CreditsArePiggybackedInBothDirections) {
     std::vector<std::string> sent;
     const uint64_t frames = fabric.frames;
     for (int i = 0; i < 500; ++i) {
@@ -140,7 +140,7 @@ TEST_P(RcRingTest, TheMirrorStaysUntilTheDeviceHasSentFromIt) {
     EXPECT_EQ(a.queues(), 0u);
 }
 
-TEST_P(RcRingTest, TheLastWordComesBehindWhatIsInTheRing) {
+TEST_P(RcRingTest, TheClosingFrameArrivesAfterTheRingsFrames) {
     fabric.depth = 64;
     for (int i = 0; i < 20; ++i) ASSERT_EQ(a.send(text(i)), Sent::done);
     a.rc->finish(*a.connection);
@@ -158,7 +158,7 @@ TEST_P(RcRingTest, TheLastWordComesBehindWhatIsInTheRing) {
     EXPECT_EQ(b.port.registered, 0u);
 }
 
-TEST_P(RcRingTest, AQueueThatBreaksTakesItsRingsAlong) {
+TEST_P(RcRingTest, ABrokenQueueReleasesItsRings) {
     fabric.depth = 64;
     for (int i = 0; i < 20; ++i) ASSERT_EQ(a.send(text(i)), Sent::done);
     for (int i = 0; i < 7; ++i) a.port.step(*a.port.queues[0]);
@@ -179,7 +179,7 @@ TEST_P(RcRingTest, AQueueThatBreaksTakesItsRingsAlong) {
     EXPECT_EQ(b.frames.back(), "anew");
 }
 
-TEST_P(RcRingTest, DroppedFromInsideAFrameThatLiesInIt) {
+TEST_P(RcRingTest, DroppedWhileAFrameOfTheRingIsDelivered) {
     ASSERT_EQ(a.send(text(1)), Sent::done);
     ASSERT_EQ(a.send(text(2)), Sent::done);
     b.on_frame = [&](Connection& c) {
@@ -195,13 +195,13 @@ TEST_P(RcRingTest, DroppedFromInsideAFrameThatLiesInIt) {
     EXPECT_EQ(a.broken, 1);
 }
 
-TEST_P(RcRingTest, WhatMakesNoSenseInItBreaksIt) {
+TEST_P(RcRingTest, MalformedFramesInTheRingBreakTheConnection) {
     ASSERT_EQ(a.send("garbage"), Sent::done);
     run();
     EXPECT_TRUE(!a.is_open() && !b.is_open());
 }
 
-TEST_P(RcRingTest, WhereTheMemoryIsRefusedAllGoesByTheQueue) {
+TEST_P(RcRingTest, WithoutRegistrationAllFramesUseTheQueue) {
     a.rc->drop(*a.connection), b.rc->drop(*b.connection);
     a.connect(), b.connect();
     run();
@@ -225,7 +225,7 @@ TEST_P(RcRingTest, WhereTheMemoryIsRefusedAllGoesByTheQueue) {
     }
 }
 
-TEST_P(RcRingTest, ClosedPortsAreAskedForNothing) {
+TEST_P(RcRingTest, ClosedPortsAreNotUsed) {
     ASSERT_EQ(a.send(text(1)), Sent::done);
     b.rc->lose_port(b.port, true);
     EXPECT_EQ(b.port.registered, 0u);
@@ -287,7 +287,7 @@ class RcRingPlaces : public testing::Test {
     int sent_[kPeers] = {};
 };
 
-TEST_F(RcRingPlaces, NoneIsGrantedWhereNoneIsAllowed) {
+TEST_F(RcRingPlaces, NoRingIsGrantedIfTheLimitIsZero) {
     set("0", "poll");
     make();
     EXPECT_EQ(hub_->rc->rings(), 0u);
@@ -295,7 +295,7 @@ TEST_F(RcRingPlaces, NoneIsGrantedWhereNoneIsAllowed) {
     expect_all();
 }
 
-TEST_F(RcRingPlaces, OneThatCarriesLittleGoesForOneThatCarriesMore) {
+TEST_F(RcRingPlaces, ABusierPeerReplacesAnIdleRing) {
     set("2", "poll");
     make();
     EXPECT_EQ(hub_->rc->rings(), 2u);
@@ -313,7 +313,7 @@ TEST_F(RcRingPlaces, OneThatCarriesLittleGoesForOneThatCarriesMore) {
     expect_all();
 }
 
-TEST_F(RcRingPlaces, WhomAPlanNamesHasOneBeforeItEarnsIt) {
+TEST_F(RcRingPlaces, APlannedPeerHasARingBeforeItEarnsOne) {
     set("2", "poll");
     make();
     const auto set_expected_traffic = [&](int peer, uint32_t messages) {
@@ -345,7 +345,7 @@ TEST_F(RcRingPlaces, WhomAPlanNamesHasOneBeforeItEarnsIt) {
     expect_all();
 }
 
-TEST_F(RcRingPlaces, AConnectionThatAPlanNamesOpensWithOne) {
+TEST_F(RcRingPlaces, APlannedConnectionOpensWithARing) {
     set("2", "poll");
     make();
     hub_->rc->set_expected_traffic(static_cast<RcConnection&>(*peers_[2]->at_hub), 10);
@@ -366,7 +366,7 @@ TEST_F(RcRingPlaces, AConnectionThatAPlanNamesOpensWithOne) {
     EXPECT_EQ(send(2, 10), 10u);
 }
 
-TEST_F(RcRingPlaces, APlaceThatBecomesFreeIsTaken) {
+TEST_F(RcRingPlaces, AFreedRingIsUsedByAnotherPeer) {
     set("2", "poll");
     make();
     EXPECT_EQ(send(2, 100), 0u);

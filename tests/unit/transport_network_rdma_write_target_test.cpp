@@ -34,7 +34,7 @@ std::vector<char> text_of(uint64_t bytes) {
 // Inline, through a slot, from the caller's memory, in several parts.
 constexpr uint64_t kLengths[] = {40, 4000, 20'000, 9'000'001};
 
-class RcArrivalTest : public RcTest, public testing::WithParamInterface<WriteNotice> {
+class RdmaTargetTest : public RcTest, public testing::WithParamInterface<WriteNotice> {
   protected:
     static constexpr uint32_t kWord = 77;
 
@@ -51,10 +51,10 @@ class RcArrivalTest : public RcTest, public testing::WithParamInterface<WriteNot
     transport::Region region;
     transport::Completion done;
 };
-INSTANTIATE_TEST_SUITE_P(, RcArrivalTest, testing::Values(WriteNotice::separate_send, WriteNotice::write_with_imm),
+INSTANTIATE_TEST_SUITE_P(, RdmaTargetTest, testing::Values(WriteNotice::separate_send, WriteNotice::write_with_imm),
                          [](auto& info) { return info.param == WriteNotice::write_with_imm ? "With" : "Behind"; });
 
-TEST_P(RcArrivalTest, WrittenAndToldOnce) {
+TEST_P(RdmaTargetTest, WritesAndNotifiesOnce) {
     for (const uint64_t bytes : kLengths) {
         SCOPED_TRACE(bytes);
         Expected there(bytes);
@@ -74,7 +74,7 @@ TEST_P(RcArrivalTest, WrittenAndToldOnce) {
     EXPECT_EQ(a.broken + b.broken, 0);
 }
 
-TEST_P(RcArrivalTest, SeveralInAnyOrder) {
+TEST_P(RdmaTargetTest, SeveralTargetsInAnyOrder) {
     std::vector<std::unique_ptr<Expected>> all;
     std::vector<transport::Region> regions(20);
     std::vector<transport::Completion> ends(20);
@@ -90,7 +90,7 @@ TEST_P(RcArrivalTest, SeveralInAnyOrder) {
     for (uint32_t i = 0; i < 20; ++i) EXPECT_TRUE(all[i]->written == 1 && all[i]->memory == text && ends[i].done) << i;
 }
 
-TEST_P(RcArrivalTest, AFullQueueTellsLater) {
+TEST_P(RdmaTargetTest, AFullQueueNotifiesLater) {
     Expected there(9'000'001);
     const std::vector<char> text = text_of(9'000'001);
     ASSERT_TRUE(post_rdma_target(there));
@@ -101,7 +101,7 @@ TEST_P(RcArrivalTest, AFullQueueTellsLater) {
     EXPECT_EQ(there.memory, text);
 }
 
-TEST_P(RcArrivalTest, TheLastWordComesBehind) {
+TEST_P(RdmaTargetTest, TheClosingFrameArrivesAfterTheWrite) {
     Expected there(9'000'001);
     ASSERT_TRUE(post_rdma_target(there));
     const std::vector<char> text = text_of(9'000'001);
@@ -113,7 +113,7 @@ TEST_P(RcArrivalTest, TheLastWordComesBehind) {
     EXPECT_EQ(b.ended, 1);
 }
 
-TEST_P(RcArrivalTest, WhoHasFinishedDoesNotWrite) {
+TEST_P(RdmaTargetTest, NoWriteAfterClosing) {
     Expected there(100);
     ASSERT_TRUE(post_rdma_target(there));
     a.rc->finish(*a.connection);
@@ -128,7 +128,7 @@ TEST_P(RcArrivalTest, WhoHasFinishedDoesNotWrite) {
     EXPECT_EQ(there.over, 1);
 }
 
-TEST_P(RcArrivalTest, AnotherConnectionDoesNotServe) {
+TEST_P(RdmaTargetTest, AnRkeyOfAnEarlierConnectionIsRefused) {
     Expected there(100);
     ASSERT_TRUE(post_rdma_target(there));
     const transport::Region old = region;
@@ -144,7 +144,7 @@ TEST_P(RcArrivalTest, AnotherConnectionDoesNotServe) {
     EXPECT_EQ(there.memory, there.as_told);
 }
 
-TEST_P(RcArrivalTest, AWordThatNobodyExpectsBreaksIt) {
+TEST_P(RdmaTargetTest, AnUnexpectedNoticeBreaksTheConnection) {
     Expected there(100);
     ASSERT_TRUE(post_rdma_target(there));
     ASSERT_EQ(write(text_of(100), kWord + 1), MPI_SUCCESS);
@@ -154,7 +154,7 @@ TEST_P(RcArrivalTest, AWordThatNobodyExpectsBreaksIt) {
     EXPECT_EQ(there.over, 1);
 }
 
-TEST_P(RcArrivalTest, RefusedMemory) {
+TEST_P(RdmaTargetTest, FailedRegistrationsLeaveTheConnectionOpen) {
     Expected there(20'000);
     b.port.refuse_memory = true;
     EXPECT_FALSE(post_rdma_target(there));
@@ -238,7 +238,7 @@ class Story : public RcPair {
     const WriteNotice told_;
 };
 
-TEST_P(RcArrivalTest, EveryFaultAtEveryStep) {
+TEST_P(RdmaTargetTest, EveryFaultAtEveryStep) {
     int before_the_end = 0, after_it = 0;
     for (int f = 0; f < static_cast<int>(Fault::faults); ++f)
         for (const uint64_t bytes : {uint64_t{40}, uint64_t{20'000}, uint64_t{(4u << 20) + 1}})

@@ -78,7 +78,7 @@ Opened open(DatagramLock& lock, Wire wire, bool* is_new = nullptr) {
     return result;
 }
 
-TEST(Seal, WhatIsOpenedIsWhatWasSealed) {
+TEST(Seal, OpeningRestoresTheDatagram) {
     DatagramLock here = lock(kHere, kThere), there = lock(kThere, kHere);
     for (const size_t bytes : {0, 8, 1000, 8800}) {
         const std::string text(bytes, 's');
@@ -97,7 +97,7 @@ TEST(Seal, WhatIsOpenedIsWhatWasSealed) {
     }
 }
 
-TEST(Seal, NothingOfTheTextAndOfTheRestOfTheHeaderCanBeRead) {
+TEST(Seal, TextAndHeaderAreUnreadable) {
     DatagramLock here = lock(kHere, kThere);
     const std::string text(64, 'Q');
     const Wire plain = datagram(kHere, kThere, text, 0x1122334455667788),
@@ -127,7 +127,7 @@ TEST(Seal, EveryByteIsProtected) {
 }
 
 // A process that learns that its peer can open AES uses it; datagrams in transit under the other cipher are opened too.
-TEST(Seal, AesIsUsedWhereBothHaveIt) {
+TEST(Seal, AesIsUsedIfBothSidesHaveIt) {
     const auto version = [](const Wire& wire) { return static_cast<uint8_t>(wire[offsetof(DatagramHeader, version)]); };
     for (const bool here_has : {false, true}) {
         for (const bool there_has : {false, true}) {
@@ -157,7 +157,7 @@ TEST(Seal, AesIsUsedWhereBothHaveIt) {
     }
 }
 
-TEST(Seal, WhatIsCutShortOrLongerIsNoDatagram) {
+TEST(Seal, TruncatedAndExtendedDatagramsAreRefused) {
     DatagramLock here = lock(kHere, kThere), there = lock(kThere, kHere);
     const Wire wire = sealed(here, kHere, kThere, "sixteen bytes....");
     for (size_t bytes = 0; bytes <= wire.size() + 64; ++bytes) {
@@ -175,7 +175,7 @@ TEST(Seal, WhatIsCutShortOrLongerIsNoDatagram) {
     EXPECT_FALSE(may_be_sealed(plain.data(), static_cast<uint32_t>(plain.size() - kSealBytes), kKey, kThere.rank));
 }
 
-TEST(Seal, NothingIsTakenTwice) {
+TEST(Seal, ReplayedDatagramsAreRefused) {
     DatagramLock here = lock(kHere, kThere), there = lock(kThere, kHere);
     std::vector<Wire> sent;
     for (int i = 0; i < 200; ++i) sent.push_back(sealed(here, kHere, kThere, "message " + std::to_string(i)));
@@ -188,7 +188,7 @@ TEST(Seal, NothingIsTakenTwice) {
     for (const Wire& wire : sent) EXPECT_EQ(open(there, wire), Opened::stale);
 }
 
-TEST(Seal, DirectionsCanNotBeSwapped) {
+TEST(Seal, ReflectedDatagramsAreRefused) {
     DatagramLock here = lock(kHere, kThere), there = lock(kThere, kHere);
     const Wire wire = sealed(here, kHere, kThere, "there");
     EXPECT_EQ(open(here, wire), Opened::stranger) << "sent back as it is";
@@ -220,7 +220,7 @@ TEST(Seal, OnlyThePairHasTheKey) {
 }
 
 // A nonce is used once per key: locks have salts, and numbers within a lock increase.
-TEST(Seal, NoNumberIsUsedTwiceWithAKey) {
+TEST(Seal, NoNonceIsUsedTwiceWithAKey) {
     std::set<std::pair<uint64_t, uint64_t>> used;
     for (int meeting = 0; meeting < 50; ++meeting) {
         DatagramLock here = lock(kHere, kThere);  // forgotten, and met again
@@ -233,7 +233,7 @@ TEST(Seal, NoNumberIsUsedTwiceWithAKey) {
     }
 }
 
-TEST(Seal, WhoBeginsAnewIsTakenAndWhatWasBeforeIsNot) {
+TEST(Seal, ARestartedPeerIsAcceptedAndItsOldDatagramsAreNot) {
     DatagramLock first = lock(kHere, kThere), second = lock(kHere, kThere), there = lock(kThere, kHere);
     const Wire early = sealed(first, kHere, kThere, "early", 1000), late = sealed(first, kHere, kThere, "late", 1000);
     bool is_new = false;
@@ -253,7 +253,7 @@ TEST(Seal, WhoBeginsAnewIsTakenAndWhatWasBeforeIsNot) {
     EXPECT_EQ(open(there, sealed(second, kHere, kThere, "still", 2000)), Opened::yes);
 }
 
-TEST(ReplayWindow, IsAsAPlainSetWouldBe) {
+TEST(ReplayWindow, AgreesWithAPlainSet) {
     std::mt19937_64 random(11);
     for (const uint64_t stride : {2, 50, 3000, 9000}) {
         ReplayWindow window;

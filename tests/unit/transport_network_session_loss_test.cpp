@@ -52,7 +52,7 @@ struct Met {
     const Path& path() { return network.session(0).path(0); }
 };
 
-TEST(SessionLoss, WhatIsAloneGoesAgainAfterTwoRoundTrips) {
+TEST(SessionLoss, SingleLossIsRetransmittedAfterTwoRoundTrips) {
     Met met;
     met.lose([](uint64_t n) { return n == 0; });
     met.send();
@@ -60,7 +60,7 @@ TEST(SessionLoss, WhatIsAloneGoesAgainAfterTwoRoundTrips) {
     EXPECT_EQ(met.end(0).counters.repeated, 1u);
 }
 
-TEST(SessionLoss, ARepetitionThatIsLostIsRepeatedInTurn) {
+TEST(SessionLoss, ALostRetransmissionIsRetransmitted) {
     Met met;
     met.lose([](uint64_t n) { return n < 3; });
     met.send();
@@ -68,7 +68,7 @@ TEST(SessionLoss, ARepetitionThatIsLostIsRepeatedInTurn) {
     EXPECT_EQ(met.end(0).counters.repeated, 3u);
 }
 
-TEST(SessionLoss, TheTailOfABurstIsFoundByOneQuestion) {
+TEST(SessionLoss, ATailLossIsFoundByOneProbe) {
     Met met;
     met.lose([](uint64_t n) { return n == 8 || n == 9; });
     for (int i = 0; i < 10; ++i) met.send(1200);
@@ -76,7 +76,7 @@ TEST(SessionLoss, TheTailOfABurstIsFoundByOneQuestion) {
     EXPECT_EQ(met.end(0).counters.repeated, 2u);
 }
 
-TEST(SessionLoss, ABurstThatIsLostWholeGoesAgainOnce) {
+TEST(SessionLoss, AWhollyLostBurstIsRetransmittedOnce) {
     Met met;
     met.lose([](uint64_t n) { return n < 12; });
     for (int i = 0; i < 12; ++i) met.send(1200);
@@ -85,7 +85,7 @@ TEST(SessionLoss, ABurstThatIsLostWholeGoesAgainOnce) {
     EXPECT_GE(met.path().window.bytes(), CongestionWindow::kLeast * 1472u);
 }
 
-TEST(SessionLoss, AnAcknowledgementThatIsLostCostsOneQuestion) {
+TEST(SessionLoss, ALostAcknowledgementCostsOneProbe) {
     Met met;
     met.lose([](uint64_t n) { return n == 1; });
     met.send();
@@ -97,7 +97,7 @@ TEST(SessionLoss, AnAcknowledgementThatIsLostCostsOneQuestion) {
     EXPECT_EQ(met.got, 1u);
 }
 
-TEST(SessionLoss, NothingIsAskedOfAPeerThatAnswersInTime) {
+TEST(SessionLoss, NoProbesToAPeerThatAnswersInTime) {
     Met met;
     for (int i = 0; i < 1000; ++i) {
         met.send();
@@ -108,7 +108,7 @@ TEST(SessionLoss, NothingIsAskedOfAPeerThatAnswersInTime) {
     EXPECT_EQ(met.end(0).counters.repeated, 0u);
 }
 
-TEST(SessionLoss, DatagramsThatOvertakeEachOtherAreNotAllRepeated) {
+TEST(SessionLoss, ReorderedDatagramsAreNotAllRetransmitted) {
     Met met;
     uint64_t number = 0, late = 0;
     met.network.fate = [&] {
@@ -125,7 +125,7 @@ TEST(SessionLoss, DatagramsThatOvertakeEachOtherAreNotAllRepeated) {
     EXPECT_LE(met.end(0).counters.repeated, 2 * late) << "only those that were late, and the last";
 }
 
-TEST(SessionLoss, APeerThatComputesCostsAQuestionNowAndThenAndNoneOfTheWindow) {
+TEST(SessionLoss, AComputingPeerCostsFewProbesAndNoCongestionWindow) {
     for (const uint64_t computes : {kMillisecond, 5 * kMillisecond, 100 * kMillisecond, 3 * kSecond}) {
         Met met(2);
         const uint64_t window = met.path().window.bytes();
@@ -147,7 +147,7 @@ TEST(SessionLoss, APeerThatComputesCostsAQuestionNowAndThenAndNoneOfTheWindow) {
     }
 }
 
-TEST(SessionLoss, WhatAConnectionSwallowsGoesAsDatagrams) {
+TEST(SessionLoss, FailoverFromAStalledConnectionToDatagrams) {
     Met met;
     PipePair connection(met.network);
     connection.ends[0].stalled = true;
@@ -169,7 +169,7 @@ TEST(SessionLoss, WhatAConnectionSwallowsGoesAsDatagrams) {
     EXPECT_GT(connection.ends[0].frames, frames);
 }
 
-TEST(SessionLoss, AConnectionToAPeerThatComputesKeepsWhatItHas) {
+TEST(SessionLoss, NoFailoverFromAConnectionToAComputingPeer) {
     Met met;
     PipePair connection(met.network);
     met.end(1).listening = false;
@@ -186,7 +186,7 @@ TEST(SessionLoss, AConnectionToAPeerThatComputesKeepsWhatItHas) {
     EXPECT_EQ(met.end(0).counters.repeated, 0u);
 }
 
-TEST(SessionLoss, AnAcknowledgementLostBesideAConnectionIsAskedFor) {
+TEST(SessionLoss, AnAcknowledgementLostBesideAConnectionIsProbedFor) {
     Met met;
     PipePair connection(met.network);
     met.lose([](uint64_t n) { return n == 0; });
@@ -197,7 +197,7 @@ TEST(SessionLoss, AnAcknowledgementLostBesideAConnectionIsAskedFor) {
     EXPECT_EQ(met.end(0).counters.repeated, 0u);
 }
 
-TEST(SessionLoss, AnAcknowledgementLostWhereNoDatagramHasBeenAnsweredYetIsAskedFor) {
+TEST(SessionLoss, TheFirstAcknowledgementIsProbedForIfLost) {
     Network network(14);
     PipePair connection(network);
     network.fate = [next = 0]() mutable { return next++ == 0 ? Fate::lost : Fate::arrives; };
@@ -209,7 +209,7 @@ TEST(SessionLoss, AnAcknowledgementLostWhereNoDatagramHasBeenAnsweredYetIsAskedF
     EXPECT_TRUE(network.session(0).idle()) << "the way has no round trip yet, but it can be asked";
 }
 
-TEST(SessionLoss, ALittleThatIsLostBesideAConnectionDoesNotGoThroughIt) {
+TEST(SessionLoss, ALostShortDatagramIsRetransmittedBesideTheConnection) {
     Met met;
     PipePair connection(met.network);
     connection.ends[0].stalled = true;
@@ -230,7 +230,7 @@ uint64_t alone_while(Met& met, uint64_t duration, uint64_t pause) {
     return met.end(1).counters.acks_alone - before;
 }
 
-TEST(SessionLoss, WhereNothingWasLostForLongAcknowledgementsWaitForCompany) {
+TEST(SessionLoss, AcknowledgementsAreDelayedAfterALongTimeWithoutLoss) {
     Met met;
     EXPECT_GE(alone_while(met, 30 * kMillisecond, kMillisecond), 28u) << "each by itself at first";
     alone_while(met, kSecond, kMillisecond);
@@ -243,7 +243,7 @@ TEST(SessionLoss, WhereNothingWasLostForLongAcknowledgementsWaitForCompany) {
 }
 
 // After such a hold, a lost last datagram is noticed late; but only once, since acknowledgements are sent early from then on.
-TEST(SessionLoss, WhatIsLostEndsTheWaitForCompany) {
+TEST(SessionLoss, ALossEndsTheDelayOfAcknowledgements) {
     Met met;
     alone_while(met, kSecond, kMillisecond);
     met.network.run_until(met.network.now + 20 * kMillisecond);
@@ -259,7 +259,7 @@ TEST(SessionLoss, WhatIsLostEndsTheWaitForCompany) {
 }
 
 // A process that waits only for acknowledgements receives them at once.
-TEST(SessionLoss, AQuestionIsAnsweredAtOnceWhateverWasAllowed) {
+TEST(SessionLoss, AProbeIsAnsweredAtOnceDespiteDelayedAcknowledgements) {
     Met met;
     alone_while(met, kSecond, kMillisecond);
     met.network.run_until(met.network.now + 20 * kMillisecond);
@@ -284,7 +284,7 @@ struct ByDevice : Met {
 };
 
 // Such a connection loses nothing. So acknowledgements, which only free memory, can wait, and use the connection too.
-TEST(SessionLoss, ADevicesConnectionIsAcknowledgedRarelyAndByItself) {
+TEST(SessionLoss, AnRcConnectionIsAcknowledgedRarelyAndOverItself) {
     ByDevice met;
     EXPECT_LE(alone_while(met, 500 * kMillisecond, 2500 * kMicrosecond), 500 / 20 + 1);
     EXPECT_EQ(met.got, 200u);
@@ -295,7 +295,7 @@ TEST(SessionLoss, ADevicesConnectionIsAcknowledgedRarelyAndByItself) {
     EXPECT_EQ(met.datagrams(), 0u);
 }
 
-TEST(SessionLoss, WhatGoesBackAcknowledgesWhatADeviceHasBrought) {
+TEST(SessionLoss, RepliesAcknowledgeFramesOfAnRcConnection) {
     ByDevice met;
     met.end(1).on_packet = [&](Session&, const packet::Header&, const std::byte*) { ++met.got; };
     for (int i = 0; i < 1000; ++i) {
@@ -310,7 +310,7 @@ TEST(SessionLoss, WhatGoesBackAcknowledgesWhatADeviceHasBrought) {
     EXPECT_EQ(met.datagrams(), 0u);
 }
 
-TEST(SessionLoss, WhoHastensNeedNotWaitForADevicesAcknowledgement) {
+TEST(SessionLoss, RequestedAcknowledgementsOfAnRcConnectionAreImmediate) {
     ByDevice met;
     met.send();
     met.time_to_arrive();
@@ -328,7 +328,7 @@ TEST(SessionLoss, WhoHastensNeedNotWaitForADevicesAcknowledgement) {
     }
 }
 
-TEST(SessionLoss, APeerThatComputesIsSeldomAskedAfterADevicesConnection) {
+TEST(SessionLoss, AComputingPeerIsSeldomProbedOnAnRcConnection) {
     ByDevice met;
     met.end(1).listening = false;
     met.connection.ends[0].hold = true;

@@ -51,7 +51,7 @@ TEST(RangeSet, AgreesWithASetOfBits) {
     }
 }
 
-TEST(Flight, NumbersWrapAndSkipZero) {
+TEST(Flight, SequenceNumbersWrapAndSkipZero) {
     Flight flight(UINT32_MAX - 20);
     std::vector<uint32_t> numbers;
     for (uint64_t i = 0; i < 100; ++i) {
@@ -74,7 +74,7 @@ TEST(Flight, NumbersWrapAndSkipZero) {
     EXPECT_TRUE(flight.empty());
 }
 
-TEST(Flight, TakesAsManyAsItSays) {
+TEST(Flight, HoldsItsDeclaredNumberOfDatagrams) {
     Flight flight(1);  // number of entries for which no number wraps
     uint32_t count = 0;
     while (!flight.full()) {
@@ -143,7 +143,7 @@ TEST(SendBuffer, KeepsTheStreamUntilItIsReleased) {
     }
 }
 
-TEST(SendBuffer, LeavesNothingOfOldPacketsInTheGaps) {
+TEST(SendBuffer, ClearsTheGapsBetweenPackets) {
     SlabPool pool;
     SendBuffer buffer(pool);
     append(buffer, 64, 's');
@@ -175,7 +175,7 @@ TEST(CongestionWindow, GrowsWhenUsedAndShrinksOncePerRound) {
     EXPECT_EQ(window.bytes(), CongestionWindow::kLeast * 1000u);
 }
 
-TEST(CongestionWindow, AfterACollapseItGrowsFastAgain) {
+TEST(CongestionWindow, GrowsFastAgainAfterATimeout) {
     CongestionWindow window;
     const uint64_t before = window.bytes();
     window.collapse(1);
@@ -184,7 +184,7 @@ TEST(CongestionWindow, AfterACollapseItGrowsFastAgain) {
     EXPECT_GE(window.bytes(), before / 2);
 }
 
-TEST(RoundTrip, FollowsWhatItSees) {
+TEST(RoundTrip, FollowsTheMeasuredTimes) {
     RoundTrip time;
     EXPECT_EQ(time.timeout(), kFirstTimeout);
     for (int i = 0; i < 100; ++i) time.sample(50 * kMicrosecond);
@@ -216,7 +216,7 @@ bool decodes(const std::vector<uint64_t>& words, size_t bytes, Datagram& out) {
     return decode(reinterpret_cast<const std::byte*>(words.data()), bytes, out);
 }
 
-TEST(Datagram, IsTakenApart) {
+TEST(Datagram, IsDecoded) {
     const auto words = sample();
     Datagram datagram;
     ASSERT_TRUE(decodes(words, words.size() * 8, datagram));
@@ -226,7 +226,7 @@ TEST(Datagram, IsTakenApart) {
     EXPECT_EQ(datagram.stream, reinterpret_cast<const std::byte*>(&words[13]));
 }
 
-TEST(Datagram, IsRefusedIfAnythingIsWrongWithIt) {
+TEST(Datagram, IsRefusedIfMalformed) {
     const auto good = sample();
     Datagram datagram;
     for (size_t bytes = 0; bytes < good.size() * 8; ++bytes) EXPECT_FALSE(decodes(good, bytes, datagram)) << bytes;
@@ -298,7 +298,7 @@ void give_any_part(const std::string& stream, std::mt19937& random, Reassembly& 
     }
 }
 
-TEST(Reassembly, AnyOrderAndAnyCutGivesTheSamePacketsWithAndWithoutMemory) {
+TEST(Reassembly, AnyOrderAndAnyCutYieldTheSamePacketsWithAndWithoutMemory) {
     std::mt19937 random(3);
     SlabPool pool;
     for (int round = 0; round < 300; ++round) {
@@ -314,7 +314,7 @@ TEST(Reassembly, AnyOrderAndAnyCutGivesTheSamePacketsWithAndWithoutMemory) {
     }
 }
 
-TEST(Reassembly, KeepsNoMoreThanItsWindow) {
+TEST(Reassembly, StoresNoMoreThanItsWindow) {
     Reassembly in(4096);
     Sink sink;
     const std::vector<uint64_t> crumb(1);

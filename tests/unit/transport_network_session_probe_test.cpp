@@ -37,7 +37,7 @@ struct Met {
     uint64_t until_probe(int which) { return network.session(which).deadline() - network.now; }
 };
 
-TEST(SessionProbe, IsAnsweredThoughMuchComesBehindIt) {
+TEST(SessionProbe, IsAnsweredThoughABurstFollows) {
     Met met;
     // Datagrams that arrive while the other end does not poll are received in one poll and answered once: first the probes, then a burst.
     for (const int rail : {1, 2}) met.prefer(1, rail);
@@ -56,7 +56,7 @@ TEST(SessionProbe, IsAnsweredThoughMuchComesBehindIt) {
     }
 }
 
-TEST(SessionProbe, OfAPathThatNeverAnswersHoldsNothingUp) {
+TEST(SessionProbe, OfADeadPathDelaysNothing) {
     Met met;
     met.network.rail_dead[1] = true;
     for (int i = 0; i < 2; ++i) met.prefer(i);
@@ -77,7 +77,7 @@ TEST(SessionProbe, OfAPathThatNeverAnswersHoldsNothingUp) {
     EXPECT_EQ(met.network.session(0).in_flight(), 0u);
 }
 
-TEST(SessionProbe, OfAPathThatComesBackIsTakenUp) {
+TEST(SessionProbe, OfAReturningPathMakesItUsable) {
     Met met;
     for (int i = 0; i < 2; ++i) met.prefer(i);
     met.network.run_until(met.network.now + kSecond);

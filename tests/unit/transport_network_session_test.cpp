@@ -22,7 +22,7 @@ constexpr uint64_t kTroubles = 150;
 
 constexpr uint64_t kSteps = 20'000'000;
 
-TEST(Session, OneMessageEachWayIsOneDatagramEachWay) {
+TEST(Session, AnExchangeCostsOneDatagramEachWay) {
     Network network(1);
     Exchange exchange(network, 0, 8);
     uint64_t replies = 0;
@@ -38,7 +38,7 @@ TEST(Session, OneMessageEachWayIsOneDatagramEachWay) {
     EXPECT_EQ(network.ends[0]->counters.repeated + network.ends[1]->counters.repeated, 0u);
 }
 
-TEST(Session, MillionMessagesThroughAThirdLost) {
+TEST(Session, AMillionMessagesWithAThirdLostAreRetransmitted) {
     Network network(2);
     network.weather = {30, 5, 20 * kMicrosecond, 60 * kMicrosecond};
     Exchange exchange(network, kMessages / 2, 3000);
@@ -62,7 +62,7 @@ TEST(Session, EveryFateOfTheFirstDatagrams) {
     }
 }
 
-TEST(Session, EveryKindOfWeather) {
+TEST(Session, EveryKindOfLossDuplicationAndDelay) {
     for (uint64_t seed = 0; seed < 300; ++seed) {
         Network network(seed);
         std::mt19937_64 random(seed * 7919 + 1);
@@ -77,7 +77,7 @@ TEST(Session, EveryKindOfWeather) {
 }
 
 // The answer acknowledges the packet that it answers. Out-of-order packets delivered after it must not be retransmitted.
-TEST(Session, WhatIsDeliveredBehindAnAnswerIsAcknowledgedToo) {
+TEST(Session, OutOfOrderPacketsDeliveredAfterAnAnswerAreAcknowledged) {
     Network network(5);
     int datagrams = 0;
     network.fate = [&] { return datagrams++ == 0 ? Fate::lost : Fate::arrives; };
@@ -94,7 +94,7 @@ TEST(Session, WhatIsDeliveredBehindAnAnswerIsAcknowledgedToo) {
 
 // As in the test before, and the second acknowledgement, for the packets delivered after the answer, is lost. The sender knows that
 // everything arrived, but not all is acknowledged.
-TEST(Session, WhatIsKnownToLieBehindAnAnswerNeedsNoOtherAcknowledgement) {
+TEST(Session, DeliveredOutOfOrderPacketsNeedNoSecondAcknowledgement) {
     Network network(5);
     int delivered = 0, datagrams = 0, lost = 0;
     uint64_t answers = 0;
@@ -115,7 +115,7 @@ TEST(Session, WhatIsKnownToLieBehindAnAnswerNeedsNoOtherAcknowledgement) {
     EXPECT_TRUE(network.session(1).idle());
 }
 
-TEST(Session, AClearNetworkRepeatsNothing) {
+TEST(Session, NothingIsRetransmittedWithoutLoss) {
     Network network(4);
     Exchange exchange(network, 20'000, 5000);
     ASSERT_TRUE(exchange.run(kSteps)) << exchange.state();
@@ -126,14 +126,14 @@ TEST(Session, AClearNetworkRepeatsNothing) {
     }
 }
 
-TEST(Session, SmallPacketsThatWaitShareDatagrams) {
+TEST(Session, SmallWaitingPacketsShareDatagrams) {
     Network network(5);
     Exchange exchange(network, 10'000, 8, false);
     ASSERT_TRUE(exchange.run(kSteps)) << exchange.state();
     EXPECT_LT(network.ends[0]->datagrams, 1000u);
 }
 
-TEST(Session, APathThatTurnsNarrowIsFollowed) {
+TEST(Session, AShrinkingPathMtuIsFollowed) {
     for (const uint32_t mtu : {1400u, 1280u, 1000u, 576u}) {
         Network network(mtu);
         Exchange exchange(network, 2000, 4000);
@@ -147,7 +147,7 @@ TEST(Session, APathThatTurnsNarrowIsFollowed) {
     }
 }
 
-TEST(Session, APathThatSwallowsLongDatagramsIsFoundOut) {
+TEST(Session, AnMtuBlackHoleIsDetected) {
     for (const uint32_t mtu : {1400u, 576u}) {
         Network network(mtu);
         network.black_hole[0] = mtu;
@@ -159,7 +159,7 @@ TEST(Session, APathThatSwallowsLongDatagramsIsFoundOut) {
 }
 
 // One message at a time, shorter than the next size to be tried below the longest, but too long for the peer's host.
-TEST(Session, ALengthThatNeverArrivesIsShortenedWhateverItIs) {
+TEST(Session, DatagramsOverThePathMtuAreShortened) {
     struct Case {
         uint32_t ours, theirs, bytes;
     };
@@ -179,7 +179,7 @@ TEST(Session, ALengthThatNeverArrivesIsShortenedWhateverItIs) {
     }
 }
 
-TEST(Session, BothRailsCarryWhatOneCannot) {
+TEST(Session, BothRailsShareTheLoad) {
     Network network(6);
     for (int i = 0; i < 2; ++i) network.set_rails(i, 2);
     Exchange exchange(network, 5000, 20'000, false);
@@ -188,7 +188,7 @@ TEST(Session, BothRailsCarryWhatOneCannot) {
     EXPECT_GT(network.session(0).path(1).next_order, 1000u);
 }
 
-TEST(Session, ARailThatDiesIsLeftAndTakenUpAgain) {
+TEST(Session, FailoverFromADeadRailAndBack) {
     for (int dying = 0; dying < 2; ++dying) {
         Network network(7);
         for (int i = 0; i < 2; ++i) network.set_rails(i, 2);
@@ -214,7 +214,7 @@ TEST(Session, ARailThatDiesIsLeftAndTakenUpAgain) {
     }
 }
 
-TEST(Session, ARailThatIsTakenAwayLosesNothing) {
+TEST(Session, FailoverFromARemovedRailLosesNothing) {
     Network network(8);
     for (int i = 0; i < 2; ++i) network.set_rails(i, 2);
     Exchange exchange(network, 10'000, 3000);
@@ -228,7 +228,7 @@ TEST(Session, ARailThatIsTakenAwayLosesNothing) {
     ASSERT_TRUE(exchange.run(kSteps)) << exchange.state();
 }
 
-TEST(Session, AKernelThatTakesNothingIsAskedNowAndThen) {
+TEST(Session, ARefusingKernelIsRetriedWithBackoff) {
     for (const Sent why : {Sent::busy, Sent::gone, Sent::too_long}) {
         Network network(15);
         for (int i = 0; i < 2; ++i) network.set_rails(i, 2);
@@ -258,7 +258,7 @@ TEST(Session, AKernelThatTakesNothingIsAskedNowAndThen) {
     }
 }
 
-TEST(Session, WithAllRailsGoneThePeerIsGivenUpAfterTheStatedTime) {
+TEST(Session, WithoutRailsThePeerIsUnreachableAfterTheTimeout) {
     Network network(9);
     for (int i = 0; i < 2; ++i) network.set_rails(i, 2);
     Exchange exchange(network, 1'000'000, 3000);
@@ -279,7 +279,7 @@ TEST(Session, WithAllRailsGoneThePeerIsGivenUpAfterTheStatedTime) {
     EXPECT_EQ(network.session(0).deadline(), UINT64_MAX) << "nothing may be left that wakes the process";
 }
 
-TEST(Session, APeerThatIsHeardButDoesNotHearIsGivenUp) {
+TEST(Session, APeerThatSendsButDoesNotReceiveTimesOut) {
     for (const bool both_ways : {false, true})
         for (const bool looks : {false, true})
             for (const int deaf : {0, 1}) {
@@ -300,7 +300,7 @@ TEST(Session, APeerThatIsHeardButDoesNotHearIsGivenUp) {
             }
 }
 
-TEST(Session, APeerThatLooksNowAndThenIsNotGivenUpForWhatWasOnItsWay) {
+TEST(Session, APeerThatPollsRarelyDoesNotTimeOut) {
     Network network(16);
     Exchange exchange(network, 100, 1000, false);
     // The peer computes for long, polls for a moment in which little of the data reaches it, and computes again.
@@ -319,7 +319,7 @@ TEST(Session, APeerThatLooksNowAndThenIsNotGivenUpForWhatWasOnItsWay) {
     EXPECT_EQ(network.ends[0]->given_up, 0);
 }
 
-TEST(Session, APeerThatComputesIsWaitedFor) {
+TEST(Session, KeepalivesOfTheDaemonKeepAComputingPeerAlive) {
     Network network(10);
     Exchange exchange(network, 50'000, 3000, false);
     while (exchange.got[1] < 1000) {
@@ -344,7 +344,7 @@ TEST(Session, APeerThatComputesIsWaitedFor) {
     EXPECT_LT(network.now - awake, kSecond);
 }
 
-TEST(Session, AFullWindowMakesRoomAgain) {
+TEST(Session, AFullWindowHasRoomAgainAfterAcknowledgements) {
     Network network(11);
     uint64_t sent = 0;
     network.ends[1]->listening = false;
@@ -357,7 +357,7 @@ TEST(Session, AFullWindowMakesRoomAgain) {
     EXPECT_TRUE(network.send(0, sent, 1000));
 }
 
-TEST(Session, ASuccessorIsToldFromThePeerAndOldDatagramsFromNewOnes) {
+TEST(Session, ASuccessorsEpochDistinguishesItFromThePeer) {
     for (uint64_t seed = 0; seed < 50; ++seed) {
         Network network(seed);
         network.weather.jitter = 300 * kMicrosecond;
@@ -389,7 +389,7 @@ TEST(Session, ASuccessorIsToldFromThePeerAndOldDatagramsFromNewOnes) {
     }
 }
 
-TEST(Session, AConnectionTakesOverAndItsDeathLosesNothing) {
+TEST(Session, FailoverFromABrokenConnectionLosesNothing) {
     for (uint64_t seed = 0; seed < 100; ++seed) {
         Network network(seed);
         network.weather.lost = static_cast<int>(seed % 3) * 5;
@@ -422,7 +422,7 @@ TEST(Session, OverAConnectionAcknowledgementsAreRare) {
     EXPECT_LE(connection.ends[0].longest, connection.ends[0].frame_limit());
 }
 
-TEST(Session, BesideAConnectionWhatIsShortAndAloneGoesAsADatagram) {
+TEST(Session, SingleShortPacketsUseDatagramsBesideAConnection) {
     Network network(13);
     Exchange before(network, 10, 8);  // establishes that the path works
     ASSERT_TRUE(before.run(kSteps));
@@ -453,7 +453,7 @@ TEST(Session, BesideAConnectionWhatIsShortAndAloneGoesAsADatagram) {
 }
 
 // All faults at once: the seed draws each next event. In the end all faults end, and everything must arrive.
-TEST(Session, AnyTroubleThatEndsIsSurvived) {
+TEST(Session, AnyTemporaryFaultIsSurvived) {
     uint64_t unfinished = 0;
     for (uint64_t seed = 0; seed < kTroubles; ++seed) {
         Network network(seed);

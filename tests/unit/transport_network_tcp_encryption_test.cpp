@@ -71,7 +71,7 @@ class Records : public testing::TestWithParam<Suite> {};
 INSTANTIATE_TEST_SUITE_P(By, Records, testing::ValuesIn(suites()),
                          [](const auto& suite) { return suite.param == Suite::aes ? "Aes" : "ChaCha20"; });
 
-TEST_P(Records, AreOpenedAsTheyWereSealedInPortionsOfAnySize) {
+TEST_P(Records, AreOpenedInPortionsOfAnySize) {
     const Suite suite = GetParam();
     for (const size_t bytes : {size_t{1}, size_t{8}, size_t{kRecordText}, size_t{kRecordText} + 1, size_t{1} << 20}) {
         for (const size_t portion : {size_t{1}, size_t{3}, size_t{20}, size_t{4096}, size_t{1} << 20}) {
@@ -107,7 +107,7 @@ TEST_P(Records, EveryByteIsProtected) {
     }
 }
 
-TEST_P(Records, CanNotBeRepeatedLeftOutOrSwapped) {
+TEST_P(Records, CannotBeReplayedOmittedOrSwapped) {
     const Suite suite = GetParam();
     RecordSealer sealer = sealer_of(suite);
     std::vector<Wire> all;
@@ -223,7 +223,7 @@ struct Watched {
 
 std::string shown(const Wire& wire) { return {reinterpret_cast<const char*>(wire.data()), wire.size()}; }
 
-TEST(SealedTcp, NothingOfFramesAndStreamsCanBeRead) {
+TEST(SealedTcp, FramesAndStreamsAreUnreadable) {
     Watched watched;
     watched.dial();
     ASSERT_TRUE(watched.open());
@@ -251,7 +251,7 @@ TEST(SealedTcp, NothingOfFramesAndStreamsCanBeRead) {
 
 // The attacker changes, removes or duplicates a byte somewhere after the greeting: the connection ends with an error text, and nothing
 // forged is delivered.
-TEST(SealedTcp, WhatIsChangedOnItsWayEndsTheConnection) {
+TEST(SealedTcp, ChangedBytesEndTheConnection) {
     for (const uint64_t where : {0, 3, 4, 11, 60, 400, 2000}) {
         for (int how = 0; how < 3; ++how) {
             Watched watched;
@@ -275,13 +275,14 @@ TEST(SealedTcp, WhatIsChangedOnItsWayEndsTheConnection) {
                 return pair.low.broken > 0;
             })) << where
                 << " " << how;
-            EXPECT_NE(pair.low.failure.find("closed: received data is malformed, or was changed"), std::string::npos) << pair.low.failure;
+            EXPECT_NE(pair.low.failure.find("closed: received data is malformed, or was changed"), std::string::npos)
+                << pair.low.failure;
             for (const std::string& got : pair.low.frames) EXPECT_EQ(got, frame);
         }
     }
 }
 
-TEST(SealedTcp, AnEndThatNobodyHasSaidIsALoss) {
+TEST(SealedTcp, AnUnauthenticatedEndIsAFailure) {
     Watched watched;
     watched.dial();
     ASSERT_TRUE(watched.open());
@@ -293,7 +294,7 @@ TEST(SealedTcp, AnEndThatNobodyHasSaidIsALoss) {
 }
 
 // Each byte of the greeting, in either direction: the connection fails, or the intended one opens.
-TEST(SealedTcp, AGreetingThatWasChangedOpensNothing) {
+TEST(SealedTcp, AChangedGreetingOpensNothing) {
     const size_t upward = sizeof(SealedHello) + sizeof(GreetingProof);
     for (size_t at = 0; at < upward + sizeof(SealedWelcome); at += 3) {
         Watched watched;
@@ -312,7 +313,7 @@ TEST(SealedTcp, AGreetingThatWasChangedOpensNothing) {
     }
 }
 
-TEST(SealedTcp, AGreetingThatWasOverheardOpensNothing) {
+TEST(SealedTcp, AReplayedGreetingOpensNothing) {
     Watched watched;
     watched.dial();
     ASSERT_TRUE(watched.open());
@@ -353,7 +354,7 @@ TEST(SealedTcp, BothSidesAgreeOnACipher) {
     }
 }
 
-TEST(SealedTcp, WhoHasAnotherKeyIsNotLetIn) {
+TEST(SealedTcp, APeerWithAnotherKeyIsRefused) {
     Pair pair({rail(1)}, sealed());
     pair.high.tcp->drop(*pair.high.connection);
     pair.high.connection = &pair.high.tcp->add({7, 1}, 1001, &pair.high, nullptr, SealKey{{9, 9}});

@@ -137,7 +137,7 @@ Sample sample(uint32_t seed, int frames, size_t longest) {
     return result;
 }
 
-TEST(TcpFrames, EverySplitIntoTwo) {
+TEST(TcpFrames, EverySplitOfTheStreamIntoTwo) {
     const Sample s = sample(1, 6, 60);
     for (size_t cut = 0; cut <= s.stream.size(); ++cut) {
         FrameReader reader;
@@ -176,7 +176,7 @@ TEST(TcpFrames, RandomPortionsOfLongFrames) {
     }
 }
 
-TEST(TcpFrames, AnEndInTheMiddleIsSeen) {
+TEST(TcpFrames, AnEndWithinAFrameIsDetected) {
     const Sample s = sample(4, 1, 100);
     for (size_t cut = 1; cut < s.stream.size(); ++cut) {
         FrameReader reader;
@@ -186,7 +186,7 @@ TEST(TcpFrames, AnEndInTheMiddleIsSeen) {
     }
 }
 
-TEST(TcpFrames, AFrameThatIsNoneEndsTheReading) {
+TEST(TcpFrames, AMalformedFrameEndsReading) {
     const auto refused = [](FramePrefix prefix) {
         Bytes stream;
         append(stream, &prefix, sizeof prefix);
@@ -206,7 +206,7 @@ TEST(TcpFrames, AFrameThatIsNoneEndsTheReading) {
     EXPECT_FALSE(refused({56, FrameKind::session, 0, FramePrefix::kMark}));
 }
 
-TEST(TcpFrames, ASinkThatHasEnoughIsAskedNoMore) {
+TEST(TcpFrames, ASinkThatStopsGetsNoMoreFrames) {
     const Sample s = sample(5, 20, 100);
     for (int frames = 0; frames < 20; ++frames) {
         FrameReader reader;
@@ -217,7 +217,7 @@ TEST(TcpFrames, ASinkThatHasEnoughIsAskedNoMore) {
     }
 }
 
-TEST(TcpFrames, ATornFrameGoesOnWhereItWasTorn) {
+TEST(TcpFrames, APartlyReadFrameContinues) {
     const Bytes contents = pattern(500, 6);
     const FramePrefix prefix{500, FrameKind::session, 0, FramePrefix::kMark};
     std::byte zeros[8]{};

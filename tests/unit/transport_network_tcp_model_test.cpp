@@ -341,7 +341,7 @@ struct Met {
 };
 
 // TCP runs in real time, so that the seed alone does not determine the faults. The test runs seeds until each fault has occurred.
-TEST(TcpModel, NothingIsLostDoubledOrReorderedWhateverDies) {
+TEST(TcpModel, FailoverAmongKilledSocketsLosesDuplicatesAndReordersNothing) {
     constexpr uint64_t kLeastSeeds = 4, kMostSeeds = 40;
     Met met;
     for (uint64_t seed = 1; seed <= kLeastSeeds || (seed <= kMostSeeds && !met.enough()); ++seed) {

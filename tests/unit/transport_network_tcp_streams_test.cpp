@@ -62,7 +62,7 @@ TEST(TcpStreams, DataThatMustBePacked) {
     pair.low.tcp->remove_stream(stream);
 }
 
-TEST(TcpStreams, FramesAreNotStuckBehindALongStream) {
+TEST(TcpStreams, FramesOvertakeALongStream) {
     Pair pair;
     pair.open();
     const auto data = pattern(64u << 20, 3);
@@ -102,7 +102,7 @@ TEST(TcpStreams, SeveralAtOnceShareTheConnection) {
     for (auto& stream : streams) pair.low.tcp->remove_stream(*stream);
 }
 
-TEST(TcpStreams, ALatePieceTouchesNoOtherRequest) {
+TEST(TcpStreams, ALateFragmentTouchesNoOtherRequest) {
     Pair pair;
     pair.open();
     const auto data = pattern(100'000, 5);
@@ -114,7 +114,7 @@ TEST(TcpStreams, ALatePieceTouchesNoOtherRequest) {
     pair.low.tcp->remove_stream(stream);
 }
 
-TEST(TcpStreams, AGivenUpStreamsMemoryIsNotRead) {
+TEST(TcpStreams, AnAbandonedStreamsMemoryIsNotRead) {
     Pair pair;
     pair.open();
     auto data = std::make_unique<std::vector<std::byte>>(pattern(64u << 20, 6));
@@ -125,7 +125,7 @@ TEST(TcpStreams, AGivenUpStreamsMemoryIsNotRead) {
     ASSERT_TRUE(pair.until([&] { return pair.low.broken == 1 && pair.high.broken == 1; }));
 }
 
-TEST(TcpStreams, AStrandedStreamHasAllThatWasNotConfirmed) {
+TEST(TcpStreams, AStrandedStreamResendsUnconfirmedBytes) {
     Pair pair;
     pair.open();
     const auto data = pattern(32u << 20, 7);
@@ -155,7 +155,7 @@ TEST(TcpRails, SeveralSocketsShareAStream) {
     pair.low.tcp->remove_stream(stream);
 }
 
-TEST(TcpRails, OneThatGoesIsLeftAndOneThatComesIsTakenUp) {
+TEST(TcpRails, FailoverToANewRailWhenOneIsRemoved) {
     Pair pair({rail(1), rail(2)});
     pair.open();
     ASSERT_TRUE(pair.until([&] { return pair.low.tcp->counters().sockets == 2; }));
@@ -180,7 +180,7 @@ TEST(TcpRails, OneThatGoesIsLeftAndOneThatComesIsTakenUp) {
     ASSERT_TRUE(pair.until([&] { return pair.high.frames.size() == 1; }));
 }
 
-TEST(TcpRails, SocketsToAnInterfaceThatThePeerHasLostAreGivenUpAtOnce) {
+TEST(TcpRails, SocketsToARemovedInterfaceOfThePeerAreClosedAtOnce) {
     Pair pair({rail(1), rail(2)});
     pair.open();
     ASSERT_TRUE(pair.until([&] { return pair.low.tcp->counters().sockets == 2; }));
@@ -197,7 +197,7 @@ TEST(TcpRails, SocketsToAnInterfaceThatThePeerHasLostAreGivenUpAtOnce) {
     EXPECT_NE(pair.low.failure.find("interface"), std::string::npos) << pair.low.failure;
 }
 
-TEST(TcpRails, WithTheLastOneGoneTheConnectionIsBroken) {
+TEST(TcpRails, WithoutRailsTheConnectionIsBroken) {
     Pair pair;
     pair.open();
     pair.low.tcp->set_rails({});
@@ -205,7 +205,7 @@ TEST(TcpRails, WithTheLastOneGoneTheConnectionIsBroken) {
     EXPECT_NE(pair.low.failure.find("127.0.0.1"), std::string::npos) << pair.low.failure;
 }
 
-TEST(TcpRails, OneAddressThatAnswersIsEnoughOverRouters) {
+TEST(TcpRails, OneReachableAddressIsEnoughOverRouters) {
     Pair pair({{loopback(1), 0}});  // no netmask: shares no network with a peer
     ConnectionOffer offer;
     ASSERT_EQ(pair.low.tcp->offer(*pair.low.connection, offer), 0);
@@ -262,19 +262,19 @@ class Stalled {
     static inline bool repairs = false;
 };
 
-TEST(TcpStreams, ASleeperFindsOutThatOneStalls) {
+TEST(TcpStreams, ASleeperDetectsAStalledStreamByTimeout) {
     Stalled stalled(true);
     EXPECT_LT(stalled.run(), 2 * TcpOptions{}.patience_ns);
     EXPECT_EQ(stalled.pair->low.doubted, 1);
 }
 
-TEST(TcpStreams, ALostRepetitionIsNotWaitedFor) {
+TEST(TcpStreams, AStallIsDetectedWithoutWaitingForALostRetransmission) {
     Stalled stalled(true, true);
     EXPECT_LT(stalled.run(), TcpOptions{}.patience_ns / 2);
     EXPECT_EQ(stalled.pair->low.doubted, 1);
 }
 
-TEST(TcpStreams, APeerThatComputesIsNotDoubtedAndSeldomLookedAfter) {
+TEST(TcpStreams, AComputingPeerIsNotDoubtedAndSeldomChecked) {
     Stalled stalled(false);
     stalled.run();
     EXPECT_EQ(stalled.pair->low.doubted, 0);

@@ -90,7 +90,7 @@ TEST(Tcp, OneWriteAndOneReadPerSmallFrame) {
     EXPECT_EQ(pair.low.tcp->counters().reads - before.reads, 100u);
 }
 
-TEST(Tcp, AFullSocketSaysBusyAndLaterRoom) {
+TEST(Tcp, AFullSocketReturnsBusyAndLaterReportsRoom) {
     Pair pair;
     pair.open();
     const std::string frame(60000, 'f');
@@ -149,7 +149,7 @@ bool listens_at(uint8_t last, uint16_t port) {
     return connected;
 }
 
-TEST(Tcp, ListensOnItsRailsAloneWhereTheyWereChosen) {
+TEST(Tcp, ListensOnlyOnChosenRails) {
     TcpOptions options;
     options.on_rails_alone = true;
     Pair pair({rail(1), rail(2)}, options);
@@ -164,7 +164,7 @@ TEST(Tcp, ListensOnItsRailsAloneWhereTheyWereChosen) {
     pair.open();
 }
 
-TEST(Tcp, OneThatDoesNotAnswerIsGivenUp) {
+TEST(Tcp, AnUnansweredHelloTimesOut) {
     TcpOptions options;
     options.connect_limit_ns = 50'000'000;
     Pair pair({rail(1)}, options);
@@ -209,7 +209,7 @@ TEST(Tcp, AnotherVersionIsNamed) {
     close(caller);
 }
 
-TEST(Tcp, StrangersAreHungUpOnAndDisturbNobody) {
+TEST(Tcp, StrangersAreDisconnected) {
     Pair pair;
     pair.open();
     ConnectionOffer offer;
@@ -246,7 +246,7 @@ TEST(Tcp, StrangersAreHungUpOnAndDisturbNobody) {
     ASSERT_TRUE(pair.until([&] { return !pair.high.frames.empty(); }));
 }
 
-TEST(Tcp, AThousandCallersThatSayNothing) {
+TEST(Tcp, AThousandSilentCallersDoNoHarm) {
     Pair pair;
     pair.open();
     ConnectionOffer offer;
@@ -265,7 +265,7 @@ TEST(Tcp, AThousandCallersThatSayNothing) {
     for (const int fd : callers) close(fd);
 }
 
-TEST(Tcp, WithoutDescriptorsCallersAreHungUpOn) {
+TEST(Tcp, WithoutDescriptorsCallersAreDisconnected) {
     Pair pair;
     ConnectionOffer offer;
     ASSERT_EQ(pair.low.tcp->offer(*pair.low.connection, offer), 0);
@@ -307,7 +307,7 @@ TEST(Tcp, GarbageOnAnOpenConnectionBreaksIt) {
     EXPECT_EQ(pair.high.send("x"), Sent::gone);
 }
 
-TEST(Tcp, FinishingDeliversWhatWasSentBefore) {
+TEST(Tcp, ClosingDeliversFramesSentBefore) {
     Pair pair;
     pair.open();
     const std::string frame(50000, 'f');
@@ -329,7 +329,7 @@ TEST(Tcp, FinishingDeliversWhatWasSentBefore) {
     EXPECT_EQ(pair.low.tcp->counters().sockets, 0u);
 }
 
-TEST(Tcp, WhatGoesToOneThatHasSaidItsLastMayYetBeLost) {
+TEST(Tcp, FramesToAClosingPeerMayBeLost) {
     Pair pair;
     pair.open();
     pair.high.tcp->finish(*pair.high.connection);
@@ -340,7 +340,7 @@ TEST(Tcp, WhatGoesToOneThatHasSaidItsLastMayYetBeLost) {
     EXPECT_TRUE(pair.until([&] { return pair.low.broken == 1; }));
 }
 
-TEST(Tcp, ADroppedConnectionIsNoticedByTheOther) {
+TEST(Tcp, ADroppedConnectionIsNoticedByThePeer) {
     Pair pair;
     pair.open();
     pair.high.tcp->drop(*pair.high.connection);
@@ -374,7 +374,7 @@ TEST(Tcp, AForkedChildKeepsNoConnectionAlive) {
     waitpid(child, nullptr, 0);
 }
 
-TEST(Tcp, DroppingFromInsideAFrame) {
+TEST(Tcp, DroppedWhileAFrameIsDelivered) {
     Pair pair;
     pair.open();
     pair.low.on_frame = [&](const std::string&) { pair.low.tcp->drop(*pair.low.connection); };

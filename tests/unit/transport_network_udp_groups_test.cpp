@@ -105,7 +105,7 @@ class Groups : public testing::Test {
     std::unique_ptr<Host> hosts[2];
 };
 
-TEST_F(Groups, GoByPortsWhereAllHaveThem) {
+TEST_F(Groups, DatagramsUsePortsIfAllMembersHaveThem) {
     join();
     expect_heard("one", true);
     expect_heard(std::string(GroupSockets::kPayload, 'x'), true);
@@ -147,7 +147,7 @@ class Stranger {
     sockaddr_in to_{};
 };
 
-TEST_F(Groups, StrangersReadForgeAndRepeatNothing) {
+TEST_F(Groups, StrangersCannotReadForgeOrReplayDatagrams) {
     open();
     for (int i = 0; i < 2; ++i) fabric.port(i).refuses_groups = true;
     for (auto& host : hosts) host->join();
@@ -172,7 +172,7 @@ TEST_F(Groups, StrangersReadForgeAndRepeatNothing) {
     EXPECT_EQ(hosts[1]->heard.texts.size(), 2u);
 }
 
-TEST_F(Groups, OneThatHasLeftHearsNothing) {
+TEST_F(Groups, AMemberThatLeftReceivesNothing) {
     join();
     expect_heard("one", true);
     hosts[1]->member.reset();
@@ -182,7 +182,7 @@ TEST_F(Groups, OneThatHasLeftHearsNothing) {
     EXPECT_EQ(hosts[1]->heard.texts.size(), 1u);
 }
 
-TEST_F(Groups, OfOneAddressShareItsMembership) {
+TEST_F(Groups, GroupsOfOneAddressShareItsMembership) {
     join();
     std::unique_ptr<transport::Group> another;
     Heard heard;
@@ -199,7 +199,7 @@ TEST_F(Groups, OfOneAddressShareItsMembership) {
     EXPECT_EQ(hosts[1]->others, 1);
 }
 
-TEST_F(Groups, APortThatGoesDownLeavesItToSocketsAndComesBack) {
+TEST_F(Groups, FailoverFromAPortToSocketsAndBack) {
     join();
     expect_heard("one", true);
     fabric.set_link(fabric.port(0), false);
@@ -210,7 +210,7 @@ TEST_F(Groups, APortThatGoesDownLeavesItToSocketsAndComesBack) {
     expect_heard("three", true);
 }
 
-TEST_F(Groups, WhatAPortLosesOrIsTooBusyForIsTheRoomsToRepeat) {
+TEST_F(Groups, LossesAndBusyPortsAreLeftToTheCallersRetransmission) {
     join();
     fabric.passage = [] { return Passage::lost; };
     ASSERT_TRUE(hosts[0]->say("lost"));
@@ -222,7 +222,7 @@ TEST_F(Groups, WhatAPortLosesOrIsTooBusyForIsTheRoomsToRepeat) {
     EXPECT_EQ(hosts[1]->heard.texts.size(), 1u);
 }
 
-TEST_F(Groups, AMemberThatHearsNothingMakesItTheNextRail) {
+TEST_F(Groups, FailoverToTheNextRailIfAMemberReceivesNothing) {
     fabric.devices.pop_back();
     join();
     ASSERT_TRUE(hosts[0]->say("by the port, which the other has not"));
@@ -235,7 +235,7 @@ TEST_F(Groups, AMemberThatHearsNothingMakesItTheNextRail) {
     EXPECT_EQ(fabric.port(0).sent, 2u);
 }
 
-TEST_F(Groups, APortThatMayNotJoinIsLeftOutUntilItChanges) {
+TEST_F(Groups, APortWhoseJoinIsRefusedIsNotUsedUntilItChanges) {
     open();
     fabric.port(0).refuses_groups = true;
     for (auto& host : hosts) host->join();
@@ -254,7 +254,7 @@ TEST_F(Groups, APortThatIsClosedIsForgotten) {
     expect_heard("one", false);
 }
 
-TEST_F(Groups, DatagramsThatAreTooLongForAPortGoBySockets) {
+TEST_F(Groups, DatagramsTooLongForAPortUseSockets) {
     for (auto& device : fabric.devices) device.facts.mtu = 1024;
     join();
     EXPECT_TRUE(fabric.port(0).groups.empty());

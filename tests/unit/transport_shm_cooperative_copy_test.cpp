@@ -8,7 +8,7 @@
 namespace starling::shm {
 namespace {
 
-TEST(Split, EachChunkIsClaimedOnceFromEitherSide) {
+TEST(CooperativeCopy, EachChunkIsClaimedOnceFromEitherSide) {
     SplitSlot slot{};
     const auto generation = open_split(slot);
     std::set<int64_t> claimed;
@@ -21,7 +21,7 @@ TEST(Split, EachChunkIsClaimedOnceFromEitherSide) {
 }
 
 // A sender may answer so late that the slot has served any number of messages in between.
-TEST(Split, ALateSenderNeverFindsItsGenerationAgain) {
+TEST(CooperativeCopy, ALateSenderNeverMatchesAReusedGeneration) {
     SplitSlot slot{};
     const auto late = open_split(slot);
     for (uint32_t later = 0; later < 1u << 18; ++later) {
@@ -31,7 +31,7 @@ TEST(Split, ALateSenderNeverFindsItsGenerationAgain) {
     }
 }
 
-TEST(Split, ChunksCoverTheMessageAndTheirNumberFits) {
+TEST(CooperativeCopy, ChunksCoverTheMessageAndTheirNumberFits) {
     for (uint64_t bytes = 1; bytes < uint64_t{1} << 50; bytes += bytes / 7 + 1) {
         const uint64_t chunk = split_chunk(bytes);
         EXPECT_EQ(chunk % 4096, 0u);

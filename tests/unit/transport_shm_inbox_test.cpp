@@ -296,7 +296,7 @@ TEST(Inbox, NothingIsLostWhenProducersAreKilled) {
     munmap(shared, sizeof(Shared));
 }
 
-TEST(Inbox, AFullOneSaysSo) {
+TEST(Inbox, AFullInboxReportsIt) {
     Shared* shared = make_shared_memory();
     ASSERT_TRUE(shared);
     InboxReader reader(shared->inbox);
@@ -318,7 +318,7 @@ TEST(Inbox, AFullOneSaysSo) {
     munmap(shared, sizeof(Shared));
 }
 
-TEST(Inbox, ALivingClaimantIsWaitedFor) {
+TEST(Inbox, ALivingClaimantIsAwaited) {
     Shared* shared = make_shared_memory();
     ASSERT_TRUE(shared);
     InboxReader reader(shared->inbox);
@@ -335,7 +335,7 @@ TEST(Inbox, ALivingClaimantIsWaitedFor) {
 }
 
 // Threads in place of processes, for the thread sanitizer.
-TEST(Inbox, ThreadsProduceAtOnce) {
+TEST(Inbox, ConcurrentProducerThreads) {
     Shared* shared = make_shared_memory();
     ASSERT_TRUE(shared);
     constexpr int kProducers = 3;

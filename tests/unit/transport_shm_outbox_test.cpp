@@ -264,7 +264,7 @@ uint32_t any_size(std::mt19937& random) {
     return kInlineBytes + 1 + static_cast<uint32_t>(random() % (random() % 3 ? 4000 : kOutboxPayload - kInlineBytes));
 }
 
-TEST(Outbox, SeveralReadersGetWhatWasSent) {
+TEST(Outbox, SeveralReadersReceiveAllMessages) {
     for (unsigned seed = 0; seed < 10 && !::testing::Test::HasFatalFailure(); ++seed) {
         Lines lines(3);
         std::mt19937 random(seed);
@@ -282,7 +282,7 @@ TEST(Outbox, SeveralReadersGetWhatWasSent) {
     }
 }
 
-TEST(Outbox, IsExhaustedByReadersThatNeverLookAndNotForEver) {
+TEST(Outbox, IsExhaustedByIdleReadersButNotForever) {
     Lines lines(20);
     uint64_t number = 0;
     size_t held = 0;
@@ -308,7 +308,7 @@ TEST(Outbox, IsExhaustedByReadersThatNeverLookAndNotForEver) {
         while (!lines.rings[at].sent.empty() && !HasFatalFailure()) lines.expect(at);
 }
 
-TEST(Outbox, WhatADeadReaderHeldComesBack) {
+TEST(Outbox, MemoryHeldByADeadReaderIsReleased) {
     Lines lines(2);
     uint64_t number = 0;
     while (lines.send(0, number, kOutboxPayload)) ++number;
@@ -321,7 +321,7 @@ TEST(Outbox, WhatADeadReaderHeldComesBack) {
 }
 
 // The ring's owner assigns the slot to another sender: everything that the former one sent on it counts as read.
-TEST(Outbox, NothingIsHeldByAReaderWhoseRingIsAnothers) {
+TEST(Outbox, AReassignedRingHoldsNoMemory) {
     Lines lines(1);
     for (uint64_t number = 0; number < 20; ++number) ASSERT_TRUE(lines.send(0, number, 2000));
     for (int i = 0; i < 17; ++i) lines.expect(0);
@@ -337,7 +337,7 @@ TEST(Outbox, NothingIsHeldByAReaderWhoseRingIsAnothers) {
     }
 }
 
-TEST(Outbox, GivesMemoryBackWhenItRests) {
+TEST(Outbox, ReturnsPagesToTheKernelWhenIdle) {
     Lines lines(2);
     EXPECT_EQ(resident_pages(lines.memory), 0u);
     uint64_t number = 0;
@@ -362,7 +362,7 @@ TEST(Outbox, GivesMemoryBackWhenItRests) {
     }
 }
 
-TEST(Outbox, APlaceLeadsNowhereElse) {
+TEST(Outbox, AnOffsetNeverLeadsOutside) {
     std::vector<std::byte> memory(1);
     for (const uint32_t offset : {0u, 1u, static_cast<uint32_t>(kOutboxBytes), ~0u}) {
         std::byte place[sizeof(OutboxPlace)];

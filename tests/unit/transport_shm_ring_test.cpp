@@ -125,7 +125,7 @@ TEST_F(Rings, ADrainedRingHasRoomForAnything) {
     }
 }
 
-TEST_F(Rings, TakesNoMoreThanItHolds) {
+TEST_F(Rings, AcceptsNoMoreThanItsCapacity) {
     RingWriter writer = begin();
     uint32_t lines = 0;
     while (send(writer, lines, 8)) ++lines;
@@ -201,7 +201,7 @@ TEST_F(Rings, BetweenThreads) {
     producer.join();
 }
 
-TEST(Ring, SpansAreWholeLinesInOnePiece) {
+TEST(Ring, SpansAreContiguousWholeLines) {
     std::mt19937_64 random(1);
     for (int i = 0; i < 100000; ++i) {
         const uint64_t position = random() % (uint64_t{1} << (random() % 50 + 7)) / 64 * 64;

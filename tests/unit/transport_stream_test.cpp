@@ -16,7 +16,7 @@ OutStream::Source of_bytes(uint64_t bytes) {
     return source;
 }
 
-TEST(OutStream, GivesEveryByteOnceInOrder) {
+TEST(OutStream, SendsEveryByteOnceInOrder) {
     OutStream stream(of_bytes(1000));
     EXPECT_TRUE(stream.has_work());
     EXPECT_EQ(stream.waiting_bytes(), 1000u);
@@ -27,7 +27,7 @@ TEST(OutStream, GivesEveryByteOnceInOrder) {
     EXPECT_TRUE(stream.take(1, 10).empty());
 }
 
-TEST(OutStream, ALostPathsBytesComeAgain) {
+TEST(OutStream, BytesOfALostPathAreSentAgain) {
     OutStream stream(of_bytes(1000));
     stream.take(1, 300);
     stream.take(2, 300);
@@ -50,7 +50,7 @@ TEST(OutStream, AReliablePathLosesNothing) {
     EXPECT_EQ(stream.take(kReliablePath, 100), (StreamRange{60, 100}));
 }
 
-TEST(OutStream, WhatIsConfirmedIsNotSentAgain) {
+TEST(OutStream, ConfirmedBytesAreNotSentAgain) {
     OutStream stream(of_bytes(100));
     stream.take(1, 50);
     stream.take(2, 50);
@@ -82,7 +82,7 @@ TEST(Coverage, CountsEveryByteOnceAgainstABitMap) {
 }
 
 // Paths that die at random, and ranges that arrive or not: in the end all has arrived, and before any loss no byte is sent twice.
-TEST(Streams, EverythingArrivesWhateverDies) {
+TEST(Streams, FailoverAmongDyingPathsDeliversEverything) {
     std::mt19937 random(11);
     for (int round = 0; round < 500; ++round) {
         const uint64_t bytes = random() % 5000 + 1;

@@ -41,7 +41,7 @@ TEST(DeviceChoice, NamesDevicesAndPorts) {
     EXPECT_FALSE(takes("^mlx5_0:1,rxe0", "rxe0", 1));
 }
 
-TEST(DeviceChoice, SaysWhatIsWrong) {
+TEST(DeviceChoice, ReportsErrors) {
     for (const char* const text :
          {",", "mlx5_0,", "mlx5_0:", "mlx5_0:0", "mlx5_0:256", "mlx5_0:x", "mlx5_0:1x", ":1", "^", "a/b"}) {
         DeviceChoice choice;
@@ -59,7 +59,7 @@ struct Setting {
     const char *const name, *const usual;
 };
 
-TEST(Ports, ThoseThatAreChosenAndUsableAreUsed) {
+TEST(Ports, ChosenUsablePortsAreUsed) {
     Fabric fabric;
     fabric.add_device(0, "a");
     std::strcpy(fabric.add_device(0, "b").why_not, "it has no datagrams");
@@ -77,7 +77,7 @@ TEST(Ports, ThoseThatAreChosenAndUsableAreUsed) {
     EXPECT_EQ(why, "b:1: it has no datagrams; c:1: its link is down; d:1: not among STARLING_VERBS_DEVICES");
 }
 
-TEST(Ports, NoMoreThanThereArePlaces) {
+TEST(Ports, TheNumberOfPortsIsLimited) {
     Fabric fabric;
     for (const char* const name : {"a", "b", "c", "d", "e"}) fabric.add_device(0, name);
     std::unique_ptr<Ports> ports;
@@ -86,7 +86,7 @@ TEST(Ports, NoMoreThanThereArePlaces) {
     EXPECT_EQ(std::string_view(ports->why_not()).substr(0, 4), "e:1:");
 }
 
-TEST(Ports, ThatAreRequiredAndNotThereAreAnErrorWithTheReason) {
+TEST(Ports, UnusableRequiredPortsAreAnErrorWithTheReason) {
     Fabric fabric;
     fabric.add_device(0, "a");
     fabric.refusal = "64 KB may be locked (ulimit -l): raise it";
@@ -120,7 +120,7 @@ struct Kernel {
     const std::filesystem::path root = make();
 };
 
-TEST(Ports, WithoutADeviceNothingIsLoaded) {
+TEST(Ports, WithoutADeviceNoPluginIsLoaded) {
     const Kernel kernel;
     std::unique_ptr<Ports> ports;
     EXPECT_EQ(Ports::open(ports), MPI_SUCCESS);
@@ -135,7 +135,7 @@ TEST(Ports, WithoutADeviceNothingIsLoaded) {
     EXPECT_FALSE(ports);
 }
 
-TEST(Plugin, WhatTheKernelSaysOfDevices) {
+TEST(Plugin, TheKernelsFilesListDevices) {
     const Kernel kernel;
     EXPECT_FALSE(has_device());
     const uint64_t none = devices_seen();
@@ -163,7 +163,7 @@ struct Listener final : QueueListener {
     std::vector<uint16_t> closed;
 };
 
-TEST(Ports, ALinkThatGoesAndComesIsTold) {
+TEST(Ports, LinkDownAndUpAreReported) {
     Fabric fabric;
     fabric.add_device(0, "a");
     std::unique_ptr<Ports> ports;
@@ -189,7 +189,7 @@ TEST(Ports, ALinkThatGoesAndComesIsTold) {
     EXPECT_TRUE(fabric.ports.empty());
 }
 
-TEST(Ports, ADeviceThatAppearsIsTakenUp) {
+TEST(Ports, ANewDeviceIsUsed) {
     Fabric fabric;
     std::unique_ptr<Ports> ports;
     ASSERT_EQ(Ports::open(fabric.host(0), ports), MPI_SUCCESS);
@@ -206,7 +206,7 @@ TEST(Ports, ADeviceThatAppearsIsTakenUp) {
     EXPECT_EQ(fabric.ports.size(), 1u);
 }
 
-TEST(Ports, WhoSleepsIsWoken) {
+TEST(Ports, ASleeperIsWoken) {
     Fabric fabric;
     fabric.add_device(0, "a");
     fabric.add_device(1, "b");

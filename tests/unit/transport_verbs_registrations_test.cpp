@@ -110,7 +110,7 @@ TEST_F(RegistrationsTest, TheSameMemoryIsRegisteredOnce) {
     munmap(memory, kBytes);
 }
 
-TEST_F(RegistrationsTest, UnmappedAndMappedAgain) {
+TEST_F(RegistrationsTest, MemoryUnmappedAndMappedAgainIsRegisteredAnew) {
     char* const memory = map();
     ASSERT_EQ(send("before", memory), "before");
     munmap(memory, kBytes);
@@ -121,7 +121,7 @@ TEST_F(RegistrationsTest, UnmappedAndMappedAgain) {
 }
 
 // Without this property of the device the other tests would prove nothing.
-TEST_F(RegistrationsTest, TheDeviceKeepsThePagesThatItWasToldOf) {
+TEST_F(RegistrationsTest, TheDeviceKeepsTheRegisteredPages) {
     char* const memory = map();
     Registration* const stale = cache->use(memory, kBytes);
     std::strcpy(memory, "before");
@@ -136,7 +136,7 @@ TEST_F(RegistrationsTest, TheDeviceKeepsThePagesThatItWasToldOf) {
     munmap(memory, kBytes);
 }
 
-TEST_F(RegistrationsTest, AnotherMappingPutInItsPlace) {
+TEST_F(RegistrationsTest, AReplacedMappingIsRegisteredAnew) {
     char* const memory = map();
     ASSERT_EQ(send("before", memory), "before");
     const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED;
@@ -145,7 +145,7 @@ TEST_F(RegistrationsTest, AnotherMappingPutInItsPlace) {
     munmap(memory, kBytes);
 }
 
-TEST_F(RegistrationsTest, OnlyAPartIsUnmapped) {
+TEST_F(RegistrationsTest, APartlyUnmappedRangeIsRegisteredAnew) {
     char* const memory = map();
     ASSERT_EQ(send("before", memory), "before");
     munmap(memory, kPage);
@@ -154,7 +154,7 @@ TEST_F(RegistrationsTest, OnlyAPartIsUnmapped) {
     munmap(memory, kBytes);
 }
 
-TEST_F(RegistrationsTest, GivenBackToTheKernel) {
+TEST_F(RegistrationsTest, PagesReturnedToTheKernelAreRegisteredAnew) {
     char* const memory = map();
     for (const int advice : {MADV_DONTNEED, MADV_FREE}) {
         ASSERT_EQ(send("before", memory), "before");
@@ -164,7 +164,7 @@ TEST_F(RegistrationsTest, GivenBackToTheKernel) {
     munmap(memory, kBytes);
 }
 
-TEST_F(RegistrationsTest, MovedAwayAndMovedThere) {
+TEST_F(RegistrationsTest, RemappedMemoryIsRegisteredAnew) {
     char* const memory = map();
     char* const other = map();
     ASSERT_EQ(send("one", memory), "one");
@@ -186,7 +186,7 @@ TEST_F(RegistrationsTest, AnAllocatorThatReusesAddresses) {
     }
 }
 
-TEST_F(RegistrationsTest, AChildUnmapsItsOwn) {
+TEST_F(RegistrationsTest, AChildsUnmapDoesNotAffectTheParent) {
     char* const memory = map();
     ASSERT_EQ(send("before", memory), "before");
     const pid_t child = fork();
@@ -205,7 +205,7 @@ TEST_F(RegistrationsTest, AChildUnmapsItsOwn) {
     munmap(memory, kBytes);
 }
 
-TEST_F(RegistrationsTest, OtherThreadsMapAndUnmap) {
+TEST_F(RegistrationsTest, MemoryRemappedByOtherThreadsIsRegisteredAnew) {
     char* const memory = map();
     std::atomic<int> turn = 0;
     constexpr int kTurns = 300;
@@ -227,7 +227,7 @@ TEST_F(RegistrationsTest, OtherThreadsMapAndUnmap) {
     munmap(memory, kBytes);
 }
 
-TEST_F(RegistrationsTest, SoMuchChangesThatItCantBeSaid) {
+TEST_F(RegistrationsTest, TooManyChangesDropAllRegistrations) {
     std::vector<char*> all;
     for (int i = 0; i < 2 * MemoryWatch::kMost; ++i) {
         all.push_back(map(nullptr, 2 * kPage));
@@ -242,7 +242,7 @@ TEST_F(RegistrationsTest, SoMuchChangesThatItCantBeSaid) {
     munmap(untouched, kBytes);
 }
 
-TEST_F(RegistrationsTest, FilesAndSharedMemoryAreNotKept) {
+TEST_F(RegistrationsTest, FilesAndSharedMemoryAreNotCached) {
     void* const shared = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     const int fd = memfd_create("test", MFD_CLOEXEC);
     ASSERT_EQ(ftruncate(fd, kBytes), 0);
@@ -256,7 +256,7 @@ TEST_F(RegistrationsTest, FilesAndSharedMemoryAreNotKept) {
     munmap(shared, kBytes), munmap(file, kBytes), close(fd);
 }
 
-TEST_F(RegistrationsTest, WhatWasNotUsedForLongestGoes) {
+TEST_F(RegistrationsTest, TheLeastRecentlyUsedRegistrationIsEvicted) {
     cache = std::make_unique<Registrations>(device, watch.get(), 3 * kBytes);
     char* memory[4];
     for (char*& one : memory) one = map();
@@ -270,7 +270,7 @@ TEST_F(RegistrationsTest, WhatWasNotUsedForLongestGoes) {
     for (char* one : memory) munmap(one, kBytes);
 }
 
-TEST_F(RegistrationsTest, TheSystemsLimitIsLower) {
+TEST_F(RegistrationsTest, ALowerSystemLimitIsRespected) {
     device.most_registered = 2 * kBytes;
     char* const memory = map(nullptr, 4 * kBytes);
     for (int i = 0; i < 4; ++i) EXPECT_EQ(send("x", memory + static_cast<uint64_t>(i) * kBytes), "x");
@@ -282,7 +282,7 @@ TEST_F(RegistrationsTest, TheSystemsLimitIsLower) {
     munmap(memory, 4 * kBytes);
 }
 
-TEST_F(RegistrationsTest, WhatIsInUseStaysAndWhatIsSpoiltGoes) {
+TEST_F(RegistrationsTest, UsedRegistrationsStayAndStaleOnesAreReleased) {
     char* const memory = map();
     Registration* const one = cache->use(memory, kBytes);
     Registration* const two = cache->use(memory, kBytes);
@@ -300,7 +300,7 @@ TEST_F(RegistrationsTest, WhatIsInUseStaysAndWhatIsSpoiltGoes) {
     munmap(memory, kBytes);
 }
 
-TEST_F(RegistrationsTest, WithoutAWatchNothingIsKept) {
+TEST_F(RegistrationsTest, WithoutAnUnmapWatchNothingIsCached) {
     Registrations forgetful(device, nullptr, 64 * kBytes);
     char* const memory = map();
     for (int i = 0; i < 3; ++i) {

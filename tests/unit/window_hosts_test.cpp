@@ -102,11 +102,11 @@ void locks_among_lies(const Settings& settings) {
     team.expect_success();
 }
 
-TEST(WindowOverHosts, LocksAmongLies) { locks_among_lies({}); }
+TEST(WindowOverHosts, LocksDespiteFalseLockPackets) { locks_among_lies({}); }
 
-TEST(WindowOverHosts, LocksAmongLiesWithAProgressThread) { locks_among_lies({{"STARLING_WAIT", "thread"}}); }
+TEST(WindowOverHosts, LocksDespiteFalseLockPacketsWithAProgressThread) { locks_among_lies({{"STARLING_WAIT", "thread"}}); }
 
-TEST(WindowOverHosts, WhoAsksBeforeTheWindowIsThereGetsTheLockLater) {
+TEST(WindowOverHosts, ALockRequestBeforeTheWindowExistsIsServedLater) {
     Team team(Placement{{0, 0}, {0, 1}});
     team.start({}, [](Node& node) {
         // Requests for windows that will never exist, more than are stored: rank 0 refuses each of those, and stores later ones.
@@ -182,7 +182,7 @@ void leave_the_region(Window& window, rma::Operation what, std::vector<uint64_t>
     EXPECT_TRUE(wrong.done);
 }
 
-TEST(WindowOverHosts, LongAccessesAreAllThereAfterAFlush) {
+TEST(WindowOverHosts, LongAccessesAreCompleteAfterAFlush) {
     Team team(Placement{{0, 0, 0}, {0, 1, 2}});
     team.start({}, [](Node& node) {
         Window* const window = make_window(node, 0x5550, node.size * kWords * 8);

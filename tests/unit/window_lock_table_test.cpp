@@ -13,7 +13,7 @@ namespace {
 
 constexpr uint32_t kProcesses = 4;
 
-class BoardTest : public testing::Test {
+class LockTableTest : public testing::Test {
   protected:
     std::vector<uint64_t> memory = std::vector<uint64_t>(LockTable::bytes(kProcesses) / 8 + 16);
     void* aligned = reinterpret_cast<void*>((reinterpret_cast<uintptr_t>(memory.data()) + 63) & ~uintptr_t{63});
@@ -21,7 +21,7 @@ class BoardTest : public testing::Test {
     static constexpr uint32_t here(uint32_t who) { return LockTable::holder_here(who); }
 };
 
-TEST_F(BoardTest, SharedLocksGoTogether) {
+TEST_F(LockTableTest, SharedLocksCoexist) {
     EXPECT_TRUE(board.try_shared(0, 2));
     EXPECT_TRUE(board.try_shared(1, 2));
     EXPECT_TRUE(board.try_shared_for_another(2));
@@ -34,7 +34,7 @@ TEST_F(BoardTest, SharedLocksGoTogether) {
     board.release_exclusive(2);
 }
 
-TEST_F(BoardTest, AnExclusiveLockKeepsAllOut) {
+TEST_F(LockTableTest, AnExclusiveLockExcludesAll) {
     EXPECT_TRUE(board.try_exclusive(here(1), 0));
     EXPECT_TRUE(board.try_exclusive(here(1), 0)) << "it has it";
     EXPECT_FALSE(board.try_exclusive(here(2), 0));
@@ -46,7 +46,7 @@ TEST_F(BoardTest, AnExclusiveLockKeepsAllOut) {
     EXPECT_TRUE(board.try_shared(3, 0));
 }
 
-TEST_F(BoardTest, WritersDoNotStarve) {
+TEST_F(LockTableTest, WritersDoNotStarve) {
     EXPECT_TRUE(board.try_shared(0, 3));
     EXPECT_FALSE(board.try_exclusive(here(1), 3));
     EXPECT_FALSE(board.try_shared(2, 3)) << "it came after the one that waits";
@@ -64,7 +64,7 @@ TEST_F(BoardTest, WritersDoNotStarve) {
     EXPECT_TRUE(board.try_shared(2, 3));
 }
 
-TEST_F(BoardTest, ASharedLockMayGoPastAWaitingWriter) {
+TEST_F(LockTableTest, ASharedLockMayOvertakeAWaitingWriter) {
     EXPECT_TRUE(board.try_shared(0, 3));
     EXPECT_FALSE(board.try_exclusive(here(1), 3));
     EXPECT_FALSE(board.try_shared_for_another(3));
@@ -77,7 +77,7 @@ TEST_F(BoardTest, ASharedLockMayGoPastAWaitingWriter) {
     board.release_exclusive(3);
 }
 
-TEST_F(BoardTest, AllSharedLocksGoBackTogether) {
+TEST_F(LockTableTest, AllSharedLocksAreReleasedTogether) {
     for (uint32_t target = 0; target < kProcesses; ++target) EXPECT_TRUE(board.try_shared(1, target));
     board.begin_wait(0, 2);
     board.set_pending(3, true);
@@ -87,7 +87,7 @@ TEST_F(BoardTest, AllSharedLocksGoBackTogether) {
     for (uint32_t target = 0; target < kProcesses; ++target) EXPECT_TRUE(board.try_exclusive(here(0), target));
 }
 
-TEST_F(BoardTest, TheDeadHoldNothing) {
+TEST_F(LockTableTest, LocksOfDeadProcessesAreReleased) {
     EXPECT_TRUE(board.try_exclusive(here(3), 0));
     EXPECT_TRUE(board.try_shared(3, 1));
     EXPECT_TRUE(board.try_shared(0, 2));
@@ -103,7 +103,7 @@ TEST_F(BoardTest, TheDeadHoldNothing) {
     EXPECT_FALSE(board.bury_holders(0, [](uint32_t) { return false; })) << "the living keep theirs";
 }
 
-TEST_F(BoardTest, WaitersAreFound) {
+TEST_F(LockTableTest, WaitersAreFound) {
     std::vector<uint32_t> found;
     const auto note = [&](uint32_t who) { found.push_back(who); };
     board.begin_wait(1, 0);
@@ -123,7 +123,7 @@ TEST_F(BoardTest, WaitersAreFound) {
 }
 
 /// Threads play processes: the data of an exclusive lock does not change meanwhile, and data read under a shared lock stays.
-TEST_F(BoardTest, ThreadsExcludeEachOther) {
+TEST_F(LockTableTest, ThreadsExcludeEachOther) {
     constexpr int kTimes = 3000;
     long first = 0, second = 0;  // plain, not atomic: the locks must protect them
     std::vector<std::thread> threads;

@@ -14,7 +14,7 @@ namespace {
 
 constexpr uint32_t kProcesses = 2, kMe = 0, kNeighbour = 1;
 
-class DeskTest : public testing::Test {
+class RemoteLockServerTest : public testing::Test {
   protected:
     void SetUp() override { desk.open(board, kMe); }
 
@@ -36,7 +36,7 @@ class DeskTest : public testing::Test {
     }
 };
 
-TEST_F(DeskTest, ServesInTheOrderOfAsking) {
+TEST_F(RemoteLockServerTest, ServesInTheOrderOfRequests) {
     EXPECT_TRUE(exclusive(5, 1));
     EXPECT_TRUE(shared(6, 1));
     EXPECT_TRUE(shared(7, 1));
@@ -52,7 +52,7 @@ TEST_F(DeskTest, ServesInTheOrderOfAsking) {
     EXPECT_TRUE(desk.idle());
 }
 
-TEST_F(DeskTest, AnAskThatComesTwiceIsOne) {
+TEST_F(RemoteLockServerTest, ADuplicateRequestCountsOnce) {
     EXPECT_TRUE(exclusive(5, 1));
     EXPECT_FALSE(exclusive(5, 1)) << "it waits";
     EXPECT_EQ(next(), 5);
@@ -68,7 +68,7 @@ TEST_F(DeskTest, AnAskThatComesTwiceIsOne) {
     EXPECT_TRUE(board.try_exclusive(LockTable::holder_here(kNeighbour), kMe));
 }
 
-TEST_F(DeskTest, WhoHoldsNothingGivesNothingBack) {
+TEST_F(RemoteLockServerTest, AReleaseWithoutALockIsIgnored) {
     EXPECT_TRUE(exclusive(5, 1));
     EXPECT_FALSE(desk.give_back(5, 1)) << "it waits still";
     EXPECT_EQ(next(), 5);
@@ -78,7 +78,7 @@ TEST_F(DeskTest, WhoHoldsNothingGivesNothingBack) {
     EXPECT_FALSE(board.try_exclusive(LockTable::holder_here(kNeighbour), kMe)) << "5 has it";
 }
 
-TEST_F(DeskTest, AnAskThatHasOvertakenWaitsForTheOneBefore) {
+TEST_F(RemoteLockServerTest, AnOvertakingRequestWaitsForTheOneBefore) {
     for (const bool first_exclusive : {true, false}) {
         const uint32_t number = first_exclusive ? 1 : 3;
         EXPECT_TRUE(desk.ask({5, number, first_exclusive}));
@@ -93,7 +93,7 @@ TEST_F(DeskTest, AnAskThatHasOvertakenWaitsForTheOneBefore) {
     }
 }
 
-TEST_F(DeskTest, NumbersGoRound) {
+TEST_F(RemoteLockServerTest, SequenceNumbersWrapAround) {
     const uint32_t half = kCounterStart + 0x7fffffffu, last = kCounterStart + 0xfffffffeu;
     EXPECT_TRUE(exclusive(5, half));
     EXPECT_EQ(next(), 5);
@@ -105,7 +105,7 @@ TEST_F(DeskTest, NumbersGoRound) {
     EXPECT_FALSE(exclusive(5, last));
 }
 
-TEST_F(DeskTest, TheDeadHoldAndWantNothing) {
+TEST_F(RemoteLockServerTest, DeadProcessesHoldAndRequestNothing) {
     EXPECT_TRUE(shared(5, 1));
     EXPECT_EQ(next(), 5);
     EXPECT_TRUE(exclusive(6, 1));
@@ -121,7 +121,7 @@ TEST_F(DeskTest, TheDeadHoldAndWantNothing) {
 }
 
 /// Whatever arrives, an exclusive lock has one holder, and after all honest releases the lock is free.
-TEST_F(DeskTest, ArbitraryPacketsNeverMakeTwoHolders) {
+TEST_F(RemoteLockServerTest, ArbitraryPacketsNeverCreateTwoHolders) {
     for (uint32_t seed = 0; seed < 200; ++seed) {
         std::mt19937 random(seed);
         const auto pick = [&](uint32_t below) { return random() % below; };

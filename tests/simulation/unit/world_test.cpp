@@ -30,20 +30,20 @@ Slept sleep_beside(uint64_t seed, uint64_t other_after, bool rings) {
     return out;
 }
 
-TEST(World, SleepThatNobodyEndedIsHeldAgainstTheSleeper) {
+TEST(World, ALongSleepThatNoRingEndedIsReported) {
     const Slept slept = sleep_beside(1, kSleepNs / 2, false);
     EXPECT_FALSE(slept.woken);
     EXPECT_TRUE(slept.held_against_it);
 }
 
-TEST(World, SleepThatSomebodyEndedIsNot) {
+TEST(World, ASleepThatARingEndedIsNotReported) {
     const Slept slept = sleep_beside(1, kSleepNs - 1000, true);
     EXPECT_TRUE(slept.woken);
     EXPECT_FALSE(slept.held_against_it);
 }
 
 // Both may continue at the same instant, in random order. A ring before the sleeper's turn counts.
-TEST(World, RingBetweenTheEndOfASleepAndItsTurnCounts) {
+TEST(World, ARingBetweenTheEndOfASleepAndItsTurnCounts) {
     int first = 0, second = 0;
     for (uint64_t seed = 1; seed <= 64; ++seed) {
         const Slept slept = sleep_beside(seed, kSleepNs, true);
