@@ -1,5 +1,5 @@
-// Not a test by itself: rank 1 (or 0, if it is alone) ends the job with the exit code given, from its main
-// thread or from another, while the others wait. The fault tests look at what the launcher says.
+// Not a test by itself: rank 1 (rank 0 in a job of one process) ends the job with the given exit code, from its main thread or from another
+// thread, while the other ranks wait. The fault tests check the launcher's output.
 #include <unistd.h>
 
 #include <thread>

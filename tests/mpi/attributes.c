@@ -1,5 +1,5 @@
-// Cached attributes: copies on dup, deletes on free, on overwriting and at the end, in the right order;
-// callbacks that refuse; keyvals freed while in use; on datatypes too.
+// Tests cached attributes: they are copied on dup and deleted on free, on overwriting and in MPI_Finalize, in the right order. Also tests
+// callbacks that return an error, keyvals freed while in use, and attributes of datatypes.
 #include "check.h"
 
 static int copies, deletes, last_deleted, refuse, order[16], order_length;
@@ -39,7 +39,7 @@ static int on_finalize(MPI_Comm comm, int keyval, void* value, void* extra) {
     (void)comm, (void)keyval, (void)extra;
     int finalized = 1;
     MPI_Finalized(&finalized);
-    if (finalized || (intptr_t)value != 3 - at_finalize_calls) exit(9);  // last set is deleted first
+    if (finalized || (intptr_t)value != 3 - at_finalize_calls) exit(9);  // the attribute set last is deleted first
     at_finalize_calls++;
     return MPI_SUCCESS;
 }
@@ -78,7 +78,7 @@ int main(int argc, char** argv) {
     OK(MPI_Comm_free(&dup));
     EXPECT_INT(deletes, 2);
 
-    // A split does not copy; a keyval freed while in use works until the last attribute is gone.
+    // A split does not copy attributes. A freed keyval stays valid until its last attribute is deleted.
     OK(MPI_Comm_split(comm, 0, 0, &dup));
     EXPECT_INT(copies, 2);
     OK(MPI_Comm_free(&dup));

@@ -1,11 +1,11 @@
-// For programs that call each collective operation in both of its forms.
+// For test programs that call each collective operation in its blocking and its non-blocking form.
 #pragma once
 
 #include "check.h"
 
 inline bool non_blocking;
 
-/// Starts the non-blocking form or calls the blocking one.
+/// Calls the blocking form, or starts the non-blocking form and waits for it.
 template <class Blocking, class Starting>
 void call(Blocking blocking, Starting starting) {
     if (!non_blocking) {

@@ -1,5 +1,5 @@
-// Buffered sends: complete at once without a receiver, use no more than they say, fail when the buffer is
-// full, and detach waits for what is under way.
+// Tests buffered sends: they complete without a receiver, use no more of the buffer than MPI_BSEND_OVERHEAD allows, and fail when the
+// buffer is full. MPI_Buffer_detach waits for pending messages.
 #include "check.h"
 
 enum { kMessages = 20, kBytes = 5000 };
@@ -16,7 +16,7 @@ static void send_and_detach(int rank, int size) {
         OK(MPI_Bsend(data, kBytes, MPI_BYTE, to, i, MPI_COMM_WORLD));
         memset(data, 0, sizeof data);  // the sender may change its data at once
     }
-    for (int i = kMessages - 1; i >= 0; i--) {  // in another order than sent: tags decide
+    for (int i = kMessages - 1; i >= 0; i--) {  // reverse order: the tags select
         OK(MPI_Recv(in, kBytes, MPI_BYTE, from, i, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
         CHECK(first_wrong_byte(in, kBytes, from + i) < 0, "message %d differs", i);
     }
@@ -39,7 +39,7 @@ static void overflow(int rank) {
     free(data);
 }
 
-// After detach, what was sent must be on its way although nobody receives yet.
+// After MPI_Buffer_detach the message must arrive, although no receive was posted before.
 static void detach_delivers(int rank, int size) {
     if (size < 2) return;
     int bytes = 200000 + MPI_BSEND_OVERHEAD;
@@ -59,7 +59,7 @@ static void detach_delivers(int rank, int size) {
     free(data);
 }
 
-// A space that is used again and again must be given back by completed messages.
+// Completed messages must release their buffer space, so that 500 messages fit in a buffer for four.
 static void reuse(int rank) {
     char data[256], in[256];
     int bytes = 4 * (256 + MPI_BSEND_OVERHEAD);

@@ -1,5 +1,5 @@
-// Cancelling receives: before a match it succeeds and the message stays for another receive; after a match
-// the receive completes as usual.
+// Tests MPI_Cancel of receives: before a match it succeeds, and a later receive gets the message; after a match the receive completes as
+// usual.
 #include "check.h"
 
 int main(int argc, char** argv) {
@@ -30,8 +30,7 @@ int main(int argc, char** argv) {
     EXPECT_INT(other, 1000 + from);
     EXPECT_INT(value, 0);
 
-    // A receive that has its message can't be cancelled any more. The self message is surely matched once
-    // the send is done synchronously.
+    // A matched receive cannot be cancelled. The synchronous send to this process itself completes only after the match.
     MPI_Request send;
     OK(MPI_Irecv(&value, 1, MPI_INT, rank, 8, MPI_COMM_WORLD, &request));
     OK(MPI_Issend(&mine, 1, MPI_INT, rank, 8, MPI_COMM_WORLD, &send));
@@ -60,7 +59,7 @@ int main(int argc, char** argv) {
     EXPECT_INT(value, 77 + from);
     OK(MPI_Request_free(&request));
 
-    // Many at once, cancelled in another order than posted.
+    // Many receives, cancelled in an order other than the one in which they were posted.
     enum { kMany = 200 };
     MPI_Request many[kMany];
     int sink[kMany];

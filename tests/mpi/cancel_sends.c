@@ -1,6 +1,6 @@
-// MPI_Cancel of sends: each is cancelled or completes, and MPI_Wait on it returns though nobody receives; a synchronous one is
-// cancelled then. What completes is received as it was when it was sent, though the buffer is used for something else at once.
-// Within a host the wait returns while the receiver is outside of the library.
+// Tests MPI_Cancel of sends. Each send is cancelled or completes, and MPI_Wait on it returns although no receive is posted; an unmatched
+// synchronous send is always cancelled. A message that completes arrives with the data of the time of the send, although the program reuses
+// the buffer at once. Within a host the wait returns even while the receiver is outside the library.
 #include "check.h"
 
 #include <sched.h>
@@ -10,7 +10,7 @@ enum { kLongest = 1 << 20 };
 static char* buffer;
 static int rank, to, from;
 
-// Cancels and waits; nobody receives meanwhile. Whether the message is still to be received.
+// Cancels the send and waits for it while no receive is posted. Returns whether the message must still be received.
 static int given_up(MPI_Request* request) {
     MPI_Status status;
     int cancelled;
@@ -21,7 +21,7 @@ static int given_up(MPI_Request* request) {
     return !cancelled;
 }
 
-// Receives what the neighbour has not cancelled.
+// Receives a message that the neighbor has sent and not cancelled.
 static void receive(int bytes, uint64_t key, int tag, int will_come) {
     if (!will_come) return;
     MPI_Status status;
@@ -52,7 +52,7 @@ static void unmatched(int synchronous, int bytes) {
     receive(bytes, 3, 2, neighbour_sent(will_come));
 }
 
-// One that is matched while it is cancelled completes, and one that was probed for can't be taken back.
+// A send that is matched during its cancellation completes. A send that was returned by a matched probe cannot be cancelled.
 static void matched(int bytes) {
     MPI_Request send;
     MPI_Status status;
@@ -73,7 +73,7 @@ static void matched(int bytes) {
     free(in);
 }
 
-// Many at once, of which the receiver takes some meanwhile, in the order in which they were sent.
+// Many sends are cancelled at once, while the receiver receives some of them in the order in which they were sent.
 static void race(void) {
     enum { kMany = 200 };
     MPI_Request sends[kMany];
@@ -109,7 +109,7 @@ static void race(void) {
     EXPECT_INT(got, theirs);
 }
 
-// Pairs of one host: `flag` is memory of both, which the receiver watches outside of the library.
+// Pairs of processes on one host. `flag` is in their shared memory; the receiver polls it outside the library.
 static MPI_Comm host;
 static MPI_Win flags;
 static int host_rank, partner, is_pair;
@@ -144,7 +144,7 @@ static void await_flag(int value) {
 
 static void set_flag(int value) { __atomic_store_n(flag, value, __ATOMIC_RELEASE); }
 
-// Many that nobody has matched are cancelled, and the last one that is not is the first that is received.
+// Cancels many unmatched sends. The one send that is not cancelled, posted last, must be the first message received.
 static void receiver_is_away(int bytes, int many) {
     if (!is_pair) return;
     set_flag(0);
@@ -177,7 +177,7 @@ static void receiver_is_away(int bytes, int many) {
     barrier_of_two();
 }
 
-// What a matched probe has taken is not cancelled, and the wait returns before it is received.
+// A message that a matched probe has returned is not cancelled, and MPI_Wait on its send returns before MPI_Mrecv.
 static void receiver_has_probed(int bytes) {
     if (!is_pair) return;
     set_flag(0);
@@ -210,7 +210,8 @@ static void receiver_has_probed(int bytes) {
     barrier_of_two();
 }
 
-// One cancels while the other takes: by a receive that waits for it, by a receive behind it, or by a matched probe. Exactly one wins.
+// One process cancels while its partner matches: by a posted receive, by a later receive, or by a matched probe. Exactly one of them
+// succeeds.
 static void exactly_one(void) {
     enum { kTurns = 600, kBytes = 20000 };
     if (!is_pair) return;
@@ -228,7 +229,7 @@ static void exactly_one(void) {
             OK(MPI_Issend(buffer, bytes, MPI_BYTE, partner, 23, host, &request));
             set_flag(turn + 1);
             for (uint64_t i = random_below(&state, 1ull << turn % 20); i > 0; i--) __asm__ volatile("" ::: "memory");
-            if (turn / 20 % 2) sched_yield();  // where both have one core
+            if (turn / 20 % 2) sched_yield();  // if both processes share one core
             OK(MPI_Cancel(&request));
             OK(MPI_Wait(&request, &status));
             OK(MPI_Test_cancelled(&status, &cancelled));
@@ -273,7 +274,8 @@ static void persistent(int bytes) {
     OK(MPI_Request_free(&request));
 }
 
-// A synchronous or long message to oneself is taken back while nobody has received it, and what was sent around it is not touched.
+// A synchronous or long message to this process itself is cancelled before it is received. The messages sent before and after it stay
+// intact.
 static void to_oneself(int synchronous, int bytes) {
     MPI_Request requests[3];
     MPI_Status status;
@@ -302,7 +304,7 @@ static void to_oneself(int synchronous, int bytes) {
         OK(MPI_Test_cancelled(&status, &cancelled));
         EXPECT_INT(cancelled, 0);
     }
-    // One that MPI_Mprobe has taken is received, whatever is said of it.
+    // A message that MPI_Mprobe has returned is received despite MPI_Cancel.
     MPI_Message message;
     fill_bytes(buffer, (size_t)bytes, 21);
     OK(MPI_Issend(buffer, bytes, MPI_BYTE, rank, 7, MPI_COMM_WORLD, &requests[0]));
@@ -316,7 +318,7 @@ static void to_oneself(int synchronous, int bytes) {
     free(in);
 }
 
-// More than any path holds.
+// Cancels more sends than any path has space for.
 static void queued(void) {
     enum { kMany = 2000, kBytes = 4000 };
     MPI_Request requests[kMany];
@@ -339,7 +341,7 @@ static void queued(void) {
     OK(MPI_Wait(&send, MPI_STATUS_IGNORE));
 }
 
-// The receiver reads the sender's memory while the sender takes it back: what arrives is the message all the same.
+// The receiver reads the sender's memory while the sender cancels: a message that arrives must still be complete.
 static void at_the_same_time(void) {
     uint64_t state = start_seed(1) + (uint64_t)rank;
     char* in = malloc(kLongest);

@@ -1,5 +1,5 @@
-// What the test programs share: checks that name the rank and place, and a random generator whose seed
-// is printed on failure. Plain C, so that C and C++ programs can use it; knows only MPI itself.
+// Shared by all MPI test programs: checks that report rank and place, and a random generator whose seed is printed on failure. Plain C that
+// uses only MPI itself, so that C and C++ programs can include it.
 #pragma once
 
 #include <mpi.h>
@@ -13,7 +13,7 @@
 
 static uint64_t test_seed = 1;
 
-/// Prints one line and ends the job. Works before MPI_Init and after MPI_Finalize too.
+/// Prints one line and ends the job. May be called before MPI_Init and after MPI_Finalize.
 __attribute__((noreturn, format(printf, 4, 5), unused)) static void fail_at(const char* file, int line, const char* what,
                                                                             const char* format, ...) {
     int initialized = 0, finalized = 0, rank = -1, size = 0;
@@ -36,13 +36,13 @@ __attribute__((noreturn, format(printf, 4, 5), unused)) static void fail_at(cons
     exit(1);
 }
 
-/// CHECK(condition, "format", ...): the words say what was expected and what was there.
+/// CHECK(condition, "format", ...): the message gives the expected and the actual value.
 #define CHECK(condition, ...)                                                       \
     do {                                                                            \
         if (!(condition)) fail_at(__FILE__, __LINE__, #condition, " " __VA_ARGS__); \
     } while (0)
 
-/// EXPECT_INT(value, wanted)
+/// EXPECT_INT(value, wanted): both integers must be equal.
 #define EXPECT_INT(value, wanted)                                                                                           \
     do {                                                                                                                    \
         long long value_ = (long long)(value), wanted_ = (long long)(wanted);                                               \
@@ -83,19 +83,19 @@ __attribute__((unused)) static uint64_t next_random(uint64_t* state) {
     return z ^ (z >> 31);
 }
 
-/// 0 … bound-1
+/// Returns a random number from 0 to bound - 1.
 __attribute__((unused)) static int random_below(uint64_t* state, int bound) {
     return (int)(next_random(state) % (uint64_t)bound);
 }
 
-/// The seed of this run: TEST_SEED in the environment, else fixed.
+/// Returns this run's seed: TEST_SEED from the environment, or `fallback`.
 __attribute__((unused)) static uint64_t start_seed(uint64_t fallback) {
     const char* text = getenv("TEST_SEED");
     test_seed = text ? strtoull(text, NULL, 0) : fallback;
     return test_seed;
 }
 
-/// Fills and checks a buffer with bytes that depend on a key and on the position.
+/// Fills a buffer with bytes that depend on a key and on the position.
 __attribute__((unused)) static void fill_bytes(void* buffer, size_t bytes, uint64_t key) {
     unsigned char* p = (unsigned char*)buffer;
     for (size_t i = 0; i < bytes; i++) p[i] = (unsigned char)(i * 131u + (i >> 8) * 17u + key * 29u + 7u);
@@ -108,7 +108,7 @@ __attribute__((unused)) static long first_wrong_byte(const void* buffer, size_t 
     return -1;
 }
 
-/// Whether all processes of MPI_COMM_WORLD are on this host; collective. Shared windows need that.
+/// Returns whether all processes of MPI_COMM_WORLD are on this host, as shared windows require. Collective.
 __attribute__((unused)) static int on_one_host(void) {
     MPI_Comm host;
     int size, here;

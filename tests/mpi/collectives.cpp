@@ -1,6 +1,6 @@
-// Every collective against a plain reference: random counts, types, roots and layouts, in place or not,
-// blocking or not, on MPI_COMM_WORLD and on communicators in another order. The reference is computed
-// locally: every rank knows what every other contributes from the seed.
+// Compares every collective with a plain reference. Counts, types, roots and layouts are random, operations run in place or not, blocking
+// or not, on MPI_COMM_WORLD and on communicators with permuted ranks. Every rank computes the reference locally, because the seed
+// determines all contributions.
 #include <algorithm>
 #include <functional>
 #include <vector>
@@ -12,7 +12,7 @@ namespace {
 MPI_Comm comm;
 int rank, size;
 
-// Element i that rank r contributes to round `key`, small enough that sums are exact in double and int.
+// Returns element i of rank r's contribution to round `key`; small enough that sums are exact in double and int.
 int element(uint64_t key, int r, int i) {
     uint64_t state = key * 7919 + (uint64_t)r * 104729 + (uint64_t)i * 31;
     return (int)(next_random(&state) % 1000);
@@ -58,7 +58,7 @@ void bcast(uint64_t key, uint64_t* state) {
     compare("Bcast", data.data(), wanted.data(), count, count, root);
 }
 
-struct Blocks {  // v-variants: counts and displacements with gaps, in random order of blocks
+struct Blocks {  // v-variants: counts, and displacements with gaps; blocks are in random order
     std::vector<int> counts, displacements;
     int total = 0;
     Blocks(uint64_t* state, int n, int most) : counts(n), displacements(n) {
@@ -139,14 +139,14 @@ void scatter(uint64_t key, uint64_t* state, bool vector) {
     if (rank == root) compare("Scatter's send buffer", out.data(), before.data(), out.size(), count, root);
 }
 
-// Block that `from` sends to `to` in an all-to-all of the given counts.
+// Compares an all-to-all; block_count(from, to) is the size of the block that `from` sends to `to`.
 void alltoall(uint64_t key, uint64_t* state, int form) {  // 0 Alltoall, 1 Alltoallv, 2 Alltoallw
     int count = draw_count(state) / (form ? 2 : 1);
     bool in_place = random_below(state, 3) == 0;
     uint64_t matrix_seed = next_random(state);
     auto block_count = [&](int from, int to) {
         if (form == 0) return count;
-        if (in_place) {  // must be symmetric
+        if (in_place) {  // the matrix of counts must be symmetric
             int low = std::min(from, to), high = std::max(from, to);
             from = low, to = high;
         }
@@ -295,7 +295,7 @@ void reductions(uint64_t key, uint64_t* state) {
     }
 }
 
-// Layouts on either side of a collective: the root sends a matrix's columns, everyone receives rows.
+// Different layouts on the two sides: the root sends a matrix's columns, and every rank receives rows.
 void layouts(uint64_t key, uint64_t* state) {
     int n = 1 + random_below(state, 40), root = random_below(state, size);
     std::vector<int> matrix((size_t)n * n * size, kFiller), row(n * n, kFiller);

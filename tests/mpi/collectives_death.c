@@ -1,6 +1,6 @@
-// Children that die while collectives with them are under way: each of those, blocking or not, begun before or after, ends with
-// an error on every parent, on an inter-communicator that is new and on one that has been used, and on what was merged
-// from it: MPI_ERR_PROC_ABORTED, also on a parent that hears of it from another one only, over several hosts.
+// Children die during collectives. Each collective, blocking or not, started before or after the death, must return MPI_ERR_PROC_ABORTED on
+// every parent. This holds on new and used inter-communicators and on communicators merged from them. It also holds on a parent that learns
+// of the death only through another parent on another host.
 #include <signal.h>
 
 #include "dynamic.h"
@@ -21,7 +21,7 @@ static void child(const char* how) {
     raise(SIGKILL);
 }
 
-/// On a communicator that had so many collectives before.
+/// Checks the error class of a collective on a communicator that ran `used` collectives before the death.
 static void expect_aborted(int code, int used, const char* what) {
     int class;
     OK(MPI_Error_class(code, &class));

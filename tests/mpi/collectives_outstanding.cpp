@@ -1,6 +1,5 @@
-// Many non-blocking collectives at a time on one communicator, of all kinds and lengths, with blocking ones between them,
-// completed in any order; on communicators that are new, or are freed before the operations are over; and carried on by
-// whatever makes progress.
+// Many non-blocking collectives at a time on one communicator, of all kinds and lengths, mixed with blocking ones and completed in any
+// order. The communicators are new, or are freed before the operations complete. Any call that makes progress must advance the operations.
 #include <memory>
 #include <vector>
 
@@ -18,7 +17,7 @@ int draw_count(uint64_t* state) {
     return 1 + random_below(state, kMost[random_below(state, 5)]);
 }
 
-/// One operation under way, with what it must come to.
+/// One operation in progress and its expected result.
 struct Operation {
     MPI_Request request = MPI_REQUEST_NULL;
     std::vector<int> out, in, wanted;
@@ -114,7 +113,7 @@ void blocking(uint64_t key, uint64_t* state) {
     EXPECT_INT(sum, wanted);
 }
 
-/// In an order, and with functions, of each rank's own.
+/// Completes all operations in a random order and with random functions, different on each rank.
 void complete(Operations& operations, uint64_t own) {
     std::vector<MPI_Request> requests;
     for (auto& each : operations) requests.push_back(each->request);
@@ -132,7 +131,7 @@ void complete(Operations& operations, uint64_t own) {
     operations.clear();
 }
 
-/// `few`: at most so many at a time.
+/// Starts and completes at most `few` operations.
 void round_of(uint64_t key, uint64_t* state, int few) {
     Operations operations;
     const int n = 1 + random_below(state, few);
@@ -143,8 +142,8 @@ void round_of(uint64_t key, uint64_t* state, int few) {
     complete(operations, key * 1000 + (uint64_t)rank);
 }
 
-/// More than there are lanes at a time, so that the later ones wait for the earlier, and blocking ones pass them; some of a
-/// length that no lane holds.
+/// More operations than there are lanes, so that later ones wait for earlier ones and blocking ones overtake them. Some are too long for
+/// any lane.
 void many_small(void) {
     const int n = 500;
     std::vector<int> out(n * 200), in(n * 200);
@@ -171,7 +170,7 @@ void many_small(void) {
     }
 }
 
-/// What a communicator is begun with: none, one or several at once, then a blocking one that finds them under way.
+/// The first operations of a new communicator: `before` non-blocking ones, and a blocking one while they are in progress.
 void new_communicators(uint64_t* state) {
     for (int before = 0; before < 5; before++) {
         OK(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
@@ -186,7 +185,7 @@ void new_communicators(uint64_t* state) {
     comm = MPI_COMM_WORLD;
 }
 
-/// Others get their result by what this rank does on another communicator.
+/// The other ranks' operation completes although this rank only makes calls on another communicator.
 void any_progress_will_do(void) {
     MPI_Comm other;
     OK(MPI_Comm_dup(MPI_COMM_WORLD, &other));
@@ -210,8 +209,8 @@ void any_progress_will_do(void) {
     OK(MPI_Comm_free(&other));
 }
 
-/// Between two groups, rooted operations in both directions among those without a root: whoever has no part in one has the
-/// same order all the same. Some are longer than what goes through in one piece.
+/// Rooted operations in both directions of an inter-communicator. A rank that neither sends nor receives must still count the operation in
+/// its order. Some operations are longer than one fragment.
 void between_groups(void) {
     MPI_Comm half, inter;
     const int side = rank >= (size + 1) / 2, leader = side ? 0 : (size + 1) / 2;

@@ -1,6 +1,6 @@
-// One rank of a job that goes on without those who die (--enable-recovery) dies at any moment while communicators are made of others and of
-// groups. The others get errors from it alone, and nobody waits for ever, though each hears of it at another moment.
-//   communicator_kills SEED
+// One rank dies at a random moment while communicators are created from communicators and groups, and the job continues
+// (--enable-recovery). The surviving ranks get no error other than from this death, and none hangs, although each learns of the death at
+// another moment. Usage: communicator_kills SEED
 #include <signal.h>
 #include <sys/time.h>
 
@@ -11,7 +11,7 @@ static uint64_t state;
 static MPI_Comm side;
 static MPI_Group all, halves[2];
 
-/// After this the calling process has died within so many microseconds.
+/// Kills the calling process within at most `most_us` microseconds.
 static void die_within(int most_us) {
     const struct itimerval when = {.it_value = {0, 1 + (long)(next_random(&state) % (uint64_t)most_us)}};
     struct sigaction action = {.sa_handler = SIG_DFL};
@@ -46,7 +46,7 @@ static int make(int what, MPI_Comm* made) {
     }
 }
 
-/// False when somebody has died.
+/// Creates and uses one communicator. Returns false if a process has died.
 static int live(int what) {
     MPI_Comm made;
     const int code = make(what, &made);
@@ -77,7 +77,8 @@ int main(int argc, char** argv) {
     OK(MPI_Comm_set_errhandler(side, MPI_ERRORS_RETURN));
     OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
     OK(MPI_Barrier(MPI_COMM_WORLD));
-    // Between groups once, before anybody has stopped for an error: a leader can't know that the other one has.
+    // One creation between groups, before any rank stops because of an error: a group's leader cannot know that the other leader has
+    // stopped.
     if (rank == doomed) die_within(test_seed % 2 ? 500 : 30000);
     live(6 + (int)(test_seed / 2 % 2));
     for (int i = 0; live(i % 6); ++i) continue;

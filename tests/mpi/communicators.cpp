@@ -1,5 +1,5 @@
-// Making communicators: dup, idup, split with undefined colours and keys, create, create_group by several
-// groups at once, split_type, compare, names, info, many of them and freeing in odd orders.
+// Tests the creation of communicators: dup, idup, split with undefined colors and keys, create, create_group by several groups at once,
+// split_type, compare, names and info. Many are created, and freed in odd orders.
 #include <cstring>
 #include <vector>
 
@@ -19,7 +19,7 @@ void check_works(MPI_Comm comm, int wanted_rank, int wanted_size) {
     EXPECT_INT(sum, n * (n - 1) / 2);
 }
 
-/// Which ranks are on my host.
+/// Returns for each rank whether it is on this host.
 std::vector<bool> neighbours() {
     char name[MPI_MAX_PROCESSOR_NAME] = "";
     int length;
@@ -31,7 +31,7 @@ std::vector<bool> neighbours() {
     return here;
 }
 
-/// How many of the ranks first, first + step, … below last are on my host.
+/// Returns how many of the ranks first, first + step, ... below `last` are on this host.
 int count(const std::vector<bool>& here, int first, int last, int step = 1) {
     int n = 0;
     for (int i = first; i < last; i += step) n += here[static_cast<size_t>(i)];
@@ -58,7 +58,7 @@ void duplicates() {
     check_works(again, rank, size);
     OK(MPI_Comm_free(&again));
 
-    // Several at a time, of different parents, completed in another order.
+    // Several duplications at a time, of different parents, completed in another order.
     MPI_Comm parents[3], copies[3];
     MPI_Request requests[3];
     for (MPI_Comm& parent : parents) OK(MPI_Comm_dup(MPI_COMM_WORLD, &parent));
@@ -81,7 +81,7 @@ void splits() {
     if (rank == 0) {
         CHECK(part == MPI_COMM_NULL);
     } else {
-        check_works(part, rank - 1, size - 1);  // equal keys: the old order
+        check_works(part, rank - 1, size - 1);  // equal keys keep the old order
         OK(MPI_Comm_free(&part));
     }
     OK(MPI_Comm_split(MPI_COMM_WORLD, MPI_UNDEFINED, 0, &part));
@@ -133,7 +133,7 @@ void from_groups() {
     MPI_Comm comm;
     OK(MPI_Comm_group(MPI_COMM_WORLD, &world));
     std::vector<int> members;
-    for (int r = (size - 1) / 2 * 2; r >= 0; r -= 2) members.push_back(r);  // even ranks, downwards
+    for (int r = (size - 1) / 2 * 2; r >= 0; r -= 2) members.push_back(r);  // even ranks, descending
     OK(MPI_Group_incl(world, (int)members.size(), members.data(), &evens));
     OK(MPI_Comm_create(MPI_COMM_WORLD, evens, &comm));
     if (rank % 2)
@@ -142,7 +142,7 @@ void from_groups() {
         check_works(comm, (int)members.size() - 1 - rank / 2, (int)members.size());
         OK(MPI_Comm_free(&comm));
     }
-    // Disjoint groups in one call: MPI allows each its own.
+    // Disjoint groups in one call: MPI allows each process to pass its own group.
     MPI_Group mine;
     std::vector<int> half;
     for (int r = rank % 2; r < size; r += 2) half.push_back(r);
@@ -218,7 +218,7 @@ void many() {
         EXPECT_INT(value, i);
     }
     for (int i = kMany - 1; i >= 0; i -= 2) OK(MPI_Comm_free(&comms[i]));
-    for (int i = 0; i < (size > 4 ? 100 : 500); i++) {  // made and freed: nothing may run out
+    for (int i = 0; i < (size > 4 ? 100 : 500); i++) {  // no resource may run out
         MPI_Comm comm;
         OK(MPI_Comm_dup(MPI_COMM_SELF, &comm));
         OK(MPI_Comm_free(&comm));
@@ -228,7 +228,7 @@ void many() {
     }
 }
 
-// Freed while a receive is pending: the request completes all the same.
+// Frees a communicator while a receive is pending: the request must still complete.
 void freed_while_active() {
     MPI_Comm comm;
     OK(MPI_Comm_dup(MPI_COMM_WORLD, &comm));

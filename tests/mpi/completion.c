@@ -1,4 +1,4 @@
-// Wait and Test for one, any, some and all; null and inactive requests; status without completion.
+// Tests Wait and Test for one, any, some and all requests, with null and inactive ones, and MPI_Request_get_status.
 #include "check.h"
 
 static int rank, size;
@@ -95,7 +95,7 @@ static void all(const int* out, int testing) {
     EXPECT_INT(flag, 1);
 }
 
-// Testall completes either all or none: while one is missing, the done ones keep their handle.
+// MPI_Testall completes all requests or none: while one is incomplete, the complete ones keep their handles.
 static void all_or_none(void) {
     MPI_Request requests[2];
     int in[2] = {-1, -1}, flag, value = 5;
@@ -154,7 +154,7 @@ static void status_only(void) {
 #endif
 }
 
-// A request freed while it is active still delivers.
+// A request freed while it is active still delivers its message.
 static void free_active(void) {
     int to = (rank + 1) % size, from = (rank + size - 1) % size, bytes = 400000;
     char *out = malloc(bytes), *in = malloc(bytes);

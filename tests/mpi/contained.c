@@ -1,7 +1,9 @@
-// Ranks in user namespaces of their own, as rootless containers are, which may look into nobody outside: all of them ("all"), or every second
-// one ("odd"), while the others may look into these. "hidden": all, and nobody may look into them either; not even a root outside may then.
-// "pids": each has a PID namespace of its own, so all have the same pid, and look into the host's /proc; "odd_pids": every second one. "proc":
-// with a /proc and a user namespace of their own, as a container has. Exits with 77 where there are no such namespaces.
+// Ranks in user namespaces, like rootless containers. The argument selects the setup; exits with 77 if the kernel refuses such namespaces.
+//
+// "all": every rank has a user namespace and cannot access processes outside it. "odd": every second rank has one, and the others can
+// access those. "hidden": like "all", but no process can access the ranks, not even root outside. "pids": each rank has a PID namespace, so
+// all have the same pid, but see the host's /proc. "odd_pids": every second rank has one. "proc": each rank has a /proc and a user
+// namespace, as in a container.
 #define _GNU_SOURCE  // NOLINT: unshare
 #include <errno.h>
 #include <sched.h>
@@ -24,7 +26,7 @@ static void skip(const char* what) {
     exit(77);
 }
 
-/// As `unshare -U -r` does it.
+/// Enters a new user namespace, like `unshare -U -r`.
 static void contain_myself(void) {
     char text[64];
     const unsigned user = getuid(), group = getgid();
@@ -36,8 +38,8 @@ static void contain_myself(void) {
     write_file("/proc/self/gid_map", text);
 }
 
-/// As `unshare -p -f`: begins again in a child, the first process of its namespace. All have the same addresses, so that who would read in
-/// the wrong process finds something there.
+/// Continues in a child, the first process of a new PID namespace, like `unshare -p -f`. All ranks use the same addresses, so that an
+/// access to the wrong process would find data.
 static void number_myself(const char* way) {
     const int own_proc = !strcmp(way, "proc");
     if (unshare(own_proc ? CLONE_NEWPID | CLONE_NEWNS : CLONE_NEWPID) != 0) skip("no PID namespace can be made");

@@ -1,4 +1,4 @@
-// Messages and collectives of one communicator are invisible to every other, equal tags and ranks or not.
+// Messages and collectives of one communicator must be invisible to all others, even with equal tags and ranks.
 #include "check.h"
 
 enum { kComms = 6 };
@@ -23,7 +23,7 @@ int main(int argc, char** argv) {
         out[i] = rank * 10 + i;
         OK(MPI_Isend(&out[i], 1, MPI_INT, to, 5, comms[i], &sends[i]));
     }
-    // A collective on each while messages of wildcard size wait: they must not be mixed up.
+    // A collective on each communicator while messages for wildcard receives are pending: they must not be mixed up.
     for (int i = 0; i < kComms; i++) {
         value = rank;
         OK(MPI_Allreduce(MPI_IN_PLACE, &value, 1, MPI_INT, MPI_SUM, comms[i]));
@@ -37,7 +37,7 @@ int main(int argc, char** argv) {
     }
     OK(MPI_Waitall(kComms, sends, MPI_STATUSES_IGNORE));
 
-    // A wildcard receive that stays posted doesn't swallow the collectives' messages.
+    // A posted wildcard receive must not match the collectives' messages.
     MPI_Request wildcard;
     value = -1;
     OK(MPI_Irecv(&value, 1, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, comms[1], &wildcard));
@@ -49,7 +49,7 @@ int main(int argc, char** argv) {
         MPI_Comm extra;
         OK(MPI_Comm_dup(comms[1], &extra));
         OK(MPI_Comm_free(&extra));
-        EXPECT_INT(value, -1);  // nobody sends before all have come to the last barrier
+        EXPECT_INT(value, -1);  // no rank sends before the last barrier
         OK(MPI_Barrier(comms[1]));
     }
     OK(MPI_Send(&rank, 1, MPI_INT, to, 1, comms[1]));

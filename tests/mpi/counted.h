@@ -1,16 +1,16 @@
-// Reads a counter of the library's by MPI's tool interface.
+// Reads one of the library's counters through MPI's tool interface.
 #pragma once
 
 #include <mpi.h>
 #include <string.h>
 
-/// Of one counter, from its making on.
+/// One performance variable; it counts from the creation of this handle.
 typedef struct {
     MPI_T_pvar_session session;
     MPI_T_pvar_handle handle;
 } Counted;
 
-/// The counter whose name has this part; a null handle if there is none. The tool interface must be initialized.
+/// Starts the counter whose name contains `wanted`. The handle is null if there is none. The tool interface must be initialized.
 __attribute__((unused)) static Counted count_from_now(const char* wanted) {
     Counted counted = {MPI_T_PVAR_SESSION_NULL, MPI_T_PVAR_HANDLE_NULL};
     int count = 0;

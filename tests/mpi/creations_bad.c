@@ -1,5 +1,5 @@
-// Arguments of a call that makes a communicator are wrong at one member: all get an error of the same class. Nobody waits, and the next
-// call succeeds.
+// One member passes wrong arguments to a call that creates a communicator: all members must return an error of the same class, none hangs,
+// and the next call succeeds.
 #include "check.h"
 
 static int rank, size;
@@ -10,7 +10,7 @@ static void topologies(int bad) {
     const int index[] = {1}, edges[] = {0}, far_edges[] = {size};
     EXPECT_ERROR(MPI_Cart_create(home, 1, bad ? none : dims, periods, 0, &made), MPI_ERR_DIMS);
     EXPECT_ERROR(MPI_Cart_create(home, bad ? -1 : 0, dims, periods, 0, &made),
-                 MPI_ERR_DIMS);  // the others make one of one process
+                 MPI_ERR_DIMS);  // the others ask for 0 dimensions
     EXPECT_ERROR(MPI_Cart_create(home, 1, bad ? beyond : dims, periods, 0, &made), MPI_ERR_TOPOLOGY);
     EXPECT_ERROR(MPI_Cart_create(home, 1, dims, bad ? NULL : periods, 0, &made), MPI_ERR_ARG);
     EXPECT_ERROR(MPI_Cart_create(home, 1, dims, periods, 0, bad ? NULL : &made), MPI_ERR_ARG);
@@ -25,7 +25,7 @@ static void topologies(int bad) {
     OK(MPI_Comm_free(&grid));
 }
 
-/// Nothing is started and nobody is waited for.
+/// Calls with no children to start and no peer to wait for: each returns its error at once.
 static void with_others(int bad) {
     char port[MPI_MAX_PORT_NAME], program[] = "true";
     OK(MPI_Open_port(MPI_INFO_NULL, port));
@@ -68,21 +68,21 @@ static void from_one(int bad) {
     OK(MPI_Group_free(&all));
 }
 
-/// The halves of `home`, and this process's leader and the other one in it.
+/// Whether this rank is in the second half of `home`; the world ranks of its half's leader and of the other half's leader.
 static int second, leader, other;
 
-/// What is wrong in one half the other half hears of.
+/// An error in one half must reach the other half.
 static void of_two(int culprit) {
     const int bad = rank == culprit, leads = rank == leader;
     MPI_Comm half, between;
     OK(MPI_Comm_split(home, second, 0, &half));
     OK(MPI_Comm_set_errhandler(half, MPI_ERRORS_RETURN));
     EXPECT_ERROR(MPI_Intercomm_create(half, 0, home, other, 5, bad ? NULL : &made), MPI_ERR_ARG);
-    if (culprit != 0 && culprit != size / 2)  // a leader that does not know it is one has no way to tell the other half
+    if (culprit != 0 && culprit != size / 2)  // a leader with a wrong local_leader does not know that it is the leader
         EXPECT_ERROR(MPI_Intercomm_create(half, bad ? -1 : 0, home, other, 5, &made), MPI_ERR_RANK);
     EXPECT_ERROR(MPI_Intercomm_create(half, 0, home, leads ? size : other, 5, &made), MPI_ERR_RANK);
     CHECK(made == MPI_COMM_NULL);
-    // At others than leaders these arguments say nothing.
+    // On ranks other than the leaders these arguments are not significant.
     OK(MPI_Intercomm_create(half, 0, leads ? home : MPI_COMM_NULL, leads ? other : -7, leads ? 5 : -9, &between));
     OK(MPI_Comm_set_errhandler(between, MPI_ERRORS_RETURN));
     EXPECT_ERROR(MPI_Intercomm_merge(between, second, bad ? NULL : &made), MPI_ERR_ARG);

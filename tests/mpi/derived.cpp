@@ -1,5 +1,4 @@
-// Derived types on the wire over all size ranges: the sender's layout and the receiver's differ, gaps stay
-// untouched, counts come back right.
+// Tests derived types in messages of all sizes: sender and receiver use different layouts, gaps stay untouched, and counts are right.
 #include <stddef.h>
 
 #include <vector>
@@ -13,7 +12,7 @@ int rank, size;
 struct Layout {
     const char* name;
     MPI_Datatype type;
-    int ints;  // of one element
+    int ints;  // per element
 };
 
 struct Mixed {
@@ -55,8 +54,7 @@ std::vector<Layout> layouts() {
     return all;
 }
 
-// The reference: pack by MPI_Pack is itself under test elsewhere, so walk with MPI_Sendrecv to int arrays
-// on self.
+// The reference: copies the data to an int array by MPI_Sendrecv on MPI_COMM_SELF, because MPI_Pack has its own test.
 std::vector<int> flatten(const std::vector<char>& buffer, const Layout& layout, int count) {
     std::vector<int> flat((size_t)layout.ints * count);
     OK(MPI_Sendrecv(buffer.data(), count, layout.type, 0, 0, flat.data(), (int)flat.size(), MPI_INT, 0, 0, MPI_COMM_SELF,
@@ -90,7 +88,7 @@ void pass(const Layout& from_layout, const Layout& to_layout, int count, int une
     fill_bytes(theirs.data(), theirs.size(), from);
     CHECK(flatten(theirs, from_layout, count) == flatten(in, to_layout, count), "%s to %s, count %d", from_layout.name,
           to_layout.name, count);
-    // Gaps: overwrite the data with the filler and everything must be filler.
+    // Overwrite the data with the filler byte: if the gaps were untouched, every byte is now the filler.
     std::vector<int> filler((size_t)to_layout.ints * count, 0x77777777);
     OK(MPI_Sendrecv(filler.data(), (int)filler.size(), MPI_INT, 0, 0, in.data(), count, to_layout.type, 0, 0, MPI_COMM_SELF,
                     MPI_STATUS_IGNORE));
@@ -99,7 +97,7 @@ void pass(const Layout& from_layout, const Layout& to_layout, int count, int une
 }
 
 void partial(const Layout& layout) {
-    // A receive for ten elements gets two and a half: MPI_Get_count is undefined, MPI_Get_elements is not.
+    // A receive of ten elements gets two and a half: MPI_Get_count returns MPI_UNDEFINED, MPI_Get_elements the exact number.
     int to = (rank + 1) % size, from = (rank + size - 1) % size, count, elements;
     std::vector<int> out(15, rank);
     std::vector<char> in(span_of(layout, 10));
@@ -152,7 +150,7 @@ void bottom() {
     OK(MPI_Type_free(&type));
 }
 
-// A type freed while its request is active stays alive as long as needed.
+// A datatype freed while a request uses it stays alive until the request completes.
 void freed_type() {
     int to = (rank + 1) % size, from = (rank + size - 1) % size, n = 100000;
     std::vector<int> out(2 * n), in(2 * n, -1);

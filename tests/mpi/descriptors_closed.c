@@ -1,5 +1,5 @@
-// A program that closes all descriptors that it does not know, as daemons do, and then has files of its own under these numbers keeps
-// them when windows are freed. Without a descriptor there is no window; with one again there is.
+// A program closes all descriptors that it does not know, as daemons do, and opens files under the same numbers. Freeing a window must not
+// close these files. Without a free descriptor no window can be created; with one it can.
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -17,7 +17,7 @@ static void make_window_again(int rank) {
     getrlimit(RLIMIT_NOFILE, &limit);
     limit.rlim_cur = kMost;
     CHECK(setrlimit(RLIMIT_NOFILE, &limit) == 0, "RLIMIT_NOFILE");
-    // UBSan asks by a pipe whether it may read an object's type, and needs descriptors for one that it has not seen before.
+    // UBSan checks through a pipe whether it may read an object's type: it needs descriptors for each type that it sees for the first time.
     int one = 1, sum;
     MPI_Comm copy;
     OK(MPI_Comm_dup(MPI_COMM_SELF, &copy));

@@ -1,4 +1,4 @@
-// For programs that start themselves again as children.
+// For test programs that spawn themselves as children.
 #pragma once
 
 #include <limits.h>
@@ -6,7 +6,7 @@
 
 #include "check.h"
 
-/// The absolute path of the running program.
+/// Returns the absolute path of the running program.
 __attribute__((unused)) static const char* own_path(void) {
     static char path[PATH_MAX];
     ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
@@ -15,7 +15,8 @@ __attribute__((unused)) static const char* own_path(void) {
     return path;
 }
 
-/// For a child that is there to be met: meets its parents and ends. False in who has none.
+/// In a child that only meets its parents: synchronizes with them, disconnects, finalizes and returns true. Returns false in a process
+/// without parents.
 __attribute__((unused)) static int was_met_as_child(void) {
     MPI_Comm parent;
     OK(MPI_Comm_get_parent(&parent));
@@ -26,7 +27,7 @@ __attribute__((unused)) static int was_met_as_child(void) {
     return 1;
 }
 
-/// Spawns `count` children of this program with one argument, all error codes checked.
+/// Spawns `count` children of this program with one argument and checks all error codes.
 __attribute__((unused)) static MPI_Comm spawn_self(const char* argument, int count, MPI_Comm comm) {
     char word[PATH_MAX];
     char* arguments[] = {word, NULL};

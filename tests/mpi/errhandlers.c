@@ -1,5 +1,5 @@
-// Error handlers: own functions on communicators, inheritance, errors raised by call, user error classes,
-// codes and strings, MPI_ERRORS_RETURN and where errors without a communicator go.
+// Tests error handlers: user functions on communicators, inheritance, errors raised by call, user-defined error classes, codes and strings,
+// MPI_ERRORS_RETURN, and the handler for errors without a communicator.
 #include "check.h"
 
 static int calls, last_code;
@@ -41,7 +41,7 @@ int main(int argc, char** argv) {
     OK(MPI_Error_class(code, &class));
     EXPECT_INT(class, MPI_ERR_RANK);
 
-    // A dup inherits; the handler lives on after it is freed.
+    // A duplicate inherits the handler, which stays valid after it is freed.
     OK(MPI_Comm_dup(comm, &dup));
     OK(MPI_Errhandler_free(&errhandler));
     CHECK(errhandler == MPI_ERRHANDLER_NULL);
@@ -66,7 +66,7 @@ int main(int argc, char** argv) {
     EXPECT_INT(calls, 3);
     OK(MPI_Comm_free(&comm));
 
-    // Own classes, codes and strings.
+    // User-defined classes, codes and strings.
     int* last_used;
     OK(MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_LASTUSEDCODE, &last_used, &flag));
     CHECK(flag && *last_used >= MPI_ERR_LASTCODE);

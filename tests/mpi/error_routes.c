@@ -1,5 +1,6 @@
-// Which handler hears of an error: that of the communicator which was given, whatever else is wrong; of errors tied to no
-// object MPI_COMM_SELF's, or, if nobody has set that, MPI_COMM_WORLD's; that of files; the one that is given where there is no communicator yet. And MPI_Info_create_env at any time.
+// Tests which handler gets an error. An error of a call with a communicator goes to its handler, whatever else is wrong. An error tied to
+// no object goes to MPI_COMM_SELF's handler or, if none was set, to MPI_COMM_WORLD's. File errors go to the file's handler. Calls without a
+// communicator use the handler passed to them. MPI_Info_create_env works at any time.
 #include "check.h"
 
 static MPI_Comm heard;
@@ -25,7 +26,7 @@ static void on_file_error(MPI_File* file, int* code, ...) {
     calls++;
 }
 
-// Errors of file functions are the file handler's, which gives them back by default, also where files are not built.
+// Errors of file functions go to the file's handler, which returns them by default, even in builds without MPI-IO.
 static void files(void) {
     MPI_File file;
     MPI_Errhandler handler;
@@ -41,7 +42,7 @@ static void files(void) {
     OK(MPI_Errhandler_free(&handler));
 }
 
-// Creations from groups tell the handler that they are given, and a leader that can't do its part tells its group.
+// Creations from groups report errors to the handler that they are passed. A leader that fails reports its error to its group.
 static void from_groups(MPI_Errhandler handler) {
 #if MPI_AT_LEAST(4, 0)
     int rank, size, is_last, last;
@@ -105,7 +106,7 @@ int main(int argc, char** argv) {
     OK(MPI_Comm_dup(MPI_COMM_SELF, &comm));
     OK(MPI_Comm_set_errhandler(comm, handler));
 
-    // Nobody has set MPI_COMM_SELF's: MPI_COMM_WORLD's, as in programs from before MPI 4.
+    // MPI_COMM_SELF's handler was not set: MPI_COMM_WORLD's is used, for programs from before MPI 4.
     OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler));
     HEARD_ON(MPI_COMM_WORLD, MPI_Comm_size(MPI_COMM_NULL, &value));
     HEARD_ON(MPI_COMM_WORLD, MPI_Type_size(MPI_DATATYPE_NULL, &value));

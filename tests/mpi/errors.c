@@ -1,5 +1,5 @@
-// Bad input gives the standard's error class and leaves the library usable: wrong ranks, counts, tags,
-// roots, null and freed handles, uncommitted types, wrong buffers and operations.
+// Bad input must return the standard's error class and leave the library usable: wrong ranks, counts, tags and roots, null and freed
+// handles, uncommitted types, wrong buffers and operations.
 #include "check.h"
 
 static int rank, size;
@@ -69,7 +69,7 @@ static void types(void) {
     EXPECT_ERROR(MPI_Type_contiguous(1, MPI_DATATYPE_NULL, &type), MPI_ERR_TYPE);
     EXPECT_ERROR(MPI_Type_size(MPI_DATATYPE_NULL, &value), MPI_ERR_TYPE);
 #if MPI_AT_LEAST(4, 0)
-    // Numbers that don't fit in the int of those who ask.
+    // Numbers that do not fit in the caller's int.
     int numbers[4];
     MPI_Aint addresses[1];
     OK(MPI_Type_contiguous_c((MPI_Count)1 << 40, MPI_BYTE, &type));
@@ -108,7 +108,7 @@ static void communicators(void) {
     EXPECT_ERROR(MPI_Comm_free(&world), MPI_ERR_COMM);
     EXPECT_ERROR(MPI_Comm_dup(MPI_COMM_NULL, &out), MPI_ERR_COMM);
     EXPECT_ERROR(MPI_Comm_rank(MPI_COMM_NULL, &value), MPI_ERR_COMM);
-    // Nobody waits for the one whose arguments are wrong.
+    // A collective must not wait for a member with wrong arguments.
     EXPECT_ERROR(MPI_Comm_split(MPI_COMM_WORLD, rank ? 0 : -5, 0, &out), MPI_ERR_ARG);
     CHECK(out == MPI_COMM_NULL);
     EXPECT_ERROR(MPI_Comm_split_type(MPI_COMM_WORLD, rank ? MPI_COMM_TYPE_SHARED : -5, 0, MPI_INFO_NULL, &out), MPI_ERR_ARG);
@@ -134,8 +134,7 @@ static void communicators(void) {
 }
 
 #if MPI_AT_LEAST(5, 0)
-// A freed handle, used again, is recognised: an error, not a crash. Only libraries with such handles
-// promise it.
+// A freed handle that is used again returns an error. Only libraries whose handles encode a generation promise this.
 static void freed_handles(void) {
     int value = 0;
     MPI_Comm comm, comm_copy;
@@ -183,7 +182,7 @@ int main(int argc, char** argv) {
 #if MPI_AT_LEAST(5, 0)
     if (getenv("TEST_FREED_HANDLES")) freed_handles();
 #endif
-    int sum = rank;  // and all works as before
+    int sum = rank;  // the library still works
     OK(MPI_Allreduce(MPI_IN_PLACE, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
     EXPECT_INT(sum, size * (size - 1) / 2);
     OK(MPI_Finalize());

@@ -1,5 +1,6 @@
-/* Memory of MPI_Alloc_mem: many blocks of all lengths lie apart and keep what is in them; windows over it, also in the middle of a block, and
- * over blocks that came after the first window; many accesses with one flush, there and to memory of malloc; messages out of it and into it, of one block and with gaps; what is freed can be had again. */
+/* Tests memory from MPI_Alloc_mem. Blocks of all lengths do not overlap and keep their contents. Windows cover blocks, parts of blocks and
+ * blocks allocated after the first window. Many accesses with one flush use it and memory from malloc. Messages, contiguous and with gaps,
+ * are sent from and received into it. Freed memory can be allocated again. */
 #include "check.h"
 
 static int rank, size;
@@ -34,7 +35,7 @@ static void blocks(void) {
     CHECK((uintptr_t)aligned % 65536 == 0, "it lies at %p", aligned);
     OK(MPI_Free_mem(aligned));
     for (int i = on_one_host() ? 0 : 4; i < 6; ++i) {
-        // Of shared memory that is contiguous the first part is aligned.
+        // In contiguous shared memory only the first part is aligned.
         char wanted[16];
         MPI_Win win;
         snprintf(wanted, sizeof wanted, "%ld", i % 2 ? 1L << 23 : 1L << 18);
@@ -59,7 +60,7 @@ static void blocks(void) {
     OK(MPI_Info_free(&info));
 }
 
-/* Everybody writes to everybody, reads it, and counts. `skip` numbers of the block are not in the window. */
+/* Each rank writes to its right neighbor's memory, reads it, and counts in it. The window excludes the block's first `skip` numbers. */
 static void window(long* memory, int skip, long numbers) {
     const int right = (rank + 1) % size;
     long ones[3] = {1, 1, 1}, read = 0;
@@ -86,7 +87,7 @@ static void window(long* memory, int skip, long numbers) {
     EXPECT_INT(read, 100 + right);
     EXPECT_INT(memory[skip + size], -1 + 40 * size);
     EXPECT_INT(memory[skip + size + 2], -1 + 20 * size);
-    /* What lies behind the window is nobody's; each one's is a number longer than its left neighbour's at most. */
+    /* An access beyond the window's end fails. A rank's window is at most one number longer than its left neighbor's. */
     OK(MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN));
     int class;
     OK(MPI_Error_class(MPI_Put(&own, 1, MPI_LONG, right, numbers + 1, 1, MPI_LONG, win), &class));
@@ -107,7 +108,7 @@ static void windows(void) {
     OK(MPI_Free_mem(second));
 }
 
-/* Many blocks of many lengths with one flush: all puts are there with it, and all gets. */
+/* Puts and gets many blocks of many lengths with one flush, which must complete all of them. */
 static void rows(unsigned char* memory) {
     enum { kRows = 300, kApart = 6000 };
     const int right = (rank + 1) % size, left = (rank + size - 1) % size;
@@ -152,7 +153,7 @@ static void rows_of_both_kinds(void) {
 
 static int value(int from, size_t i, int round) { return (int)(i * 2654435761u >> 3) + from * 31 + round; }
 
-/* A ring of messages; of each pair of ints only the first is received where `gaps`. */
+/* Passes messages around a ring. With `gaps`, the receive type takes only the first of each pair of ints. */
 static void ring(int* out, int* in, size_t ints, int gaps, int round) {
     const int right = (rank + 1) % size, left = (rank + size - 1) % size, step = gaps ? 2 : 1;
     MPI_Datatype type;

@@ -1,5 +1,5 @@
-// Floods of messages nobody has asked for yet: many small ones from all to one, received late and in
-// another order; then a stream of single bytes while the receiver is away.
+// Floods of unexpected messages: many small ones from all ranks to one, received late and in another order; then a stream of single bytes
+// while the receiver sleeps.
 #include <unistd.h>
 
 #include "check.h"
@@ -31,7 +31,7 @@ static void late_receiver(int messages) {
     OK(MPI_Barrier(MPI_COMM_WORLD));
 }
 
-// Blocking sends into a rank that sleeps: the sender must either buffer or wait, never lose or deadlock.
+// Blocking sends to a rank that sleeps: the sender must buffer or wait, but never lose a message or deadlock.
 static void sleeping_receiver(int messages, int bytes) {
     char* data = malloc(bytes);
     if (rank == 0) {
@@ -49,7 +49,7 @@ static void sleeping_receiver(int messages, int bytes) {
     OK(MPI_Barrier(MPI_COMM_WORLD));
 }
 
-// Everyone floods everyone before anyone receives.
+// Every rank floods all others before any rank receives.
 static void all_to_all(int messages, int bytes) {
     char* out = malloc((size_t)messages * bytes);
     char* in = malloc(bytes);

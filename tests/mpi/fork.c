@@ -1,5 +1,4 @@
-// A child made by fork that runs its parent's exit handlers, MPI_Finalize among them, leaves the parent as it is: what others
-// send it arrives.
+// A forked child runs its parent's exit handlers, among them MPI_Finalize. The parent must stay unharmed and still receive messages.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,7 +10,7 @@ static void end(void) {
     if (!finalized) MPI_Finalize();
 }
 
-/// Ends a forked child by exit().
+/// Forks a child that calls exit(), and waits for it.
 static void run_child(void) {
     const pid_t child = fork();
     if (child == 0) exit(0);
@@ -34,7 +33,7 @@ int main(int argc, char** argv) {
     OK(MPI_Isend(data, kBytes, MPI_BYTE, to, 0, MPI_COMM_WORLD, &send));
     run_child();
     OK(MPI_Barrier(MPI_COMM_WORLD));
-    // While the sender waits in the library it sees a receiver that seems to have finalized.
+    // While the sender waits in the library, it must not conclude that the receiver has finalized.
     if (rank % 2 == 1) usleep(300000);
     char* got = malloc(kBytes);
     MPI_Request receive;
@@ -42,7 +41,7 @@ int main(int argc, char** argv) {
     OK(MPI_Wait(&receive, MPI_STATUS_IGNORE));
     OK(MPI_Wait(&send, MPI_STATUS_IGNORE));
     CHECK(got[0] == from + 1 && got[kBytes - 1] == from + 1, "what arrived");
-    // As the exit handler of a rank that has finalized does nothing.
+    // The parent's own exit handler does nothing, because the parent has finalized.
     free(got);
     free(data);
     return 0;

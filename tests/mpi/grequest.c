@@ -1,5 +1,4 @@
-// Generalized requests: query, free and cancel callbacks in the right number and order, with every way to
-// complete them.
+// Tests generalized requests: the query, free and cancel callbacks run in the right number and order for every way to complete a request.
 #include "check.h"
 
 struct Record {
@@ -65,7 +64,7 @@ int main(int argc, char** argv) {
     EXPECT_INT(cancelled, 1);
     EXPECT_INT(two.frees, 1);
 
-    // Freed before it is complete: the free callback comes once both have happened.
+    // A request completed and then freed: the free callback runs after both.
     struct Record three = {.tag = 13};
     MPI_Request copy;
     OK(MPI_Grequest_start(on_query, on_free, on_cancel, &three, &request));

@@ -1,4 +1,4 @@
-// Groups: set operations, inclusion and exclusion with ranges, translation, comparison.
+// Tests groups: set operations, inclusion and exclusion with ranges, translation, comparison.
 #include "check.h"
 
 static int size, rank;
@@ -85,7 +85,7 @@ int main(int argc, char** argv) {
     EXPECT_INT(told[1], MPI_PROC_NULL);
     EXPECT_INT(told[2], MPI_UNDEFINED);
 
-    // A group outlives the communicator it came from.
+    // A group outlives the communicator that it was taken from.
     MPI_Comm dup;
     OK(MPI_Comm_dup(MPI_COMM_WORLD, &dup));
     OK(MPI_Comm_group(dup, &d));

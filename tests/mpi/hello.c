@@ -1,4 +1,4 @@
-// Start and end: init, rank and size, version, names, clocks, what may be called outside.
+// Tests start and end: init, rank and size, version, names, clocks, and the calls allowed before MPI_Init and after MPI_Finalize.
 #include "check.h"
 
 int main(int argc, char** argv) {

@@ -1,11 +1,11 @@
-// Address space that is only reserved is seen by nobody: memory that was not handed out, one's own and neighbours', can't be read, is
-// not dumped, and is not made by mlockall.
+// Address space that is only reserved must not be visible. Memory that was not allocated, this process's or a neighbor's, cannot be read,
+// is not part of a core dump, and is not populated by mlockall.
 #include <sys/mman.h>
 
 #include "check.h"
 #include "mapped.h"
 
-// A job segment has 32 MB for each rank.
+// A job segment has 32 MB per rank.
 static void check_mappings(int size, const char* when) {
     const struct mapped found = look_at_mappings();
     CHECK(found.readable <= 34 * size + 64, "%s %ld MB can be read", when, found.readable);
@@ -34,7 +34,7 @@ int main(int argc, char** argv) {
     check_mappings(size, "with a neighbour's memory");
     OK(MPI_Win_free(&window));
 
-    // What comes beyond all that neighbours have been shown is shown to them as well.
+    // Memory beyond the part that the neighbors have mapped so far must become accessible to them too.
     OK(MPI_Alloc_mem(kLong, MPI_INFO_NULL, &large));
     large[kLong - 1] = word;
     OK(MPI_Win_create(large, kLong, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window));
@@ -48,7 +48,7 @@ int main(int argc, char** argv) {
     OK(MPI_Free_mem(memory));
     OK(MPI_Barrier(MPI_COMM_WORLD));
 
-    // Where the limits allow it; memory that was not handed out before is not made for it.
+    // If the limits allow mlockall: it must not populate memory that was not allocated before.
     if (size == 1 && mlockall(MCL_CURRENT | MCL_FUTURE) == 0) {
         OK(MPI_Alloc_mem(kBytes, MPI_INFO_NULL, &memory));
         const struct mapped locked = look_at_mappings();

@@ -1,4 +1,4 @@
-// Info objects: set, get, overwrite, delete, order of keys, duplicates, long values, blanks, MPI_INFO_ENV.
+// Tests info objects: set, get, overwrite, delete, order of keys, duplicates, long values, blanks, MPI_INFO_ENV.
 #include "check.h"
 
 int main(int argc, char** argv) {

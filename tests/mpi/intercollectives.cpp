@@ -1,5 +1,5 @@
-// Every collective between two groups of different sizes, rooted from either side, blocking and not,
-// against a plain reference.
+// Compares every collective between two groups of different sizes with a plain reference: rooted in either group, blocking and
+// non-blocking.
 #include <algorithm>
 #include <vector>
 
@@ -8,14 +8,14 @@
 namespace {
 
 MPI_Comm inter;
-int side, rank, local, remote;  // side 0 or 1; rank in the own group
+int side, rank, local, remote;  // side is 0 or 1; rank is in this side's group
 
 int element(int s, int r, int i) {
     uint64_t state = test_seed + s * 77777 + r * 1013 + i * 31;
     return (int)(next_random(&state) % 1000);
 }
 
-/// The root argument of this rank when rank `root` of side `root_side` is the root.
+/// Returns this rank's root argument for the root `root` of side `root_side`.
 int root_argument(int root_side, int root) {
     if (side != root_side) return root;
     return rank == root ? MPI_ROOT : MPI_PROC_NULL;
@@ -88,7 +88,7 @@ void rooted(int root_side, int root, int n) {
 }
 
 void symmetric(int n) {
-    int m = n + 1;  // the two sides contribute different amounts where the standard allows
+    int m = n + 1;  // the sides contribute different amounts where MPI allows it
     int mine = side ? n : m, theirs = side ? m : n;
     std::vector<int> data(std::max(mine, n * remote) + 1), in((size_t)std::max(theirs, n) * remote, -1);
     for (int i = 0; i < mine; i++) data[i] = element(side, rank, i);

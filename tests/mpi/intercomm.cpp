@@ -1,5 +1,4 @@
-// Inter-communicators: create, accessors, messages, dup, split, merge in both orders, groups, attributes of
-// both.
+// Tests inter-communicators: create, accessors, messages, dup, split, merge in both orders, groups, attributes.
 #include <vector>
 
 #include "check.h"
@@ -51,7 +50,7 @@ void merges(MPI_Comm inter, int side, int first) {
         EXPECT_INT(sum, world_size * (world_size - 1) / 2);
         OK(MPI_Comm_free(&merged));
     }
-    MPI_Comm merged;  // both say the same: the order is free, but one group comes before the other
+    MPI_Comm merged;  // both sides pass the same `high`: either group may be first
     OK(MPI_Intercomm_merge(inter, 0, &merged));
     exchange(inter);
     OK(MPI_Barrier(merged));

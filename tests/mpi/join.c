@@ -1,5 +1,5 @@
-// MPI_Comm_join over connected sockets: pairs of ranks meet over TCP, on the loopback device if they share a host, talk through
-// the new inter-communicator, and the socket is usable again afterwards.
+// Tests MPI_Comm_join over connected sockets: pairs of ranks connect over TCP, over the loopback device if they share a host, and exchange
+// messages on the new inter-communicator. Afterwards the socket is usable again.
 #include <arpa/inet.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -7,7 +7,7 @@
 
 #include "dynamic.h"
 
-// Where a peer on another host is; on the own one nothing but the loopback device is needed.
+// Returns the peer's address. Within a host only the loopback device is needed.
 static in_addr_t address_of(const char* host, const char* own) {
     struct addrinfo hints = {.ai_family = AF_INET}, *found;
     if (strcmp(host, own) == 0) return htonl(INADDR_LOOPBACK);
@@ -63,7 +63,7 @@ int main(int argc, char** argv) {
             OK(MPI_Sendrecv(&value, 1, MPI_INT, 0, 1, &got, 1, MPI_INT, 0, 1, inter, MPI_STATUS_IGNORE));
             EXPECT_INT(got, peer + i);
             OK(MPI_Comm_disconnect(&inter));
-            char mine = (char)('a' + rank), theirs = 0;  // the socket is quiescent and ours again
+            char mine = (char)('a' + rank), theirs = 0;  // the socket is unused and the program's again
             CHECK(write(fd, &mine, 1) == 1);
             CHECK(read(fd, &theirs, 1) == 1 && theirs == (char)('a' + peer), "the socket holds a stray byte");
         }

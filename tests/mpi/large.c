@@ -1,4 +1,4 @@
-// Messages of 64 MB: contiguous and strided, to another rank and to both sides at once.
+// Messages of 64 MB: contiguous and strided, to one rank and in both directions at once.
 #include "check.h"
 
 enum { kBytes = 64 << 20 };
@@ -24,7 +24,7 @@ int main(int argc, char** argv) {
         EXPECT_INT(count, n);
         for (size_t i = 0; i < n; i++) CHECK(in[i] == i * 3 + peer, "word %zu", i);
 
-        // Half of the words, every other one, into a contiguous half; unexpected on the one side.
+        // Every other word into a contiguous half buffer; one side receives it as an unexpected message.
         MPI_Datatype strided;
         OK(MPI_Type_vector((int)(n / 2), 1, 2, MPI_UINT64_T, &strided));
         OK(MPI_Type_commit(&strided));
@@ -44,7 +44,7 @@ int main(int argc, char** argv) {
         free(in);
         free(out);
     }
-    // And one collective over it.
+    // A broadcast of 16 MB.
     char* data = malloc(kBytes / 4);
     if (rank == size - 1) fill_bytes(data, kBytes / 4, 5);
     OK(MPI_Bcast(data, kBytes / 4, MPI_BYTE, size - 1, MPI_COMM_WORLD));
