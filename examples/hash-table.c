@@ -1,8 +1,7 @@
-/* A hash table that all processes write to at the same time: each has a slice of it in a window. A key gets its slot by
- * MPI_Compare_and_swap, its count goes up by MPI_Fetch_and_op, and nobody has to serve anybody.
+/* A hash table that all processes update concurrently: each has a slice of it in a window. A key gets its slot by MPI_Compare_and_swap, and
+ * its count is incremented by MPI_Fetch_and_op. No process has to serve requests of others.
  *
- *     mpiexec -n 4 ./hash-table [words each] [different words]
- */
+ *     mpiexec -n 4 ./hash-table [words each] [different words] */
 #include <mpi.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -17,7 +16,7 @@ typedef struct {
 typedef struct {
     MPI_Win window;
     Slot* mine;
-    int64_t slots; /* of each process */
+    int64_t slots; /* in each process's slice */
     int size;
 } Table;
 
@@ -28,7 +27,7 @@ static uint64_t mix(uint64_t x) {
     return x ^ (x >> 31);
 }
 
-/* The i-th word that a process reads, and what stands for it in the table: never kEmpty. */
+/* Returns the i-th word that a process reads. key_of() returns its key in the table, which is never kEmpty. */
 static int64_t word(int rank, long i, long different) {
     return (int64_t)(mix((uint64_t)rank << 40 | (uint64_t)i) % (uint64_t)different);
 }
@@ -46,7 +45,7 @@ static Table make_table(int64_t slots) {
     return t;
 }
 
-/* Counts one more of `key`. Full slices are an error of the caller. */
+/* Increments the count of `key`. Aborts if the slice is full: the caller must make it large enough. */
 static void add(Table* t, int64_t key) {
     const int owner = owner_of(t, key);
     const int64_t one = 1, empty = kEmpty;
@@ -64,7 +63,7 @@ static void add(Table* t, int64_t key) {
     MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
-/* Reads all words again, alone, and compares: how many keys of this process's slice are wrong, or missing. */
+/* Recomputes all counts serially and returns how many keys of this process's slice are wrong or missing. */
 static long check(const Table* t, int rank, long words, long different, long* keys) {
     int64_t* counts = calloc((size_t)different, sizeof *counts);
     long wrong = 0, expected = 0;

@@ -1,9 +1,7 @@
-/* Heat in a square plate, hot on its upper edge: Jacobi steps on a grid that is cut into blocks of rows and
- * columns. Cartesian communicator, derived datatypes for columns, persistent halo exchange, a reduction now
- * and then.
+/* Heat in a square plate whose upper edge is hot: Jacobi steps on a grid that is divided into blocks of rows and columns. Uses a Cartesian
+ * communicator, derived datatypes for columns, a persistent halo exchange, and an occasional reduction.
  *
- *     mpiexec -n 4 ./heat2d 512 1000
- */
+ *     mpiexec -n 4 ./heat2d 512 1000 */
 #include <math.h>
 #include <mpi.h>
 #include <stdio.h>
@@ -11,7 +9,7 @@
 #include <string.h>
 
 typedef struct {
-    int rows, columns; /* own cells; the arrays have one more on each side */
+    int rows, columns; /* size of this block; the arrays have one more cell on each side */
     int first_row;
     double *now, *next;
 } Block;
@@ -35,7 +33,7 @@ static Block make_block(int side, const int dims[2], const int coords[2]) {
     return b;
 }
 
-/* Eight persistent requests: to and from each neighbour, for one of the two arrays. */
+/* Creates eight persistent requests: to and from each neighbor, for one of the two arrays. */
 static void prepare_halo(Block* b, double* cells, MPI_Comm grid, MPI_Request requests[8]) {
     int up, down, left, right;
     MPI_Datatype column;
@@ -54,7 +52,7 @@ static void prepare_halo(Block* b, double* cells, MPI_Comm grid, MPI_Request req
     MPI_Type_free(&column);
 }
 
-/* One Jacobi step from now to next; returns the largest change of a cell. */
+/* Computes one Jacobi step from now to next; returns the largest change of a cell. */
 static double step(Block* b) {
     double largest = 0;
     for (int r = 1; r <= b->rows; ++r) {

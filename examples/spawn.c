@@ -1,8 +1,6 @@
-/* Parent and child in one file: the parent spawns copies of itself, gives each a number and adds up their
- * answers.
+/* Parent and child in one file: the parent spawns copies of itself, sends each a number and adds up their results.
  *
- *     mpiexec -n 1 ./spawn 4        or just        ./spawn 4
- */
+ *     mpiexec -n 1 ./spawn 4        or just        ./spawn 4 */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,7 +28,7 @@ static int parent(const char* program, int children) {
         numbers[i] = i + 1;
         expected += (i + 1) * (i + 1);
     }
-    /* On an inter-communicator the parent is the root and the children are the others. */
+    /* In the inter-communicator the parent is the root and the children are the remote group. */
     MPI_Scatter(numbers, 1, MPI_INT, NULL, 0, MPI_INT, MPI_ROOT, family);
     MPI_Reduce(NULL, &sum, 1, MPI_INT, MPI_SUM, MPI_ROOT, family);
     MPI_Comm_disconnect(&family);

@@ -1,7 +1,6 @@
-/* A task farm in one job: rank 0 hands out ranges of numbers, the others count the primes in them.
+/* A task farm in one job: rank 0 hands out ranges of numbers, and the other ranks count the primes in them.
  *
- *     mpiexec -n 4 ./task-farm 2000000
- */
+ *     mpiexec -n 4 ./task-farm 2000000 */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,7 +29,7 @@ static void work(void) {
     }
 }
 
-/* Sends the next range, or the word to stop. Returns 1 if there was a range left. */
+/* Sends the next range, or kStop. Returns 1 if there was a range left. */
 static int give(int rank, long* next, long limit) {
     long range[2] = {*next, *next + kChunk < limit ? *next + kChunk : limit};
     int more = *next < limit;

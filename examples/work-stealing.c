@@ -1,18 +1,17 @@
-/* A tree whose branches nobody can foresee, counted by processes that steal work from each other. Each has a queue in its window; a thief
- * locks it by MPI_Compare_and_swap and takes half, while its owner goes on with what it keeps for itself. All are done when a counter on
- * rank 0, of nodes known and not yet visited, is 0.
+/* An unbalanced tree whose shape is not known in advance, counted by processes that steal work from each other. Each has a queue in its
+ * window. A thief locks it by MPI_Compare_and_swap and takes half of it, while the owner continues with the nodes in its private stack. The
+ * count is complete when a counter on rank 0, of known but not yet visited nodes, is 0.
  *
- *     mpiexec -n 4 ./work-stealing [branches of the root]
- */
+ *     mpiexec -n 4 ./work-stealing [branches of the root] */
 #include <mpi.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-typedef uint64_t Node; /* all that there is to know: its branches follow from it */
+typedef uint64_t Node; /* the whole state of a node: its branches follow from it */
 
 enum { kChildren = 8, kShared = 64, kKept = 16, kBatch = 64, kWork = 200 };
-/* What a window holds, in words of 8 bytes. */
+/* Layout of a window, in words of 8 bytes. */
 enum { kLock, kHead, kTail, kOpen, kTasks, kWords = kTasks + kShared };
 
 typedef struct {
@@ -20,7 +19,7 @@ typedef struct {
     int rank, size;
     Node* stack;
     size_t depth, room;
-    int64_t owed; /* to the counter: nodes found less nodes visited */
+    int64_t owed; /* not yet added to the counter: nodes found less nodes visited */
     long visited, steals;
 } Worker;
 
@@ -31,7 +30,8 @@ static uint64_t mix(uint64_t x) {
     return x ^ (x >> 31);
 }
 
-/* Most nodes have none; 124 of 1,000 have eight, so a branch has 125 nodes on average, and some have thousands. To find out is work. */
+/* Most nodes have no children; 124 of 1,000 have eight. So a branch has 125 nodes on average, and some have thousands. Finding the number
+ * takes kWork rounds of computation. */
 static int children(Node node) {
     for (int i = 0; i < kWork; ++i) node = mix(node);
     return node % 1000 < 124 ? kChildren : 0;
@@ -81,13 +81,13 @@ static void push(Worker* w, Node node) {
     w->stack[w->depth++] = node;
 }
 
-/* What was found must be known to the counter before another can visit it. */
+/* Adds the nodes found to the counter. Must be called before another process can visit them. */
 static void settle(Worker* w) {
     if (w->owed) fetch(w, 0, kOpen, w->owed);
     w->owed = 0;
 }
 
-/* From the queue of `who`: half of it, or from our own all. */
+/* Takes half of the queue of another process, or all of this process's own. */
 static void take(Worker* w, int who) {
     if (fetch(w, who, kHead, 0) >= fetch(w, who, kTail, 0) || !try_lock(w, who)) return;
     const int64_t head = fetch(w, who, kHead, 0), left = fetch(w, who, kTail, 0) - head;
@@ -103,7 +103,7 @@ static void take(Worker* w, int who) {
     for (int64_t i = 0; i < count; ++i) push(w, got[i]);
 }
 
-/* The oldest of our nodes, which tend to have most below them, to a queue that is empty. */
+/* Moves the oldest nodes to this process's queue, if that is empty: they tend to have the largest subtrees. */
 static void offer(Worker* w) {
     if (w->depth < kKept + kShared || fetch(w, w->rank, kHead, 0) < fetch(w, w->rank, kTail, 0) || !try_lock(w, w->rank))
         return;
@@ -168,7 +168,7 @@ int main(int argc, char** argv) {
     const int wrong = w.rank == 0 && all[0] != expected;
     if (w.rank == 0)
         printf("%ld nodes, %s; %ld thefts; %.3f million nodes a second\n", all[0],
-               wrong ? "WRONG" : "as many as one alone counts", all[1], 1e-6 * (double)all[0] / time);
+               wrong ? "WRONG" : "the same as the serial count", all[1], 1e-6 * (double)all[0] / time);
     MPI_Win_unlock_all(w.window);
     MPI_Win_free(&w.window);
     free(w.stack);

@@ -11,7 +11,7 @@
 namespace farm {
 namespace {
 
-// A tile that took this many workers down with it is not tried again.
+// Number of workers that may be lost with one tile before the run fails.
 constexpr int kMaxAttempts = 20;
 
 std::string own_path() {
@@ -79,7 +79,7 @@ void Coordinator::add_workers(int count) {
         const int code = find_worker(worker.get());
         outcome_.spawning += now() - before;
         if (code != MPI_SUCCESS) {
-            // Go on with those there are, if any.
+            // Continue with the existing workers, if there are any.
             if (workers_.empty())
                 outcome_.error = "can't spawn a worker: " + text_of(code);
             else
@@ -93,13 +93,12 @@ void Coordinator::add_workers(int count) {
         MPI_Send(job.data(), int(job.size()), MPI_BYTE, 0, kJob, worker->comm);
         workers_.push_back(std::move(worker));
         requests_.push_back(MPI_REQUEST_NULL);
-        post_receive(workers_.size() - 1);  // it will report its pid
+        post_receive(workers_.size() - 1);  // for the message with its pid
         for (int k = 0; k < plan_.ahead; ++k) send_order(workers_.size() - 1);
     }
 }
 
-// Spawns one, or makes an inter-communicator to the next member of the job: either way it has one of its
-// own.
+// Creates an inter-communicator to a new worker: spawns it, or takes the next member of the job.
 int Coordinator::find_worker(Worker* worker) {
     if (plan_.members) {
         const int rank = outcome_.spawned + 1;
@@ -118,7 +117,7 @@ void Coordinator::post_receive(size_t index) {
     const int code =
         MPI_Irecv(worker.buffer.data(), int(worker.buffer.size()), MPI_BYTE, 0, MPI_ANY_TAG, worker.comm, &requests_[index]);
     if (code != MPI_SUCCESS) {
-        // It is known to be dead already.
+        // The worker is known to be dead already.
         worker.death = code;
         worker.receiving = false;
         requests_[index] = MPI_REQUEST_NULL;
@@ -141,7 +140,7 @@ void Coordinator::handle_arrival(size_t index, const MPI_Status& status) {
     }
     if (worker.leaving && worker.tiles.empty()) {
         ++outcome_.let_go;
-        if (plan_.verbose) progress_.say("worker " + std::to_string(worker.number) + " is let go");
+        if (plan_.verbose) progress_.say("worker " + std::to_string(worker.number) + " is released");
         let_go(index);
     } else if (!worker.tiles.empty()) {
         post_receive(index);
@@ -154,7 +153,7 @@ void Coordinator::accept_result(Worker& worker, int bytes) {
     const uint8_t* body = worker.buffer.data() + sizeof header;
     const auto place = std::find(worker.tiles.begin(), worker.tiles.end(), header.tile_number);
     if (place == worker.tiles.end() || bytes != int(sizeof header) + header.length) {
-        outcome_.error = "a worker sent a result no one asked for";
+        outcome_.error = "a worker sent an unexpected result";
         return;
     }
     worker.tiles.erase(place);
@@ -174,7 +173,7 @@ void Coordinator::replace_dead() {
         if (dead == workers_.end() || !outcome_.error.empty()) return;
         const bool replace = !(*dead)->leaving || workers_.size() == 1;
         bury(size_t(dead - workers_.begin()));
-        if (outcome_.lost > kMaxAttempts * int(tiles_.size())) outcome_.error = "workers die faster than they work";
+        if (outcome_.lost > kMaxAttempts * int(tiles_.size())) outcome_.error = "too many workers have died";
         if (replace) add_workers(1);
     }
 }
@@ -183,16 +182,16 @@ void Coordinator::bury(size_t index) {
     Worker& worker = *workers_[index];
     ++outcome_.lost;
     progress_.say("worker " + std::to_string(worker.number) + " is lost, its " + std::to_string(worker.tiles.size()) +
-                  " tiles go to others (" + text_of(worker.death) + ")");
+                  " tiles are reassigned (" + text_of(worker.death) + ")");
     for (auto tile = worker.tiles.rbegin(); tile != worker.tiles.rend(); ++tile) waiting_.push_front(*tile);
     if (requests_[index] != MPI_REQUEST_NULL) MPI_Request_free(&requests_[index]);
-    // Nothing can be agreed with the dead: this only gives back what the inter-communicator holds here.
+    // This only releases local resources: no agreement with the dead worker is possible.
     MPI_Comm_disconnect(&worker.comm);
     workers_.erase(workers_.begin() + long(index));
     requests_.erase(requests_.begin() + long(index));
 }
 
-// Answers a result, or gives a worker its first tiles; see protocol.h.
+// Replies to a result, or sends a worker its first tiles; see protocol.h.
 void Coordinator::send_order(size_t index) {
     Worker& worker = *workers_[index];
     Order order;
@@ -208,11 +207,11 @@ void Coordinator::send_order(size_t index) {
         waiting_.pop_front();
         worker.tiles.push_back(order.tile_number);
     }
-    // If the worker has died meanwhile, the receive that is or will be posted says so.
+    // If the worker has died meanwhile, its receive reports the error, now or when it is posted.
     MPI_Send(&order, sizeof order, MPI_BYTE, 0, kOrder, worker.comm);
 }
 
-// Tiles of a lost worker go to workers that had run out of work.
+// Gives tiles of a lost worker to idle workers.
 void Coordinator::hand_out_to_idle() {
     for (size_t i = 0; i < workers_.size() && !waiting_.empty(); ++i) {
         Worker& worker = *workers_[i];
@@ -228,7 +227,7 @@ void Coordinator::let_go(size_t index) {
     Worker& worker = *workers_[index];
     const double before = now();
     MPI_Send(&order, sizeof order, MPI_BYTE, 0, kOrder, worker.comm);
-    // The report of a worker that came too late to get a tile is still under way.
+    // A worker that started too late to get a tile has still to send its pid.
     if (worker.receiving) MPI_Wait(&requests_[index], MPI_STATUS_IGNORE);
     MPI_Comm_disconnect(&worker.comm);
     outcome_.disconnecting += now() - before;
@@ -243,7 +242,7 @@ void Coordinator::follow_plan() {
         progress_.say("growing by " + std::to_string(count));
         add_workers(count);
     }
-    // The kills are spread over the run, the first after a sixth of it.
+    // The kills are spread over the run; the first happens after a sixth of it.
     if (kill_left_ > 0 && tiles_done_ * 6 * plan_.kill >= total * (1 + 4 * (plan_.kill - kill_left_))) kill_one();
     if (shrink_left_ > 0 && tiles_done_ * 3 >= total * 2) shrink();
 }
@@ -252,7 +251,7 @@ void Coordinator::shrink() {
     const int count = std::min(std::exchange(shrink_left_, 0), int(workers_.size()) - 1);
     progress_.say("shrinking by " + std::to_string(count));
     for (int i = 0; i < count; ++i) workers_[size_t(i)]->leaving = true;
-    // Those that are busy go when their last result is in.
+    // Busy workers leave after their last result.
     for (size_t i = size_t(count); i-- > 0;) {
         if (!workers_[i]->receiving) {
             ++outcome_.let_go;

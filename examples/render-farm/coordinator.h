@@ -14,37 +14,36 @@
 
 namespace farm {
 
-/// What the user asked for.
+/// The options of a run.
 struct Plan {
     Job job;
     int tile_width = 0;  ///< pixels
     int tile_height = 0;
     int workers = 1;
     int grow = 0;          ///< workers to add when a third of the tiles is done
-    int shrink = 0;        ///< workers to let go when two thirds are done
-    int kill = 0;          ///< workers to kill on the way, to show that nothing is lost
-    bool members = false;  ///< the workers are the other members of the job, none is spawned
-    int ahead = 2;         ///< tiles a worker has at a time, so that one povray starts while another renders
+    int shrink = 0;        ///< workers to release when two thirds are done
+    int kill = 0;          ///< workers to kill during the run, to show that nothing is lost
+    bool members = false;  ///< the workers are the other members of the job; none is spawned
+    int ahead = 2;         ///< tiles of a worker at a time, so that one povray starts while another renders
     bool verbose = false;
     bool quiet = false;
 };
 
-/// What happened.
+/// The result and statistics of a run.
 struct Outcome {
-    std::string error;  ///< empty: the picture is complete
+    std::string error;  ///< empty if the picture is complete
     int tiles = 0;
-    int spawned = 0;           ///< workers there were in all, or members of the job that worked
+    int spawned = 0;           ///< total number of workers, or of members of the job that worked
     int lost = 0;              ///< workers that died
-    int let_go = 0;            ///< workers sent away before the end
+    int let_go = 0;            ///< workers released before the end
     double elapsed = 0;        ///< seconds from the first spawn to the last disconnect
     double spawning = 0;       ///< seconds of it inside MPI_Comm_spawn
     double disconnecting = 0;  ///< seconds of it inside MPI_Comm_disconnect
     double tile_cpu = 0;       ///< processor seconds of all accepted tiles
 };
 
-/// Spawns workers (or takes the other members of its job), hands out tiles, collects pixels. Each worker
-/// has an inter-communicator of its own with MPI_ERRORS_RETURN, so the death of one is an error on its
-/// receive and concerns no other.
+/// Spawns workers (or takes the other members of its job), distributes tiles, and collects pixels. Each worker has a separate
+/// inter-communicator with MPI_ERRORS_RETURN, so the death of a worker affects only its receive.
 class Coordinator {
   public:
     Coordinator(const Plan& plan, Picture* picture);
@@ -53,12 +52,12 @@ class Coordinator {
 
   private:
     struct Worker {
-        int number = 0;  ///< 1 for the first that was spawned, never used again
-        int pid = 0;     ///< 0 until it has reported
+        int number = 0;  ///< counts from 1; never reused
+        int pid = 0;     ///< 0 until the worker has sent it
         MPI_Comm comm = MPI_COMM_NULL;
-        std::deque<int> tiles;    ///< numbers of the tiles it has
+        std::deque<int> tiles;    ///< numbers of its current tiles
         bool receiving = false;   ///< a receive is posted (in requests_)
-        int death = MPI_SUCCESS;  ///< the error that told of its death
+        int death = MPI_SUCCESS;  ///< error that reported the worker's death
         bool leaving = false;     ///< gets no more tiles
         std::vector<uint8_t> buffer;
     };
@@ -83,7 +82,7 @@ class Coordinator {
     std::string program_;
     std::vector<Tile> tiles_;
     std::vector<int> attempts_;  ///< per tile
-    std::deque<int> waiting_;    ///< numbers of the tiles no one has
+    std::deque<int> waiting_;    ///< numbers of the tiles without a worker
     int tiles_done_ = 0;
     std::vector<std::unique_ptr<Worker>> workers_;
     std::vector<MPI_Request> requests_;  ///< one per worker, same order

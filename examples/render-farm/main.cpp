@@ -1,4 +1,4 @@
-// render-farm: one picture by POV-Ray, made by workers that come and go while it is made.
+// render-farm: renders one picture with POV-Ray on workers that join and leave during the run.
 #include <fcntl.h>
 #include <getopt.h>
 #include <mpi.h>
@@ -20,7 +20,7 @@ namespace {
 
 constexpr const char* kUsage =
     "usage: mpiexec -n 1 render-farm --scene FILE [options] [-- povray options]\n"
-    "       mpiexec -n 1+K ...: K workers that are there from the start to the end, none is spawned\n"
+    "       mpiexec -n 1+K ...: K workers from the start to the end, none is spawned\n"
     "  --scene FILE      the scene (.pov)\n"
     "  --output FILE     the picture, PNG (default: picture.png)\n"
     "  --size WxH        its size in pixels (default: 320x240)\n"
@@ -28,13 +28,13 @@ constexpr const char* kUsage =
     "                    povray, 0.5 s of which it sleeps, and reading the scene)\n"
     "  --workers N       workers at the start (default: as many as cores)\n"
     "  --grow K          spawn K more when a third is done\n"
-    "  --shrink K        let K go when two thirds are done\n"
-    "  --kill K          kill K workers on the way, to show that their tiles are redone\n"
+    "  --shrink K        release K when two thirds are done\n"
+    "  --kill K          kill K workers during the run, to show that their tiles are redone\n"
     "  --ahead N         tiles a worker has at a time (default: 2)\n"
     "  --baseline        first let one povray make the whole picture: measures the speed-up and compares "
     "the pictures\n"
     "  --json FILE       write the report as JSON, too\n"
-    "  --verbose         tell the workers' process numbers\n"
+    "  --verbose         print the pids of the workers\n"
     "  --quiet           no progress\n";
 
 struct Options {
@@ -44,7 +44,7 @@ struct Options {
     bool baseline = false;
 };
 
-// Ends rank 0, and with it members of its job that wait to be workers.
+// Ends rank 0, and the members of its job that wait to become workers.
 [[noreturn]] void leave(int code) {
     int size = 0;
     MPI_Comm_size(MPI_COMM_WORLD, &size);
@@ -79,8 +79,8 @@ int cores() {
     return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
 }
 
-// About ten tiles per worker: small enough that all end together, large enough that povray's start matters
-// little.
+// Chooses about ten tiles per worker. Tiles should be small enough that all workers finish at about the same time, and large enough that
+// povray's start-up hardly matters.
 void choose_tiles(Plan* plan) {
     const double wanted = 10.0 * (plan->workers + plan->grow);
     const double side = std::sqrt(double(plan->job.width) * plan->job.height / wanted);
@@ -92,7 +92,7 @@ void choose_tiles(Plan* plan) {
     plan->tile_height = fit(plan->job.height);
 }
 
-// members: processes of the job besides this one, or 0.
+// `members` is the number of other processes in the job.
 Options read_options(int argc, char** argv, int members) {
     enum {
         kScene = 256,
@@ -178,7 +178,7 @@ Options read_options(int argc, char** argv, int members) {
     plan.job.options.assign(argv + optind, argv + argc);
     if (plan.job.scene.empty()) refuse("--scene is missing; see --help");
     if (access(plan.job.scene.c_str(), R_OK) != 0) refuse(plan.job.scene + ": " + strerror(errno));
-    // Better now than after the work.
+    // Reports a file that cannot be written before the work, not after it.
     const int file = open(options.output.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
     if (file < 0) refuse(options.output + ": " + strerror(errno));
     close(file);
@@ -188,7 +188,7 @@ Options read_options(int argc, char** argv, int members) {
     return options;
 }
 
-// The whole picture by one povray with one thread.
+// Renders the whole picture with one povray and one thread; returns the seconds.
 double render_baseline(const Job& job, Picture* picture) {
     Povray povray;
     std::vector<uint8_t> pixels;
@@ -215,7 +215,8 @@ void report(const Options& options, const Outcome& o, double baseline, const Dif
     const Plan& plan = options.plan;
     printf("%s: %dx%d pixels in %.2f s, %d tiles of up to %dx%d\n", options.output.c_str(), plan.job.width, plan.job.height,
            o.elapsed, o.tiles, plan.tile_width, plan.tile_height);
-    printf("workers: %d %s, %d let go early, %d lost\n", o.spawned, plan.members ? "in the job" : "spawned", o.let_go, o.lost);
+    printf("workers: %d %s, %d released early, %d lost\n", o.spawned, plan.members ? "in the job" : "spawned", o.let_go,
+           o.lost);
     if (baseline > 0) {
         printf("speed-up: %.2f over one povray call (measured: %.2f s)\n", baseline / o.elapsed, baseline);
     } else {

@@ -63,7 +63,7 @@ Difference compare(const Picture& a, const Picture& b) {
 
 namespace {
 
-// The next word of a PPM header, after white space and comment lines.
+// Returns the next word of a PPM header, after white space and comment lines.
 std::string next_word(const std::vector<uint8_t>& file, size_t* position) {
     size_t& p = *position;
     while (p < file.size() && (isspace(file[p]) || file[p] == '#')) {
@@ -86,7 +86,7 @@ bool parse_ppm(const std::vector<uint8_t>& file, Picture* picture) {
     const int width = atoi(next_word(file, &p).c_str());
     const int height = atoi(next_word(file, &p).c_str());
     if (next_word(file, &p) != "255" || width <= 0 || height <= 0) return false;
-    ++p;  // the single white space that ends the header
+    ++p;  // the single white-space character that ends the header
     const size_t bytes = size_t(width) * height * 3;
     if (file.size() < p || file.size() - p < bytes) return false;
     *picture = Picture(width, height);

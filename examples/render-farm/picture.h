@@ -33,10 +33,10 @@ class Picture {
     /// Copies the tile's pixels (tile.bytes() bytes) into their place.
     void paste(const Tile& tile, const uint8_t* tile_pixels);
 
-    /// The pixels of one tile of this picture.
+    /// Returns the pixels of one tile of this picture.
     std::vector<uint8_t> copy(const Tile& tile) const;
 
-    /// Writes an sRGB PNG file. Returns an empty string, or what went wrong.
+    /// Writes an sRGB PNG file. Returns an empty string or an error message.
     std::string write_png(const std::string& path) const;
 
   private:
@@ -45,14 +45,14 @@ class Picture {
     std::vector<uint8_t> pixels_;
 };
 
-/// How two pictures of the same size differ.
+/// The difference between two pictures of the same size.
 struct Difference {
     size_t pixels = 0;  ///< number of pixels with any differing channel
     int largest = 0;    ///< largest difference of a channel, 0..255
 };
 Difference compare(const Picture& a, const Picture& b);
 
-/// Reads a binary PPM (P6, maximum value 255) from memory. False if it is something else or cut short.
+/// Reads a binary PPM (P6, maximum value 255) from memory. Returns false if the file has another format or is incomplete.
 bool parse_ppm(const std::vector<uint8_t>& file, Picture* picture);
 
 }  // namespace farm

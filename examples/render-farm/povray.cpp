@@ -82,9 +82,9 @@ std::vector<std::string> command(const Job& job, const Tile& tile, int threads) 
     return words;
 }
 
-// In the child, between fork and exec: only async-signal-safe calls.
+// Runs in the child, between fork and exec, so only async-signal-safe calls are allowed.
 [[noreturn]] void become_povray(char** words, pid_t parent, int output, int messages) {
-    // Whatever ends this worker ends its povray, SIGKILL included. If the parent was gone before, go too.
+    // If this worker ends for any reason, SIGKILL included, its povray ends too. If the parent has ended already, the child exits.
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(127);
     const int nothing = open("/dev/null", O_RDONLY);

@@ -10,7 +10,7 @@
 
 namespace farm {
 
-/// What to render: everything that is the same for all tiles.
+/// The scene and the options that are the same for all tiles.
 struct Job {
     std::string scene;
     int width = 320;
@@ -21,19 +21,18 @@ struct Job {
     static Job unpack(const std::vector<char>& bytes);
 };
 
-/// What one call of povray cost.
+/// The time that a run of povray took.
 struct Cost {
     double wall = 0;  ///< seconds from start to exit
     double cpu = 0;   ///< seconds of processor time
 };
 
-/// One call of povray, running beside its owner. It never outlives the process that started it.
+/// A run of povray, concurrent with its owner. It never outlives the process that started it.
 ///
-/// A call renders one tile of the picture ("partial output"): povray counts columns and rows from 1, keeps
-/// the camera of the whole picture and writes a picture of full size that is black outside the tile. What
-/// it computes for a pixel does not depend on the tile: it seeds the jitter of focal blur per pixel
-/// and looks at the neighbours beyond the border for anti-aliasing. (Radiosity and anti-aliasing jitter do
-/// depend on what was rendered before; jitter is switched off here, radiosity is the scene's affair.)
+/// A run renders one tile of the picture ("partial output"): povray counts columns and rows from 1, keeps the camera of the whole picture
+/// and writes a picture of full size that is black outside the tile. The result for a pixel does not depend on the tile, because povray
+/// seeds the jitter of focal blur per pixel and includes the neighbors beyond the border in anti-aliasing. (Radiosity and anti-aliasing
+/// jitter do depend on the pixels rendered before. Jitter is switched off here; whether radiosity is used depends on the scene.)
 class Povray {
   public:
     Povray() = default;
@@ -42,10 +41,10 @@ class Povray {
     Povray(Povray&& other) noexcept;
     ~Povray();
 
-    /// Starts povray on one tile with the given number of rendering threads. False: see error().
+    /// Starts povray on one tile with the given number of rendering threads. On failure returns false and sets error().
     bool start(const Job& job, const Tile& tile, int threads);
 
-    /// Waits until povray has ended and stores the tile's pixels. False: see error().
+    /// Waits until povray has ended and stores the tile's pixels. On failure returns false and sets error().
     bool finish(std::vector<uint8_t>* pixels, Cost* cost);
 
     const std::string& error() const { return error_; }
@@ -59,7 +58,7 @@ class Povray {
     std::string error_;
 };
 
-/// Seconds of a clock that never jumps.
+/// Returns seconds of a clock that never jumps.
 double now();
 
 }  // namespace farm

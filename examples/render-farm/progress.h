@@ -4,8 +4,7 @@
 
 namespace farm {
 
-/// Tells on standard error how far the rendering is: a bar that redraws itself on a terminal, else a line
-/// now and then.
+/// Prints the progress of the rendering to standard error: a bar that redraws itself on a terminal, otherwise an occasional line.
 class Progress {
   public:
     Progress(int tiles, bool quiet);
@@ -13,7 +12,7 @@ class Progress {
     /// Shows the state; cheap enough to be called for every tile.
     void show(int tiles_done, int workers);
 
-    /// Prints a line of its own, above the bar.
+    /// Prints a separate line above the bar.
     void say(const std::string& line);
 
     /// Ends the bar's line.

@@ -22,7 +22,7 @@ class Worker {
         const int pid = getpid();
         MPI_Send(&pid, 1, MPI_INT, 0, kReady, coordinator_);
         receive_job();
-        // Every order but kLeave is followed by a result or by waiting for the next; see protocol.h.
+        // After every order except kLeave the worker sends a result or waits for the next order; see protocol.h.
         while (take_order()) {}
     }
 
@@ -37,8 +37,7 @@ class Worker {
         job_ = Job::unpack(packed);
     }
 
-    // Receives orders and starts a povray for each tile until there is nothing to wait for but the oldest
-    // povray.
+    // Receives orders and starts a povray for each tile. If no more orders have arrived, delivers the result of the oldest povray.
     bool take_order() {
         Order order;
         MPI_Recv(&order, sizeof order, MPI_BYTE, 0, kOrder, coordinator_, MPI_STATUS_IGNORE);

@@ -4,10 +4,10 @@
 
 namespace farm {
 
-/// Renders tiles for the coordinator at the other end of the inter-communicator until it is let go.
+/// Renders tiles for the coordinator at the other end of the inter-communicator until it gets kLeave.
 void run_worker(MPI_Comm coordinator);
 
-/// The same for a member of the coordinator's own job, whose rank 0 it is.
+/// Runs a worker in a member of the coordinator's job; rank 0 of the job is the coordinator.
 void run_member();
 
 }  // namespace farm

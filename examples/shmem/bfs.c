@@ -1,7 +1,7 @@
-// Breadth-first search in a Kronecker graph, MPI and OpenSHMEM in one program: edges are made and dealt out by MPI, parents are claimed by compare and swap in the
-// owner's memory, and each level ends with an MPI reduction. The tree is validated: every parent is reached by an edge and one level
-// nearer to the root, and as many vertices are reached as a search alone reaches.
-//     oshrun -n 4 bfs [scale] [edges for each vertex]
+// Breadth-first search in a Kronecker graph, with MPI and OpenSHMEM in one program. MPI makes and distributes the edges, PEs claim vertices
+// by compare and swap in the owner's memory, and each level ends with an MPI reduction. The tree is validated: every parent is connected by
+// an edge and one level nearer to the root, and the number of vertices reached is that of a serial search. oshrun -n 4 bfs [scale] [edges
+// for each vertex]
 #include <mpi.h>
 #include <shmem.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@ static unsigned long next_random(unsigned long* state) {
     return z ^ (z >> 31);
 }
 
-// Probabilities of the four quadrants as of the Graph500: 0.57, 0.19, 0.19, 0.05.
+// Chooses the end points of an edge. The probabilities of the four quadrants are those of the Graph500: 0.57, 0.19, 0.19, 0.05.
 static struct edge kronecker(int scale, long index) {
     unsigned long state = (unsigned long)index * 77 + 5;
     struct edge e = {0, 0};
@@ -31,7 +31,7 @@ static struct edge kronecker(int scale, long index) {
     return e;
 }
 
-// Both ways, by source: the neighbours of vertex v are to[begin[v]] … to[begin[v + 1] - 1].
+// Makes the adjacency lists, with each edge in both directions: the neighbors of vertex v are to[begin[v]] … to[begin[v + 1] - 1].
 static void make_lists(int scale, long edges, int first, int count, long** begin, int** to) {
     *begin = calloc((size_t)count + 2, sizeof(long));
     for (int pass = 0; pass < 2; pass++) {
@@ -92,7 +92,7 @@ int main(int argc, char** argv) {
     int* tail = shmem_calloc(1, sizeof *tail);
     for (int v = 0; v < each; v++) parent[v] = level[v] = -1;
     if (root / each == me) parent[root % each] = root, level[root % each] = 0, queue[(*tail)++] = root % each;
-    int head = 0, end = *tail, depth = 0;  // before others add to it
+    int head = 0, end = *tail, depth = 0;  // before other PEs add to the queue
     shmem_barrier_all();
     for (long more = 1; more > 0; depth++) {
         for (; head < end; head++)
@@ -121,7 +121,7 @@ int main(int argc, char** argv) {
     if (me == 0) {
         wrong += all != reached_alone(scale, edges, root);
         printf("%d vertices, %ld edges on %d PEs: %ld reached in %d levels, %s\n", n, edges, pes, all, depth,
-               wrong ? "WRONG" : "as by one alone");
+               wrong ? "WRONG" : "as in the serial run");
     }
     shmem_barrier_all();
     shmem_finalize();

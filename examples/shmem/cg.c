@@ -1,19 +1,19 @@
-// Conjugate gradients with a sparse random matrix, symmetric and positive definite. PEs stand in a grid of R x C: PE (r, c) has the matrix's block of the rth
-// of R parts of the rows and the cth of C parts of the columns, and the cth part of the vectors. A product is summed up along the grid's row (a team), and in
-// each column the one PE that has the column's part of it puts it to the others, with a signal. So a PE talks to some of its row and its column. Each PE then
-// solves the whole alone and compares its part.
-//     oshrun -n 4 cg [rows] [iterations]
+// Conjugate gradients with a sparse random matrix, symmetric and positive definite. The PEs form a grid of R x C. PE (r, c) has block (r,
+// c) of the matrix, whose rows are divided into R parts and columns into C parts, and part c of the vectors. A product is summed along the
+// grid's row (a team). In each column the one PE that has the column's part of the product puts it to the others, with a signal. So a PE
+// communicates only with some PEs of its row and its column. Each PE then solves the whole system serially and compares its part. oshrun -n
+// 4 cg [rows] [iterations]
 #include <math.h>
 #include <shmem.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { EACH = 5 };  // pairs of elements for each row, beside the diagonal
+enum { EACH = 5 };  // pairs of elements per row, besides the diagonal
 
-struct block {  // of the matrix: rows first … first + rows - 1, some of their columns
+struct block {  // part of the matrix: rows first … first + rows - 1, some of their columns
     int rows;
     int* begin;
-    int* column;  // within the block
+    int* column;  // counted within the block
     double* value;
 };
 
@@ -25,7 +25,7 @@ static unsigned long mix(unsigned long z) {
 
 static double right_side(int row) { return 1 + (double)(mix((unsigned long)row + 7777777) % 1000) * 1e-3; }
 
-// Elements (i, j) and (j, i) for each k; what stands in the diagonal outweighs them.
+// Makes a block. Each k gives the elements (i, j) and (j, i); the diagonal is larger than the rest of its row.
 static void make_block(struct block* b, int n, int first_row, int rows, int first_column, int columns) {
     b->rows = rows;
     b->begin = calloc((size_t)rows + 2, sizeof *b->begin);
@@ -77,16 +77,16 @@ static double dot(const double* a, const double* b, int n) {
     return sum;
 }
 
-// The PEs' grid, and what of the matrix and the vectors is this PE's.
+// The grid of PEs, and this PE's part of the matrix and the vectors.
 struct part {
     struct block matrix;
-    int columns;       // the length of its part of the vectors
-    int first, step;   // the PEs of its column of the grid: first, first + step, …
-    int offset;        // where its part of a product begins among its rows; negative: another PE of the column has it
-    shmem_team_t row;  // the PEs of its row
-    // Symmetric:
-    double *sum, *rows;   // its share of a product's rows, and the rows
-    double* products[2];  // its part of the last product and of the one before, which somebody may be a step behind with
+    int columns;       // length of its part of the vectors
+    int first, step;   // PEs of its column of the grid: first, first + step, …
+    int offset;        // start of its part of a product among its rows; negative: another PE of the column has it
+    shmem_team_t row;  // PEs of its row of the grid
+    // Symmetric memory:
+    double *sum, *rows;   // its share of a product's rows; all of these rows
+    double* products[2];  // its part of the last product and of the one before, which slower PEs may still use
     uint64_t* products_came;
     double* scalars;
 };
@@ -109,7 +109,7 @@ static double dot_together(const struct part* part, const double* a, const doubl
     return part->scalars[1];
 }
 
-// x becomes the solution; `part` is null for one PE alone, which has the whole matrix.
+// Computes the solution x; `part` is null for a serial run, which has the whole matrix.
 static double solve(const struct part* part, const struct block* matrix, int n, int first, double* x, int iterations) {
     double *r = malloc(sizeof *r * (size_t)n), *p = malloc(sizeof *p * (size_t)n), *own = malloc(sizeof *own * (size_t)n);
     for (int i = 0; i < n; i++) x[i] = 0, r[i] = p[i] = right_side(first + i);
@@ -135,12 +135,12 @@ static double solve(const struct part* part, const struct block* matrix, int n, 
 int main(int argc, char** argv) {
     shmem_init();
     const int me = shmem_my_pe(), pes = shmem_n_pes();
-    int rows = 1;  // of the grid: the most that divide its columns
+    int rows = 1;  // rows of the grid: the greatest number that divides its columns
     for (int r = 2; r * r <= pes; r++)
         if (pes % (r * r) == 0) rows = r;
     const int columns = pes / rows, my_row = me / columns, my_column = me % columns;
     const int wanted = argc > 1 ? atoi(argv[1]) : 3600, iterations = argc > 2 ? atoi(argv[2]) : 15;
-    const int n = (wanted + pes - 1) / pes * pes, high = n / rows, wide = n / columns;  // parts of equal length
+    const int n = (wanted + pes - 1) / pes * pes, high = n / rows, wide = n / columns;  // all parts have the same length
 
     struct part part = {.columns = wide, .first = my_column, .step = columns};
     part.offset = my_column / (columns / rows) == my_row ? my_column * wide % high : -1;
@@ -169,7 +169,7 @@ int main(int argc, char** argv) {
     const int all_wrong = wrong[1];
     if (me == 0)
         printf("%d rows, %d iterations on %d x %d PEs: %.3e remains, %s\n", n, iterations, rows, columns, rest,
-               all_wrong ? "WRONG" : "as by one alone");
+               all_wrong ? "WRONG" : "as in the serial run");
     free(x);
     free(reference);
     free_block(&whole);

@@ -1,6 +1,6 @@
-// Embarrassingly parallel: pairs of Gaussian deviates by Marsaglia's polar method, counted by the square ring that they fall into. PEs share the batches of
-// random numbers, whose seeds all can work out, and meet only in the sums at the end. PE 0 then does all batches alone and compares.
-//     oshrun -n 4 ep [log2 of the pairs]
+// Embarrassingly parallel: pairs of Gaussian deviates by Marsaglia's polar method, counted by the square ring that they fall into. The PEs
+// share the batches of random numbers, whose seeds every PE can compute, and communicate only for the sums at the end. PE 0 then runs all
+// batches serially and compares. oshrun -n 4 ep [log2 of the pairs]
 #include <math.h>
 #include <shmem.h>
 #include <stdio.h>
@@ -49,9 +49,9 @@ int main(int argc, char** argv) {
         for (long batch = 0; batch < batches; batch++) play_batch(batch, &alone);
         for (int i = 0; i < RINGS; i++) wrong += alone.rings[i] != all->rings[i], pairs += all->rings[i];
         for (int i = 0; i < 2; i++)
-            wrong += !(fabs(alone.sums[i] - all->sums[i]) < 1e-9 * (double)pairs);  // added in another order
+            wrong += !(fabs(alone.sums[i] - all->sums[i]) < 1e-9 * (double)pairs);  // the order of the sums differs
         printf("%ld batches on %d PEs: %ld pairs, sums %f and %f, %s\n", batches, pes, pairs, all->sums[0], all->sums[1],
-               wrong ? "WRONG" : "as by one alone");
+               wrong ? "WRONG" : "as in the serial run");
     }
     shmem_finalize();
     return wrong != 0;

@@ -1,5 +1,5 @@
-// Heat in a square plate by Jacobi's method: rows are dealt out to PEs, which put their outermost rows into their neighbours' memory with a
-// signal that says which step they are of. Each PE then solves the whole alone and compares its rows.
+// Heat in a square plate by Jacobi's method. Rows are distributed over the PEs, which put their outermost rows into their neighbors' memory
+// with a signal that holds the number of the step. Each PE then solves the whole problem serially and compares its rows.
 //     oshrun -n 4 heat [size] [steps]
 #include <math.h>
 #include <shmem.h>
@@ -43,7 +43,7 @@ int main(int argc, char** argv) {
     const int n = argc > 1 ? atoi(argv[1]) : 128, steps = argc > 2 ? atoi(argv[2]) : 200;
     const int most = (n + pes - 1) / pes, first = me * most < n ? me * most : n;
     const int rows = first + most < n ? most : n - first;
-    const int used = (n + most - 1) / most;  // PEs that have rows
+    const int used = (n + most - 1) / most;  // number of PEs that have rows
     const size_t bytes = sizeof(double) * (size_t)(most + 2) * (size_t)n;
     double* plates[2] = {shmem_malloc(bytes), shmem_malloc(bytes)};
     uint64_t* signals = shmem_calloc(2, sizeof *signals);  // from above, from below
@@ -54,10 +54,10 @@ int main(int argc, char** argv) {
     for (int s = 0; s < steps && rows > 0; s++) {
         double* next = plates[(s + 1) % 2];
         step(now, next, rows, n);
-        // A neighbour that is a step behind still reads what it got for this one, in its other plate.
+        // A neighbor that is a step behind still reads the rows of this step, which are in its other plate.
         const uint64_t done = (uint64_t)s + 1;
         double *below = next + (size_t)(most + 1) * (size_t)n,
-               *last = next + (size_t)rows * (size_t)n;  // all above the last PE have `most` rows
+               *last = next + (size_t)rows * (size_t)n;  // all PEs above the last have `most` rows
         if (me > 0) shmem_double_put_signal(below, next + n, (size_t)n, &signals[1], done, SHMEM_SIGNAL_SET, me - 1);
         if (me + 1 < used) shmem_double_put_signal(next, last, (size_t)n, &signals[0], done, SHMEM_SIGNAL_SET, me + 1);
         if (me > 0) shmem_signal_wait_until(&signals[0], SHMEM_CMP_GE, done);
@@ -71,7 +71,8 @@ int main(int argc, char** argv) {
     shmem_int_sum_reduce(SHMEM_TEAM_WORLD, &wrong[1], &wrong[0], 1);
     const int all_wrong = wrong[1];
     if (me == 0)
-        printf("%d x %d, %d steps on %d PEs: mean %f, %s\n", n, n, steps, pes, mean, all_wrong ? "WRONG" : "as by one alone");
+        printf("%d x %d, %d steps on %d PEs: mean %f, %s\n", n, n, steps, pes, mean,
+               all_wrong ? "WRONG" : "as in the serial run");
     shmem_finalize();
     return all_wrong != 0;
 }

@@ -1,8 +1,8 @@
-// Multigrid: V-cycles for Poisson's equation in a periodic cube of n^3 points (n a power of two). The cube is cut into blocks in all three dimensions, one for
-// each of as many PEs as are a power of two. Neighbours put faces with a signal, one dimension after the other, so that edges and corners come along. On grids
-// with fewer points than PEs in a dimension every second PE goes on, with neighbours that are twice as far away; those left out are given what they
-// need when the correction comes up again. Each PE then computes the whole alone and compares its block.
-//     oshrun -n 4 mg [points in each dimension] [cycles]
+// Multigrid: V-cycles for Poisson's equation in a periodic cube of n^3 points (n a power of two). The cube is divided into blocks in all
+// three dimensions; the number of PEs used is a power of two. Neighbors put faces with a signal, one dimension after the other, so that
+// edges and corners are included. On grids with fewer points than PEs in a dimension only every second PE is active, with neighbors that
+// are twice as far away. The inactive PEs get the values they need during the correction. Each PE then solves the whole problem serially
+// and compares its block. oshrun -n 4 mg [points in each dimension] [cycles]
 #include <math.h>
 #include <shmem.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 
 enum { MOST_LEVELS = 12, SWEEPS = 2, SWEEPS_BELOW = 4 };
 
-// Faces that a neighbour puts here. Two, since it may be one exchange ahead.
+// Buffers for faces that a neighbor puts here. There are two because the neighbor may be one exchange ahead.
 struct inbox {
     double* faces[2];
     uint64_t* came;
@@ -20,16 +20,16 @@ struct inbox {
 
 struct level {
     int n;                          // points of the grid in each dimension
-    int points[3];                  // of this PE's block, without the shell of one point around it
-    int stride[3];                  // to the next PE that is active, in the grid of PEs
-    int is_active;                  // this PE has a block, else only room for what comes from its neighbours
-    double *u, *f, *r;              // solution, right side, residual or what comes next
+    int points[3];                  // points of this PE's block, without the shell of one point around it
+    int stride[3];                  // distance to the next active PE in the grid of PEs
+    int is_active;                  // whether this PE has a block; otherwise it only has room for its neighbors' values
+    double *u, *f, *r;              // solution, right side, residual
     struct inbox inboxes[2][3][2];  // for a sweep, for a correction; by dimension and side (from below, from above)
 };
 
 static struct level levels[MOST_LEVELS];
 static int level_count;
-static int grid[3] = {1, 1, 1}, here[3];  // PEs in each dimension; this PE's place
+static int grid[3] = {1, 1, 1}, here[3];  // PEs in each dimension; position of this PE
 
 static size_t size_of(const struct level* l) {
     return (size_t)(l->points[0] + 2) * (size_t)(l->points[1] + 2) * (size_t)(l->points[2] + 2);
@@ -45,7 +45,7 @@ static int neighbour(int dimension, int distance) {
     return (place[2] * grid[1] + place[1]) * grid[0] + place[0];
 }
 
-// The face of the block, or of its shell, that lies at `index` of the dimension: all of the other two, shells included.
+// Copies the face at `index` of the dimension, including the shell of the other two dimensions, to or from `face`.
 static size_t copy_face(const struct level* l, double* field, int dimension, int index, double* face, int out) {
     const int a = dimension == 0 ? 1 : 0, b = dimension == 2 ? 1 : 2;
     size_t count = 0;
@@ -76,7 +76,7 @@ static void take_face(const struct level* l, struct inbox* inbox, double* field,
     copy_face(l, field, dimension, index, inbox->faces[number % 2], 0);
 }
 
-// The shell becomes what the neighbours' blocks have next to it.
+// Fills the shell with the adjacent points of the neighbors' blocks.
 static void exchange(struct level* l, double* field) {
     for (int d = 0; d < 3; d++) {
         put_face(l, &l->inboxes[0][d][1], field, d, 1, neighbour(d, -l->stride[d]));
@@ -86,8 +86,8 @@ static void exchange(struct level* l, double* field) {
     }
 }
 
-// A correction goes to all who have a block of the finer grid: those who have none of this one get, as if it were theirs, the block below them (which is one
-// point), and all get the points above. Who is inactive in a dimension that has not been yet has nothing to say.
+// Sends a correction to all PEs that have a block of the finer grid. A PE without a block of this grid gets the block below it (one point)
+// as if it were its own. All get the points above. A PE that is inactive in a later dimension has no values to send yet.
 static void hand_up(struct level* l, const struct level* finer) {
     for (int d = 0; d < 3; d++) {
         const int left_out = here[d] % l->stride[d] != 0;
@@ -101,12 +101,12 @@ static void hand_up(struct level* l, const struct level* finer) {
         }
         if (left_out) take_face(l, &l->inboxes[1][d][0], l->u, d, 1);
         if (left_out || !thinner) take_face(l, &l->inboxes[1][d][1], l->u, d, l->points[d] + 1);
-        // Exchanges are counted alike by who puts and who takes.
+        // Sender and receiver must count exchanges alike.
         if (!left_out && thinner) l->inboxes[1][d][0].exchanges++, l->inboxes[1][d][1].exchanges++;
     }
 }
 
-// --- what is done at a point, of a block or of the whole: `p` lies among its neighbours at these distances ---
+// --- computations at a point of a block or of the whole grid; `s` holds the distances to the neighbors of `p` ---
 
 static double residual_at(const double* u, double f, const ptrdiff_t s[6]) {
     return f - (6 * u[0] - u[s[0]] - u[s[1]] - u[s[2]] - u[s[3]] - u[s[4]] - u[s[5]]);
@@ -141,7 +141,7 @@ static void find_residual(struct level* l) {
     exchange(l, l->r);
 }
 
-// Weights 1/4, 1/2, 1/4 in each dimension; times 4, for the distance between points has doubled.
+// Returns the mean with weights 1/4, 1/2, 1/4 in each dimension, times 4 because the distance between points has doubled.
 static double restricted_at(const double* r, ptrdiff_t y, ptrdiff_t z) {
     double sum = 0;
     for (int k = -1; k <= 1; k++)
@@ -150,7 +150,7 @@ static double restricted_at(const double* r, ptrdiff_t y, ptrdiff_t z) {
     return sum;
 }
 
-// The mean of the corners around; `odd` says in which dimensions the point lies between two.
+// Returns the mean of the surrounding coarse points; `odd` says in which dimensions the point lies between two of them.
 static double corrected_at(const double* coarse, ptrdiff_t y, ptrdiff_t z, const int odd[3]) {
     double sum = 0;
     for (int k = 0; k <= odd[2]; k++)
@@ -163,7 +163,7 @@ static void restrict_to(struct level* coarse, const struct level* l) {
     memset(coarse->u, 0, sizeof(double) * size_of(coarse));
     if (!coarse->is_active) return;
     const ptrdiff_t y = l->points[0] + 2, z = y * (l->points[1] + 2);
-    int by[3];  // where a PE has one point of this grid, the active one's is the coarse point's
+    int by[3];  // if a PE has one point of this grid, the active PE's point is the coarse point
     for (int d = 0; d < 3; d++) by[d] = l->points[d] > 1 ? 2 : 1;
     for (int k = 0; k < coarse->points[2]; k++)
         for (int j = 0; j < coarse->points[1]; j++)
@@ -174,7 +174,7 @@ static void restrict_to(struct level* coarse, const struct level* l) {
 
 static void correct(struct level* l, const struct level* coarse) {
     const ptrdiff_t y = coarse->points[0] + 2, z = y * (coarse->points[1] + 2);
-    int first[3];  // whether the block's first point is odd: then it is the only one
+    int first[3];  // whether the block's first point is odd; if so, it is the only one
     for (int d = 0; d < 3; d++) first[d] = l->points[d] == 1 && here[d] / l->stride[d] % 2;
     for (int k = 0; k < l->points[2]; k++)
         for (int j = 0; j < l->points[1]; j++)
@@ -198,7 +198,7 @@ static void cycle(int depth) {
     relax(l, SWEEPS);
 }
 
-// --- the same by one alone: whole grids, neighbours by wrapping around ---
+// --- the serial solution: whole grids with periodic neighbors ---
 
 struct whole {
     int n;
@@ -258,7 +258,7 @@ static void whole_cycle(struct whole* w, int depth) {
     whole_relax(w, SWEEPS);
 }
 
-// Ten wells and ten drains.
+// Returns the right side: ten sources and ten sinks.
 static double right_side(int n, size_t point) {
     const size_t all = (size_t)n * (size_t)n * (size_t)n;
     for (size_t k = 0; k < 20; k++)
@@ -279,7 +279,7 @@ static double* solve_alone(int n, int cycles, double* rest) {
     return wholes->u;
 }
 
-// --- the beginning ---
+// --- setup ---
 
 static void choose_grid(int pes, int n) {
     for (int d = 0; grid[0] * grid[1] * grid[2] * 2 <= pes; d = (d + 1) % 3) {
@@ -288,7 +288,7 @@ static void choose_grid(int pes, int n) {
     }
 }
 
-// All of a level's in one allocation, which is a barrier.
+// Allocates all inboxes of a level at once, because each allocation is a barrier.
 static void make_inboxes(struct level* l) {
     size_t faces[3], all = 0;
     for (int d = 0; d < 3; d++) faces[d] = size_of(l) / (size_t)(l->points[d] + 2), all += 4 * (2 * faces[d] + 1);
@@ -343,12 +343,12 @@ int main(int argc, char** argv) {
         EACH_OF_BLOCK wrong[0] += !(fabs(finest->u[at(finest, x + 1, y + 1, z + 1)] -
                                          reference[wrapped(n, first[0] + x, first[1] + y, first[2] + z)]) < 1e-12);
     }
-    wrong[0] += !(rest < 20 * pow(0.3, 2 * cycles));  // of the squares; 20 to begin with
+    wrong[0] += !(rest < 20 * pow(0.3, 2 * cycles));  // sum of the squares; 20 initially
     shmem_int_sum_reduce(SHMEM_TEAM_WORLD, &wrong[1], &wrong[0], 1);
     const int all_wrong = wrong[1];
     if (me == 0)
         printf("%d^3, %d cycles on %d x %d x %d of %d PEs: %.3e remains, %s\n", n, cycles, grid[0], grid[1], grid[2], pes,
-               sqrt(rest), all_wrong ? "WRONG" : "as by one alone");
+               sqrt(rest), all_wrong ? "WRONG" : "as in the serial run");
     shmem_finalize();
     return all_wrong != 0;
 }

@@ -1,6 +1,6 @@
-// Integer sort: keys are dealt out by value. Each PE counts what goes to whom, an all-to-all tells, and the keys are put where they belong, at places
-// that a prefix sum has found. PE 0 then sorts all keys alone and compares.
-//     oshrun -n 4 sort [keys on each PE]
+// Integer sort: keys are distributed by value. Each PE counts its keys for each other PE, an all-to-all exchanges the counts, and the keys
+// are put to their owners at positions that a prefix sum has computed. PE 0 then sorts all keys serially and compares. oshrun -n 4 sort
+// [keys on each PE]
 #include <shmem.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@ int main(int argc, char** argv) {
     const size_t each = argc > 1 ? (size_t)atol(argv[1]) : 20000, all = each * (size_t)pes;
     unsigned* sorted = shmem_malloc(all * sizeof *sorted);  // room for the worst case
     long* counts = shmem_calloc((size_t)pes, sizeof *counts);
-    long* places = shmem_calloc((size_t)pes, sizeof *places);  // where this PE's keys begin, on each PE
+    long* places = shmem_calloc((size_t)pes, sizeof *places);  // start of this PE's keys on each PE
     long* total = shmem_calloc(1, sizeof *total);
     unsigned* keys = malloc(each * sizeof *keys);
     for (size_t i = 0; i < each; i++) keys[i] = key_of((unsigned long)me * each + i);
@@ -55,7 +55,7 @@ int main(int argc, char** argv) {
             free(part);
         }
         wrong += at != all;
-        printf("%zu keys on %d PEs: %s\n", all, pes, wrong ? "WRONG" : "as by one alone");
+        printf("%zu keys on %d PEs: %s\n", all, pes, wrong ? "WRONG" : "as in the serial run");
         free(reference);
     }
     shmem_barrier_all();

@@ -1,5 +1,5 @@
-// Storage for the attributes that Fortran sets. C gets the address of the value (MPI 5.0 section 19.3.7), so each value has memory of its
-// own here.
+// Storage for the attributes that Fortran sets. C gets the address of the value (MPI 5.0 section 19.3.7), so each value gets its own
+// memory.
 #pragma once
 
 #include "mpi.h"

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Renders a scene with the farm and with one povray call and compares the pictures pixel for pixel.
+"""Renders a scene with the farm and with one povray call and compares the pictures pixel by pixel.
 
 Cases: plain; members (the workers are part of the job); killed (workers get SIGKILL at random times); grow_and_shrink.
 """
@@ -22,7 +22,7 @@ TIMEOUT = 120
 
 
 def unfilter(kind, line, before, step):
-    """One row of a PNG, with its filter undone in place."""
+    """Undoes the filter of one row of a PNG in place."""
     for i in range(len(line)):
         left = line[i - step] if i >= step else 0
         up = before[i]
@@ -78,7 +78,7 @@ def render_with_povray(scene, directory):
 
 
 class Farm:
-    """A run of the render farm whose workers' process numbers are known as soon as they report."""
+    """A run of the render farm that records the workers' pids as they report them."""
 
     def __init__(self, arguments, scene, directory, extra):
         self.picture = os.path.join(directory, "picture.png")
@@ -170,7 +170,7 @@ def main():
     if arguments.case in ("plain", "members"):
         assert (report["spawned"], report["lost"], report["let_go"]) == (2, 0, 0), report
     elif arguments.case == "killed":
-        # A kill may hit a worker after its last tile; one that hit in the middle must have been noticed.
+        # A kill may hit a worker after its last tile; a kill during the run must have been noticed.
         assert killed >= 1 and report["lost"] >= 1, f"{killed} killed, {report}"
         assert report["spawned"] > 3, report
     else:

@@ -8,9 +8,9 @@
 
 namespace starling::fortran {
 
-/// Returns whether the array is contiguous. An array without a size in its last dimension (-1) is contiguous. So is a null array, since
-/// programs pass unallocated arrays where an argument is not significant, as on all processes except the root; the rest of the descriptor
-/// is then undefined.
+/// Returns whether the array is contiguous. An array without a size in its last dimension (-1) is contiguous. So is a null array: programs
+/// pass unallocated arrays where an argument is not significant, as on all processes except the root. The rest of the descriptor is then
+/// undefined.
 inline bool lies_together(const Descriptor& array) {
     if (!array.address()) return true;
     ptrdiff_t next = array.length();
