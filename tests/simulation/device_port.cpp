@@ -206,7 +206,7 @@ bool SimulatedPort::enroll(void* memory, uint64_t bytes, bool, verbs::Memory& ou
 
 void SimulatedPort::dismiss(verbs::Memory& memory) {
     const auto found = devices_.memory.find(memory.local);
-    if (found == devices_.memory.end() || found->second.by != this) fail_run("memory is dismissed that is not registered");
+    if (found == devices_.memory.end() || found->second.by != this) fail_run("unregistered memory is dismissed");
     count.registered_bytes -= found->second.bytes;
     devices_.memory.erase(found);
     memory = {};
@@ -241,7 +241,7 @@ bool SimulatedPort::bring(verbs::Event event, std::string_view bytes) {
 
 void SimulatedPort::give_back(const verbs::Event& event) {
     const auto at = std::find_if(lent_.begin(), lent_.end(), [&](const auto& one) { return one.get() == event.buffer; });
-    if (at == lent_.end()) fail_run("a receive buffer is given back that was not lent");
+    if (at == lent_.end()) fail_run("a receive buffer is returned that is not in use");
     lent_.erase(at);
 }
 
@@ -283,8 +283,8 @@ void SimulatedPort::forget(const void* user) {
 
 void SimulatedPort::removed() {
     gone_ = true;
-    say("the device is gone");
-    for (const auto& queue : queues_) queue->fail("the device is gone");
+    say("the device has been removed");
+    for (const auto& queue : queues_) queue->fail("the device has been removed");
     verbs::Event event;
     event.kind = verbs::Event::Kind::down;
     tell(event);

@@ -221,7 +221,8 @@ SimulatedQueue::Outcome SimulatedQueue::write_there(Work& work, SimulatedQueue& 
 SimulatedQueue::Outcome SimulatedQueue::read_there(Work& work) {
     work.bytes.assign(reinterpret_cast<const char*>(work.what.address), work.what.bytes);
     if (work.kind == Kind::read) return Outcome::done;
-    if (work.what.bytes != 8 || work.what.address % 8 != 0) fail_run("an update by a device of what is not a word");
+    if (work.what.bytes != 8 || work.what.address % 8 != 0)
+        fail_run("an atomic update by a device of memory that is not an aligned word");
     const uint64_t before = number_at(work.what.address);
     const uint64_t after = work.kind == Kind::add ? before + work.operand : before == work.compare ? work.operand : before;
     put_at(work.what.address, &after, sizeof after);
@@ -233,7 +234,7 @@ void SimulatedQueue::check_own(const Work& work) const {
     const auto found = port_.devices().memory.find(work.what.local);
     const auto from = reinterpret_cast<uint64_t>(work.what.memory);
     if (found == port_.devices().memory.end() || found->second.by != &port_ || !found->second.holds(from, work.what.bytes))
-        fail_run("rank %u: a device is to %s memory that is not registered, or no longer (%u bytes%s%s%s)", port_.owner().rank,
+        fail_run("rank %u: a device must %s memory that is not registered (any more) (%u bytes%s%s%s)", port_.owner().rank,
                  work.kind <= Kind::note ? "send from" : "write to", work.what.bytes, work.what.quiet ? ", quiet" : "",
                  closed_ ? ", the queue is closed" : "", broken_ ? ", broken" : "");
 }

@@ -52,7 +52,7 @@ verbs::Port* open(const verbs::PortFacts* which, const verbs::Options*, char* pr
     const auto rail = static_cast<uint32_t>(std::atoi(which->device + std::strlen("sim")));
     if (devices()->is_there(caller()->host, rail))
         return after(new SimulatedPort(*devices(), *caller(), rail, facts_of(*caller(), rail)));
-    std::snprintf(problem, problem_size, "%s is gone", which->device);
+    std::snprintf(problem, problem_size, "%s has been removed", which->device);
     return nullptr;
 }
 

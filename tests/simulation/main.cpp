@@ -373,7 +373,7 @@ class Runner {
         const auto [known, first] = hashes_.try_emplace(of.seed, result.hash);
         if (first || known->second == result.hash) return;
         failed_.push_back(of.seed);
-        std::fprintf(stderr, "seed %" PRIu64 " was another the second time\n", of.seed);
+        std::fprintf(stderr, "seed %" PRIu64 " differed in its second run\n", of.seed);
     }
 
     const Options& options_;

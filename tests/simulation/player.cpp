@@ -115,7 +115,7 @@ void Player::play(const Step& step) {
                   community.members.size());
     // A death may be noticed late: a rank that is awake is not rung, and checks for deaths only now and then.
     if (!script_.mortal && process_.lapsed == world()->switches())
-        fail_run("it slept although what it waited for was there: nobody had rung; then came %s", text);
+        fail_run("a wake was lost: it slept although its wait was over and no process had rung; the next step was %s", text);
     process_.doing = text;
     world()->note("step", me_, step.id);
     for (const Fault& fault : script_.faults)
@@ -308,8 +308,7 @@ void Player::compare(const Step& step, const std::vector<char>& in, const MPI_St
     const std::vector<char> wanted = message_of(step, step.kind == Kind::exchange && source == step.to && source != step.from);
     const auto wrong = std::mismatch(wanted.begin(), wanted.end(), in.begin());
     if (wrong.first != wanted.end())
-        fail_run("step %u's message of %u bytes is another from byte %td on", step.id, step.bytes,
-                 wrong.first - wanted.begin());
+        fail_run("step %u's message of %u bytes differs from byte %td on", step.id, step.bytes, wrong.first - wanted.begin());
 }
 
 void Player::check_crowd(const Step& step, const std::vector<char>& in, const MPI_Status& status) {
@@ -317,7 +316,7 @@ void Player::check_crowd(const Step& step, const std::vector<char>& in, const MP
     std::memcpy(&id, in.data(), std::min<size_t>(8, in.size()));
     const bool known =
         id < script_.steps.size() && script_.steps[id].kind == Kind::crowd && script_.steps[id].crowd == step.crowd;
-    if (!known) fail_run("step %u, one of a crowd, has received what nobody sent to it", step.id);
+    if (!known) fail_run("step %u, one of a crowd, has received a message that no rank sent to it", step.id);
     const Step& sent = script_.steps[id];
     int bytes = -1;
     mpi_.Get_count(&status, MPI_BYTE, &bytes);
@@ -342,7 +341,7 @@ void Player::check_crowds() {
         }
         std::sort(ids.begin(), ids.end());
         for (size_t i = 0; i < ids.size(); ++i)
-            if (ids[i] != first + i) fail_run("of the crowd of step %u a message is missing, or came twice", first);
+            if (ids[i] != first + i) fail_run("a message of the crowd of step %u is missing or arrived twice", first);
     }
 }
 
@@ -407,7 +406,7 @@ void Player::cancel_receive(const Step& step) {
     ok(mpi_.Cancel(&request), "MPI_Cancel");
     ok(mpi_.Wait(&request, &status), "MPI_Wait");
     ok(mpi_.Test_cancelled(&status, &cancelled), "MPI_Test_cancelled");
-    if (!comes && !cancelled) fail_run("step %u: a receive that nothing was sent to was not cancelled", step.id);
+    if (!comes && !cancelled) fail_run("step %u: a receive without a message was not cancelled", step.id);
     if (!comes) return;
     if (cancelled) {
         post();
@@ -452,7 +451,7 @@ void Player::wait_for_any() {
     MPI_Status status;
     int index = MPI_UNDEFINED;
     ok(mpi_.Waitany(static_cast<int>(requests.size()), requests.data(), &index, &status), "MPI_Waitany");
-    if (index == MPI_UNDEFINED) fail_run("MPI_Waitany knows of no request among %zu", requests.size());
+    if (index == MPI_UNDEFINED) fail_run("MPI_Waitany returned MPI_UNDEFINED for %zu requests", requests.size());
     Pending& done = pending_[static_cast<size_t>(index)];
     done.request = requests[static_cast<size_t>(index)];
     finish(done, status);

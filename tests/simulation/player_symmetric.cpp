@@ -134,8 +134,8 @@ void Player::wait_for_signals(SymmetricUse& use) {
         const uint64_t* const area = use.memory + model.area_of(act.origin);
         for (uint32_t i = 0; i < model.words; ++i)
             if (area[i] != word(act.id, i))
-                fail_run("word %u of what PE %d put is %" PRIx64 " when its signal is here, should be %" PRIx64, i, act.origin,
-                         area[i], word(act.id, i));
+                fail_run("word %u of PE %d's put is %" PRIx64 " after its signal, should be %" PRIx64, i, act.origin, area[i],
+                         word(act.id, i));
     }
 }
 

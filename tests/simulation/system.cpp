@@ -48,7 +48,7 @@ long futex(Process& me, void* word, int operation, uint32_t value, const timespe
         case FUTEX_WAKE_BITSET:
             return after(world()->wake_futex(word));
         default:
-            fail_run("an operation on a futex that the simulation does not know: %d", operation);
+            fail_run("futex operation %d is not simulated", operation);
     }
 }
 
@@ -162,7 +162,8 @@ SIMULATED void _exit(int code) {
         const auto says = [me](const char* what) { return me->said.find(what) != std::string::npos; };
         // "a member failed": an eager limit of a few bytes admits no error marker, which would name the cause (message/error_marker.h).
         const bool knows_why = says(" has died") || says(" has failed") || says(" has ended") || says(" is gone") ||
-                               says(" ended before ") || says(" a member failed");
+                               says(" ended before ") || says(" ended while ") || says(" could not create its part ") ||
+                               says(" a member failed");
         if (code == 1 && knows_why) daemons()->end_job(*me);
         fail_run("the library ends the process with code %d: %s", code, me->said.c_str());
     }

@@ -113,12 +113,12 @@ void World::run_events() {
 std::string World::run() {
     for (;;) {
         run_events();
-        if (++switches_ > kMostSwitches) return who_hangs("they run without end");
+        if (++switches_ > kMostSwitches) return who_hangs("the processes run without end");
         if (now > limit) return who_hangs("time is up");
         if (runnable_.empty()) {
             const bool all_over = std::all_of(processes_.begin(), processes_.end(), [](const auto& p) { return p->gone(); });
             if (all_over) return {};
-            if (events_.empty()) return who_hangs("nothing will ever wake them");
+            if (events_.empty()) return who_hangs("no event will wake the sleepers");
             now = next_event_;
             continue;
         }

@@ -110,7 +110,7 @@ TEST(ProcessMapping, BlocksArePlacedInTurnUntilAllAre) {
     EXPECT_EQ(hosts_of("(vector,(0,2,1))", 5), (Hosts{0, 1, 0, 1, 0})) << "round and round";
     EXPECT_EQ(hosts_of("(vector,(0,2,2),(2,1,1))", 5), (Hosts{0, 0, 1, 1, 2}));
     EXPECT_EQ(hosts_of(" ( vector , ( 0 , 1 , 9 ) )", 2), (Hosts{0, 0}));
-    EXPECT_EQ(hosts_of("(vector,(7,2,1))", 2), (Hosts{0, 1})) << "hosts are numbered as they come";
+    EXPECT_EQ(hosts_of("(vector,(7,2,1))", 2), (Hosts{0, 1})) << "hosts are numbered in order of appearance";
     EXPECT_EQ(hosts_of("(vector,(0,0,3),(1,1,1))", 2), (Hosts{0, 0}));
 }
 

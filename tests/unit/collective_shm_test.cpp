@@ -707,7 +707,7 @@ TEST(SharedMemoryStage, ABarrierOfLongAgoIsNotTakenForThisOneAfterWraparound) {
         errors = member.errors();
     };
     ASSERT_TRUE(machine.run(meet, 1));
-    EXPECT_EQ(errors, 1) << "participant 1 has not come";
+    EXPECT_EQ(errors, 1) << "participant 1 is missing";
 }
 
 TEST(SharedMemoryStage, UnwrittenSlotsAreRenewedBeforeSequenceNumbersWrap) {

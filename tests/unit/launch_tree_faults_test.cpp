@@ -85,7 +85,7 @@ void expect_truth(const Forest& forest) {
 
 // Waits out false doubts: if the machine is busy for some heartbeats, every daemon is doubted for a moment.
 void calm_down(Forest& forest) {
-    forest.step("nobody is doubted", {}, [&forest] { return forest.doubtful.empty(); });
+    forest.step("no host is doubted", {}, [&forest] { return forest.doubtful.empty(); });
 }
 
 bool all_dead_are_known(const Forest& forest) {

@@ -143,7 +143,7 @@ TEST(Gather, ContributionsDoNotOvertakeEarlierMessages) {
     int turns = 0;
     forest.step("wait", {}, [&] { return ++turns == 50; });
     forest.step(
-        "let go",
+        "release",
         [&] {
             EXPECT_TRUE(messages.empty());
             forest.root->hold_bulk(false);
@@ -229,7 +229,7 @@ TEST(Gathered, SurvivesEncodingAndDecoding) {
     EXPECT_EQ(again.pieces[1].hosts.list(), (std::vector<HostId>{3, 9}));
     for (size_t length = 0; length < bytes.size(); ++length) EXPECT_FALSE(decode(bytes.substr(0, length), again));
     EXPECT_FALSE(decode(bytes + "x", again));
-    EXPECT_FALSE(decode(encode(Gathered{"topic", some, false, {}}), again)) << "of nobody";
+    EXPECT_FALSE(decode(encode(Gathered{"topic", some, false, {}}), again)) << "without contributors";
 }
 
 TEST(Gathering, FoldsEqualPieces) {

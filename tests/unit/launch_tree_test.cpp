@@ -74,7 +74,7 @@ TEST_P(Fanout, MessagesAreRoutedBetweenAllHosts) {
             for (HostId host = 1; host <= n; ++host) parts.emplace_back(host, "part " + std::to_string(host));
             forest.root->scatter("shared", parts);
             forest.root->send(0, "to itself");
-            forest.root->send(12345, "to nobody");
+            forest.root->send(12345, "to no host");
             forest.root->broadcast("last");
         },
         [&] {

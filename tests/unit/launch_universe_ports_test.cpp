@@ -45,9 +45,9 @@ TEST(PortSearch, ManyHostsAreFoundByTheTable) {
     EXPECT_TRUE(step.table);
     EXPECT_TRUE(step.lookups.empty());
     search.want(60, 60);
-    EXPECT_FALSE(search.next().table) << "once is enough";
+    EXPECT_FALSE(search.next().table) << "the table is already requested";
     search.answered(0, 0);
-    EXPECT_TRUE(search.next().lookups.empty()) << "it is on its way";
+    EXPECT_TRUE(search.next().lookups.empty()) << "the table is already requested";
     // Two hosts' entries are incomplete: they are looked up. If there were many, the table would be requested again.
     search.table_came();
     EXPECT_EQ(search.settle([](uint32_t rank) { return rank != 7 && rank != 60; }).size(), 48u);
@@ -95,7 +95,7 @@ TEST(PortCollection, IsRequestedOnceAndKept) {
     HostSet to;
     EXPECT_FALSE(collection.ready());
     EXPECT_EQ(collection.want(hosts({3}), hosts({1, 2, 3})), hosts({1, 2, 3}));
-    EXPECT_TRUE(collection.want(hosts({2}), hosts({1, 2, 3})).empty()) << "it is on its way";
+    EXPECT_TRUE(collection.want(hosts({2}), hosts({1, 2, 3})).empty()) << "the table is already requested";
     collection.add(1, {0, true, {10}});
     collection.add(2, {1, true, {20}});
     EXPECT_FALSE(collection.ready());
@@ -224,7 +224,7 @@ TEST(Ports, AllToAllCommunicationCostsFewLookups) {
         });
         EXPECT_LE(job.lookups, n * PortSearch::kFewHosts);
         EXPECT_GE(job.tables, n);
-        EXPECT_LE(job.tables, n) << "everybody had come: one is enough";
+        EXPECT_LE(job.tables, n) << "all hosts had answered: one table is enough";
     }
 }
 

@@ -121,7 +121,7 @@ class Explorer : public test::Exploration<World> {
             const End& end = world.ends[static_cast<size_t>(e)];
             if (end.dead) continue;
             if (!end.base.empty()) move(who + ":base", [&](World& w) { take_base(w, e); });
-            if (end.wire == Wire::waiting && !patient_) move(who + ":nobody-came", [&](World& w) { break_off(w, e); });
+            if (end.wire == Wire::waiting && !patient_) move(who + ":accept-timeout", [&](World& w) { break_off(w, e); });
             if (end.wire == Wire::dialling) {
                 const Socket& socket = world.sockets[static_cast<size_t>(end.socket)];
                 if (socket.welcome && !socket.cut) move(who + ":welcome", [&](World& w) { welcome(w, e); });
@@ -187,7 +187,7 @@ class Explorer : public test::Exploration<World> {
         End& end = world.ends[static_cast<size_t>(listener)];
         socket.hello = false;
         if (end.dead || end.wire != Wire::waiting || end.token != socket.token) {
-            if (patient_) fail(world, "somebody is called who does not wait for it");
+            if (patient_) fail(world, "an end dials a peer that does not listen");
             socket.refused = true;
             socket.closed[static_cast<size_t>(listener)] = true;
             return;

@@ -145,7 +145,7 @@ class Explorer : public test::Exploration<World> {
             if (end->has_slot != connected || end->sends_on_ring != connected)
                 fail(world, "at rest, slots are not as the state");
             if (end->open_deferred) fail(world, "at rest, an open is still deferred");
-            if (!end->ring.empty()) fail(world, "at rest, a packet lies in a ring");
+            if (!end->ring.empty()) fail(world, "at rest, a packet is left in a ring");
         }
         if (static_cast<int>(a.received.size()) != b.sent || static_cast<int>(b.received.size()) != a.sent)
             fail(world, "a message is lost");
@@ -158,7 +158,7 @@ class Explorer : public test::Exploration<World> {
         if (!to_ring(world.ends[e])) {
             peer.base += packet;
         } else {
-            if (!peer.has_slot && !peer.dead) fail(world, "a packet goes into a slot that was given away");
+            if (!peer.has_slot && !peer.dead) fail(world, "a packet is written into a reassigned slot");
             peer.ring += packet;
         }
     }

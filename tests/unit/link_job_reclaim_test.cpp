@@ -105,7 +105,7 @@ class Explorer : public test::Exploration<World> {
         const int number = world.memory[0] - '0', comm = world.memory[1] - 'A';
         world.memory.erase(0, 2);
         if (!map(world)) return;  // its job has ended: the packet is dropped
-        if (number != world.met.next_receive) return fail(world, "a message is taken for an early one, for ever");
+        if (number != world.met.next_receive) return fail(world, "a message counts as out of order forever");
         ++world.met.next_receive;
         if (world.comms[comm] == World::Comm::freed) return;
         ++world.due[comm];
@@ -139,7 +139,7 @@ class Explorer : public test::Exploration<World> {
             world.met.dead = true;
         }
         if (!world.met.known || !rule_(standing_of(world))) return;
-        if (world.held[0] || world.held[1]) fail(world, "a communicator names what was forgotten");
+        if (world.held[0] || world.held[1]) fail(world, "a communicator refers to a forgotten job");
         world.met = Met{};
     }
 
@@ -153,13 +153,13 @@ class Explorer : public test::Exploration<World> {
     void check(const World& world) {
         for (int c : {0, 1})
             if (world.comms[c] == World::Comm::made && world.received[c] != world.due[c])
-                fail(world, "a message that had come is lost");
+                fail(world, "a received message is lost");
         // After the job's end, and after one more look, nothing of it is left.
         const bool over = world.ended && !world.runs && world.memory.empty() && !world.held[0] && !world.held[1];
         World last = world;
         if (!over || !world.met.orphans.empty()) return;
         look(last);
-        if (last.met.known) fail(world, "a job that has ended and is named by nobody is kept for ever");
+        if (last.met.known) fail(world, "an ended job without references is kept forever");
     }
 
     const Rule rule_;
@@ -180,26 +180,26 @@ void explore_with(Rule rule) {
 }
 
 TEST(JobReclaim, LivingJobsAreKept) {
-    EXPECT_NONFATAL_FAILURE(explore_with([](const Standing& job) { return !job.held && !job.owed; }), "for ever");
+    EXPECT_NONFATAL_FAILURE(explore_with([](const Standing& job) { return !job.held && !job.owed; }), "forever");
 }
 
 TEST(JobReclaim, HeldJobsAreKept) {
     EXPECT_NONFATAL_FAILURE(explore_with([](const Standing& job) { return job.dead && !job.owed; }),
-                            "names what was forgotten");
+                            "refers to a forgotten job");
 }
 
 TEST(JobReclaim, JobsWithOrphanMessagesAreKept) {
     EXPECT_NONFATAL_FAILURE(explore_with([](const Standing& job) { return !job.held && (!job.mapped || job.dead); }),
-                            "a message that had come is lost");
+                            "a received message is lost");
 }
 
 TEST(JobReclaim, DeadJobsAreForgotten) {
-    EXPECT_NONFATAL_FAILURE(explore_with([](const Standing& job) { return !job.mapped && !job.held; }), "is kept for ever");
+    EXPECT_NONFATAL_FAILURE(explore_with([](const Standing& job) { return !job.mapped && !job.held; }), "is kept forever");
 }
 
 TEST(JobReclaim, NeverMappedJobsAreForgotten) {
     EXPECT_NONFATAL_FAILURE(explore_with([](const Standing& job) { return job.mapped && job.dead && !job.held && !job.owed; }),
-                            "is kept for ever");
+                            "is kept forever");
 }
 
 // Cases outside the model: the process's own job, and jobs whose memory may be exposed.

@@ -80,7 +80,7 @@ TEST(Protocol, EveryProtocolHasAUniqueNameAndCanBeRequested) {
     }
     size_t names_of_variable = 0;
     while (kChoices<LongProtocol>[names_of_variable]) ++names_of_variable;
-    EXPECT_EQ(names_of_variable, count) << "auto stands for the row of eager messages";
+    EXPECT_EQ(names_of_variable, count) << "auto takes the place of the eager row";
 }
 
 TEST(Protocol, FragmentsNeedNoKernelCopy) {

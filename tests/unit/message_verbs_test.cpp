@@ -160,7 +160,7 @@ TEST_P(MessageWrites, NoRdmaWriteAfterTheReceiveHasFailed) {
             node.board.stage = 1;
             reach(node, 2);
             node.wait_for([&] { return sending->request.writing == nullptr; });
-            fail(MPI_ERR_PROC_ABORTED, "the test has it so");
+            fail(MPI_ERR_PROC_ABORTED, "failed by the test");
             link::fail_peer(node.peer(1));
             EXPECT_TRUE(sending->request.done);
             node.board.stage = 3;
@@ -170,7 +170,7 @@ TEST_P(MessageWrites, NoRdmaWriteAfterTheReceiveHasFailed) {
         start_receive(receiving.request, *node.channel, receiving.buffer.memory.data(), kLong, bytes_type(), 0, 5);
         reach(node, 1);
         EXPECT_NE(receiving.request.awaited, nullptr);
-        fail(MPI_ERR_PROC_ABORTED, "the test has it so");
+        fail(MPI_ERR_PROC_ABORTED, "failed by the test");
         link::fail_peer(node.peer(0));
         ASSERT_TRUE(receiving.request.done);
         EXPECT_EQ(receiving.request.outcome.error, MPI_ERR_PROC_ABORTED);

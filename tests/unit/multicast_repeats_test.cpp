@@ -211,7 +211,7 @@ TEST(MulticastRetransmission, WaitingForAcknowledgementsHastensTheHeartbeat) {
     EXPECT_EQ(flow.outgoing.deadline(), flow.now);
     flow.run();
     EXPECT_EQ(flow.wire.heartbeats, 1);
-    EXPECT_FALSE(flow.outgoing.request_acks(flow.now)) << "once is enough";
+    EXPECT_FALSE(flow.outgoing.request_acks(flow.now)) << "already requested";
     flow.now += 2 * kMs, flow.run();
     EXPECT_EQ(flow.wire.heartbeats, 2);
     // With the next messages, no sender waits for acknowledgements.

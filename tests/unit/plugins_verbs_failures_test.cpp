@@ -130,7 +130,7 @@ class Story {
             while (a.count(Kind::done)) {
                 Told told;
                 ASSERT_TRUE(a.next(Kind::done, &told));
-                EXPECT_TRUE(ends.emplace(told.event.token, told.event.status).second) << "told twice";
+                EXPECT_TRUE(ends.emplace(told.event.token, told.event.status).second) << "completed twice";
             }
         };
         b.forget();
@@ -246,7 +246,7 @@ TEST(VerbsFailures, EveryLibraryCallFailsOnce) {
         failed.insert(fake::failed_call());
         ASSERT_EQ(fake::living(), "") << "after the failure of call " << n << ", " << fake::failed_call();
         ASSERT_FALSE(HasFailure()) << "after the failure of call " << n << ", " << fake::failed_call()
-                                   << "; said: " << story.sentence;
+                                   << "; error: " << story.sentence;
     }
     for (const char* function : {"ibv_create_qp", "ibv_modify_qp", "ibv_post_send", "ibv_post_srq_recv", "ibv_create_ah",
                                  "ibv_reg_mr", "ibv_attach_mcast", "rdma_join_multicast", "ibv_req_notify_cq"})

@@ -52,7 +52,7 @@ TEST(ProfileCollectives, CallsAreCountedPerCallSite) {
     EXPECT_TRUE(watching);
     EXPECT_EQ(call(kHere, "MPI_Bcast", 16, {}), 7);
     EXPECT_EQ(heard, (std::vector<Heard>{{reinterpret_cast<uint64_t>(kHere), 16, 4, "MPI_Bcast"}}));
-    EXPECT_TRUE(sums().empty()) << "somebody listens, and nobody counts";
+    EXPECT_TRUE(sums().empty()) << "there is a listener but no counting";
 
     start_counting();
     call(kHere, "MPI_Allreduce", 16, {{"node", 8}});
@@ -75,7 +75,7 @@ TEST(ProfileCollectives, CallsAreCountedPerCallSite) {
     };
     calling = "MPI_Allreduce";
     run_watched(kHere, tried);
-    EXPECT_EQ(sums().size(), 6u) << "an algorithm that is tried is told apart from one that the table has taken";
+    EXPECT_EQ(sums().size(), 6u) << "an override is distinguished from the table's choice";
     for (const CollectiveSum& sum : sums()) {
         EXPECT_GE(sum.squares * static_cast<double>(sum.calls) * 1.01,
                   static_cast<double>(sum.ns) * static_cast<double>(sum.ns));

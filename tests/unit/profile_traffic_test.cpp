@@ -27,7 +27,7 @@ std::vector<Seen> seen() {
 
 // Counting cannot be switched off, so one test covers all of it, in the order of a process's life.
 TEST(ProfileTraffic, APhaseContainsTheTrafficSentInIt) {
-    EXPECT_EQ(open_traffic(7, 1), nullptr) << "nobody has asked for it";
+    EXPECT_EQ(open_traffic(7, 1), nullptr) << "counting is not enabled";
     start_counting();
     Traffic *one = open_traffic(7, 1), *other = open_traffic(7, 2);
     ASSERT_TRUE(one && other);
@@ -52,7 +52,7 @@ TEST(ProfileTraffic, APhaseContainsTheTrafficSentInIt) {
 
     count(*other, Access::put, Way::connection, 8);
     count_in_memory(*other, Access::get, 100);
-    EXPECT_EQ(seen(), (std::vector<Seen>{{2, 1, 8, 1}})) << "what goes without packets needs no connection";
+    EXPECT_EQ(seen(), (std::vector<Seen>{{2, 1, 8, 1}})) << "traffic without packets needs no connection";
     EXPECT_EQ(other->in_memory[1].bytes, 100u);
     begin_phase("accesses");
     EXPECT_TRUE(seen().empty());
@@ -63,7 +63,7 @@ TEST(ProfileTraffic, APhaseContainsTheTrafficSentInIt) {
     EXPECT_EQ(seen(), (std::vector<Seen>{{1, 1, 4096, 1}})) << "a peer that is forgotten has had its messages";
     const PhaseId second = begin_phase("second");
     EXPECT_EQ(changes[2].traffic.size(), 1u);
-    EXPECT_EQ(begin_phase("first"), first) << "a name is a phase, however often it comes";
+    EXPECT_EQ(begin_phase("first"), first) << "equal names are one phase";
     EXPECT_EQ(begin_phase("first"), first);
     EXPECT_NE(first, second);
     EXPECT_EQ(phase(first).occurrences, 3u);

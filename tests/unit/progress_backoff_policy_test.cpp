@@ -70,7 +70,7 @@ TEST(BackoffPolicy, ProcessesThatStartTogetherAreNotStrangers) {
     core.wait_for(CoreWatch::kStartNs - 5 * kMs, kPoll);
     EXPECT_FALSE(core.watch.contested(core.now));
     core.wait_for(50 * kMs, kPoll);
-    EXPECT_TRUE(core.watch.contested(core.now)) << "who still takes slices is a stranger";
+    EXPECT_TRUE(core.watch.contested(core.now)) << "a process that still takes time slices is a stranger";
 }
 
 TEST(BackoffPolicy, SpinsAloneThenBacksOffToSleep) {
@@ -108,7 +108,7 @@ TEST(BackoffPolicy, YieldsIfTheMachineHasNoSpareCore) {
     const int yields = core.yields;
     core.wait_for(1000 * kMs, kAdaptive);
     EXPECT_EQ(core.yields, yields);
-    EXPECT_EQ(core.moves, 0) << "from whom we don't see there is nowhere to go";
+    EXPECT_EQ(core.moves, 0) << "a move needs a visible neighbor";
 }
 
 // The kernel divides cores between groups of processes (sessions, containers). A yield in one group gives nothing to another.

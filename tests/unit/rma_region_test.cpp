@@ -70,7 +70,7 @@ TEST(Region, GetsItsFinalSecretWhenOpened) {
     const RegionKey first = expose(memory.data(), memory.size());
     EXPECT_FALSE(is_awaited(first.id));
     await_secret(first);
-    EXPECT_TRUE(is_awaited(first.id)) << "what comes waits";
+    EXPECT_TRUE(is_awaited(first.id)) << "accesses must wait for the secret";
     const RegionKey key = open(first, first.secret ^ 4);
     EXPECT_FALSE(is_awaited(key.id));
     EXPECT_EQ(key.id, first.id);

@@ -224,9 +224,9 @@ class Updates : public test::Exploration<World> {
         if (over) next.doing[p] = World::nothing;
         for (int q = 0; q < kProcesses; ++q)
             for (int r = 0; r < kProcesses; ++r) {
-                if (next.alone[q] && q != r && next.alone[r]) return fail(next, "two are alone at the memory"), true;
+                if (next.alone[q] && q != r && next.alone[r]) return fail(next, "two bulk updates overlap"), true;
                 if (next.alone[q] && q != r && next.by_processor[r])
-                    return fail(next, "a word is changed beneath one who is alone"), true;
+                    return fail(next, "a single update overlaps with a bulk update"), true;
             }
         const bool stepped = over || next.operations[p].seen.size() > had;
         push(std::move(next));

@@ -158,7 +158,7 @@ TEST(Update, CompareAndSwapComparesAndSwaps) {
             compare_and_swap(type, memory, value, other, before, &exclusion);
             EXPECT_EQ(static_cast<int>(memory[size - 1]), 5);
             EXPECT_EQ(static_cast<int>(before[0]), 4);
-            EXPECT_EQ(static_cast<int>(memory[size]), 0) << "what lies behind it was changed";
+            EXPECT_EQ(static_cast<int>(memory[size]), 0) << "the memory after it was changed";
         }
 }
 

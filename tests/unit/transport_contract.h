@@ -349,7 +349,7 @@ TEST_P(Contract, AFullPathThatIsClosedAcceptsNoPacket) {
     path->close();
     EXPECT_FALSE(send(0, 8));
     for (int i = 0; i < 100; ++i) world->poll();
-    EXPECT_TRUE(world->at_sender().lost.empty()) << "who closes it knows";
+    EXPECT_TRUE(world->at_sender().lost.empty()) << "the closing end needs no event";
     std::erase(world->paths, path);
     world->sender().detach(*path);
     path = nullptr;
@@ -500,7 +500,7 @@ TEST_P(Contract, RegisteredMemoryIsAccessibleByRkeyOrReportedUnsupported) {
     ASSERT_EQ(owner.expose(memory.data(), 512, region), MPI_SUCCESS);
     Transport& asker = world->sender();
     const auto finish = [&](Completion& done) {
-        EXPECT_FALSE(done.done) << "told by poll() alone";
+        EXPECT_FALSE(done.done) << "reported by poll() only";
         return world->poll_until([&] { return done.done; }) ? done.error : -1;
     };
     Completion done;

@@ -244,7 +244,7 @@ TEST(Seal, ARestartedPeerIsAcceptedAndItsOldDatagramsAreNot) {
     EXPECT_TRUE(is_new);
     EXPECT_EQ(open(there, late), Opened::stale) << "of the one before: its epoch is earlier";
     EXPECT_EQ(open(there, early), Opened::stale);
-    EXPECT_EQ(open(there, anew), Opened::stale) << "which numbers have come is still known";
+    EXPECT_EQ(open(there, anew), Opened::stale) << "the received numbers are still known";
     EXPECT_EQ(open(there, sealed(second, kHere, kThere, "more", 2000), &is_new), Opened::yes);
     EXPECT_FALSE(is_new);
     Wire garbage = anew;

@@ -168,7 +168,7 @@ class Orders final : public test::Exploration<World> {
                 held = end.rotation.held();
             });
         }
-        if (held > 0) return fail(end, "something is held for ever");
+        if (held > 0) return fail(end, "memory is held forever");
         ++all_sent;
     }
 

@@ -232,7 +232,7 @@ TEST(Ports, ASleeperIsWoken) {
     here->give_back(came);
     EXPECT_EQ(fabric.port(0).lent, 0);
     send();
-    EXPECT_FALSE(here->arm()) << "who would sleep now would sleep on";
+    EXPECT_FALSE(here->arm()) << "a sleeper would not be woken";
     ASSERT_EQ(here->poll(), 1);
     here->give_back(here->came(0));
     close(epoll);

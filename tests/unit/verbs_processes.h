@@ -195,7 +195,7 @@ class Port final : public verbs::Port {
         all.queues = queues_.size();
         return all;
     }
-    const char* problem() const override { return "the test has it so"; }
+    const char* problem() const override { return "refused by the test"; }
     void close() override { delete this; }
 
     /// Returns false, without effect, if the ring has no room. `write` is executed before its notice becomes visible.

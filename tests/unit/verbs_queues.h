@@ -126,7 +126,7 @@ class FabricPort : public Port {
         all.queues = static_cast<uint64_t>(std::count_if(queues.begin(), queues.end(), [](auto& q) { return !q->closing; }));
         return all;
     }
-    const char* problem() const override { return "the test has it so"; }
+    const char* problem() const override { return "refused by the test"; }
     void close() override {}
 
     /// Returns the memory if the key admits the device (or a remote peer) to all of the range; otherwise null.

@@ -84,7 +84,7 @@ TEST_F(RemoteLockServerTest, AnOvertakingRequestWaitsForTheOneBefore) {
         EXPECT_TRUE(desk.ask({5, number, first_exclusive}));
         EXPECT_EQ(next(), 5);
         EXPECT_TRUE(exclusive(5, number + 1));
-        EXPECT_EQ(next(), -1) << "else one who gives back releases for two";
+        EXPECT_EQ(next(), -1) << "otherwise one release would count for two";
         EXPECT_FALSE(shared(5, number + 2)) << "a third one at once is a lie";
         EXPECT_TRUE(desk.give_back(5, number));
         EXPECT_EQ(next(), 5);

@@ -51,7 +51,7 @@ TEST(World, ARingBetweenTheEndOfASleepAndItsTurnCounts) {
         ++(slept.held_against_it ? second : first);
     }
     EXPECT_GT(first, 0) << "a ring before the sleeper's turn was not seen";
-    EXPECT_GT(second, 0) << "nobody came second";
+    EXPECT_GT(second, 0) << "no process came second";
 }
 
 }  // namespace

@@ -106,7 +106,7 @@ int rdma_join_multicast(rdma_cm_id* shown, sockaddr* address, void*) {
     channel.events.push_back(event);
     ++id.joined;
     const uint64_t one = 1;
-    if (write(channel.shown.fd, &one, sizeof one) != sizeof one) misuse("no event can be told");
+    if (write(channel.shown.fd, &one, sizeof one) != sizeof one) misuse("no event can be reported");
     return 0;
 }
 
