@@ -1,5 +1,5 @@
-// Not a test by itself: rank 1 (rank 0 in a job of one process) ends the job with the given exit code, from its main thread or from another
-// thread, while the other ranks wait. The fault tests check the launcher's output.
+// Not a test by itself: rank 1 (rank 0 in a job of one process) ends the job with the given exit code while the other ranks wait. It does
+// so from its main thread or from another thread. The fault tests check the launcher's output.
 #include <unistd.h>
 
 #include <thread>

@@ -1,11 +1,11 @@
-// Calls at the edge of what is legal are not refused: arguments that do not count at this process hold garbage, nothing is moved from
-// or to null pointers, displacements lead backwards, groups and grids are empty, partners are MPI_PROC_NULL.
+// Calls at the edge of what is legal must succeed. Arguments that are not significant at this process hold garbage; nothing is moved from
+// or to null pointers. Displacements are negative, groups and grids are empty, partners are MPI_PROC_NULL.
 #include "check.h"
 
 static int rank, size, last;
 static const MPI_Comm world = MPI_COMM_WORLD;
-// What must not be looked at.
-static void* volatile nowhere = (void*)(intptr_t)0x11;  // which compilers do not see through
+// An invalid pointer, for arguments that the library must not dereference.
+static void* volatile nowhere = (void*)(intptr_t)0x11;  // volatile hides it from compilers
 #define NO_TYPE ((MPI_Datatype)(intptr_t)0x11)
 #define NO_COMM ((MPI_Comm)(intptr_t)0x11)
 enum { kBadCount = -9 };
@@ -134,7 +134,7 @@ static void groups(void) {
     EXPECT_INT(ranks[0], MPI_PROC_NULL);
     OK(MPI_Group_translate_ranks(empty, 0, NULL, all, NULL));
     OK(MPI_Group_free(&made));
-    // Where a range ends is a rank that it reaches, not the number that is given.
+    // A range ends at the last rank that its stride reaches, not at the given last rank.
     OK(MPI_Group_range_incl(all, 1, beyond, &made));
     OK(MPI_Group_size(made, &n));
     EXPECT_INT(n, 1);
@@ -163,7 +163,7 @@ static void communicators(void) {
     OK(MPI_Comm_get_name(MPI_COMM_NULL, name, &length));
     if (size < 2) return;
     OK(MPI_Comm_split(world, rank % 2, 0, &half));
-    // The peer communicator, the remote leader and the tag count at the leaders.
+    // The peer communicator, the remote leader and the tag are significant only at the leaders.
     if (rank < 2)
         OK(MPI_Intercomm_create(half, 0, world, 1 - rank, 5, &inter));
     else
@@ -204,11 +204,11 @@ static int* integers(int n) {
     return made;
 }
 
-// At others than the root these are garbage; in place the root's own are.
+// Arguments that are significant only at the root are garbage elsewhere; with MPI_IN_PLACE the root's own are garbage too.
 static void rooted(void) {
     int *all = integers(size), *counts = integers(size), *places = integers(size), mine = 10 + rank, sum = 0;
     const int root = last, is_root = rank == root;
-    for (int i = 0; i < size; i++) counts[i] = 1, places[i] = i - root, all[i] = i + 20;  // from the last one on backwards
+    for (int i = 0; i < size; i++) counts[i] = 1, places[i] = i - root, all[i] = i + 20;  // places[0] is negative
     int* const from_last = all + root;
     MPI_Request request;
     if (is_root) {
@@ -239,7 +239,7 @@ static void rooted(void) {
     free(all), free(counts), free(places);
 }
 
-// In the root's group nobody but the root has arguments that count, in the other one nobody's receive buffer does, or send buffer.
+// In the root's group only the root's arguments are significant. In the other group the unused buffer, send or receive, is not significant.
 static void between_groups(void) {
     MPI_Comm half, inter;
     int *all = integers(size), mine = 30 + rank, sum = 0;
@@ -300,7 +300,7 @@ static void without_data(void) {
     OK(MPI_Allreduce(NULL, NULL, 0, MPI_INT, MPI_SUM, world));
     OK(MPI_Reduce(NULL, NULL, 0, MPI_INT, MPI_SUM, 0, world));
     OK(MPI_Reduce_scatter(NULL, NULL, zeros, MPI_INT, MPI_SUM, world));
-    // Rank 0 receives nothing in an exclusive scan.
+    // In an exclusive scan rank 0 receives nothing.
     OK(MPI_Exscan(&mine, rank ? &before : NULL, 1, MPI_INT, MPI_SUM, world));
     OK(MPI_Iexscan(&mine, rank ? (void*)&before : MPI_IN_PLACE, 1, MPI_INT, MPI_SUM, world, &request));
     OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
@@ -308,7 +308,7 @@ static void without_data(void) {
     free(zeros), free(places);
 }
 
-// Displacements count from MPI_BOTTOM as well.
+// Displacements relative to MPI_BOTTOM are absolute addresses.
 static void from_bottom(void) {
 #if MPI_AT_LEAST(4, 0)
     static MPI_Count counts[64];
@@ -349,7 +349,7 @@ static void windows(void) {
     OK(MPI_Win_flush(MPI_PROC_NULL, win));
     OK(MPI_Win_unlock(MPI_PROC_NULL, win));
     OK(MPI_Win_lock(MPI_LOCK_SHARED, last, 0, win));
-    // Of MPI_NO_OP the origin does not count.
+    // With MPI_NO_OP the origin arguments are not significant.
     OK(MPI_Get_accumulate(NULL, kBadCount, NO_TYPE, &result, 1, MPI_INT, last, 0, 1, MPI_INT, MPI_NO_OP, win));
     OK(MPI_Win_flush(last, win));
     EXPECT_INT(result, 40 + last);
@@ -358,7 +358,7 @@ static void windows(void) {
     OK(MPI_Win_free(&win));
     OK(MPI_Win_create_dynamic(MPI_INFO_NULL, world, &win));
     OK(MPI_Win_attach(win, NULL, 0));
-    // No bytes overlap nothing.
+    // A region of no bytes overlaps no other region.
     int numbers[4];
     OK(MPI_Win_attach(win, numbers, sizeof numbers));
     OK(MPI_Win_attach(win, numbers, 0));

@@ -1,6 +1,6 @@
-// Where every other library is liberal, and what an error leaves behind: reductions of characters, receives from nobody
-// without a datatype, keys freed through a second copy of their handle, null handles after errors, even grids, counts that are gone
-// when a non-blocking call has returned.
+// Cases where other libraries are liberal, and the state after an error: reductions of characters, receives from MPI_PROC_NULL without a
+// datatype, keyvals freed through a second copy of their handle, null handles after errors, balanced grids, counts that the program
+// overwrites after a non-blocking call.
 #include "check.h"
 
 #define REFUSED(call)                                               \
@@ -98,7 +98,7 @@ static void nulls_after_errors(void) {
     CHECK(op == MPI_OP_NULL, "an operation that was not made");
     REFUSED(MPI_Info_dup(MPI_INFO_NULL, &info));
     CHECK(info == MPI_INFO_NULL, "an info object that was not made");
-    // What was there before stays.
+    // A failed free leaves the handle as it was.
     comm = MPI_COMM_NULL;
     REFUSED(MPI_Comm_free(&comm));
     MPI_Comm world = MPI_COMM_WORLD;
@@ -112,7 +112,7 @@ static void even_grids(void) {
     CHECK(dims[0] == 21 && dims[1] == 16 && dims[2] == 15, "5040 is %d x %d x %d", dims[0], dims[1], dims[2]);
 }
 
-/// Programs write to counts and displacements as soon as a non-blocking call returns, also to the first of a communicator.
+/// Programs overwrite counts and displacements as soon as a non-blocking call returns, even the first call on a communicator.
 static void counts_of_a_while(void) {
     enum { kMost = 64 };
     int rank, size, counts[kMost], places[kMost], got[kMost];

@@ -1,4 +1,4 @@
-// Ten thousand requests at a time, of mixed sizes, completed in ways that must not cost quadratic time.
+// Ten thousand requests at a time, of mixed sizes, completed in ways that must not take quadratic time.
 #include "check.h"
 
 enum { kMany = 10000 };
@@ -21,7 +21,7 @@ int main(int argc, char** argv) {
             OK(MPI_Irecv(in[i], bytes_of(i), MPI_BYTE, from, reverse ? i : 7, MPI_COMM_WORLD, &requests[i]));
         }
         for (int k = 0; k < many; k++) {
-            int i = reverse ? many - 1 - k : k;  // reversed: every match walks over the posted ones
+            int i = reverse ? many - 1 - k : k;  // reversed: each match searches the posted queue
             OK(MPI_Isend(out, bytes_of(i), MPI_BYTE, to, reverse ? i : 7, MPI_COMM_WORLD, &requests[many + i]));
         }
         if (reverse) {

@@ -1,12 +1,12 @@
-// How much of this process's memory is seen by whoever walks through all of it: leak checkers and checkpointers read what is
-// readable, a core dump holds what is not marked as left out.
+// Measures how much of this process's memory other programs see: leak checkers and checkpointers read what is readable, and a core dump
+// contains all mappings not excluded by MADV_DONTDUMP.
 #pragma once
 
 #include <stdio.h>
 #include <string.h>
 
 struct mapped {
-    long readable, dumped, resident;  // MB, of shared mappings
+    long readable, dumped, resident;  // MB of shared mappings
 };
 
 __attribute__((unused)) static struct mapped look_at_mappings(void) {

@@ -1,6 +1,5 @@
-// Two jobs started by separate launchers meet: `meet server FILE` and `meet client FILE`. First through a
-// port name in the file, then, if the file's name ends so that TEST_PUBLISH is set, through a published
-// name.
+// Two jobs with separate launchers connect: `meet server FILE` and `meet client FILE`. First through a port name in the file; then, with
+// TEST_PUBLISH set, through a published name.
 #include "dynamic.h"
 
 static void exchange(MPI_Comm inter) {

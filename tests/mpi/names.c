@@ -1,4 +1,4 @@
-// Published names: publish, look up by another rank, refuse to publish twice, unpublish, look up again.
+// Tests published names: publish, look up from another rank, refuse a second publication, unpublish, look up again.
 #include "dynamic.h"
 
 int main(int argc, char** argv) {

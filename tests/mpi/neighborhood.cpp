@@ -1,5 +1,5 @@
-// Neighborhood collectives on grids, graphs and distributed graphs, also with borders, several edges between two processes and
-// edges to oneself; all five kinds, blocking, non-blocking and persistent, with many under way at a time; and what they refuse.
+// Tests neighborhood collectives on grids, graphs and distributed graphs, also with borders, several edges between two processes and edges
+// from a process to itself. All five kinds run blocking, non-blocking and persistent, many at a time. Also tests errors.
 #include <algorithm>
 #include <memory>
 #include <vector>
@@ -10,16 +10,16 @@ namespace {
 
 int rank, size;
 
-/// The other end of an edge: block `block` of the send buffer of `rank`. Rank -1: nobody, beyond a border.
+/// The sender's end of an edge: block `block` of the send buffer of rank `rank`; -1 beyond a border.
 struct End {
     int rank, block;
 };
 
-/// A communicator with a topology, and what this process must get in each block by the standard's words.
+/// A communicator with a topology, and the source that the standard requires for each received block.
 struct Topology {
     MPI_Comm comm = MPI_COMM_NULL;
     std::vector<End> sources;
-    std::vector<int> destinations;  ///< -1: nobody
+    std::vector<int> destinations;  ///< -1: beyond a border
     ~Topology() {
         if (comm != MPI_COMM_NULL) OK(MPI_Comm_free(&comm));
     }
@@ -40,7 +40,7 @@ std::unique_ptr<Topology> grid(std::vector<int> dims, std::vector<int> periods) 
     return made;
 }
 
-/// Edges by their sender, in the order in which that lists them; in what order receivers list theirs is drawn.
+/// Makes a distributed graph from lists of edges, each in its sender's order; the order of the receivers' lists is random.
 std::unique_ptr<Topology> make_dist_graph(const std::vector<std::vector<int>>& all, bool adjacent, uint64_t seed) {
     auto made = std::make_unique<Topology>();
     std::vector<int> sources;
@@ -66,8 +66,8 @@ std::unique_ptr<Topology> make_dist_graph(const std::vector<std::vector<int>>& a
     std::vector<int> weights(std::max(in, out) + 1);
     OK(MPI_Dist_graph_neighbors(made->comm, in, sources.data(), weights.data(), out, made->destinations.data(),
                                 weights.data()));
-    // The n-th edge from one process to another is the n-th among those that either of them lists. Everyone's list of destinations
-    // is needed: it may have been put into another order.
+    // The n-th edge from one process to another is the n-th among the edges between them in either one's list. This requires every rank's
+    // list of destinations, because the library may have reordered it.
     std::vector<int> counts(size), places(size);
     OK(MPI_Allgather(&out, 1, MPI_INT, counts.data(), 1, MPI_INT, MPI_COMM_WORLD));
     int total = 0;
@@ -93,7 +93,7 @@ std::vector<std::vector<int>> random_edges(uint64_t* random, int most) {
     return all;
 }
 
-/// A ring both ways, with a second edge between 0 and 1 and a loop at 0.
+/// Makes a ring in both directions, with a second edge between 0 and 1 and a loop at 0.
 std::unique_ptr<Topology> graph() {
     auto made = std::make_unique<Topology>();
     std::vector<std::vector<int>> all(size);
@@ -125,7 +125,7 @@ constexpr int kUntouched = -77;
 
 int element(uint64_t key, int from, int block, int i) { return (int)((key * 37 + from * 1009 + block * 131 + i) % 100003); }
 
-/// One operation, with buffers of its own.
+/// One operation with its buffers.
 struct Operation {
     const Topology& on;
     Kind kind;
@@ -139,7 +139,7 @@ struct Operation {
     MPI_Datatype strided = MPI_DATATYPE_NULL;
     MPI_Request request = MPI_REQUEST_NULL;
 
-    // Every second int of the send buffer of alltoallw, so that types differ between the sides.
+    // The distance between ints in alltoallw's send buffer: 2, so that the types of the two sides differ.
     int stride() const { return kind == kAlltoallw ? 2 : 1; }
     bool to_all() const { return kind == kAllgather || kind == kAllgatherv; }
     int count_of(int from, int block) const {
@@ -169,7 +169,7 @@ struct Operation {
         }
         out_types.assign(out_counts.size(), strided);
         in_types.assign(in_counts.size(), MPI_INT);
-        // Nothing is null, though it may hold nothing.
+        // No buffer pointer is null, even if the buffer is empty.
         out.push_back(0), in.push_back(0);
         if (form == kPersistent) call();
     }
@@ -239,7 +239,7 @@ struct Operation {
             default:
                 fail_at(__FILE__, __LINE__, "kind", "%d", (int)(none == MPI_INFO_NULL));
         }
-        if (strided != MPI_DATATYPE_NULL) OK(MPI_Type_free(&strided));  // the operation keeps it
+        if (strided != MPI_DATATYPE_NULL) OK(MPI_Type_free(&strided));  // the operation keeps it alive
     }
 
     void start() {
@@ -269,7 +269,7 @@ struct Operation {
 
 constexpr int kForms = 3;
 
-/// All kinds in all forms, of a few bytes and of many; then many at a time, completed in an order of one's own.
+/// Runs all kinds in all forms, with few bytes and with many; then many at a time, completed in a different order on each rank.
 void try_out(const Topology& on, uint64_t seed) {
     if (on.comm == MPI_COMM_NULL) return;
     for (int most : {1, 6, 9000})
@@ -302,7 +302,7 @@ void try_out(const Topology& on, uint64_t seed) {
     }
 }
 
-/// The communicator is freed while an operation is under way.
+/// Frees the communicator while an operation is in progress.
 void free_early() {
     auto ring = grid({size}, {1});
     Operation operation(*ring, kAlltoall, kNonblocking, 5, 3);
@@ -327,12 +327,12 @@ void refuse() {
     EXPECT_ERROR(MPI_Neighbor_alltoall(two, -1, MPI_INT, four, 1, MPI_INT, cart), MPI_ERR_COUNT);
     EXPECT_ERROR(MPI_Neighbor_alltoall(two, 1, MPI_DATATYPE_NULL, four, 1, MPI_INT, cart), MPI_ERR_TYPE);
     EXPECT_ERROR(MPI_Neighbor_allgatherv(two, 1, MPI_INT, four, NULL, NULL, MPI_INT, cart), MPI_ERR_ARG);
-    // What was refused has not been begun: the next one is right.
+    // A refused call has not started anything: the next one succeeds.
     OK(MPI_Neighbor_alltoall(two, 1, MPI_INT, four, 1, MPI_INT, cart));
     CHECK(four[0] == 2 && four[1] == 1, "%d %d", four[0], four[1]);
     OK(MPI_Comm_free(&cart));
     if (size > 1) {
-        // From 0 to all others, and back from none.
+        // Edges from 0 to all others, and none back.
         std::vector<int> index(size, size - 1), edges;
         for (int r = 1; r < size; r++) edges.push_back(r);
         OK(MPI_Graph_create(dup, size, index.data(), edges.data(), 0, &odd));
@@ -342,7 +342,7 @@ void refuse() {
     OK(MPI_Comm_free(&dup));
 }
 
-/// Nobody has neighbours: nothing of the buffers is looked at.
+/// No process has neighbors: the buffers must not be accessed.
 void nobody() {
     MPI_Comm alone;
     OK(MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 0, NULL, MPI_UNWEIGHTED, 0, NULL, MPI_UNWEIGHTED, MPI_INFO_NULL, 0,
@@ -352,7 +352,7 @@ void nobody() {
     OK(MPI_Comm_free(&alone));
 }
 
-/// One process has no neighbours and leaves out the calls, as programs do: the others, in a ring, don't wait for it.
+/// One process has no neighbors and omits the calls, as programs do. The others, in a ring, must not wait for it.
 void bystander() {
     const int last = size - 1;
     const bool stands_by = rank == last;
@@ -380,7 +380,7 @@ void bystander() {
             }
             for (MPI_Request& request : requests) OK(MPI_Request_free(&request));
         }
-        // That the bystander comes here while the others have not ended is no harm either.
+        // The process without neighbors may free the communicator while the operations of the others are still in progress.
         OK(MPI_Comm_free(&ring));
     }
 }

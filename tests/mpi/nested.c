@@ -1,5 +1,5 @@
-// What a rank starts has the rank's environment, but is no rank: it is a world of its own, which may spawn, also behind a process that
-// has ended meanwhile. The rank goes on, and may have finalized.
+// A program that a rank starts inherits its environment but is not a rank. It is a job of one process, which may spawn, even if the process
+// between it and the rank has ended. The rank continues, and may already have finalized.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -25,7 +25,7 @@ static int be_nested(const char* how, int done) {
     return 0;
 }
 
-/// Runs a nested program; who asks is its parent, or the parent of a process that has ended before the program begins.
+/// Runs a nested program as a child of this process, or with `orphaned` as a child of a process that ends before the program begins.
 static void run(const char* how, int orphaned) {
     int ends[2];
     char byte, descriptor[16];

@@ -1,10 +1,10 @@
-// A root that has no memory for its part of a spawn, an accept or a connect says so to all; nobody waits for ever.
+// If the root has no memory for its part of a spawn, an accept or a connect, all members must return an error; none may hang.
 #include <errno.h>
 #include <sys/resource.h>
 
 #include "dynamic.h"
 
-/// The address space may not grow any more, and what the allocator has left is taken.
+/// Limits the address space to its current size and uses up the allocator's free memory.
 static void take_all_memory(void) {
     long pages = 0;
     FILE* file = fopen("/proc/self/statm", "r");
@@ -24,20 +24,20 @@ static void give_memory(void) {
 }
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-static void meet_without_memory(int rank, int size) { (void)rank, (void)size; }  // its allocator is its own
+static void meet_without_memory(int rank, int size) { (void)rank, (void)size; }  // a sanitizer's allocator cannot be replaced
 #else
-static volatile int refused;  // which allocation from now on is refused, 0: none
+static volatile int refused;  // the number of the next allocation to fail; 0: none
 extern void* __libc_malloc(size_t);
 
-/// The allocator, for the library as well.
+/// Replaces the allocator for the library too.
 void* malloc(size_t bytes) {
     if (refused == 0 || --refused > 0) return __libc_malloc(bytes);
     errno = ENOMEM;
     return NULL;
 }
 
-/// The first half of all accepts, the second connects, until both have met. On one side the root lacks the memory for its first
-/// try: all of that side are told, and the other side is not left waiting for it.
+/// The first half of the ranks accepts, the second connects, until both are connected. On one side the root's first try fails for lack of
+/// memory: all members of that side must return the error, and the other side must not hang.
 static void meet_without_memory(int rank, int size) {
     char port[MPI_MAX_PORT_NAME] = "";
     MPI_Comm side, inter;
@@ -60,7 +60,7 @@ static void meet_without_memory(int rank, int size) {
                 CHECK(class == MPI_SUCCESS || class == MPI_ERR_PORT || class == MPI_ERR_NO_MEM, "an error of class %d", class);
                 without_memory += class == MPI_ERR_NO_MEM;
             } while (error);
-            // A later one may be that of a packet on its way in: it comes again, and nobody is the worse for it.
+            // A later allocation may belong to an incoming packet. The sender then retransmits the packet, so no call fails.
             const int absorbed = which > 4 && without_memory == 0;
             CHECK(absorbed || without_memory == (victim == accepting), "refusal %d: %d times without memory", which, without_memory);
             OK(MPI_Comm_disconnect(&inter));
@@ -90,15 +90,15 @@ int main(int argc, char** argv) {
     char* arguments[] = {word, NULL};
     take_all_memory();
 
-    // More than any job has: refused, whatever memory there is.
+    // More processes than any job can have: refused whatever memory there is.
     EXPECT_ERROR(
         MPI_Comm_spawn("true", MPI_ARGV_NULL, 2000000000, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter, MPI_ERRCODES_IGNORE),
         MPI_ERR_SPAWN);
-    // No room for a copy of the arguments.
+    // Not enough memory for a copy of the arguments.
     EXPECT_ERROR(MPI_Comm_spawn(own_path(), arguments, 1, MPI_INFO_NULL, size - 1, MPI_COMM_WORLD, &inter, MPI_ERRCODES_IGNORE),
                  MPI_ERR_NO_MEM);
     give_memory();
-    // They fit the memory, but no request.
+    // The arguments fit in memory but not in a request.
     EXPECT_ERROR(MPI_Comm_spawn(own_path(), arguments, 1, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter, MPI_ERRCODES_IGNORE),
                  MPI_ERR_SPAWN);
     free(word);

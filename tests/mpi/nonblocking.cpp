@@ -1,5 +1,5 @@
-// Non-blocking collectives: many at a time on one communicator, on several, mixed with messages of the same
-// tags, waited for in random order, different on every rank; and progress by Test alone.
+// Tests non-blocking collectives: many at a time on one communicator and on several, mixed with messages of equal tags, completed in a
+// random order that differs between ranks. Also tests progress by MPI_Test alone.
 #include <algorithm>
 #include <memory>
 #include <vector>
@@ -104,7 +104,7 @@ void burst(uint64_t seed, const std::vector<MPI_Comm>& comms, int count) {
     for (int i = 0; i < count; i++) EXPECT_INT(received[i], from * 1000 + i);
 }
 
-// Ibarrier can't finish while one rank has not come.
+// MPI_Ibarrier must not complete before every rank has called it.
 void barrier_waits() {
     if (size == 1) return;
     MPI_Request request;

@@ -1,5 +1,5 @@
-// User-defined operations: associative but not commutative (2×2 matrices and affine maps modulo a prime),
-// with derived types; the order of ranks decides the result in every reduction.
+// Tests user-defined operations that are associative but not commutative (2x2 matrices and affine maps modulo a prime), also with derived
+// types: every reduction must combine in rank order.
 #include <algorithm>
 #include <vector>
 
@@ -30,7 +30,7 @@ void multiply_op(void* in, void* inout, int* length, MPI_Datatype* type) {
     for (int i = 0; i < *length; i++) y[i] = multiply(x[i], y[i]);
 }
 
-// Commutative: a saturating sum of every second element of a vector type.
+// A commutative operation: adds every second element of a vector type.
 void strided_sum(void* in, void* inout, int* length, MPI_Datatype*) {
     auto* x = (int*)in;
     auto* y = (int*)inout;

@@ -1,5 +1,5 @@
-// Processes that nobody may look into, as programs are that may be executed but not read: memory is handed over as descriptors, so windows
-// of all kinds work, and so they do when they are made again and again, and with children.
+// Processes that no other process may access, like programs with execute but no read permission. They exchange memory as file descriptors,
+// so windows of all kinds must work, created repeatedly and with children.
 #include <sys/prctl.h>
 
 #include "dynamic.h"

@@ -1,6 +1,6 @@
-// One member of a collective call that makes something is refused what it asks the system for: its first mapping, its second and so on,
-// then its first descriptor of each kind, its second, its first and second allocation; or its copy of an attribute fails. All members succeed, or none does, and nobody waits for ever; afterwards the same call
-// succeeds on all.
+// One member of a collective constructor is refused a resource: its n-th mapping, its n-th descriptor of each kind, or its n-th allocation.
+// Or its attribute's copy function fails. The call must succeed on all members or fail on all, and none may hang. Afterwards the same call
+// must succeed on all.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -19,13 +19,13 @@ static const char* const kNames[kKinds] = {"mmap",    "mprotect", "memfd_create"
                                            "sendmsg", "recvmsg",  "pthread_create", "malloc",    "attribute copy"};
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { kCanRefuse = 0 };  // a sanitizer has its own allocator, and looks at all of these
+enum { kCanRefuse = 0 };  // a sanitizer has its own allocator and intercepts all of these calls
 static volatile int refused_kind, refused_in;
 static int is_refused(int kind, int error) { return kind == error; }
 #else
 enum { kCanRefuse = 1 };
-static volatile int refused_kind, refused_in;  // which request of that kind from now on is refused, 0: none
-static volatile int refused_for_ever;          // and all after it
+static volatile int refused_kind, refused_in;  // the number of the next such call to fail; 0: none
+static volatile int refused_for_ever;          // whether all later calls fail too
 
 static int is_refused(int kind, int error) {
     if (refused_in == 0 || refused_kind != kind || --refused_in > 0) return 0;
@@ -34,7 +34,7 @@ static int is_refused(int kind, int error) {
     return 1;
 }
 
-// These stand before libc's, for the library as well.
+// These replace libc's functions, also for the library.
 void* mmap(void* at, size_t bytes, int protection, int flags, int file, off_t offset) {
     if (is_refused(kMmap, ENOMEM)) return MAP_FAILED;
     return (void*)syscall(SYS_mmap, at, bytes, protection, flags, file, offset);
@@ -123,14 +123,14 @@ static const char* const kCalls[] = {"MPI_Win_create",
                                      "MPI_Comm_accept and MPI_Comm_connect",
                                      "MPI_Comm_spawn_multiple"};
 
-static MPI_Comm home, side, between;  // all, and a half of them, and both halves; they return errors
-static MPI_Group all, low, high;      // their members
+static MPI_Comm home, side, between;  // all, this rank's half, and between the halves; they return errors
+static MPI_Group all, low, high;      // the members of all and of the two halves
 static int rank, size, is_low;
 static char port[MPI_MAX_PORT_NAME];
 static long memory[8];
-static int copies;  // of an attribute
+static int copies;  // copies of an attribute so far
 
-/// Sums over a communicator, and says whether all or none of its members give 1.
+/// Sums `one` over a communicator and returns whether all or none of its members passed 1.
 static int is_of_all_or_none(int one, MPI_Comm comm) {
     int sum, members;
     OK(MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm));
@@ -138,14 +138,14 @@ static int is_of_all_or_none(int one, MPI_Comm comm) {
     return sum == 0 || sum == members;
 }
 
-/// Both sides try until they have met: that one of them fails, the other can't know.
+/// Both sides retry until they are connected, because neither can know that the other has failed.
 static int meet(MPI_Comm* made) {
     int error;
     do {
         error =
             is_low ? MPI_Comm_accept(port, MPI_INFO_NULL, 0, side, made) : MPI_Comm_connect(port, MPI_INFO_NULL, 0, side, made);
         const int left = refused_in;
-        refused_in = 0;  // the question is no part of it
+        refused_in = 0;  // the check itself must not fail
         CHECK(is_of_all_or_none(error != MPI_SUCCESS, side), "some of one side of a port failed: %d here", error);
         refused_in = left;
     } while (error);
@@ -159,7 +159,7 @@ static int spawn(MPI_Comm* made) {
     return MPI_Comm_spawn_multiple(2, commands, MPI_ARGVS_NULL, counts, infos, 0, home, made, MPI_ERRCODES_IGNORE);
 }
 
-/// One call; what it makes is freed by all or kept by none.
+/// Makes one call. Its result is freed by all members or exists on none.
 static int make(int what, MPI_Win* window, MPI_Comm* made) {
     void* base;
     const int dims[] = {size}, periods[] = {1}, next = (rank + 1) % size, last = (rank + size - 1) % size;
@@ -216,7 +216,7 @@ static void unmake(int what, MPI_Win* window, MPI_Comm* made) {
     OK(what >= kMeet ? MPI_Comm_disconnect(made) : MPI_Comm_free(made));
 }
 
-/// Whether the victim's request was refused at all.
+/// Returns whether a call of the victim was refused at all.
 static int try_once(int what, int kind, int which, int victim) {
     MPI_Win window;
     MPI_Comm made;
@@ -234,7 +234,7 @@ static int try_once(int what, int kind, int which, int victim) {
     return was_refused;
 }
 
-/// What a call asks for while it is made as a whole; `stride` 1: each of these is refused once.
+/// Refuses the victim every `stride`-th resource request of a call in turn (1: each of them), and finally lets the call succeed.
 static void try_all(int what, int stride) {
     for (int kind = 0; kCanRefuse && kind < kKinds; kind++)
         for (int victim = 0; victim < size; victim++)
@@ -287,7 +287,7 @@ static void free_home(void) {
     OK(MPI_Comm_free(&home));
 }
 
-/// Who has no memory to say that it has none ends, and the job with it.
+/// A process without memory even for its error report must end, and its job with it.
 static void starve(void) {
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
     MPI_Comm made;

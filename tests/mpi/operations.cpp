@@ -1,5 +1,5 @@
-// Every predefined operation on every predefined type it is defined for, by Reduce_local against plain C++
-// and by Allreduce; the pair types of MINLOC and MAXLOC.
+// Tests every predefined operation on every predefined type for which it is defined: MPI_Reduce_local against plain C++, then
+// MPI_Allreduce. Also tests the pair types of MINLOC and MAXLOC.
 #include <algorithm>
 #include <complex>
 

@@ -1,6 +1,6 @@
-// Messages between two ranks in one context do not overtake each other, whatever path they take: sizes are
-// drawn so that every message may switch between eager, ring and rendezvous, tags and communicators are
-// mixed, receives are partly wildcards, partly posted early, sends partly blocking.
+// Messages between two ranks in one context must not overtake each other, whatever path they take. Random sizes make successive messages
+// switch between eager, ring and rendezvous. Tags and communicators are mixed, some receives use wildcards, some are posted early, and some
+// sends block.
 #include <algorithm>
 #include <memory>
 #include <vector>
@@ -24,7 +24,7 @@ int draw_bytes(uint64_t* state) {
     return (int)sizeof(Head) + random_below(state, 4 << 20);
 }
 
-// What a sender sends is a function of the seed, so that the receiver knows it too.
+// The messages of one sender, computed from the seed, so that the receiver knows them too.
 struct Stream {
     uint64_t state;
     int sequence = 0;
@@ -74,7 +74,7 @@ void check_message(const Head& wanted, const char* data, const MPI_Status& statu
           "from %d: message %d (%d bytes) is damaged", wanted.sender, wanted.sequence, wanted.bytes);
 }
 
-// Receives with wildcards: per sender the sequence must come in order.
+// Receives with wildcards: the messages of each sender must arrive in order.
 void receive_any(uint64_t seed, MPI_Comm comm, int count, int window) {
     std::vector<Stream> streams;
     for (int from = 0; from < size; from++) streams.emplace_back(seed, from, rank);
@@ -86,7 +86,7 @@ void receive_any(uint64_t seed, MPI_Comm comm, int count, int window) {
         OK(MPI_Irecv(slot(posted), (4 << 20) + 64, MPI_BYTE, MPI_ANY_SOURCE, MPI_ANY_TAG, comm, &requests[posted]));
     for (int done = 0; done < total; done++) {
         MPI_Status status;
-        int i = done % window;  // receives match in the order they were posted
+        int i = done % window;  // receives match in posting order
         OK(MPI_Wait(&requests[i], &status));
         check_message(streams[status.MPI_SOURCE].next(status.MPI_SOURCE), slot(i), status);
         if (posted < total) {
@@ -96,7 +96,7 @@ void receive_any(uint64_t seed, MPI_Comm comm, int count, int window) {
     }
 }
 
-// Receives by tag: the sequence is kept within each (sender, tag), and any order between tags is allowed.
+// Receives by tag: the order is kept within each (sender, tag), and arbitrary between tags.
 void receive_by_tag(uint64_t seed, MPI_Comm comm, int count) {
     std::vector<char> buffer((4 << 20) + 64);
     for (int from = 0; from < size; from++) {

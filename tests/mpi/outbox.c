@@ -1,16 +1,16 @@
-// What lies in a sender's outbox, with real processes: several jobs receive from one sender at once, both sides send,
-// scattered data is packed straight into it, receivers that don't look fill it, one of those is killed with all it holds,
-// a sender is killed behind its messages. After each the sender goes on, and in the end nobody holds anything.
+// Tests outboxes with real processes. Several jobs receive from one sender at once, both sides send, and scattered data is packed directly
+// into the outbox. Receivers that do not poll fill it; one of them is killed while it holds blocks, and a sender is killed after its
+// messages. After each of these the sender continues, and at the end no block is held.
 #include <signal.h>
 
 #include "dynamic.h"
 
 enum {
     kStop = 0,
-    kEcho = 1,      ///< tags of messages that come back
-    kQuiet = 2000,  ///< and of those that don't
-    kHolders = 3,   ///< receivers that don't look; one inbox alone takes less than an outbox
-    kHeld = 240,    ///< messages to them all: more than an outbox holds
+    kEcho = 1,      ///< first tag of messages that are sent back
+    kQuiet = 2000,  ///< first tag of messages that are not
+    kHolders = 3,   ///< receivers that do not poll; one inbox alone is full before an outbox
+    kHeld = 240,    ///< messages to all of them: more than an outbox holds
     kHeldBytes = 16000,
     kLongest = 300000,
 };
@@ -25,7 +25,7 @@ static void check(const unsigned char* data, int bytes, int message) {
     for (int i = 0; i < bytes; i++) CHECK(data[i] == byte_of(message, i), "message %d, byte %d of %d", message, i, bytes);
 }
 
-/// Receives from rank 0 there and checks; the tag.
+/// Receives and checks a message from rank 0 of `inter`. Returns its tag.
 static int receive(unsigned char* data, MPI_Comm inter, int* bytes) {
     MPI_Status status;
     OK(MPI_Recv(data, kLongest, MPI_BYTE, 0, MPI_ANY_TAG, inter, &status));
@@ -34,7 +34,7 @@ static int receive(unsigned char* data, MPI_Comm inter, int* bytes) {
     return status.MPI_TAG;
 }
 
-/// Sends back what comes, until it is told to stop.
+/// Sends received messages back until kStop arrives.
 static void child_echo(MPI_Comm parent) {
     unsigned char* data = malloc(kLongest);
     int bytes;
@@ -43,7 +43,7 @@ static void child_echo(MPI_Comm parent) {
     free(data);
 }
 
-/// Says who it is, and looks at nothing until it is killed, or for a while.
+/// Sends its process id, then does not poll until it is killed, or for 300 ms.
 static void child_hold(MPI_Comm parent, int looks_in_the_end) {
     int me = (int)getpid();
     OK(MPI_Send(&me, 1, MPI_INT, 0, kEcho, parent));
@@ -52,7 +52,7 @@ static void child_hold(MPI_Comm parent, int looks_in_the_end) {
     child_echo(parent);
 }
 
-/// Sends a few messages, and one more that it hardly lives to finish.
+/// Sends a few messages, and starts one more before it dies.
 static void child_die(MPI_Comm parent) {
     unsigned char* data = malloc(kLongest);
     for (int m = 1; m <= 5; m++) {
@@ -72,7 +72,7 @@ static void stop(MPI_Comm* inter, int count) {
     OK(MPI_Comm_disconnect(inter));
 }
 
-/// To `count` receivers at once and back: all are sent to before any is heard.
+/// Sends messages to `count` receivers at once and receives them back: all sends are posted before the first receive.
 static void exchange(MPI_Comm* inters, int count, int rounds) {
     MPI_Request requests[8];
     unsigned char* copies[8];
@@ -93,7 +93,7 @@ static void exchange(MPI_Comm* inters, int count, int rounds) {
     for (int i = 0; i < count; i++) free(copies[i]);
 }
 
-/// Both sides send before they receive, sizes that need the other's answer among them.
+/// Both sides send before they receive; some sizes require the other side's reply.
 static void both_ways(MPI_Comm inter, int mine, int rounds) {
     for (int round = 0; round < rounds; round++) {
         const int bytes = kSizes[round % kSizeCount];
@@ -103,7 +103,7 @@ static void both_ways(MPI_Comm inter, int mine, int rounds) {
     }
 }
 
-/// Every other byte of twice as many, so that there is nothing that could be sent as it lies.
+/// Sends every other byte of a buffer, so that no part can be sent in place.
 static void scattered(MPI_Comm inter) {
     unsigned char* wide = calloc(2, kLongest);
     for (int s = 0; s < kSizeCount; s++) {
@@ -120,7 +120,7 @@ static void scattered(MPI_Comm inter) {
     free(wide);
 }
 
-/// Fills the outbox with messages to receivers that don't look; gives their processes.
+/// Fills the outbox with messages to receivers that do not poll. Returns their process ids in `processes`.
 static void fill_outbox(MPI_Comm holders, unsigned char* held, MPI_Request* requests, int* processes) {
     for (int r = 0; r < kHolders; r++) OK(MPI_Recv(&processes[r], 1, MPI_INT, r, kEcho, holders, MPI_STATUS_IGNORE));
     for (int i = 0; i < kHeld; i++) {
@@ -129,7 +129,7 @@ static void fill_outbox(MPI_Comm holders, unsigned char* held, MPI_Request* requ
     }
 }
 
-/// How often this process has found no room in its outbox.
+/// Returns how often this process's outbox was full.
 static unsigned long long times_full(void) {
     static MPI_T_pvar_session session = MPI_T_PVAR_SESSION_NULL;
     static MPI_T_pvar_handle handle;
@@ -170,7 +170,7 @@ static void held_by_one_that_dies(MPI_Comm other, unsigned char* held, MPI_Reque
     OK(MPI_Comm_free(&holders));
     const unsigned long long before = times_full();
     exchange(&other, 1, 2 * kSizeCount);
-    EXPECT_INT(times_full(), before);  // what the dead held is free
+    EXPECT_INT(times_full(), before);  // the dead process's blocks are free
 }
 
 static void from_one_that_dies(void) {

@@ -1,5 +1,5 @@
-// Pack and unpack: sizes, positions, mixed contents sent as MPI_PACKED and received as types and the other
-// way, the external representation byte for byte, and too small buffers.
+// Tests pack and unpack: sizes, positions, mixed contents sent as MPI_PACKED and received as types and vice versa, the external
+// representation byte for byte, and buffers that are too small.
 #include "check.h"
 
 int main(int argc, char** argv) {

@@ -1,6 +1,6 @@
-// Partitioned communication: sender and receiver with different numbers of partitions, of different types, marked ready in any order
-// and by ranges and lists; several messages between two processes under one tag; from one start to the next; partitions that are
-// there before the rest; threads that mark them; and what is refused.
+// Tests partitioned communication. Sender and receiver use different numbers of partitions and different types; partitions are marked ready
+// in any order, by range, by list and by threads. Several messages share one tag, requests are restarted, and early partitions arrive
+// before the rest. Also tests errors.
 #include <algorithm>
 #include <memory>
 #include <thread>
@@ -33,7 +33,7 @@ void mark_all(MPI_Request send, int partitions, int way, uint64_t* state) {
     }
 }
 
-/// Around a ring: `ours` partitions go out as `theirs` come in, of `total` ints together.
+/// Passes a message of `total` ints around a ring, in `ours` partitions sent and `theirs` received.
 void around(int ours, int theirs, int total, bool gaps_out, bool gaps_in, uint64_t* state) {
     const int to = (rank + 1) % size, from = (rank + size - 1) % size;
     MPI_Datatype gap;
@@ -49,7 +49,7 @@ void around(int ours, int theirs, int total, bool gaps_out, bool gaps_in, uint64
     for (int turn = 0; turn < 4; turn++) {
         for (int i = 0; i < total; i++) out[i * step_out] = element(rank + turn, i);
         std::fill(in.begin(), in.end(), -1);
-        // Whoever comes first.
+        // Either side starts first.
         if ((rank + turn) % 2) OK(MPI_Start(&receive));
         OK(MPI_Start(&send));
         mark_all(send, ours, turn % 3, state);
@@ -71,7 +71,7 @@ void around(int ours, int theirs, int total, bool gaps_out, bool gaps_in, uint64
             if (gaps_in) EXPECT_INT(in[i * 2 + 1], -1);
         }
         int flag = 0;
-        OK(MPI_Parrived(receive, 0, &flag));  // of a receive that is over
+        OK(MPI_Parrived(receive, 0, &flag));  // of a complete receive
         EXPECT_INT(flag, 1);
     }
     OK(MPI_Request_free(&send));
@@ -79,7 +79,7 @@ void around(int ours, int theirs, int total, bool gaps_out, bool gaps_in, uint64
     EXPECT_INT(send == MPI_REQUEST_NULL && receive == MPI_REQUEST_NULL, 1);
 }
 
-/// Two thirds are there while the last is not marked yet: nothing waits for the whole.
+/// Two thirds of the data arrive before the last partition is marked ready: no partition waits for the whole message.
 void in_parts() {
     const int to = (rank + 1) % size, from = (rank + size - 1) % size;
     for (int n : {1, 300, 40000}) {
@@ -112,8 +112,8 @@ void in_parts() {
     }
 }
 
-/// Several under one tag match in the order in which they are prepared, whatever order they are started in; messages that are not
-/// partitioned have nothing to do with them.
+/// Partitioned messages with one tag match in the order of their init calls, whatever order they are started in. They never match messages
+/// that are not partitioned.
 void one_tag() {
     const int to = (rank + 1) % size, from = (rank + size - 1) % size;
     constexpr int kMany = 6;
@@ -146,7 +146,7 @@ void one_tag() {
     }
 }
 
-/// Prepared and freed without a start, on both sides: those that come next don't meet them.
+/// Requests are prepared and freed without a start, on both sides: later requests must not match them.
 void never_started() {
     const int to = (rank + 1) % size, from = (rank + size - 1) % size;
     MPI_Comm comm;
@@ -228,7 +228,7 @@ void refuse() {
     EXPECT_ERROR(MPI_Precv_init(data, 1, 1, MPI_INT, MPI_ANY_SOURCE, 0, comm, MPI_INFO_NULL, &receive), MPI_ERR_RANK);
     EXPECT_ERROR(MPI_Precv_init(data, 1, 1, MPI_INT, rank, MPI_ANY_TAG, comm, MPI_INFO_NULL, &receive), MPI_ERR_TAG);
     OK(MPI_Psend_init(data, 2, 1, MPI_INT, rank, 0, comm, MPI_INFO_NULL, &send));
-    OK(MPI_Precv_init(data + 2, 1, 1, MPI_INT, rank, 0, comm, MPI_INFO_NULL, &receive));  // half of what is sent
+    OK(MPI_Precv_init(data + 2, 1, 1, MPI_INT, rank, 0, comm, MPI_INFO_NULL, &receive));  // fewer elements than are sent
     EXPECT_ERROR(MPI_Pready(0, send), MPI_ERR_REQUEST);                                   // not started
     OK(MPI_Start(&send));
     EXPECT_ERROR(MPI_Pready(2, send), MPI_ERR_ARG);

@@ -1,5 +1,4 @@
-// Persistent requests: start, startall, use again with new data, inactive ones complete at once, free while
-// active.
+// Tests persistent requests: start, startall, restart with new data, inactive requests that complete at once, free while active.
 #include "check.h"
 
 enum { kRounds = 20, kPerPeer = 3 };
@@ -26,7 +25,7 @@ int main(int argc, char** argv) {
             else
                 OK(MPI_Send_init(out[i], bytes[k], MPI_BYTE, peer, k, MPI_COMM_WORLD, &requests[n + i]));
         }
-    OK(MPI_Waitall(2 * n, requests, MPI_STATUSES_IGNORE));  // inactive: at once
+    OK(MPI_Waitall(2 * n, requests, MPI_STATUSES_IGNORE));  // inactive: completes at once
     OK(MPI_Test(&requests[0], &flag, &status));
     EXPECT_INT(flag, 1);
     EXPECT_INT(status.MPI_SOURCE, MPI_ANY_SOURCE);
@@ -54,7 +53,7 @@ int main(int argc, char** argv) {
         CHECK(requests[i] == MPI_REQUEST_NULL);
     }
 
-    // A shorter message than the persistent receive allows; then one that is freed while it is active.
+    // A message shorter than the persistent receive; then a receive that is freed while active.
     int value[4] = {0}, mine = rank;
     int to = (rank + 1) % size, from = (rank + size - 1) % size;
     MPI_Request receive, send;

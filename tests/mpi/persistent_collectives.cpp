@@ -1,6 +1,6 @@
-// Persistent collectives: every kind prepared once and started again and again with new data, among all and between two groups;
-// many at a time, started in an order of each process's own, with blocking and non-blocking ones between; with what they name freed
-// after the preparation; and what is refused.
+// Tests persistent collectives: every kind is prepared once and started repeatedly with new data, on intra- and inter-communicators. Many
+// run at a time, started in a different order on each rank, with blocking and non-blocking collectives between them. The communicator,
+// datatype and operation are freed after the preparation. Also tests errors.
 #include <algorithm>
 #include <functional>
 #include <memory>
@@ -16,7 +16,7 @@ int element(uint64_t key, int r, int i) { return (int)((key * 31 + (uint64_t)r *
 
 constexpr int kKinds = 17;
 
-/// One operation on an intra-communicator: its buffers, what goes in at a start, and what must come out.
+/// One operation on an intra-communicator: its buffers, its input at each start, and its expected output.
 struct Operation {
     MPI_Comm comm;
     int kind, count, root;
@@ -26,7 +26,7 @@ struct Operation {
     std::vector<MPI_Datatype> types;
 
     bool rooted_here() const { return rank == root; }
-    /// Blocks whose sizes differ, in the v forms: of rank r.
+    /// Returns the size of rank r's block in the v forms; sizes differ.
     int block(int r) const { return (r * 3 + count) % (count + 1); }
 
     Operation(MPI_Comm on, int its_kind, int its_count, int its_root)
@@ -206,7 +206,7 @@ void each_by_itself(MPI_Comm comm) {
             if (count * size > 100000) continue;
             Operation operation(comm, kind, count, (kind + count) % size);
             MPI_Status status;
-            OK(MPI_Wait(&operation.request, &status));  // inactive: at once
+            OK(MPI_Wait(&operation.request, &status));  // inactive: completes at once
             EXPECT_INT(status.MPI_SOURCE, MPI_ANY_SOURCE);
             for (int turn = 0; turn < 4; turn++) {
                 operation.start();
@@ -219,7 +219,7 @@ void each_by_itself(MPI_Comm comm) {
         }
 }
 
-/// A dozen at a time, several rounds: everyone starts them and takes them back in an order of its own.
+/// Fourteen operations at a time, in several rounds: every rank starts and completes them in a different order.
 void in_any_order(MPI_Comm comm, uint64_t seed) {
     uint64_t own = seed + (uint64_t)rank * 977;
     std::vector<std::unique_ptr<Operation>> all;
@@ -237,7 +237,7 @@ void in_any_order(MPI_Comm comm, uint64_t seed) {
         const int between = random_below(&own, (int)order.size());
         MPI_Request barrier = MPI_REQUEST_NULL;
         for (int i = 0; i < (int)order.size(); i++) {
-            if (i == between) {  // at a place of its own among the starts
+            if (i == between) {  // at a random position among the starts
                 int one = 1, sum = 0;
                 OK(MPI_Ibarrier(comm, &barrier));
                 OK(MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm));
@@ -252,7 +252,7 @@ void in_any_order(MPI_Comm comm, uint64_t seed) {
         }
         OK(MPI_Wait(&barrier, MPI_STATUS_IGNORE));
     }
-    // All together.
+    // All operations by MPI_Startall.
     std::vector<MPI_Request> handles;
     for (auto& operation : all) operation->fill(), handles.push_back(operation->request);
     OK(MPI_Startall((int)handles.size(), handles.data()));
@@ -289,7 +289,7 @@ void freed_after() {
     OK(MPI_Request_free(&request));
 }
 
-/// In place, with one memory in and out.
+/// In place: one buffer for input and output.
 void in_place() {
     std::vector<int> values(100);
     MPI_Request request;
@@ -303,7 +303,7 @@ void in_place() {
     OK(MPI_Request_free(&request));
 }
 
-/// More than there is shared memory for.
+/// More operations than the shared memory has lanes.
 void very_many() {
     constexpr int kMany = 60;
     std::vector<MPI_Request> all(kMany);
@@ -319,7 +319,7 @@ void very_many() {
     for (auto& request : all) OK(MPI_Request_free(&request));
 }
 
-/// Between two groups: sums of the others, a broadcast from one of them, blocks of all of them.
+/// Between two groups: sums over the remote group, a broadcast from one of its members, blocks from all of them.
 void between_groups() {
     if (size < 2) return;
     const int side = rank % 2;
@@ -373,7 +373,7 @@ void refuse() {
                  MPI_ERR_TOPOLOGY);
     OK(MPI_Allreduce_init(&out, &in, 1, MPI_INT, MPI_SUM, comm, MPI_INFO_NULL, &request));
     OK(MPI_Start(&request));
-    EXPECT_ERROR(MPI_Start(&request), MPI_ERR_REQUEST);  // active already
+    EXPECT_ERROR(MPI_Start(&request), MPI_ERR_REQUEST);  // already active
     OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
     EXPECT_INT(in, size);
     MPI_Request freed = request;

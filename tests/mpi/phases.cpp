@@ -1,5 +1,5 @@
-// Phases of communication whose partners change, marked or not, with the marks at different times in different processes: whatever
-// becomes of connections meanwhile, every message comes, in order, with what was sent.
+// Phases of communication with changing partners, marked or not, and marked at different times in different processes. Connections open and
+// close meanwhile; every message must arrive, in order and intact.
 #include <unistd.h>
 
 #include <vector>
@@ -40,10 +40,10 @@ void check_arguments() {
     for (const int level : {0, 3, 1, 2, 4, -1}) OK(MPI_Pcontrol(level, "and more", level));
 }
 
-/// How many messages `from` sends to `to` in an occurrence of a phase; all processes draw the same.
+/// Returns how many messages `from` sends to `to` in an occurrence of a phase. The result is equal on all ranks.
 int messages(uint64_t seed, int phase, int occurrence, int from, int to) {
     if (from == to) return 0;
-    // A phase has its partners, and now and then others.
+    // A phase has its usual partners, and occasionally others.
     uint64_t partners = seed + static_cast<uint64_t>(phase) * 1000003 + static_cast<uint64_t>(from * size + to) * 7919;
     uint64_t once = partners ^ (static_cast<uint64_t>(occurrence) << 40);
     const bool usual = random_below(&partners, size) < 2, now = random_below(&once, 10) != 0;
@@ -109,7 +109,7 @@ int main(int argc, char** argv) {
     uint64_t all = seed, mine = seed + 77 * static_cast<uint64_t>(rank + 1);
     int occurrences[5] = {};
     for (int step = 0; step < 60; ++step) {
-        // Four of five times the phases come in their order.
+        // Four times of five the phases follow their usual order.
         const int phase = random_below(&all, 5) != 0 ? step % 5 : random_below(&all, 5);
         const char name[] = {'p', static_cast<char>('0' + phase), '\0'};
         OK(phase == 4 ? MPI_Pcontrol(7) : begin(MPI_COMM_WORLD, name));

@@ -1,5 +1,5 @@
-/* As phases_learned, but the program marks nothing: its phases are found by the collective call that ends each of its steps. The
- * partners change every fourth step, and come back. */
+/* Like phases_learned, but the program marks no phases: the library detects them from the collective call that ends each step. The partners
+ * change every fourth step, and recur. */
 #include "check.h"
 #include "counted.h"
 

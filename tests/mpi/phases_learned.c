@@ -1,5 +1,5 @@
-/* With STARLING_PLAN=learn phases that come again find their connections: on demand there would be none, since nothing ever
- * reaches the threshold (programs.txt sets it), and few places have to do for many partners. */
+/* With STARLING_PLAN=learn, recurring phases find their connections open. On demand none would be opened, since no traffic reaches the
+ * threshold (set in programs.txt), and the quota is smaller than the number of partners. */
 #include <mpi-ext.h>
 
 #include "check.h"

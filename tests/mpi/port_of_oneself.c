@@ -1,5 +1,5 @@
-// A process on both sides of a meeting: both calls fail, and neither waits for ever. By its own port, by groups that overlap, and over
-// a socket whose two ends it has.
+// One process is on both sides of a connection: both calls must fail, and neither may hang. Tested with a process's own port, with
+// overlapping groups, and with a socket whose two ends belong to one process.
 #include <pthread.h>
 #include <sys/socket.h>
 
@@ -51,7 +51,7 @@ int main(int argc, char** argv) {
     EXPECT_ERROR(MPI_Comm_join(sockets[0], &made), MPI_ERR_COMM);
     pthread_join(thread, NULL);
 
-    // All accept; the last one connects, too.
+    // All ranks accept; the last one also connects.
     if (rank == 0) OK(MPI_Open_port(MPI_INFO_NULL, port));
     OK(MPI_Bcast(port, MPI_MAX_PORT_NAME, MPI_CHAR, 0, MPI_COMM_WORLD));
     for (int round = 0; size > 1 && round < 5; round++) {

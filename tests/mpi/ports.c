@@ -1,5 +1,5 @@
-// Ports inside one job: two halves of the world meet by open_port, accept and connect, again and again on
-// one port, by two clients in turn, and through published names.
+// Tests ports within one job: two halves of the world connect by open_port, accept and connect, repeatedly on one port, from single clients
+// in turn, and through published names.
 #include "dynamic.h"
 
 static int rank, size;
@@ -40,7 +40,7 @@ int main(int argc, char** argv) {
         OK(MPI_Comm_disconnect(&inter));
         CHECK(inter == MPI_COMM_NULL);
     }
-    // Clients one by one: every rank of the other half connects alone to rank 0.
+    // Single clients: every rank of the second half connects alone to rank 0.
     int clients = size - (size + 1) / 2;
     if (rank == 0) {
         int seen = 0;

@@ -1,5 +1,5 @@
-// Probes: blocking and not, wildcards, counts before the receive, matched probes that take a message out of
-// matching, MPI_PROC_NULL.
+// Tests probes: blocking and not, with wildcards, counts before the receive, matched probes that remove a message from matching,
+// MPI_PROC_NULL.
 #include "check.h"
 
 static int rank, size;
@@ -23,7 +23,7 @@ static void wildcard_gather(void) {
         CHECK(flag, "a probed message must still be there");
         OK(MPI_Recv(&value, 1, MPI_INT, status.MPI_SOURCE, status.MPI_TAG, MPI_COMM_WORLD, &again));
         EXPECT_INT(value, status.MPI_SOURCE * 100 + status.MPI_TAG - 10);
-        EXPECT_INT(status.MPI_TAG - 10, seen[status.MPI_SOURCE]);  // order of one sender
+        EXPECT_INT(status.MPI_TAG - 10, seen[status.MPI_SOURCE]);  // in the sender's order
         seen[status.MPI_SOURCE]++;
     }
     OK(MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE));
@@ -50,7 +50,7 @@ static void unknown_length(int bytes) {
     free(data);
 }
 
-// A message taken by Mprobe can't be received by anyone else, and the next one of the same tag can.
+// No other receive can get a message that MPI_Mprobe returned, but the next message with the same tag can be received.
 static void matched(int bytes) {
     int peer = rank ^ 1, flag, count;
     if (peer >= size) return;

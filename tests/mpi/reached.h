@@ -1,9 +1,9 @@
-// Everything by which processes reach each other's memory, for those that the kernel keeps from looking into each other.
+// Exercises every mechanism by which processes access each other's memory, for tests in which the kernel forbids direct access.
 #pragma once
 
 #include "check.h"
 
-/// Messages of all sizes: small ones, those that are copied in pieces, those that a copy of the kernel's would take.
+/// Messages of all sizes: eager ones, fragmented ones, and ones that a single copy by the kernel would transfer.
 __attribute__((unused)) static void reach_by_messages(MPI_Comm comm) {
     int rank, size;
     OK(MPI_Comm_rank(comm, &rank));
@@ -24,7 +24,7 @@ __attribute__((unused)) static void reach_by_messages(MPI_Comm comm) {
     EXPECT_INT(all, size);
 }
 
-/// Windows of the kinds that neighbours map, made again and again; shared ones where all are on one host.
+/// Windows of the kinds that processes on a host map, created repeatedly; shared windows if all processes are on one host.
 __attribute__((unused)) static void reach_by_windows(MPI_Comm comm, int turns) {
     enum { kBytes = 4096 };
     int rank, size, here;
@@ -57,7 +57,7 @@ __attribute__((unused)) static void reach_by_windows(MPI_Comm comm, int turns) {
     }
 }
 
-/// Parents, who give the children's communicator, and children, who give MPI_COMM_NULL.
+/// Runs both tests between parents, which pass the children's communicator, and children, which pass MPI_COMM_NULL.
 __attribute__((unused)) static void reach_family(MPI_Comm children) {
     MPI_Comm family = children, all;
     if (children == MPI_COMM_NULL) OK(MPI_Comm_get_parent(&family));

@@ -1,5 +1,5 @@
-// A job that was started with --enable-recovery goes on when one of its ranks dies: whoever has to do with the dead one gets
-// an error, the others talk on.
+// A job started with --enable-recovery continues when a rank dies: calls that involve the dead rank return an error, and the other ranks
+// still exchange messages.
 #include <signal.h>
 
 #include "check.h"
@@ -14,7 +14,7 @@ static void expect_failure(int code, const char* what) {
 }
 
 static void talk(int rank, int others) {
-    // A ring of all but the last, who is dead.
+    // A ring of all ranks but the last, which is dead.
     int value = rank, next = (rank + 1) % others, before = (rank + others - 1) % others;
     OK(MPI_Sendrecv(&rank, 1, MPI_INT, next, 3, &value, 1, MPI_INT, before, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
     EXPECT_INT(value, before);

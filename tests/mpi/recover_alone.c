@@ -1,5 +1,5 @@
-// Of a job that goes on when one of its ranks dies, another ends as soon as it hears of that. Whoever stays calls collectives of all for
-// long: each ends with an error, though nobody takes what it still sends.
+// In a job with --enable-recovery one rank dies, and another ends as soon as it learns of that. The remaining rank keeps calling
+// collectives on MPI_COMM_WORLD: each must return an error, although no process receives its messages any more.
 #include <signal.h>
 
 #include "check.h"

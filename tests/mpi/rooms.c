@@ -1,6 +1,6 @@
-// Collective operations on more than a slot holds, whose pieces lie in the same memory of a process as the payloads of its
-// messages: while messages that nobody receives hold most of it, when a root has left long before the others come, on more
-// communicators than fit into it, with types that are packed.
+// Collective operations on data larger than a slot, whose fragments share the outbox with the payloads of messages. Unreceived messages
+// fill most of the outbox, and a root leaves long before the others join. There are more communicators than the outbox can serve, and
+// packed types.
 #include <unistd.h>
 
 #include "check.h"
@@ -53,7 +53,7 @@ static void exchanges(MPI_Comm comm, int me, int block) {
         for (int i = 0; i < block; i++) EXPECT_INT(out[from * block + i], value(from, me, i));
 }
 
-// Every other int at the odd ranks, all of them at the even ones; the signature is the same.
+// Odd ranks use every other int, even ranks all of them; the type signatures are equal.
 static void packed(MPI_Comm comm, int me, int root, int count) {
     const int step = me % 2 ? 2 : 1;
     MPI_Datatype type;
@@ -100,7 +100,8 @@ static void beside_messages_that_nobody_receives(MPI_Comm comm) {
     OK(MPI_Waitall(kHoarded, requests, MPI_STATUSES_IGNORE));
 }
 
-// What the root has lent must stay as it is though the communicator is gone for it, and messages need the memory.
+// Outbox blocks that the root's readers still need must stay intact after the root has freed the communicator, although messages compete
+// for the memory.
 static void readers_come_late(int round) {
     enum { kCount = 20000 };
     MPI_Comm comm;

@@ -1,4 +1,4 @@
-// Messages to oneself: every size, order of starting, wildcards, MPI_COMM_SELF, and collectives of one.
+// Tests messages from a process to itself: every size, both orders of starting, wildcards, MPI_COMM_SELF, and collectives of one process.
 #include "check.h"
 
 static void pass(MPI_Comm comm, int rank, int bytes, int receive_first) {
@@ -20,7 +20,7 @@ static void pass(MPI_Comm comm, int rank, int bytes, int receive_first) {
     free(out);
 }
 
-// One send and one receive of the same buffer type but another layout.
+// Transposes a matrix: send and receive use types with equal signatures but different layouts.
 static void reshape(int rank) {
     int matrix[16][16], transposed[16][16];
     MPI_Datatype column, columns;

@@ -1,4 +1,4 @@
-// Every send mode, blocking, non-blocking and persistent, over the size ranges of every protocol.
+// Tests every send mode, blocking, non-blocking and persistent, with the message sizes of every protocol.
 #include "check.h"
 
 static const int kSizes[] = {0, 1, 8, 100, 1000, 4096, 10000, 70000, 300000, 1500000};

@@ -1,4 +1,4 @@
-// Sendrecv and its relatives around a ring, with MPI_PROC_NULL at the ends of a line, and with oneself.
+// Tests MPI_Sendrecv and its variants around a ring, with MPI_PROC_NULL at the ends of a line, and from a process to itself.
 #include "check.h"
 
 static int rank, size;

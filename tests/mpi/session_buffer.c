@@ -1,5 +1,5 @@
-// A buffer attached to a session serves buffered sends on every communicator that was made from its groups: of the group
-// itself, duplicated, split, between groups and merged. Once that is detached, the process's buffer does.
+// A buffer attached to an MPI session serves buffered sends on every communicator derived from its groups: created, duplicated, split,
+// merged, and inter-communicators. After it is detached, the process's buffer is used.
 #include "check.h"
 
 static int on_delete(MPI_Comm comm, int keyval, void* value, void* extra) {
@@ -23,7 +23,7 @@ static void exchange(MPI_Comm comm) {
     EXPECT_INT(in, 100 + from);
 }
 
-// A session without a buffer of its own uses the process's.
+// A session without an attached buffer uses the process's buffer.
 static void of_the_process(MPI_Session session) {
     static char buffer[2000];
     MPI_Group group;

@@ -1,5 +1,5 @@
-// A program closes its last session and exits. Nothing of the library runs while the exit takes its time after the library's
-// part in it: what is registered before any library starts, and belongs to none, is called last.
+// A program closes its last MPI session and exits. While a slow exit handler runs after the library's exit handlers, no thread of the
+// library may be left. The slow handler was registered before any library started, so it is called last.
 #define _DEFAULT_SOURCE
 #include <unistd.h>
 

@@ -1,5 +1,5 @@
-// Two sessions of a low thread level are opened by a program that has never asked for more, and each is used by a thread of its
-// own at the same time (MPI 5.0 section 11.6.2). With TEST_WORLD in the environment one of them is MPI_Init's.
+// A program opens two MPI sessions of a low thread level, and two threads use one each at the same time (MPI 5.0 section 11.6.2). With
+// TEST_WORLD in the environment one of them is MPI_Init's.
 #include <pthread.h>
 
 #include "check.h"
@@ -7,7 +7,7 @@
 static MPI_Comm comms[2];
 static int messages;
 
-/// As many as take about as long where each crosses a network.
+/// Returns a number of messages that takes similar time within a host and across a network.
 static int messages_for(MPI_Comm comm) {
     MPI_Comm host;
     int size, here;

@@ -1,5 +1,5 @@
-// Threads that open and close sessions, the first ones of the process at once, and so again whenever all are closed. Each
-// process can start only once, so this is for several.
+// Threads open and close MPI sessions. The first sessions of the process are opened concurrently, and again whenever all were closed. A
+// process can start for the first time only once, so the test runs in several processes.
 #include <pthread.h>
 
 #include "check.h"

@@ -1,5 +1,5 @@
-// A library opens its own session, with threads at once, while the main thread of a program that asked for no such thing is
-// inside MPI: asleep in a receive, or passing message after message.
+// A library opens an MPI session at a multi-threaded level while the main thread of a single-threaded program is inside MPI: asleep in a
+// receive, or passing message after message.
 #include <pthread.h>
 #include <stdatomic.h>
 #include <unistd.h>
@@ -52,7 +52,7 @@ int main(int argc, char** argv) {
         token = 1;
         if (rank == size - 1) OK(MPI_Send(&token, 1, MPI_INT, 0, 1, MPI_COMM_WORLD));
     }
-    // The library goes on without rank 0, which is not inside MPI any more, and beside the others.
+    // The library's thread works while rank 0 is outside MPI and the other ranks are inside.
     while (rank != 0 && !done) {
         OK(MPI_Sendrecv(&rank, 1, MPI_INT, rank, 0, &token, 1, MPI_INT, rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
     }

@@ -1,4 +1,4 @@
-// Sessions: opened and closed before and beside MPI_Init, communicators from groups alone.
+// MPI sessions are opened and closed before and beside MPI_Init; communicators are created from their groups alone.
 #include "check.h"
 
 int main(int argc, char** argv) {

@@ -1,9 +1,9 @@
-// Collective calls whose send and receive buffers lie in one array without sharing a byte are legal: displacements that lead
-// elsewhere, types that interleave over one base, nothing to move. Memory that is both sent and received is refused, by all alike.
+// Send and receive buffers of a collective may lie in one array if they share no byte. Displacements are disjoint, types interleave over
+// one base, or there is nothing to move. Memory that is both sent and received must be refused on all members alike.
 #include "check.h"
 
 static int rank, size;
-static MPI_Datatype even, odd;  ///< every second integer: of two `size` wide blocks over one base
+static MPI_Datatype even, odd;  ///< every second int of two `size` wide blocks
 static int *array, *counts, *near, *far, *bytes, *none;
 static MPI_Datatype* types;
 
@@ -92,7 +92,7 @@ static void nothing(void) {
     OK(MPI_Type_free(&empty));
 }
 
-// All members are told, also where each sends from its own place in the array.
+// All members return the error, even if each sends from a different place in the array.
 static void refused(void) {
     const MPI_Comm world = MPI_COMM_WORLD;
     MPI_Request request;

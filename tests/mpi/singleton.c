@@ -1,5 +1,4 @@
-// A program started without a launcher: a world of one, which can spawn, spawn again, and accept a
-// connection from its own child's side.
+// A program started without a launcher is a world of one process. It can spawn repeatedly, and accept a connection from its own children.
 #include "dynamic.h"
 
 int main(int argc, char** argv) {
@@ -23,7 +22,7 @@ int main(int argc, char** argv) {
             OK(MPI_Allreduce(&value, &sum, 1, MPI_INT, MPI_SUM, merged));
             EXPECT_INT(sum, 2 + i);
             OK(MPI_Comm_free(&merged));
-            // A second way between the same two: a port of the singleton, called by the children.
+            // A second connection between the same processes: the children connect to a port of the singleton.
             char port[MPI_MAX_PORT_NAME] = "";
             MPI_Comm second;
             OK(MPI_Open_port(MPI_INFO_NULL, port));

@@ -1,5 +1,5 @@
-// MPI_Comm_spawn of one and of several children by one and by all parents: sizes, ranks, names, arguments,
-// messages both ways, collectives over the inter-communicator, merge, many spawns in a row.
+// Tests MPI_Comm_spawn of one and of several children by one parent and by all: sizes, ranks, names, arguments, messages both ways,
+// collectives over the inter-communicator, merge, many spawns in a row.
 #include "dynamic.h"
 
 static void child(int argc, char** argv) {
@@ -22,7 +22,7 @@ static void child(int argc, char** argv) {
     OK(MPI_Comm_get_parent(&again));
     CHECK(again == parent, "get_parent gives the same handle");
 
-    int sum = rank;  // the children's own world works
+    int sum = rank;  // the children's MPI_COMM_WORLD works
     OK(MPI_Allreduce(MPI_IN_PLACE, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
     EXPECT_INT(sum, size * (size - 1) / 2);
     for (int r = 0; r < remote; r++) {
@@ -100,7 +100,7 @@ int main(int argc, char** argv) {
     } else {
         parents(MPI_COMM_WORLD, 1);
         parents(MPI_COMM_WORLD, 4);
-        parents(MPI_COMM_SELF, 1);  // every rank its own child, all at once
+        parents(MPI_COMM_SELF, 1);  // every rank spawns a child at once
         for (int i = 0; i < 3; i++) parents(MPI_COMM_WORLD, 2);
     }
     OK(MPI_Finalize());

@@ -1,5 +1,5 @@
-// A member that can't take part in a spawn, since it has no descriptor left: the call fails on all members,
-// and children that were started end. Then it works.
+// A member cannot take part in a spawn because it has no descriptor left: the call must fail on all members, and children already started
+// must end. With descriptors again, a spawn succeeds.
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/resource.h>
@@ -8,7 +8,7 @@
 
 static struct rlimit usual;
 
-/// With what is open, and nothing more; or as ever.
+/// Sets RLIMIT_NOFILE so that no further descriptor can be opened, or to its usual value.
 static void allow_descriptors(int allowed) {
     struct rlimit none = usual;
     none.rlim_cur = 3;
@@ -19,7 +19,7 @@ static void expect_failure(int code, MPI_Comm made) {
     CHECK(code != MPI_SUCCESS && made == MPI_COMM_NULL, "a member that can't take part is not missed");
 }
 
-/// The child: holds a lock while it lives, and waits for its parents, or for its end.
+/// Runs as the child: holds a lock while it lives, and waits for its parents, or to be killed.
 static int be_child(MPI_Comm parent, const char* lock, int is_meant_to_end) {
     const int fd = open(lock, O_RDWR);
     CHECK(fd >= 0 && !flock(fd, LOCK_SH), "%s", lock);
@@ -48,7 +48,7 @@ int main(int argc, char** argv) {
     OK(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
     OK(MPI_Comm_size(MPI_COMM_WORLD, &size));
     OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
-    if (!on_one_host()) {  // the children's files are not the parents'
+    if (!on_one_host()) {  // children on other hosts have other files
         OK(MPI_Finalize());
         return 0;
     }
@@ -60,7 +60,7 @@ int main(int argc, char** argv) {
     }
     OK(MPI_Bcast(lock, sizeof lock, MPI_CHAR, 0, MPI_COMM_WORLD));
 #ifdef __SANITIZE_ADDRESS__
-    // UBSan asks by a pipe whether it may read an object's type, and needs descriptors for one that it has not seen before.
+    // UBSan checks through a pipe whether it may read an object's type: it needs descriptors for each type that it sees for the first time.
     spawn_well(lock);
     for (int i = 0; i < 300; i++)
         OK(MPI_Sendrecv(&i, 1, MPI_INT, (rank + 1) % size, 0, &poor, 1, MPI_INT, (rank + size - 1) % size, 0, MPI_COMM_WORLD,

@@ -1,6 +1,6 @@
-// A child that dies gives an error on the inter-communicator under MPI_ERRORS_RETURN and the parent lives:
-// before it has said anything, after it has, while a receive waits for it, while a large message is under
-// way, by signal, by exit and by abort(); and afterwards another spawn works.
+// A child that dies causes an error on the inter-communicator under MPI_ERRORS_RETURN, and the parent survives. The child dies before its
+// first message, after it, while a receive waits for it, or during a large message; by signal, by exit and by abort(). Afterwards another
+// spawn must work.
 #include <signal.h>
 
 #include "dynamic.h"
@@ -25,7 +25,7 @@ static void child(const char* how) {
         OK(MPI_Recv(&value, 1, MPI_INT, 0, 2, parent, MPI_STATUS_IGNORE));
         die(how);
     }
-    if (strncmp(how, "while", 5) == 0) {  // the parent is blocked in a receive by now, surely soon
+    if (strncmp(how, "while", 5) == 0) {  // until the parent is surely in its receive
         usleep(100000);
         die(how);
     }
@@ -82,7 +82,7 @@ int main(int argc, char** argv) {
         OK(MPI_Barrier(inter));
         OK(MPI_Comm_disconnect(&inter));
     }
-    OK(MPI_Barrier(MPI_COMM_WORLD));  // the parents' own world is unharmed
+    OK(MPI_Barrier(MPI_COMM_WORLD));  // the parents' MPI_COMM_WORLD still works
     OK(MPI_Finalize());
     return 0;
 }

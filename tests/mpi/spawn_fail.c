@@ -1,4 +1,4 @@
-// What can't be started gives error codes, not an abort, and the next spawn works.
+// A spawn that cannot start its command must return error codes and not abort, and the next spawn must work.
 #include "dynamic.h"
 
 int main(int argc, char** argv) {
@@ -23,7 +23,7 @@ int main(int argc, char** argv) {
         OK(MPI_Barrier(inter));
         OK(MPI_Comm_disconnect(&inter));
     }
-    // One of two commands is bad.
+    // One of two commands does not exist.
     char path[PATH_MAX], nowhere[] = "/nowhere/at/all";
     snprintf(path, sizeof path, "%s", own_path());
     char* commands[] = {path, nowhere};
@@ -33,7 +33,7 @@ int main(int argc, char** argv) {
     EXPECT_ERROR(MPI_Comm_spawn_multiple(2, commands, MPI_ARGVS_NULL, counts, infos, 0, MPI_COMM_WORLD, &inter, codes),
                  MPI_ERR_SPAWN);
     CHECK(codes[1] != MPI_SUCCESS, "the bad command's error code");
-    // Bad arguments.
+    // Invalid arguments.
     int code = MPI_Comm_spawn(path, MPI_ARGV_NULL, 0, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter, codes);
     CHECK(code != MPI_SUCCESS, "maxprocs 0");
     EXPECT_ERROR(MPI_Comm_spawn(path, MPI_ARGV_NULL, 1, MPI_INFO_NULL, size, MPI_COMM_WORLD, &inter, codes), MPI_ERR_ROOT);

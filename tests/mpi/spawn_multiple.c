@@ -1,5 +1,5 @@
-// MPI_Comm_spawn_multiple: different arguments, counts and info per command; application numbers; working
-// directory; arguments with blanks and empty ones; several outstanding families at once.
+// Tests MPI_Comm_spawn_multiple: arguments, counts and info that differ between commands; application numbers; working directory; arguments
+// with blanks and empty ones; several spawned jobs at once.
 #include "dynamic.h"
 
 static void child(int argc, char** argv) {
@@ -62,7 +62,7 @@ int main(int argc, char** argv) {
     memset(codes, -1, sizeof codes);
     if (rank == root)
         OK(MPI_Comm_spawn_multiple(3, commands, arguments, counts, infos, root, MPI_COMM_WORLD, &inter, codes));
-    else  // only the root's arguments count
+    else  // only the root's arguments are significant
         OK(MPI_Comm_spawn_multiple(0, NULL, NULL, NULL, NULL, root, MPI_COMM_WORLD, &inter, MPI_ERRCODES_IGNORE));
     if (rank == root)
         for (int i = 0; i < 6; i++) EXPECT_INT(codes[i], MPI_SUCCESS);

@@ -1,5 +1,5 @@
-// Children that spawn: a chain three deep, a family of several generations alive at once, and talk between
-// grandparent and grandchild through merged communicators.
+// Children that spawn: a chain of three generations, several generations alive at once, and messages between grandparent and grandchild
+// through merged communicators.
 #include "dynamic.h"
 
 int main(int argc, char** argv) {
@@ -23,7 +23,8 @@ int main(int argc, char** argv) {
     }
     if (depth > 0) OK(MPI_Bcast(&below, 1, MPI_INT, rank == 0 ? MPI_ROOT : MPI_PROC_NULL, parent));
 
-    // Generations 0 and 1 merge, and 1 and 2; through the second the first is joined with generation 2.
+    // Generations 0 and 1 merge, then 1 and 2. An inter-communicator over the second merged communicator joins generation 0 with generation
+    // 2.
     MPI_Comm link = MPI_COMM_NULL;
     if (depth == 1) OK(MPI_Intercomm_merge(inter, 0, &link));
     if (depth == 2) OK(MPI_Intercomm_merge(parent, 1, &link));
@@ -33,7 +34,7 @@ int main(int argc, char** argv) {
         OK(MPI_Comm_rank(merged, &merged_rank));
         OK(MPI_Allreduce(&zero_size, &parents, 1, MPI_INT, MPI_MAX, merged));
         MPI_Comm bridge;
-        if (depth == 0)  // the leader of the far side is known to generation 1's rank 0 only
+        if (depth == 0)  // only generation 1's rank 0 knows the remote leader
             OK(MPI_Intercomm_create(merged, parents, MPI_COMM_NULL, -1, 5, &bridge));
         else
             OK(MPI_Intercomm_create(merged, parents, link, 2, 5, &bridge));

@@ -1,5 +1,5 @@
-// After disconnect, a child may outlive its parent's job and the reverse. Each leaves a line in a file when
-// it has finished, in the directory of the test, or with the name that TEST_FILE begins.
+// After a disconnect, children may outlive their parents' job and vice versa. Each process writes a line to a file when it has finished: in
+// the test's directory, or under the prefix TEST_FILE.
 #include <fcntl.h>
 #include <sys/stat.h>
 
@@ -20,7 +20,7 @@ static int there(const char* file, const char* suffix) {
     return stat(name, &status) == 0;
 }
 
-// The child that outlives: keeps computing among its siblings after the parents' job has ended.
+// The child that outlives its parents: computes with its siblings after the parents' job has ended.
 static void long_child(const char* file) {
     MPI_Comm parent;
     int sum, one = 1, size;
@@ -59,7 +59,7 @@ int main(int argc, char** argv) {
     OK(MPI_Comm_size(MPI_COMM_WORLD, &size));
     OK(MPI_Allreduce(&value, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
     EXPECT_INT(sum, size * (size - 1) / 2);
-    // The children outlive: the parents' job ends while they compute.
+    // The parents' job ends while the children compute.
     char file[PATH_MAX];
     const char* given = getenv("TEST_FILE");
     snprintf(file, sizeof file, "%s", given ? given : "outlive");

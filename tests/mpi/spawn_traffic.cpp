@@ -1,5 +1,5 @@
-// Much traffic between parents and children in both directions, all sizes, small messages and rendezvous
-// interleaved, with collectives among the merged in between.
+// Heavy traffic between parents and children in both directions, in all sizes: small messages interleave with rendezvous, and collectives
+// on the merged communicator run in between.
 #include <vector>
 
 #include "dynamic.h"
@@ -38,7 +38,7 @@ void traffic(MPI_Comm inter, int side) {
                       "round %d from %d: %zu bytes differ", round, peer, in[index].size());
     }
     int value = 0;
-    for (int i = 0; i < 100; i++)  // small ones, back and forth
+    for (int i = 0; i < 100; i++)  // small messages, back and forth
         for (int peer = 0; peer < remote; peer++) {
             if (side == 0) {
                 OK(MPI_Send(&i, 1, MPI_INT, peer, 9, inter));

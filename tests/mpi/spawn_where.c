@@ -1,11 +1,12 @@
-// What is relative is meant from where the root of a spawn is, not its launcher: the children's directory, wdir, command, path, hostfile.
+// Relative paths in a spawn are relative to the root's working directory, not to its launcher's: the children's directory, wdir, command,
+// path, hostfile.
 #include <sys/stat.h>
 
 #include "dynamic.h"
 
 static char top[PATH_MAX];
 
-/// Spawns `command` with one key of the info object (null: none); the child must be in `directory`, below the top one.
+/// Spawns `command` with one key of the info object (null: none). The child's working directory must be `directory`, relative to `top`.
 static void spawn_in(const char* command, const char* key, const char* value, const char* directory, int root, int rank) {
     MPI_Info info;
     MPI_Comm child;
@@ -36,7 +37,7 @@ int main(int argc, char** argv) {
         OK(MPI_Finalize());
         return 0;
     }
-    if (!on_one_host()) {  // whose directories are not others'
+    if (!on_one_host()) {  // children on other hosts have other directories
         OK(MPI_Finalize());
         return 0;
     }

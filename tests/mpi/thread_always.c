@@ -1,5 +1,5 @@
-// What MPI 5.0 section 11.4.1 wants to be available always, to several threads at a time: before MPI_Init, at any thread
-// level, and after MPI_Finalize.
+// The functions that MPI 5.0 section 11.4.1 requires at all times, called by several threads: before MPI_Init, at any thread level, and
+// after MPI_Finalize.
 #include <pthread.h>
 
 #include "check.h"

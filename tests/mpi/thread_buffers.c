@@ -1,5 +1,5 @@
-// Threads that take back one attached buffer while a message waits in it: one gets it, the other an error, and one that only waits
-// until the buffer is empty comes back too.
+// Threads detach one attached buffer while a message waits in it: one gets the buffer, the other an error, and a third, which only flushes
+// the buffer, returns too.
 #include <pthread.h>
 #include <unistd.h>
 

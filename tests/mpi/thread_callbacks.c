@@ -1,5 +1,5 @@
-// Functions of the program's that MPI calls want a mutex of the program's, which other threads hold while they call MPI:
-// as Python's, under which all MPI calls of a Python program that don't wait are made.
+// Callbacks of the program lock a mutex that other threads hold while they call MPI. Python works like this: its MPI calls that do not wait
+// are made with the interpreter's lock held.
 #include <pthread.h>
 #include <stdatomic.h>
 #include <unistd.h>
@@ -57,7 +57,7 @@ static int on_cancel(void* extra, int complete) {
     return MPI_SUCCESS;
 }
 
-// Calls that neither wait nor poll, all under the mutex. (Who polls may run a reduction of another thread's.)
+// Calls that neither wait nor poll, all with the mutex held. (A call that polls may run another thread's reduction.)
 static void* other(void* unused) {
     while (!stop) {
         int rank, size, flag, *tag_ub;
@@ -115,7 +115,7 @@ int main(int argc, char** argv) {
     int values[3000], sums[3000];
     for (int i = 0; i < 3000; i++) values[i] = rank + i;
     for (int i = 0; i < ROUNDS; i++) {
-        const int n = i % 100 ? 1 : 3000;  // other algorithms
+        const int n = i % 100 ? 1 : 3000;  // selects another algorithm
         OK(MPI_Allreduce(values, sums, n, MPI_INT, op, comm));
         for (int k = 0; k < n; k++) EXPECT_INT(sums[k], size * (size - 1) / 2 + k * size);
         if (i % 10 == 0) {

@@ -1,4 +1,4 @@
-// What a blocking call uses may be freed by another thread while it waits: communicator, datatype and operation go with their
+// Another thread frees the communicator, datatype and operation of a blocking call while it waits. They must be released only after their
 // last use.
 #include <pthread.h>
 #include <stdatomic.h>
@@ -61,14 +61,14 @@ static void let_go(void) {
     OK(MPI_Comm_free(&comm));
     OK(MPI_Type_free(&type));
     OK(MPI_Op_free(&op));
-    // What is made now may take the place of what has gone, if it has.
+    // New objects may reuse the handles of the freed ones, if those were released.
     make();
     OK(MPI_Comm_free(&comm));
     OK(MPI_Type_free(&type));
     OK(MPI_Op_free(&op));
 }
 
-// Rank 1 waits in `call` and frees meanwhile; the others join in only then.
+// Rank 1 waits in `call` and frees the objects meanwhile; the other ranks join only then.
 static void freed_under(void* (*call)(void*), int rank) {
     make();
     const MPI_Comm mine = comm;

@@ -1,4 +1,4 @@
-// MPI_Comm_join waits for the other side while another thread of the process sends what the other side waits for.
+// MPI_Comm_join waits for the other side while another thread of the process sends the message that the other side is waiting for.
 #include <netdb.h>
 #include <netinet/in.h>
 #include <pthread.h>
@@ -7,7 +7,7 @@
 
 #include "check.h"
 
-/// What the host is reached at by the other rank: if that is on this host too, whatever its name, by the loopback.
+/// Returns the address under which the other rank reaches this host: the loopback address if both ranks are on one host.
 static struct in_addr address_of_host(const char* mine, const char* name) {
     struct in_addr found = {htonl(INADDR_LOOPBACK)};
     struct addrinfo hints = {.ai_family = AF_INET}, *list = NULL;

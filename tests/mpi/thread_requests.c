@@ -1,5 +1,5 @@
-// Several threads test one request variable: each message is completed once, and who comes later sees a null request with its
-// empty status, as if the calls had been made one after the other (MPI 5.0 section 11.6).
+// Several threads test one request variable. Each message is completed once, and the other threads see a null request with an empty status.
+// The result is as if the calls were made one after the other (MPI 5.0 section 11.6).
 #include <pthread.h>
 
 #include "check.h"

@@ -1,4 +1,4 @@
-// A program that takes its signals by sigwait gets them, whatever threads the library has: none of those lets one in.
+// A program that receives signals by sigwait must get them: all threads of the library block all signals.
 #include <signal.h>
 #include <unistd.h>
 
@@ -12,7 +12,7 @@ int main(int argc, char** argv) {
     sigaddset(&set, SIGUSR1);
     CHECK(pthread_sigmask(SIG_BLOCK, &set, NULL) == 0);
     for (int i = 0; i < 20; i++) {
-        usleep(2000);  // other threads are asleep by now
+        usleep(2000);  // until other threads are asleep
         CHECK(kill(getpid(), SIGUSR1) == 0);
         CHECK(sigwait(&set, &got) == 0);
         EXPECT_INT(got, SIGUSR1);

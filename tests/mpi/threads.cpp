@@ -1,5 +1,5 @@
-// MPI_THREAD_MULTIPLE: threads with own tags and wildcards, threads with collectives on communicators of
-// their own, one thread that waits while others send, completion of one request by another thread.
+// Tests MPI_THREAD_MULTIPLE: threads with their own tags and with wildcards, threads with collectives on their own communicators, one
+// thread that waits while others send, and completion of a request by another thread.
 #include <atomic>
 #include <thread>
 #include <vector>
@@ -52,7 +52,7 @@ void collectives() {
     for (MPI_Comm& comm : comms) OK(MPI_Comm_free(&comm));
 }
 
-// All threads receive from anywhere on one communicator: each message is received exactly once.
+// All threads receive with wildcards on one communicator: each message is received exactly once.
 void wildcards() {
     MPI_Comm comm;
     OK(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
@@ -76,7 +76,7 @@ void wildcards() {
     OK(MPI_Comm_free(&comm));
 }
 
-// Mprobe by several threads: what one has matched no other can receive.
+// MPI_Mprobe by several threads: no other thread can receive a matched message.
 void matched_probes() {
     constexpr int kEach = 50;
     int to = (rank + 1) % size;
@@ -120,7 +120,7 @@ void wake_by_own_thread() {
     }
 }
 
-// Communicator creation in several threads at once, each from its own parent.
+// Several threads create communicators at once, each from its own parent.
 void create_in_threads() {
     std::vector<MPI_Comm> comms(kThreads);
     for (MPI_Comm& comm : comms) OK(MPI_Comm_dup(MPI_COMM_WORLD, &comm));

@@ -1,4 +1,4 @@
-// Threads that make and free communicators at the same time, each on its own or with its own tag.
+// Threads create and free communicators at the same time, each from its own parent or with its own tag.
 #include <pthread.h>
 
 #include "check.h"

@@ -1,9 +1,10 @@
-// Events and performance variables of windows and persistent collectives (docs/tools.md): what is told, to whom, and how often.
+// Tests the events and performance variables of windows and persistent collectives (docs/tools.md): their contents, their receivers and
+// their number.
 #include "check.h"
 
 enum { kMost = 64 };
 
-/// What a callback has heard.
+/// An event that a callback has received.
 static struct Heard {
     char name[32];
     uint64_t elements[4];
@@ -34,7 +35,7 @@ static void listen(MPI_T_event_instance instance, MPI_T_event_registration regis
     EXPECT_INT(source, 0);
     OK(MPI_T_event_get_timestamp(instance, &it->when));
     CHECK(count < 2 || it->when >= heard[count - 2].when, "time goes on");
-    // Nothing is required of a callback: it may call MPI.
+    // The callback has no safety restriction: it may call MPI.
     int answer = 0;
     OK(MPI_Comm_rank(MPI_COMM_WORLD, &answer));
     EXPECT_INT(answer, rank);
@@ -61,7 +62,7 @@ static MPI_T_event_registration start_listening(const char* name) {
     return made;
 }
 
-/// The next thing that was heard is this.
+/// Returns the next received event, which must have this name.
 static const struct Heard* next(int* at, const char* name) {
     CHECK(*at < count && !strcmp(heard[*at].name, name), "%s, not %s", name, *at < count ? heard[*at].name : "nothing");
     return &heard[(*at)++];
@@ -146,7 +147,7 @@ static void of_categories(void) {
 int main(int argc, char** argv) {
     int provided, at = 0;
     OK(MPI_T_init_thread(MPI_THREAD_SINGLE, &provided));
-    // A callback calls MPI also where that takes the library's lock.
+    // A callback may call MPI even at MPI_THREAD_MULTIPLE, where this takes the library's lock.
     OK(MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided));
     OK(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
     OK(MPI_Comm_size(MPI_COMM_WORLD, &size));
@@ -160,7 +161,7 @@ int main(int argc, char** argv) {
     for (int i = 0; i < 6; i++) OK(MPI_T_event_handle_free(registrations[i], &ended, on_end));
     EXPECT_INT(ended, 6);
     EXPECT_INT(MPI_T_event_handle_free(registrations[0], NULL, NULL), MPI_T_ERR_INVALID_HANDLE);
-    // Nobody listens any more.
+    // All handles are freed: no callback may run.
     MPI_Win win;
     OK(MPI_Win_create(NULL, 0, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win));
     OK(MPI_Win_free(&win));

@@ -1,12 +1,12 @@
-// The tool interface (MPI 5.0 chapter 15): what any MPI has to do, and with Starling what its variables say.
-// Before MPI_Init, between MPI_Init and MPI_Finalize, and after.
+// Tests the tool interface (MPI 5.0 chapter 15): the parts required of any MPI, and with Starling the contents of its variables. Runs
+// before MPI_Init, between MPI_Init and MPI_Finalize, and after.
 #include <pthread.h>
 
 #include "check.h"
 
-static int starling;  ///< whether this is Starling, whose variables we know
+static int starling;  ///< whether this is Starling with known variables
 
-// Strings are cut to the caller's buffer, and their whole length is told.
+// Strings are cut to the caller's buffer, and their full length is returned.
 static void test_strings(void) {
     int length = 0, again = 4;
     char name[256] = "untouched", start[4];
@@ -19,7 +19,7 @@ static void test_strings(void) {
     EXPECT_INT(strlen(name) + 1, whole);
     memset(start, 'x', sizeof start);
     OK(MPI_T_cvar_get_info(0, start, &again, NULL, NULL, NULL, NULL, NULL, NULL, NULL));
-    if (starling) EXPECT_INT(again, whole);  // others tell what they wrote
+    if (starling) EXPECT_INT(again, whole);  // others return the written length
     CHECK(start[3] == 0 && !strncmp(start, name, 3), "cut to 3 characters and the end");
     OK(MPI_T_cvar_get_info(0, NULL, &again, NULL, NULL, NULL, NULL, NULL, NULL, NULL));
     EXPECT_INT(again, whole);
@@ -39,7 +39,7 @@ static void test_enum(MPI_T_enum enumtype) {
     EXPECT_INT(MPI_T_enum_get_item(enumtype, -1, &value, name, &length), MPI_T_ERR_INVALID_INDEX);
 }
 
-// Every control variable can be read; its index is found by its name; its datatype is one of those allowed.
+// Every control variable can be read; its index is found by its name; its datatype is an allowed one.
 static void test_all_cvars(void) {
     int count = 0;
     OK(MPI_T_cvar_get_num(&count));
@@ -109,7 +109,7 @@ static int write_text(const char* name, const char* value) {
     return code;
 }
 
-// What may be set before MPI_Init, and stays what it was set to.
+// Sets variables that can be set only before MPI_Init and must keep their values.
 static void set_before(void) {
     if (!starling) return;
     OK(write_number("STARLING_DIRECT_THRESHOLD", 5));
@@ -127,7 +127,7 @@ static void set_before(void) {
 
 static void set_while_running(void) {
     if (!starling) return;
-    EXPECT_INT(number_in("STARLING_DIRECT_THRESHOLD"), 5);  // MPI_Init has not read the environment over it
+    EXPECT_INT(number_in("STARLING_DIRECT_THRESHOLD"), 5);  // MPI_Init has kept the value
     OK(write_number("STARLING_EAGER_LIMIT", 4096));
     EXPECT_INT(number_in("STARLING_EAGER_LIMIT"), 4096);
     EXPECT_INT(write_number("STARLING_EAGER_LIMIT", -1), MPI_T_ERR_INVALID);
@@ -162,7 +162,7 @@ static void test_all_pvars(void) {
         EXPECT_INT(MPI_T_pvar_write(session, handle, value), readonly ? MPI_T_ERR_PVAR_NO_WRITE : MPI_SUCCESS);
         EXPECT_INT(MPI_T_pvar_readreset(session, handle, value), atomic ? MPI_SUCCESS : MPI_T_ERR_PVAR_NO_ATOMIC);
         EXPECT_INT(MPI_T_pvar_read(session, MPI_T_PVAR_ALL_HANDLES, value), MPI_T_ERR_INVALID_HANDLE);
-        if (i % 2) OK(MPI_T_pvar_handle_free(session, &handle));  // the others go with the session
+        if (i % 2) OK(MPI_T_pvar_handle_free(session, &handle));  // the session frees the others
     }
     OK(MPI_T_pvar_start(session, MPI_T_PVAR_ALL_HANDLES));
     OK(MPI_T_pvar_stop(session, MPI_T_PVAR_ALL_HANDLES));
@@ -214,7 +214,7 @@ static void exchange(int rounds) {
                                 MPI_STATUS_IGNORE));
 }
 
-// A handle counts what passes while it is started, whatever other sessions do.
+// A handle counts only while it is started, whatever other sessions do.
 static void test_counting(void) {
     int size = 0;
     MPI_Comm_size(MPI_COMM_WORLD, &size);
@@ -230,7 +230,7 @@ static void test_counting(void) {
     const long long of_second = sent(&second);
     exchange(20);
     const long long of_first = sent(&first);
-    // Opening and closing a connection takes some packets of its own.
+    // Opening and closing a connection takes some additional packets.
     CHECK(of_first >= 60 && of_first < 70, "60 messages and a few more were sent, counted %lld", of_first);
     CHECK(of_second >= 20 && of_second < 30, "20 messages and a few more were sent, counted %lld", of_second);
     EXPECT_INT(sent(&second), of_second);
@@ -250,7 +250,7 @@ static void ignore(MPI_T_event_instance instance, MPI_T_event_registration regis
     (void)instance, (void)registration, (void)safety, (void)unused;
 }
 
-// What may be set at any time, and what is listened to.
+// Sets variables that may be set at any time, and registers for an event.
 static void change(int round) {
     int index = -1;
     MPI_T_event_registration made;
@@ -263,7 +263,7 @@ static void change(int round) {
     OK(MPI_T_event_handle_free(made, NULL, NULL));
 }
 
-// What a tool with a thread of its own does, while the program, which is not multi-threaded, sends.
+// The work of a tool's thread, while the single-threaded program sends.
 static void* read_and_change_all(void* unused) {
     (void)unused;
     for (int i = 0; i < 50; i++) {

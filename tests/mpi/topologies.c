@@ -1,10 +1,11 @@
-// Grids, graphs and distributed graphs: creation, questions, messages along the edges.
+// Tests grids, graphs and distributed graphs: creation, inquiry, messages along the edges.
 #include "check.h"
 
 static int rank, size;
-// The compiler must not know that these are no addresses: it would warn of what is behind them.
+// Hides the two constants from the compiler, which would warn that they do not point to valid memory.
 static int* volatile unweighted = MPI_UNWEIGHTED, * volatile weights_empty = MPI_WEIGHTS_EMPTY;
-/* Edges that others than their ends give, some of them several times and some from a process to itself: their weights say which is which. */
+/* Each process specifies edges between other processes, some of them several times and some from a process to itself. Their weights
+ * identify them. */
 static void edges_of_others(int rank, int size) {
     enum { kEach = 40 };
     int sources[kEach], degrees[kEach], destinations[kEach], weights[kEach];
@@ -28,14 +29,14 @@ static void edges_of_others(int rank, int size) {
     for (int i = 0; i < in; i++) in_sum -= in_weights[i];
     for (int i = 0; i < out; i++) out_sum -= out_weights[i];
     CHECK(in_sum == 0 && out_sum == 0);
-    /* Each end numbers edges between the same two alike. */
+    /* Both ends number the edges between the same two processes alike. */
     MPI_Neighbor_alltoall(out_weights, 1, MPI_INT, got, 1, MPI_INT, graph);
     for (int i = 0; i < in; i++) CHECK(got[i] == in_weights[i]);
     free(from), free(in_weights), free(got), free(to), free(out_weights);
     MPI_Comm_free(&graph);
 }
 
-/* What one process gets wrong all hear of, with its class; nobody waits for ever, and the next call is right. */
+/* One process passes wrong arguments: all processes return an error of its class, none hangs, and the next call succeeds. */
 static void bad_arguments_of_one(int rank, int size) {
     MPI_Comm base, graph = MPI_COMM_NULL;
     int one = 1, negative = -1, beyond = size, weight = -1;
@@ -111,7 +112,7 @@ int main(int argc, char** argv) {
     MPI_Comm_free(&sub);
     int none[2] = {0, 0};
     MPI_Cart_sub(cart, none, &sub);
-    if (sub != MPI_COMM_NULL) {  // libraries differ: a grid of one point for everyone, or for the first only
+    if (sub != MPI_COMM_NULL) {  // libraries differ: each process, or only the first, gets a grid of one point
         MPI_Comm_size(sub, &n);
         EXPECT_INT(n, 1);
         MPI_Cartdim_get(sub, &nd);
@@ -150,7 +151,7 @@ int main(int argc, char** argv) {
     MPI_Graph_map(MPI_COMM_WORLD, size, index, edges, &r);
     CHECK(r == rank);
     MPI_Comm_free(&g);
-    /* the same as a distributed graph: everyone gives the edges of its right neighbour */
+    /* the same ring as a distributed graph: each rank specifies the edges of its right neighbor */
     int src = (rank + 1) % size, deg = 2, dst[2] = {(src + size - 1) % size, (src + 1) % size}, w[2] = {src, src + 100};
     MPI_Dist_graph_create(MPI_COMM_WORLD, 1, &src, &deg, dst, w, MPI_INFO_NULL, 0, &g);
     MPI_Topo_test(g, &st);

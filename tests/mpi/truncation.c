@@ -1,5 +1,5 @@
-// A message longer than its receive: MPI_ERR_TRUNCATE, nothing written past the buffer, the next message
-// unharmed; in Waitall the other requests keep their own status.
+// A message longer than its receive returns MPI_ERR_TRUNCATE. Nothing is written beyond the buffer, and the next message is intact. In
+// MPI_Waitall the other requests keep their own status.
 #include "check.h"
 
 static int rank, size;
@@ -35,7 +35,7 @@ static void posted_first(int bytes, int room) {
     OK(MPI_Barrier(MPI_COMM_WORLD));
     OK(MPI_Isend(out, bytes, MPI_BYTE, to, 1, MPI_COMM_WORLD, &requests[2]));
     OK(MPI_Send("x", 1, MPI_BYTE, to, 2, MPI_COMM_WORLD));
-    // Waitall may come back early with MPI_ERR_PENDING for the others: wait on until all are done.
+    // MPI_Waitall may return early with MPI_ERR_PENDING for the others: wait until all are complete.
     int code = MPI_Waitall(3, requests, statuses);
     OK(MPI_Error_class(code, &class));
     EXPECT_INT(class, MPI_ERR_IN_STATUS);

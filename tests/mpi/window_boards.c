@@ -1,8 +1,8 @@
-// The memory in which a window's processes on one host note its locks lives as long as any of them writes to it. A lock that a process
-// of another host gives back travels by itself, and may be taken by a target that is late, behind the barrier of MPI_Win_free: here
-// rank 1 is stopped while the last process gives back its lock of it. Memory that rank 0 gets then must stay as it is.
+// The shared memory with a window's lock table must exist as long as any process of its host writes to it. A lock release from another host
+// travels in a separate message, and a slow target may process it after the barrier of MPI_Win_free. Here rank 1 is stopped while the last
+// rank releases its lock of it. Memory that rank 0 then allocates must stay intact.
 //
-// Ranks 0 and 1 are on one host and the last one on another, or the program shows little.
+// Ranks 0 and 1 must be on one host and the last rank on another; otherwise the program tests little.
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
@@ -25,10 +25,10 @@ int main(int argc, char** argv) {
         if (rank == last) OK(MPI_Win_lock(MPI_LOCK_SHARED, 1, 0, win));
         OK(MPI_Barrier(MPI_COMM_WORLD));
         if (rank == 0) {
-            usleep(10000);  // rank 1 is in MPI_Win_free
+            usleep(10000);  // until rank 1 is in MPI_Win_free
             kill(pid, SIGSTOP);
             OK(MPI_Send(NULL, 0, MPI_BYTE, last, 0, MPI_COMM_WORLD));
-            // It goes on whatever rank 0 waits for.
+            // Continues rank 1 even if rank 0 blocks.
             const pid_t helper = fork();
             if (helper == 0) {
                 usleep(10000);

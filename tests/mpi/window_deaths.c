@@ -1,5 +1,5 @@
-// Ranks of a job that goes on without those who die (--enable-recovery) are killed in every state of a window's lock: the others
-// get the lock that a dead one held, and an error from a dead target.
+// Ranks are killed in every state of a window's lock, and the job continues (--enable-recovery). The others must get the lock that the dead
+// rank held, and an error from accesses to the dead target.
 #include <signal.h>
 #include <unistd.h>
 
@@ -10,7 +10,7 @@ enum { kHoldsExclusive, kHoldsShared, kWaits, kHoldsAll, kStates };
 static MPI_Win win;
 static int rank, size, doomed;
 
-/// What the doomed rank does before it dies; it tells rank 0 when it is about to.
+/// Runs on the doomed rank: enters the given lock state, notifies rank 0, and dies.
 static void die_in(int state) {
     const int one = 1;
     if (state == kHoldsAll) {
@@ -21,7 +21,7 @@ static void die_in(int state) {
         OK(MPI_Win_lock(state == kHoldsShared ? MPI_LOCK_SHARED : MPI_LOCK_EXCLUSIVE, 0, 0, win));
     }
     OK(MPI_Send(&state, 1, MPI_INT, 0, 1, MPI_COMM_WORLD));
-    // Rank 0 holds the lock that this waits for, and kills meanwhile.
+    // Rank 0 holds the lock that this call waits for, and kills this rank meanwhile.
     if (state == kWaits) MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win);
     CHECK(state != kWaits, "a lock was had that rank 0 holds");
     raise(SIGKILL);
@@ -51,7 +51,7 @@ int main(int argc, char** argv) {
             OK(MPI_Win_unlock(0, win));
         }
     }
-    // All others get it, one after the other.
+    // All others acquire the lock, one after the other.
     OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win));
     int value = -1;
     OK(MPI_Get(&value, 1, MPI_INT, 0, 0, 1, MPI_INT, win));
@@ -69,7 +69,7 @@ int main(int argc, char** argv) {
         OK(MPI_Win_unlock(0, win));
         EXPECT_INT(sum, size - 1 + (state == kHoldsAll));
     }
-    // Of the dead one there is nothing to have.
+    // Locking the dead rank must fail in the end.
     int code = MPI_SUCCESS;
     while (code == MPI_SUCCESS) {
         code = MPI_Win_lock(MPI_LOCK_EXCLUSIVE, doomed, 0, win);

@@ -1,5 +1,5 @@
-// A rank of a job that goes on without those who die (--enable-recovery) dies in every state of an epoch without locks: whoever
-// waits for it gets MPI_ERR_PROC_ABORTED, and the window works on among the others.
+// A rank dies in every state of an epoch without locks, and the job continues (--enable-recovery). Processes that wait for it get
+// MPI_ERR_PROC_ABORTED, and the window still works among the others.
 #include <signal.h>
 
 #include "check.h"
@@ -16,15 +16,15 @@ static void die_in(int state) {
     if (state == kStarted) OK(MPI_Win_start(group_of_0, 0, win));
     if (state == kInFence || state == kWithAccesses) {
         OK(MPI_Win_fence(0, win));
-        // Who is through earlier than others and dies may make theirs fail: all are through.
+        // If this rank left its fence first and died, the others' fences could fail: wait until all have left theirs.
         for (int i = 0; i < size - 1; ++i) OK(MPI_Recv(NULL, 0, MPI_INT, MPI_ANY_SOURCE, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
     }
     if (state == kStarted || state == kWithAccesses) OK(MPI_Put(&one, 1, MPI_INT, 0, 1, 1, MPI_INT, win));
-    // Whoever waits does so by now, or soon.
+    // The ranks that wait for this one do so already, or will soon.
     raise(SIGKILL);
 }
 
-/// To one that never posts, posts and dies, or dies before it completes.
+/// The target never posts, posts and dies, or dies before it completes.
 static void groups(int state) {
     if (state == kStarted && rank == 0) {
         OK(MPI_Win_post(group_of_doomed, 0, win));
@@ -37,7 +37,7 @@ static void groups(int state) {
     const int put = MPI_Put(&one, 1, MPI_INT, doomed, rank, 1, MPI_INT, win);
     CHECK(put == MPI_SUCCESS || class_of(put) == MPI_ERR_PROC_ABORTED, "MPI_Put to a dead rank gave class %d", class_of(put));
     const int end = MPI_Win_complete(win);
-    // Where it has posted it may have died before or after the end.
+    // If the target has posted, it may have died before or after the epoch's end.
     CHECK(end == MPI_SUCCESS || class_of(end) == MPI_ERR_PROC_ABORTED, "MPI_Win_complete gave class %d", class_of(end));
 }
 
@@ -50,7 +50,7 @@ static void fences(int state) {
     EXPECT_INT(class_of(MPI_Win_fence(MPI_MODE_NOSUCCEED, win)), MPI_ERR_PROC_ABORTED);
 }
 
-/// Those who are left, in an epoch of each kind that has no dead member.
+/// The surviving ranks run an epoch of each kind without the dead member.
 static void among_the_living(void) {
     MPI_Group mates;
     int dead[1] = {doomed}, sum = 0;

@@ -1,6 +1,6 @@
-// Three ranks, the last on another host: it wants the lock of rank 0, which computes, while rank 1 takes and gives it back again and again.
-// Each time the thread of rank 0 that serves other hosts is woken, so the last one's turn comes soon. One that slept until it looks by
-// itself, and mostly in vain, would let rank 1 have the lock dozens of times meanwhile.
+// Three ranks, the last on another host. It requests the lock of rank 0, which computes, while rank 1 acquires and releases that lock
+// repeatedly. Each request must wake rank 0's thread for other hosts, so that the last rank soon gets its turn. A thread that only polled
+// periodically would let rank 1 get the lock dozens of times meanwhile.
 #include <unistd.h>
 
 #include "check.h"
@@ -11,12 +11,12 @@ static int rank, size;
 static long* memory;
 static MPI_Win win;
 
-/// Until the last rank says that all is over: without a call that would look around.
+/// Computes, without calls that make progress, until the last rank sets the flag.
 static void compute(void) {
     while (*(volatile long*)memory == 0) usleep(200);
 }
 
-/// Takes the lock until the last rank has had it; gives how often.
+/// Acquires and releases the lock until the last rank has had it. Returns the number of times.
 static int take_again_and_again(void) {
     int times = 0, had = 0;
     OK(MPI_Recv(NULL, 0, MPI_BYTE, 2, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE));

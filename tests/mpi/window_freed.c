@@ -1,5 +1,5 @@
-// Windows that come and go, whose locks everybody takes and gives back right before: nobody writes into memory that their maker has from
-// MPI_Alloc_mem afterwards, where a window's locks were noted perhaps. Ranks of several hosts show most, in a build with delays
+// Windows are created and freed, and all ranks lock and unlock them right before. No process may write to memory that the creator then gets
+// from MPI_Alloc_mem, where a window's lock table may have been. Most revealing with ranks on several hosts and a build with delays
 // (src/base/delay.h).
 #include "check.h"
 
@@ -23,7 +23,7 @@ int main(int argc, char** argv) {
         OK(MPI_Win_free(&win));
         OK(MPI_Alloc_mem(kBytes, MPI_INFO_NULL, &mine));
         memset(mine, kFill, kBytes);
-        // What others do late they have done when they are through here.
+        // After this barrier all late writes of the others are done.
         OK(MPI_Barrier(MPI_COMM_WORLD));
         CHECK(memcmp(mine, same, kBytes) == 0, "round %d: another process has written into this one's memory", round);
         OK(MPI_Free_mem(mine));

@@ -1,7 +1,6 @@
-// One rank of a job that goes on without those who die (--enable-recovery) dies at any moment of what it does with windows:
-// locks of all kinds asked for, had, given back and on their way, accesses in flight (locks), or windows that are being made, used
-// and freed (births). The others get errors from it alone, never two of them one exclusive lock, and nobody waits for ever.
-//   window_kills locks|births SEED
+// One rank dies at a random moment while it uses windows, and the job continues (--enable-recovery). "locks": locks of all kinds are
+// requested, held and released, and accesses are in flight. "births": windows are created, used and freed. The others get no error other
+// than from this death, two ranks never hold one exclusive lock, and none hangs. Usage: window_kills locks|births SEED
 #include <signal.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -10,11 +9,11 @@
 
 enum { kMostRanks = 16, kBulk = 1 << 13 };
 
-/// What a rank has in its window. Each counter has an entry per rank beside it which is changed with it.
+/// The contents of a rank's window. Each counter has an array with one entry per rank that is changed together with it.
 struct Counters {
-    long under_lock, under_lock_of[kMostRanks];  ///< by get and put, in an exclusive lock
-    long atomic, atomic_of[kMostRanks];          ///< by updates, in any lock
-    long bulk[kMostRanks][kBulk / kMostRanks];   ///< by long puts; each rank has its own place
+    long under_lock, under_lock_of[kMostRanks];  ///< by get and put under an exclusive lock
+    long atomic, atomic_of[kMostRanks];          ///< by accumulates under any lock
+    long bulk[kMostRanks][kBulk / kMostRanks];   ///< by long puts, at a place per rank
 };
 
 static int rank, size, doomed;
@@ -26,7 +25,7 @@ static long long sum_of_failures;
 
 static MPI_Aint at(const void* field) { return (const char*)field - (const char*)memory; }
 
-/// After this the calling process has died within so many microseconds.
+/// Kills the calling process within at most `most_us` microseconds.
 static void die_within(int most_us) {
     const long us = 1 + (long)(next_random(&state) % (uint64_t)most_us);
     const struct itimerval when = {.it_value = {us / 1000000, us % 1000000}};
@@ -35,7 +34,7 @@ static void die_within(int most_us) {
     setitimer(ITIMER_REAL, &when, NULL);
 }
 
-/// True if it went well. It may go wrong only because of who dies.
+/// Returns whether a call succeeded. It may fail only because of the dead rank.
 static int went_well(int code, const char* what, int target) {
     if (code == MPI_SUCCESS) return 1;
     ++sum_of_failures;
@@ -63,7 +62,7 @@ static void add_under_lock(int target) {
 
 static int add_atomically(int target) {
     static const long one = 1;
-    static long before;  // nobody reads it, and it is written until the lock's end
+    static long before;  // never read, but written until the unlock
     return WENT_WELL(MPI_Fetch_and_op(&one, &before, MPI_LONG, target, at(&memory->atomic), MPI_SUM, win), target) &&
            WENT_WELL(MPI_Accumulate(&one, 1, MPI_LONG, target, at(&memory->atomic_of[rank]), 1, MPI_LONG, MPI_SUM, win), target);
 }
@@ -99,7 +98,7 @@ static void work_until(double deadline) {
     }
 }
 
-/// Of the living, by messages: a collective has no end with a dead member.
+/// A barrier of the surviving ranks by messages, because a collective with a dead member would not complete.
 static void everyone_has_stopped(void) {
     const int root = doomed == 0;
     char byte = 0;
@@ -115,7 +114,7 @@ static void everyone_has_stopped(void) {
     if (rank != root) OK(MPI_Recv(&byte, 1, MPI_CHAR, root, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
 }
 
-/// The dead one may have done a part of its last change; all others have done all of theirs.
+/// The dead rank may have made only a part of its last change; all others have completed theirs.
 static void check_sums(const char* what, long all, const long* each) {
     for (int other = 0; other < size; ++other) all -= each[other];
     CHECK(all >= -1 && all <= 1, "%s is %ld off", what, all);
@@ -152,7 +151,7 @@ static void locks(void) {
     WENT_WELL(MPI_Win_free(&win), -1);
 }
 
-/// A window's life. False when somebody has died.
+/// Creates, uses and frees one window. Returns false if a process has died.
 static int live(int round) {
     long buffer = rank, *own = &buffer;
     const int right = (rank + 1) % size, left = (rank + size - 1) % size, made = round % 2;

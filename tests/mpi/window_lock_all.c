@@ -1,6 +1,6 @@
-// A shared lock by MPI_Win_lock_all keeps exclusive locks out although no call has accessed the window yet: loads and stores of memory
-// that a process reaches by itself are accesses (MPI 5.0, 12.5.3). Rank 0 asks for an exclusive lock of a target while rank 1 is in
-// the epoch, and must not get it before rank 1 has left.
+// A shared lock by MPI_Win_lock_all excludes exclusive locks even before the first access by a call: direct loads and stores of a window's
+// memory are accesses too (MPI 5.0, 12.5.3). Rank 0 requests an exclusive lock of a target while rank 1 is in the epoch, and must not get
+// it before rank 1 has left.
 #include <unistd.h>
 
 #include "check.h"

@@ -1,5 +1,5 @@
-// Rank 0 looks by MPI_Rget and MPI_Wait until rank 1 has set a flag, which it does after an update of memory of rank 0 that goes by packets:
-// the loop has to carry that out.
+// Rank 0 polls a flag by MPI_Rget and MPI_Wait until rank 1 sets it. Rank 1 sets it after an update of rank 0's memory that is sent as
+// packets, so rank 0's loop must carry out that update.
 #include "check.h"
 
 int main(int argc, char** argv) {

@@ -1,5 +1,5 @@
-// One rank can't make its part of a window, or can't map what others have made of it, for want of descriptors: nobody gets a window then, all
-// hear of it, and nobody waits. With one descriptor more each time, until all have one.
+// One rank lacks descriptors to create its part of a window or to map another rank's part: no rank gets a window, all return an error, and
+// none hangs. The test allows one descriptor more each time, until all ranks get a window.
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -39,7 +39,7 @@ int main(int argc, char** argv) {
     OK(MPI_Barrier(MPI_COMM_WORLD));
     const int flavors[] = {MPI_WIN_FLAVOR_SHARED, MPI_WIN_FLAVOR_ALLOCATE, MPI_WIN_FLAVOR_CREATE, MPI_WIN_FLAVOR_DYNAMIC};
 #ifdef __SANITIZE_ADDRESS__
-    // UBSan asks by a pipe whether it may read an object's type, and needs descriptors for one that it has not seen before.
+    // UBSan checks through a pipe whether it may read an object's type: it needs descriptors for each type that it sees for the first time.
     for (size_t i = 0; i < sizeof flavors / sizeof flavors[0]; i++) {
         MPI_Win seen;
         OK(make(flavors[i], &seen));

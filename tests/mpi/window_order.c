@@ -1,6 +1,6 @@
-/* What is got after a flush is not older than what was put before it. Both put a number into each other's memory, flush, and get the one that
- * is put into their own: not both may miss it. So close together that a processor which carries out loads ahead of
- * its stores would. TEST_ROUNDS: fewer, where each takes the network. */
+/* A get after a flush must not return data older than the put before the flush. Two ranks put a number into each other's memory, flush, and
+ * get the number from their own: at least one must see the other's. The accesses are so close that a processor which reorders loads before
+ * stores would fail. TEST_ROUNDS: fewer rounds, for accesses over the network. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
-// A put to a rank that has died writes into no other process, though the kernel has given the rank's number to one: rank 0 forks until
-// a child has it, and goes on with an epoch that it opened before the death (--enable-recovery; as root, since it sets the next number).
+// A put to a dead rank must not write into another process, even if the kernel has reassigned the dead rank's process id. Rank 0 forks
+// until a child has that id, then continues an epoch opened before the death (--enable-recovery). Runs as root, because it sets the
+// kernel's next process id.
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -13,7 +14,7 @@ static volatile sig_atomic_t go_on;
 
 static void notice(int number) { go_on = number; }
 
-/// A child with that number, which exits with 0 if its memory at `watched` is as it was when `SIGUSR1` comes.
+/// Returns a child with that process id. It waits for `SIGUSR1` and exits with 0 if its memory at `watched` is unchanged.
 static pid_t child_with(pid_t number, volatile long* watched) {
     signal(SIGUSR1, notice);
     for (int tries = 0; tries < kTries; ++tries) {
@@ -45,7 +46,7 @@ int main(int argc, char** argv) {
     OK(MPI_Init(&argc, &argv));
     OK(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
     OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
-    // At one address in both, as static data is in programs without address randomization.
+    // At the same address in both ranks, like static data in programs without address randomization.
     long* memory = mmap((void*)0x200000000000, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
     memory[1] = 4711;
     OK(MPI_Win_create(memory, kBytes, sizeof(long), MPI_INFO_NULL, MPI_COMM_WORLD, &win));
@@ -58,7 +59,7 @@ int main(int argc, char** argv) {
     }
     OK(MPI_Barrier(MPI_COMM_WORLD));
     if (rank == 1) raise(SIGKILL);
-    for (int looks = 0; kill(pid, 0) == 0 && looks < 10000; ++looks) usleep(1000);  // until its launcher has waited for it
+    for (int looks = 0; kill(pid, 0) == 0 && looks < 10000; ++looks) usleep(1000);  // until its launcher has reaped it
     const pid_t child = child_with(pid, memory + 1);
     CHECK(child == pid, "no process got the number %d", pid);
     value = 666;

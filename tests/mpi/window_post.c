@@ -1,5 +1,5 @@
-// MPI_Win_post does not block (MPI 5.0, 12.5.2), though the other process takes nothing until it is through: rank 1 fills the way there
-// first, and says in shared memory when MPI_Win_post has returned.
+// MPI_Win_post must not block (MPI 5.0, 12.5.2), although the other process receives nothing until the call has returned. Rank 1 first
+// fills its path to that process, and reports in shared memory when MPI_Win_post has returned.
 #include <sched.h>
 
 #include "check.h"
@@ -18,7 +18,7 @@ int main(int argc, char** argv) {
     MPI_Group world, other;
     OK(MPI_Init(&argc, &argv));
     OK(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
-    if (!on_one_host()) {  // nothing to say without a word when it has returned
+    if (!on_one_host()) {  // the test needs shared memory for its flag
         OK(MPI_Finalize());
         return 0;
     }

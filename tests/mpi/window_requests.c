@@ -1,5 +1,5 @@
-// Accesses of dynamic windows: errors of their requests go to the window's error handler; attached memory that lies side by side is
-// accessed in one go; updates without elements on one side move nothing, whatever the types are; and short updates whose operands the
+// Tests accesses of dynamic windows. Errors of their requests go to the window's error handler, adjacent attached blocks are accessed in
+// one operation, and updates without elements on one side move nothing, whatever the types. Also runs short updates whose operands the
 // program changes too early.
 #include "check.h"
 
@@ -25,7 +25,7 @@ static void errors(void) {
     OK(MPI_Win_set_errhandler(win, errhandler));
     OK(MPI_Errhandler_free(&errhandler));
     OK(MPI_Win_lock(MPI_LOCK_SHARED, next, 0, win));
-    // Nothing is attached there, which the origin knows of its own memory only.
+    // No memory is attached at this displacement. The origin knows this only if it is the target too.
     int code = MPI_Rput(&value, 1, MPI_LONG, next, 4096, 1, MPI_LONG, win, &requests[0]);
     if (next != rank) code = MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
     EXPECT_INT(class_of(code), MPI_ERR_RMA_RANGE);

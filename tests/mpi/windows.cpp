@@ -1,5 +1,5 @@
-// Windows of all kinds with one process's memory as the model of what others do to it: puts, gets and updates under fences,
-// locks and posts, with types of all kinds on both sides, and what has to be refused.
+// Tests windows of all kinds against a model of one process's memory: puts, gets and updates under fences, locks and posts, with types of
+// all kinds on both sides. Also tests errors.
 #include <algorithm>
 #include <complex>
 #include <numeric>
@@ -17,7 +17,7 @@ struct Made {
     std::vector<char> own;
 };
 
-/// A window of `bytes` each, made by MPI_Win_create or MPI_Win_allocate, zeroed.
+/// Creates a zeroed window of `bytes` per rank by MPI_Win_allocate or MPI_Win_create.
 void make(Made& made, MPI_Aint bytes, int unit, bool allocate) {
     if (allocate) {
         OK(MPI_Win_allocate(bytes, unit, MPI_INFO_NULL, MPI_COMM_WORLD, &made.memory, &made.win));
@@ -53,7 +53,7 @@ void fences(bool allocate) {
     CHECK(made.win == MPI_WIN_NULL, "the handle is not null");
 }
 
-/// Everyone adds to rank 0's numbers of many kinds at the same time.
+/// All ranks add to rank 0's numbers of many types at the same time.
 template <class Number>
 void add_all(MPI_Datatype type, Number each, bool allocate) {
     constexpr int kNumbers = 700, kTimes = 5;
@@ -80,7 +80,7 @@ void add_all(MPI_Datatype type, Number each, bool allocate) {
     OK(MPI_Win_free(&made.win));
 }
 
-/// Scattered on both sides: every second int goes to every third.
+/// Types with gaps on both sides: every second int of the origin goes to every third int of the target.
 void derived(bool allocate) {
     constexpr int kInts = 2000;
     Made made;
@@ -117,7 +117,7 @@ void derived(bool allocate) {
     OK(MPI_Win_free(&made.win));
 }
 
-/// Pairs have gaps in them.
+/// Pair types have gaps.
 void pairs(bool allocate) {
     struct ShortInt {
         short value;
@@ -144,7 +144,7 @@ void pairs(bool allocate) {
     OK(MPI_Win_free(&made.win));
 }
 
-/// A counter under exclusive locks, read and written apart: no step is lost only if nobody is there at the same time.
+/// Increments a counter by a separate get and put under an exclusive lock: no increment may be lost.
 void exclusive(bool allocate) {
     constexpr int kTimes = 50;
     Made made;
@@ -168,7 +168,7 @@ void exclusive(bool allocate) {
     OK(MPI_Win_free(&made.win));
 }
 
-/// One list of numbers taken from by compare and swap: each is had once.
+/// Ranks take numbers from one counter by compare-and-swap: each number is taken once.
 void compare_and_swap(bool allocate) {
     constexpr int kNumbers = 60;
     Made made;
@@ -189,7 +189,7 @@ void compare_and_swap(bool allocate) {
     OK(MPI_Win_free(&made.win));
 }
 
-/// Everybody is posted to by the next and starts towards the one before.
+/// Each rank posts to the rank before it and starts an epoch with the next one.
 void posts(bool allocate) {
     Made made;
     make(made, sizeof(int) * 3, sizeof(int), allocate);
@@ -269,7 +269,7 @@ void dynamic() {
     OK(MPI_Win_free(&win));
 }
 
-/// Everybody stores into the next one's memory, by its own instructions and by accesses.
+/// Each rank stores into the next rank's memory, directly and by accesses.
 void shared() {
     MPI_Comm host;
     OK(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host));
@@ -309,7 +309,7 @@ void shared() {
     OK(MPI_Comm_free(&host));
 }
 
-/// Who computes and is not in MPI holds up nobody on its host.
+/// A process that computes outside MPI must not delay accesses from its own host.
 void without_the_target() {
     MPI_Comm host;
     OK(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host));
@@ -323,7 +323,7 @@ void without_the_target() {
     volatile int* flag = reinterpret_cast<int*>(made.memory);
     int value = 0;
     if (rank == size - 1) {
-        // No call of MPI's until everybody has been here.
+        // No MPI call until every other rank has accessed this memory.
         while (flag[0] < size - 1) {}
         EXPECT_INT(flag[1], size - 1);
     } else {
@@ -360,7 +360,7 @@ void refused(bool allocate) {
     EXPECT_ERROR(MPI_Put(&value, 1, MPI_INT, next, 16, 1, MPI_INT, made.win), MPI_ERR_RMA_RANGE);
     EXPECT_ERROR(MPI_Put(&value, 1, MPI_INT, next, -1, 1, MPI_INT, made.win), MPI_ERR_RMA_RANGE);
     EXPECT_ERROR(MPI_Accumulate(&value, 1, MPI_INT, next, 0, 1, MPI_INT, MPI_MAXLOC, made.win), MPI_ERR_OP);
-    OK(MPI_Accumulate(&value, 0, MPI_BYTE, next, 0, 0, MPI_BYTE, MPI_SUM, made.win));  // no data, no wrong operation
+    OK(MPI_Accumulate(&value, 0, MPI_BYTE, next, 0, 0, MPI_BYTE, MPI_SUM, made.win));  // without data any operation is valid
     EXPECT_ERROR(MPI_Put(&value, 1, MPI_INT, size, 0, 1, MPI_INT, made.win), MPI_ERR_RANK);
     EXPECT_ERROR(MPI_Put(&value, -1, MPI_INT, next, 0, 1, MPI_INT, made.win), MPI_ERR_COUNT);
     OK(MPI_Put(&value, 1, MPI_INT, next, 15, 1, MPI_INT, made.win));

@@ -1,10 +1,10 @@
-// Bad input to windows: arguments that are wrong on one process only, which all hear of; functions that are not the same everywhere;
-// windows that were freed; epochs, locks, displacements and attached memory. Each gives its class, and nobody waits or dies.
+// Bad input to windows: arguments that are wrong on one process only, which all processes must report; mismatched calls; freed windows;
+// wrong epochs, locks, displacements and attached memory. Each returns its error class, and no process hangs or dies.
 #include "check.h"
 
 static int rank, size, several_hosts;
 
-/// Rank 0's arguments are wrong, the others' are right.
+/// Rank 0's arguments are wrong, the others' are valid.
 static void wrong_at_one(void) {
     static int memory[4];
     MPI_Win win = MPI_WIN_NULL;
@@ -24,12 +24,12 @@ static void wrong_at_one(void) {
     OK(MPI_Info_free(&gone));
     EXPECT_ERROR(MPI_Win_create_dynamic(wrong ? freed : MPI_INFO_NULL, MPI_COMM_WORLD, &win), MPI_ERR_INFO);
     CHECK(win == MPI_WIN_NULL, "a window was made");
-    // The lowest rank's error is the one that all others hear of.
+    // All others report the error of the lowest rank.
     int code = MPI_Win_create(memory, rank == 0 ? -1 : 16, rank == 1 ? 0 : 4, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
     EXPECT_INT(class_of(code), rank == 1 ? MPI_ERR_DISP : MPI_ERR_SIZE);
 }
 
-/// Collective calls that are not the same everywhere.
+/// Members make different collective calls.
 static void mismatched(void) {
     static int memory[4];
     MPI_Win win = MPI_WIN_NULL;
@@ -42,7 +42,7 @@ static void mismatched(void) {
                      : MPI_Win_create(memory, 16, 4, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
     EXPECT_INT(class_of(code), size == 1 ? MPI_SUCCESS : MPI_ERR_RMA_FLAVOR);
     if (size == 1) OK(MPI_Win_free(&win));
-    // One fences a window that the other frees: of two each hears of it.
+    // One of two processes fences a window that the other frees: both return an error.
     MPI_Comm pair;
     OK(MPI_Comm_split(MPI_COMM_WORLD, rank / 2, rank, &pair));
     int pair_rank, pair_size;
@@ -69,12 +69,12 @@ static void shared_over_hosts(void) {
     EXPECT_INT(class_of(code), several_hosts ? MPI_ERR_RMA_SHARED : MPI_SUCCESS);
     if (several_hosts) return;
     OK(MPI_Win_free(&win));
-    // Parts whose sum is not a number of bytes: of four of these it would be 0.
+    // The sum of the parts overflows: four of them would sum up to 0 bytes.
     const int big = MPI_Win_allocate_shared((MPI_Aint)1 << 62, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win);
     EXPECT_INT(class_of(big), size == 1 ? MPI_ERR_NO_MEM : MPI_ERR_SIZE);
 }
 
-/// Each call with a handle whose window is gone.
+/// Calls every function with the handle of a freed window.
 static void freed_window(void) {
     static int memory[4];
     int value = 0, result, flag;
@@ -119,7 +119,7 @@ static void freed_window(void) {
     }
 }
 
-/// A window of 4 integers that returns errors.
+/// Returns a window of 4 integers whose error handler returns errors.
 static MPI_Win make(int** memory) {
     MPI_Win win;
     OK(MPI_Win_allocate(16, 4, MPI_INFO_NULL, MPI_COMM_WORLD, memory, &win));
@@ -136,13 +136,13 @@ static void epochs(void) {
     MPI_Group all, mine;
     OK(MPI_Comm_group(MPI_COMM_WORLD, &all));
     OK(MPI_Group_incl(all, 1, &rank, &mine));
-    // Nothing is open.
+    // No epoch is open.
     EXPECT_ERROR(MPI_Get(&value, 1, MPI_INT, next, 0, 1, MPI_INT, win), MPI_ERR_RMA_SYNC);
     EXPECT_ERROR(MPI_Win_unlock_all(win), MPI_ERR_RMA_SYNC);
     EXPECT_ERROR(MPI_Win_flush_all(win), MPI_ERR_RMA_SYNC);
     EXPECT_ERROR(MPI_Win_flush_local_all(win), MPI_ERR_RMA_SYNC);
     EXPECT_ERROR(MPI_Win_test(win, &flag), MPI_ERR_RMA_SYNC);
-    // Within one kind of epoch nothing of another.
+    // Within one kind of epoch, calls of another kind fail.
     OK(MPI_Win_lock_all(0, win));
     EXPECT_ERROR(MPI_Win_lock(MPI_LOCK_SHARED, next, 0, win), MPI_ERR_RMA_SYNC);
     EXPECT_ERROR(MPI_Win_unlock(next, win), MPI_ERR_RMA_SYNC);
@@ -167,7 +167,7 @@ static void epochs(void) {
         EXPECT_ERROR(MPI_Win_flush(next, win), MPI_ERR_RMA_SYNC);
         OK(MPI_Win_unlock(rank, win));
     }
-    // Assertions that have no meaning there, and groups that are none.
+    // Assertions that are not allowed there, and invalid groups.
     EXPECT_ERROR(MPI_Win_fence(MPI_MODE_NOCHECK, win), MPI_ERR_ASSERT);
     EXPECT_ERROR(MPI_Win_fence(1 << 30, win), MPI_ERR_ASSERT);
     EXPECT_ERROR(MPI_Win_post(mine, MPI_MODE_NOPRECEDE, win), MPI_ERR_ASSERT);
@@ -182,7 +182,7 @@ static void epochs(void) {
     OK(MPI_Win_free(&win));
 }
 
-/// Refused at the origin, and nothing has changed.
+/// The origin refuses bad displacements, and memory stays unchanged.
 static void displacements(void) {
     int *memory, value[8] = {0};
     const int next = (rank + 1) % size;
@@ -215,7 +215,7 @@ static void displacements(void) {
     OK(MPI_Win_free(&win));
 }
 
-/// An access of a dynamic window, and the end of its epoch: where the origin can't know, the owner refuses it.
+/// Makes an access of a dynamic window and ends its epoch. If the origin cannot detect the error, the owner refuses the access.
 static int access_at(MPI_Win win, int to, MPI_Aint address) {
     const int value = -5;
     OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, to, 0, win));

@@ -1,5 +1,5 @@
-/* More windows at a time than there are places for their barriers in shared memory, freed in another order than they were made in, and
- * makings that fail in between: each window fences, and its places are used again. */
+/* More windows at a time than shared memory has places for their barriers, freed in another order than created, with failing creations in
+ * between. Each window must fence, and its place must be reused. */
 #include "check.h"
 
 enum { kWindows = 400 };
@@ -44,13 +44,13 @@ int main(int argc, char** argv) {
             make(comm, w);
         }
         for (int w = 0; w < kWindows; w += 7) put_round(w, rank * 1000 + w);
-        /* Every second one goes and comes again, then all go. */
+        /* Frees and recreates every second window, then frees all. */
         for (int w = 0; w < kWindows; w += 2) OK(MPI_Win_free(&windows[w]));
         for (int w = 0; w < kWindows; w += 2) make(comm, w);
         for (int w = kWindows - 1; w >= 0; w -= 3) put_round(w, rank * 1000 + w);
         for (int w = kWindows - 1; w >= 0; --w) OK(MPI_Win_free(&windows[w]));
     }
-    /* Communicators have places still. */
+    /* Communicators still find places. */
     MPI_Comm after;
     OK(MPI_Comm_dup(comm, &after));
     OK(MPI_Comm_free(&comm));

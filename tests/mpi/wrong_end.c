@@ -1,6 +1,6 @@
-// Not a test by itself: ends by a fatal error or MPI_Abort. The fault tests look at what is said, and that it ends at once.
-//   stdin     rank 0 aborts with code 7 while a thread of it waits for standard input
-//   truncate  rank 1 waits for a receive that was too short for its message long ago
+// Not a test by itself: ends by a fatal error or MPI_Abort. The fault tests check the message and that the job ends at once.
+//   stdin     rank 0 aborts with code 7 while one of its threads waits for standard input
+//   truncate  rank 1 waits for a receive that was truncated long before
 #include <pthread.h>
 #include <unistd.h>
 
@@ -15,7 +15,7 @@ static void wait_for_input(int rank) {
     pthread_t thread;
     int ends[2];
     if (rank != 0) return;
-    CHECK(pipe(ends) == 0 && dup2(ends[0], 0) == 0);  // nothing ever comes
+    CHECK(pipe(ends) == 0 && dup2(ends[0], 0) == 0);  // no input ever arrives
     CHECK(!pthread_create(&thread, NULL, read_line, NULL));
     usleep(200000);
     printf("what was printed\n");
