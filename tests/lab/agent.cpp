@@ -1,10 +1,9 @@
-// agent HOST COMMAND...: runs a command on a host of the lab, the way ssh would.
+// agent HOST COMMAND...: runs a command on a host of the lab, like ssh.
 //
-// The stand-in for ssh, for mpiexec --launcher-agent and other launchers. Like ssh it resolves the name,
-// connects over the network (so a cut cable or a firewall concerns it), joins the words of the command with
-// blanks for the remote shell, carries standard input, output and error, returns the command's exit code,
-// and ends with 255 if it was itself what failed. Options of ssh before the host are taken and ignored.
-// Unlike ssh it asks for no key.
+// Replaces ssh for mpiexec --launcher-agent and other launchers. Like ssh it resolves the name, connects over the network (so that a cut
+// cable or a firewall affects it), and joins the command's words with blanks for the remote shell. It transfers standard input, output and
+// error, returns the command's exit code, and exits with 255 if it fails itself. It accepts and ignores ssh's options before the host.
+// Unlike ssh it needs no key.
 #include <netdb.h>
 #include <poll.h>
 #include <sys/time.h>
@@ -21,7 +20,7 @@ using namespace starling::lab;
 
 namespace {
 
-constexpr int agent_failed = 255;  // as ssh
+constexpr int agent_failed = 255;  // like ssh
 int connect_seconds = 10;
 
 struct Arguments {
@@ -29,8 +28,7 @@ struct Arguments {
     std::string command;
 };
 
-// The options that ssh's users may put before the host; those with a value have it in the same word or the
-// next.
+// Parses ssh's options before the host; an option's value is in the same word or the next.
 bool parse(int argc, char** argv, Arguments& arguments) {
     int i = 1;
     for (; i < argc && argv[i][0] == '-'; ++i) {
@@ -56,7 +54,7 @@ int connect_to(const char* host) {
     }
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     timeval limit{connect_seconds, 0};
-    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);  // bounds connect
+    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);  // limits connect
     if (connect(fd, found->ai_addr, found->ai_addrlen) != 0) {
         const char* reason = errno == EINPROGRESS ? "Connection timed out" : std::strerror(errno);
         std::fprintf(stderr, "agent: connect to host %s port %d: %s\n", host, agent_port, reason);
@@ -70,7 +68,7 @@ int connect_to(const char* host) {
     return fd;
 }
 
-// Passes on what came in on standard input; false when nothing more will come.
+// Forwards standard input; returns false at its end.
 bool forward_input(int fd) {
     char data[65536];
     ssize_t n = read(STDIN_FILENO, data, sizeof data);

@@ -1,18 +1,19 @@
-/* Communicators that come and go, and collectives on them that a network's groups may carry; every result is checked. Plain MPI.
+/* Creates and frees communicators and runs collectives on them that multicast groups may carry; every result is checked. Plain MPI.
  *
- *   casts bcast COUNT BYTES     so many broadcasts, roots in turn, after two of each root
- *   casts joined COUNT BYTES    the same, after as many as there are until those of every root go by a group
+ *   casts bcast COUNT BYTES     COUNT broadcasts with rotating roots, after two from each root
+ *   casts joined COUNT BYTES    like bcast, but first broadcasts until those of every root use a group
  *   casts mixed ROUNDS          broadcasts, barriers and allreduces of changing size, on several communicators at a time
- *   casts churn COUNT           so many times: a duplicate, a broadcast on it, its end; descriptors and memory must not grow
- *   casts alive COUNT           so many duplicates alive at a time, a broadcast on each, all freed
- *   casts subsets COUNT         so many communicators alive at a time, of three processes or more each, other ones each time; all freed
- *   casts sharing ROUNDS        two communicators of the same processes and one of some of them, that begin and end at different times
- *   casts spawn CHILDREN        the same on inter-communicators of parents and children, and on what is merged of them
- *   casts until-death           broadcasts and barriers until one fails, as it does when a process dies: exit code 0 where one did
- *   casts making                the same with a communicator that is made, used a few times and freed, again and again
- *   casts for SECONDS           broadcasts of 20 KB for so long, roots in turn; what all have counted
+ *   casts churn COUNT           COUNT times: duplicate, broadcast, free; descriptors and memory must not grow
+ *   casts alive COUNT           COUNT duplicates alive at a time, a broadcast on each, all freed
+ *   casts subsets COUNT         COUNT communicators alive at a time, of changing subsets of at least three processes; all freed
+ *   casts sharing ROUNDS        two communicators of the same processes and one of a subset, created and freed at different times
+ *   casts spawn CHILDREN        broadcasts on inter-communicators of parents and children, and on communicators merged from them
+ *   casts until-death           broadcasts and barriers until one fails, as after a death: exit code 0 if one failed
+ *   casts making                like until-death, with communicators that are repeatedly created, used a few times and freed
+ *   casts for SECONDS           broadcasts of 20 KB with rotating roots for SECONDS; prints the counters
  *
- * Rank 0 prints what it has done and how long it took. With --info SCHEME behind, communicators are made with the info key starling_multicast. */
+ * Rank 0 prints the operations and their duration. With a trailing --info SCHEME, communicators are created with the info key
+ * starling_multicast. */
 #include <dirent.h>
 #include <mpi.h>
 #include <stdio.h>
@@ -65,7 +66,7 @@ static void gather_all(MPI_Comm comm, int count, long number) {
     free(all);
 }
 
-/* Nobody leaves before the last has come: rank 0 counts who has. */
+/* A barrier that must not complete before the last rank has entered it: that rank sends rank 0 a message first. */
 static void barrier(MPI_Comm comm, long number) {
     int me, n, token = 0;
     MPI_Comm_rank(comm, &me);
@@ -114,7 +115,7 @@ static void count_no_more(void) {
     MPI_T_finalize();
 }
 
-/* Rank 0 says what all have counted. */
+/* Rank 0 prints the counters' sums over all ranks. */
 static void tell_counters(void) {
     for (int i = 0; i < kCounters; ++i) {
         unsigned long long mine = counted(i), all = 0;
@@ -124,7 +125,7 @@ static void tell_counters(void) {
     count_no_more();
 }
 
-/* A broadcast of each root, until all of a round have gone by a group. */
+/* Broadcasts from each root, until all broadcasts of a round have used a multicast group. */
 static void until_joined(void) {
     unsigned char data[100];
     unsigned long long by_group = 0;
@@ -148,7 +149,7 @@ static void broadcasts(long count, long bytes) {
 
 enum { kComms = 4, kLargest = 300000, kOpen = 6 };
 
-/* Several non-blocking ones at a time, over several communicators. */
+/* Several non-blocking collectives at a time, on several communicators. */
 static void outstanding(MPI_Comm* comms, unsigned char* data, long number) {
     static int in[kOpen], out[kOpen];
     MPI_Request requests[3 * kOpen];
@@ -182,7 +183,7 @@ static void mixed(MPI_Comm all, long rounds) {
     MPI_Comm_rank(all, &me);
     comms[0] = all;
     comms[1] = duplicate(all);
-    MPI_Comm_split(all, me % 2, -me, &comms[2]);  // two that share the context, in another order
+    MPI_Comm_split(all, me % 2, -me, &comms[2]);  // same context, other order
     MPI_Comm_split(all, me < 3, me, &comms[3]);
     for (long i = 0; i < rounds; ++i) {
         MPI_Comm comm = comms[i % kComms];
@@ -240,7 +241,7 @@ static void alive(int count) {
     free(comms);
 }
 
-/* Three or more of the processes, and as many sets of them as there are. */
+/* Creates the number-th subset of at least three processes (numbers wrap around). */
 static MPI_Comm subset(int number) {
     int chosen[64], count = 0, sets = 1 << (size < 16 ? size : 16), mask;
     for (mask = sets - 1; number > 0 || __builtin_popcount((unsigned)mask) < 3;) {
@@ -268,7 +269,7 @@ static void subsets(int count) {
             int n;
             if (comms[i] == MPI_COMM_NULL) continue;
             MPI_Comm_size(comms[i], &n);
-            // Some are worth more than others, and which ones changes.
+            // Some communicators carry more traffic than others, and these change.
             const int times = i % 7 == round / 3 ? 30 : 1;
             for (int k = 0; k < times; ++k) broadcast(comms[i], data, 700, (i + round + k) % n, i + k);
         }
@@ -277,7 +278,8 @@ static void subsets(int count) {
     free(comms);
 }
 
-/* Ends while others begin: a group that is tested for one is wanted by another, or by none any more. */
+/* Communicators are freed while others are created: a group that is being tested for one communicator is claimed by another, or is no
+ * longer needed. */
 static void sharing(long rounds) {
     unsigned char data[1024];
     for (long i = 0; i < rounds; ++i) {
@@ -296,7 +298,7 @@ static void sharing(long rounds) {
     }
 }
 
-/* From each side in turn, by several roots. */
+/* Broadcasts on an inter-communicator, from each side in turn and from several roots. */
 static void between(MPI_Comm inter, int parents) {
     unsigned char data[3000];
     for (int i = 0; i < 20; ++i) {
@@ -345,7 +347,7 @@ static void until_death(void) {
     _exit(0);
 }
 
-/* Of others than before each time: where there is room for one group alone, it always goes from one to the other. */
+/* Creates communicators with changing members: if only one group is available, it moves from one communicator to the next. */
 static void making(void) {
     unsigned char data[2000] = {0};
     MPI_Comm comm, some;
@@ -367,7 +369,7 @@ static void making(void) {
     _exit(0);
 }
 
-/* How long is up to rank 0. */
+/* Rank 0 decides when to stop. */
 static void broadcasts_for(long seconds) {
     unsigned char* data = malloc(20000);
     const double end = MPI_Wtime() + (double)seconds;

@@ -1,5 +1,5 @@
-/* A library to preload: the clock on the wall differs by CLOCK_SHIFT seconds (default: a day). For a host
- * whose clock is wrong; the monotonic clocks of a lab's hosts differ anyway. */
+/* A preloaded library that shifts the wall clock by CLOCK_SHIFT seconds (default: a day), for a host with a wrong clock. The monotonic
+ * clocks of a lab's hosts differ anyway. */
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <sys/syscall.h>

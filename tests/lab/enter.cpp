@@ -1,7 +1,6 @@
-// lab-enter PID COMMAND...: runs a command inside the host whose process 1 is PID, with the caller's own
-// standard streams, environment and directory (`lab exec`). Unlike the agent it uses no network. The
-// command ends with it; SIGINT, SIGTERM and SIGHUP are passed on; its exit code is the command's, or 128
-// plus the signal that killed it.
+// lab-enter PID COMMAND...: runs a command inside the host whose process 1 is PID, with the caller's standard streams, environment and
+// directory (`lab exec`). Unlike the agent it uses no network. The command ends with lab-enter; SIGINT, SIGTERM and SIGHUP are passed on.
+// The exit code is the command's, or 128 plus the signal that killed it.
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/prctl.h>
@@ -30,8 +29,8 @@ void join_namespaces(const std::string& pid) {
         std::string path = "/proc/" + pid + "/ns/" + kinds[i];
         fds[i] = must(open(path.c_str(), O_RDONLY | O_CLOEXEC), "this host is not there");
     }
-    // Where we are in a changed root, so is the host; entering its mounts alone would lead to the root of the machine, and
-    // what is cleaned up there is not ours.
+    // If the caller has a changed root, so has the host. Entering only the host's mounts would lead to the machine's root, where a cleanup
+    // would delete foreign files.
     const std::string its_root = "/proc/" + pid + "/root";
     const int root = must(open(its_root.c_str(), O_PATH | O_CLOEXEC), "this host is not there");
     std::string directory(4096, '\0');

@@ -1,6 +1,5 @@
-// What the agent and a host say to each other over TCP: frames of one kind byte, four bytes of length (big
-// endian) and as many bytes. Both ends are ours and the network is the lab's own, so there is neither key
-// nor cipher.
+// The protocol between the agent and a host, over TCP: frames of one kind byte, four bytes of length (big endian), and that many bytes of
+// data. Both ends and the network belong to the lab, so there is neither key nor cipher.
 #pragma once
 
 #include <arpa/inet.h>
@@ -14,7 +13,7 @@
 
 namespace starling::lab {
 
-constexpr int agent_port = 514;  // where rsh used to be
+constexpr int agent_port = 514;  // formerly rsh's port
 
 enum class Frame : char {
     command = 'c',  // agent → host: the command line for the shell
@@ -57,7 +56,7 @@ inline bool send_frame(int fd, Frame kind, const void* data, size_t bytes) {
     return write_all(fd, head, 5) && write_all(fd, data, bytes);
 }
 
-// False when the other side is gone or talks nonsense.
+// Receives one frame. Returns false if the connection is closed or the frame is malformed.
 inline bool receive_frame(int fd, Frame& kind, std::string& data) {
     char head[5];
     if (!read_all(fd, head, 5)) return false;

@@ -1,4 +1,4 @@
-// What hosts say of the multicast groups that they join and leave: IGMP, versions 2 and 3 (RFC 2236, RFC 3376).
+// Parses the reports by which hosts join and leave multicast groups: IGMP, versions 2 and 3 (RFC 2236, RFC 3376).
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@ namespace starling::lab {
 
 struct Wish {
     uint32_t group;  // network order
-    bool join;       // else it leaves
+    bool join;       // false: leave
 };
 
 inline uint32_t word_at(const unsigned char* bytes) {
@@ -17,10 +17,10 @@ inline uint32_t word_at(const unsigned char* bytes) {
            static_cast<uint32_t>(bytes[3]) << 24;
 }
 
-// Of 224.0.0.0/24, which every switch floods and nobody manages.
+// Returns whether the group is in 224.0.0.0/24, which every switch floods and no manager handles.
 inline bool is_local(uint32_t group) { return (group & 0x00ffffffu) == 0x000000e0u; }
 
-// The wishes of one IPv4 packet; none if it isn't a report.
+// Returns the joins and leaves in one IPv4 packet; empty if it is not a report.
 inline std::vector<Wish> wishes_of(const unsigned char* packet, size_t bytes) {
     constexpr unsigned char report2 = 0x16, leave2 = 0x17, report3 = 0x22, igmp = 2;
     std::vector<Wish> wishes;

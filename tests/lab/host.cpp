@@ -24,7 +24,7 @@
 namespace starling::lab {
 namespace {
 
-constexpr int clock_step = 1000;  // seconds between the monotonic clocks of neighbouring hosts
+constexpr int clock_step = 1000;  // seconds between the monotonic clocks of neighboring hosts
 constexpr char shared_root[] = "/run/starling-lab";
 
 void write_file(const std::string& path, const std::string& text) {
@@ -44,7 +44,7 @@ void mount_fresh(const char* type, const char* path, const char* options) {
     must(mount(type, path, type, MS_NOSUID | MS_NODEV, options), path);
 }
 
-// An empty /run, but with the labs' directory still in it.
+// Mounts an empty /run that still contains the labs' directory.
 void mount_run() {
     int labs = must(open(shared_root, O_PATH | O_CLOEXEC), shared_root);
     mount_fresh("tmpfs", "/run", "mode=755");
@@ -54,7 +54,7 @@ void mount_run() {
     close(labs);
 }
 
-// The directory in /tmp that these programs lie in, empty if they lie elsewhere: a build there is to be seen by all hosts.
+// Returns the directory in /tmp that contains these programs, or an empty string if they are elsewhere: all hosts must see a build in /tmp.
 std::string build_in_tmp() {
     char path[PATH_MAX];
     const ssize_t length = readlink("/proc/self/exe", path, sizeof path);
@@ -62,7 +62,7 @@ std::string build_in_tmp() {
     return program.starts_with("/tmp/") ? program.substr(0, program.find('/', 5)) : std::string();
 }
 
-// An empty /tmp, but for the build if that is there.
+// Mounts an empty /tmp that still contains the build, if it is there.
 void mount_tmp() {
     const std::string build = build_in_tmp();
     int kept = build.empty() ? -1 : must(open(build.c_str(), O_PATH | O_CLOEXEC), build.c_str());
@@ -74,7 +74,7 @@ void mount_tmp() {
     close(kept);
 }
 
-// Own /proc, /sys, /dev/shm, /run and /tmp; the rest of the file system is one for all, like a shared home.
+// Mounts the host's own /proc, /sys, /dev/shm, /run and /tmp. All hosts share the rest of the file system, like a shared home.
 void mount_own(const Plan& plan) {
     must(mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr), "private mounts");
     mount_fresh("proc", "/proc", nullptr);
@@ -109,7 +109,7 @@ void set_address(int fd, const char* name, int host, int rail) {
     must(ioctl(fd, SIOCSIFNETMASK, &request), name);
 }
 
-// Tells the kernel a neighbour's hardware address for good.
+// Adds a permanent ARP entry for a neighbor.
 void fix_neighbour(int fd, const char* name, int host, int rail) {
     arpreq request{};
     sockaddr_in address = socket_address(host, rail);
@@ -145,7 +145,7 @@ void configure_network(const Plan& plan, int index) {
     must(sethostname(name.data(), name.size()), "host name");
     prctl(PR_SET_NAME, name.c_str());
     mount_own(plan);
-    // Neither address detection nor multicast listener reports of IPv6 on hundreds of interfaces.
+    // Without IPv6: its address detection and multicast listener reports would be sent on hundreds of interfaces.
     write_file("/proc/sys/net/ipv6/conf/all/disable_ipv6", "1");
     write_file("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1");
     char byte;

@@ -1,5 +1,5 @@
-// lab-machine: process 1 of a virtual machine (tests/lab-verbs), once that has its network and its file systems: what lab-hosts'
-// children are in their namespaces. Says on the console that it is ready; then only agents speak with it.
+// lab-machine: process 1 of a virtual machine (tests/lab-verbs) that already has its network and file systems; does what lab-hosts'
+// children do in their namespaces. Prints on the console that it is ready; afterwards it serves agents only.
 #include "session.h"
 
 int main() { starling::lab::serve_host(true, "lab-machine: ready\n"); }

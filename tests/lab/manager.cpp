@@ -1,10 +1,10 @@
-// lab-manager MIN MAX [--seed N] [--pid FILE]: a subnet manager for the lab's switch. Where a bridge by itself forwards a group
-// to a port in the instant that it hears the host's report, as no larger network does, here the bridges hear no reports (a rule
-// drops them before they are looked at); this program does, and MIN to MAX milliseconds after each writes its port into the bridge's
-// table, or takes it out: as OpenSM computes routes and programs switches in its own time. No frame of anybody's goes through it.
+// lab-manager MIN MAX [--seed N] [--pid FILE]: a subnet manager for the lab's switch. A bridge by itself forwards a group to a port as soon
+// as it gets the host's report, which no larger network does. With this program the bridges get no reports: a rule drops them. The program
+// reads them, and MIN to MAX milliseconds after each it adds the port to the bridge's table or removes it, like OpenSM, which computes
+// routes and programs switches with a delay. No frames pass through this program.
 //
-// A port's wishes for one group are fulfilled in their order. Runs in the switch's network namespace; tells in --pid's file its process
-// number when it works.
+// The joins and leaves of a port for one group are carried out in order. Runs in the switch's network namespace; writes its process id to
+// --pid's file when it is ready.
 #include <arpa/inet.h>
 #include <linux/filter.h>
 #include <linux/if_bridge.h>
@@ -56,7 +56,7 @@ Arguments parse(int argc, char** argv) {
     return result;
 }
 
-// A socket that sees the IGMP packets that come in on any interface, before the bridges do.
+// Returns a socket that receives all IGMP packets from any interface, before the bridges get them.
 int open_listener() {
     const int fd = must(socket(AF_PACKET, SOCK_DGRAM | SOCK_CLOEXEC, 0), "packet socket");
     // ldh protocol; IPv4? ldb ip.protocol; IGMP?
@@ -78,7 +78,7 @@ int open_listener() {
     return fd;
 }
 
-// The bridge that an interface is a port of; 0: of none, as the far side of a faulty cable.
+// Returns the bridge of an interface, or 0 if it is not a bridge's port, like the far side of a faulty cable.
 unsigned bridge_of(unsigned port) {
     char name[IF_NAMESIZE];
     if (!if_indextoname(port, name)) return 0;
@@ -87,7 +87,7 @@ unsigned bridge_of(unsigned port) {
     return index;
 }
 
-// The bridges' tables.
+// Writes to the bridges' tables.
 class Tables {
   public:
     Tables() : fd_(must(socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE), "netlink")) {}
@@ -111,7 +111,7 @@ class Tables {
         order.entry.addr.u.ip4 = wish.group;
         order.entry.addr.proto = htons(ETH_P_IP);
         must(static_cast<int>(send(fd_, &order, sizeof order, 0)), "netlink");
-        // What is there already, or was never there, and a port that has gone are no reason to end.
+        // Ignore entries that exist already or no longer, and ports that no longer exist.
         char answer[4096];
         must(static_cast<int>(recv(fd_, answer, sizeof answer, 0)), "netlink");
         const int error = reinterpret_cast<const nlmsgerr*>(NLMSG_DATA(reinterpret_cast<const nlmsghdr*>(answer)))->error;
@@ -143,7 +143,7 @@ class Manager {
   private:
     struct Work {
         Clock::time_point due;
-        uint64_t number;  // keeps the order of what is due at once
+        uint64_t number;  // keeps the order of work that is due at once
         unsigned bridge, port;
         Wish wish;
         bool operator<(const Work& other) const {  // the queue's top is the greatest
@@ -166,7 +166,7 @@ class Manager {
         const unsigned bridge = bytes > 0 ? bridge_of(port) : 0;
         if (bridge == 0) return;
         for (const Wish& wish : wishes_of(packet, static_cast<size_t>(bytes))) {
-            // Hosts say everything twice.
+            // Hosts repeat their reports.
             auto& [last, joined] = last_[{port, wish.group}];
             if (joined == wish.join) continue;
             joined = wish.join;

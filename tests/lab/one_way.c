@@ -1,7 +1,7 @@
-/* A message into a firewall: rank 0 sends to rank 1, which only waits. Neither ends the job for it, so each must learn by
- * itself that it can't reach the other. Both print what they were told and end with 0.
+/* Sends a message into a firewall: rank 0 sends to rank 1, which only waits. Neither rank ends the job, so each must detect by itself that
+ * it cannot reach the other. Both print the error text and exit with 0.
  *
- *   one_way [fatal [RANK]]    errors are fatal, for this rank only if one is given */
+ * one_way [fatal [RANK]] errors are fatal, on RANK only if it is given */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* Messages full of a text that somebody on the wire would know again, of all sizes, there and back between neighbours. Those of
- * the parents go to children as well, if one argument says how many children there are to be. */
+/* Sends messages of all sizes, filled with a text that is recognizable on the wire, back and forth between neighbors. If an argument gives
+ * a number of children, the parents also send messages to spawned children. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-// How the lab's programs complain: one line on standard error, and an exit code of their own.
+// Error reporting of the lab's programs: one line on standard error, and an exit code.
 #pragma once
 
 #include <cerrno>
@@ -8,7 +8,7 @@
 
 namespace starling::lab {
 
-// Exit codes: 1 is a failure, 77 says that this machine or user can't do it (ctest's "skipped").
+// Exit codes: 1 is a failure; 77 means that the test cannot run on this machine or for this user (CTest's "skipped").
 constexpr int failed = 1;
 constexpr int cannot = 77;
 

@@ -36,7 +36,7 @@ struct Command {
     int in = -1, out = -1, err = -1;  // our ends of its pipes; -1: closed
 };
 
-// A login's environment: nothing of the caller's gets through, as with ssh.
+// Runs the command with a login's environment: like ssh, it passes nothing of the caller's environment.
 [[noreturn]] void become(const std::string& command) {
     clearenv();
     passwd* user = getpwuid(getuid());
@@ -77,7 +77,7 @@ void close_end(int& fd) {
     fd = -1;
 }
 
-// Output of the command to the agent; closes our end when the command has closed its own.
+// Forwards the command's output to the agent; closes this end when the command has closed its own.
 bool forward_output(int connection, int& fd, Frame kind) {
     char data[65536];
     ssize_t n = read(fd, data, sizeof data);
@@ -136,7 +136,7 @@ void serve_host(bool agents, std::string_view ready) {
     int children = must(signalfd(-1, &mask, SFD_CLOEXEC), "signalfd");
     int listener = agents ? listen_for_agents() : -1;
     if (!write_all(STDOUT_FILENO, ready.data(), ready.size())) die("ready");
-    // Whoever waits for the end of our maker's output shall not wait for us.
+    // Release the creator's output, so that a reader waiting for its end does not wait for this process.
     dup2(STDIN_FILENO, STDOUT_FILENO);
     dup2(STDIN_FILENO, STDERR_FILENO);
     while (true) {

@@ -1,11 +1,10 @@
-// lab-hosts: makes a lab's hosts, their switch and its cables, and keeps them until it is told to end, or
-// is killed: everything is held by its child processes alone, which end with it, so that nothing can be
-// left behind but the directory of its state, which the next `lab down` or `lab up` of that name removes.
+// lab-hosts: creates a lab's hosts, their switch and its cables, and keeps them until it gets a signal or is killed. Its child processes
+// hold all resources and end with it. Only the state directory can remain; the next `lab down` or `lab up` of that name removes it.
 //
 // lab-hosts --state DIR --hosts N [--rails R] [--mtu BYTES] [--shared-tmp] [--tied]
 //
-// Prints "ready" when all is up. --tied: ends when its standard input does. DIR/pids lists the processes:
-// the supervisor, the switch, lab1 and so on, one a line; DIR/lock is locked while it lives.
+// Prints "ready" when everything is up. --tied: ends when its standard input closes. DIR/pids lists the process ids of the supervisor, the
+// switch, lab1 and so on, one per line; DIR/lock is locked while it runs.
 #include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
@@ -79,7 +78,7 @@ void prepare_state(const Plan& plan) {
             names += address_of(host, rail) + " " + name + (rail ? "-rail" + std::to_string(rail) : "") + "\n";
         }
     write_file(plan.state + "/hosts", names);
-    // A lab has no name server: unknown names are refused at once.
+    // A lab has no name server: unknown names must fail at once.
     write_file(plan.state + "/resolv.conf", "");
     write_file(plan.state + "/nsswitch.conf", "passwd: files\ngroup: files\nshadow: files\nhosts: files\n");
 }
@@ -96,14 +95,14 @@ std::vector<Host> start_all(const Plan& plan) {
     return hosts;
 }
 
-// The commands for `ip -batch` that make bridges (with IGMP snooping and a querier, without which a bridge
-// floods) and cables from each to each host.
+// Returns the commands for `ip -batch` that create bridges and a cable from each bridge to each host. The bridges have IGMP snooping and a
+// querier; without a querier a bridge floods.
 std::string cabling(const Plan& plan, const std::vector<Host>& hosts) {
     std::string text, mtu = std::to_string(plan.mtu);
     for (int rail = 0; rail < plan.rails; ++rail) {
         std::string r = std::to_string(rail);
-        // A new querier waits for others, for as long as answers to queries may take, and the bridge floods meanwhile: here it
-        // waits for 0.1 s.
+        // A new querier first waits for others, as long as replies to queries may take, and the bridge floods meanwhile. Here it waits for
+        // 0.1 s.
         text += "link add bridge" + r + " mtu " + mtu + " type bridge stp_state 0 mcast_snooping 1" +
                 " mcast_query_response_interval 10\n";
         text += "link set bridge" + r + " type bridge mcast_querier 1\n";
@@ -147,7 +146,7 @@ void bring_up(const Plan& plan, const std::vector<Host>& hosts) {
     write_file(plan.state + "/pids", pids);
 }
 
-// Returns when the lab is to end. Hosts that die meanwhile (a test pulled the plug) are only reaped.
+// Returns when the lab must end. Hosts that die meanwhile (killed by a test) are only reaped.
 void keep(int signals, bool tied) {
     pollfd waits[2] = {{signals, POLLIN, 0}, {tied ? STDIN_FILENO : -1, POLLIN, 0}};
     while (true) {

@@ -1,8 +1,8 @@
-/* Traffic for tests to spoil: every process exchanges messages of changing sizes with changing partners,
- * and checks every byte, until the time is over or for ever.
+/* Test traffic for fault injection: every process exchanges messages of changing sizes with changing partners and checks every byte, for a
+ * given time or without end.
  *
- *   traffic SECONDS [LARGEST]    0 seconds: for ever. Rank 0 prints "running" when all have begun and, at
- * the end, how many rounds were made. Messages have 1 to LARGEST bytes (default 300000). */
+ * traffic SECONDS [LARGEST] 0 seconds: without end. Rank 0 prints "running" when all have started and, at the end, the number of rounds.
+ * Messages have 1 to LARGEST bytes (default 300000). */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +23,7 @@ static unsigned mix(unsigned a, unsigned b, unsigned c) {
     return x * 2654435769u;
 }
 
-/* The size of a message, the same for sender and receiver: many small ones and some large. */
+/* Returns the size of a message, equal on both sides: many small messages and some large ones. */
 static int bytes_of(unsigned round, int from, int to, int largest) {
     unsigned x = mix(round, (unsigned)from, (unsigned)to);
     int limit = x % 8 < 5 ? 64 : x % 8 < 7 ? 20000 : largest;

@@ -1,22 +1,14 @@
-// lab-wire A B: a bad cable. Carries Ethernet frames between two interfaces of the switch, in both
-// directions, and on the way drops, doubles, delays and reorders some. (The kernel's netem would do it,
-// where it is built in.)
+// lab-wire A B: a faulty cable. Forwards Ethernet frames between two interfaces of the switch, in both directions, and drops,
+// duplicates, delays and reorders some of them. (The kernel's netem could do this, but is not built in everywhere.)
 //
-//   --drop P --duplicate P --reorder P   probabilities from 0 to 1, each frame for itself; a reordered
-//   frame is held
-//                                        back by up to 2 ms more than the others
-//   --delay MS --jitter MS               every frame comes so much later, plus or minus an equally
-//   distributed jitter;
-//                                        a jitter reorders, too
-//   --toward-host, --from-host           only frames in this direction (A is the host's side); default:
-//   both
-//   --seed N                             for the same luck again
-//   --pid FILE                           goes to the background when it works, and writes its process
-//   number there
+//   --drop P --duplicate P --reorder P   probabilities from 0 to 1, per frame; a reordered frame is delayed by up to 2 ms more than others
+//   --delay MS --jitter MS               delays every frame, plus or minus a uniformly distributed jitter; jitter reorders, too
+//   --toward-host, --from-host           affects only frames in this direction (A is the host's side); default: both
+//   --seed N                             seed of the random faults
+//   --pid FILE                           goes to the background when it is ready, and writes its process id to FILE
 //
-// Frames are carried with their offload header (PACKET_VNET_HDR), since on virtual cables checksums are
-// usually left to hardware that does not exist. The lab switches segmentation off meanwhile, so that a
-// frame is a frame.
+// Frames keep their offload header (PACKET_VNET_HDR), because virtual cables usually leave checksums to hardware that does not exist. The
+// lab switches segmentation off meanwhile, so that each packet is one frame.
 #include <linux/if_packet.h>
 #include <net/ethernet.h>
 #include <net/if.h>
@@ -53,7 +45,7 @@ struct Arguments {
 };
 
 constexpr double reorder_ms = 2;
-constexpr size_t most_waiting = 100000;  // frames on the way; more are dropped as by any queue
+constexpr size_t most_waiting = 100000;  // frames in transit; further ones are dropped, as in a full queue
 
 struct Frame {
     Clock::time_point due;
@@ -99,7 +91,7 @@ Arguments parse(int argc, char** argv) {
     return result;
 }
 
-// A socket that sees everything that arrives at an interface, and can send anything from it.
+// Returns a socket that receives all frames arriving at an interface and can send any frame from it.
 int open_interface(const std::string& name) {
     int fd = must(socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), "packet socket");
     int on = 1, bytes = 32 << 20;
@@ -174,7 +166,7 @@ class Wire {
         Clock::time_point now = Clock::now();
         while (!on_the_way_.empty() && on_the_way_.top().due <= now) {
             const Frame& frame = on_the_way_.top();
-            // Where the socket takes no more, the frame is lost, as in a full switch.
+            // If the socket is full, the frame is lost, as in a full switch.
             (void)!send(frame.to, frame.bytes.data(), frame.bytes.size(), MSG_DONTWAIT);
             on_the_way_.pop();
         }

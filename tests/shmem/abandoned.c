@@ -1,5 +1,4 @@
-// A PE of a job that goes on without those who die (--enable-recovery) dies while the others wait for memory that nobody changes: the job
-// ends, and says why.
+// A PE dies while the others wait for a word that no PE changes (--enable-recovery): the job must end with an error that gives the reason.
 #include <shmem.h>
 #include <signal.h>
 

@@ -1,5 +1,5 @@
-// OpenSHMEM initialized again and again, while one PE is long in shmem_finalize: who is early waits for it, and reaches its new memory, not what
-// it is about to give up.
+// Initializes OpenSHMEM repeatedly while one PE's shmem_finalize is slow. An early PE must wait for the slow one and access its new memory,
+// not the memory that is about to be freed.
 #include "check.h"
 
 #include <sys/mman.h>
@@ -9,7 +9,7 @@
 static long early;
 static int slow;
 
-/// Memory is given back late in shmem_finalize.
+/// Delays the unmapping of memory in shmem_finalize.
 int munmap(void* memory, size_t bytes) {
     if (slow) usleep(20000);
     return (int)syscall(SYS_munmap, memory, bytes);

@@ -1,4 +1,5 @@
-// Atomic operations of every type: sums of all PEs at one, values fetched, compared and swapped, bits; the forms of old, and signals.
+// Tests atomic operations of every type: sums of all PEs on one PE, fetch, compare-and-swap, bitwise operations, deprecated forms, and
+// signals.
 #include "check.h"
 #include "types.h"
 
@@ -10,7 +11,7 @@ static void settle(void) {
     shmem_barrier_all();
 }
 
-// What PE 0's element was, all have added to it: `from` + what each adds.
+// All PEs have added `each` to PE 0's element, which began as `from`.
 #define EXPECT_SUM(name, T, from, each)                                                \
     do {                                                                               \
         settle();                                                                      \
@@ -29,7 +30,7 @@ static void settle(void) {
         settle();            \
     } while (0)
 
-// Everybody's own element, changed by the PE before: 10 + the owner's number becomes something.
+// The PE before changes each PE's element, which begins as 10 + the owner's number.
 #define TEST_ANY(name, T)                                                                       \
     static void any_##name(T* at) {                                                             \
         typedef T T_;                                                                           \

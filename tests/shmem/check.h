@@ -1,4 +1,4 @@
-// What the OpenSHMEM test programs share: checks that name the PE and the place. Knows only OpenSHMEM itself.
+// Shared by all OpenSHMEM test programs: checks that report PE and place. Uses only OpenSHMEM itself.
 #pragma once
 
 #include <shmem.h>
@@ -23,13 +23,13 @@ __attribute__((noreturn, format(printf, 4, 5), unused)) static void fail_at(cons
     abort();
 }
 
-/// CHECK(condition, "format", ...): the words say what was expected and what was there.
+/// CHECK(condition, "format", ...): the message gives the expected and the actual value.
 #define CHECK(condition, ...)                                                       \
     do {                                                                            \
         if (!(condition)) fail_at(__FILE__, __LINE__, #condition, " " __VA_ARGS__); \
     } while (0)
 
-/// EXPECT_INT(value, wanted)
+/// EXPECT_INT(value, wanted): both integers must be equal.
 #define EXPECT_INT(value, wanted)                                                                                           \
     do {                                                                                                                    \
         long long value_ = (long long)(value), wanted_ = (long long)(wanted);                                               \

@@ -1,4 +1,4 @@
-// Collectives of every type over the world and over teams, and their forms over active sets.
+// Tests collectives of every type over the world and over teams, and their active-set forms.
 #include <complex.h>
 
 #include "check.h"
@@ -8,7 +8,8 @@ enum { MOST = 64, N = 3 };
 static int me, n;
 static long psync[SHMEM_REDUCE_SYNC_SIZE];
 
-// `size` members, of whom this is `mine`, and `number(i)` what member i is told apart by.
+// Tests broadcast, collect and all-to-all on a team of `size` members, in which this PE is `mine`. `number(i)` is a value unique to member
+// i.
 #define MOVES(name, T, suffix)                                                                  \
     static void moves_##name(shmem_team_t team, void* space) {                                  \
         const int size = shmem_team_n_pes(team), mine = shmem_team_my_pe(team);                 \
@@ -56,7 +57,7 @@ static long psync[SHMEM_REDUCE_SYNC_SIZE];
         EXPECT_INT(shmem_team_sync(team), 0);                                                   \
     }
 #define MOVES_TYPED(name, T) MOVES(_of_##name, T, name##_)
-// The typed functions are shmem_<name>_broadcast; the others shmem_broadcastmem.
+// The typed functions are named shmem_<name>_broadcast, the untyped ones shmem_broadcastmem.
 #define DEFINE(name, T)                                                                                              \
     static int shmem_##name##_broadcast_of_##name(shmem_team_t team, T* to, const T* from, size_t k, int root) {     \
         return shmem_##name##_broadcast(team, to, from, k, root);                                                    \
@@ -79,7 +80,7 @@ FOR_RMA(DEFINE)
 #undef DEFINE
 MOVES(mem, unsigned char, )
 
-// What each PE has, element i: 1 or 2, so that products stay small; with bits for the others.
+// Element i of each PE: 1 or 2, so that products stay small and bitwise operations have both values.
 #define OPERAND(pe, i) (((pe) + (i)) % 5 == 0 ? 2 : 1)
 #define REDUCED(T, what, call, step, start)                                       \
     do {                                                                          \
@@ -165,7 +166,7 @@ FOR_FLOATS(SUMS) FOR_COMPLEX(SUMS)
 #undef CALL
 }
 
-// An active set: every 2^log-th PE from `start` on.
+// An active set: every 2^log-th PE, beginning at `start`.
 struct set {
     int start, log, size, mine;
 };

@@ -1,4 +1,4 @@
-// Some of Starling's counters, of this process, from start_counters() on.
+// Reads some of this process's Starling counters, counted since start_counters().
 #pragma once
 
 #include <mpi.h>
@@ -9,7 +9,7 @@ static const char* const kCounterNames[] = {"peers_met",    "pes_accessed", "ope
 static MPI_T_pvar_session counter_session;
 static MPI_T_pvar_handle counter_handles[kCounters];
 
-/// Before shmem_init. 0 if one of them is not there.
+/// Starts the counters; call it before shmem_init. Returns 0 if a counter does not exist.
 static int start_counters(void) {
     int provided, index, count;
     if (MPI_T_init_thread(MPI_THREAD_SINGLE, &provided) != MPI_SUCCESS) return 0;

@@ -1,4 +1,4 @@
-// The smallest whole: every PE writes to the next.
+// The smallest complete program: every PE writes to the next.
 #include "check.h"
 
 static long here = -1;

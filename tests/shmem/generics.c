@@ -1,4 +1,4 @@
-// C11: the function by the type of its arguments, with and without a context.
+// Tests C11 type-generic functions, with and without a context.
 #include "check.h"
 
 static int me, n, next, before;

@@ -1,5 +1,6 @@
-// Address space that the symmetric heap is only to grow into is seen by nobody: it can't be read, and is not dumped, in this PE
-// and in its neighbours. What it grows to can be reached, by neighbours that were met before, and by those met later.
+// Address space that is only reserved for growth of the symmetric heap must not be readable, nor be part of a core dump, in this PE and its
+// neighbors. Memory that the heap grows into must be accessible to neighbors that have mapped the heap before and to those that map it
+// later.
 #include "../mpi/mapped.h"
 #include "check.h"
 

@@ -1,4 +1,5 @@
-// Locks: one holder at a time, all have their turn; tested, in the heap and static; caches, versions and the rest of setup.
+// Tests locks: one holder at a time, and every PE gets its turn; test_lock; locks in the heap and in static memory. Also tests the cache
+// functions, versions and setup.
 #include "check.h"
 
 #include <unistd.h>
@@ -33,7 +34,7 @@ static void test_lock(long* lock, long* count) {
     shmem_barrier_all();
 }
 
-/// Who has a lock, and got it after waiting, may test it while the next one gets in line.
+/// The holder of a contended lock may call test_lock while the next PE queues for it.
 static void test_by_holder(long* lock, long* go) {
     *go = 0;
     shmem_barrier_all();
@@ -41,7 +42,7 @@ static void test_by_holder(long* lock, long* go) {
         if (me == 0) shmem_set_lock(lock);
         shmem_barrier_all();
         if (me == 0) {
-            usleep(100);  // the next one gets in line, as a rule
+            usleep(100);  // usually PE 1 queues meanwhile
             shmem_clear_lock(lock);
         } else if (me == 1) {
             shmem_set_lock(lock);
@@ -101,7 +102,7 @@ int main(void) {
     shmem_finalize();
     shmem_query_finalized(&flag);
     EXPECT_INT(flag, 1);
-    // As OpenSHMEM 1.6 allows.
+    // OpenSHMEM 1.6 allows a second initialization.
     shmem_init();
     EXPECT_INT(shmem_my_pe(), me);
     heap = shmem_calloc(2, sizeof *heap);

@@ -1,5 +1,5 @@
-// The symmetric heap: what is allocated has the same offset everywhere; gaps are used again; aligned, cleared, longer and shorter memory; the end
-// of the heap; a random sequence against a model of what lies where.
+// Tests the symmetric heap: equal offsets on all PEs, reuse of gaps, aligned, cleared, extended and shrunk memory, and exhaustion. A random
+// sequence is compared with a model of the heap's contents.
 #include "check.h"
 
 static int me, n;
@@ -43,7 +43,7 @@ static void test_kinds(void) {
 static void test_reallocation(void) {
     int* memory = shmem_realloc(NULL, 100 * sizeof(int));
     for (int i = 0; i < 100; i++) memory[i] = me * 1000 + i;
-    memory = shmem_realloc(memory, 100000 * sizeof(int));  // in its place
+    memory = shmem_realloc(memory, 100000 * sizeof(int));  // grows in place
     char* behind = shmem_malloc(10);
     int* moved = shmem_realloc(memory, 200000 * sizeof(int));
     CHECK(moved != memory, "there is something behind it");
@@ -62,7 +62,7 @@ static void test_random(void) {
         size_t bytes;
         unsigned char byte;
     } held[MOST] = {{0}};
-    uint64_t state = 42;  // the same for all
+    uint64_t state = 42;  // equal on all PEs
     for (int step = 0; step < 400; step++) {
         const int i = (int)(next_random(&state) % MOST);
         const size_t bytes = 1 + next_random(&state) % (step % 10 == 0 ? 300000 : 3000);
@@ -82,7 +82,7 @@ static void test_random(void) {
         held[i].bytes = bytes;
         held[i].byte = (unsigned char)step;
         memset(held[i].memory, step + me, bytes);
-        // The next PE's is where this one's is.
+        // The next PE's block has the same address as this PE's.
         const int next = (me + 1) % n;
         shmem_barrier_all();
         EXPECT_INT(shmem_uchar_g(&held[i].memory[bytes - 1], next), (unsigned char)(step + next));
@@ -98,7 +98,7 @@ static void test_end(void) {
     void* all[100];
     int count = 0;
     while (count < 100 && (all[count] = shmem_malloc(100000))) count++;
-    EXPECT_INT(count, 10);  // of 1 MB
+    EXPECT_INT(count, 10);  // the heap has 1 MB
     while (count > 0) shmem_free(all[--count]);
     CHECK((all[0] = shmem_malloc(1000000)) != NULL, "the heap is not whole again");
     shmem_free(all[0]);

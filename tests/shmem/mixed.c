@@ -1,5 +1,5 @@
-// MPI and OpenSHMEM in one program, begun and ended in any order: TEST_ORDER is two letters, who is first to begin and to end (m, s).
-// Messages and puts go between the same processes; teams become communicators and back.
+// MPI and OpenSHMEM in one program, initialized and finalized in any order. TEST_ORDER has two letters (m or s): which is initialized
+// first, and which is finalized first. Messages and puts go between the same processes; teams are converted to communicators and back.
 #include <mpi.h>
 //
 #include <shmemx.h>
@@ -22,11 +22,11 @@ static void test_both(void) {
     EXPECT_INT(got, (me + n - 1) % n * 10);
     MPI_Request request;
     MPI_Iallreduce(&value, &sum, 1, MPI_LONG, MPI_SUM, MPI_COMM_WORLD, &request);
-    shmem_barrier_all();  // and the other goes on meanwhile
+    shmem_barrier_all();  // progresses the allreduce too
     EXPECT_INT(*word, (me + n - 1) % n * 10);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
     EXPECT_INT(sum, 10 * n * (n - 1) / 2);
-    // A wait of MPI's carries on what OpenSHMEM's others need, and the other way around.
+    // A wait in MPI progresses the other PEs' OpenSHMEM operations, and vice versa.
     if (n == 1) return;
     if (me == 0) {
         shmem_long_wait_until(&word[1], SHMEM_CMP_EQ, 77);

@@ -1,15 +1,15 @@
-// A PE that gets no memory for its part of a team or of the symmetric heap's tables says so and ends, and the job with it: nobody waits.
-//   no_memory team|heap
+// A PE without memory for its part of a team or of the symmetric heap's tables must report it and end, and its job with it; none may hang.
+// Usage: no_memory team|heap
 #include <errno.h>
 #include <shmem.h>
 #include <stdlib.h>
 #include <string.h>
 
 static volatile int refused;
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // a sanitizer's allocator is its own
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // a sanitizer's allocator cannot be replaced
 extern void* __libc_malloc(size_t);
 
-/// The allocator, for the library as well.
+/// Replaces the allocator for the library too.
 void* malloc(size_t bytes) {
     if (!refused) return __libc_malloc(bytes);
     errno = ENOMEM;

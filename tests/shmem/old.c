@@ -1,4 +1,4 @@
-// A program of the time before OpenSHMEM 1.0: no end is said.
+// A program from before OpenSHMEM 1.0, which does not call shmem_finalize.
 #include <mpp/shmem.h>
 
 #include "check.h"

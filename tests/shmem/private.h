@@ -1,5 +1,5 @@
-// Variables stay private to a PE whose process had several threads before shmem_init (docs/openshmem.md): their owner carries out what other
-// PEs ask for.
+// If a process has several threads before shmem_init, its static variables stay private (docs/openshmem.md): their owner carries out the
+// accesses of other PEs.
 #pragma once
 
 #include <pthread.h>
@@ -12,8 +12,8 @@ static void* sleep_on(void* unused) {
     return unused;
 }
 
-/// Call before shmem_init. Starts a thread if TEST_THREAD is set. Returns whether the process has several: a sanitizer may have one of its
-/// own, too.
+/// Starts a thread if TEST_THREAD is set; call it before shmem_init. Returns whether the process has several threads: a sanitizer may have
+/// started one too.
 static int keep_variables_private(void) {
     pthread_t thread;
     if (getenv("TEST_THREAD") && pthread_create(&thread, NULL, sleep_on, NULL) == 0) pthread_detach(thread);

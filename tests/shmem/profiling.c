@@ -1,4 +1,4 @@
-// The profiling interface: a program's own shmem_long_p stands before the library's, which it calls as pshmem_long_p.
+// Tests the profiling interface: the program's own shmem_long_p replaces the library's and calls it as pshmem_long_p.
 #include "check.h"
 
 static int calls = 0;

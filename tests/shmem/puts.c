@@ -1,5 +1,5 @@
-// Puts and gets of every type and width, blocking and not, strided and in blocks, on the default context and on one of its own; from the
-// heap and from static memory.
+// Tests puts and gets of every type and width, blocking and not, strided and in blocks, on the default context and on a created one, to the
+// heap and to static memory.
 #include "check.h"
 #include "private.h"
 #include "types.h"
@@ -13,10 +13,10 @@ static void settle(void) {
     shmem_barrier_all();
 }
 
-// Of a long double ten bytes are the number.
+// The number of significant bytes of T: ten for long double on x86.
 #define SIGNIFICANT(T) _Generic((T*)0, long double* : (size_t)10, default : sizeof(T))
 
-// `at` is cleared, filled by one way of putting from the PE before, and compared; and read back from the next by one way of getting.
+// Clears `at`, lets the PE before fill it by the call, and compares it. Then reads the next PE's elements back by every form of get.
 #define PUT_CHECKED(T, call)                                                                                         \
     do {                                                                                                             \
         memset(at, 0, sizeof(T) * N);                                                                                \
@@ -35,7 +35,7 @@ static void settle(void) {
         shmem_quiet();                                                                                                 \
         for (int i = 0; i < 5; i++) CHECK(memcmp(&got[i], &of_next[i], SIGNIFICANT(T)) == 0, #call ", element %d", i); \
     } while (0)
-// Every third element there, every second here; then back.
+// Every third element of the target, every second of the source; then back.
 #define STRIDED_CHECKED(T, put, get)                                                    \
     do {                                                                                \
         memset(at, 0, sizeof(T) * N);                                                   \
@@ -58,7 +58,7 @@ static void settle(void) {
         }                                                                               \
         shmem_barrier_all();                                                            \
     } while (0)
-// Two blocks of two, 4 apart there and 3 here.
+// Two blocks of two elements, 4 elements apart in the target and 3 in the source.
 #define BLOCKS_CHECKED(T, put, get)                                                       \
     do {                                                                                  \
         memset(at, 0, sizeof(T) * N);                                                     \
@@ -182,7 +182,7 @@ static void test_all(char* space) {
 #undef TEST
 }
 
-/// Long ones, and more than there is room for under way.
+/// Long puts, and more puts at a time than can be in flight.
 static void test_many(void) {
     const size_t bytes = 3 << 20;
     unsigned char* there = shmem_malloc(bytes);

@@ -1,15 +1,15 @@
-// Programs that are drawn: all PEs draw the same one from a seed (random [SEED [ROUNDS]], or TEST_SEED), carry out their parts of it, and hold
-// what they find against a model of all PEs' memory. In each round every PE changes its own lot on the others, in many ways; reads what
-// was there before; and all meet in teams, behind locks and in the heap.
+// Random programs: all PEs draw the same program from a seed (random [SEED [ROUNDS]], or TEST_SEED), execute their parts of it, and compare
+// memory with a model of all PEs. In each round every PE changes its own lot on other PEs in many ways and reads the previous round's lots.
+// All PEs also use teams, locks and the heap together.
 #include "check.h"
 
 enum { MOST = 16, WORDS = 24, OPERATIONS = 8, BLOCKS = 12 };
 
-// lot[s]: changed by PE s alone. past[s]: what lot[s] was at the end of the last round, for those that read.
+// lot[s]: changed by PE s only. past[s]: lot[s] at the end of the previous round, for readers.
 struct Memory {
     long lot[MOST][WORDS], past[MOST][WORDS];
-    long sum, bits;          // changed by all, by operations whose order does not matter
-    uint64_t arrived[MOST];  // signals of PE s
+    long sum, bits;          // changed by all PEs with commutative operations
+    uint64_t arrived[MOST];  // the signals of PE s
 };
 static struct Memory variables;
 static struct Memory model[MOST];
@@ -31,7 +31,7 @@ static struct Operation draw_operation(unsigned kinds) {
     return o;
 }
 
-// The words that a put, strided or not, changes: o.count of them.
+// Returns the index of the i-th of the o.count words that a put, strided or not, changes.
 static unsigned word_of(const struct Operation* o, unsigned i) { return o->at + (o->kind == 2 ? i * o->stride : i); }
 
 static void change_model(const struct Operation* o, int from) {
@@ -59,7 +59,7 @@ static void change_model(const struct Operation* o, int from) {
     }
 }
 
-// As the model stands before the operation: what it must give back is known.
+// Carries out the operation while the model still has the state before it, so that the fetched value is known.
 static void carry_out(const struct Operation* o, long* source) {
     const int to = (int)o->to;
     long* there = memory->lot[me] + o->at;
@@ -68,7 +68,7 @@ static void carry_out(const struct Operation* o, long* source) {
     switch (o->kind) {
         case 0:
             shmem_long_put(there, source, o->count, to);
-            memset(source, 0x55, o->count * sizeof *source);  // it is the program's again
+            memset(source, 0x55, o->count * sizeof *source);  // the source may be reused
             break;
         case 1:
             shmem_putmem_nbi(there, source, o->count * sizeof *source, to);
@@ -101,7 +101,7 @@ static void carry_out(const struct Operation* o, long* source) {
         shmem_fence();
 }
 
-// Every PE's operations, one after the other in the model, at once in fact.
+// Every PE's operations: the model applies them one after the other, the PEs run them concurrently.
 static void change(void) {
     enum { KINDS = 9 };
     static long sources[OPERATIONS][4];
@@ -115,7 +115,7 @@ static void change(void) {
     }
 }
 
-// A signal says that the data before it is there: the last of them, that all before it are.
+// A signal arrives after its data, and the last signal after all data before it.
 static void wait_for_signals(void) {
     for (int from = 0; from < n; from++) {
         const uint64_t wanted = model[me].arrived[from];
@@ -137,7 +137,7 @@ static void look_at_own(void) {
     for (int pe = 0; pe < n; pe++) memcpy(model[pe].past, model[pe].lot, sizeof model[pe].past);
 }
 
-// Each its own: what others see of a PE's past.
+// Reads random parts of other PEs' past lots; each PE reads different ones.
 static void look_at_others(void) {
     uint64_t own = state + (uint64_t)me;
     long got[4 * 3];
@@ -209,7 +209,7 @@ static void look_at_block(int which, int pe) {
     EXPECT_INT(blocks[which].words[last], blocks[which].value + me);
 }
 
-// Allocated, resized and given back by all alike; what is in them stays.
+// All PEs allocate, resize or free the same block; its contents must be kept.
 static void change_heap(void) {
     const int which = (int)draw(BLOCKS), pe = (int)draw((unsigned)n);
     const size_t count = 1 + draw(draw(4) ? 100 : 300000), kept = blocks[which].count;

@@ -1,12 +1,13 @@
-// Nothing goes before it has to: between the begin of shmem_init and the first access no packet, no connection and no acquaintance, whatever is asked of the
-// library meanwhile. The first access makes one acquaintance, of the PE that is accessed.
+// No traffic without need: from the beginning of shmem_init to the first access there is no packet, no connection and no contact with a
+// peer, whatever local calls are made meanwhile. The first access contacts one peer, the PE that is accessed.
 #include "check.h"
 #include "counters.h"
 #include "private.h"
 
 static long here[16];
 
-/// With a thread that makes progress, a PE answers a faster neighbour's accesses here already: then the counters say nothing of its own calls.
+/// Checks that all counters are 0. With STARLING_WAIT=thread it returns at once: a PE already answers a faster neighbor's accesses here, so
+/// the counters say nothing about its own calls.
 static void expect_silence(const char* since) {
     const char* waits = getenv("STARLING_WAIT");
     if (waits && !strcmp(waits, "thread")) return;
@@ -36,7 +37,7 @@ int main(void) {
     if (!mapped) CHECK(counter(kPeersMet) > 0, "the first access has met nobody");
     shmem_long_wait_until(&here[0], SHMEM_CMP_NE, 0);
     EXPECT_INT(here[0], 100 + (me + n - 1) % n);
-    // Several accesses more: no further acquaintance.
+    // Several more accesses: no further peer is contacted.
     for (int i = 1; i < 16; i++) {
         shmem_long_p(&here[i], i, next);
         CHECK(shmem_long_g(&here[i], next) == i, "%d", i);

@@ -1,5 +1,5 @@
-// How many sockets to other hosts a process has after MPI, OpenSHMEM, or both have talked to the next process long enough to earn a connection: the first
-// argument is mpi, shmem or both.
+// Prints how many sockets to other hosts a process has after MPI, OpenSHMEM, or both have sent enough to the next process to open a
+// connection. The first argument is mpi, shmem or both.
 #include <mpi.h>
 #include <sys/socket.h>
 
@@ -9,7 +9,7 @@
 static int sockets(void) {
     int count = 0;
     for (int fd = 0; fd < 1024; fd++) {
-        int domain = 0, listens = 0;  // only who is asked for a connection has a listener
+        int domain = 0, listens = 0;  // listeners exist only on one side
         socklen_t length = sizeof domain;
         if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &length) != 0 || (domain != AF_INET && domain != AF_INET6)) continue;
         count += getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &length) == 0 && !listens;
@@ -17,7 +17,7 @@ static int sockets(void) {
     return count;
 }
 
-/// Whether every process has its connections: whoever has asked for one has it later than the other.
+/// Returns whether every process has its connections: the process that requests one has it later than its peer.
 static int all_connected(int mpi) {
     static int mine, all;
     mine = counter(kOpened) > 0;

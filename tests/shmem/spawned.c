@@ -1,5 +1,5 @@
-// Jobs that change: children have an OpenSHMEM world of their own, with a heap of another size; over the merged communicator there is a team
-// of both jobs, whose members reach each other's heaps.
+// Spawned jobs: the children have their own OpenSHMEM world and a heap of another size. A team of both jobs, made from the merged
+// communicator, accesses the heaps of all its members.
 #include <mpi.h>
 //
 #include <shmemx.h>
@@ -19,7 +19,7 @@ int main(int argc, char** argv) {
         children = parent;
     else
         MPI_Comm_spawn(argv[0], MPI_ARGV_NULL, 2, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &children, MPI_ERRCODES_IGNORE);
-    // A world of its own.
+    // The children's puts stay within their own world.
     shmem_long_p(&word[1], me + 100 * is_child, (me + 1) % n);
     shmem_barrier_all();
     EXPECT_INT(word[1], (me + n - 1) % n + 100 * is_child);

@@ -1,4 +1,4 @@
-// A PE of a spawned job dies: collectives of a team that it is in end with an error on those who started it, whose own world goes on.
+// A PE of a spawned job dies: collectives of a team that includes it must return an error on the parents, whose own world still works.
 #include <mpi.h>
 #include <signal.h>
 #include <string.h>
@@ -22,12 +22,12 @@ static void child(const char* how, MPI_Comm parent) {
     const shmem_team_t team = both_of(parent, 1);
     shmem_team_sync(team);
     if (shmem_my_pe() == 1) {
-        // Not before all have left the barrier: who dies in one may take it along.
+        // Wait until all have left the barrier: a death during the barrier could make it fail for others.
         MPI_Recv(NULL, 0, MPI_INT, 0, 0, parent, MPI_STATUS_IGNORE);
         if (strcmp(how, "waited for") == 0) usleep(50000);
         raise(SIGKILL);
     }
-    shmem_long_wait_until(word, SHMEM_CMP_NE, 0);  // which nobody changes: it ends with its job
+    shmem_long_wait_until(word, SHMEM_CMP_NE, 0);  // no PE sets it: waits until its job ends
 }
 
 static void parent_of(const char* program, const char* how, long* word) {
@@ -44,7 +44,7 @@ static void parent_of(const char* program, const char* how, long* word) {
     word[1] = 1;
     CHECK(shmem_long_sum_reduce(team, &word[2], &word[1], 1) != 0, "%s: a reduction with a dead PE succeeded", how);
     CHECK(shmem_team_sync(team) != 0, "%s: a barrier with a dead PE succeeded", how);
-    // What has nothing to do with them goes on.
+    // Operations without the dead PE still work.
     shmem_barrier_all();
     shmem_long_p(&word[0], 100 + me, (me + 1) % n);
     shmem_barrier_all();

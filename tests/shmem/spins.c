@@ -1,5 +1,5 @@
-// Who looks at its memory in a loop of its own, and waits in no call, still carries out what others ask of it: static variables are changed by
-// their owner where it had threads before it was a PE (TEST_THREAD).
+// A PE that polls its memory in a loop, without a waiting call, must still carry out other PEs' accesses. With threads before shmem_init
+// (TEST_THREAD) the owner itself updates its static variables.
 #include "check.h"
 #include "private.h"
 
@@ -7,7 +7,7 @@ static long count, other;
 static uint64_t signal_word;
 static int me, n;
 
-// Each PE adds one to the next one's variable, which goes by its owner, and looks until its own has come.
+// Each PE increments the next PE's variable, which its owner updates, and polls until its own is incremented.
 #define SPIN(what, condition)                        \
     do {                                             \
         count = 0, other = 1, signal_word = 0;       \

@@ -1,5 +1,5 @@
-// Static and global variables: what a neighbour puts there arrives while their owner computes and calls nothing, whatever its size; they keep
-// what was in them before shmem_init; and a child made by fork has its own.
+// Tests static and global variables. A neighbor's put arrives while the owner computes without calls, whatever its size. Variables keep
+// their contents from before shmem_init. A forked child has its own copies.
 #include <pthread.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -19,7 +19,7 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static void lock(void) { pthread_mutex_lock(&mutex); }
 static void unlock(void) { pthread_mutex_unlock(&mutex); }
 
-// A value goes round: who has it passes it on, all others look at their variable and do nothing else.
+// Passes a value around the ring: the PE that has it sends it on, all others only poll their variable.
 #define ROUND(T, value, pass)        \
     do {                             \
         static volatile T variable;  \
@@ -74,7 +74,7 @@ static void test_signal(void) {
     shmem_barrier_all();
 }
 
-// Who waits in the library is woken.
+// A put must wake a PE that waits in the library.
 static void test_waiting(void) {
     static int flag;
     for (int i = 1; i <= 100; i++) {
@@ -104,7 +104,7 @@ static void test_contents(void) {
     EXPECT_INT(begun[500], (me + n - 1) % n + 1);
 }
 
-// The child changes what the parent does not see, and sees none of what changes in the parent.
+// The parent must not see the child's changes, nor the child the parent's.
 static void test_fork(void) {
     int changed[2];
     EXPECT_INT(pipe(changed), 0);
@@ -137,7 +137,7 @@ static void test_fork(void) {
 int main(void) {
     EXPECT_INT(pthread_atfork(lock, unlock, unlock), 0);
     untouched[kMany / 2] = 11;
-    if (getenv("TEST_CLOSED")) EXPECT_INT(prctl(PR_SET_DUMPABLE, 0), 0);  // nobody may look into it
+    if (getenv("TEST_CLOSED")) EXPECT_INT(prctl(PR_SET_DUMPABLE, 0), 0);  // forbids other processes access
     private = keep_variables_private();
     shmem_init();
     me = shmem_my_pe(), n = shmem_n_pes(), next = (me + 1) % n;

@@ -1,5 +1,5 @@
-// Teams: split in strides and in two dimensions, without any message; translated, configured, with contexts; destroyed and made again; pointers
-// into other PEs; what is wrong.
+// Tests teams: split by strides and in two dimensions without any message, translated, configured, with contexts, destroyed and created
+// again; pointers to other PEs' memory; errors.
 #include "check.h"
 
 static int me, n;
@@ -44,7 +44,7 @@ static void test_pointers(void) {
     shmem_free(word);
 }
 
-// The sum over the team of what each PE puts to the first by a context of the team.
+// Sums up over the team the values that all members put to the first through a context of the team.
 static void use(shmem_team_t team, long* sum) {
     const int size = shmem_team_n_pes(team), mine = shmem_team_my_pe(team);
     *sum = 0;
@@ -84,7 +84,7 @@ static void test_strided(long* sum) {
             EXPECT_INT(shmem_team_get_config(team, SHMEM_TEAM_NUM_CONTEXTS, &config), 0);
             EXPECT_INT(config.num_contexts, 2);
             use(team, sum);
-            // A team of a team: its own second half, backwards.
+            // A team of a team: its second half in reverse order.
             shmem_team_t half;
             const int first = size / 2;
             EXPECT_INT(shmem_team_split_strided(team, size - 1, -1, size - first, NULL, 0, &half), 0);
@@ -126,7 +126,7 @@ static void test_contexts(void) {
     CHECK(team == SHMEM_TEAM_WORLD, "the default context is of another team");
     CHECK(shmem_ctx_get_team(SHMEM_CTX_INVALID, &team) != 0 && team == SHMEM_TEAM_INVALID, "a team of no context");
     CHECK(shmem_team_create_ctx(SHMEM_TEAM_INVALID, 0, &ctx) != 0 && ctx == SHMEM_CTX_INVALID, "a context of no team");
-    // Who is in no team has no context of it, and calls these all the same.
+    // A PE that is in no team has no context of it, but may call these.
     shmem_ctx_quiet(SHMEM_CTX_INVALID);
     shmem_ctx_fence(SHMEM_CTX_INVALID);
     shmem_ctx_destroy(SHMEM_CTX_INVALID);

@@ -1,4 +1,4 @@
-// Threads of all PEs add to the same words, by contexts of their own and by the default one; others wait for what they put.
+// Threads of all PEs add to the same words, through their own contexts and the default one; other threads wait for the threads' puts.
 #include <thread>
 #include <vector>
 

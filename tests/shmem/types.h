@@ -1,4 +1,4 @@
-// The types of OpenSHMEM's functions, as lists X(name in the function, C type).
+// The types of OpenSHMEM's functions, as lists of X(name in the function, C type).
 #pragma once
 
 #define FOR_RMA(X)                                                                                                             \

@@ -1,5 +1,6 @@
-// What a PE has stored into its own memory others see when its shmem_quiet is over: of two PEs that each set their own flag, and look at the
-// other's behind a quiet, one at least sees that. By one thread, and by one beside another that is quiet as well.
+// Stores of a PE to its own memory must be visible to others when its shmem_quiet returns. Two PEs each set their own flag, call
+// shmem_quiet, and read the other's flag: at least one must see the other's. Tested with one thread, and with a second thread that also
+// calls shmem_quiet.
 #include "check.h"
 
 #include <pthread.h>

@@ -1,4 +1,4 @@
-// Waits and tests: each comparison, and all, any and some of several variables that other PEs write, some of them left out.
+// Tests waits and tests: each comparison, and all, any and some of several variables that other PEs write, some of them excluded.
 #include "check.h"
 #include "types.h"
 
@@ -6,7 +6,7 @@ static int me, n, next;
 
 #define COMPARISONS(X) X(EQ, 5) X(NE, 6) X(GT, 8) X(GE, 7) X(LT, 1) X(LE, 2)
 
-// The PE before writes what the comparison waits for; `at` begins with what it does not hold for.
+// The PE before writes a value for which the comparison holds; `at` begins with one for which it does not.
 #define TEST(name, T)                                                                                                    \
     static void test_##name(T* at) {                                                                                     \
         static const struct {                                                                                            \
@@ -89,7 +89,7 @@ static void test_old(long* at) {
 #undef TEST
 }
 
-/// A token goes around while all but one sleep.
+/// A token passes around the ring while all PEs but one sleep.
 static void test_ring(long* token) {
     *token = -1;
     shmem_barrier_all();
@@ -101,7 +101,7 @@ static void test_ring(long* token) {
     shmem_barrier_all();
 }
 
-/// Of several that hold, each comes up in time, though every call looks at others in between.
+/// If several variables satisfy the condition, each must be returned within a few calls, although every call starts at another variable.
 static void test_turns(long* at) {
     long found[3] = {0};
     const int left_out[4] = {0, 1, 0, 0};
@@ -119,7 +119,7 @@ static void test_turns(long* at) {
     shmem_barrier_all();
 }
 
-/// A wait for a signal gives what it has waited for, though the signal is another by then.
+/// A wait for a signal must return the value that satisfied it, even if the signal has changed since.
 static void test_signal(uint64_t* signal) {
     uint64_t* over = signal + 1;
     *signal = *over = 0;

@@ -7,7 +7,7 @@ import time
 from . import places
 from .places import Problem
 
-# Sends so many datagrams of these bytes, given in hexadecimal, from an address to a group.
+# Sends a number of datagrams, given in hexadecimal, from an address to a group.
 CAST = """
 import socket, sys
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -42,7 +42,7 @@ class Groups:
             time.sleep(0.1)
         raise Problem("the switch does not snoop")
 
-    # The bridges hear no IGMP while there is a manager: a rule drops it behind the place where the manager listens.
+    # While a manager runs, the bridges get no IGMP: a rule drops it after the manager's hook.
 
     def price(self, least, most, seed=1):
         """From now on a join or leave takes effect so many milliseconds later (least to most), as where a subnet manager

@@ -127,12 +127,12 @@ def remains(lab):
             continue
         shown = lab.run(host, ["sh", "-c", LOOK]).stdout
         found |= {f"lab{host}: {line}" for line in shown.splitlines() if "sh -c  cd /proc" not in line}
-    # The lab's own: a session for an agent whose cable was cut in the middle of it waits for the agent's words.
+    # The lab's own processes: a session whose agent was cut off in mid-connection still waits for the agent.
     own = " sshd", "/usr/sbin/sshd", "/lab-hosts --state", "/lab-machine"
     return {line for line in found if not any(word in line for word in own)}
 
 
-# Where each process of a hanging job is, for whoever has to find out why.
+# Prints the stacks of all processes of a hanging job, for debugging.
 STACKS = r"""
 cd /proc; for p in [0-9]*; do
   if [ $p != 1 ] && [ $p != $$ ] && [ "$(tr -d '\0' < $p/cmdline)" ] && ! grep -q '^sh\|gdb' $p/comm; then

@@ -42,7 +42,7 @@ class Lab:
         finally:
             lab.down()
 
-    # Life
+    # Start and end
 
     def is_up(self):
         """Its supervisor lives: it holds the lock."""

@@ -96,8 +96,7 @@ class Wire:
         self._on_switch(f"ip link set {self.port} up")
         self.file.unlink(missing_ok=True)
 
-    # The relay sits between the host's port and a pair of interfaces of its own, whose other end takes the
-    # port's place in the bridge.
+    # Inserts the relay between the host's port and a new pair of interfaces; the pair's other end replaces the port in the bridge.
 
     def _insert(self):
         inner, outer = f"w{self.host}r{self.rail}", f"b{self.host}r{self.rail}"

@@ -1,4 +1,5 @@
-// What is wrong with a program: the first argument says what. Each case ends with a sentence that names PE, function and fault, or would go on.
+// Erroneous programs; the first argument selects the error. Each case must end with a message that names PE, function and error; otherwise
+// the program would continue.
 #include <shmem.h>
 #include <signal.h>
 #include <stdio.h>
@@ -23,12 +24,12 @@ static void addresses(const char* what, long* heap, int me, int n) {
     if (is(what, "beyond")) shmem_long_p(heap + (1 << 20), 1, (me + 1) % n);
     if (is(what, "pe")) shmem_long_p(heap, 1, n);
     if (is(what, "negative-pe")) shmem_long_atomic_inc(heap, -1);
-    if (is(what, "freed")) {  // seen with STARLING_CHECK
+    if (is(what, "freed")) {  // detected with STARLING_CHECK
         long* gone = shmem_malloc(64);
         shmem_free(gone);
         shmem_long_p(gone, 1, (me + 1) % n);
     }
-    if (is(what, "overrun")) shmem_long_p(heap + 8, 1, (me + 1) % n);  // seen with STARLING_CHECK
+    if (is(what, "overrun")) shmem_long_p(heap + 8, 1, (me + 1) % n);  // detected with STARLING_CHECK
     if (is(what, "free-twice")) {
         long* gone = shmem_malloc(64);
         shmem_free(gone);
@@ -38,7 +39,7 @@ static void addresses(const char* what, long* heap, int me, int n) {
     free(own);
 }
 
-// What STARLING_CHECK alone looks at.
+// Errors that are detected only with STARLING_CHECK.
 static void checked(const char* what, long* heap, int me, int n) {
     long local = 1, *gone = shmem_malloc(64);
     shmem_free(gone);
@@ -80,7 +81,7 @@ static void calls(const char* what, long* heap, int me, int n) {
     if (is(what, "active-set")) shmem_barrier(0, 1, n, heap);
     if (is(what, "stride")) shmem_long_iput(heap, heap, 0, 1, 2, 0);
     if (is(what, "exhausted") && shmem_malloc((size_t)1 << 50) != NULL) shmem_global_exit(9);
-    if (is(what, "exhausted-one")) {  // the last PE's system has no memory: then there is none for all
+    if (is(what, "exhausted-one")) {  // the last PE's host has no memory: fails on all PEs
         if (me == n - 1) setrlimit(RLIMIT_FSIZE, &(struct rlimit){4 << 20, 4 << 20});
         char* most = shmem_malloc(1 << 20);
         if (!most || shmem_malloc((size_t)64 << 20) != NULL || shmem_realloc(most, (size_t)64 << 20) != NULL)
@@ -93,7 +94,7 @@ static void calls(const char* what, long* heap, int me, int n) {
     }
 }
 
-// The last PE dies while the others wait for it, or access its memory: they end, too.
+// The last PE dies while the others wait for it or access its memory: the others must end too.
 static void dies(const char* what, long* heap, int me, int n) {
     if (strncmp(what, "dies-", 5) != 0) return;
     shmem_long_p(heap, 1, (me + 1) % n);
