@@ -39,7 +39,7 @@ class MemoryModel {
     size_t signal_word(int origin) const { return swap_word(n) + static_cast<size_t>(origin); }
     size_t locked_word() const { return signal_word(n); }
     size_t size() const { return locked_word() + 1; }
-    /// Returns a word of this rank after the areas.
+    /// Returns one of a rank's words after the areas.
     uint64_t single(int rank, size_t index) const { return single_[place_of_single(rank, index)]; }
     /// Returns the area of `origin` at `target`, one of which must be this member. Empty: never written, all 0.
     const std::vector<uint64_t>& area(int origin, int target) const {

@@ -1,4 +1,4 @@
-// A process's output is read before the process does anything that may end the reader; and short scheduler slices.
+// A process waits until its output is read before it does anything that may end the reader. Also tests of short time slices.
 #include "base/process.h"
 
 #include <gtest/gtest.h>

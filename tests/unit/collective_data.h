@@ -67,7 +67,7 @@ inline const std::vector<const Shape*>& pairs() {
     return all;
 }
 
-/// Layout of the operands of user-defined operations.
+/// Shape of the operands that user-defined operations get.
 inline const Shape* operand_shape = nullptr;
 
 inline void compose_pair(const uint32_t left[2], uint32_t right[2]) {

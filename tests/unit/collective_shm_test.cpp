@@ -591,7 +591,7 @@ void explore(int n, int few, Driver driver, const std::vector<Operation>& operat
     // Operations that no lane supports run in turn; their mix with lanes is tested at random.
     const auto in_turn = [](Operation each) { return each == kBcastWide || each >= kRing || each == kToAllWide; };
     if (driver == Driver::lanes && std::any_of(operations.begin(), operations.end(), in_turn)) return;
-    if (driver != Driver::blocking) limit /= 4;  // the phases are those of the blocking driver, with little between them
+    if (driver != Driver::blocking) limit /= 4;  // their phases are those of the blocking driver
     Scheduler scheduler(preemptions);
     int runs = 0;
     do {

@@ -86,8 +86,7 @@ class World {
     uint64_t eager_limit = 64;
     /// Participants that never take part; messages to and from them fail.
     std::set<int> dead;
-    /// Number of messages out of two, of those that a leader sends to all other leaders, that use the multicast group. Negative: there are
-    /// no groups.
+    /// How many of every two messages from a leader to all other leaders use the multicast group. Negative: there are no groups.
     int to_group = -1;
     /// Participants that received the messages of dead participants before these died, through the group or one to one.
     std::set<int> reached_by_group, reached_by_message;

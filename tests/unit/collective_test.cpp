@@ -86,7 +86,7 @@ void test_barrier(Case& c) {
 }
 
 void test_bcast(Case& c) {
-    if (c.below(8) == 0) c.count = 10000 + c.below(10000);  // several segments of a chain
+    if (c.below(8) == 0) c.count = 10000 + c.below(10000);  // so that a chain has several segments
     const int root = c.below(c.n);
     const Values values = random_values(c.random, 2 * c.count);
     std::vector<Buffer> got, expected;

@@ -153,7 +153,7 @@ TEST(Segment, RefusesAnotherJob) {
 TEST(Segment, RefusesAnotherVersion) {
     JobSegment created, opened;
     ASSERT_EQ(JobSegment::create(1, nullptr, 0, created), MPI_SUCCESS);
-    created.header().version = wire_version() + 1;  // a newer version has one more field
+    created.header().version = wire_version() + 1;  // as a newer version writes it
     EXPECT_EQ(JobSegment::open(created.address(), opened), MPI_SUCCESS);
     created.header().version = wire_version() + (1 << 16);
     std::strcpy(created.header().release, "9.8.7");
@@ -216,7 +216,7 @@ TEST(Segment, TheOwnersDeathIsDetectedEvenAsAZombie) {
     ASSERT_EQ(waitid(P_PID, static_cast<id_t>(owner), &info, WEXITED | WNOWAIT), 0);
     EXPECT_FALSE(job_alive(opened));
     waitpid(owner, nullptr, 0);
-    EXPECT_EQ(opened.header().size, 1u);  // the memory stays for processes that map it
+    EXPECT_EQ(opened.header().size, 1u);  // memory mapped before stays readable
     close(ends[0]);
     close(ends[1]);
 }

@@ -57,7 +57,7 @@ TEST(CoreUse, CountsTheRanksOfAJobThatHaveNotEnded) {
     segment.place(1).store(job::Place::on(3) | job::Place::kAsleep);
     segment.place(2).store(job::Place::on(1));
     segment.cell(2).state.store(job::RankState::exited);
-    segment.cell(3).state.store(job::RankState::initialized);  // has not published its core
+    segment.cell(3).state.store(job::RankState::initialized);  // rank 3 has not published its core
     segment.place(4).store(job::Place::on(0));
     segment.cell(4).state.store(job::RankState::failed);
     CoreUse use;

@@ -270,7 +270,7 @@ std::string hex(std::string_view bytes) {
     return text;
 }
 
-// The same frames from another implementation of RFC 8439 (OpenSSL 3.0, by Python's cryptography): the construction follows the standard.
+// Frames that another implementation of RFC 8439 made (OpenSSL 3.0, by Python's cryptography): the construction follows the standard.
 TEST_P(Frames, EncryptionFollowsRfc8439) {
     FrameSealer sealer(key(1));
     const std::string first = hex(sealer.seal(FrameKind::message, "first")),

@@ -179,7 +179,7 @@ class Explorer : public test::Exploration<World> {
         if (!closed && !connected) fail(world, "at rest, and the ends disagree");
     }
 
-    // The part of transport/network/tcp.
+    // Actions of transport/network/tcp.
 
     void take_hello(World& world, int index) {
         Socket& socket = world.sockets[static_cast<size_t>(index)];
@@ -231,7 +231,7 @@ class Explorer : public test::Exploration<World> {
         world.sockets.push_back(socket);
     }
 
-    // The part of link.
+    // Actions of link.
 
     void send(World& world, int e, Event event, int token = 0) {
         End &end = world.ends[static_cast<size_t>(e)], &peer = world.ends[static_cast<size_t>(1 - e)];

@@ -105,7 +105,7 @@ void play_survivor(Node& node, const Moment& moment) {
     // There is one slot, and its former user is dead.
     node.board.arrived[kVictimIsDead].store(1);
     connect(node, kThird, true);
-    EXPECT_EQ(counters.connections, 1u) << moment.name;  // that of the third process
+    EXPECT_EQ(counters.connections, 1u) << moment.name;  // the connection with the third process
     node.meet(kEnd, 2);
     Sending sending(Plan{0, kVictim, 0, 8, 1, false, false, false});
     sending.start(node);

@@ -238,7 +238,7 @@ TEST(MulticastChannel, AMemberThatLeftStillAcknowledgesForThoseBelowEndedMembers
             node.board.stage.store(kLeft);
         }
         progress::wait_until([] { return multicast::all_delivered(); });
-        if (node.rank == 0) node.board.arrived[7].fetch_add(1);  // on behalf of the rank that has ended
+        if (node.rank == 0) node.board.arrived[7].fetch_add(1);  // arrives for the rank that has ended
     });
 }
 

@@ -214,7 +214,7 @@ TEST(MulticastRetransmission, WaitingForAcknowledgementsHastensTheHeartbeat) {
     EXPECT_FALSE(flow.outgoing.request_acks(flow.now)) << "already requested";
     flow.now += 2 * kMs, flow.run();
     EXPECT_EQ(flow.wire.heartbeats, 2);
-    // With the next messages, no sender waits for acknowledgements.
+    // After the next messages, no acknowledgement is awaited.
     flow.wire.heartbeats = 0;
     flow.messages(8, 20 * kMs);
     EXPECT_EQ(flow.wire.heartbeats, 0);

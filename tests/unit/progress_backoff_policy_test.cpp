@@ -65,7 +65,7 @@ struct Core {
 
 TEST(BackoffPolicy, ProcessesThatStartTogetherAreNotStrangers) {
     Core core;
-    core.neighbour = core.strangers = true;  // invisible yet, and busy
+    core.neighbour = core.strangers = true;  // the neighbor is busy, and not visible yet
     core.watch.begin(core.now);
     core.wait_for(CoreWatch::kStartNs - 5 * kMs, kPoll);
     EXPECT_FALSE(core.watch.contested(core.now));

@@ -40,7 +40,7 @@ TEST(Deaths, SleepersInARecoveringJobAreWokenByTheCountOfDeadRanks) {
         node.meet(0, 4);
         if (node.rank == 3) return;
         if (node.rank != 2) return progress::wait_until([&] { return node.peer(3).dead; });
-        const uint64_t until = now_ns() + 10'000'000'000;  // ranks woken too early sleep again
+        const uint64_t until = now_ns() + 10'000'000'000;  // wake_by_count() also wakes early; those ranks sleep again
         long woken = 0;
         while ((woken = wake_by_count()) != 2 && now_ns() < until) usleep(1000);
         EXPECT_EQ(woken, 2);

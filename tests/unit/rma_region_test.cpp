@@ -78,7 +78,7 @@ TEST(Region, GetsItsFinalSecretWhenOpened) {
     EXPECT_EQ(find_region(key.id, first.secret), nullptr);
     EXPECT_NE(find_region(key.id, key.secret), nullptr);
     withdraw(key);
-    // A creation that fails.
+    // The creation fails: the region is withdrawn before it gets its secret.
     const RegionKey failed = expose(memory.data(), memory.size());
     await_secret(failed);
     withdraw(failed);

@@ -115,7 +115,7 @@ void two_hosts(Settings settings, int times, const std::function<void(Asker&)>& 
             for (int i = 0; i < times; ++i) {
                 if (i % 5 == 4) asker.add(static_cast<uint64_t>(i % 64) * 8, static_cast<uint64_t>(i));
                 asker.move(i % 2 ? Operation::get : Operation::put);
-                if (i % 100 == 0) usleep(12'000);  // until a better connection is open
+                if (i % 100 == 0) usleep(12'000);  // time for a better connection to open
             }
             asker.read_all();
             asker.beyond();

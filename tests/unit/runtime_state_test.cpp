@@ -86,7 +86,7 @@ TEST_F(State, TwoProcessesTakeTurns) {
 
     begin();
     EXPECT_NE(link::self().job->address().id, first_job);
-    EXPECT_EQ(comm::add_class(), first_class);  // no state of the other process
+    EXPECT_EQ(comm::add_class(), first_class);  // unaffected by the other process
     EXPECT_NE(config().eager_limit, limit);
     EXPECT_LT(counters.yields, 41u);
     EXPECT_NE(make_triple(), triple);
@@ -98,7 +98,7 @@ TEST_F(State, TwoProcessesTakeTurns) {
     EXPECT_EQ(config().eager_limit, limit);
     EXPECT_EQ(counters.yields, 41u);
     release(*triple);
-    EXPECT_EQ(make_triple(), triple);  // the slot in its own pool
+    EXPECT_EQ(make_triple(), triple);  // this process's pool reuses the slot
     runtime::release(true);
     EXPECT_EQ(runtime::phase, runtime::Phase::finalized);
 

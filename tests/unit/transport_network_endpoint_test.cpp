@@ -319,7 +319,7 @@ TEST(Endpoint, OnePollAfterAWakeReceivesAllDatagrams) {
     ASSERT_EQ(hub.endpoint->counters().lanes, kWithLanes);
     const auto came = [&] { return hub.endpoint->what_came() & ((1u << Udp::kSockets) - 1); };
     for (uint64_t round = 0; round < 10; ++round) {
-        while (came() != 0) hub.poll();  // earlier acknowledgements
+        while (came() != 0) hub.poll();  // drain earlier acknowledgements
         hub.got.clear();
         for (size_t i = 0; i < kPeers; ++i) ASSERT_TRUE(peers[i]->send(*to_hub[i], round, "wake up"));
         for (const uint64_t end = now_ns() + 10 * kSecond; std::popcount(came()) != static_cast<int>(kPeers);)

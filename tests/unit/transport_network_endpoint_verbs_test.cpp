@@ -141,11 +141,11 @@ TEST_F(EndpointVerbs, SocketsArePolledSeldomWhilePortsReceiveEverything) {
     EXPECT_EQ(b.got.size(), expected_b + 1);
     b.poll(then + 100 * kMicrosecond);
     EXPECT_EQ(b.got.size(), expected_b + 2);
-    // From then on sockets are polled again.
+    // After a datagram by a socket, every poll includes the sockets.
     c.send(from_c, 0, "another");
     b.poll(then + 101 * kMicrosecond);
     EXPECT_EQ(b.got.size(), expected_b + 3);
-    // Sockets are polled at once when everything must be known.
+    // After look_everywhere() the next poll includes the sockets.
     a.send(*to_b, expected_b, text_of(expected_b));
     b.poll(then + 5 * kMillisecond);
     b.poll(then + 5 * kMillisecond + kMicrosecond);

@@ -185,7 +185,7 @@ TEST_F(RcTest, QueuesBreakInEveryState) {
         EXPECT_EQ(a.failed, at == At::waiting || at == At::dialling);
         EXPECT_EQ(a.broken, at == At::open || at == At::finished);
         EXPECT_EQ(b.failed, at == At::dialling);
-        EXPECT_EQ(b.broken, at >= At::open);  // notified, if not by the closing frame
+        EXPECT_EQ(b.broken, at >= At::open);  // b is notified, even without a closing frame
         if (at == At::left) a.connect();
     }
 }
@@ -286,7 +286,7 @@ TEST_F(RcTest, AStreamSurvivesItsConnection) {
     run();
     EXPECT_EQ(a.stranded, 1);
     EXPECT_TRUE(stream.has_work());
-    EXPECT_EQ(stream.waiting_bytes(), stream.source().bytes);  // frames in the queue may not have arrived
+    EXPECT_EQ(stream.waiting_bytes(), stream.source().bytes);  // all of it, since frames in the queue may be lost
     EXPECT_EQ(stream.connection, nullptr);
     a.rc->drop(*a.connection), b.rc->drop(*b.connection);
     a.connect(), b.connect();
@@ -305,7 +305,7 @@ TEST_F(RcTest, ClosedDuringAStream) {
     a.rc->finish(*a.connection);
     EXPECT_EQ(a.stranded, 1);
     const uint64_t left = stream.waiting_bytes();
-    EXPECT_LT(left, stream.source().bytes);  // the rest precedes the closing frame
+    EXPECT_LT(left, stream.source().bytes);  // the rest is sent before the closing frame
     run();
     EXPECT_EQ(b.ended, 1);
     EXPECT_EQ(b.coverage.bytes(), stream.source().bytes - left);

@@ -119,7 +119,7 @@ TEST_P(RcRingTest, CreditsArePiggybackedInBothDirections) {
     }
     EXPECT_EQ(a.frames, sent);
     EXPECT_EQ(b.frames, sent);
-    EXPECT_EQ(fabric.frames, frames);  // only ring writes
+    EXPECT_EQ(fabric.frames, frames);  // no frames by the queue
     EXPECT_EQ(by_ring(), 500u);
 }
 
@@ -322,9 +322,9 @@ TEST_F(RcRingPlaces, APlannedPeerHasARingBeforeItEarnsOne) {
     };
     EXPECT_EQ(send(0, 100) + send(1, 10), 110u);
     set_expected_traffic(2, 50);
-    EXPECT_EQ(send(2, 10), 10u);  // from the first frame on
+    EXPECT_EQ(send(2, 10), 10u);  // all frames use the ring, from the first on
     EXPECT_EQ(send(0, 10), 10u);
-    EXPECT_EQ(send(1, 10), 0u);  // in place of the ring that carried least
+    EXPECT_EQ(send(1, 10), 0u);  // peer 1 carried least and lost its ring
     // No other peer earns the ring while the plan assigns it.
     EXPECT_EQ(send(0, 10), 10u);
     EXPECT_GT(send(1, 3000), 1000u);

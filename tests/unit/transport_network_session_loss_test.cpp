@@ -11,7 +11,7 @@
 namespace starling::network {
 namespace {
 
-constexpr uint64_t kRoundTrip = 40 * kMicrosecond;  ///< of the simulation's weather
+constexpr uint64_t kRoundTrip = 40 * kMicrosecond;  ///< with the simulation's default weather
 /// Time until a lost last datagram is retransmitted: two round trips, plus the delay allowed for an acknowledgement.
 constexpr uint64_t kProbeTime = 2 * kRoundTrip + 2 * kAckDelay;
 constexpr uint64_t kMargin = 50 * kMicrosecond;  ///< for the transit time, and for deviations of the round-trip time
@@ -114,7 +114,7 @@ TEST(SessionLoss, ReorderedDatagramsAreNotAllRetransmitted) {
     met.network.fate = [&] {
         if (++number % 20 != 0) return Fate::arrives;
         ++late;
-        return Fate::late;  // many round trips
+        return Fate::late;  // late by many round trips
     };
     for (int i = 0; i < 2000; ++i) {
         met.send(1200);

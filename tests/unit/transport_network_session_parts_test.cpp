@@ -75,7 +75,7 @@ TEST(Flight, SequenceNumbersWrapAndSkipZero) {
 }
 
 TEST(Flight, HoldsItsDeclaredNumberOfDatagrams) {
-    Flight flight(1);  // number of entries for which no number wraps
+    Flight flight(1);  // starts at 1, so that no number wraps
     uint32_t count = 0;
     while (!flight.full()) {
         flight.add() = {count, 0, 0, 8, 0, true, false, 0};

@@ -39,7 +39,7 @@ struct TinyInbox {
 };
 
 constexpr uint32_t kFirstPid = 100;
-bool killed[4];  ///< by producer, of the world that takes the step
+bool killed[4];  ///< per producer, in the world whose step runs
 
 template <size_t kCells, int kProducers>
 class Model {

@@ -36,7 +36,7 @@ struct Memory {
         test::Word lines[kLines];
     } queues[kReaders];
 };
-Memory* memory = nullptr;  ///< of the world that takes the step
+Memory* memory = nullptr;  ///< memory of the world whose step runs
 
 struct ModelCount {
     uint64_t reader = 0;
@@ -352,7 +352,7 @@ TEST(Outbox, ReturnsPagesToTheKernelWhenIdle) {
     lines.rings[0].reader.retire();
     lines.outbox.rest();
     EXPECT_LE(resident_pages(lines.memory), 4u);
-    lines.expect(1);  // unread parts stay
+    lines.expect(1);  // this reader's unread part has stayed
     lines.rings[1].reader.retire();
     lines.outbox.give_back();
     EXPECT_EQ(resident_pages(lines.memory), 0u);

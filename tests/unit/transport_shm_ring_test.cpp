@@ -177,7 +177,7 @@ void consume(RingReader& reader, uint64_t count, unsigned seed) {
 }
 
 TEST_F(Rings, BetweenProcesses) {
-    reader.reset(*ring);  // before the first write
+    reader.reset(*ring);  // must precede the first write
     constexpr uint64_t kCount = 50000;
     const pid_t pid = fork();
     if (pid == 0) {

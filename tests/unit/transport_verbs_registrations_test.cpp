@@ -130,7 +130,7 @@ TEST_F(RegistrationsTest, TheDeviceKeepsTheRegisteredPages) {
     ASSERT_EQ(map(memory), memory);
     std::strcpy(memory, "after");
     EXPECT_EQ(device.read(stale->memory), "before");
-    EXPECT_EQ(send(memory), "after");  // while the stale registration is in use
+    EXPECT_EQ(send(memory), "after");  // although the stale registration is in use
     cache->done(*stale);
     EXPECT_EQ(send("later", memory), "later");
     munmap(memory, kBytes);

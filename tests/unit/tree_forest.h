@@ -128,7 +128,7 @@ class Forest {
     std::unique_ptr<Tree> root;
     std::map<HostId, Node> nodes;
     std::set<HostId> ready, killed, orphaned, told_to_end;
-    std::set<HostId> doubtful, ever_doubtful;  ///< now; at any time
+    std::set<HostId> doubtful, ever_doubtful;  ///< doubted now; doubted at any time
     std::map<HostId, std::string> failed, lost;
     std::function<void(HostId at, const TreeMessage&)> on_message = [](HostId, const TreeMessage&) {};
     std::function<void(std::string_view topic, const std::vector<GatheredPiece>&)> on_gathered =
