@@ -16,7 +16,7 @@ namespace starling::simulation {
 struct Placement {
     std::vector<uint32_t> host_of_rank;
     uint32_t hosts = 1;
-    uint32_t cores = 1;  ///< per host
+    uint32_t cores = 1;  ///< cores per host
     bool recovers = false;
     Plans plans{0};
     bool encrypts = false;  ///< packets between hosts are encrypted

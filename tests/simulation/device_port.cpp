@@ -11,7 +11,7 @@ namespace starling::simulation {
 
 namespace {
 
-constexpr uint32_t kKey = 0x1234;        ///< of all datagram queues
+constexpr uint32_t kKey = 0x1234;        ///< Q_Key of all datagram queues
 constexpr uint64_t kSendNs = 1'000;      ///< time that a datagram occupies its send slot
 constexpr uint64_t kJoinNs = 2'000'000;  ///< longest time until a join takes effect
 constexpr uint64_t kOwnHostNs = 1'000;   ///< latency between processes of one host
@@ -276,7 +276,7 @@ void SimulatedPort::forget(const void* user) {
         event.user = nullptr;
         if (event.kind == verbs::Event::Kind::done) continue;
         if (event.buffer) give_back(event);
-        event.kind = verbs::Event::Kind::broken;  // of no queue
+        event.kind = verbs::Event::Kind::broken;  // the event names no queue
         event.buffer = nullptr;
     }
 }

@@ -32,7 +32,7 @@ class SimulatedQueue final : public verbs::Queue {
     struct Work {
         Kind kind = Kind::frame;
         Transfer what = {};
-        std::string bytes = {};  ///< of a frame, of inline data, or read data
+        std::string bytes = {};  ///< contents of a frame, inline data, or read data
         bool inlined = false;
         uint32_t word = 0;
         uint64_t operand = 0, compare = 0, arrives = 0;

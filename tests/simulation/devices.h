@@ -58,7 +58,7 @@ class Devices {
     uint32_t draw_number() { return next_number_++; }
 
     std::vector<SimulatedPort*> ports;
-    std::vector<verbs::PortCounters> most;  ///< of each closed port: the most queues and bytes at a time
+    std::vector<verbs::PortCounters> most;  ///< maxima of each closed port: queues, bytes
     std::unordered_map<uint32_t, SimulatedPort*> by_datagram_queue;
     std::unordered_map<uint32_t, SimulatedQueue*> queues;
     std::unordered_map<uint32_t, Registered> memory;

@@ -29,7 +29,7 @@ namespace {
 struct File {
     int fd = -1;
     uint64_t bytes = 0;
-    std::vector<Elf64_Phdr> parts;  ///< of the loaded segments
+    std::vector<Elf64_Phdr> parts;  ///< program headers of the loaded segments
 };
 
 /// Returns the offset of the function in the file; 0: the file does not contain its symbol.

@@ -52,7 +52,7 @@ struct Options {
     bool one = false, trace = false, twice = false, large = false, phased = false;
 };
 
-constexpr size_t kCounters = 96;  ///< at most
+constexpr size_t kCounters = 96;  ///< largest number of counters
 
 /// The result of a run, for the process that started it.
 struct Result {

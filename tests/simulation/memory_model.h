@@ -96,7 +96,7 @@ class MemoryModel {
     }
 
     const int n, me;
-    const uint32_t words;  ///< per area
+    const uint32_t words;  ///< words per area
     Random random;
 
   private:

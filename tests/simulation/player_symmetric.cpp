@@ -44,7 +44,7 @@ struct Player::SymmetricUse {
         std::vector<uint64_t> data, result;
     };
     std::deque<Buffer> buffers;
-    std::vector<Act> acts;  ///< of all ranks
+    std::vector<Act> acts;  ///< accesses of all ranks
     std::string doing;
 };
 

@@ -33,8 +33,8 @@ struct Player::WindowUse {
         bool good = true;  ///< no call for it failed
     };
     std::deque<Buffer> buffers;
-    std::vector<Act> acts;  ///< of all members in the epoch
-    Allowed allowed;        ///< of calls that involve all members
+    std::vector<Act> acts;  ///< accesses of all members in the epoch
+    Allowed allowed;        ///< errors allowed in calls that involve all members
     bool failed = false;    ///< a call of the epoch failed in an allowed way
     /// By dead rank: the last epoch in which it may have accessed memory.
     std::map<int, uint32_t> lost;

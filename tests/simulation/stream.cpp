@@ -28,7 +28,7 @@ struct StreamLink : std::enable_shared_from_this<StreamLink> {
     };
     StreamSocket* ends[2] = {};  ///< null: closed, or not accepted yet
     bool accepted = false;
-    Flow flows[2];  ///< by the sending side
+    Flow flows[2];  ///< one direction each, by the sending side
     uint32_t hosts[2] = {};
     Address addresses[2];
     uint32_t rail = 0;

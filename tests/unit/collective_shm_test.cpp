@@ -1,5 +1,5 @@
 // The protocols of the shared-memory stage in all interleavings: at every access to shared memory, another participant may continue.
-// Sleeping is modelled too, so that a lost wake shows as a deadlock.
+// Sleeping is modeled too, so that a lost wake shows as a deadlock.
 #include <gtest/gtest.h>
 
 #include <algorithm>
