@@ -1,7 +1,6 @@
-/* Collective operations, in one job or between parents and children: time per call in the slowest process
- * (-f: the minimum, mean and maximum over the processes, too). Roots rotate from call to call, so that
- * calls can't run ahead of each other; between two groups the direction of rooted operations alternates,
- * too. Sizes are bytes per block. */
+/* Collective operations, in one job or between parents and children: time per call in the slowest process (-f: the minimum, mean and
+ * maximum over the processes, too). Roots rotate from call to call, so that calls cannot overtake each other. Between two groups the
+ * direction of rooted operations alternates, too. Sizes are bytes per block. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,16 +10,16 @@
 typedef struct {
     int *in, *out;
     int count;   /* ints per block */
-    int blocks;  /* as many as the larger group has processes */
-    int* shares; /* of all blocks' ints, what each process of the own group gets of a reduce_scatter */
+    int blocks;  /* processes of the larger group */
+    int* shares; /* reduce_scatter: ints for each process of the own group */
 } Work;
 
-/* Who is the root of call i, and what the calling process passes as root. */
+/* The root of a call, and the calling process's part in it. */
 typedef struct {
     int side, rank; /* the root itself */
     int argument;   /* what this process passes */
     int i_am;       /* this process is the root */
-    int in_side;    /* 1: on the receiving side of a fan-out (or the sending one of a fan-in) */
+    int in_side;    /* 1: on the receiving side of a fan-out (or the sending side of a fan-in) */
 } Root;
 
 static Root root_of(const Team* t, long i) {
@@ -82,7 +81,7 @@ typedef struct {
     const char* name;
     Call call;
     int sized;    /* 0: has no message size */
-    int inter;    /* exists between groups: always, never, or where both can have equal shares */
+    int inter;    /* available between groups: always, never, or if shares are equal */
     long largest; /* bytes per block above which it is not measured */
 } Operation;
 
@@ -107,7 +106,7 @@ static int exists(const Team* t, const Operation* o) {
     return !t->inter || o->inter == kAlways || (o->inter == kEqual && large % small == 0);
 }
 
-/* What process (side, rank) puts at position j of its input. */
+/* Returns the value that process (side, rank) has at position j of its input. */
 static int element(int side, int rank, int j) { return (side * 31 + rank) * 1009 + j % 997; }
 
 static int sum_of(int side, int j, int ranks) {
@@ -116,9 +115,9 @@ static int sum_of(int side, int j, int ranks) {
     return sum;
 }
 
-/* What position j of the output must be after the call i; *known is 0 where nothing is said. */
+/* Returns the required value at position j of the output after call i; *known is 0 if the operation does not define it. */
 static int expected(const Team* t, const char* name, const Work* w, long i, int j, int* known) {
-    int from = t->inter ? 1 - t->side : t->side; /* the side whose data comes here */
+    int from = t->inter ? 1 - t->side : t->side; /* the side whose data is received */
     int block = j / w->count, offset = j % w->count;
     Root root = root_of(t, i);
     *known = 1;

@@ -1,9 +1,8 @@
-/* Effective latency: a communicator is made and used for n broadcasts; the time of all that, per broadcast,
- * in the slowest process. It shows who pays for a new communicator and when. With --compute, each process
- * works for so many microseconds between making and using it, time in which a library may finish what it
- * began; what that work takes alone is left out (0: everything is hidden behind it). Roots rotate.
- * -k: numbers of broadcasts; -s: the size of their messages; --spawn K: the communicators are made from one
- * of parents and children. */
+/* Effective latency: creates a communicator and uses it for n broadcasts; the total time per broadcast in the slowest process. It shows
+ * which operations pay for a new communicator, and when. With --compute each process computes for that many microseconds between creation
+ * and use, during which a library may finish its set-up. The time of the computation alone is subtracted (0: everything is hidden behind
+ * it). Roots rotate. -k: numbers of broadcasts; -s: message sizes; --spawn K: the communicators are made from one of parents and children.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -18,10 +17,10 @@ typedef struct {
     char* buffer;
     int bytes, check;
     MPI_Group first_half, all;
-    unsigned drawn; /* state of the lots by which `fresh` draws, in all processes alike */
+    unsigned drawn; /* state of the random numbers of `fresh`, equal in all processes */
 } Context;
 
-/* Half of the processes, others each time; whether this one is among them. */
+/* Chooses half of the processes, a different half each time; returns whether this process is one of them. */
 static int draw(const Team* t, Context* c, MPI_Group* members) {
     int ranks[t->total], n = t->total;
     for (int i = 0; i < n; ++i) ranks[i] = i;
@@ -35,9 +34,9 @@ static int draw(const Team* t, Context* c, MPI_Group* members) {
     return mine != MPI_UNDEFINED;
 }
 
-/* dup: all processes; split: two halves, every other process; create: the first half, the rest gets none;
- * fresh: a half that has most likely not been together before, as in programs whose communicators follow
- * their data: nothing that an earlier one has left is of use. */
+/* Creates a communicator. dup: all processes; split: two halves, every other process; create: the first half, the rest gets none; fresh: a
+ * random half. A random half has most likely not been together before, as in programs whose communicators follow their data, so a library
+ * cannot reuse the state of an earlier communicator. */
 static MPI_Comm make(const Team* t, Context* c) {
     MPI_Comm made = MPI_COMM_NULL;
     switch (c->kind) {
@@ -91,13 +90,13 @@ static void only_work(const Team* t, long iterations, void* context) {
     for (long i = 0; i < iterations; ++i) bench_compute(c->work);
 }
 
-/* Microseconds that the computation takes when nothing else is done. */
+/* Returns the microseconds that the computation alone takes. */
 static double work_time(const Team* t, const Options* options, Context* c, long microseconds) {
     c->work = bench_units((double)microseconds);
     return microseconds ? bench_team_measure(t, options, only_work, c, 1e6).value : 0;
 }
 
-/* Microseconds per broadcast, without the computation. */
+/* Returns microseconds per broadcast, without the computation. */
 static Stats measure(const Team* t, const Options* options, Context* c, double work) {
     c->check = options->check;
     if (c->check) repeat(t, 2, c);

@@ -1,6 +1,5 @@
-/* Meeting at a port, between the two halves of a job: open, publish, look up, accept/connect, first round
- * trip, merge, disconnect; and MPI_Comm_join over a socket between the first processes of the halves. Each
- * time is that of one of these two. */
+/* Two halves of a job that connect through a port: open, publish, look up, accept/connect, first round trip, merge, disconnect. Also
+ * MPI_Comm_join over a socket between the first processes of the halves. Each time is measured in one of these two processes. */
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -13,7 +12,7 @@ enum { kMaxRepetitions = 1000 };
 enum Step { kOpen, kPublish, kLookup, kConnect, kFirst, kMerge, kDisconnect, kUnpublish, kClose, kJoin, kSteps };
 static const struct {
     const char* name;
-    const char* group; /* of -o */
+    const char* group; /* operation group for -o */
 } kNames[kSteps] = {{"open-port", "connect"},        {"publish", "names"}, {"lookup", "names"},       {"connect", "connect"},
                     {"first-round-trip", "connect"}, {"merge", "connect"}, {"disconnect", "connect"}, {"unpublish", "names"},
                     {"close-port", "connect"},       {"join", "join"}};
@@ -21,11 +20,11 @@ static const struct {
 typedef struct {
     MPI_Comm half;
     int side;   /* 0: accepts */
-    int first;  /* the first of the half */
-    int second; /* rank of the other half's first in MPI_COMM_WORLD; for side 0 */
+    int first;  /* whether this is the first process of the half */
+    int second; /* for side 0: rank in MPI_COMM_WORLD of the other half's first process */
     int size;   /* of the half */
     int names;
-    char service[40]; /* this job's own: others may run at the same time */
+    char service[40]; /* unique to this job: other jobs may run at the same time */
 } Party;
 
 static double since(double* last) {
@@ -43,7 +42,7 @@ static void round_trip(const Party* p, MPI_Comm comm) {
     if (p->side == 1) MPI_Send(&word, 1, MPI_LONG, 0, 0, comm);
 }
 
-/* What happens once the port is known on both sides. */
+/* Connects the halves once both know the port, and times each step. */
 static void meet(const Party* p, char* port, double* times) {
     MPI_Comm other, merged;
     MPI_Barrier(MPI_COMM_WORLD);
@@ -94,7 +93,7 @@ static void once(const Party* p, double* times) {
     times[kClose] = since(&last);
 }
 
-/* A connected socket between the two, over loopback. */
+/* Returns a connected socket between the two processes, over loopback. */
 static int make_socket(const Party* p) {
     struct sockaddr_in address = {0};
     socklen_t length = sizeof address;

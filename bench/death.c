@@ -1,10 +1,10 @@
-/* How soon those who wait learn that a process of their host has died:
+/* Time until waiting processes get an error after a process of their host has died.
  *
  *   mpiexec --enable-recovery -n N death recv|wait|allreduce|lock MILLISECONDS
  *
- * The last process kills itself after so long, while all others wait: for a message of its, as a call or as a request, for all in a
- * reduction, or for a lock that it holds. Each prints how many milliseconds after the death it had its error. bench/deaths runs it many
- * times. */
+ * The last process kills itself after MILLISECONDS, while all others wait. They wait for a message from it (in a call or with a request),
+ * in a reduction, or for a lock that it holds. Each prints how many milliseconds after the death it got its error. bench/deaths runs the
+ * program many times. */
 #include <mpi.h>
 #include <signal.h>
 #include <stdio.h>
@@ -47,7 +47,7 @@ int main(int argc, char** argv) {
     MPI_Win_allocate_shared(sizeof *memory, sizeof *memory, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win);
     MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
     MPI_Win_shared_query(win, doomed, &bytes, &unit, &died);
-    *(volatile double*)memory = *(volatile double*)died;  // the page is there when the time is taken
+    *(volatile double*)memory = *(volatile double*)died;  // touches the page before the time is taken
     if (rank == doomed) MPI_Win_lock(MPI_LOCK_EXCLUSIVE, doomed, 0, win);
     MPI_Barrier(MPI_COMM_WORLD);
     if (rank == doomed) {
@@ -56,13 +56,13 @@ int main(int argc, char** argv) {
         raise(SIGKILL);
     }
     int error = wait_for(argv[1], doomed, win);
-    // Who was not waiting yet when the others knew may have had the lock.
+    // A process that requested the lock only after others had detected the death may have acquired it.
     while (error == MPI_SUCCESS && strcmp(argv[1], "lock") == 0) {
         MPI_Win_unlock(doomed, win);
         error = wait_for(argv[1], doomed, win);
     }
     const double late = now() - *died;
-    sleep_for(20);  // what is done about it would take the others' cores
+    sleep_for(20);  // otherwise its failure handling would use the others' cores
     if (error == MPI_SUCCESS) return fprintf(stderr, "rank %d: no error\n", rank), 1;
     printf("%.3f\n", late);
     fflush(stdout);

@@ -1,7 +1,6 @@
-/* What a process takes that does nothing, over the processes: memory, descriptors (and how many of them are
- * sockets), mappings that it shares with others, and threads; after MPI_Init, after a message to each of
- * two neighbours, and after an all-to-all of 4 KiB. Descriptors, sockets and mappings that come with
- * partners are connections, in whatever way a library makes them. */
+/* Resources of an idle process, over the processes: memory, descriptors (and how many of them are sockets), mappings shared with other
+ * processes, and threads. Measured after MPI_Init, after a message to each of two neighbors, and after an all-to-all of 4 KiB. Descriptors,
+ * sockets and mappings that increase with the number of partners are connections, however a library makes them. */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +13,7 @@ enum { kPss, kPrivate, kRss, kDescriptors, kSockets, kSharedMappings, kThreads, 
 static const char* const kNames[kValues] = {"pss-kB",  "private-kB",      "rss-kB", "descriptors",
                                             "sockets", "shared-mappings", "threads"};
 
-/* The number after a word that begins a line of a file. */
+/* Returns the number after `word` at the beginning of a line of a file. */
 static double number_after(const char* path, const char* word) {
     char line[256];
     double number = 0;
@@ -27,7 +26,7 @@ static double number_after(const char* path, const char* word) {
     return number;
 }
 
-/* Writable mappings that other processes may have, too: "rw-s" in the second column. */
+/* Counts writable mappings that other processes may share: "rw-s" in the second column. */
 static double shared_mappings(void) {
     char line[4400], access[8];
     double count = 0;

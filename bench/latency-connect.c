@@ -1,5 +1,5 @@
-/* Half the round trip of 8 bytes between two jobs of one process each that were started separately:
- *     latency-connect accept     prints a port and waits there
+/* Half the round trip of 8 bytes between two jobs of one process each that were started separately.
+ *     latency-connect accept     prints a port and waits for a connection
  *     latency-connect PORT       connects and prints the median of twenty parts of 10 ms, us */
 #include <mpi.h>
 #include <stdio.h>
@@ -13,8 +13,8 @@ static int ascending(const void* a, const void* b) {
     return (left > right) - (left < right);
 }
 
-/* Rounds until the part's time is over, which the one who measures decides: the first byte says whether
- * there is one more. */
+/* Runs rounds until the time of the part is over. The measuring process decides this: the first byte of a message says whether another
+ * round follows. */
 static double part(MPI_Comm comm) {
     char data[8] = {1};
     long rounds = 0;

@@ -1,5 +1,5 @@
-! Half the round trip of a message of 8 bytes between two processes, in nanoseconds: the least and the median of 20 turns. With -DOLD by module
-! mpi, else mpi_f08; with -DCOLUMN the message is one row of an array, with gaps.
+! Half the round trip of a message of 8 bytes between two processes, in nanoseconds: the least and the median of 20 turns. With -DOLD it uses
+! module mpi, otherwise mpi_f08. With -DCOLUMN the message is one row of an array, which has gaps.
 program latency
 #ifdef OLD
   use mpi
@@ -35,7 +35,7 @@ program latency
     end do
     times(turn) = (MPI_Wtime() - begun) / (2d0 * trips) * 1d9
   end do
-  do turn = 2, turns  ! in order
+  do turn = 2, turns  ! sorts the times
     do i = turn, 2, -1
       if (times(i) < times(i - 1)) times(i - 1:i) = times(i:i - 1:-1)
     end do

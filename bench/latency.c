@@ -1,5 +1,5 @@
-/* Half the round trip of a message between two processes (ping-pong), in one job or between parent and
- * child. With --write the buffer is written anew before each send. */
+/* Half the round trip of a message between two processes (ping-pong), in one job or between parent and child. With --write the buffer is
+ * written before each send. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@ typedef struct {
     int check, write;
 } Message;
 
-/* The last message must have come whole. */
+/* Checks that the last message arrived complete. */
 static void verify(const Message* m, long last, unsigned seed) {
     if (!m->write) {
         bench_verify(m->in, (size_t)m->bytes, seed, "ping-pong");
@@ -20,7 +20,7 @@ static void verify(const Message* m, long last, unsigned seed) {
     for (int i = 0; i < m->bytes; ++i) bench_require(m->in[i] == (char)last, "wrong data in ping-pong");
 }
 
-/* Sends, in case after writing every byte; returns the seconds that took. */
+/* Sends a message; with --write writes every byte first, and returns the seconds that this took. */
 static double send_message(const Pair* pair, const Message* m, long i) {
     double writing = 0;
     if (m->write) {
@@ -32,7 +32,7 @@ static double send_message(const Pair* pair, const Message* m, long i) {
     return writing;
 }
 
-/* Both sides' writing is part of each round trip, so the leader hears how long the other side's took. */
+/* The writing of both sides is part of each round trip, so the follower sends its time to the leader. */
 static double writing_of_both(const Pair* pair, double own) {
     double others = 0;
     if (pair->role == 0) {

@@ -1,15 +1,14 @@
-/* Communicators made from an inter-communicator between parents and as many children (or --spawn K):
- * MPI_Intercomm_merge, MPI_Comm_dup, and MPI_Intercomm_create back from the two halves of the merged one; and of the merged one
- * a duplicate and windows, of memory that is there (MPI_Win_create) and of new memory (MPI_Win_allocate).
- * Only the call itself is timed, not what frees its result. The value is the slowest process's mean per
- * call; -f: the minimum, mean and maximum over the processes. */
+/* Communicators made from an inter-communicator between parents and as many children (or --spawn K): MPI_Intercomm_merge, MPI_Comm_dup, and
+ * MPI_Intercomm_create between the two halves of the merged one. From the merged one, a duplicate and windows, of existing memory
+ * (MPI_Win_create) and of new memory (MPI_Win_allocate). Only the call itself is timed, not the freeing of its result. The value is the
+ * slowest process's mean per call; -f: the minimum, mean and maximum over the processes. */
 
 #include "common/team.h"
 
 typedef struct {
-    MPI_Comm half; /* the own group as an intra-communicator */
+    MPI_Comm half; /* own group as an intra-communicator */
     MPI_Comm made;
-    MPI_Win window; /* or a window */
+    MPI_Win window; /* result if it is a window */
     char memory[64];
 } Making;
 
@@ -37,7 +36,7 @@ static const Operation kOperations[] = {{"merge", merge, kIntra},    {"dup", dup
                                         {"create", create, kInter},  {"dup-merged", dup_merged, kIntra},
                                         {"window", window, kWindow}, {"window-allocate", window_allocate, kWindow}};
 
-/* Whether the new communicator has the right processes in the right order, and carries data. */
+/* Checks that the new communicator has the right processes in the right order, and transfers data. */
 static void check(const Team* t, const Operation* o, MPI_Comm made) {
     int inter, rank, size, sum = 0;
     if (o->result == kWindow) return;

@@ -1,5 +1,5 @@
-/* Messages per second of all pairs together: each process of the first half sends to one of the second
- * half; --spawn K: each of K parents to a child. */
+/* Messages per second of all pairs together: each process of the first half sends to one of the second half; --spawn K: each of K parents
+ * sends to a child. */
 #include <stdlib.h>
 
 #include "common/team.h"

@@ -1,6 +1,6 @@
-/* What a process gets of another's memory while that one computes, and while it waits in a barrier: time per operation, with its
- * flush or unlock. -o chooses among get, put, fetch_and_op and lock (an exclusive lock, a put of the size and the unlock), each with
- * "-waits" or "-computes" behind it. The other computes for longer than a batch takes, and makes no MPI call meanwhile. */
+/* Access to another process's memory while that process computes, and while it waits in a barrier: time per operation, with its flush or
+ * unlock. -o chooses among get, put, fetch_and_op and lock (an exclusive lock, a put of the size and the unlock), each followed by "-waits"
+ * or "-computes". The other process computes for longer than a batch takes, without MPI calls. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,7 +42,7 @@ static const struct {
     int locks, of_one_element;
 } kOperations[] = {{"get", get, 0, 0}, {"put", put, 0, 0}, {"fetch_and_op", fetch_and_op, 0, 1}, {"lock", lock, 1, 0}};
 
-/* Microseconds per operation of one batch; both sides call it. */
+/* Returns the microseconds per operation of one batch; both sides call it. */
 static double batch(const Pair* pair, const Access* a, size_t which, long computes) {
     double each = 0;
     MPI_Barrier(pair->comm);
@@ -51,7 +51,7 @@ static double batch(const Pair* pair, const Access* a, size_t which, long comput
         double begin = bench_now(), now = begin;
         if (!kOperations[which].locks) MPI_Win_lock(MPI_LOCK_SHARED, pair->peer, 0, a->win);
         long done = 0;
-        /* Without progress there the first one alone takes longer. */
+        /* Without progress in the other process the first operation alone takes longer than this. */
         while ((now - begin) * 1e6 < 0.5 * kBatchMicroseconds) {
             kOperations[which].once(a, pair->peer);
             ++done;

@@ -1,7 +1,7 @@
-/* Puts, gets and updates of another process's memory, each with a flush, in an epoch of MPI_Win_lock_all; the other process
- * waits in a barrier. -o chooses among put, get, accumulate (of longs), accumulate-double, fetch_and_op, compare_and_swap, puts and gets (64 with one flush, time
- * of one) and fence (both take part), each on a window of MPI_Win_allocate, and with "create-" before it on one of MPI_Win_create over
- * memory of malloc, with "exchanged-" over memory of MPI_Alloc_mem. */
+/* Puts, gets and updates of another process's memory, each with a flush, in an epoch of MPI_Win_lock_all; the other process waits in a
+ * barrier. -o chooses among put, get, accumulate (of longs), accumulate-double, fetch_and_op, compare_and_swap, puts and gets (64 with one
+ * flush, time of one) and fence (both take part). Each runs on a window of MPI_Win_allocate; with the prefix "create-" on one of
+ * MPI_Win_create over memory of malloc, with "exchanged-" over memory of MPI_Alloc_mem. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -59,7 +59,7 @@ static int is_of_one_element(const char* name) {
     return strcmp(name, "fetch_and_op") == 0 || strcmp(name, "compare_and_swap") == 0;
 }
 
-/* All sizes of one operation, on one window. */
+/* Measures all sizes of one operation, on one window. */
 static void measure(Report* report, const Pair* pair, const Options* options, Access* a, const char* label) {
     const int fence = strcmp(a->operation, "fence") == 0;
     const double scale = is_in_a_row(a->operation) ? 1e6 / kRow : 1e6;
@@ -74,7 +74,7 @@ static void measure(Report* report, const Pair* pair, const Options* options, Ac
     if (!fence) MPI_Win_unlock_all(a->win);
 }
 
-/* What was put last can be got again. */
+/* Checks that a get returns the data of the last put. */
 static void verify(const Pair* pair, const Access* a, size_t bytes) {
     MPI_Win_fence(0, a->win);
     if (pair->role == 0) {

@@ -1,5 +1,5 @@
-/* Several small non-blocking collectives outstanding at a time on one communicator: all are started, then all are awaited;
- * time per operation in the slowest process. -k: how many at a time; -s: bytes per block. */
+/* Several small non-blocking collectives in progress on one communicator: all are started, then all are awaited; time per operation in the
+ * slowest process. -k: number of operations; -s: bytes per block. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@ static const struct {
 typedef struct {
     enum Kind kind;
     int count, outstanding; /* ints per block; operations at a time */
-    int *out, *in;          /* of each operation, as many blocks as there are processes */
+    int *out, *in;          /* buffers of each operation, one block per process */
     MPI_Request* requests;
 } Context;
 

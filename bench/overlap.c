@@ -1,6 +1,6 @@
-/* How much of a communication hides behind computing: T(communication), then a computation of that length,
- * then both at a time. Overlap is 100 % when both together take as long as the computation, 0 % when they
- * take the sum. The computation counts operations, not time, and makes no MPI call. */
+/* Share of a communication that is hidden by computation: measures the communication, then a computation of that length, then both
+ * together. Overlap is 100 % when both together take as long as the computation, 0 % when they take the sum. The computation counts
+ * operations, not time, and makes no MPI call. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,13 +24,13 @@ typedef struct {
     int communicate;
 } Context;
 
-/* Process 0 of side 0 is the root of everything. */
+/* Process 0 of side 0 is the root of all operations. */
 static int root_argument(const Team* t) {
     if (!t->inter || t->side == 1) return 0;
     return t->rank == 0 ? MPI_ROOT : MPI_PROC_NULL;
 }
 
-/* The partner of an exchange: the neighbour, or the process of the same rank in the other group. */
+/* Returns the partner of an exchange: the neighbor, or the process of the same rank in the other group. */
 static int partner(const Team* t) {
     int peer = t->inter ? t->rank : t->rank ^ 1;
     return peer < t->size[t->inter ? 1 - t->side : 0] ? peer : -1;
@@ -77,10 +77,10 @@ static void repeat(const Team* t, long iterations, void* context) {
     }
 }
 
-/* What process r of a side sends in position j. */
+/* Returns the value that process r of a side sends in position j. */
 static int element(int side, int r, int j) { return side * 7001 + r * 101 + j % 8191; }
 
-/* What position j must be received as; *known is 0 where nothing comes. */
+/* Returns the value to be received in position j; *known is 0 if none is. */
 static int expected(const Team* t, const Context* c, int j, int* known) {
     int from = t->inter ? 1 - t->side : 0, block = j / c->count, offset = j % c->count, sum = 0;
     *known = block == 0;

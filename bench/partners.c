@@ -1,17 +1,17 @@
-/* Changing partners: in each phase every process exchanges messages with some others, chosen anew, as codes
- * with adaptive meshes do. Time per message that a process sends, in the slowest one.
+/* Changing partners: in each phase every process exchanges messages with several others, chosen anew, as in codes with adaptive meshes.
+ * Time per message that a process sends, in the slowest one.
  *
- * - phases: number of peers, messages per peer and their size all change by phase
- * - same-partners: the same phases, but the partners never change, which shows what the change costs
- * - peers: by number of peers; 1 KB messages (-w per peer), new partners in each phase
- * - messages: by messages per peer in a phase; 1 KB, at most four peers, new partners in each phase
+ * - phases: number of peers, messages per peer and their size all change by phase.
+ * - same-partners: the same phases, but the partners never change, which shows the cost of the change.
+ * - peers: by number of peers; 1 KB messages (-w per peer), new partners in each phase.
+ * - messages: by messages per peer in a phase; 1 KB, at most four peers, new partners in each phase.
  *
  * -k: numbers of peers; -s: sizes to draw from in phases. */
 #include <stdlib.h>
 
 #include "common/team.h"
 
-enum { kAtATime = 16 }; /* messages per peer on the way in one direction */
+enum { kAtATime = 16 }; /* messages per peer in flight in one direction */
 enum { kDataTag = 8 };
 
 typedef struct {
@@ -21,14 +21,14 @@ typedef struct {
 typedef struct {
     const Options* options;
     int most_peers;
-    int* order;    /* the processes in this phase's order: partners are those that follow and precede */
-    unsigned seed; /* the same everywhere */
+    int* order;    /* processes in this phase's order: partners follow and precede */
+    unsigned seed; /* same on all processes */
     int draw, change, check;
-    Phase fixed; /* what is not drawn */
+    Phase fixed; /* parameters that are not drawn */
     char *out, *in;
     MPI_Request* requests;
     double sent; /* messages */
-    long played; /* phases in which they were */
+    long played; /* phases that these messages were sent in */
 } Play;
 
 static unsigned draw(unsigned* seed, unsigned below) {
@@ -58,12 +58,12 @@ static Phase next_phase(Play* p) {
 
 static unsigned seed_of(int from, int to, int number) { return (unsigned)(from * 131 + to * 17 + number); }
 
-/* The place of peer d's message k in a buffer. */
+/* Returns the place of peer d's message k in a buffer. */
 static char* slot(const Play* p, char* buffer, int d, int k) {
     return buffer + ((size_t)d * kAtATime + (size_t)k) * p->options->max_bytes;
 }
 
-/* Up to kAtATime messages with each peer, those from number first on. */
+/* Exchanges up to kAtATime messages with each peer, from message number `first` on. */
 static void exchange(const Team* t, Play* p, const Phase* phase, int place, int first) {
     int now = phase->messages - first < kAtATime ? phase->messages - first : kAtATime, posted = 0;
     for (int d = 0; d < phase->peers; ++d) {
@@ -103,7 +103,7 @@ static void phases(const Team* t, long iterations, void* context) {
     }
 }
 
-/* Microseconds per message. The phases are drawn, so that the messages of all batches are counted. */
+/* Returns microseconds per message. The phases are random, so the messages of all batches are counted. */
 static Stats measure(const Team* t, const Options* options, Play* p) {
     enum { kPhases = 20 };
     Options fixed = *options;

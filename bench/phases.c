@@ -1,12 +1,12 @@
-/* Partners that change by phase and come again, as in codes with adaptive meshes. In each phase a process sends to some others and
- * receives from as many; who they are is drawn once for each kind of phase, and the kinds follow each other in cycles. Plain MPI;
- * rank 0 prints one line of JSON: the whole time of the slowest process in seconds, the median phase in milliseconds, and, where
- * the library tells (Starling, by MPI_T), which share of the packets went on connections, and how many were opened.
+/* Partners that change by phase and recur, as in codes with adaptive meshes. In each phase a process sends to several others and receives
+ * from as many. They are drawn once for each kind of phase, and the kinds follow each other in cycles. Plain MPI; rank 0 prints one line
+ * of JSON: the total time of the slowest process in seconds, and the median phase in milliseconds. If the library reports it (Starling, by
+ * MPI_T), there are also the share of the packets that used connections, and the number of connections opened.
  *
  *   phases [KINDS [CYCLES [PARTNERS [MESSAGES [BYTES [mark|plain]]]]]]
  *
- * MESSAGES: that a process sends in a phase, PARTNERS: that it sends them to. mark: each phase begins with MPI_Pcontrol(3 + kind), which other
- * libraries ignore. Each phase begins with an allreduce of one number, as such codes have it (the time step). */
+ * MESSAGES: number that a process sends in a phase, PARTNERS: their receivers. mark: each phase begins with MPI_Pcontrol(3 + kind), which
+ * other libraries ignore. Each phase begins with an allreduce of one number, as such codes have it (the time step). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,8 +19,8 @@ static int rank, size;
 
 typedef struct {
     int kinds, cycles, partners, messages, bytes, marks;
-    int* order;  /* by kind, the processes in a row: partners are neighbours there */
-    int* places; /* by kind, where this process stands in it */
+    int* order;  /* by kind, the processes in a row; neighbors in it are partners */
+    int* places; /* by kind, this process's position in the row */
     char *out, *in;
     MPI_Request* requests;
 } Job;

@@ -1,6 +1,6 @@
-/* Collectives that a program repeats: among the neighbours of a periodic grid of two dimensions, and allreduce, each as a blocking
- * call and as the start and wait of a persistent one; a barrier, and a fence of a window without accesses. Time per call in the slowest
- * process. Bytes are those of a block. */
+/* Collectives that a program repeats. Neighborhood collectives on a periodic grid of two dimensions, and allreduce, each run as a blocking
+ * call and as start and wait of a persistent one. There are also a barrier, and a fence of a window without accesses. Time per call in the
+ * slowest process. Sizes are bytes per block. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,7 +68,7 @@ static void repeat(const Team* t, long iterations, void* context) {
 
 static int element(int rank, int block, int j) { return rank * 5003 + block * 101 + j % 997; }
 
-/* Block b comes from the neighbour in that direction, which sent it in the other. */
+/* Block b is received from the neighbor in direction b, which sent it in the opposite direction. */
 static void verify(const Team* t, const Context* c, const char* name) {
     const int neighbors = c->kind == kNeighbor || c->kind == kNeighborStart;
     for (int b = 0; b < (neighbors ? kNeighbors : 1); ++b) {

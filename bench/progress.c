@@ -1,12 +1,12 @@
-/* What waiting costs those who have something to do, as it shows when processes outnumber cores:
+/* The cost of waiting for processes that have work, which shows when processes outnumber cores.
  *
- * - pairs: all pairs of neighbours send 8 bytes back and forth: half a round trip
- * - waiting: only processes 0 and 1 do, the others wait in a barrier meanwhile
- * - ring: a token goes round: time per hop
- * - work: every other process computes for 1000 us, the rest wait for it in a barrier: time per round; at
- *   best, half the processes' work divided by the cores
+ * - pairs: all pairs of neighbors exchange 8 bytes: half a round trip.
+ * - waiting: only processes 0 and 1 exchange messages, the others wait in a barrier.
+ * - ring: a token circulates: time per hop.
+ * - work: every other process computes for 1000 us, the rest wait for it in a barrier: time per round. At
+ *   best, it is half the processes' work divided by the cores.
  *
- * Rows carry the number of processes as their size. */
+ * Rows have the number of processes as their size. */
 
 #include "common/team.h"
 

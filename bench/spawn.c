@@ -1,7 +1,6 @@
-/* MPI_Comm_spawn by one parent or several: time in the first parent around the call, until the first
- * message of a child and in the disconnect, for several numbers of children; and how long each of many
- * spawns of one child takes, with a disconnect after each (in-a-row) and with all children staying
- * (staying): they sleep, so that they don't disturb. */
+/* MPI_Comm_spawn by one or several parents: times of the call, until the first message of a child, and of the disconnect, in the first
+ * parent and for several numbers of children. Also the time of each of many spawns of one child, with a disconnect after each (in-a-row)
+ * and with all children staying (staying); these sleep, so that they do not disturb. */
 #include <string.h>
 #include <unistd.h>
 
@@ -10,7 +9,7 @@
 enum { kMaxRepetitions = 1000 };
 static char kStay[] = "stay";
 
-/* What a child does; it tells how many there are. */
+/* Runs a child, whose first process sends the number of children. */
 static void child(MPI_Comm parent, int stay) {
     int rank, size, over = !stay;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -118,7 +117,7 @@ static void parent(int argc, char** argv) {
 }
 
 int main(int argc, char** argv) {
-    /* For the comparison with what starting the same program costs without MPI (see limits). */
+    /* Measures the start of this program without MPI, for comparison (see limits). */
     if (argc > 1 && strcmp(argv[1], "--bare") == 0) return write(1, "x", 1) == 1 ? 0 : 1;
     MPI_Init(&argc, &argv);
     MPI_Comm up;

@@ -1,12 +1,12 @@
-/* How long MPI_Init takes and how soon the first message arrives, over the processes. The time of the whole
- * `mpiexec -n N startup` is measured from outside. */
+/* Duration of MPI_Init and time to the first message, over the processes. The time of the whole `mpiexec -n N startup` is measured from
+ * outside. */
 #include <string.h>
 #include <unistd.h>
 
 #include "common/bench.h"
 
 int main(int argc, char** argv) {
-    /* For the comparison with what starting the same program costs without MPI (see limits). */
+    /* Measures the start of this program without MPI, for comparison (see limits). */
     if (argc > 1 && strcmp(argv[1], "--bare") == 0) return write(1, "x", 1) == 1 ? 0 : 1;
     double started = bench_now();
     MPI_Init(&argc, &argv);

@@ -1,12 +1,11 @@
-/* Heat in a square plate, hot on its upper edge, cut into blocks: time per step by the plate's side (-s),
- * with the borders exchanged in three ways:
+/* Heat in a square plate with a hot upper edge, divided into blocks: time per step by the plate's side (-s). The borders are exchanged in
+ * three ways.
  *
- * - sendrecv: one MPI_Sendrecv per direction, then all cells
- * - overlap: MPI_Isend/MPI_Irecv, the cells that need no border meanwhile
- * - persistent: the same requests, started in each step
+ * - sendrecv: one MPI_Sendrecv per direction, then all cells.
+ * - overlap: MPI_Isend/MPI_Irecv, and meanwhile the cells that need no border.
+ * - persistent: persistent requests, started in each step.
  *
- * -c: the plate must be the same to the last bit as one computed by one process. --spawn K: parents and
- * children compute one plate together. */
+ * -c: the plate must be identical to one computed by a single process. --spawn K: parents and children compute one plate together. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,9 +17,9 @@ typedef struct {
     MPI_Comm grid;
     int neighbor[kSides]; /* MPI_PROC_NULL at the plate's edges */
     int rows, columns, first_row, first_column;
-    double *now, *next; /* with a border of one cell around the own ones */
+    double *now, *next; /* cells, with a border of one cell */
     MPI_Datatype row, column;
-    MPI_Request persistent[2][2 * kSides]; /* of the array that is now, and of the other one */
+    MPI_Request persistent[2][2 * kSides]; /* for each of the two arrays */
 } Block;
 
 static double* at(const Block* b, double* cells, int row, int column) {
@@ -47,7 +46,7 @@ static void heat_edge(Block* b) {
     for (int c = 0; c < b->columns + 2; ++c) *at(b, b->now, 0, c) = *at(b, b->next, 0, c) = 100.0;
 }
 
-/* Where the own cells at a side begin, and where those that come from there go. */
+/* Return the start of the cells to send at a side, and of the border cells to receive there. */
 static double* inner(const Block* b, int side) {
     return at(b, b->now, side == kDown ? b->rows : 1, side == kRight ? b->columns : 1);
 }
@@ -154,7 +153,7 @@ static void advance(Block* b, const Way* way, long steps) {
     }
 }
 
-/* The own cells as they are after some steps in one process. */
+/* Compares the cells after some steps with those computed by a single process. */
 static void check(Block* b, const Way* way, int side) {
     enum { kSteps = 40 };
     Block whole = make_block(MPI_COMM_SELF, side);

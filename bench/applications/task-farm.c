@@ -1,8 +1,9 @@
-/* A task farm, its workers part of the job or spawned: time of the whole farm, from having tasks to having
- * all results and no worker left, by number of tasks (-k); their cost is uneven, --compute us on average.
+/* A task farm whose workers are part of the job or spawned. Measures the time from the first task to the last result and the end of all
+ * workers, by number of tasks (-k). The cost of the tasks varies; it is --compute us on average.
+ *
  *     mpiexec -n 5 task-farm                 static: four workers wait in the job
  *     mpiexec -n 1 task-farm --spawn 4       spawned: four by one call, disconnected at the end
- *                                            grown: one after the other, while those that are there work */
+ *                                            grown: spawned one by one, while the earlier workers work */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +15,7 @@ enum { kLeave = -1 };
 enum { kMaxRepetitions = 1000 };
 
 typedef struct {
-    long number; /* kLeave: no more */
+    long number; /* kLeave: no more tasks */
     long units;
 } Task;
 
@@ -27,14 +28,14 @@ typedef struct {
     const Options* options;
     char** argv;
     Worker* workers;
-    MPI_Request* requests; /* each worker's next result; MPI_REQUEST_NULL: it is idle */
+    MPI_Request* requests; /* each worker's next result; MPI_REQUEST_NULL: idle */
     uint64_t* results;
     int count;
-    long tasks, handed, units; /* of the farm; handed out so far; of an average task */
+    long tasks, handed, units; /* tasks of the farm; handed out so far; units of an average task */
     uint64_t sum;
 } Farm;
 
-/* Between a tenth and two times the average, in an order without pattern. */
+/* Returns a task with between a tenth and two times the average cost, in an irregular order. */
 static Task task_of(const Farm* f, long number) {
     uint64_t mixed = ((uint64_t)number + 1) * 0x9e3779b97f4a7c15u;
     Task task = {number, f->units / 10 + (long)((mixed >> 40) % (uint64_t)(f->units * 18 / 10 + 1))};
@@ -78,7 +79,7 @@ static void spawn(const Farm* f, int count, MPI_Comm* comm) {
 
 enum Way { kStatic, kSpawned, kGrown };
 
-/* Workers until there are as many as wanted; those that grow one by one come while others work. */
+/* Adds workers until their number is the requested one; with kGrown one per call, while the others work. */
 static void hire(Farm* f, enum Way way, int wanted) {
     MPI_Comm comm = MPI_COMM_WORLD;
     if (way == kGrown) {
@@ -99,7 +100,7 @@ static void dismiss(Farm* f, enum Way way, int leave) {
     for (int i = 0; i < f->count && way == kGrown; ++i) MPI_Comm_disconnect(&f->workers[i].comm);
 }
 
-/* Seconds from having the tasks to having all results. leave: members of the job may go, too. */
+/* Returns the seconds from the first task to the last result. With `leave`, sends kLeave also to members of the job. */
 static double run(Farm* f, enum Way way, int wanted, int leave) {
     double before = bench_now();
     long back = 0;

@@ -40,8 +40,8 @@ static double lead_batch(const Pair* pair, PairRound round, void* context, long 
     return bench_now() - before - aside;
 }
 
-/* As many iterations as take the wanted time. A batch that something else on the machine made long does not
- * count, so the time must be reached three times. */
+/* Returns the number of iterations that take the wanted time. A disturbance may make a batch longer, so the time must be reached three
+ * times in a row. */
 static long calibrate(const Pair* pair, PairRound round, void* context, double wanted) {
     long iterations = 1;
     for (int reached = 0; reached < 3;) {

@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-/* Starling's names. */
+/* Names of Starling's counters. */
 static const char* const kCounters[] = {"messages_ring", "messages_tcp", "messages_inbox", "messages_udp", "opened"};
 enum { kRing, kTcp, kInbox, kUdp, kOpened, kAll };
 

@@ -1,4 +1,4 @@
-/* By which paths a library has sent, where it tells by MPI_T. Plain C and MPI. */
+/* Counts the paths that a library's packets take, if it reports them by MPI_T. Plain C and MPI. */
 #ifndef BENCH_PATHS_H
 #define BENCH_PATHS_H
 
@@ -7,14 +7,13 @@
 typedef struct Paths Paths;
 
 typedef struct {
-    double
-        on_connections; /* share of the packets of all processes that went on connections; -1 where the library does not tell */
-    double opened;      /* connections opened, both ends counted; -1 likewise */
+    double on_connections; /* share of all processes' packets that used connections; -1: unknown */
+    double opened;         /* connections opened, both ends counted; -1: unknown */
 } PathShare;
 
-/* Begins to count in this process. */
+/* Starts counting in this process. */
 Paths* bench_paths(void);
-/* What was counted since then by all processes of a communicator: valid on rank 0. Frees. */
+/* Returns the counts since then of all processes of a communicator, valid on rank 0. Frees `paths`. */
 PathShare bench_path_share(Paths* paths, MPI_Comm comm);
 
 #endif

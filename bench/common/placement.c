@@ -10,9 +10,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { kPatience = 600 }; /* seconds until one's turn must have come: others have theirs meanwhile */
+enum { kPatience = 600 }; /* seconds to wait for a turn, while other programs have theirs */
 
-/* The connection to the runner; -1: there is none. */
+/* Returns the connection to the runner; -1 if there is none. */
 static int runner(void) {
     static int connection = -2;
     if (connection != -2) return connection;
@@ -32,15 +32,15 @@ static int runner(void) {
     return connection;
 }
 
-/* Asks and sleeps until the answer is there: one short line, sent at once. Returns its length. */
+/* Sends a request of one short line and sleeps until the answer arrives. Returns the answer's length. */
 static ssize_t ask(char* line, size_t room, int processes) {
     int length = snprintf(line, room, "%d %d\n", processes, sched_getcpu());
     if (send(runner(), line, (size_t)length, MSG_NOSIGNAL) != length) return 0;
     return recv(runner(), line, room - 1, 0);
 }
 
-/* A process that sleeps may wake up elsewhere, beside another one even; in a benchmark that nobody looks at
- * it would not have slept. So it stays where it is. */
+/* Asks without moving to another core. A process that sleeps may be moved when it wakes, even to a core with another process, and without
+ * the observation it would not have slept. */
 static ssize_t ask_in_place(char* line, size_t room, int processes) {
     cpu_set_t allowed, here;
     if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return ask(line, room, processes);

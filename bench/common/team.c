@@ -38,7 +38,7 @@ void bench_team_print(const Team* team, Report* report) {
     bench_print(report, ranks, team->id == 0);
 }
 
-/* Seconds this process needed; id 0 says how many iterations. */
+/* Returns the seconds that this process needed for a batch; id 0 sets the number of iterations. */
 static double batch(const Team* team, TeamRound round, void* context, long iterations) {
     MPI_Bcast(&iterations, 1, MPI_LONG, 0, team->control);
     MPI_Barrier(team->control);
@@ -47,8 +47,8 @@ static double batch(const Team* team, TeamRound round, void* context, long itera
     return bench_now() - before;
 }
 
-/* As many iterations as make a batch long enough, the same number everywhere. A batch that something else
- * on the machine made long does not count, so the time must be reached twice. */
+/* Returns the number of iterations that make a batch long enough, the same on all processes. A disturbance may make a batch longer, so the
+ * time must be reached twice in a row. */
 static long calibrate(const Team* team, const Options* options, TeamRound round, void* context) {
     double wanted = options->seconds / options->batches / 2;
     long iterations = 1;

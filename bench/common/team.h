@@ -1,13 +1,12 @@
-/* The processes of a collective benchmark: one job, or parents and spawned children on an
- * inter-communicator. */
+/* The processes of a collective benchmark: one job, or parents and spawned children on an inter-communicator. */
 #ifndef TEAM_H
 #define TEAM_H
 
 #include "bench.h"
 
 typedef struct {
-    MPI_Comm comm;    /* what is measured: MPI_COMM_WORLD or the inter-communicator */
-    MPI_Comm control; /* all processes, to agree and to gather times; parents come first */
+    MPI_Comm comm;    /* communicator to measure: MPI_COMM_WORLD or the inter-communicator */
+    MPI_Comm control; /* all processes, to coordinate and gather times; parents come first */
     int inter;        /* 1: comm is an inter-communicator */
     int side;         /* 0: parent (or the only side), 1: child */
     int rank;         /* in comm, within the own side */
@@ -19,14 +18,14 @@ typedef struct {
 Team bench_team(const Options* options, char** argv);
 void bench_team_end(Team* team);
 
-/* bench_print on id 0, with "16" or "1+7" processes; frees the report everywhere. */
+/* Prints the report on id 0, with "16" or "1+7" as the number of processes; frees it on all processes. */
 void bench_team_print(const Team* team, Report* report);
 
 /* One batch on every process. */
 typedef void (*TeamRound)(const Team* team, long iterations, void* context);
 
-/* Seconds per iteration times scale: the value is that of the slowest process; minimum, mean and maximum
- * are those over the processes; each the median over the batches. Valid on id 0. */
+/* Measures seconds per iteration times scale. The value is that of the slowest process; minimum, mean and maximum are over the processes;
+ * each is the median over the batches. Valid on id 0. */
 Stats bench_team_measure(const Team* team, const Options* options, TeamRound round, void* context, double scale);
 
 #endif

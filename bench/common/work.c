@@ -1,6 +1,6 @@
 #include "bench.h"
 
-/* Read and written, so that no compiler works the result out beforehand. */
+/* Volatile, so that no compiler computes the result in advance. */
 static volatile double start = 0.5, sink;
 
 void bench_compute(long units) {
@@ -9,7 +9,7 @@ void bench_compute(long units) {
     sink = x;
 }
 
-/* Seconds of one unit: the shortest of several tries was not interrupted. */
+/* Returns the seconds of one unit: the shortest of several tries, which was not interrupted. */
 static double measure_unit(void) {
     enum { kUnits = 200, kTries = 25 };
     double shortest = 1;

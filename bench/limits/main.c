@@ -1,15 +1,14 @@
-/* limits: what the machine allows; see limits.h.
+/* limits: measures the machine without a library; see limits.h.
  *
- *     limits latency 8,1024 0.1         half a round trip: a flag and a copy out of the other's memory, us
- *     limits bandwidth 65536 0.1        copies out of the other's memory, 64 per answer, MB/s
+ *     limits latency 8,1024 0.1         half a round trip: a flag and a copy out of the other process's memory, us
+ *     limits bandwidth 65536 0.1        copies out of the other process's memory, 64 per answer, MB/s
  *     limits message-rate 8 0.1         messages in slots of 64 bytes, one way, million/s
  *     limits barrier 2,16 0.1           processes that count in shared memory and yield, us
  *     limits spawn 1,32 PROGRAM         posix_spawn of "PROGRAM --bare" until each has written a byte, ms
- *     limits hello 64 PROGRAM           the same until each has ended, ms
+ *     limits hello 64 PROGRAM           posix_spawn of "PROGRAM --bare" until each has ended, ms
  *     limits placement 0,1 0.005        half a round trip of a cache line between two cores, ns
  *     limits busy 0                     keeps a core busy until it is ended
- *     limits footprint 16               so many processes that do nothing and have no library, kB
- */
+ *     limits footprint 16               memory of idle processes without a library, kB */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Processes that talk through memory they share. */
+/* Measures processes that communicate through shared memory. */
 #define _GNU_SOURCE
 #include <sched.h>
 #include <stdatomic.h>
@@ -14,8 +14,8 @@
 enum { kBatches = 50, kWindow = 64, kSlots = 64, kLine = 64 };
 
 typedef struct {
-    _Alignas(kLine) atomic_long flag;        /* what the owner has got to */
-    char small[kLine - sizeof(atomic_long)]; /* short messages travel in the flag's own line */
+    _Alignas(kLine) atomic_long flag;        /* number of iterations that the owner has finished */
+    char small[kLine - sizeof(atomic_long)]; /* short messages, in the flag's own cache line */
     char* data;
 } Side;
 
@@ -37,7 +37,7 @@ static void* share(size_t bytes) {
     return memory;
 }
 
-/* Side 0 and side 1 each on a core of its own, if there are two. Only the first call sees all cores. */
+/* Binds side 0 and side 1 to different cores, if there are two. Only the first call sees all cores. */
 static void pin(int side) {
     static cpu_set_t all;
     cpu_set_t one;
@@ -52,25 +52,25 @@ static void pin(int side) {
     }
 }
 
-/* Polls; yields at times, in case both sides share a core after all. */
+/* Polls; yields now and then, in case both sides share a core. */
 static void await(atomic_long* flag, long value) {
     for (long polls = 1; atomic_load_explicit(flag, memory_order_acquire) < value; ++polls) {
         if (polls % 1000 == 0) sched_yield();
     }
 }
 
-/* What one process does for iterations from first on: returns after the other has done its part. */
+/* Performs the part of one side, for `iterations` from `first` on; returns after the other side has done its part. */
 typedef void (*Round)(Shared*, int side, char* own, size_t bytes, long first, long iterations);
 
-/* The shortest time of an iteration in seconds, over batches; the other process is a child. */
+/* Returns the shortest time of an iteration in seconds, over batches; the other process is a child. */
 static double measure_once(Round round, size_t bytes, double time) {
     Shared* s = share(sizeof *s);
-    size_t room = bytes ? 2 * bytes : 1; /* some operations have a result beside what they read */
+    size_t room = bytes ? 2 * bytes : 1; /* some operations store a result behind the data they read */
     char* own = malloc(room);
     double values[kBatches];
     memset(own, 1, room);
     for (int side = 0; side < 2; ++side) s->side[side].data = share(room);
-    atomic_long* order = share(sizeof *order); /* iterations up to which to go; negative: end */
+    atomic_long* order = share(sizeof *order); /* iterations to reach; negative: end */
     pid_t child = fork();
     limits_require(child >= 0, "can't fork");
     long done = 0, iterations = 1;
@@ -111,7 +111,7 @@ static void place_before(void) {
     if (!placed++) bench_placement(1, &placement);
 }
 
-/* Whether the cores have moved, so that it has to be measured again. */
+/* Returns whether the cores have moved, so that the measurement must be repeated. */
 static int moved(void) {
     double placement;
     int again = bench_placement(1, &placement);
@@ -154,7 +154,7 @@ static void windows(Shared* s, int side, char* own, size_t bytes, long first, lo
         await(&s->side[0].flag, i);
         for (int k = 0; k < kWindow; ++k) {
             memcpy(own, s->side[0].data, bytes);
-            __asm__ volatile("" ::"r"(own) : "memory"); /* each copy is to be made */
+            __asm__ volatile("" ::"r"(own) : "memory"); /* keeps the compiler from removing the copy */
         }
         atomic_store_explicit(&s->side[1].flag, i, memory_order_release);
     }
@@ -174,7 +174,7 @@ static void stream(Shared* s, int side, char* own, size_t bytes, long first, lon
 
 static void tell(Side* side, long number) { atomic_store_explicit(&side->flag, number, memory_order_release); }
 
-/* Each reads the other's window. */
+/* Each side reads the other's window. */
 static void windows_both_ways(Shared* s, int side, char* own, size_t bytes, long first, long iterations) {
     for (long i = first + 1; i <= first + iterations; ++i) {
         tell(&s->side[side], i);
@@ -186,7 +186,7 @@ static void windows_both_ways(Shared* s, int side, char* own, size_t bytes, long
     }
 }
 
-/* Each reads the other's block and copies its own. */
+/* Each side reads the other's block and copies its own. */
 static void exchange(Shared* s, int side, char* own, size_t bytes, long first, long iterations) {
     for (long i = first + 1; i <= first + iterations; ++i) {
         tell(&s->side[side], i);
@@ -198,14 +198,14 @@ static void exchange(Shared* s, int side, char* own, size_t bytes, long first, l
 }
 
 #if defined(__GNUC__) && !defined(__clang__)
-__attribute__((optimize("O3"))) /* with vectors, as libraries do it */
+__attribute__((optimize("O3"))) /* with vector instructions, as in libraries */
 #endif
 static void
 add(int* restrict sums, const int* restrict a, const int* restrict b, size_t n) {
     for (size_t k = 0; k < n; ++k) sums[k] = a[k] + b[k];
 }
 
-/* Each adds up half of the numbers where both lie, and reads the other's half of the sums. */
+/* Each side adds half of the numbers in place, and reads the other's half of the sums. */
 static void add_up(Shared* s, int side, char* own, size_t bytes, long first, long iterations) {
     size_t half = bytes / 2, from = side == 0 ? 0 : half;
     int *mine = (int*)(s->side[side].data + from), *other = (int*)(s->side[1 - side].data + from);
@@ -265,7 +265,7 @@ void limit_message_rate(const char* sizes, double time) {
     limits_print("message-rate", "million/s");
 }
 
-/* The last to arrive lets all go. */
+/* A barrier; the last process to arrive releases the others. */
 static void barrier(Shared* s, long processes, long polls) {
     long generation = atomic_load_explicit(&s->generation, memory_order_acquire);
     if (atomic_fetch_add(&s->arrived, 1) == processes - 1) {
@@ -293,7 +293,7 @@ static double barrier_once(long processes, double time) {
             for (int k = 0; k < 100; ++k) barrier(s, processes, polls);
             passed = bench_now() - before;
             if (rank == 0 && passed > time / kBatches) atomic_store(&s->stop, 1);
-            barrier(s, processes, polls); /* all see the same */
+            barrier(s, processes, polls); /* all processes see the same value */
         }
         if (batch >= 0) values[batch] = passed / (double)rounds;
         barrier(s, processes, polls);

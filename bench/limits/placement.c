@@ -1,4 +1,4 @@
-/* Where the cores are, and somebody who keeps one busy. */
+/* Measures where the cores are, and keeps a core busy. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <sched.h>
@@ -13,7 +13,7 @@
 
 enum { kRounds = 500, kMaxBatches = 1000, kLine = 64 };
 
-/* What goes between the cores: a line for each direction. */
+/* The cache lines that move between the cores, one per direction. */
 static struct {
     _Alignas(kLine) atomic_long there;
     _Alignas(kLine) atomic_long back;
@@ -39,8 +39,7 @@ static void* answer(void* unused) {
     }
 }
 
-/* The median over short batches: an interruption, or a batch that began in one place and ended in another,
- * does not count. */
+/* Prints the median over short batches. An interruption, or a move of a core during a batch, thus does not count. */
 void limit_placement(const char* cpus, double time) {
     static double values[kMaxBatches];
     pthread_t other;
@@ -64,7 +63,7 @@ void limit_placement(const char* cpus, double time) {
     limits_print("placement", "ns");
 }
 
-/* Somebody else's program: counts on its core until it is ended, or whoever started it has gone. */
+/* Simulates another program: counts on a core until it or its parent ends. */
 void limit_busy(const char* cpu) {
     volatile unsigned long counter = 0;
     prctl(PR_SET_PDEATHSIG, SIGKILL);

@@ -1,4 +1,4 @@
-/* Processes that start, do nothing and end. */
+/* Measures processes that start, do nothing and end. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <signal.h>
@@ -15,7 +15,7 @@ extern char** environ;
 
 enum { kRepetitions = 10, kMaxProcesses = 1024 };
 
-/* Starts a process whose standard output (and input, if it is not -1) are these. */
+/* Starts a process with these descriptors as its standard output and (unless -1) its standard input. */
 static pid_t start(const char* program, const char* argument, int output, int input) {
     char* arguments[] = {(char*)program, (char*)argument, NULL};
     posix_spawn_file_actions_t actions;
@@ -31,7 +31,7 @@ static pid_t start(const char* program, const char* argument, int output, int in
 
 static void open_pipe(int ends[2]) { limits_require(pipe2(ends, O_CLOEXEC) == 0, "can't make a pipe"); }
 
-/* Seconds until all have written their byte, and until all have ended. */
+/* Measures the seconds until all processes have written their byte, and until all have ended. */
 static void start_all(const char* program, long count, double* heard, double* ended) {
     int ends[2];
     char byte;
@@ -92,7 +92,7 @@ int limit_footprint_child(void) {
     own[0] = number_after("Pss:");
     own[1] = number_after("Private_Dirty:");
     limits_require(write(1, own, sizeof own) == sizeof own, "nobody listens");
-    pause(); /* until all have looked */
+    pause(); /* until the parent has read all values */
     return 0;
 }
 
@@ -107,7 +107,7 @@ void limit_footprint(const char* counts) {
         open_pipe(up);
         for (long i = 0; i < n; ++i) children[i] = start("/proc/self/exe", "--idle", up[1], down[0]);
         usleep(100000);
-        for (long i = 0; i < n; ++i) { /* one after the other: they share a pipe */
+        for (long i = 0; i < n; ++i) { /* one at a time, because they share a pipe */
             limits_require(write(down[1], "x", 1) == 1 && read(up[0], one, sizeof one) == sizeof one, "a process said nothing");
             pss[i] = (double)one[0];
             private[i] = (double)one[1];

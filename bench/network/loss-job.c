@@ -1,6 +1,5 @@
-/* One collective again and again, each timed for itself: what a lost frame costs. Plain MPI; rank 0 prints one line of JSON:
- * the whole time in seconds, and of the single operations, as rank 0 sees them, the median, 99 %, 99.9 % and the longest in
- * milliseconds.
+/* Repeats one collective operation and times each call, to measure the cost of a lost frame. Plain MPI; rank 0 prints one line of JSON. It
+ * has the total time in seconds, and of the single calls in rank 0 the median, 99 %, 99.9 % and the longest in milliseconds.
  *
  *   loss-job [allreduce|allgather [BYTES [COUNT]]]     BYTES per process and operation */
 #include <mpi.h>
@@ -28,7 +27,7 @@ static void require(int condition, const char* what, long round) {
     MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
-/* Each process gives its rank + round, so everybody knows what must come out. */
+/* Each process contributes its rank + round, so every process can compute the required result. */
 static void allreduce(long* out, long* in, int items, long round) {
     for (int i = 0; i < items; ++i) out[i] = round + i;
     MPI_Allreduce(out, in, items, MPI_LONG, MPI_SUM, MPI_COMM_WORLD);

@@ -1,9 +1,9 @@
-/* What goes to a group of hosts, for bench/network/multicast. Plain MPI; rank 0 prints one line of JSON.
+/* Messages to a group of hosts, for bench/network/multicast. Plain MPI; rank 0 prints one line of JSON.
  *
- *   multicast-job bcast BYTES COUNT     so many broadcasts from rank 0, after 20: microseconds each, and nothing else on the wire
+ *   multicast-job bcast BYTES COUNT     COUNT broadcasts from rank 0, after 20 to warm up: microseconds each, and no other traffic
  *   multicast-job spawn CHILDREN        milliseconds from MPI_Comm_spawn to its return, to the end of the first broadcast of 1 KB over
  *                                       parents and children, and to the first that this process sent to a group (0: none
- *                                       did, or the library doesn't tell) */
+ *                                       was, or the library does not count them) */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@ static void broadcasts(int bytes, long count) {
     free(data);
 }
 
-/* How many messages this process has sent to groups, by the library's own count; 0 where it has none. */
+/* Returns the number of messages that this process has sent to groups; 0 if the library does not count them. */
 static unsigned long long sent_to_groups(void) {
     static MPI_T_pvar_session session = MPI_T_PVAR_SESSION_NULL;
     static MPI_T_pvar_handle handle;

@@ -1,6 +1,6 @@
-/* A job that does a little of everything, to see what a process costs when there are many: MPI_Init, an allreduce, a
- * ring, an exchange of each process with five others chosen at random. Plain MPI; rank 0 prints one line of JSON with
- * times (of the slowest process), memory and connections per process (of the median and the greatest).
+/* A job that uses a little of everything, to measure the cost per process when there are many. It runs MPI_Init, an allreduce, a ring, an
+ * exchange of each process with five others chosen at random. Plain MPI; rank 0 prints one line of JSON with times (of the slowest
+ * process), memory and connections per process (median and maximum).
  *
  *   scale-job [messages to each of the five [bytes of each]] */
 #include <dirent.h>
@@ -23,7 +23,7 @@ static double milliseconds(clockid_t clock) {
 
 static double now(void) { return milliseconds(CLOCK_MONOTONIC); }
 
-/* The kilobytes that /proc says this process has to itself (what is shared does not count). */
+/* Returns the kilobytes that are private to this process according to /proc; shared memory does not count. */
 static double private_kilobytes(void) {
     char line[256];
     double sum = 0, value;
@@ -35,7 +35,7 @@ static double private_kilobytes(void) {
     return sum;
 }
 
-/* 1 if the host's established TCP connections include one with this inode. The list is read once. */
+/* Returns 1 if the list of the host's established TCP connections contains this inode. */
 static int is_connection(unsigned long inode, const unsigned long* established, int count) {
     for (int i = 0; i < count; ++i) {
         if (established[i] == inode) return 1;
@@ -58,7 +58,7 @@ static int read_established(unsigned long* inodes, int most) {
     return count;
 }
 
-/* This process's established TCP connections to other processes of the job, the daemon's included. */
+/* Counts this process's established TCP connections to other processes of the job, the daemon included. */
 static double connections(void) {
     static unsigned long established[1 << 16];
     int count = read_established(established, 1 << 16), mine = 0;
@@ -81,7 +81,7 @@ static void allreduce(void) {
     if (sum != size) MPI_Abort(MPI_COMM_WORLD, 3);
 }
 
-/* One token goes round. */
+/* Passes one token around the ring. */
 static void ring(void) {
     int token = 0, left = (rank + size - 1) % size, right = (rank + 1) % size;
     if (rank > 0) MPI_Recv(&token, 1, MPI_INT, left, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
@@ -97,7 +97,7 @@ static unsigned next_random(unsigned* state) {
     return *state >> 8;
 }
 
-/* A permutation that every process computes alike: rank r sends to to[r]. */
+/* Computes a permutation that is the same on all processes: rank r sends to to[r]. */
 static void permute(int* to, unsigned seed) {
     for (int i = 0; i < size; ++i) to[i] = i;
     for (int i = size - 1; i > 0; --i) {
@@ -107,7 +107,7 @@ static void permute(int* to, unsigned seed) {
     }
 }
 
-/* Sends `messages` to each of five and receives as many from five, and checks what came. */
+/* Sends `messages` to each of five processes, receives as many from five, and checks the data. */
 static void exchange(int messages, int bytes) {
     int* to = malloc((size_t)size * sizeof *to);
     char *out = malloc((size_t)bytes), *in[kPeers];
@@ -144,7 +144,7 @@ static int compare_doubles(const void* a, const void* b) {
     return (left > right) - (left < right);
 }
 
-/* Median and maximum over the job, on rank 0. */
+/* Prints the median and maximum over the job, on rank 0. */
 static void report(const char* name, double value) {
     double* all = rank == 0 ? malloc((size_t)size * sizeof *all) : NULL;
     MPI_Gather(&value, 1, MPI_DOUBLE, all, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);

@@ -1,5 +1,5 @@
-/* Bandwidth of a TCP connection between two hosts over plain sockets: windows of messages in one direction,
- * each window acknowledged, from and to one buffer, as the MPI benchmark has it. */
+/* Bandwidth of a TCP connection between two hosts over plain sockets: windows of messages in one direction, each window acknowledged, from
+ * and to one buffer, as in the MPI benchmark. */
 #include "raw/raw.h"
 
 static void windows(const Raw* raw, int fd, char* buffer, size_t bytes, long iterations) {

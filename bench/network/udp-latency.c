@@ -1,5 +1,4 @@
-/* Half the round trip of a datagram between two hosts, over plain sockets: the yardstick of the base path.
- */
+/* Half the round trip of a datagram between two hosts, over plain sockets: the reference for the base path. */
 #include "raw/raw.h"
 
 int main(int argc, char** argv) {

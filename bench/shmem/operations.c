@@ -1,4 +1,4 @@
-// What OpenSHMEM's small operations cost: a plain OpenSHMEM 1.4 program, for any library.
+// Cost of OpenSHMEM's small operations: a plain OpenSHMEM 1.4 program, for any library.
 //     oshrun -n 2 operations        put + quiet, get, fetch-add between PEs 0 and 1 (8 bytes), barriers, reductions, µs
 #include <shmem.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@ static double now(void) {
 
 static int compare(const void* a, const void* b) { return *(const double*)a < *(const double*)b ? -1 : 1; }
 
-// The median of rounds, each the mean of so many calls, in µs.
+// Prints the median of ROUNDS rounds, each the mean of `count` calls, in µs.
 #define MEASURE(what, count, who, call)                                               \
     do {                                                                              \
         enum { ROUNDS = 21 };                                                         \

@@ -1,5 +1,5 @@
-// How much of non-blocking puts hides behind computing: PE 0 puts blocks to PE 1 and waits for them; computes for as long as that took; and does both, computing
-// between the puts and shmem_quiet. Overlap is 100 % when both together take as long as the computation, 0 % when they take the sum. PE 1 waits.
+// Share of non-blocking puts that is hidden by computation: PE 0 puts blocks to PE 1 and waits for them. It then computes for as long as that took, and at last does both, computing between the puts and shmem_quiet. Overlap is 100 % when both together take as long as the computation, 0 % when
+// they take the sum. PE 1 waits.
 //     oshrun -n 2 overlap [bytes of a block]...
 #include <shmem.h>
 #include <stdio.h>
@@ -25,7 +25,7 @@ static void compute(long units) {
 
 static int compare(const void* a, const void* b) { return *(const double*)a < *(const double*)b ? -1 : 1; }
 
-// The median time of so many puts, so much computation, or both.
+// Returns the median time of `blocks` puts and `units` of computation; either may be 0.
 static double measure(char* there, const char* here, size_t bytes, int blocks, long units) {
     double each[ROUNDS];
     for (int r = 0; r < ROUNDS; r++) {
@@ -49,7 +49,7 @@ int main(int argc, char** argv) {
         memset(there, 0, bytes * BLOCKS);
         shmem_barrier_all();
         if (me == 0) {
-            measure(there, here, bytes, BLOCKS, 0);  // connections are earned, buffers grow
+            measure(there, here, bytes, BLOCKS, 0);  // warm-up: connections open, buffers grow
             const double puts = measure(there, here, bytes, BLOCKS, 0), unit = measure(there, here, bytes, 0, 1000000) / 1e6;
             const long units = (long)(puts / unit) + 1;
             const double computed = measure(there, here, bytes, 0, units), both = measure(there, here, bytes, BLOCKS, units);

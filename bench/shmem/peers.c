@@ -1,7 +1,5 @@
-// Whom a program's PEs have talked to when it calls shmem_finalize: a library that is loaded before OpenSHMEM's (LD_PRELOAD) and
-// stands in front of shmem_init and shmem_finalize by the profiling interface. PE 0 prints one line of JSON: of each counter the mean
-// and the greatest over the PEs; and the time in shmem_init, ms, by the clock and by the processor, what of it the process could run and had
-// no core (-1: the kernel doesn't say), and how often it slept.
+// Counts the partners of a program's PEs: a library that is loaded before OpenSHMEM's (LD_PRELOAD) and wraps shmem_init and shmem_finalize
+// through the profiling interface. PE 0 prints one line of JSON with the mean and the maximum of each counter over the PEs. The line also has the time in shmem_init in ms, by the clock and by the processor, and how often the process slept. Another number is the time in which it was runnable but had no core (-1: unknown to the kernel).
 #include <fcntl.h>
 #include <mpi.h>
 #include <pshmem.h>
@@ -24,14 +22,14 @@ static double milliseconds(clockid_t clock) {
     return 1e3 * (double)t.tv_sec + 1e-6 * (double)t.tv_nsec;
 }
 
-/// How long the process could run and had no core, ms, of /proc/self/schedstat; -1: the kernel does not say.
+/// Returns the time in which the process was runnable but had no core, in ms, from /proc/self/schedstat; -1: unknown to the kernel.
 static double waited_for_a_core(int schedstat) {
     char text[128];
     const ssize_t bytes = pread(schedstat, text, sizeof text - 1, 0);
     if (bytes <= 0) return -1;
     text[bytes] = '\0';
     char* behind;
-    strtod(text, &behind);  // how long it has run
+    strtod(text, &behind);  // skips the time that it ran
     return 1e-6 * strtod(behind, NULL);
 }
 
@@ -44,8 +42,8 @@ static double sleeps(void) {
 static int start(int requested, int* provided) {
     start_counters();
     const int schedstat = open("/proc/self/schedstat", O_RDONLY | O_CLOEXEC);
-    // The processor's clock first: who asks for it when its slice is used up, as after exec() it may be, waits for its next turn there. That is
-    // none of shmem_init's time, and was most of what the clock said of it where hundreds of PEs share a core.
+    // The processor's clock is read first. If the time slice is used up, as it may be after exec(), this call waits for the next turn. That
+    // wait is not part of shmem_init's time, but was most of the measured time when hundreds of PEs shared a core.
     const double worked = milliseconds(CLOCK_PROCESS_CPUTIME_ID), slept = sleeps();
     const double waited = waited_for_a_core(schedstat), wall = milliseconds(CLOCK_MONOTONIC);
     const int result = pshmem_init_thread(requested, provided);

@@ -4,14 +4,14 @@
 
 enum { kBorderTag = 11 };
 
-/* One border: what a leaf gets from one of those across a face. */
+/* One border: the cells that a leaf gets from one leaf across a face. */
 typedef struct {
     int from, to; /* leaves */
-    int face;     /* of the leaf that gets it */
-    int half;     /* which half of that face, where the other is finer; -1: the whole of it */
+    int face;     /* of the receiving leaf */
+    int half;     /* half of that face, if the other leaf is finer; -1: the whole face */
 } Strip;
 
-/* The strips between this process and another one, in the same order on both sides: one message. */
+/* The strips between this process and another one, in the same order on both sides; sent as one message. */
 typedef struct {
     int process;
     Strip* strips;
@@ -88,7 +88,7 @@ int mesh_partners(const Plan* plan, const uint64_t** set) {
     return plan->partner_count;
 }
 
-/* The cell at depth d (0: at the face) and position i along a face. */
+/* Returns the cell at depth d (0: at the face) and position i along a face. */
 static double cell_at_face(const Mesh* mesh, double* cells, int face, int d, int i) {
     int n = mesh->edge;
     switch (face) {
@@ -103,16 +103,16 @@ static double cell_at_face(const Mesh* mesh, double* cells, int face, int d, int
     }
 }
 
-/* What the receiver puts beside its face, seen from the sender's side of it. */
+/* Packs the cells that the receiver stores beside its face; the receiver's face is seen from the sender's side. */
 static double* pack(const Mesh* mesh, const Strip* s, double* buffer) {
     const Leaf *from = &mesh->leaves[s->from], *to = &mesh->leaves[s->to];
     int face = s->face ^ 1, half = mesh->edge / 2;
     if (from->level == to->level) {
         for (int i = 0; i < mesh->edge; ++i) *buffer++ = cell_at_face(mesh, from->now, face, 0, i);
-    } else if (from->level < to->level) { /* each of my cells lies beside two of theirs */
+    } else if (from->level < to->level) { /* each cell lies beside two of the receiver's */
         int first = (s->face < kLeft ? to->x : to->y) % 2 * half;
         for (int i = 0; i < mesh->edge; ++i) *buffer++ = cell_at_face(mesh, from->now, face, 0, first + i / 2);
-    } else { /* four of mine make one of theirs */
+    } else { /* four cells make one of the receiver's */
         for (int i = 0; i < half; ++i) {
             double near = cell_at_face(mesh, from->now, face, 0, 2 * i) + cell_at_face(mesh, from->now, face, 0, 2 * i + 1);
             double far = cell_at_face(mesh, from->now, face, 1, 2 * i) + cell_at_face(mesh, from->now, face, 1, 2 * i + 1);
@@ -143,7 +143,7 @@ static void unpack_all(const Mesh* mesh, const Bundle* bundle) {
     for (int i = 0; i < bundle->count; ++i) place = unpack(mesh, &bundle->strips[i], place);
 }
 
-/* Nothing flows through the square's edge: the cells outside are as those inside. */
+/* Copies cells at the square's edge to the border outside, so that no heat flows through the edge. */
 static void mirror_edges(const Mesh* mesh) {
     int last = mesh->edge + 1;
     for (int l = 0; l < mesh->count; ++l) {

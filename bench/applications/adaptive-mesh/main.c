@@ -1,20 +1,16 @@
-/* An adaptive mesh whose neighbours change: heat from a lamp that goes round over a square plate, computed
- * on blocks of cells that are small where the heat changes quickly. Every few steps blocks are refined and
- * merged, spread evenly over the processes again along a space-filling curve, and their cells moved there;
- * in each step the borders of blocks go from process to process, one message per partner. By size of a
- * block (-s, cells along its edge):
+/* An adaptive mesh with changing neighbors: heat from a lamp that circles over a square plate. It is computed on blocks of cells that are
+ * small where the heat changes quickly. Every few steps blocks are refined and merged, distributed evenly over the processes again along a
+ * space-filling curve, and their cells moved. In each step the processes exchange the borders of blocks, one message per partner. Values
+ * by size of a block (-s, cells along its edge).
  *
- * - step, border, regrid: us per step without regridding, in the exchange of borders (a part of it), and
- * per regridding
- * - blocks, partners, partners-changed, blocks-moved: blocks at the end, and by regridding the processes
- * that one exchanges borders with, how many of these are new or gone, and blocks that change their owner
+ * - step, border, regrid: us per step without regridding, us of it in the exchange of borders, and us per regridding.
+ * - blocks, partners, partners-changed, blocks-moved: blocks at the end. Per regridding, the processes that a process exchanges borders
+ *   with, the number of these that are new or no longer partners, and the blocks that change their owner.
+ * - on-connections: share of the packets that did not take the base path, if the library counts them.
  *
- * - on-connections: share of the packets that did not take the base path, where the library tells
- *
- * -i: steps; -k: levels of refinement; -c: the plate must be the same to the last bit as one computed by
- * one process. --spawn K: parents and children share one plate. Explicit steps, the same for all blocks;
- * heat that flows through a face between levels is not corrected. All processes know the whole tree of
- * blocks. */
+ * -i: steps; -k: levels of refinement; -c: the plate must be identical to one computed by a single process. --spawn K: parents and
+ * children share one plate. The steps are explicit and the same for all blocks; heat that flows through a face between levels is not
+ * corrected. All processes know the whole tree of blocks. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,17 +28,16 @@ typedef struct {
 
 static double size_of(double x) { return x < 0 ? -x : x; }
 
-/* To and fro between -1 and 1, once while the share grows by one. */
+/* Returns a value that swings between -1 and 1, with one period while the share grows by one. */
 static double swing(double share) { return size_of(4 * (share - (long)share) - 2) - 1; }
 
-/* Where the lamp is after that share of the run: it goes round along a square that stands on a corner. */
+/* Returns the position of the lamp after that share of the run: it follows a square that stands on a corner. */
 static void lamp(double share, double* x, double* y) {
     *x = 0.5 + 0.3 * swing(share);
     *y = 0.5 + 0.3 * swing(share + 0.25);
 }
 
-/* One explicit step of the own cells of a leaf: diffusion at the finest level's pace, the lamp, and
- * cooling. */
+/* Computes one explicit step of a leaf's own cells: diffusion at the finest level's rate, the lamp, and cooling. */
 static void heat(const Mesh* mesh, Leaf* leaf, double lamp_x, double lamp_y) {
     double width = 1.0 / ((double)(mesh->base << leaf->level) * mesh->edge);
     double pace = 0.2 / (double)(1 << 2 * (mesh->levels - leaf->level));
@@ -53,7 +48,7 @@ static void heat(const Mesh* mesh, Leaf* leaf, double lamp_x, double lamp_y) {
         double y = ((double)leaf->y * mesh->edge + r - 0.5) * width - lamp_y;
         for (int k = 1; k <= mesh->edge; ++k) {
             double x = ((double)leaf->x * mesh->edge + k - 0.5) * width - lamp_x;
-            double near = 1 - (x * x + y * y) * 400; /* it shines 1/20 of the square far */
+            double near = 1 - (x * x + y * y) * 400; /* its radius is 1/20 of the square */
             double flow = (above[k] + below[k]) + (c[k - 1] + c[k + 1]) - 4 * c[k];
             next[k] = 0.98 * (c[k] + pace * flow) + (near > 0 ? 0.1 * near : 0);
         }
@@ -63,7 +58,7 @@ static void heat(const Mesh* mesh, Leaf* leaf, double lamp_x, double lamp_y) {
     leaf->next = kept;
 }
 
-/* Finer where neighbouring cells differ much, coarser where they hardly do. */
+/* Returns a finer level where neighboring cells differ much, a coarser one where they hardly differ. */
 static int wished_level(const Mesh* mesh, const Leaf* leaf) {
     double largest = 0;
     for (int r = 1; r <= mesh->edge; ++r) {
@@ -104,7 +99,7 @@ static Tally run(Mesh* mesh, long steps) {
         double x, y;
         lamp((double)step / (double)steps, &x, &y);
         if (step % kStepsPerGrid == 0) {
-            MPI_Pcontrol(kRegridMark); /* partners change from here on: for libraries that want to know */
+            MPI_Pcontrol(kRegridMark); /* marks the change of partners for libraries that use it */
             regrid(mesh, &tally);
         }
         mesh_exchange(mesh);

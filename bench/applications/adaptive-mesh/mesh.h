@@ -1,6 +1,6 @@
-/* A square cut into blocks of equal numbers of cells, small blocks where much happens: leaves of a
- * quadtree. Every process knows all leaves and their owners; the cells of a leaf are only with its owner.
- * All decisions are made from what all know, so that they come out alike everywhere without being told. */
+/* A square divided into blocks of equal numbers of cells, the leaves of a quadtree, with small blocks where the values change quickly.
+ * Every process knows all leaves and their owners, but only the owner has the cells of a leaf. All decisions depend only on common
+ * knowledge, so all processes decide alike without communication. */
 #ifndef MESH_H
 #define MESH_H
 
@@ -11,12 +11,12 @@
 enum { kUp, kDown, kLeft, kRight, kFaces };
 
 typedef struct {
-    int level; /* 0: the coarsest; each one halves the side of a block */
+    int level; /* 0: the coarsest; each next level halves the side of a block */
     int x, y;  /* in blocks of that level */
     int owner;
-    uint64_t key;       /* position on the curve; leaves never overlap, so these are distinct */
-    int target;         /* the level wished for at the next regridding */
-    double *now, *next; /* cells with a border of one around; NULL if owned elsewhere */
+    uint64_t key;       /* position on the curve, distinct because leaves never overlap */
+    int target;         /* level requested for the next regridding */
+    double *now, *next; /* cells with a border of one around; NULL for other owners' leaves */
 } Leaf;
 
 typedef struct Plan Plan;
@@ -29,7 +29,7 @@ typedef struct {
     int edge;     /* cells along a block, even */
     Leaf* leaves; /* along a space-filling curve */
     int count;
-    Plan* plan; /* who sends which borders to whom */
+    Plan* plan; /* messages with borders: sender, receiver, leaves */
     double ghost_seconds, regrid_seconds;
     long moved; /* blocks that changed their owner */
 } Mesh;
@@ -37,19 +37,17 @@ typedef struct {
 Mesh mesh_create(MPI_Comm comm, int base, int levels, int edge);
 void mesh_free(Mesh* mesh);
 
-/* tree.c: places and neighbours */
+/* tree.c: positions and neighbors */
 
-/* A leaf at a place, without owner and cells. */
+/* Returns a leaf at a position, without owner and cells. */
 Leaf mesh_leaf(const Mesh* mesh, int level, int x, int y);
-/* The leaf that contains a block of some level, or one of the leaves in it; -1: outside the square. */
+/* Returns the leaf that contains a block of some level, or one of the leaves in it; -1: outside the square. */
 int mesh_find(const Mesh* mesh, int level, int x, int y);
-/* The one or two leaves across a face; returns how many (0 at the square's edge). */
+/* Finds the one or two leaves across a face; returns their number (0 at the square's edge). */
 int mesh_across(const Mesh* mesh, int leaf, int face, int found[2]);
-/* Makes the targets such that neighbours differ by one level at most, and only whole groups of four merge.
- */
+/* Adjusts the targets so that neighbors differ by at most one level, and only complete groups of four merge. */
 void mesh_settle_targets(Mesh* mesh);
-/* The leaves that the targets ask for, with owners that have about equally many; cells are not there yet.
- */
+/* Returns the leaves that the targets describe, distributed evenly over the owners; they have no cells yet. */
 Leaf* mesh_next_leaves(const Mesh* mesh, int* count);
 
 /* exchange.c: borders */
@@ -58,15 +56,15 @@ Leaf* mesh_next_leaves(const Mesh* mesh, int* count);
 void mesh_exchange(Mesh* mesh);
 Plan* mesh_plan(const Mesh* mesh);
 void mesh_plan_free(Plan* plan);
-/* Processes this one exchanges with: how many, and bit r % 64 set in word r / 64 for each. */
+/* Returns the number of processes that this one exchanges borders with; `set` has bit r % 64 of word r / 64 set for each. */
 int mesh_partners(const Plan* plan, const uint64_t** set);
 
 /* regrid.c: refinement, merging and load balance */
 
-/* Follows the targets of the own leaves. */
+/* Refines and merges according to the targets of the own leaves. */
 void mesh_regrid(Mesh* mesh);
 
-/* The cell of a block, (0, 0) to (edge + 1, edge + 1) with the border. */
+/* Returns the cell of a block, (0, 0) to (edge + 1, edge + 1) with the border. */
 static inline double* mesh_cell(const Mesh* mesh, double* cells, int row, int column) {
     return cells + (size_t)row * (size_t)(mesh->edge + 2) + column;
 }

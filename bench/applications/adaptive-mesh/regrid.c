@@ -23,7 +23,7 @@ Mesh mesh_create(MPI_Comm comm, int base, int levels, int edge) {
     MPI_Comm_rank(comm, &mesh.rank);
     MPI_Comm_size(comm, &mesh.size);
     mesh.leaves = calloc((size_t)mesh.count, sizeof(Leaf));
-    for (int i = 0; i < mesh.count; ++i) { /* base is a power of two: the curve's bits back into x and y */
+    for (int i = 0; i < mesh.count; ++i) { /* base is a power of two, so the curve's bits give x and y */
         int x = 0, y = 0;
         for (int bit = 0; bit < 15; ++bit) {
             x |= (i >> (2 * bit) & 1) << bit;
@@ -42,11 +42,11 @@ void mesh_free(Mesh* mesh) {
     free_leaves(mesh->leaves, mesh->count);
 }
 
-/* Cells that go from an old leaf into a new one: all of them, a quarter that is spread over four times as
- * many cells, or all that become a quarter, each the mean of four. */
+/* Cells copied from an old leaf to a new one: all of them; a quarter, expanded to four times as many cells; or all, reduced to the means
+ * of four. */
 typedef struct {
     int from, to; /* old and new leaf */
-    int number;   /* among all pieces: its message's tag */
+    int number;   /* index among all pieces, used as the message's tag */
     double* buffer;
 } Piece;
 
@@ -64,7 +64,7 @@ static Pieces list_pieces(const Mesh* mesh, const Leaf* next, int count) {
             all.pieces[all.count] = (Piece){from + k, to, all.count, NULL};
             ++all.count;
         }
-        /* A refined leaf is done with its fourth quarter. */
+        /* The fourth quarter of a refined leaf is the last piece from it. */
         int last = old->level >= new->level || (new->x % 2 && new->y % 2);
         if (last) from += sources;
     }
@@ -107,7 +107,7 @@ static void put_in(const Mesh* mesh, const Leaf* old, const Leaf* new, const dou
     }
 }
 
-/* Brings the cells of the new leaves to their owners. */
+/* Sends the cells of the new leaves to their owners. */
 static void move_cells(Mesh* mesh, Leaf* next, Pieces all) {
     MPI_Request* requests = malloc(((size_t)all.count + 1) * sizeof(MPI_Request));
     int posted = 0;
@@ -135,7 +135,7 @@ static void move_cells(Mesh* mesh, Leaf* next, Pieces all) {
     free(requests);
 }
 
-/* Everyone learns the targets of everyone's leaves: each has a run of the curve, in the order of ranks. */
+/* Exchanges the targets of all leaves; each process has a section of the curve, in the order of ranks. */
 static void share_targets(Mesh* mesh) {
     int* counts = calloc(3 * (size_t)mesh->size, sizeof(int));
     int *starts = counts + mesh->size, own = 0, first = 0;

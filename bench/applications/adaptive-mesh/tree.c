@@ -2,7 +2,7 @@
 
 #include "mesh.h"
 
-/* The bits of two numbers in turns: neighbours in the square are mostly near on the curve. */
+/* Interleaves the bits of two numbers; blocks close in the square are then mostly close on the curve. */
 static uint64_t interleave(uint32_t x, uint32_t y) {
     uint64_t key = 0;
     for (int bit = 0; bit < 31; ++bit) {
@@ -25,7 +25,7 @@ int mesh_find(const Mesh* mesh, int level, int x, int y) {
     int side = mesh->base << level, low = 0, high = mesh->count - 1;
     if (x < 0 || y < 0 || x >= side || y >= side) return -1;
     uint64_t key = key_of(mesh, level, x, y);
-    while (low < high) { /* the last leaf that begins at or before it */
+    while (low < high) { /* finds the last leaf that begins at or before the key */
         int middle = (low + high + 1) / 2;
         if (mesh->leaves[middle].key <= key) {
             low = middle;
@@ -50,7 +50,7 @@ int mesh_across(const Mesh* mesh, int leaf, int face, int found[2]) {
     return 2;
 }
 
-/* Whether leaf i is the first of four that can become one. */
+/* Returns whether leaf i is the first of four that can be merged. */
 static int four_merge(const Mesh* mesh, int i) {
     const Leaf* first = &mesh->leaves[i];
     if (first->level == 0 || first->x % 2 || first->y % 2 || i + 3 >= mesh->count) return 0;

@@ -45,14 +45,14 @@ static struct sockaddr_in address(const Raw* raw) {
     return result;
 }
 
-/* The listener stays: each further connection of the two sides comes by it. */
+/* The listener stays open, because the two sides make further connections through it. */
 static int listener = -1;
 
 static int meet(const Raw* raw) {
     struct sockaddr_in where = address(raw);
     int fd, on = 1;
     if (raw->peer) {
-        /* The other side may still be starting. */
+        /* The other side may not have started yet. */
         for (int tries = 0;; ++tries) {
             fd = socket(AF_INET, SOCK_STREAM, 0);
             if (connect(fd, (struct sockaddr*)&where, sizeof where) == 0) break;
@@ -135,7 +135,7 @@ int raw_udp(const Raw* raw) {
     if (fd < 0 || bind(fd, (struct sockaddr*)&mine, sizeof mine) != 0) die("UDP socket");
     socklen_t length = sizeof mine;
     getsockname(fd, (struct sockaddr*)&mine, &length);
-    /* Each tells the other its port over the control connection, whose far end is the address. */
+    /* Each side sends its port over the control connection; that connection's peer is the address. */
     if (write(raw->control, &mine.sin_port, 2) != 2) die("write");
     length = sizeof theirs;
     getpeername(raw->control, (struct sockaddr*)&theirs, &length);
@@ -168,7 +168,7 @@ void raw_receive(const Raw* raw, int fd, void* data, size_t bytes) {
         }
         if (n == 0 || (errno != EINTR && (errno != EAGAIN || !raw->poll))) die("receive");
         if (tries % 1000000 != 0) continue;
-        /* Polling can't be told apart from a peer that has no core. */
+        /* While polling, a lost datagram and a peer without a core look the same, so this waits kPatience. */
         if (limit == 0) limit = now() + kPatience;
         if (now() > limit) die("receive");
     }
@@ -187,7 +187,7 @@ static double batch(const Raw* raw, int fd, RawRound round, char* buffer, size_t
     return now() - before;
 }
 
-/* As many iterations as take the wanted time, three times in a row. */
+/* Returns the number of iterations that take the wanted time, reached three times in a row. */
 static long calibrate(const Raw* raw, int fd, RawRound round, char* buffer, size_t bytes) {
     double wanted = raw->seconds / raw->batches / 2;
     long iterations = 1;

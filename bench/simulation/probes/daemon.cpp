@@ -1,4 +1,4 @@
-// What a daemon's work costs: processor time, in seconds, of the very code that daemons run. Prints JSON.
+// Measures the cost of a daemon's work: processor time, in seconds, of the code that daemons run. Prints JSON.
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/epoll.h>
@@ -70,7 +70,7 @@ int connect_to(const sockaddr_in& address) {
     return fd;
 }
 
-/// Connects to itself and proves itself to itself: half of it is one end's part.
+/// Measures a handshake of this process with itself; half of the time is one end's part.
 double handshake() {
     const TreeKey key = make_key();
     sockaddr_in address;
@@ -101,7 +101,7 @@ double handshake() {
     return both / 2;
 }
 
-/// One end of an exchange of sealed frames, as a daemon does it: wait with epoll, read what there is, check, answer.
+/// Runs one end of an exchange of sealed frames, as a daemon does: waits with epoll, reads, checks, answers.
 void exchange(int fd, bool first, int rounds, size_t bytes) {
     const FrameKey key{};
     FrameSealer sealer(key);
@@ -124,7 +124,7 @@ void exchange(int fd, bool first, int rounds, size_t bytes) {
                 whole = opener.feed(rest, kind, got) == FrameOpener::Result::frame;
             }
         }
-        if (!first && round + 1 == rounds) break;  // nobody waits for the last answer
+        if (!first && round + 1 == rounds) break;  // the last answer is not needed
         const std::string frame = sealer.seal(FrameKind::message, body);
         for (size_t at = 0; at < frame.size();) {
             const ssize_t n = write(fd, frame.data() + at, frame.size() - at);
@@ -135,7 +135,7 @@ void exchange(int fd, bool first, int rounds, size_t bytes) {
     close(epoll);
 }
 
-/// Processor time of sending one frame and receiving one, at one end, halved.
+/// Returns the processor time of sending one frame and receiving one, at one end, halved.
 double frame(int rounds, size_t bytes) {
     sockaddr_in address;
     const int listener = listen_anywhere(address);
@@ -183,7 +183,7 @@ StartOrder order_for(uint32_t hosts, uint32_t per_host) {
     return order;
 }
 
-/// What a host does with an order: reads it and makes its segment of the job.
+/// Measures a host's work for an order: reads it and creates its segment of the job.
 double take(const std::string& bytes) {
     return time_of(20, [&] {
         StartOrder order;
@@ -222,7 +222,7 @@ double place_one() {
     return child;
 }
 
-/// How long a daemon stands still to start a process: vfork returns when the child has its new program. Median.
+/// Returns the median time for which a daemon is blocked to start a process: vfork returns when the child has executed its program.
 double start_process() {
     std::vector<double> times;
     char name[] = "/proc/self/exe", argument[] = "end-at-once";
