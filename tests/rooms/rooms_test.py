@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Holds the #includes of src/ against src/rooms.txt, and the names of unit tests against the rooms; and the checks themselves
-against small trees with known faults."""
+"""Checks the #includes of src/ against src/rooms.txt, the names of unit tests against the rooms, and that docs/rooms.svg is current. Tests
+the checks themselves on small trees with known faults."""
 import re
+import subprocess
 import tempfile
 import unittest
 from pathlib import Path
@@ -84,6 +85,12 @@ def named_functions(sources, functions):
 class Starling(unittest.TestCase):
     def test_arrows(self):
         self.assertEqual(faults(SOURCES), [])
+
+    def test_picture_is_current(self):
+        with tempfile.TemporaryDirectory() as folder:
+            drawn = Path(folder) / "rooms.svg"
+            subprocess.run([ROOT / "tools" / "rooms-picture", "--out", drawn], check=True)
+            self.assertEqual(drawn.read_text(), (ROOT / "docs" / "rooms.svg").read_text(), "run tools/rooms-picture")
 
     def test_names_of_unit_tests(self):
         self.assertEqual(misnamed(ROOT / "tests" / "unit", SOURCES), [])
