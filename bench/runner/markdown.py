@@ -1,4 +1,4 @@
-"""The tables as Markdown, in the form of docs/performance.md."""
+"""The tables as Markdown, in the form of docs/measurements/messages-2026-11-22.md."""
 from . import report
 from .cases import GROUPS
 
