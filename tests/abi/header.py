@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 
-# Parameters, and what may be passed for them besides what their type says.
+# Parameters, and constants that may be passed for them besides values of their type.
 CONSTANTS = (
     (r"(const )?int (source|dest)?weights\[\]", ("MPI_UNWEIGHTED", "MPI_WEIGHTS_EMPTY")),
     (r"MPI_Status \*status", ("MPI_STATUS_IGNORE",)),

@@ -1,5 +1,4 @@
-/* A profiling library's way in: a program's own MPI_Send is the one that is called, and PMPI_Send is the
- * real one. */
+/* Tests the profiling interface: the program's own MPI_Send is called, and PMPI_Send is the library's. */
 #include <mpi.h>
 #include <stdio.h>
 

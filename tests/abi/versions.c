@@ -1,4 +1,4 @@
-/* What may be called before MPI_Init and after MPI_Finalize, and what a function that is not built does. */
+/* Tests the functions that may be called before MPI_Init and after MPI_Finalize, and functions that are not built. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,7 +57,7 @@ static void check_integers(void) {
     int value = 0;
     CHECK(MPI_Comm_toint(MPI_COMM_WORLD) == 0x101 && MPI_Comm_fromint(0x102) == MPI_COMM_SELF);
     CHECK(MPI_Type_toint(MPI_INT) == 0x209 && MPI_Type_fromint(0x214) == MPI_DOUBLE);
-    // No handle: what is no number of one.
+    // Integers that are not a handle's number convert to the null handle.
     for (int none = -198832896; none; none = none < 0 ? 0x7fffffff : 0) {
         CHECK(MPI_Comm_fromint(none) == MPI_COMM_NULL && MPI_Type_fromint(none) == MPI_DATATYPE_NULL);
         CHECK(MPI_Group_fromint(none) == MPI_GROUP_NULL && MPI_Op_fromint(none) == MPI_OP_NULL);

@@ -1,4 +1,4 @@
-// Placement: less between hosts, and never more on a host than it takes.
+// Placement must reduce traffic between hosts and never put more ranks on a host than it has slots.
 #include "starling/profile/placement.h"
 
 #include <gtest/gtest.h>
@@ -41,7 +41,7 @@ TEST(Rooms, AreForAllRanksAndNoMore) {
 }
 
 TEST(Place, FindsGroupsThatAreScattered) {
-    // Ranks that are alike modulo 8 talk to each other: in order, all of that goes between hosts.
+    // Ranks with equal numbers modulo 8 communicate; in rank order all of this traffic is between hosts.
     std::vector<Pair> pairs;
     for (uint32_t a = 0; a < 64; ++a)
         for (uint32_t b = a + 8; b < 64; b += 8) pairs.push_back({a, b, {10, 1000}, {}});
@@ -57,7 +57,7 @@ TEST(Place, AGridIsCutIntoBlocks) {
     Written file = begin(64, 8);
     add_phase(file, 64, "p", 1, 1, 0, torus(8, 8, 10));
     const Plan plan = make_plan(file.read());
-    // Rows of 8 have 16 links to other hosts each; blocks of 2 x 4 have 12, of which Scotch finds nearly all.
+    // Rows of 8 ranks have 16 links to other hosts each; blocks of 2 x 4 have 12. Scotch must find nearly all of that gain.
     EXPECT_EQ(plan.bytes_in_order, 64 * 2000);
     EXPECT_LE(plan.bytes_placed, 0.8 * plan.bytes_in_order);
     EXPECT_EQ(counts(plan.host_of_rank, 8), Numbers(8, 8));
@@ -78,7 +78,7 @@ TEST(Place, RespectsUnevenHosts) {
 }
 
 TEST(Place, LeavesWhatIsGood) {
-    // Neighbours in a chain are best in order: no rank file is worth it.
+    // In a chain of neighbors rank order is optimal: no rank file is needed.
     Written file = begin(32, 8);
     Matrix chain;
     for (uint32_t i = 0; i + 1 < 32; ++i) chain[i].emplace_back(i + 1, 40);

@@ -1,4 +1,4 @@
-// What if, and the plan that comes of it.
+// Tests the what-if curves and the plan computed from them.
 #include "starling/profile/plan.h"
 
 #include <fmt/format.h>
@@ -23,13 +23,13 @@ TEST(WhatIf, ARingNeedsTwo) {
     EXPECT_DOUBLE_EQ(curves.planned[kMostDirect], 1);
     EXPECT_DOUBLE_EQ(curves.fixed[2], 1);
     EXPECT_DOUBLE_EQ(curves.recorded, 0.3);
-    // Of the 200 messages of a pair 16 go before the connection is there.
+    // 16 of a pair's 200 messages are sent before the connection opens.
     EXPECT_DOUBLE_EQ(curves.on_demand[2], 184.0 / 200);
     EXPECT_EQ(curves.knee(), 2u);
 }
 
 TEST(WhatIf, RespectsBothSides) {
-    // All talk to rank 0, which has room for one: the heaviest.
+    // All ranks send to rank 0, which has a quota of one connection: the pair with the most traffic gets it.
     Written file = begin(4);
     add_phase(file, 4, "p", 1, 1, 0, {{1, {{0, 20}}}, {2, {{0, 60}}}, {3, {{0, 20}}}});
     const WhatIf curves = what_if(file.read());
@@ -40,7 +40,7 @@ TEST(WhatIf, RespectsBothSides) {
 }
 
 TEST(WhatIf, WhatIsNotWorthAConnectionIsNotPlanned) {
-    // Everybody sends two messages to everybody, once, besides a ring; and a second pair talks little, but again and again.
+    // A ring with heavy traffic, and two messages once between all ranks. Another pair exchanges few messages, but repeatedly.
     Written file = begin(8);
     Matrix all = ring(8, 100);
     for (uint32_t i = 0; i < 8; ++i)
@@ -56,7 +56,7 @@ TEST(WhatIf, WhatIsNotWorthAConnectionIsNotPlanned) {
 }
 
 TEST(WhatIf, WhatIsOpenStaysWhereThereIsRoom) {
-    // Two patterns in turn: with room for both, nothing closes, and demand pays once.
+    // Two alternating patterns: with a quota for both no connection closes, and the threshold is paid once per connection.
     Written file = begin(4);
     for (uint64_t nth = 1; nth <= 6; ++nth) {
         const Matrix even{{0, {{1, 100}}}, {2, {{3, 100}}}}, odd{{0, {{2, 100}}}, {1, {{3, 100}}}};
@@ -70,7 +70,7 @@ TEST(WhatIf, WhatIsOpenStaysWhereThereIsRoom) {
 }
 
 TEST(WhatIf, StaticKeepsTheFirst) {
-    // The partners of the first occurrence are not those of the other three.
+    // The first occurrence has other partners than the three later ones.
     Written file = begin(4);
     add_phase(file, 4, "p", 1, 1, 0, {{0, {{1, 100}}}, {2, {{3, 100}}}});
     for (uint64_t nth = 2; nth <= 4; ++nth)
@@ -78,7 +78,7 @@ TEST(WhatIf, StaticKeepsTheFirst) {
     const WhatIf curves = what_if(file.read());
     EXPECT_DOUBLE_EQ(curves.planned[1], 1);
     EXPECT_DOUBLE_EQ(curves.fixed[1], 0.25);
-    // Two pairs open in the first occurrence and two in the second, and stay.
+    // Two connections open in the first occurrence and two in the second, and all stay open.
     EXPECT_DOUBLE_EQ(curves.on_demand[1], (800.0 - 4 * 16) / 800);
 }
 
@@ -95,11 +95,11 @@ TEST(Plan, PutsLikeOccurrencesTogether) {
     EXPECT_EQ(plan.phases[0].from, 1u);
     EXPECT_EQ(plan.phases[0].to, 3u);
     using Peers = std::vector<std::pair<uint32_t, uint64_t>>;
-    // Of each occurrence that follows three quarters of the one before it count: 101 + 0.75 * 102 + 0.5625 * 103.
+    // Each later occurrence has three quarters of its predecessor's weight: 101 + 0.75 * 102 + 0.5625 * 103.
     EXPECT_EQ(plan.phases[0].peers[0], (Peers{{1, 235}}));
     EXPECT_EQ(plan.phases[0].peers[1], (Peers{{0, 235}}));
     EXPECT_EQ(plan.phases[1].from, 4u);
-    EXPECT_FALSE(plan.phases[1].to);  // and all later ones
+    EXPECT_FALSE(plan.phases[1].to);  // for all later ones too
     EXPECT_EQ(plan.phases[1].peers[2], (Peers{{0, 88}}));
     EXPECT_EQ(plan.phases[2].name, "output");
 }
@@ -142,7 +142,8 @@ TEST(Plan, NeverGivesAProcessMoreThanMaxDirect) {
     }
 }
 
-/// A row of a profile's collectives, of a communicator of two: so many calls of both, each a little more or less than `each` seconds.
+/// Returns a row of a profile's collectives on a communicator of two: `number` calls of both ranks, each of `each` seconds with the given
+/// deviation.
 std::string calls(const char* kind, const char* algorithm, bool tried, double number, double each, double deviation) {
     return fmt::format(R"(["a+1","w",2,"{}","<=64","{}",{},80,{},{},{}])", kind, algorithm, number, number * each,
                        number * (each * each + deviation * deviation), tried);

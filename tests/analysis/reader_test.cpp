@@ -1,4 +1,4 @@
-// What a profile says is what is read, and what is no profile is refused with a sentence.
+// The reader must return a profile's contents exactly, and refuse a file that is not a profile with an error text.
 #include <gtest/gtest.h>
 
 #include "starling/profile/pairs.h"
@@ -26,7 +26,7 @@ TEST(Reader, GivesTheMatrixThatWasWritten) {
     EXPECT_EQ(run.host_of(1), "a");
     EXPECT_EQ(run.host_of(2), "b");
     const std::vector<Pair> pairs = pairs_of(run);
-    ASSERT_EQ(pairs.size(), 2u);  // what rank 2 sends to itself is nobody's pair
+    ASSERT_EQ(pairs.size(), 2u);  // messages of rank 2 to itself form no pair
     EXPECT_EQ(pairs[0].a, 0u);
     EXPECT_EQ(pairs[0].b, 1u);
     EXPECT_EQ(pairs[0].all.messages, 30);
@@ -36,7 +36,7 @@ TEST(Reader, GivesTheMatrixThatWasWritten) {
 }
 
 TEST(Reader, DealsOutWhatWasSummedUp) {
-    // Rank 0 tells of occurrences 1 to 4 in one sum, rank 1 of 1 and of 2 to 4.
+    // Rank 0 reports occurrences 1 to 4 as one sum, rank 1 reports occurrence 1 and the sum of 2 to 4.
     Written file = begin(2);
     file.add(
         R"({"kind":"phase","job":0,"rank":0,"phase":"p","from":1,"to":4,"began":0,"seconds":4,"peers":[[0,1,8,80,0,0,0,0,0,0]]})");
@@ -88,7 +88,7 @@ TEST(Reader, MergesRunsToTheirMean) {
     const auto run = reader.finish();
     ASSERT_EQ(run.spans.size(), 2u);
     EXPECT_EQ(run.spans[0].all().messages, 20);
-    EXPECT_EQ(run.spans[1].all().messages, 4);  // one of two runs had a second step
+    EXPECT_EQ(run.spans[1].all().messages, 4);  // the average over two runs, one with a second step
     EXPECT_DOUBLE_EQ(run.spans[0].seconds, 0.5);
 }
 

@@ -1,4 +1,4 @@
-// A plan for another number of processes: how many of the partners that it would have are found.
+// A plan scaled to another number of processes: measures how many of the true partners it contains.
 #include "starling/profile/scale.h"
 
 #include <gtest/gtest.h>
@@ -27,8 +27,8 @@ Links links(const std::vector<Pair>& pairs) {
 }
 
 struct Score {
-    double found;  ///< of the true pairs
-    double right;  ///< of those that were guessed
+    double found;  ///< fraction of the true pairs
+    double right;  ///< fraction of the guessed pairs
 };
 
 Score score(const Matrix& before, uint32_t from, const Matrix& after, uint32_t to) {
@@ -61,7 +61,7 @@ Matrix grid(uint32_t wide, uint32_t high, uint32_t deep, bool periodic) {
     return out;
 }
 
-/// Where a cell of a square of `side` cells is on the Hilbert curve.
+/// Returns the position of a cell on the Hilbert curve through a square of `side` cells.
 uint32_t hilbert(uint32_t side, uint32_t x, uint32_t y) {
     uint32_t out = 0;
     for (uint32_t half = side / 2; half > 0; half /= 2) {
@@ -84,7 +84,7 @@ uint32_t morton(uint32_t side, uint32_t x, uint32_t y) {
     return out;
 }
 
-/// A square mesh cut into `size` pieces of a curve: who has cells beside those of whom, a message per edge.
+/// Cuts a square mesh into `size` pieces of a curve. Neighbors are ranks with adjacent cells, with one message per edge.
 Matrix curve(uint32_t (*order)(uint32_t, uint32_t, uint32_t), uint32_t side, uint32_t size) {
     std::map<std::pair<uint32_t, uint32_t>, uint64_t> edges;
     const auto owner = [&](uint32_t x, uint32_t y) {
@@ -133,7 +133,7 @@ TEST(Scale, ASmallGridToo) {
     expect_all(score(torus(4, 4, 9), 16, torus(8, 8, 9), 64));
 }
 
-// Most messages' partners, not all: what lies at the corners of the pieces can't be known.
+// The scaled plan finds the partners of most messages, not all: those at the corners of the pieces cannot be predicted.
 TEST(Scale, PiecesOfACurveFindMostPartners) {
     EXPECT_TRUE(structure_of(pairs_in(curve(hilbert, 64, 16)), 16).grid.empty());
     for (const auto& [from, to] : {std::pair(16u, 64u), std::pair(32u, 64u), std::pair(64u, 256u), std::pair(48u, 64u)}) {
@@ -145,7 +145,7 @@ TEST(Scale, PiecesOfACurveFindMostPartners) {
 }
 
 TEST(Scale, MessagesOfAPlaceStayThere) {
-    // The middle of a chain talks ten times as much as its ends.
+    // The ranks in the middle of a chain send ten times as many messages as those at its ends.
     Matrix chain;
     chain[15] = {};
     for (uint32_t i = 0; i + 1 < 16; ++i) chain[i].emplace_back(i + 1, i >= 4 && i < 11 ? 100 : 10);

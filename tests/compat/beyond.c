@@ -1,4 +1,4 @@
-/* What interfaces have beyond the standard, or of another standard than Starling's: half floats, classes of errors, the version. Compiled by
+/* Features beyond the standard, or of another version of the standard than Starling's: half floats, error classes, the version. Compiled by
  * the compilers of MPICH, Open MPI and Starling. */
 #include <mpi.h>
 #if __has_include(<mpi-ext.h>)

@@ -1,4 +1,4 @@
-// bindings [operation]: C++ bindings of MPI 2.2; with an argument an operation of the program's own, too.
+// bindings [operation]: uses the C++ bindings of MPI 2.2; with an argument, a user-defined operation too.
 #include <mpi.h>
 
 #include <cstdio>

@@ -23,7 +23,7 @@ int main(int argc, char** argv) {
 """
 
 
-# Each process with each other: data of a type of its own, statuses, a communicator and a reduction with an operation of the program's.
+# Each pair of processes exchanges data of a derived type and statuses; then a communicator is created and a user-defined reduction called.
 MEETING = """
 #include <mpi.h>
 #include <stdio.h>

@@ -1,13 +1,13 @@
-// A program to be killed: its ranks work until they are, or for TEST_SECONDS. What they do is the argument:
+// A program to be killed: its ranks work until they are killed, or for TEST_SECONDS. The argument selects the work:
 //   ring       messages of all sizes around a ring
 //   reduce     collectives
-//   blocked    everyone waits for a message that rank 0 never sends
+//   blocked    every rank waits for a message that rank 0 never sends
 //   compute    no MPI call for a long time
 //   threads    two threads per rank
-//   family     parents and two spawned children, who exchange messages; a dead child is replaced
-//   names      ports opened, published and looked up
-// Each rank prints "rank N pid P" when it has started to work. SIGUSR1 makes a rank call abort(), SIGUSR2
-// leave without MPI_Finalize.
+//   family     every rank spawns two children and exchanges messages with them; a dead child is replaced
+//   names      ports are opened, published and looked up
+// Each rank prints "rank N pid P" when it has started to work. SIGUSR1 makes a rank call abort(); SIGUSR2 makes it exit without
+// MPI_Finalize.
 #include <signal.h>
 #include <time.h>
 #include <unistd.h>
@@ -71,7 +71,7 @@ void threads() {
         all.emplace_back([t] {
             int to = (rank + 1) % size, from = (rank + size - 1) % size, in, i = 0;
             for (bool go = true; go; i++) {
-                int out = rank ? i : more() ? i : -1;  // -1 goes around once and ends it
+                int out = rank ? i : more() ? i : -1;  // -1 passes around once and ends the loop
                 if (rank != 0) {
                     OK(MPI_Recv(&in, 1, MPI_INT, from, t, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
                     out = in;
@@ -91,7 +91,7 @@ MPI_Comm new_child() {
     return inter;
 }
 
-// Every parent has two children of its own; one that dies is replaced, and the parent says so.
+// Every parent spawns two children; it replaces a dead child and prints a line.
 void family() {
     MPI_Comm children[2] = {new_child(), new_child()};
     int value = 0, stop = -1;
@@ -127,7 +127,7 @@ void names() {
     while (more()) {
         std::string service = "fault test " + std::to_string(getpid());
         OK(MPI_Open_port(MPI_INFO_NULL, port));
-        // The daemon may be killed between any two of these: the next call starts another.
+        // The daemon may be killed between any two of these calls: the next call starts another daemon.
         if (MPI_Publish_name(service.c_str(), MPI_INFO_NULL, port) == MPI_SUCCESS) {
             MPI_Lookup_name(service.c_str(), MPI_INFO_NULL, found);
             MPI_Unpublish_name(service.c_str(), MPI_INFO_NULL, port);

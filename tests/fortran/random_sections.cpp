@@ -1,5 +1,5 @@
-// Sections and datatypes drawn at random, given to the entry points of mpi_f08 as a compiler gives them: what is sent, received, packed and reduced is
-// what a copy without gaps says, and the gaps stay as they are. No Fortran compiler is needed.
+// Passes random array sections and datatypes to the entry points of mpi_f08, in a compiler's format. Data sent, received, packed and
+// reduced must equal that of a contiguous copy, and gaps must stay untouched. Needs no Fortran compiler.
 #include <mpi.h>
 
 #include <cstdio>
@@ -31,11 +31,11 @@ void require(bool holds, const char* what) {
 
 using Bytes = std::vector<unsigned char>;
 
-/// An array of `element` bytes each, and a section of it.
+/// An array with elements of `element` bytes, and a section of it.
 struct Array {
     Bytes memory;
     Descriptor section{};
-    std::vector<ptrdiff_t> places;  // of the section's elements in `memory`, in order
+    std::vector<ptrdiff_t> places;  // offsets of the section's elements in `memory`
 
     Array(std::mt19937& random, size_t element) {
         const auto below = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
@@ -48,7 +48,7 @@ struct Array {
             const int whole = 1 + below(6), step = 1 + below(3), most = (whole + step - 1) / step;
             const int extent = below(3) ? 1 + below(most) : most;
             ptrdiff_t stride = size * step;
-            if (below(4) == 0) {  // from the end on
+            if (below(4) == 0) {  // in reverse order
                 first += stride * (extent - 1);
                 stride = -stride;
             }
@@ -71,7 +71,7 @@ struct Array {
             all.insert(all.end(), &memory[static_cast<size_t>(place)], &memory[static_cast<size_t>(place)] + section.element);
         return all;
     }
-    /// What `memory` is when that is what lies in the section.
+    /// Returns `memory` with the section's elements replaced by `all`.
     Bytes with(const Bytes& all) const {
         Bytes result = memory;
         for (size_t i = 0; i < places.size(); ++i)
@@ -107,7 +107,7 @@ void try_one(std::mt19937& random) {
         size_t bytes;
     } basics[] = {{MPI_INTEGER, 4}, {MPI_DOUBLE_PRECISION, 8}, {MPI_CHARACTER, 1}, {MPI_COMPLEX, 8}};
     const auto& basic = basics[random() % 4];
-    static const size_t more[] = {1, 1, 1, 2, 3};  // components, and characters of more than one
+    static const size_t more[] = {1, 1, 1, 2, 3};  // derived types and long characters
     Array from(random, basic.bytes * more[random() % 5]), into(random, basic.bytes * more[random() % 5]);
     MPI_Datatype type = draw_type(random, basic.type);
     MPI_Aint lower = 0, extent = 0, first = 0, span = 0;
@@ -125,7 +125,7 @@ void try_one(std::mt19937& random) {
     packed.resize(static_cast<size_t>(place));
     result.resize(packed.size());
 
-    // Out of the section.
+    // Send from a section.
     mpi_isend_f08ts(&from.section, &count, &number, &rank, &tag, &self, &requests[0], &error);
     require(error == MPI_SUCCESS, "isend");
     MPI_Recv(result.data(), place, MPI_PACKED, 0, tag, MPI_COMM_SELF, MPI_STATUS_IGNORE);
@@ -139,7 +139,7 @@ void try_one(std::mt19937& random) {
     mpi_pack_f08ts(&from.section, &count, &number, &plain, &place, &position, &self, &error);
     require(error == MPI_SUCCESS && position == place && again == packed, "pack");
 
-    // Into a section.
+    // Receive into a section.
     Bytes wanted = into.together();
     int from_start = 0;
     if (place) MPI_Unpack(packed.data(), place, &from_start, wanted.data(), count, type, MPI_COMM_SELF);
@@ -151,7 +151,7 @@ void try_one(std::mt19937& random) {
     MPI_Wait(&request, MPI_STATUS_IGNORE);
     require(into.memory == wanted, "what was received");
 
-    // A reduction of bytes, from one section into the other.
+    // Reduce bytes from one section into another.
     const int bytes = static_cast<int>(random() % static_cast<unsigned>(room + 1)), byte = MPI_Type_toint(MPI_BYTE);
     wanted = into.together();
     std::memcpy(wanted.data(), copy.data(), static_cast<size_t>(bytes));

@@ -1,6 +1,6 @@
-/* What has carried a job's messages: carried [COUNTER=LEAST]...: ranks 0 and 1 exchange short and long messages and check them, until all
- * arguments are fulfilled, as it takes its time until a port or a connection is used; after kMostRounds that is an error. Rank 0 prints its
- * counters that begin with messages_. */
+/* carried [COUNTER=LEAST]...: ranks 0 and 1 exchange and check short and long messages until every counter has reached its least value,
+ * because it takes time until a port or a connection is used. After kMostRounds this is an error. Rank 0 prints its counters whose names
+ * begin with messages_. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,7 +34,7 @@ static void start_counters(void) {
     }
 }
 
-/* Whether each argument is fulfilled by now. */
+/* Returns whether every counter has reached its least value. */
 static int all_fulfilled(int argc, char** argv) {
     int fulfilled = 0;
     for (int i = 0; i < known; ++i) {

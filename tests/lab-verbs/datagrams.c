@@ -1,7 +1,7 @@
-/* Messages of changing sizes between all processes, each byte checked, until the time is over and all have so many ports, and have sent by
- * them; then each says by which ways they went:
+/* Exchanges messages of changing sizes between all processes and checks every byte. Runs until the time is over and every process has PORTS
+ * ports and has sent on them. Then each process prints how its messages were sent:
  *
- *   datagrams SECONDS [PORTS [LARGEST]]    "rank 0: verbs 4711 udp 12 rc 0 tcp 0 ports 1". Messages have 1 to LARGEST bytes (default 12000). */
+ * datagrams SECONDS [PORTS [LARGEST]] "rank 0: verbs 4711 udp 12 rc 0 tcp 0 ports 1". Messages have 1 to LARGEST bytes (default 12000). */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
-// The plugin itself between two machines, without the library: device <plugin> <device> <side: 0 or 1> <directory> <step>...
-// The two tell each other addresses by files in the directory, which both see, and this program's steps are functions below. Each says
-// "<step>: right"; what is wrong ends it with a sentence and 1.
+// Tests the plugin itself between two machines, without the library: device <plugin> <device> <side: 0 or 1> <directory> <step>... The two
+// sides exchange addresses through files in the shared directory. The steps are functions below. Each prints "<step>: right"; a failed
+// check prints an error text and exits with 1.
 #include <arpa/inet.h>
 #include <dlfcn.h>
 #include <poll.h>
@@ -79,7 +79,7 @@ T exchange(const std::string& name, const T& mine) {
 }
 
 void meet(const std::string& name) { exchange(name, '.'); }
-/// The script that started us has done what is called so.
+/// Waits until the script that started this program has done the named action.
 void wait_for_script(const std::string& name) { read_file(directory + "/" + name, 0); }
 
 // Events
@@ -176,7 +176,7 @@ void frames() {
         CHECK(seen.data == data && seen.event.user == &user, "frame %u of %zu bytes", i, seen.data.size());
         if (side == 1) send_frame(queue, data);
     }
-    // More than there are buffers of either kind, and the receiver does not look: its device says "not ready".
+    // More frames than there are buffers of either kind, while the receiver does not poll: its device reports "not ready".
     for (unsigned i = 0; side == 0 && i < 1000; ++i) send_frame(queue, pattern(1 + i % 600, i));
     if (side == 1) usleep(200'000);
     for (unsigned i = 0; side == 1 && i < 1000; ++i)
@@ -199,7 +199,7 @@ uint64_t done() {
 constexpr size_t kBytes = 1 << 20;
 alignas(8) std::byte area[kBytes + 64];
 
-/// Both sides' areas, place for place.
+/// Both sides' areas with corresponding offsets.
 struct Mirror {
     Memory registered;
     Area theirs;
@@ -218,7 +218,7 @@ void write_all(Queue* queue, const Mirror& mirror) {
     std::memcpy(area, expected.data(), kBytes);
     until_taken([&] { return queue->write(mirror.at(0, kBytes, 1)); });
     CHECK(done() == 1);
-    // Inline, quiet and in a chain, then one that tells for all.
+    // A chain of inline writes without completions, then one whose completion covers them all.
     for (size_t i = 0; i < 5; ++i) {
         uint64_t word = 100 + i;
         Queue::Transfer small = mirror.at(kBytes + 8 * i, 8, 0);
@@ -267,7 +267,7 @@ void memory() {
     if (side == 0) read_and_update(queue, mirror);
     meet("read");
     if (side == 1) CHECK(*reinterpret_cast<uint64_t*>(area + kBytes) == 999);
-    // With a key that is none the queue breaks, and says so.
+    // A write with an invalid rkey must break the queue pair and report it.
     if (side == 0) {
         Queue::Transfer bad_key = mirror.at(0, kBytes, 7);
         bad_key.remote ^= 0x5500;
@@ -335,7 +335,7 @@ void groups() {
         const iovec part = {const_cast<std::byte*>(data.data()), data.size()};
         const std::string name = "cast" + std::to_string(i);
         if (i % 2 == static_cast<unsigned>(side)) {
-            // Until it has arrived: switches take a while to know who is in a group.
+            // Repeat until it has arrived: switches take time to add a group's member.
             const std::string heard = directory + "/" + name + "." + std::to_string(1 - side);
             do {
                 until_taken([&] { return member->send(&part, 1); });
@@ -350,7 +350,7 @@ void groups() {
     unseen.clear();
 }
 
-// The script pulls the cable of side 0, and puts it back.
+// The script pulls side 0's cable and reconnects it.
 void link_down() {
     int user = 0;
     Queue* queue = connected("link", &user);
@@ -362,7 +362,7 @@ void link_down() {
     } else {
         wait_for_script("is-down.0");
     }
-    // What is sent now finds nobody.
+    // A frame sent now cannot reach the peer.
     send_frame(queue, pattern(10, 1));
     CHECK(next(Event::Kind::broken).event.user == &user);
     std::printf("said: %s\n", port->problem());
@@ -373,7 +373,7 @@ void link_down() {
     unseen.clear();
 }
 
-// The script removes the device of side 1 while the two talk.
+// The script removes side 1's device while both sides communicate.
 void removal() {
     int user = 0;
     Queue* queue = connected("removal", &user);

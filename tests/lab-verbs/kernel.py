@@ -10,7 +10,7 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "lab"))
 from kit.places import Problem  # noqa: E402
 
-# The newest of them is taken. The cloud kernel (linux-image-cloud-amd64) has neither Soft-RoCE nor 9p.
+# The newest version is used. The cloud kernel (linux-image-cloud-amd64) has neither Soft-RoCE nor 9p.
 PACKAGE = "linux-image-amd64"
 FIRST_MODULES = ("virtio_pci", "9p", "9pnet_virtio", "overlay")
 

@@ -22,7 +22,7 @@ STARLING = str(BUILD / "bin" / "starling")
 class HostsCase(Case):
     def setUp(self):
         super().setUp()
-        # What each host is called is in FAKE_HOST, so that programs can tell where they are.
+        # FAKE_HOST contains each host's name, so that programs know their host.
         self.agent = self.script('case $1 in *.example) echo "no route to $1" >&2; exit 255;; esac\n'
                                  'FAKE_HOST=$1; export FAKE_HOST; shift; exec sh -c "$* apart ${FAKE_HOST%-ib}"', "agent")
         self.environment["STARLING_LAUNCHER_AGENT"] = self.agent
@@ -34,7 +34,7 @@ class HostsCase(Case):
         return {pid for pid, command in marked(self.mark).items() if "starlingd node" in command}
 
     def kill_a_daemon(self, which):
-        # What the agent has started waits until its daemon is connected, and is a moment longer there.
+        # The agent's process waits until its daemon is connected, and may exist a moment longer.
         self.wait_for(lambda: len(self.nodes()) == 2, "there are not two daemons")
         os.kill(which(self.nodes()), signal.SIGKILL)
 
@@ -124,7 +124,7 @@ class Starting(HostsCase):
             where = [line.split()[1][0] for line in out.splitlines()]
             self.assertEqual((len(set(out.splitlines())), where.count("a")), (len(set(where)), 2 if processes == 2 else 3), out)
             self.assertRegex(err, "(a is the same machine as a-ib|a-ib is the same machine as a)")
-        # The agent leads to where mpiexec is.
+        # The agent leads back to mpiexec's own machine.
         agent = self.script('shift; exec sh -c "$*"', "here")
         code, out, err = self.over("Elsewhere:1,LOCALHOST:1", "--launcher-agent", agent, "-n", 2, "sh", "-c", "echo $STARLING_JOB")
         self.assertEqual((code, err, len(set(out.splitlines()))), (0, "", 1))
@@ -297,7 +297,7 @@ class Ending(HostsCase):
         environment = dict(self.environment, STARLING_SILENCE_MS="400", STARLING_HEARTBEAT_MS="50", STARLING_REATTACH_MS="200")
         go = pathlib.Path(self.directory, "go")
         os.mkfifo(go)
-        # No shell that starts something: while that is stopped before its exec, who has called vfork can't be stopped.
+        # Ranks must not be shells that start children: a process in vfork cannot be stopped before its child's exec.
         process = self.popen(MPIEXEC, "--host", "localhost:1,a:1,b:1,c:1", "-n", 3, "sh", "-c",
                              f"echo $$ > {self.directory}/up$STARLING_RANK; exec cat {go}", env=environment)
         ranks = [int(pid) for pid in self.files("up0", "up1", "up2")]
@@ -371,7 +371,7 @@ class Spawning(HostsCase):
         self.assertEqual((code, err), (0, ""))
         self.assertIn("spawn 0 codes 0 0 0 0", out)
         self.assertIn("size 4", out)
-        # The parent's host is the fullest, and so gets no more than another.
+        # The parent's host has the most processes, so it gets no more children than the others.
         self.assertEqual(sorted(re.findall(r"child (\w)", out)), ["a", "b", "b", "c"])
 
     def test_children_are_in_the_same_universe(self):
@@ -398,7 +398,7 @@ class Spawning(HostsCase):
         self.assertIn("child new", out)
 
     def test_a_request_that_is_too_long_harms_nobody(self):
-        # The first is as long as a frame may be, to the byte; around it goes what the tree of daemons needs.
+        # The first size is the frame limit to the byte; the subtracted bytes are the headers of the daemons' tree.
         for bytes in ((64 << 20) - 8 - 4 - 4 - 1 - 8, 40 << 20):
             code, out, err = self.over("a:1,b:1", "-n", 1, "sleep", 1, ":", "-n", 1, PROBE, "init", f"publish-long {bytes}", "publish a b",
                                        "lookup a", "finalize")
@@ -545,7 +545,7 @@ class Standing(HostsCase):
         self.kill_a_daemon(max)
         _, err = process.communicate(timeout=LIMIT)
         self.assertNotEqual(process.returncode, 0)
-        # The ranks may be up before all has been heard of their start: then it is the start that fails.
+        # Ranks may run before mpiexec knows that all have started: then the start fails.
         self.assertRegex(err, r"host (a|b): lost the connection to the daemon on (a|b)(.*ending the job|: it closed the connection)")
         code, out, _ = self.mpiexec("-n", 3, "echo", "still")
         self.assertEqual((code, out), (0, "still\n" * 3))
@@ -575,7 +575,7 @@ class Standing(HostsCase):
                 time.sleep(0.2)
             _, err = process.communicate(timeout=LIMIT)
             self.assertEqual((process.returncode, err), (130, "mpiexec: the standing daemons have not ended the job yet; not waiting for it\n"))
-            # More than fits the socket: mpiexec must not be stuck in sending it.
+            # Larger than the socket's buffer: mpiexec must not block in sending it.
             large = dict(self.environment, **{f"LARGE_{i}": "x" * 100000 for i in range(6)})
             process = self.popen(MPIEXEC, "-n", 1, "echo", "ran", env=large)
             self.wait_for(lambda: status(process.pid, "SigBlk") not in ("", "0" * 16), "no signal is watched for")
@@ -621,7 +621,7 @@ class Standing(HostsCase):
 
 class StandingStart(HostsCase):
     def test_many_hosts_and_a_start_that_is_given_up(self):
-        # More than one argument holds, and agents that hang: whoever starts them may go at any time, and then they do, too.
+        # More hosts than one argument can hold, and agents that hang: the starter may be killed at any time, and the agents must end too.
         hosts = pathlib.Path(self.directory, "hosts")
         hosts.write_text("".join(f"a-host-with-quite-a-long-name-{i}\n" for i in range(6000)))
         hanging = self.script("exec sleep 60", "hanging")

@@ -66,7 +66,7 @@ class Case(unittest.TestCase):
     def setUp(self):
         self.mark = "LAUNCH_TEST=" + uuid.uuid4().hex
         name, _, value = self.mark.partition("=")
-        # A universe of its own: no other test's daemon is met.
+        # A separate universe: the test must not connect to another test's daemon.
         self.environment = dict(os.environ, STARLING_UNIVERSE=value[:16], **{name: value})
         self.directory = tempfile.mkdtemp(prefix="launch-test-")
         self.started = []
@@ -367,7 +367,7 @@ class Starting(Case):
         self.assertEqual(sorted(map(int, out.split())), list(range(200)))
 
 
-# Lines, a byte at a time.
+# Writes lines one byte at a time.
 BYTES = """
 import os
 for i in range(100):
@@ -408,7 +408,7 @@ class Output(Case):
         file = pathlib.Path(self.directory, "both")
         loop = "for i in 1 2 3; do echo $i; echo $i. >&2; done"
         self.assertEqual(self.run_command("sh", "-c", f"{MPIEXEC} -n 2 sh -c '{loop}' > {file} 2>&1")[0], 0)
-        # Those of one rank are told apart by nothing, so all that is sure is that no error comes before its line.
+        # Lines of one rank cannot be told apart, so the test can only check that no error line precedes its output line.
         seen = []
         for word in file.read_text().split():
             seen.append(word)
@@ -425,7 +425,7 @@ class Output(Case):
         self.assertEqual((process.stdout.read(), process.wait(LIMIT)), ("hello you\n", 0))
 
     def test_a_line_that_is_written_over_is_one(self):
-        # Without end and without a silence.
+        # Output without an end and without a pause.
         bar = "import os, time\nwhile True: os.write(1, b'\\rbar'); time.sleep(0.01)"
         process = self.popen(MPIEXEC, "-n", 2, sys.executable, "-c", bar)
         self.assertEqual(os.read(process.stdout.fileno(), 4), b"\rbar")
@@ -493,7 +493,7 @@ class Output(Case):
             os.close(terminal)
 
     def test_input_after_a_time_in_the_background(self):
-        # What a shell does for `mpiexec ... &` and `fg`: no SIGCONT, since nothing was stopped.
+        # Does what a shell does for `mpiexec ... &` and `fg`: it sends no SIGCONT, since nothing was stopped.
         shell = """
 import os, signal, subprocess, sys
 signal.signal(signal.SIGTTOU, signal.SIG_IGN)
@@ -529,7 +529,7 @@ class Cores(Case):
         self.assertEqual(len(re.findall(unbound + ": there are more ranks than cores", err)), len(cores) + 1, err)
         code, _, err = self.mpiexec("--report-bindings", "--bind-to", "none", "-n", 2, "true")
         self.assertEqual(len(re.findall(unbound + "$", err, re.M)), 2, err)
-        # A mask that is narrower than the machine is kept.
+        # A mask narrower than the machine must be kept.
         code, out, _ = self.run_command("taskset", "-c", str(cores[-1]), MPIEXEC, "--report-bindings", "-n", "1", "true")
         self.assertEqual(code, 0)
 
@@ -673,7 +673,7 @@ class Ending(Case):
         self.assertEqual(process.wait(LIMIT), 128 + signal.SIGKILL)
 
     def test_a_signal_that_comes_twice_at_once_is_one(self):
-        # timeout(1) sends it to its child and to their group.
+        # timeout(1) sends the signal both to its child and to the child's process group.
         process = self.popen(MPIEXEC, "-n", 2, "sh", "-c", "trap 'sleep 0.3; echo got; exit 0' TERM; echo ready; while :; do sleep 0.01; done")
         for _ in range(2):
             process.stdout.readline()
@@ -1032,7 +1032,7 @@ class Intruding(Case):
         holder = self.popen(sys.executable, "-c", code, f"starling-0-names-{self.environment['STARLING_UNIVERSE']}")
         self.assertEqual(holder.stdout.readline(), "up\n")
         out = self.mpiexec(PROBE, "init", "publish a b", "finalize")[1]
-        # Root trusts root; a foreign holder of root's name is not believed.
+        # Root trusts root; it must not trust another user that holds root's name.
         self.assertRegex(out, r"name 16 .*another user")
         holder.kill()
 
@@ -1121,14 +1121,14 @@ class Remaining(Case):
             process = self.popen(MPIEXEC, "-q", "-n", 2, wrapper)
             time.sleep(random.uniform(0, 0.08))
             guard = guards_of(process.pid)
-            # mpiexec itself in any case: its environment, and with it the mark, can't be read while it is being set up.
+            # mpiexec itself is always a candidate: while its environment is being set up, the mark cannot be read.
             parts = sorted(({process.pid: "mpiexec"} | marked(self.mark)).items()) + [(pid, "guard") for pid in guard]
             pid, name = random.choice(parts)
             try:
                 os.kill(pid, signal.SIGKILL)
             except ProcessLookupError:
                 pass
-            # The death of a mere helper or of the guard ends nothing; the test then ends the job as Ctrl-C would.
+            # The death of a helper or of the guard does not end the job; the test then ends it like Ctrl-C.
             if pid != process.pid:
                 time.sleep(0.02)
                 process.terminate()

@@ -1,9 +1,8 @@
-// A process that behaves towards its launcher as an MPI rank does, without the MPI library: each argument
-// is an action.
+// A process that behaves toward its launcher like an MPI rank, without the MPI library. Each argument is an action:
 //   init | finalize | abort CODE | exit CODE | crash | sleep MS | print TEXT | pid FILE | await FILE
 //   spawn N COMMAND ARGUMENTS... | spawn-info KEY=VALUE N COMMAND ARGUMENTS... | disconnect
 //   wait-child | universe | publish NAME PORT | publish-long BYTES | unpublish NAME | lookup NAME
-// In a spawned command ~ stands for a blank within an argument.
+// In a spawned command, ~ is replaced by a blank within an argument.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/socket.h>
@@ -98,7 +97,7 @@ void spawn(std::istringstream& words, bool with_info) {
     std::printf(" text '%s'", reply.text.c_str());
     if (std::getenv("PROBE_TIMES")) std::printf(" %.2f ms", took);
     if (reply.error_class == 0) {
-        // A child that is not a probe may have come and gone.
+        // A child that is not a probe may have ended already.
         if (JobSegment::open(reply.job, child) == 0)
             std::printf(" size %u blob %.*s", child.header().size, static_cast<int>(child.header().blob_size),
                         reinterpret_cast<const char*>(child.blob()));
@@ -120,7 +119,7 @@ void name(MessageKind kind, std::istringstream& words) {
     std::printf("name %d port '%s' text '%s'\n", reply.error_class, reply.port.c_str(), reply.text.c_str());
 }
 
-// A request of a rank that keeps to no bounds.
+// Sends a request beyond the size limit.
 void publish_long(std::istringstream& words) {
     size_t bytes = 0;
     words >> bytes;
@@ -153,7 +152,7 @@ void act(const std::string& action) {
     if (verb == "publish-long") return publish_long(words);
     if (verb == "lookup") return name(MessageKind::lookup, words);
     if (verb == "crash") {
-        signal(SIGSEGV, SIG_DFL);  // a sanitizer would make an exit of it
+        signal(SIGSEGV, SIG_DFL);  // a sanitizer would turn it into an exit
         raise(SIGSEGV);
     }
     if (verb == "disconnect") {

@@ -1,5 +1,5 @@
-// The numbers of communicators: they go on beyond 28 and 32 bits, and when they are used up whoever wants one gets
-// MPI_ERR_OTHER, all members alike. The counter is moved on in the job's header, as so many creations would.
+// Communicator numbers must work beyond 28 and 32 bits. When they are used up, creations must return MPI_ERR_OTHER on all members. The test
+// advances the counter in the job's header to simulate many creations.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -35,7 +35,7 @@ void move_on(JobHeader& job, uint64_t drawn) {
     OK(MPI_Barrier(MPI_COMM_WORLD));
 }
 
-// Messages on duplicates and on MPI_COMM_WORLD: each is received on its own communicator.
+// Exchanges messages on duplicates and on MPI_COMM_WORLD: each must arrive on its own communicator.
 void all_differ() {
     enum { kComms = 40 };
     MPI_Comm comms[kComms];
@@ -85,7 +85,7 @@ int main(int argc, char** argv) {
     OK(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
     OK(MPI_Comm_size(MPI_COMM_WORLD, &size));
     JobHeader& job = header();
-    // Never back: what comes for numbers that were freed is dropped.
+    // The counter never decreases: packets for freed numbers are dropped.
     for (const uint64_t drawn : {(uint64_t{1} << 28) - 5, (uint64_t{1} << 28) + 100, (uint64_t{1} << 32) - 5}) {
         move_on(job, drawn);
         all_differ();

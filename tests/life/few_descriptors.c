@@ -1,6 +1,6 @@
-// A message from a job that this process has not met needs a descriptor for a moment. While there is none it waits where it
-// is: nothing is lost, and what came for others before goes on once there is one. And what can't be done for want of a
-// descriptor says so: spawning, connecting and accepting give an error instead of a communicator that hears nothing.
+// A message from a job that this process has not communicated with needs a descriptor for a moment. Without a free descriptor the message
+// must wait in the inbox and none may be lost. It and messages for other jobs continue once a descriptor is free. Spawn, connect and accept
+// without a descriptor must return an error, and not a communicator that receives nothing.
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -28,7 +28,7 @@ static MPI_Comm spawn(char* program, MPI_Comm over) {
 static void child(MPI_Comm parent) {
     MPI_Comm talk, both;
     int value = 42, go;
-    OK(MPI_Intercomm_merge(parent, 1, &talk));  // with rank 0 of the parents only
+    OK(MPI_Intercomm_merge(parent, 1, &talk));  // only with rank 0 of the parents
     OK(MPI_Intercomm_create(MPI_COMM_WORLD, 0, talk, 0, 7, &both));
     OK(MPI_Recv(&go, 1, MPI_INT, 0, 0, talk, MPI_STATUS_IGNORE));
     for (value = 42; value < 142; ++value) OK(MPI_Send(&value, 1, MPI_INT, 1, 0, both));
@@ -51,9 +51,9 @@ static void messages_wait(char* program, int rank) {
     OK(MPI_Intercomm_create(MPI_COMM_WORLD, 0, talk, 1, 7, &both));
     if (rank == 0) {
         OK(MPI_Send(&go, 1, MPI_INT, 1, 0, talk));
-        OK(MPI_Recv(&value, 1, MPI_INT, 1, 1, talk, MPI_STATUS_IGNORE));  // the child has sent some
+        OK(MPI_Recv(&value, 1, MPI_INT, 1, 1, talk, MPI_STATUS_IGNORE));  // some messages are sent
     } else {
-        double end = MPI_Wtime() + 0.5;  // the first of its messages lies in the inbox by then
+        double end = MPI_Wtime() + 0.5;  // until the first message is in the inbox
         while (MPI_Wtime() < end) OK(MPI_Iprobe(0, 0, both, &flag, MPI_STATUS_IGNORE));
         give_them_back();
         for (int i = 42; i < 142; ++i) {
@@ -68,7 +68,7 @@ static void messages_wait(char* program, int rank) {
     }
 }
 
-// Rank 1 can't map the children: all get an error, and nobody a communicator.
+// Rank 1 cannot map the children: all ranks must return an error, and none gets a communicator.
 static void spawning_fails(char* program, int rank) {
     MPI_Comm children = MPI_COMM_NULL;
     int class = MPI_SUCCESS;
@@ -80,7 +80,7 @@ static void spawning_fails(char* program, int rank) {
     if (rank == 1) give_them_back();
     EXPECT_INT(children == MPI_COMM_NULL, 1);
     OK(MPI_Error_class(error, &class));
-    EXPECT_INT(class, MPI_ERR_OTHER);  // it may pass: nobody has failed
+    EXPECT_INT(class, MPI_ERR_OTHER);  // temporary: no process has failed
     OK(MPI_Barrier(MPI_COMM_WORLD));
 }
 

@@ -1,15 +1,15 @@
-// What is kept of those who have gone. A job lives long and meets others, one after the other:
-//   jobs spawn  <cycles> [host]   spawns a child, talks to it, parts from it; the child ends
-//   jobs visit  <cycles> [host]   the same, but the child parts at once, comes back through a port, and ends then
-//   jobs meet   <cycles> [host]   two jobs connect, talk and part, again and again
-// `host`: where the others are started. Every tenth of the way rank 0 prints what it, its launcher and the machine hold;
-// TEST_EVERY sets another distance. After the first third nothing may grow any more: mappings, descriptors, memory.
+// Checks that no state of ended jobs remains. A long-lived job connects to other jobs, one after the other:
+//   jobs spawn  <cycles> [host]   spawns a child, exchanges messages with it and disconnects; the child ends
+//   jobs visit  <cycles> [host]   like spawn, but the child disconnects at once, connects again through a port, and then ends
+//   jobs meet   <cycles> [host]   two jobs repeatedly connect, exchange messages and disconnect
+// `host`: where the other jobs are started. Ten times per run (or every TEST_EVERY cycles) rank 0 prints the resources that it, its
+// launcher and the machine hold. After the first third the mappings, descriptors and memory must not grow any more.
 #include <dirent.h>
 #include <unistd.h>
 
 #include "../mpi/check.h"
 
-enum { kMessages = 12 };  // enough for a direct ring
+enum { kMessages = 12 };  // enough to open a direct ring
 
 struct Held {
     long maps, descriptors, rss_kb, pss_kb, shared_kb;
@@ -66,7 +66,7 @@ static void raise_to(struct Held* most, struct Held now) {
     if (now.rss_kb > most->rss_kb) most->rss_kb = now.rss_kb;
 }
 
-// Those who have gone are looked after now and then, so a few are always left; a leak would leave one of each cycle.
+// State of ended jobs is collected periodically, so a few are always left; a leak would leave one per cycle.
 static void expect_no_more(const char* who, struct Held before, struct Held after) {
     if (after.maps > before.maps + 40) fail_at(__FILE__, __LINE__, who, "mappings: %ld, then %ld", before.maps, after.maps);
     if (after.descriptors > before.descriptors + 20)
@@ -100,8 +100,8 @@ static int launcher_pid(void) {
     return job ? atoi(job) : 0;
 }
 
-static int looks;            ///< whether this cycle is looked at
-static struct Held farther;  ///< by the child's launcher: another host's daemon, or our own launcher
+static int looks;            ///< whether this cycle measures
+static struct Held farther;  ///< held by the child's launcher: another host's daemon, or this process's own launcher
 
 static void spawn_one(char* program, char* port, MPI_Info info) {
     (void)port;
@@ -160,7 +160,7 @@ static void run(long cycles, void (*one)(char*, char*, MPI_Info), char* program,
     long last_cycle = 0;
     for (long cycle = 0; cycle <= cycles; cycle++) {
         const int third = cycle < cycles / 3 ? 0 : cycle < 2 * (cycles / 3) ? 1 : 2;
-        // In a short run all the time; in a long one the looks would take longer than what is looked at.
+        // Measure in every cycle of a short run; in a long run the measurements would take longer than the cycles.
         looks = cycles <= 2000 || cycle % 50 == 0;
         if (looks) {
             raise_to(&own[third], held_by(getpid()));

@@ -1,15 +1,15 @@
-// A program to be started by other process managers. What it does is its first argument:
+// A program that other process managers start. Its first argument selects the work:
 //
-//   - work: sums, rings and exchanges among all; each rank prints "rank R of N: S on this host, T hosts"
-//   - spawn N: N more of this program, merged with the first and summed up
-//   - wait: each rank prints "rank R pid P", and all wait for a message that never comes
+//   - work: sums, rings and exchanges among all ranks; each rank prints "rank R of N: S on this host, T hosts"
+//   - spawn N: spawns N more processes of this program, merges them with the first ones and computes a sum
+//   - wait: each rank prints "rank R pid P", and all wait for a message that never arrives
 //   - abort CODE: the last rank calls MPI_Abort, the others wait
 //   - leave: the last rank returns from main without MPI_Finalize, the others wait
-//   - vanish: the same by _exit
-//   - late: rank 0 comes a second after the others, who have sent it something by then
+//   - vanish: like leave, but by _exit
+//   - late: rank 0 initializes a second after the others, which have sent it a message by then
 //   - never: rank 0 does not call MPI at all
-//   - session: MPI by a session, without MPI_Init
-//   - twice: each rank runs this program again by system(), which must be told off and not hang
+//   - session: uses an MPI session without MPI_Init
+//   - twice: each rank runs this program again by system(), which must be refused and not hang
 #include <mpi.h>
 #include <unistd.h>
 

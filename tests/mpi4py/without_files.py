@@ -20,7 +20,7 @@ def refuse(cls, *arguments, **named):
     raise NotImplementedError("files (MPI I/O) are not built")
 
 
-# The type itself is written to, which has no other way: a class derived from it would be another one than that of MPI.FILE_NULL.
+# Writes to the type itself, the only way to change it: a derived class would differ from MPI.FILE_NULL's class.
 gc.get_referents(MPI.File.__dict__)[0]["Open"] = classmethod(refuse)
 ctypes.pythonapi.PyType_Modified(ctypes.py_object(MPI.File))
 

@@ -1,6 +1,6 @@
-/* Phases a, b, c in turn: in the first the partners are one rank away, in the second two, and so on. Prints of each rank how many of the
- * packets that it has sent went on connections. `cycle CYCLES MESSAGES [spawn|BYTES]`: messages are of 4 bytes, or so many; spawn: a
- * child job does it, which is told no more. */
+/* Runs phases a, b, c in turn: in the first the partners are one rank away, in the second two, and so on. Prints for each rank how many of
+ * its sent packets used connections. `cycle CYCLES MESSAGES [spawn|BYTES]`: messages have 4 bytes, or BYTES; with spawn a child job runs
+ * the phases, without further arguments. */
 #include <mpi-ext.h>
 #include <stdio.h>
 #include <stdlib.h>

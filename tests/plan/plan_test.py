@@ -12,7 +12,7 @@ BUILD = Path(sys.argv.pop(1)).resolve()
 MPIEXEC = str(BUILD / "bin" / "mpiexec")
 CYCLE = str(BUILD / "tests" / "plan" / "cycle")
 RANKS, CYCLES, MESSAGES = 7, 6, 30
-#: On demand nobody ever gets a connection.
+# These thresholds prevent connections on demand.
 NEVER = {"STARLING_DIRECT_THRESHOLD": "1000000", "STARLING_REPLACE_MESSAGES": "4"}
 
 
@@ -57,7 +57,7 @@ class Plans(unittest.TestCase):
         self.assertEqual(self.sent(result), [0] * RANKS)
 
     def test_a_wrong_plan_is_left(self):
-        # Others than those that are talked to: whoever has their connections has no place for the right ones.
+        # The plan's partners are wrong: their connections use up the quota for the right ones.
         wrong = lambda phase, rank: [[(rank + 3) % RANKS, 9], [(rank - 3) % RANKS, 9]] if phase < 2 else [
             [(rank + 1) % RANKS, 9], [(rank - 1) % RANKS, 9]]
         result, _ = self.run_cycle(plan(wrong), environment={"STARLING_DIRECT_THRESHOLD": "4", "STARLING_REPLACE_MESSAGES": "4", "STARLING_VERBOSE": "1"}, cycles=10,

@@ -1,5 +1,5 @@
-/* Accesses of others' memory whose profile is known: by OpenSHMEM and in an MPI window, each of the right neighbour alone, in phase
- * "accesses". profile_test.py knows the numbers. */
+/* Accesses with a known profile: through OpenSHMEM and in an MPI window, always to the right neighbor, in phase "accesses". profile_test.py
+ * checks the numbers. */
 #include <mpi-ext.h>
 #include <mpi.h>
 #include <shmem.h>

@@ -1,5 +1,5 @@
-/* OpenSHMEM accesses whose partners change: in phase a the next PE, in phase b the one after; long enough to gain by a connection. Each PE prints how many of the packets that it
- * has sent went on connections. */
+/* OpenSHMEM accesses with changing partners: in phase a the next PE, in phase b the one after; long enough to justify a connection. Each PE
+ * prints how many of its sent packets used connections. */
 #include <mpi-ext.h>
 #include <mpi.h>
 #include <shmem.h>

@@ -1,15 +1,15 @@
-/* A program whose profile is known: pattern MODE. Every process sends to its right neighbour only, as profile_test.py counts.
+/* A program with a known profile: pattern MODE. Every process sends to its right neighbor only; profile_test.py has the numbers.
  *   ring     phases "ring" (3 times: 4 messages of 100 bytes, 2 of 4000, 1 of 100000, 2 allreduces at one place) and "far" (twice: one
- *            of 8 bytes to the process across)
+ *            of 8 bytes to the opposite process)
  *   short N  phase "step" N times, one message of 8 bytes each
- *   reduce N N allreduces of 8 bytes at one place, whose sums it checks
- *   explored N  N times an allreduce of up to 64 KB, a broadcast and an allgather, which it checks
- *   late     phase "late": rank 1 sends to rank 0 after 0.2 s; phase "together": rank 1 comes to a barrier after 0.2 s
- *   flush [in] F  3 messages of 8 bytes without a phase or in phase "ring", MPI_Pcontrol(2), waits until there is a file F, 2 more
- *   spawn    2 children, who get 3 messages of 16 bytes each and answer each with one
- *   killed   as ring; then rank 1 kills itself in phase "last", at once
- *   abort    as ring; then rank 0 aborts in phase "last"
- *   wait F   as ring; then waits in phase "last" until there is a file F */
+ *   reduce N N allreduces of 8 bytes at one place; checks the sums
+ *   explored N  N times an allreduce of up to 64 KB, a broadcast and an allgather; checks the results
+ *   late     phase "late": rank 1 sends to rank 0 after 0.2 s; phase "together": rank 1 enters a barrier after 0.2 s
+ *   flush [in] F  3 messages of 8 bytes without a phase or in phase "ring", MPI_Pcontrol(2), waits until file F exists, 2 more messages
+ *   spawn    spawns 2 children, which receive 3 messages of 16 bytes each and reply to each
+ *   killed   like ring; then rank 1 kills itself at the beginning of phase "last"
+ *   abort    like ring; then rank 0 aborts in phase "last"
+ *   wait F   like ring; then waits in phase "last" until file F exists */
 #include <mpi-ext.h>
 #include <mpi.h>
 #include <signal.h>

@@ -128,7 +128,7 @@ class Matrices(ProfileCase):
         for p in profile.phases:
             for i, cause in enumerate(("late sender", "late receiver", "collective", "other")):
                 self.assertAlmostEqual(sum(row[2 + i] for row in p["waiting"]), p["waits"][cause], delta=1e-6)
-        # A collective call's place is the same in both tables.
+        # Both tables must name a collective call's place alike.
         [barrier] = [p for p in profile.of("together", 0)]
         self.assertEqual({row[0] for row in barrier["waiting"]}, {c[0] for c in barrier["collectives"]})
         self.assertGreater(barrier["waits"]["collective"], 0.1)
@@ -168,7 +168,7 @@ class Matrices(ProfileCase):
     def test_spawn(self):
         profile = self.profile("-n", 1, PATTERN, "spawn")
         self.assertEqual([(j["job"], j["parent"], j["size"]) for j in profile.jobs], [(0, None, 1), (1, 0, 2)])
-        # Some messages without data besides, of connecting and parting.
+        # Connecting and disconnecting take some additional messages without data.
         self.assertEqual({peer: row[1] for peer, row in profile.sent("", 0).items() if peer[0] == 1}, {(1, 0): 48, (1, 1): 48})
         for child in range(2):
             self.assertEqual(profile.sent("", child, job=1)[0, 0][1], 48)
@@ -403,7 +403,7 @@ class Hosts(HostsCase, ProfileCase):
     def test_messages_over_hosts(self):
         profile = self.profile("--host", "a:2,b:2", "-n", 4, PATTERN, "ring")
         for rank in range(4):
-            # The collectives are small messages there, too.
+            # Between hosts the collectives are small messages too.
             self.assertEqual(profile.sent("ring", rank)[0, (rank + 1) % 4][2:], [3 * n for n in RING[2:]])
             self.assertEqual(profile.occurrences("ring", rank), [1, 2, 3])
         self.assertEqual(set(profile.ends.values()), {"finalized"})

@@ -14,7 +14,7 @@ CURE = "mark it STARLING_STATE (src/base/state.h)"
 CURE_GUARD = "make it a STARLING_STATE Lazy<T> or NoDestroy<T>: nothing is made behind a guard"
 CURE_THREAD = "a thread's own variable is not part of the state: give the reason in tests/rooms/state_test.py, or make it one of the process"
 
-# What changes and is no part of the state, each with the reason.
+# Variables that change and are not part of the state, each with the reason.
 ALLOWED = {
     "starling::calling": "which MPI function a thread is in",
     "starling::profile::watched": "which collective call a thread is in",
@@ -109,7 +109,7 @@ class TheCheck(unittest.TestCase):
                           f"a.cpp: guard variable for next()::last changes outside of the process's state; {CURE_GUARD}"})
 
     def test_one_of_a_template(self):
-        # GCC puts it with its function, whatever the mark says.
+        # GCC emits it with its function and ignores the mark.
         text = "template <class T> T next() { STARLING_STATE static T last; return ++last; } int two() { return next<int>(); }"
         self.assertEqual(self.faults_of(text), [f"a.cpp: next<int>()::last changes outside of the process's state; {CURE}"])
 

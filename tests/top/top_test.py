@@ -41,11 +41,11 @@ class WithJob(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        # No pieces: whether a large message comes in those is decided by the moment, and then counts as many packets.
+        # Without stream fragments: timing decides whether a large message is sent in fragments, which would count as many packets.
         cls.job = subprocess.Popen([MPIEXEC, "-n", str(RANKS), "-x", "STARLING_STREAM_LIMIT=0", JOB], stdin=subprocess.PIPE,
                                    stdout=subprocess.PIPE, text=True)
         assert cls.job.stdout.readline() == "ready\n"
-        # Other jobs may run here: ours is the one whose launcher is ours.
+        # Other jobs may run here: select the one with this launcher.
         cls.id = next(job["id"] for job in cls.seen() if job["launcher"] == cls.job.pid)
 
     @classmethod
@@ -92,7 +92,7 @@ class Shown(WithJob):
         ranks = self.mine()["ranks"]
         first = ranks[0]["counters"]
         packets = first["messages_ring"] + first["messages_inbox"]
-        # 101 messages to each, and what connections and the barrier take.
+        # 101 messages to each, plus packets of connections and of the barrier.
         self.assertGreaterEqual(packets, 101 * (RANKS - 1))
         self.assertLess(packets, 101 * (RANKS - 1) + 100)
         self.assertGreater(first["messages_ring"], 0)

@@ -1,5 +1,5 @@
-// A job in a known state: after 100 small messages and a large one from rank 0 to each other, rank 0 computes while the others
-// wait for it, until its standard input ends.
+// A job in a known state. Rank 0 sends 100 small messages and a large one to each other rank. Then rank 0 computes while the others wait
+// for it, until its standard input closes.
 #include <mpi.h>
 #include <poll.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-// Jobs that hang, each in its way: what argv[1] says. They hang until they are killed.
+// Jobs that hang; argv[1] selects how. They hang until they are killed.
 #include <mpi.h>
 #include <poll.h>
 #include <stdio.h>
@@ -11,13 +11,13 @@ static char buffer[1 << 20];
 static void receive(int from, int tag, MPI_Comm comm) { MPI_Recv(buffer, 4, MPI_CHAR, from, tag, comm, MPI_STATUS_IGNORE); }
 static void send_to(int to, int tag, MPI_Comm comm) { MPI_Send(buffer, 4, MPI_CHAR, to, tag, comm); }
 
-// Each receives from the next before it sends.
+// Each rank receives from the next before it sends.
 static void cycle(void) {
     receive((rank + 1) % size, 7, MPI_COMM_WORLD);
     send_to((rank + size - 1) % size, 7, MPI_COMM_WORLD);
 }
 
-// Each sends first, more than fits anywhere.
+// Each rank sends first, more than any buffer holds.
 static void sends(void) {
     MPI_Send(buffer, sizeof buffer, MPI_CHAR, (rank + 1) % size, 3, MPI_COMM_WORLD);
     MPI_Recv(buffer, sizeof buffer, MPI_CHAR, (rank + size - 1) % size, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
@@ -45,7 +45,7 @@ static void collectives(void) {
     MPI_Bcast(&value, 1, MPI_INT, size - 1 - (rank == size - 1), MPI_COMM_WORLD);
 }
 
-// All but rank 0 wait for the second of two collectives that it does not come to.
+// All ranks but rank 0 wait for the second of two collectives, which rank 0 never calls.
 static void outstanding(void) {
     static int in, out;
     MPI_Request requests[2];
@@ -62,7 +62,7 @@ static void loop(void) {
 }
 
 static void stopped(void) {
-    if (rank == 0) poll(NULL, 0, -1);  // the test stops it here
+    if (rank == 0) poll(NULL, 0, -1);  // the test stops rank 0 here
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
@@ -72,7 +72,7 @@ static void tests(void) {
     for (int done = 0; !done;) MPI_Test(&request, &done, MPI_STATUS_IGNORE);
 }
 
-// A send whose receiver has gone its way, and one of several requests.
+// The ranks wait for one or all of several receives without senders.
 static void several(void) {
     MPI_Request requests[3];
     for (int i = 0; i < 3; i++) MPI_Irecv(buffer + 8 * i, 4, MPI_CHAR, (rank + 1) % size, 10 + i, MPI_COMM_WORLD, &requests[i]);
@@ -86,7 +86,7 @@ static void probe(void) {
     MPI_Probe(rank == 0 ? MPI_ANY_SOURCE : 0, 9, MPI_COMM_WORLD, &status);
 }
 
-// Rank 0 has the lock of its window, and waits for rank 1, which wants it.
+// Rank 0 holds the lock of its window and waits for rank 1, which requests the lock.
 static void window_lock(void) {
     MPI_Win win;
     void* memory;
@@ -98,7 +98,7 @@ static void window_lock(void) {
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
-// The owner of memory that only it can reach is not in the library.
+// The owner of memory that only it can access is outside the library.
 static void window_access(void) {
     MPI_Win win;
     MPI_Win_create(buffer, sizeof buffer, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
@@ -111,7 +111,7 @@ static void window_access(void) {
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
-// Not stuck: rank 0 gives a sign of life every half a second, for five seconds.
+// Not stuck: rank 0 sends a message every half second for five seconds.
 static void goes_on(void) {
     for (int i = 0; i < 10; i++) {
         if (rank == 0) poll(NULL, 0, 500);
@@ -126,7 +126,7 @@ static void absent_sender(void) {
 
 static void absent_barrier(void) { MPI_Barrier(MPI_COMM_WORLD); }
 
-// The others need it for nothing, and wait longer for each other than anybody looks.
+// The other ranks do not need rank 1, and wait for each other longer than the reporting delay.
 static void absent_stranger(void) {
     if (rank == 0) receive(2, 7, MPI_COMM_WORLD);
     poll(NULL, 0, 2500);
@@ -154,7 +154,7 @@ int main(int argc, char** argv) {
                  {"absent_sender", absent_sender},
                  {"absent_barrier", absent_barrier},
                  {"absent_stranger", absent_stranger}};
-    // Rank 1 has read the wrong file and leaves, as if all were well.
+    // Rank 1 exits with 0 before MPI_Init, like a program with an unnoticed error.
     const char* number = getenv("STARLING_RANK");
     if (argc > 1 && !strncmp(argv[1], "absent", 6) && number && !strcmp(number, "1")) return 0;
     MPI_Init(&argc, &argv);

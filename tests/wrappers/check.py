@@ -104,7 +104,7 @@ def show_fortran(tree, work):
         path.chmod(0o755)
         return path
 
-    # One that is no Fortran compiler, and one that can't read the modules, which still compiles programs with mpif.h.
+    # A compiler that is not a Fortran compiler, and one that cannot read the modules but must still compile programs with mpif.h.
     odd = compiler("odd", '*) echo "what is $*?" >&2; exit 1 ;;')
     out = tree.run("mpifort", f"-fc={odd}", "-c", "x.f90", fails=True, **cache)
     expect(f"{odd} can't read module mpi," in out and "what is -c" in out, out)
@@ -113,19 +113,19 @@ def show_fortran(tree, work):
     out = tree.run("mpifort", f"-fc={bad}", "-o", "p", "p.f", cwd=work, **cache)
     expect("can't read module mpi_f08" in out and "no such thing" in out, out)
     tree.run("mpiexec", "-n", "2", str(work / "p"))
-    # Sections of arrays as they are where the compiler passes descriptors that are known, else by reference.
+    # Array sections are passed by descriptor if the compiler's descriptors are known, otherwise by reference.
     (work / "s.f90").write_text("use mpi_f08\ncall MPI_Init()\nprint *, MPI_SUBARRAYS_SUPPORTED, MPI_ASYNC_PROTECTS_NONBLOCKING\n"
                                 "call MPI_Finalize()\nend\n")
     strange = compiler("strange", '*descriptors.f90*) exit 1 ;;')
     for chosen, told in (("gfortran", "T T"), (strange, "F F")):
         expect(not tree.run("mpifort", f"-fc={chosen}", "-o", "s", "s.f90", cwd=work, **cache), f"{chosen} said something")
         expect(tree.run("mpiexec", "-n", "1", str(work / "s")).split() == told.split(), chosen)
-    # Arguments are checked: right ones compile, and of wrong ones nothing.
+    # Arguments are checked: valid calls compile, and invalid ones produce no file.
     for call, right in (("MPI_Comm_rank(MPI_COMM_WORLD, n)", True), ("MPI_Comm_rank(MPI_COMM_WORLD, 5)", False),
                         ("MPI_Comm_size(0, n)", False), ("MPI_Barrier(MPI_INTEGER)", False), ("MPI_Send([1], 1)", False)):
         (work / "call.f90").write_text(f"use mpi_f08\ncall {call}\nend\n")
         tree.run("mpifort", "-c", "call.f90", fails=not right, cwd=work, **cache)
-    # Integers of 8 bytes in what uses MPI.
+    # Integers of 8 bytes must be refused in programs that use MPI.
     (work / "plain.f90").write_text("print *, bit_size(1)\nend\n")
     for source in ("s.f90", "p.f"):
         out = tree.run("mpifort", "-c", "-fdefault-integer-8", source, fails=True, cwd=work, **cache)
@@ -141,13 +141,13 @@ def show_fortran(tree, work):
     (work / "user.f90").write_text("use own\ninteger e\ncall MPI_Init(e)\nend\n")
     tree.run("mpifort", "-c", "own.f90", cwd=work, **cache)
     tree.run("mpifort", "-c", "-fdefault-integer-8", "user.f90", fails=True, cwd=work, **cache)
-    # Buffers of several types, as by every mpif.h.
+    # Buffers of several types, as mpif.h allows.
     (work / "mixed.f90").write_text("include 'mpif.h'\ninteger i, e\nreal x\ncall MPI_Bcast(i, 1, MPI_INTEGER, 0, MPI_COMM_WORLD, e)\n"
                                     "call MPI_Bcast(x, 1, MPI_REAL, 0, MPI_COMM_WORLD, e)\nend\n")
     tree.run("mpifort", "-c", "mixed.f90", cwd=work, **cache)
     tree.run("mpifort", "-fdefault-integer-8", "-o", "plain", "plain.f90", cwd=work, **cache)
     expect(tree.run(str(work / "plain")).strip() == "64", "wide integers without MPI")
-    # Without a cache of the user's, none that another may exchange.
+    # Without a user's cache directory, never use one that another user could replace.
     homeless = {"STARLING_CACHE": "", "XDG_CACHE_HOME": "/proc/none", "TMPDIR": str(work / "shared")}
     shared = work / "shared" / f"starling-{os.getuid()}"
     shared.mkdir(mode=0o755, parents=True)
@@ -158,7 +158,7 @@ def show_fortran(tree, work):
     shared.unlink()
     flags = tree.run("mpifort", "--showme:compile", **homeless).split()
     expect(flags[1].startswith(f"-I{shared}/") and shared.stat().st_mode & 0o777 == 0o700, flags)
-    # Several at once, from nothing.
+    # Several wrappers at once, without an existing cache.
     again = {"STARLING_CACHE": str(work / "again")}
     both = [subprocess.Popen(["mpifort", "--showme:compile"], env={**tree.environment, **again}, stdout=subprocess.PIPE, text=True)
             for _ in range(4)]
@@ -175,7 +175,7 @@ def compile_programs(tree, work):
     tree.ring(work / "two_steps")
     tree.run("mpicxx", "-Wall", "-Wextra", "-Wpedantic", "-Werror", RING_CXX, "-o", "ring_cxx", cwd=work)
     tree.ring(work / "ring_cxx")
-    # As build systems link that know of -L and -l alone: it does not say where the library is.
+    # Some build systems know only -L and -l, which do not record the library's path in the program.
     tree.run("cc", RING, f"-I{tree.root}/include", f"-L{tree.root}/lib", "-lmpi_abi", "-o", "without_path", cwd=work)
     tree.ring(work / "without_path")
     link = work / "elsewhere"
@@ -229,7 +229,7 @@ def install(tree, work):
     expect("soname: [libmpi_abi.so.1]" in soname and "stdc++" not in soname, soname)
     for path in (p for p in moved.rglob("*") if p.is_file()):
         text = path.read_bytes()
-        # Debug information names the sources, which is where a debugger finds them.
+        # Debug information may name the sources: debuggers find them there.
         expect(text.startswith(b"\x7fELF") or str(tree.root).encode() not in text, f"{path} names the build tree")
     show(installed, work)
     compile_programs(installed, work)

@@ -1,4 +1,4 @@
-/* Passes a number round the ranks: what the wrappers' test projects build, as C and as C++. */
+/* Passes a number around the ranks: the program of the wrappers' test projects, compiled as C and as C++. */
 #include <mpi.h>
 #include <stdio.h>
 
