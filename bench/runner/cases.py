@@ -1,4 +1,4 @@
-"""What is measured: one case is one command line, one row per value it prints that is kept."""
+"""The measurements: a case is one command line; a row is one of the values that it prints."""
 import os
 from dataclasses import dataclass, field
 
@@ -12,20 +12,20 @@ class Case:
     arguments: list
     timeout: float
     keep: dict = field(default_factory=dict)  # "what" -> sizes to keep (None: all); empty: everything
-    wall: bool = False  # the time of the whole command (ms) is a row of its own, without a name
-    plain: bool = False  # the program is none of the suite's: no options of its own, no rows
+    wall: bool = False  # the time of the whole command (ms) is a row without a name
+    plain: bool = False  # the program is not one of the suite: no common options, no rows
     larger_is_better: bool = False
     note: str = ""
-    turns: int = 0  # 0: as the run says
-    repeats: int = 4  # turns of each value, each time that a command is started, where its program asks for more
-    strangers: int = 0  # busy loops of somebody else's beside it, each bound to a core
-    placed: bool = True  # belongs to a class of placement (classes.py); not what takes longer than a class lasts
-    goal: dict = field(default_factory=dict)  # (what, size) -> the ratio to the best peer that is to be reached
-    limit: list = field(default_factory=list)  # arguments of limits; {} is the program as the first library built it
-    limit_rows: dict = field(default_factory=dict)  # (what, size) that limits prints -> the row it belongs to
+    turns: int = 0  # 0: the number for the run
+    repeats: int = 4  # turns of each value per start of a command, if its program asks for more
+    strangers: int = 0  # busy loops that simulate other programs, each bound to a core
+    placed: bool = True  # belongs to a class of placement (classes.py); not for cases that take longer than a class lasts
+    goal: dict = field(default_factory=dict)  # (what, size) -> goal for the ratio to the best peer
+    limit: list = field(default_factory=list)  # arguments of limits; {} is the program as built with the first library
+    limit_rows: dict = field(default_factory=dict)  # (what, size) printed by limits -> the corresponding row
 
     def processes(self):
-        """All that run at the same time, spawned ones included."""
+        """Returns the number of processes that run at the same time, spawned ones included."""
         spawns = self.program == "spawn"
         counts = {"--spawn": True, "--workers": True, "-k": spawns, "-w": spawns}
         return self.ranks + sum(int(value) for option, value in zip(self.arguments, self.arguments[1:])
@@ -57,7 +57,7 @@ ONE_SIDED_SIZES = (8, 64, 1024, 8192, 65536, 1 << 20)
 SCENE = "/usr/share/doc/povray/examples/advanced/chess2.pov"
 CORES = len(os.sched_getaffinity(0))
 UNPLACED_GROUPS = ("spawn", "startup", "memory", "groups", "overlap", "applications")
-# The cases that Starling's goals speak of.
+# The cases for which Starling has goals.
 TARGETS = ("latency", "bandwidth", "message-rate", "latency-parent-child", "bandwidth-parent-child", "spawn-1",
            "spawn-8", "spawn-32", "spawn-50-in-a-row", "connect", "hello-64", "memory-16", "barrier-2", "bcast-2",
            "allreduce-2", "alltoall-2", "barrier-4", "bcast-4", "allreduce-4", "alltoall-4", "barrier-16", "bcast-16",
@@ -82,7 +82,7 @@ def all_cases(quick):
 
 
 def goal_of(case):
-    """What Starling is to reach: its value over the best peer's."""
+    """Returns Starling's goal: its value over the best peer's."""
     if case.group == "strangers":
         return {("", 8): 1.1, ("", 65536): 1.1, ("barrier", 0): 0.5, ("allreduce", 8): 0.5}
     if case.name in ("latency", "latency-written"):
@@ -103,8 +103,8 @@ def goal_of(case):
 
 
 def strangers():
-    """What others' programs on the same cores do to two ranks, and to more than there are cores. A batch of a value
-    must be longer than the slices of some milliseconds in which they have the core."""
+    """Cases that show the effect of other programs on the same cores, for two ranks and for more ranks than cores. A batch of a value
+    must be longer than the time slices of some milliseconds in which the other programs run."""
     cases, time = [], "0.3"
     for loops in (0, 1, 2):
         note = f"beside {loops} busy loops of somebody else's"
@@ -175,7 +175,7 @@ def communicators(time, quick):
 
 
 def collectives(time, quick):
-    """One command per operation: where one hangs, the others still have their values."""
+    """One command per operation: if one hangs, the others still have their values."""
     cases = []
     for ranks in (2, 4, 16):
         group = "coll" if ranks <= CORES else "oversubscribed"
@@ -227,7 +227,7 @@ def overlap(time, quick):
 
 
 def progress(time):
-    """The same with 1, 2, 8 and 32 processes per core; the groups of libraries add Starling's other modes."""
+    """The same cases with 1, 2, 8 and 32 processes per core; the groups of libraries add Starling's other modes."""
     cases = [Case("latency-modes", "progress", "latency", 2, ["-t", time, "-s", "8,65536"], 30)]
     cases.append(Case("overlap-modes", "progress", "overlap", 2,
                       ["-t", time, "-o", "isend-irecv,iallreduce", "-s", "1048576"], 60, larger_is_better=True,
@@ -243,7 +243,7 @@ def partners(quick):
 
 
 def one_sided(time):
-    """One case per kind of memory: where one kind fails, the others still have their values."""
+    """One case per kind of memory: if one kind fails, the others still have their values."""
     return [Case(f"one-sided-{kind}", "one-sided", "one-sided", 2,
                  ["-t", time, "-s", sizes(ONE_SIDED_SIZES), "-o", ",".join(prefix + what for what in ONE_SIDED)], 60,
                  note=note)

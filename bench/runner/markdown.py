@@ -25,7 +25,7 @@ def text(results):
 
 
 def table(results, group):
-    """One row per value, for each class our own, the best peer's and the ratio between the two."""
+    """Returns one row per value, with our own value, the best peer's and their ratio for each class."""
     cases = {name: case for name, case in results["cases"].items() if case["group"] == group}
     names = report.class_names(results | {"cases": cases})
     heads = [f"{name}: Starling, best peer, ratio" if name else "Starling, best peer, ratio" for name in names]

@@ -1,4 +1,4 @@
-"""The results as one HTML page: plots, tables, failures and settings; no scripts, nothing from elsewhere."""
+"""The results as one HTML page: plots, tables, failures and settings; without scripts and external resources."""
 import html
 import re
 
@@ -11,7 +11,7 @@ STYLE = ("body{font:14px sans-serif;margin:2em;max-width:1500px}table{border-col
          ".good{background:#dfd}.bad{background:#fdd}.warning{color:#a00;font-weight:bold}"
          "svg{margin:0 1.5em 1.5em 0;vertical-align:top}")
 
-# (title, pattern of cases, "what" of rows, label of x, label of y); x is the size that the rows carry
+# (title, pattern of cases, "what" of rows, label of x, label of y); x is the size of the rows
 LINES = (("Latency over size", "latency", "", "bytes", "us"),
          ("Latency between parent and child", "latency-parent-child", "", "bytes", "us"),
          ("Bandwidth over size", "bandwidth", "", "bytes", "MB/s"),
@@ -61,7 +61,7 @@ def line_plots(results):
 
 
 def ratio_plot(results):
-    """Above 1 Starling is faster (or takes less), whatever the unit."""
+    """Plots ratios: above 1 Starling is faster (or uses less), whatever the unit."""
     bars = []
     for name, case in results["cases"].items():
         for row in case["rows"]:

@@ -1,12 +1,12 @@
-"""Where the cores are: a look at it, and what a value is worth between two looks."""
+"""Measures the placement of the cores, and decides whether a value between two measurements counts."""
 import json
 import os
 import subprocess
 
 from .classes import agree
 
-SECONDS = "0.005"  # for one look: hundreds of short batches, whose median counts
-TRIES = 3  # how many turns of a value more than wanted are taken, if the cores move
+SECONDS = "0.005"  # for one measurement: hundreds of short batches, whose median counts
+TRIES = 3  # maximum number of extra turns of a value if the cores move
 
 
 class Looker:
@@ -17,11 +17,11 @@ class Looker:
         self.possible = limits is not None and len(self.cores) >= 2
 
     def pair(self, cores=()):
-        """The cores to look at for processes that run on these: two of them, or one and another one, or any two."""
+        """Returns two cores to measure for processes on `cores`: two of these, or one of them and another one, or any two."""
         return tuple((sorted(set(cores)) + [core for core in self.cores if core not in cores])[:2])
 
     def look(self, pair):
-        """In ns; 0: not known."""
+        """Returns the placement in ns; 0: unknown."""
         if not self.possible:
             return 0.0
         try:
@@ -40,7 +40,7 @@ class Judge:
         self.kept = self.dropped = 0
 
     def decide(self, before, after):
-        """(the turn's placement, 0 if the cores have moved meanwhile; whether to take another one)"""
+        """Returns (the turn's placement, 0 if the cores have moved; whether to take another turn)."""
         stayed = agree(before, after)
         self.tries -= 1
         self.left -= stayed

@@ -28,7 +28,7 @@ def number_text(value):
 
 
 class Axis:
-    """A logarithmic axis from the data's least to its largest value."""
+    """A logarithmic axis from the least to the largest value of the data."""
 
     def __init__(self, values, begin, end):
         low, high = min(values), max(values)
@@ -41,7 +41,7 @@ class Axis:
         return self.begin + share * (self.end - self.begin)
 
     def ticks(self):
-        """Powers of ten; with few of them, also their multiples by two and five."""
+        """Returns powers of ten; if there are few, also their multiples by two and five."""
         first, last = math.floor(self.low), math.ceil(self.high)
         steps = (1,) if last - first > 3 else (1, 2, 5)
         all_ticks = [step * 10.0 ** power for power in range(first, last + 1) for step in steps]
@@ -81,7 +81,7 @@ def lines(title, series, x_label, y_label):
 
 
 def spread_out(values, axis, least=28):
-    """Those of the values whose labels don't run into each other."""
+    """Returns the values whose labels don't overlap."""
     chosen = []
     for value in sorted(values):
         if not chosen or axis.place(value) - axis.place(chosen[-1]) >= least:
@@ -105,7 +105,7 @@ def one_line(key, points, x_axis, y_axis, number):
 
 
 def bars(title, values):
-    """values: [(label, ratio, noisy)], above 1 is good; the bars begin at 1."""
+    """Plots values [(label, ratio, noisy)]; above 1 is good; the bars begin at 1."""
     values = [(label, value, noisy) for label, value, noisy in values if value > 0]
     if not values:
         return ""

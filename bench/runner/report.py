@@ -1,12 +1,12 @@
-"""Results: stored as JSON, shown as tables on the terminal (and by page.py as a page)."""
+"""Results: stored as JSON, printed as tables on the terminal (and by page.py as a page)."""
 import json
 import os
 
 from .cases import SETS
 
-OWN = "starling"  # and its other modes, starling-...
-LIMIT = "limit"  # no library: what the machine allows
-TRUSTED_SHARE = 0.9  # of the rows must be calm, and of the runs undisturbed
+OWN = "starling"  # also the prefix of its other modes, starling-...
+LIMIT = "limit"  # the machine's limit, not a library
+TRUSTED_SHARE = 0.9  # share of the rows that must be calm, and of the runs that must be undisturbed
 
 
 def save(results, path):
@@ -23,7 +23,7 @@ def load(path):
 
 
 def noisy_rows(results):
-    """(rows that compare with a peer and are noisy, all that compare), by our own value and the best peer's."""
+    """Returns (noisy rows of those that compare with a peer, all that compare), by our own value and the best peer's."""
     found = [is_noisy(case, row) for case in results["cases"].values() for row in case["rows"]
              if ratio(case, row) is not None]
     return sum(found), len(found)
@@ -34,7 +34,7 @@ def is_noisy(case, row):
 
 
 def verdict(results):
-    """Why the numbers are not to be trusted, or an empty string."""
+    """Returns the reason why the numbers are not to be trusted, or an empty string."""
     noisy, rows = noisy_rows(results)
     reasons = []
     if noisy > (1 - TRUSTED_SHARE) * rows:
@@ -47,7 +47,7 @@ def verdict(results):
 
 
 def add_columns(results, earlier):
-    """Takes over libraries that were not measured now."""
+    """Adds libraries of an earlier run that were not measured now."""
     added = [key for key in earlier["libraries"] if key not in results["libraries"]]
     results["added"] = added
     for key in added:
@@ -70,19 +70,19 @@ def is_peer(key):
 
 
 def in_class(row, name):
-    """The row as it is in another class than the one in which most is known."""
+    """Returns the row in another class than the one with the most values."""
     return row | {"class": name, "values": row.get("classes", {}).get(name, {})}
 
 
 def class_names(results):
-    """Those that rows have values in, nearest cores first; at the end that of rows that fall into no class."""
+    """Returns the classes in which rows have values, nearest cores first; the class of rows without a placement is last."""
     used = {name for case in results["cases"].values() for row in case["rows"] for name in row.get("classes", {})}
     known = [one["name"] for one in results.get("classes", []) if one["name"] in used]
     return known + ([""] if "" in used else [])
 
 
 def best_peer(case, row):
-    """(key, median) of the best library but our own, over the defaults and the best settings of each."""
+    """Returns (key, median) of the best library except our own, over the default and the best settings of each."""
     peers = [(cell["median"], key) for key, cell in row["values"].items() if is_peer(key)]
     if not peers:
         return None, None
@@ -91,14 +91,14 @@ def best_peer(case, row):
 
 
 def ratio(case, row):
-    """Our own value over the best peer's (None if one of them is missing)."""
+    """Returns our own value over the best peer's (None if one of them is missing)."""
     _, best = best_peer(case, row)
     own = row["values"].get(OWN)
     return own["median"] / best if own and best else None
 
 
 def distance(case, row):
-    """How many times the machine's limit our own value is away from it (None if one of them is missing)."""
+    """Returns our own value over the machine's limit (None if one of them is missing)."""
     own, limit = row["values"].get(OWN), row["values"].get(LIMIT)
     if not own or not limit or not own["median"] or not limit["median"]:
         return None
@@ -133,7 +133,7 @@ def ratio_text(case, row):
 
 
 def goal_text(case, row):
-    """What was to be reached, and whether it is so in every class that is known."""
+    """Returns the goal, and whether it is reached in every known class."""
     goal = row.get("goal")
     if not goal:
         return ""
@@ -145,7 +145,7 @@ def goal_text(case, row):
 
 
 def wide_texts(results, name, case, row):
-    """The cells of a row: all libraries in the class in which most is known, and the ratios in each class."""
+    """Returns the cells of a row: all libraries in the class with the most values, and the ratios in each class."""
     texts = [label(name, row), row["unit"], row.get("class", "")]
     texts += [cell_text(row["values"].get(key), case["status"].get(key)) for key in results["libraries"]]
     away = distance(case, row)
@@ -155,7 +155,7 @@ def wide_texts(results, name, case, row):
 
 
 def narrow_texts(results, name, case, row):
-    """The cells of a row: in each class our own value, the best peer's, the ratio and times what the machine allows."""
+    """Returns the cells of a row: in each class our own value, the best peer's, the ratio, and the multiple of the limit."""
     texts = [label(name, row), row["unit"]]
     for one in class_names(results):
         there = in_class(row, one)
@@ -203,7 +203,7 @@ def table(results, wide=True, group=None):
 
 
 def account(results):
-    """Lines that say in which classes the run was, what it dropped and how much of it is noisy."""
+    """Returns lines with the classes of the run, the number of dropped values and the share of noisy rows."""
     classes = ", ".join(f"{one['name']} ({one['looks']} looks)" for one in results.get("classes", []))
     noisy, rows = noisy_rows(results)
     lines = [f"{noisy} of {rows} rows are noisy (the middle turns differ by more than {results['spread']:.0%})"]
@@ -242,7 +242,7 @@ def print_tables(results, wide=False):
 
 
 def failures(results):
-    """(case, library, what happened)"""
+    """Returns (case, library, error)."""
     return [(name, key, status) for name, case in results["cases"].items()
             for key, status in case["status"].items() if status != "ok"]
 

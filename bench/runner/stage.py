@@ -1,9 +1,9 @@
-"""Commands of several libraries that take turns value by value.
+"""Runs commands of several libraries that take turns value by value.
 
-All are started, one after the other, and sleep when they ask (common/placement.h). Then each measures its first value
-while the others sleep, between two looks at where the cores are; as often as turns are wanted, A B C A B C; then each
-its second value. So what is compared is measured within a second or two, for which the cores mostly stay where they
-are.
+All commands are started, one after the other, and sleep when they ask for a turn (common/placement.h). Then each measures its
+first value while the others sleep, between two measurements of the placement. This repeats for the number of turns, A B C A B C.
+Then each measures its second value. So values that are compared are measured within a second or two, during which the cores
+mostly stay where they are.
 """
 import os
 import selectors
@@ -19,7 +19,7 @@ from .execute import Run, kill_marked, run_command
 from .placement import Judge
 
 VARIABLE = "BENCH_PLACEMENT"  # names the socket
-PATIENCE = 5.0  # seconds until all processes of a program must have asked, when the first has
+PATIENCE = 5.0  # seconds within which all processes of a program must ask, after the first
 
 
 class Command:
@@ -30,13 +30,13 @@ class Command:
 
 
 class Job:
-    """A command that runs, and the processes of it that have asked and sleep."""
+    """A running command, with its processes that have asked and sleep."""
 
     def __init__(self, key, command, path):
         self.key, self.command, self.path = key, command, path
         self.waiting, self.asked, self.since = [], False, 0.0
-        self.partial = False  # some of its processes never ask
-        self.answer = "0 keep"  # to the value before; the first time there was none
+        self.partial = False  # whether some of its processes never ask
+        self.answer = "0 keep"  # answer to the previous value; the first time there is none
         self.mark, self.run = uuid.uuid4().hex, None
         self.looks, self.dropped, self.shared = [], 0, 0
 
@@ -45,7 +45,7 @@ class Job:
 
 
 class Stage:
-    """The commands of one case, each with a turn after the other."""
+    """The commands of one case, which take turns."""
 
     def __init__(self, looker, commands, turns, timeout, strangers=0):
         self.looker, self.turns, self.timeout, self.strangers = looker, turns, timeout, strangers
@@ -55,7 +55,7 @@ class Stage:
         self.selector.register(self.ended, selectors.EVENT_READ)
 
     def run(self):
-        """Runs all to their end. Returns {key: Run}."""
+        """Runs all commands to their end. Returns {key: Run}."""
         jobs = []
         with tempfile.TemporaryDirectory(prefix="bench-") as directory:
             try:
@@ -77,8 +77,8 @@ class Stage:
         return {job.key: job.run for job in jobs}
 
     def start(self, job):
-        """Until it asks for the first time, or ends without a question: then its values are those of one look before
-        and one after."""
+        """Starts a command and waits until it asks for the first time. If it ends without asking, its values are those between
+        one measurement of the placement before and one after."""
         listener = socket.socket(socket.AF_UNIX)
         listener.bind(job.path)
         listener.listen(128)
@@ -98,10 +98,10 @@ class Stage:
         try:
             self.tell_ended.send(b"x")
         except OSError:
-            pass  # nobody waits any more
+            pass  # no process waits any more
 
     def one_value(self, jobs):
-        """All turns of the value that these are at."""
+        """Takes all turns of the jobs' current value."""
         judges = {job: Judge(job.command.turns or self.turns) for job in jobs}
         while judges:
             for job in list(judges):
@@ -109,7 +109,7 @@ class Stage:
                     del judges[job]
 
     def one_turn(self, job, judge):
-        """Returns whether it needs another one."""
+        """Takes one turn of a job. Returns whether it needs another one."""
         before = self.look(job)
         waiting, job.waiting, job.asked = job.waiting, [], False
         self.send_strangers(signal.SIGCONT)
@@ -117,13 +117,13 @@ class Stage:
             try:
                 connection.sendall((job.answer + "\n").encode())
             except OSError:
-                pass  # has ended: its command tells
+                pass  # has ended; its command reports the status
         self.wait(job)
         self.send_strangers(signal.SIGSTOP)
         self.last = None
         if not job.asked:
             return False
-        if job.partial:  # each goes on by itself, and nothing is known of its values
+        if job.partial:  # its processes continue on their own, and their values don't count
             job.answer = "0 keep"
             return False
         placement, again = judge.decide(before, self.look(job))
@@ -133,7 +133,7 @@ class Stage:
         return again
 
     def look(self, job):
-        """The look after one turn is that before the next one, if it is about the same cores."""
+        """Measures the placement. The measurement after one turn also counts before the next one, if it is of the same cores."""
         pair = self.looker.pair(job.cores())
         if not self.last or self.last[0] != pair:
             self.last = pair, self.looker.look(pair)
@@ -141,7 +141,7 @@ class Stage:
         return self.last[1]
 
     def wait(self, job):
-        """Until all its processes have asked, or it has ended; one that takes too long is ended."""
+        """Waits until all its processes have asked, or it has ended; ends it if that takes too long."""
         deadline = time.monotonic() + self.timeout
         while not job.asked and not job.run:
             for key, _ in self.selector.select(1.0):
@@ -175,7 +175,7 @@ class Stage:
         job.asked = len(job.waiting) >= int(words[0])
 
     def bring_strangers(self):
-        """Busy loops, each on a core of its own; they stand still except while a value is measured."""
+        """Starts busy loops, each on its own core; they are stopped except while a value is measured."""
         self.loops = [subprocess.Popen([str(self.looker.limits), "busy", str(core)])
                       for core in self.looker.cores[: self.strangers]]
         self.send_strangers(signal.SIGSTOP)

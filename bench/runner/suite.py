@@ -16,11 +16,11 @@ from .placement import Looker
 from .report import LIMIT, OWN
 from .stage import Command, Stage
 
-BUSY = 0.1  # others' work of more than this share of the cores disturbs a run
+BUSY = 0.1  # a larger share of the cores used by other programs disturbs a run
 
 
 def choose_cases(cases, only):
-    """The cases that a comma separated list names: by name, group or program, or a set of them."""
+    """Returns the cases that a comma separated list names: by name, group, program or set."""
     if not only:
         return cases
     words = only.split(",")
@@ -44,7 +44,7 @@ def choose_libraries(libraries, wanted, without):
 
 
 def prepare(libraries, cases, download):
-    """Installs and builds what the cases need; returns the libraries that can be used."""
+    """Installs and builds the files that the cases need; returns the usable libraries."""
     programs = sorted({case.program for case in cases})
     ready, built = [], {}
     for library in libraries:
@@ -73,13 +73,13 @@ def kind_of(library):
 
 
 class Run:
-    """One run of the comparison: how often, how patiently, and what comes out."""
+    """One run of the comparison: its parameters and its results."""
 
     def __init__(self, libraries, rounds, calm, spread, patience=0, limits=None, minutes=None):
         self.libraries, self.rounds, self.calm, self.spread, self.patience = libraries, rounds, calm, spread, patience
         self.limits, self.looker = limits, Looker(limits)
         self.deadline = time.monotonic() + minutes * 60 if minutes else math.inf
-        self.looks = []  # all placements that were seen
+        self.looks = []  # all placements that were measured
         described = {library.key: {"title": library.title, "version": library.version, "kind": kind_of(library),
                                    "settings": library.environment} for library in libraries}
         if limits:
@@ -111,7 +111,7 @@ class Run:
         return classes_of(self.looks)
 
     def collect(self, all_turns):
-        """Puts all values so far into classes: those that the whole run has shown."""
+        """Puts all values so far into the classes that the whole run has shown."""
         results, classes = self.results, self.classes()
         results["classes"] = [{"name": one.name, "low": one.low, "high": one.high, "looks": one.count}
                               for one in classes]
@@ -135,12 +135,12 @@ class Turns:
         return [library.key for library in self.libraries] + limits if self.libraries else []
 
     def wanted(self, number):
-        """The libraries that take part in this turn: all, or when there were enough those that a row still lacks."""
+        """Returns the libraries for this turn: all, or after enough turns those that a row still needs."""
         rounds = min(self.run.rounds, self.case.turns) if self.case.turns else self.run.rounds
         able = [key for key in self.keys() if self.status.get(key, "ok") == "ok"]
         if number <= rounds:
             return able
-        # Few are enough of a peer that is not the best; of the limit, too.
+        # A peer that is not the best needs few turns, and so does the limit.
         turns = rounds * self.case.repeats // 2 if self.case.placed and self.run.looker.possible else rounds
         missing = [row.missing(turns, min(2, turns), [key for key in able if key in self.values[name]])
                    for name, row in self.rows(self.run.classes()).items()]
@@ -160,7 +160,7 @@ class Turns:
             self.after(key, one)
 
     def take_together(self, wanted):
-        """Value by value: see stage.py. Programs that don't ask run one after the other there, too."""
+        """Takes turns value by value: see stage.py. Programs that don't ask run one after the other there, too."""
         commands = {}
         for key in wanted:
             if key == LIMIT:
@@ -184,7 +184,7 @@ class Turns:
 
     @contextmanager
     def counted(self):
-        """While commands run: others' work meanwhile makes a run a disturbed one."""
+        """Counts other programs' use of the cores while commands run; too much of it marks the run as disturbed."""
         wait_for_calm(self.run.calm)
         beside = Beside()
         yield
@@ -211,7 +211,7 @@ class Turns:
         of_library = self.values.setdefault((value.what, value.size), {})
         of_library.setdefault(key, []).append([value.value, value.placement])
         self.units[(value.what, value.size)] = value.unit
-        # One that was not settled after all tries is among the dropped already.
+        # A value that was not settled after all tries is among the dropped ones already.
         self.taken += value.placement is None or value.placement > 0
 
     def rows(self, classes):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What bench/agreement makes of two profiles whose phases are known."""
+"""Tests bench/agreement with two profiles whose phases are known."""
 import json
 import subprocess
 import sys
@@ -11,7 +11,7 @@ AGREEMENT = Path(__file__).resolve().parents[1] / "agreement"
 
 
 def profile(path, phases):
-    """One process; a phase is (name, messages)."""
+    """Writes a profile of one process; a phase is (name, messages)."""
     lines = [{"kind": "phase", "job": 0, "rank": 0, "phase": name, "from": 1, "to": 1, "began": i, "seconds": 1,
               "peers": [[0, 1, messages, 8 * messages, 0, 0, 0, 0, 0, 0]]} for i, (name, messages) in enumerate(phases)]
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
@@ -29,11 +29,11 @@ class Agreement(unittest.TestCase):
         self.assertEqual(self.shares([("a", 10), ("b", 20), ("a", 10)], [("1", 10), ("2", 20), ("1", 10)]), ["100", "100", "100", "100"])
 
     def test_a_phase_that_is_not_told_from_another(self):
-        # "a" and "b" are one: 20 of 40 messages have a phase of their own.
+        # "a" and "b" are found as one phase: 20 of 40 messages have an assigned phase.
         self.assertEqual(self.shares([("a", 10), ("b", 20), ("a", 10)], [("1", 40)]), ["50", "50", "0", "- of 0"])
 
     def test_a_phase_that_is_cut(self):
-        # Of the marked "b" the larger part stands for it; the begin at 20 is at no mark.
+        # The larger part of the marked "b" is assigned to it; the begin at 20 is not at a mark.
         self.assertEqual(self.shares([("a", 10), ("b", 30)], [("1", 10), ("2", 10), ("3", 20)]), ["75", "75", "100", "50"])
 
 

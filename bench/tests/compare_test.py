@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What compare does with runs that work, hang, crash and refuse, and what it makes of their values."""
+"""Tests compare with runs that work, hang, crash and refuse, and its statistics of their values."""
 import os
 import re
 import stat
@@ -21,7 +21,7 @@ GOOD = '{"benchmark": "x", "unit": "us", "ranks": "2", "rows": [{"what": "", "si
 
 
 def processes_with(variable):
-    """Numbers of the processes that have this NAME=value in their environment."""
+    """Returns the pids of processes that have this NAME=value in their environment."""
     found = []
     for entry in os.listdir("/proc"):
         if entry.isdigit():
@@ -169,7 +169,7 @@ class Judgement(unittest.TestCase):
         self.assertTrue(classes.summary([10, 10, 10, 30, 30], 0.15)["noisy"])
 
     def test_many_turns_make_a_median_surer(self):
-        # As tables of the sign test have it: the 6th of 20, the 10th of 30, the 18th of 50, the 40th of 100 from each end.
+        # From tables of the sign test: the 6th of 20, the 10th of 30, the 18th of 50, the 40th of 100 from each end.
         self.assertEqual([classes.left_aside(count) for count in (4, 5, 9, 20, 30, 50, 100)], [0, 1, 1, 5, 9, 17, 39])
         scattered = [9, 9, 9.5, 10.5, 11, 11]
         self.assertTrue(classes.summary(scattered, 0.15)["noisy"])
@@ -248,7 +248,7 @@ class Judgement(unittest.TestCase):
 
 
 class Limits(unittest.TestCase):
-    """What the machine allows: the rows of each operation, not their values."""
+    """Tests the program limits: the rows of each operation, not their values."""
 
     @classmethod
     def setUpClass(cls):
@@ -271,11 +271,11 @@ class Limits(unittest.TestCase):
 
     def test_placement(self):
         cores = sorted(os.sched_getaffinity(0))
-        if len(cores) >= 2:  # on one core there is nothing to tell, and nobody asks
+        if len(cores) >= 2:  # with one core there is no placement and no request
             self.assertEqual(self.rows("placement", f"{cores[0]},{cores[1]}", "0.005"), [("", 0)])
 
     def test_processes(self):
-        # echo writes more than one byte: all that is asked for is there
+        # echo writes more than one byte, which is all that is needed
         self.assertEqual(self.rows("hello", "3", "{}"), [("", 3)])
         self.assertEqual(self.rows("spawn", "1,4", "{}"),
                          [("spawn", 1), ("first-message", 1), ("spawn", 4), ("first-message", 4)])

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Classes of placement: which values belong together, which are dropped, what is compared and what is still missing;
+"""Tests of placement classes: which values belong together, which are dropped, which are compared and which are still missing;
 all with made-up figures."""
 import random
 import signal
@@ -36,7 +36,7 @@ class Classes(unittest.TestCase):
     def test_what_lies_between_joins_no_two_classes(self):
         random.seed(1)
         wavering = [random.gauss(COMMON, 2) for _ in range(1000)] + [random.gauss(FAR, 8) for _ in range(1000)]
-        on_the_way = [60 * 1.1 ** step for step in range(13)]  # a chain from one to the other, each rare
+        on_the_way = [60 * 1.1 ** step for step in range(13)]  # a chain from one class to the other, each rare
         self.assertEqual(len(classes_of(wavering + on_the_way)), 2)
 
     def test_agreement_is_by_ratio_and_needs_both(self):
@@ -53,7 +53,7 @@ class Dropping(unittest.TestCase):
     def test_turn_is_taken_again_when_they_have_moved(self):
         judge = Judge(1)
         self.assertEqual(judge.decide(50, 210), (0.0, True))
-        self.assertEqual(judge.decide(210, 210), (210, False))  # begins and ends where the first try ended
+        self.assertEqual(judge.decide(210, 210), (210, False))  # begins and ends at the placement at which the first try ended
         self.assertEqual((judge.kept, judge.dropped), (1, 1))
 
     def test_tries_have_an_end(self):
@@ -79,7 +79,7 @@ class Rows(unittest.TestCase):
         return Row(values, self.classes, "starling", report.is_peer, larger, 0.15)
 
     def test_compared_is_inside_a_class_only(self):
-        # Over all turns the peer's median is the better one, in each class ours is.
+        # Over all turns the peer's median is the better one, but in each class ours is.
         values = {"starling": [(1, 50), (1, 50), (4, 210), (4, 210), (4, 210)],
                   "peer": [(2, 50), (2, 50), (2, 50), (8, 210), (8, 210)]}
         row = self.row(values)
@@ -116,7 +116,7 @@ class Rows(unittest.TestCase):
         self.assertEqual(self.row(values).missing(3, 2, values), set())
 
 
-# In place of a benchmark: two processes that ask, and a report of as many turns as were kept.
+# Simulates a benchmark: two processes that ask for turns, and a report of the turns that were kept.
 PROGRAM = """
 import os, socket, sys
 def process(core, turns):
@@ -144,7 +144,7 @@ if other:
 
 
 class Stages(unittest.TestCase):
-    """Scripts in place of limits (each look gives the next of the placements) and of the libraries' commands."""
+    """Scripts replace limits (each call returns the next of the placements) and the libraries' commands."""
 
     def setUp(self):
         self.directory = tempfile.TemporaryDirectory()
@@ -173,7 +173,7 @@ class Stages(unittest.TestCase):
         self.assertEqual(order, ["one 8", "two 8"] * 2 + ["one 64", "two 64"] * 2)
 
     def test_turn_is_taken_again_by_all_processes(self):
-        # Looks: before the start, before the first turn, then after each.
+        # Placements: before the start, before the first turn, then after each.
         run = Stage(self.looker(50, 50, 210, 212), {"one": self.command("one")}, 1, 20).run()["one"]
         self.assertEqual([row[:3] + row[4:] for row in run.rows], [("", 8, 8.5, 212), ("", 64, 64.5, 212)])
         self.assertEqual(run.dropped, 1)

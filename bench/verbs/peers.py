@@ -1,4 +1,4 @@
-"""Open MPI and MPICH on the machines: how they are started over Soft-RoCE, each by what of it starts there."""
+"""Open MPI and MPICH on the virtual machines: launch commands for Soft-RoCE, for the components of each that work there."""
 import sys
 from pathlib import Path
 
@@ -10,8 +10,8 @@ PROGRAMS = "latency", "one-sided", "startup", "footprint"
 
 
 def give_addresses(lab):
-    """UCX drops datagrams whose GID is an IPv4 address: Soft-RoCE's device counts them as received, its completion channel tells of each, and
-    nothing is answered until the endpoint times out. By an IPv6 address they arrive. Returns that one's index in the table of GIDs."""
+    """UCX drops datagrams whose GID is an IPv4 address: Soft-RoCE's device counts them as received and its completion channel reports each,
+    but no reply is sent until the endpoint times out. With an IPv6 address they arrive. Returns its index in the table of GIDs."""
     for machine in range(1, lab.size() + 1):
         lab.must(machine, ["sh", "-c", "echo 0 > /proc/sys/net/ipv6/conf/rail0/disable_ipv6 && "
                                        f"ip -6 addr add fd77::{machine}/64 dev rail0 nodad && sleep 1"])
@@ -19,7 +19,7 @@ def give_addresses(lab):
 
 
 def commands(lab):
-    """By name: what starts a program on so many processes, by datagrams alone or by connections (None: it has no such way)."""
+    """Returns by name the commands that start a job, with datagrams alone or with connections (None: not available)."""
     found = {library.key: library for library in libraries.debian()}
     for key in "openmpi4", "mpich4":
         if problems := libraries.build(found[key], PROGRAMS):
@@ -37,7 +37,7 @@ def commands(lab):
         return openmpi(program, processes, of_ucx(datagrams), "--mca", "pml", "ucx", "--mca", "osc", "ucx")
 
     def openmpi_ofi(program, processes, datagrams):
-        # Of its completion queue's size for 256 processes Soft-RoCE has none.
+        # Soft-RoCE has no completion queue of the size for 256 processes.
         settings = {"FI_PROVIDER": "verbs,ofi_rxm", "FI_UNIVERSE_SIZE": "8"}
         return None if datagrams else openmpi(program, processes, settings, "--mca", "pml", "cm", "--mca", "mtl", "ofi")
 

@@ -1,4 +1,4 @@
-"""What is measured between two hosts, and what the project wants of it."""
+"""The measurements between two hosts, and the project's goals for them."""
 from dataclasses import dataclass
 
 
@@ -13,7 +13,7 @@ class Case:
     seconds: str = "0.3"
     timeout: float = 60
     batches: int = 10
-    best_batch: bool = False  # the best batch counts, not the median of them: for a machine with other work
+    best_batch: bool = False  # use the best batch, not the median of them: for a machine with other work
 
     def sizes_text(self):
         return ",".join(map(str, self.sizes))
@@ -22,7 +22,7 @@ class Case:
         return max(values) if self.larger_is_better else min(values)
 
     def advantage(self, ours, theirs):
-        """How many times better ours is."""
+        """Returns how many times better Starling's value is."""
         return ours / theirs if self.larger_is_better else theirs / ours
 
 
@@ -30,8 +30,8 @@ class Case:
 class Goal:
     case: str
     size: int
-    key: str  # the contestant it speaks of
-    raw_ratio: float  # its value by the best of the plain sockets: at most, or where larger is better at least
+    key: str  # the contestant that the goal applies to
+    raw_ratio: float  # goal for the ratio to the best plain sockets: at most, or at least if larger is better
     advantage: float = 1.2  # over the best of the other libraries
 
 

@@ -1,4 +1,4 @@
-"""Who is measured between two hosts: plain sockets, Starling on UDP and on TCP, Open MPI and MPICH on TCP."""
+"""The contestants between two hosts: plain sockets, Starling on UDP and on TCP, Open MPI and MPICH on TCP."""
 import json
 import os
 import subprocess
@@ -18,20 +18,20 @@ class Contestant:
     key: str
     title: str
     kind: str  # raw, starling or peer
-    cases: tuple  # the names of the cases it takes part in
+    cases: tuple  # names of the cases that it takes part in
     library: libraries.Library = None
-    launcher: tuple = ()  # the words after its mpiexec
+    launcher: tuple = ()  # arguments after its mpiexec
     environment: dict = field(default_factory=dict)
-    poll: bool = False  # of the raw ones
+    poll: bool = False  # for kind raw: polling sockets
 
     def prepare(self, programs):
-        """Builds what it needs. An empty string, or what is missing."""
+        """Builds its programs. Returns an empty string, or the reason why it cannot be used."""
         if self.library is None:
             return ""
         return self.library.missing() or libraries.build(self.library, programs)
 
     def measure(self, lab: Lab, build, case):
-        """{size: value} or a sentence that says what went wrong."""
+        """Returns {size: value}, or an error message."""
         if self.library is None:
             return self._measure_sockets(lab, build, case)
         program = self.library.program(case.program)
@@ -56,7 +56,7 @@ class Contestant:
 
 
 def run_and_read(command, environment, case):
-    """The chosen value of each size: the median over batches, or the best of them."""
+    """Returns the value of each size: the median over batches, or the best of them."""
     pick = "value" if not case.best_batch else "max" if case.larger_is_better else "min"
     timeout = case.timeout
     process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -79,7 +79,7 @@ def run_and_read(command, environment, case):
 
 def all_contestants(build, lab):
     agent = str(lab.agent())
-    starling = libraries.starling(build)[0]  # as it is; the others wait in other ways
+    starling = libraries.starling(build)[0]  # with its default settings; the other modes wait differently
     peers = {one.key: one for one in libraries.debian()}
     openmpi, mpich = peers["openmpi4"], peers["mpich4"]
     on_both = ("--launcher-agent", agent, "--host", "lab1:1,lab2:1", "-n", "2")

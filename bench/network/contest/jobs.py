@@ -6,7 +6,7 @@ HERE = Path(__file__).resolve().parent.parent
 
 
 def compile_job(library, name):
-    """A program of this directory, of one file. Always made anew: it knows which build of a library it belongs to."""
+    """Compiles a program of this directory, of one file. Always compiled anew, because it is linked with one build of a library."""
     program, source = library.program(name), HERE / f"{name}.c"
     program.parent.mkdir(parents=True, exist_ok=True)
     subprocess.run(library.compiler + ["-O2", "-w", "-o", str(program), str(source)], check=True)
@@ -14,7 +14,7 @@ def compile_job(library, name):
 
 
 def host_file(lab, who, hosts, per_host):
-    """The first so many hosts of the lab, with so many processes each, as the launcher reads it."""
+    """Writes a file of the first `hosts` hosts of the lab, with `per_host` processes each, in the launcher's format."""
     file = lab.shared() / f"hosts-{who}-{hosts}-{per_host}"
     slot = ":{}" if who.startswith("mpich") else " slots={}"
     file.write_text("".join(f"lab{i + 1}{slot.format(per_host)}\n" for i in range(hosts)))
@@ -22,7 +22,7 @@ def host_file(lab, who, hosts, per_host):
 
 
 def launcher_words(who, lab, hosts, per_host):
-    """What stands between mpiexec and the program, which is to be started on host 1."""
+    """Returns the arguments between mpiexec, which is started on host 1, and the program."""
     agent, file, ranks = lab.agent(), host_file(lab, who, hosts, per_host), hosts * per_host
     if who.startswith("starling"):
         return ["--launcher-agent", agent, "--hostfile", file, "-n", ranks]

@@ -1,4 +1,4 @@
-"""The lab as tests/lab makes it, for benchmarks."""
+"""The lab of tests/lab, for benchmarks."""
 import os
 import sys
 from pathlib import Path
@@ -13,7 +13,7 @@ from kit.places import Problem  # noqa: E402,F401
 
 
 def use_build(build):
-    """Takes the lab's programs from this build directory. Returns its absolute path."""
+    """Uses the lab's programs of this build directory. Returns its absolute path."""
     build = Path(build) if Path(build).is_absolute() else ROOT / build
     os.environ.setdefault("LAB_BIN", str(build / "tests" / "lab"))
     return build

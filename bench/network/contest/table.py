@@ -1,4 +1,4 @@
-"""Tables and verdicts from the numbers of a comparison."""
+"""Tables of a comparison, and whether its goals are reached."""
 import statistics
 
 from .cases import GOALS
@@ -9,7 +9,7 @@ def median(values):
 
 
 def best_of(results, case, size, kind):
-    """The best median of one kind of contestants, or None."""
+    """Returns the best median of one kind of contestants, or None."""
     found = []
     for key, who in results["contestants"].items():
         values = results["cases"][case.name].get(key, {}).get(str(size))
@@ -37,7 +37,7 @@ def print_case(results, case):
 
 
 def print_goals(results, cases):
-    """Prints each goal with what was measured. True if all that could be judged are reached."""
+    """Prints each goal with the measured value. Returns whether all goals that were measured are reached."""
     print("\ngoals")
     reached = True
     for goal in GOALS:

@@ -1,13 +1,13 @@
-"""A discrete-event simulator: a clock, processors that work on one thing after the other, and links.
+"""A discrete-event simulator: a clock, processors that run one task after the other, and links.
 
-Times are seconds. Nothing is random here: models draw from their own generator, so a seed fixes a run.
+Times are seconds. Nothing is random here: models use their own generator, so a seed fixes a run.
 """
 import heapq
 from collections import deque
 
 
 class Simulation:
-    """Runs what has been scheduled in the order of time; at equal times in the order of scheduling."""
+    """Runs the scheduled events in the order of time; at equal times in the order of scheduling."""
 
     def __init__(self):
         self.now = 0.0
@@ -23,7 +23,7 @@ class Simulation:
         self.at(self.now + delay, action, *arguments)
 
     def run(self):
-        """Until nothing is left to happen. Returns the time of the last event."""
+        """Runs until no event is left. Returns the time of the last event."""
         queue = self._queue
         while queue:
             self.now, _, action, arguments = heapq.heappop(queue)
@@ -33,7 +33,7 @@ class Simulation:
 
 
 class Machine:
-    """Cores that take tasks in the order of arrival, each to its end."""
+    """Cores that run tasks in the order of arrival, each to its end."""
 
     def __init__(self, simulation, cores):
         self.simulation = simulation
@@ -60,7 +60,7 @@ class Machine:
 
 
 class Worker:
-    """A single-threaded process on a machine: its tasks are done one after the other."""
+    """A single-threaded process on a machine, which runs one task after the other."""
 
     __slots__ = ("machine", "busy", "_idle", "_waiting")
 
@@ -90,7 +90,7 @@ class Worker:
 
 
 class Link:
-    """A host's way out: bytes leave one after the other and arrive a latency later."""
+    """A host's outgoing link: bytes are sent one after the other and arrive a latency later."""
 
     __slots__ = ("simulation", "seconds_per_byte", "latency", "_free_at")
 
@@ -107,9 +107,9 @@ class Link:
 
 
 def share_out(costs, cores, ready=None):
-    """When tasks end that arrive in order at times `ready` (default: all at 0) at `cores` free cores: a list.
+    """Returns a list of the end times of tasks that arrive in order at times `ready` (default: all at 0) at `cores` free cores.
 
-    The same as Machine gives, without events: for hosts of which nothing else is asked meanwhile.
+    The result is that of Machine, but without events: for hosts on which nothing else runs.
     """
     free = [0.0] * cores
     ends = []

@@ -1,4 +1,4 @@
-"""What is asked of the models. Each experiment gives rows: dictionaries with the inputs and the results."""
+"""The experiments. Each returns rows: dictionaries with the inputs and the results."""
 from .meeting import ready
 from .start import Start, Shape, spawn
 from .store import Store
@@ -17,7 +17,7 @@ def _start(costs, **shape):
 
 
 def in_the_lab(costs, measured):
-    """The lab: all hosts share this machine's two cores. What was measured there is put beside it."""
+    """The lab, where all hosts share this machine's two cores. The measured values are added to the rows."""
     per_host = measured["per_host"]
     rows = []
     for hosts in (1, 4, 16, 64):
@@ -28,7 +28,7 @@ def in_the_lab(costs, measured):
 
 
 def start_by_size(costs, sizes):
-    """From one host to a million processes, through ssh and with standing daemons."""
+    """Starts from one host to a million processes, with ssh and with standing daemons."""
     return [_start(costs["cluster"], hosts=hosts, per_host=PER_HOST, cores=PER_HOST, standing=standing)
             for standing in (False, True) for hosts in sizes]
 
@@ -44,7 +44,7 @@ def start_by_fanout(costs, sizes, fanouts):
 
 
 def finding(costs, sizes, most_random):
-    """Addresses: the next process of each; five random peers, each fetched alone and as built; all by all-gather."""
+    """Addresses: the next process of each; five random peers, each fetched separately and as implemented; all by all-gather."""
     rows = []
     for hosts in sizes:
         row = {"hosts": hosts, "processes": hosts * PER_HOST}
@@ -68,7 +68,7 @@ def spawning(costs, sizes):
 
 
 def meeting(costs, sizes):
-    """OpenSHMEM: until all PEs are through shmem_init, on demand and where all meet all."""
+    """OpenSHMEM: time until all PEs have left shmem_init, on demand and with all connections."""
     return [ready(costs["cluster"], hosts, PER_HOST) for hosts in sizes]
 
 

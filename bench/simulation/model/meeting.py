@@ -1,8 +1,8 @@
-"""How OpenSHMEM's PEs are ready: on demand, or when all have met all (STARLING_CONNECT=all: what the others do).
+"""When OpenSHMEM's PEs are ready: on demand, or after all have connected to all (STARLING_CONNECT=all, the usual start-up).
 
-On demand shmem_init is MPI_Init's part and opening the symmetric memory; the hello is a barrier over a tree of hosts. With all
+On demand, shmem_init is MPI_Init's part and opening the symmetric memory; the hello is a barrier over a tree of hosts. With all connections
 there are two barriers, the gathering of addresses through the daemons, the all-gather of every PE's segment, and a connection of each PE to
-every one of another host, one after the other on its own core: so nothing here is less than it is.
+every PE of another host, one after the other on its own core. So all values are lower bounds.
 """
 import math
 
@@ -13,22 +13,22 @@ SEGMENT = 24  # bytes: address, length and key
 
 
 def barrier(costs, hosts):
-    """Among hosts; within one it costs next to nothing beside."""
+    """Returns the time of a barrier among hosts; within a host its time is negligible."""
     return math.ceil(math.log2(hosts)) * (costs.rtt / 2 + 2 * costs.frame) if hosts > 1 else 0.0
 
 
 def all_gather(costs, hosts, per_host):
-    """Of the segments, by doubling: all of them come in over each host's link, and each PE copies them out of its host's memory."""
+    """All-gather of the segments by doubling: all arrive over each host's link, and each PE copies them out of its host's memory."""
     bytes_of_all = hosts * per_host * SEGMENT
     return barrier(costs, hosts) + bytes_of_all / costs.bandwidth + bytes_of_all * costs.byte
 
 
 def ready(costs, hosts, per_host):
-    """Seconds since mpiexec's start, with standing daemons: shmem_init is over everywhere, and the hello, on demand and with all."""
+    """Returns seconds from mpiexec's start, with standing daemons, until all PEs have left shmem_init and the hello, on demand and with all."""
     start = Start(costs, Shape(hosts=hosts, per_host=per_host, cores=per_host, standing=True)).run().initialized
     demand = start + costs.symmetric
     others = (hosts - 1) * per_host
-    # Both ends are busy with a connection, and each end is some PE's turn.
+    # Both ends are busy with a connection, and each end belongs to some PE.
     meet = (2 * barrier(costs, hosts) + Store(costs, hosts, per_host).all_gather().seconds + all_gather(costs, hosts, per_host) +
             others * costs.connection + (costs.rtt if others else 0.0))
     return {"hosts": hosts, "processes": hosts * per_host, "launched": start, "demand": demand, "all": demand + meet,

@@ -3,7 +3,7 @@ import re
 
 
 def ms(seconds):
-    """Milliseconds below a second, seconds above, two to three digits."""
+    """Formats milliseconds below a second, seconds above, with two to three digits."""
     if seconds is None:
         return "–"
     if seconds >= 0.9995:
@@ -44,7 +44,7 @@ def start_table(rows, standing):
 
 
 def shares_table(rows):
-    """Where the time goes, from mpiexec's start to its end, with standing daemons."""
+    """Returns the shares of the time from mpiexec's start to its end, with standing daemons."""
     lines = []
     for row in rows:
         if not row["standing"]:
@@ -91,7 +91,7 @@ def meeting_table(rows):
 
 
 def page(results, text):
-    """The page with each table between its marks replaced."""
+    """Returns the page with each table between its marks replaced."""
     tables = {"lab": lab_table(results["lab"]), "ssh": start_table(results["start"], False),
               "standing": start_table(results["start"], True), "shares": shares_table(results["start"]),
               "fanout": fanout_table(results["fanout"]), "finding": finding_table(results["finding"]),

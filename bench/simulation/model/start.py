@@ -1,4 +1,4 @@
-"""How a job starts over many hosts and ends: agents, the tree of daemons, the order down, processes, reports up.
+"""Start and end of a job over many hosts: agents, the tree of daemons, the order down, processes, reports up.
 
 Host 0 is the root: mpiexec, or the first of the standing daemons. It has processes of the job like the others.
 """
@@ -10,29 +10,29 @@ from .engine import Link, Machine, Simulation, Worker, share_out
 from .topology import Tree
 
 SMALL_FRAME = 64  # bytes
-PATIENCE = 0.05   # seconds that a daemon waits for those below it, before it passes on what it has (tree/gathering.cpp)
+PATIENCE = 0.05   # seconds that a daemon waits for its children before it forwards the messages it has (tree/gathering.cpp)
 
 
 @dataclasses.dataclass
 class Shape:
-    """What is started where."""
+    """The size and the kind of a start."""
     hosts: int
     per_host: int
     fanout: int = 16
     cores: int = 64            # of each host
-    shared_cores: int = 0      # all hosts on one machine of so many cores, as in the lab; 0: each host is a machine
-    standing: bool = False     # daemons are up and connected before
+    shared_cores: int = 0      # cores of the one machine that all hosts share, as in the lab; 0: each host is a machine
+    standing: bool = False     # daemons are running and connected already
     seed: int = 1
 
 
 @dataclasses.dataclass
 class Times:
     """Seconds since mpiexec's start."""
-    daemons_up: float = 0.0    # the root knows that all are
+    daemons_up: float = 0.0    # the root knows that all daemons run
     ordered: float = 0.0       # the last host has its order
     executed: float = 0.0      # the last process has been exec'ed
     initialized: float = 0.0   # the last process is at the end of MPI_Init
-    known: float = 0.0         # the root knows that
+    known: float = 0.0         # the root knows that all processes are initialized
     ended: float = 0.0         # mpiexec ends, if all processes end at once after MPI_Init
     events: int = 0
     root_busy: float = 0.0     # processor time of the root's daemon
@@ -56,7 +56,7 @@ class Start:
         self.daemons = [Worker(self.machines[h]) for h in hosts]
         self.links = [Link(self.simulation, costs.bandwidth, costs.rtt / 2) for _ in hosts]
         self.to_finish = [shape.per_host] * shape.hosts
-        self.below = [len(self.tree.children[h]) for h in hosts]  # children that have not said farewell
+        self.below = [len(self.tree.children[h]) for h in hosts]  # children that have not sent their farewell
         self.left = {}
         self.gatherings = {}
 
@@ -67,7 +67,7 @@ class Start:
         self.times.root_busy = self.daemons[0].busy
         return self.times
 
-    # Counting what has to happen
+    # Counters of expected events
 
     def count(self, what, number, then):
         self.left[what] = (number, then)
@@ -90,7 +90,7 @@ class Start:
         self.daemons[target].run(cost, then, *arguments)
 
     def report(self, host, what, at=None):
-        """A message from a host to the root, from daemon to daemon."""
+        """Sends a message from a host to the root, from daemon to daemon."""
         at = host if at is None else at
         if at == 0:
             self.daemons[0].run(self.costs.report if host else 0.0, self.tick, what)
@@ -98,7 +98,7 @@ class Start:
             self.send(at, self.tree.parent[at], self.costs.report_bytes, self.report, host, what, self.tree.parent[at])
 
     def gather(self, what, at, hosts=1):
-        """So many hosts tell the root the same: each daemon waits until all below it have told, but not for long."""
+        """Many hosts send the root the same message: each daemon waits for all its children, but not for long."""
         if at == 0:
             self.daemons[0].run(self.costs.report, self.tick, what, hosts)
             return
@@ -119,7 +119,7 @@ class Start:
         self.send(at, parent, self.costs.report_bytes, self.gather, what, parent, held)
 
     def order(self, host, size, then):
-        """A message from the root to all, which `then` takes on each host, after it has been passed on."""
+        """Sends a message from the root to all hosts; `then` handles it on each, after it has been forwarded."""
         for child in self.tree.children[host]:
             self.send(host, child, size, self.order, child, size, then)
         self.daemons[host].run(0.0, then, host)
@@ -149,7 +149,7 @@ class Start:
         self.daemons[host].run(self.costs.node_start, self.connect, parent, host)
 
     def connect(self, parent, host):
-        # TCP's own exchange, then hello, challenge and proof.
+        # First TCP's own exchange, then hello, challenge and proof.
         self.daemons[host].run(self.costs.handshake, self.simulation.after, 2.5 * self.costs.rtt, self.accept, parent,
                                host)
 
@@ -180,7 +180,7 @@ class Start:
         self.daemons[host].run(cost, self.start_all if not self.shape.shared_cores else self.start_one, host, 0)
 
     def start_one(self, host, index):
-        """One process after the other, each at once on its way: cores are shared by many hosts."""
+        """Starts one process after the other, each of which runs at once: many hosts share the cores."""
         def started():
             self.times.executed = self.simulation.now
             self.machines[host].run(self.costs.rank_init, self.initialized, host)
@@ -191,11 +191,11 @@ class Start:
         self.daemons[host].run(self.costs.rank_start, started)
 
     def start_all(self, host, _):
-        """The same for a host that is a machine of its own: no one else wants its cores."""
+        """Starts the processes of a host that is a separate machine: no other host uses its cores."""
         costs, shape = self.costs, self.shape
         ready = [costs.rank_start * (i + 1) for i in range(shape.per_host)]
         begin = self.simulation.now
-        others = max(shape.cores - 1, 1)  # the daemon has one
+        others = max(shape.cores - 1, 1)  # the daemon uses one core
         last = max(share_out([costs.rank_init] * shape.per_host, others, ready))
         self.daemons[host].run(ready[-1], self.executed, host)
         for _ in range(shape.per_host - 1):
@@ -217,7 +217,7 @@ class Start:
         self.count("ending", 1, lambda: None)
         self.order(0, SMALL_FRAME, self.end)
 
-    # The end: the processes end when they hear that all have arrived, as after a barrier
+    # The end: the processes end when they learn that all have arrived, as after a barrier
 
     def end(self, host):
         shape, costs = self.shape, self.costs
@@ -250,20 +250,20 @@ class Start:
 
 
 def start(costs, **shape):
-    """Runs one start. Returns its Times."""
+    """Simulates one start. Returns its Times."""
     return Start(costs, Shape(**shape)).run()
 
 
 def spawn(costs, children, hosts, universe, **shape):
-    """Seconds until `children` processes, over `hosts` of a universe's hosts with standing daemons, are at the end of
-    MPI_Init and their parent knows: its request to the root and the answer go over its daemon."""
+    """Returns the seconds until `children` processes, over `hosts` of a universe's hosts with standing daemons, are at the end of
+    MPI_Init and their parent knows it. The parent's request to the root and the reply pass through its daemon."""
     fanout = shape.get("fanout", 16)
     depth = max(Tree(universe, fanout).depth)
     small = costs.frame + costs.report_bytes * costs.byte
     way = (depth + 1) * (2 * small + costs.rtt / 2 + costs.report_bytes / costs.bandwidth)  # +1: process and daemon
     quiet = costs.with_(mpiexec=0.0)
     times = start(quiet, hosts=hosts, per_host=math.ceil(children / hosts), standing=True, **shape)
-    # Hosts that take part lie in the whole tree: the order's and the report's ways are longer by what the small tree lacks.
+    # The hosts that take part are in the whole tree, so the paths of the order and the report are longer than in the small tree.
     own_depth = max(Tree(hosts, fanout).depth)
     extra = (depth - own_depth) * (2 * small + costs.rtt / 2) if depth > own_depth else 0.0
     return way + times.known + 2 * extra + way

@@ -1,8 +1,8 @@
-"""How processes find each other: addresses fetched when they are needed, or gathered for all beforehand.
+"""How processes find each other: addresses fetched on demand, or gathered for all in advance.
 
-A fetch goes from the asking host's daemon through the tree to the daemon of the host in question and back, and brings
-the addresses of all processes of that host. The all-gather goes up the tree and down again. As built, a host that is
-interested in many others fetches from a few and asks the root for all; the first to ask makes the root gather them.
+A fetch passes from the requesting host's daemon through the tree to the daemon of the host in question and back, with
+the addresses of all processes of that host. The all-gather passes up the tree and down again. As implemented, a host that
+needs many others fetches from a few and asks the root for all; the first request makes the root gather them.
 """
 import dataclasses
 import random
@@ -13,21 +13,21 @@ from .topology import Tree
 HEAD = 64      # bytes of a frame besides addresses
 ADDRESS = 4    # bytes of one process's address
 
-# As in launch/port_search and launch/tree/gathering.
+# Values of launch/port_search and launch/tree/gathering.
 FEW = 8                # hosts that are fetched one by one
 SHORT_PATIENCE = 0.002  # seconds between two frames of one daemon that ask for the table
 
 
 def window(hosts):
-    """Fetches of one host at a time."""
+    """Returns the number of concurrent fetches of one host."""
     return max(1, min(4, 256 // hosts))
 
 
 @dataclasses.dataclass
 class Outcome:
-    seconds: float = 0.0      # until the last one has what it asked for
+    seconds: float = 0.0      # until the last process has its addresses
     root_seconds: float = 0.0  # processor time at the root's daemon
-    busiest: float = 0.0      # and at the busiest one
+    busiest: float = 0.0      # processor time at the busiest daemon
     frames: int = 0
 
 
@@ -77,7 +77,7 @@ class Store:
         self.step(path[::-1], 0, HEAD + ADDRESS * self.per_host, self.found)
 
     def on_demand(self, peers):
-        """Every process wants `peers` random others at the same instant; a host asks once for each other host."""
+        """Every process needs `peers` random others at the same instant; a host asks once for each other host."""
         hosts = self.tree.hosts
         for host in range(hosts):
             wanted = {self.random.randrange(hosts) for _ in range(self.per_host * peers)} - {host}
@@ -86,7 +86,7 @@ class Store:
         return self.finish()
 
     def neighbours(self):
-        """Every process wants the next one only: a host asks for one other."""
+        """Every process needs only the next one: a host asks for one other."""
         hosts = self.tree.hosts
         for host in range(hosts):
             if hosts > 1:
@@ -121,10 +121,10 @@ class Store:
         for child in self.tree.children[host]:
             self.send(host, child, size, self.spread, child)
 
-    # As built
+    # As implemented
 
     def as_built(self, peers):
-        """Every process wants `peers` random others at the same instant."""
+        """Every process needs `peers` random others at the same instant."""
         hosts = self.tree.hosts
         self.asked = [False] * hosts
         self.waiting = [False] * hosts

@@ -1,4 +1,4 @@
-"""The shape of the daemon tree: who starts whom."""
+"""The shape of the daemon tree: which daemon starts which."""
 
 
 def runs(first, end, parts):
@@ -9,7 +9,7 @@ def runs(first, end, parts):
 
 
 class Tree:
-    """Hosts 0 (the root) … hosts-1. The first host of a run is the parent of what the rest of it is split into."""
+    """Hosts 0 (the root) … hosts-1. The first host of a run is the parent of the runs that the rest is split into."""
 
     def __init__(self, hosts, fanout):
         self.hosts = hosts
@@ -33,7 +33,7 @@ class Tree:
             self.children[parent] = tuple(heads)
 
     def path(self, source, target):
-        """The hosts from source to target, both included: up to the common ancestor, then down."""
+        """Returns the hosts from source to target, both included: up to the common ancestor, then down."""
         up, down = [source], [target]
         while up[-1] != down[-1]:
             if self.depth[up[-1]] >= self.depth[down[-1]]:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The laws that the simulation must keep: where a result can be written down, it must come out."""
+"""Tests of the simulation: results that can be computed by hand must be exact."""
 import math
 import sys
 import unittest
@@ -137,24 +137,24 @@ class Starting(unittest.TestCase):
         self.assertAlmostEqual(start(costs, hosts=9, per_host=1, fanout=2, shared_cores=2).daemons_up, 4.0)
 
     def test_the_order_is_sent_child_by_child(self):
-        # One level: the last child gets the bytes after all others have.
+        # One level: the last child gets the bytes after all others have theirs.
         costs = Costs(order_bytes=1000.0, bandwidth=1000.0, rtt=0.5)
         times = start(costs, hosts=5, per_host=1, fanout=4, standing=True)
         self.assertAlmostEqual(times.ordered, 4 * 1.0 + 0.25)
 
     def test_the_root_hears_once_of_each_branch(self):
-        # That processes are started, have arrived, and are gone: of ten branches and itself.
+        # Reports that processes have started, arrived, and ended: from ten branches and from itself.
         costs = Costs(report=0.001)
         times = start(costs, hosts=101, per_host=1, fanout=10, standing=True)
         self.assertAlmostEqual(times.ended, 0.033)
         self.assertAlmostEqual(times.root_busy, 0.033)
 
     def test_who_is_late_keeps_nobody_back_for_long(self):
-        # A chain of three, each of which gets its order a second after the one above it, and the last word long after it.
+        # A chain of three, each of which gets its order a second after the one above it, and the last message long after it.
         costs = Costs(order_bytes=1000.0, bandwidth=1000.0, report=0.001)
         times = start(costs, hosts=3, per_host=1, fanout=1, standing=True)
         self.assertAlmostEqual(times.ordered, 2.0)
-        # So the root hears of each alone, of each kind; and the end does not wait once more for anybody.
+        # So the root gets each report separately, of each kind; and the end does not wait for any of them again.
         self.assertAlmostEqual(times.root_busy, 0.001 * 3 * 3)
         self.assertAlmostEqual(times.known, 2.0 + 0.003)
 
@@ -195,7 +195,7 @@ class Finding(unittest.TestCase):
 
     def test_one_fetch_goes_there_and_back(self):
         outcome = Store(self.COSTS, 2, 4).neighbours()
-        self.assertEqual(outcome.frames, 4)  # both hosts ask each other
+        self.assertEqual(outcome.frames, 4)  # each host asks the other
         self.assertAlmostEqual(outcome.seconds, 2 * (0.005 + 0.002))
 
     def test_siblings_meet_at_their_parent(self):
@@ -207,7 +207,7 @@ class Finding(unittest.TestCase):
 
     def test_a_host_asks_once_for_each_other(self):
         outcome = Store(self.COSTS, 3, 1000, fanout=2).on_demand(10)
-        self.assertEqual(outcome.frames, 4 * 2 + 2 * 4)  # root and child ask each other; the children ask over the root
+        self.assertEqual(outcome.frames, 4 * 2 + 2 * 4)  # root and child ask each other; the children ask through the root
 
     def test_all_gather_moves_every_address_up_once_and_down_to_all(self):
         costs = Costs(byte=1e-6)
@@ -224,7 +224,7 @@ class Finding(unittest.TestCase):
         hosts = 64
         built = Store(self.COSTS, hosts, 64, fanout=4).as_built(5)
         alone = Store(self.COSTS, hosts, 64, fanout=4).on_demand(5)
-        # The order to tell, what is told, the table; the first wish and some more; four fetches of each host, of which
+        # The order to report, the reports, the table; the first request and some more; four fetches of each host, of which
         # none is longer than down and up again twice the depth.
         self.assertLess(built.frames, 63 * 3 + 63 * 4 + hosts * 4 * 2 * 6)
         self.assertLess(built.seconds, alone.seconds)
