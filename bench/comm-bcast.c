@@ -117,7 +117,7 @@ int main(int argc, char** argv) {
     defaults.max_bytes = 1024;
     defaults.counts = "1,10,100,1000";
     defaults.compute = "0,100,1000";
-    Options options = bench_options(argc, argv, "making a communicator and broadcasts on it", defaults);
+    Options options = bench_options(argc, argv, "creation of a communicator and broadcasts on it", defaults);
     options.warm_up = 1;
     Team team = bench_team(&options, argv);
     Report* report = bench_report("comm-bcast", "us per broadcast", &options);

@@ -122,7 +122,7 @@ static void join(const Party* p, double* times) {
     double last = bench_now();
     MPI_Comm_join(fd, &other);
     times[kJoin] = since(&last);
-    bench_require(other != MPI_COMM_NULL, "MPI_Comm_join made no communicator");
+    bench_require(other != MPI_COMM_NULL, "MPI_Comm_join returned no communicator");
     round_trip(p, other);
     MPI_Comm_disconnect(&other);
     close(fd);
@@ -136,7 +136,7 @@ static Party make_party(int names) {
     int rank, size;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
-    bench_require(size % 2 == 0, "an even number of processes is needed");
+    bench_require(size % 2 == 0, "the number of processes must be even");
     p.size = size / 2;
     p.second = p.size;
     p.side = rank >= p.second;

@@ -78,7 +78,7 @@ static void report_all(Report* report, const char* when, int size) {
 
 int main(int argc, char** argv) {
     MPI_Init(&argc, &argv);
-    Options options = bench_options(argc, argv, "what an idle process takes (medians over them)", bench_defaults());
+    Options options = bench_options(argc, argv, "resources of an idle process (medians over processes)", bench_defaults());
     int rank, size, word = 0;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);

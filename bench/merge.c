@@ -75,7 +75,7 @@ int main(int argc, char** argv) {
     defaults.iterations = 100;
     Options options = bench_options(argc, argv, "communicators made from an inter-communicator", defaults);
     Team team = bench_team(&options, argv);
-    bench_require(team.inter && options.iterations > 0, "--spawn and -i take a number above 0");
+    bench_require(team.inter && options.iterations > 0, "--spawn and -i take a positive number");
     Report* report = bench_report("merge", "us", &options);
     Making making;
     MPI_Comm_split(team.control, team.side, team.rank, &making.half);

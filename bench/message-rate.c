@@ -47,7 +47,7 @@ int main(int argc, char** argv) {
     options.warm_up = (options.warm_up + 9) / 10;
     Team team = bench_team(&options, argv);
     bench_require(team.inter ? team.size[0] == team.size[1] : team.total % 2 == 0,
-                  "an even number of processes is needed, or as many children as parents");
+                  "the number of processes must be even, or as many children as parents");
     Report* report = bench_report("message-rate", "million/s", &options);
     Stream stream = {bench_buffer(options.max_bytes), 0, options.window, options.check,
                      malloc((size_t)options.window * sizeof(MPI_Request))};

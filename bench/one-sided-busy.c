@@ -85,7 +85,7 @@ int main(int argc, char** argv) {
     MPI_Init(&argc, &argv);
     Options defaults = bench_defaults();
     defaults.batches = 5;
-    Options options = bench_options(argc, argv, "one-sided communication with a process that computes", defaults);
+    Options options = bench_options(argc, argv, "one-sided communication with a computing process", defaults);
     Pair pair = bench_pair(&options, argv);
     Report* report = bench_report("one-sided-busy", "us", &options);
     const size_t bytes = options.max_bytes < 8 ? 8 : options.max_bytes;

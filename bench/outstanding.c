@@ -98,7 +98,7 @@ int main(int argc, char** argv) {
     defaults.sizes = "4";
     defaults.counts = "1,8,32";
     defaults.warm_up = 2;
-    Options options = bench_options(argc, argv, "small collectives outstanding at a time", defaults);
+    Options options = bench_options(argc, argv, "small collectives in progress at the same time", defaults);
     Team team = bench_team(&options, argv);
     Report* report = bench_report("outstanding", "us", &options);
     for (int k = 0; k < (int)(sizeof kOperations / sizeof kOperations[0]); ++k) {

@@ -160,7 +160,7 @@ int main(int argc, char** argv) {
     Options defaults = bench_defaults();
     defaults.sizes = "1024,32768,1048576";
     defaults.warm_up = 2;
-    Options options = bench_options(argc, argv, "communication behind computation", defaults);
+    Options options = bench_options(argc, argv, "overlap of communication and computation", defaults);
     Team team = bench_team(&options, argv);
     Report* report = bench_report("overlap", "% or us", &options);
     for (size_t k = 0; k < sizeof kOperations / sizeof kOperations[0]; ++k) {

@@ -152,15 +152,15 @@ int main(int argc, char** argv) {
     defaults.max_bytes = 16384;
     defaults.counts = "1,2,4,8,16";
     defaults.window = 100;
-    Options options = bench_options(argc, argv, "partners that change; -o phases,peers,messages", defaults);
+    Options options = bench_options(argc, argv, "changing partners; -o phases,peers,messages", defaults);
     if (options.max_bytes < 1024) options.max_bytes = 1024;
     Team team = bench_team(&options, argv);
-    bench_require(team.total >= 2, "at least two processes are needed");
+    bench_require(team.total >= 2, "there must be at least two processes");
     Play play = {0};
     play.options = &options;
     for (long n = bench_next_of(options.counts, 0); n > 0 && n < team.total; n = bench_next_of(options.counts, n))
         play.most_peers = (int)n;
-    bench_require(play.most_peers > 0, "-k names no number of peers that fits the job");
+    bench_require(play.most_peers > 0, "-k contains no number of peers that fits the job");
     size_t slots = (size_t)play.most_peers * kAtATime;
     play.order = malloc((size_t)team.total * sizeof(int));
     play.out = bench_buffer(slots * options.max_bytes);

@@ -78,7 +78,7 @@ static void exchange(Job* job, int kind, int first, int count) {
         for (int k = 0; k < count; ++k) {
             const char* message = job->in + (size_t)(d * kAtATime + k) * bytes;
             char right = pattern(neighbour(job, kind, -d - 1), rank, first + k);
-            require(message[0] == right && message[bytes - 1] == right, "a message is not what was sent");
+            require(message[0] == right && message[bytes - 1] == right, "a received message differs from the sent one");
         }
 }
 

@@ -115,7 +115,7 @@ int main(int argc, char** argv) {
     MPI_Init(&argc, &argv);
     Options defaults = bench_defaults();
     defaults.sizes = "8,1024,16384";
-    Options options = bench_options(argc, argv, "collectives that are repeated", defaults);
+    Options options = bench_options(argc, argv, "repeated collectives", defaults);
     Team team = bench_team(&options, argv);
     int dims[2] = {0, 0}, periods[2] = {1, 1};
     MPI_Comm grid;

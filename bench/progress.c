@@ -66,7 +66,7 @@ int main(int argc, char** argv) {
     Options options = bench_options(argc, argv, "waiting; -o pairs,waiting,ring,work", defaults);
     options.children = 0;
     Team team = bench_team(&options, argv);
-    bench_require(team.total >= 2, "at least two processes are needed");
+    bench_require(team.total >= 2, "there must be at least two processes");
     const struct {
         const char* name;
         TeamRound round;

@@ -32,7 +32,7 @@ static void spawn(char** argv, int children, int stay, MPI_Comm* comm) {
 static void hear(MPI_Comm comm, int rank, int children) {
     int size = children;
     if (rank == 0) MPI_Recv(&size, 1, MPI_INT, 0, 0, comm, MPI_STATUS_IGNORE);
-    bench_require(size == children, "there are not as many children as were to be spawned");
+    bench_require(size == children, "the number of children differs from the requested one");
 }
 
 typedef struct {

@@ -79,7 +79,7 @@ static Block make_block(MPI_Comm comm, int side) {
     b.first_column = part(side, dims[1], coords[1]);
     b.rows = part(side, dims[0], coords[0] + 1) - b.first_row;
     b.columns = part(side, dims[1], coords[1] + 1) - b.first_column;
-    bench_require(b.rows > 0 && b.columns > 0, "the plate is too small for so many processes");
+    bench_require(b.rows > 0 && b.columns > 0, "the plate is too small for this number of processes");
     size_t bytes = (size_t)(b.rows + 2) * (size_t)(b.columns + 2) * sizeof(double);
     b.now = bench_buffer(bytes);
     b.next = bench_buffer(bytes);
@@ -163,7 +163,7 @@ static void check(Block* b, const Way* way, int side) {
     for (int r = 1; r <= b->rows; ++r) {
         for (int c = 1; c <= b->columns; ++c) {
             bench_require(*at(b, b->now, r, c) == *at(&whole, whole.now, b->first_row + r, b->first_column + c),
-                          "the plate differs from that of one process");
+                          "the plate differs from the result of one process");
         }
     }
     free_block(&whole);

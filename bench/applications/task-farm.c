@@ -132,7 +132,7 @@ static void measure(Farm* f, Report* report, enum Way way, int wanted, int last)
     if (o->check) {
         uint64_t sum = 0;
         for (long k = 0; k < f->tasks; ++k) sum += perform(task_of(f, k));
-        bench_require(sum == f->sum, "the results are not those of the tasks done one after the other");
+        bench_require(sum == f->sum, "the results differ from those of a serial run");
     }
     bench_row(report, kNames[way], f->tasks, bench_stats(times, repetitions));
 }

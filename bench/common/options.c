@@ -6,18 +6,18 @@
 #include "bench.h"
 
 static const char kUsage[] =
-    "options (each program uses those that concern it):\n"
+    "options (each program uses some of them):\n"
     "  -m MIN:MAX   message sizes in bytes         -i N   iterations per batch (default: as many as fill "
     "the time)\n"
     "  -s 8,1024    only these sizes\n"
     "  -x N         warm-up iterations             -t S   seconds per point\n"
     "  -b N         batches; the value is their median\n"
-    "  -w N         messages on the way at a time  -f     minimum, mean and maximum, too\n"
+    "  -w N         messages in flight             -f     minimum, mean and maximum, too\n"
     "  -c           check the data received        -o A,B only these operations\n"
     "  -k 1,2,4     counts (of children, ...)      --both both directions at a time\n"
-    "  --write      write each buffer anew before it is sent; that time does not count\n"
-    "  --exchanged  messages lie in memory of MPI_Alloc_mem\n"
-    "  --compute U  microseconds of work to do meanwhile, such as 0,100\n"
+    "  --write      write each buffer before it is sent; that time does not count\n"
+    "  --exchanged  messages are in memory of MPI_Alloc_mem\n"
+    "  --compute U  microseconds of work at the same time, such as 0,100\n"
     "  --spawn K    measure between the job and K spawned children\n"
     "  --json       one line of JSON instead of the table\n";
 

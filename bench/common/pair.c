@@ -22,7 +22,7 @@ Pair bench_pair(const Options* options, char** argv) {
         pair.peer = 0;
         pair.spawned = 1;
     } else {
-        bench_require(size >= 2, "at least two processes are needed");
+        bench_require(size >= 2, "there must be at least two processes");
         pair.peer = 1 - rank;
         pair.role = rank < 2 ? rank : -1;
     }

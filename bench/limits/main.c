@@ -97,7 +97,7 @@ int main(int argc, char** argv) {
     } else if (strcmp(operation, "footprint") == 0) {
         limit_footprint(list);
     } else {
-        limits_require(0, "there is no such operation");
+        limits_require(0, "unknown operation");
     }
     return 0;
 }

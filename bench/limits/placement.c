@@ -44,7 +44,7 @@ void limit_placement(const char* cpus, double time) {
     static double values[kMaxBatches];
     pthread_t other;
     int batches = 0;
-    limits_require(sscanf(cpus, "%d,%d", &ball.cpu[0], &ball.cpu[1]) == 2, "two cores are needed, such as 0,1");
+    limits_require(sscanf(cpus, "%d,%d", &ball.cpu[0], &ball.cpu[1]) == 2, "give two cores, such as 0,1");
     stay_on(ball.cpu[0]);
     limits_require(pthread_create(&other, NULL, answer, NULL) == 0, "can't make a thread");
     double begin = bench_now(), before = begin;

@@ -88,10 +88,10 @@ static long number_after(const char* word) {
 int limit_footprint_child(void) {
     char byte;
     long own[2];
-    limits_require(read(0, &byte, 1) == 1, "nobody told");
+    limits_require(read(0, &byte, 1) == 1, "the parent sent no request");
     own[0] = number_after("Pss:");
     own[1] = number_after("Private_Dirty:");
-    limits_require(write(1, own, sizeof own) == sizeof own, "nobody listens");
+    limits_require(write(1, own, sizeof own) == sizeof own, "the parent has closed the pipe");
     pause(); /* until the parent has read all values */
     return 0;
 }
@@ -108,7 +108,8 @@ void limit_footprint(const char* counts) {
         for (long i = 0; i < n; ++i) children[i] = start("/proc/self/exe", "--idle", up[1], down[0]);
         usleep(100000);
         for (long i = 0; i < n; ++i) { /* one at a time, because they share a pipe */
-            limits_require(write(down[1], "x", 1) == 1 && read(up[0], one, sizeof one) == sizeof one, "a process said nothing");
+            limits_require(write(down[1], "x", 1) == 1 && read(up[0], one, sizeof one) == sizeof one,
+                           "a process sent no answer");
             pss[i] = (double)one[0];
             private[i] = (double)one[1];
         }

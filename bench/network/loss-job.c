@@ -38,7 +38,7 @@ static void allgather(long* out, long* in, int items, long round) {
     for (int i = 0; i < items; ++i) out[i] = round + rank;
     MPI_Allgather(out, items, MPI_LONG, in, items, MPI_LONG, MPI_COMM_WORLD);
     for (long r = 0; r < size; ++r)
-        require(in[r * items] == round + r && in[(r + 1) * items - 1] == round + r, "what was gathered", round);
+        require(in[r * items] == round + r && in[(r + 1) * items - 1] == round + r, "the gathered data", round);
 }
 
 int main(int argc, char** argv) {

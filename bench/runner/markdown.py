@@ -20,7 +20,7 @@ def text(results):
             parts.append("\n".join(table(results, group)))
     found = [f"{name}, {key}: {status}" for name, key, status in report.failures(results)]
     if found:
-        parts.append("What did not run: " + "; ".join(found) + ".")
+        parts.append("Failures: " + "; ".join(found) + ".")
     return "\n\n".join(parts) + "\n"
 
 

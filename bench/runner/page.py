@@ -96,7 +96,7 @@ def table_of(results, group):
 
 def failures(results):
     found = report.failures(results)
-    return ["<h2>What did not run</h2><ul>"] + [
+    return ["<h2>Failures</h2><ul>"] + [
         f"<li>{html.escape(f'{name}, {key}: {status}')}" for name, key, status in found] + ["</ul>"] if found else []
 
 

@@ -224,14 +224,14 @@ def print_tables(results, wide=False):
     for key, library in results["libraries"].items():
         print(f"  {key}: {library['title']} {library['version']}")
     print("ratio: Starling over the best peer; + as good or better, - worse; ~ noisy; "
-          "x limit: times what the machine allows")
+          "x limit: multiple of the machine's limit")
     for line in [header] + lines:
         cells_text = [text.ljust(width) if i < 2 else text.rjust(width)
                       for i, (text, width) in enumerate(zip(line, widths))]
         print("  ".join(cells_text).rstrip())
     found = failures(results)
     if found:
-        print("\nWhat did not run:")
+        print("\nFailures:")
     for name, key, status in found:
         print(f"  {name}, {key}: {status}")
     print()

@@ -26,7 +26,7 @@ def choose_cases(cases, only):
     words = only.split(",")
     for word in words:
         if not any(word in names_of(case) for case in cases):
-            sys.exit(f"compare: no case, group or program is called {word}; see --list")
+            sys.exit(f"compare: unknown case, group or program {word}; see --list")
     return [case for case in cases if any(word in names_of(case) for word in words)]
 
 
@@ -38,7 +38,7 @@ def choose_libraries(libraries, wanted, without):
     known = {library.key for library in libraries}
     for word in (wanted or "").split(",") + (without or "").split(","):
         if word and word not in known:
-            sys.exit(f"compare: no library is called {word}; there are {', '.join(sorted(known))}")
+            sys.exit(f"compare: unknown library {word}; known are {', '.join(sorted(known))}")
     chosen = [library for library in libraries if not wanted or library.key in wanted.split(",")]
     return [library for library in chosen if library.key not in (without or "").split(",")]
 
@@ -83,7 +83,7 @@ class Run:
         described = {library.key: {"title": library.title, "version": library.version, "kind": kind_of(library),
                                    "settings": library.environment} for library in libraries}
         if limits:
-            described[LIMIT] = {"title": "what the machine allows", "version": "", "kind": "limit", "settings": {}}
+            described[LIMIT] = {"title": "limit of the machine", "version": "", "kind": "limit", "settings": {}}
         self.results = {"date": datetime.datetime.now().astimezone().isoformat(timespec="seconds"),
                         "machine": describe_machine(), "rounds": rounds, "spread": spread, "runs": 0, "disturbed": 0,
                         "libraries": described, "cases": {}, "classes": [], "kept": 0, "dropped": 0, "shared": {}}

@@ -114,15 +114,15 @@ static Tally run(Mesh* mesh, long steps) {
 static void check(const Mesh* mesh, long steps) {
     Mesh alone = mesh_create(MPI_COMM_SELF, mesh->base, mesh->levels, mesh->edge);
     run(&alone, steps);
-    bench_require(alone.count == mesh->count, "the blocks differ in number from those of one process");
+    bench_require(alone.count == mesh->count, "the number of blocks differs from the result of one process");
     for (int i = 0; i < mesh->count; ++i) {
         const Leaf *own = &mesh->leaves[i], *right = &alone.leaves[i];
         bench_require(own->level == right->level && own->x == right->x && own->y == right->y,
-                      "a block lies elsewhere than in one process");
+                      "a block is in a different place than with one process");
         for (int r = 1; r <= mesh->edge && own->now; ++r) {
             bench_require(memcmp(mesh_cell(mesh, own->now, r, 1), mesh_cell(mesh, right->now, r, 1),
                                  (size_t)mesh->edge * sizeof(double)) == 0,
-                          "a cell differs from that of one process");
+                          "a cell differs from the result of one process");
         }
     }
     mesh_free(&alone);

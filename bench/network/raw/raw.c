@@ -37,7 +37,7 @@ static struct sockaddr_in address(const Raw* raw) {
     if (!raw->peer) return result;
     struct addrinfo hints = {.ai_family = AF_INET}, *found = NULL;
     if (getaddrinfo(raw->peer, NULL, &hints, &found) != 0) {
-        fprintf(stderr, "raw: there is no host '%s'\n", raw->peer);
+        fprintf(stderr, "raw: unknown host '%s'\n", raw->peer);
         exit(1);
     }
     result.sin_addr = ((struct sockaddr_in*)found->ai_addr)->sin_addr;
