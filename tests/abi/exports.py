@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""The library's symbols are those of the tables and no others: exports.py LIBRARY FUNCTIONS.TSV EXTENSIONS.TSV DOOR OUTSIDE
+"""Checks that the library exports exactly the tables' symbols: exports.py LIBRARY FUNCTIONS.TSV EXTENSIONS.TSV DOOR OUTSIDE
 
-DOOR declares what liboshmem calls (src/shmem/runtime_abi.h), OUTSIDE what the Fortran interfaces do (src/base/fortran_hooks.h)."""
+DOOR declares the functions that liboshmem calls (src/shmem/runtime_abi.h), OUTSIDE those that the Fortran interfaces call
+(src/base/fortran_hooks.h)."""
 
 import csv
 import pathlib

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""header.py FUNCTIONS.TSV COMPILER...: compiles a call of every function that mpi.h declares, with its parameters as they are and with the
-constants that may stand for them, as programs do that want no warning. Each compiler is one word with its language: gcc:c g++:c++."""
+"""header.py FUNCTIONS.TSV COMPILER...: compiles a call of every function that mpi.h declares, with arguments of its parameters' types and
+with the constants allowed for them. No compiler may warn. Each compiler is one word with its language: gcc:c g++:c++."""
 
 import csv
 import pathlib
@@ -34,7 +34,7 @@ def choices(parameter):
 
 
 def calls(row):
-    """The arguments as they are, and with each round of constants at once."""
+    """Returns calls with plain arguments, and with each set of constants."""
     parameters = split(row["parameters"])
     plain = [name_of(p) for p in parameters]
     yield plain

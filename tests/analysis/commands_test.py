@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""starling profile as it is called: exit codes, sentences, files.
+"""Tests the commands of starling profile: exit codes, messages, files.
 
     commands_test.py BUILD [TestClass[.test]]...
 """
@@ -19,7 +19,7 @@ STARLING = str(BUILD / "bin" / "starling")
 
 
 def profile(size, occurrences, per_host=None, application="mesh"):
-    """Lines of a run in which everybody talks to the next rank and to one that changes with every occurrence."""
+    """Returns the lines of a run in which each rank sends to the next rank, and to another that changes with every occurrence."""
     per_host = per_host or size
     hosts = [f"host{n}" for n in range((size + per_host - 1) // per_host)]
     yield {"kind": "profile", "version": 1, "application": application, "command": ["./" + application, "-i", "4"],
@@ -48,7 +48,7 @@ def write(path, lines):
 
 
 class Page(html.parser.HTMLParser):
-    """What a page consists of: its scripts, and whether every element is closed and nothing is fetched."""
+    """Parses a page: collects its scripts, and checks that every element is closed and nothing is fetched."""
     EMPTY = {"meta", "input", "br", "link", "img", "!doctype"}
 
     def __init__(self, text):
@@ -240,7 +240,7 @@ class Real(Case):
         page = Page((self.path / "real.html").read_text())
         self.assertEqual((page.open, page.wrong), ([], []))
         ring = [frame for frame in json.loads(page.scripts["data"])["frames"] if frame["phase"] == "ring"]
-        for rank in range(8):  # so many messages each, besides what collective operations may send
+        for rank in range(8):  # messages per rank; collectives may send more
             sent = sum(frame["cells"][i + 2] for frame in ring for i in range(0, len(frame["cells"]), 5)
                        if frame["cells"][i:i + 2] == [rank, (rank + 1) % 8])
             self.assertGreaterEqual(sent, 21)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What `starling doctor` says of programs: doctor_test.py BUILD"""
+"""Tests the output of `starling doctor` for programs: doctor_test.py BUILD"""
 
 import json
 import os
@@ -73,7 +73,7 @@ class Doctor(unittest.TestCase):
         self.assertIn("is not linked with an MPI", self.ask(program).stdout)
 
     def test_an_interface_that_has_no_shim(self):
-        """Open MPI's before 4: nothing stands in for it."""
+        """No shim replaces Open MPI before version 4."""
         self.write("old.c", "int MPI_Init(int* argc, char*** argv) { return 0; }")
         self.write("uses.c", "int MPI_Init(int*, char***); int main(void) { return MPI_Init(0, 0); }")
         self.make("gcc", "old.c", "libmpi.so.20", "-shared", "-fPIC", "-Wl,-soname,libmpi.so.20")

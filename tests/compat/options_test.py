@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What mpiexec says and does about programs of other MPIs: options_test.py BUILD"""
+"""Tests mpiexec's handling of programs built for other MPIs: options_test.py BUILD"""
 
 import os
 import pathlib
@@ -130,7 +130,7 @@ class Options(unittest.TestCase):
         self.assertIn("--compat auto", done.stderr)
 
     def test_libraries_that_no_shim_stands_in_for(self):
-        """By the names that their MPIs give them, or look like ours but for a digit."""
+        """Libraries with their MPIs' names, or with names that differ from Starling's in a digit."""
         folder = pathlib.Path(self.folder.name)
         (folder / "other.c").write_text("int MPI_Init(int* argc, char*** argv) { return 0; }")
         (folder / "uses.c").write_text("int MPI_Init(int*, char***); int main(void) { return MPI_Init(0, 0); }")

@@ -1,10 +1,10 @@
-"""Another user of the host, who attacks whatever of the victim's it finds listed. It says what it got, in words that `run` counts.
+"""Attacks, as another user of the host, all objects of the victim that it finds listed. Prints its successes in words that `run` counts.
 
-    intruder.py doors SEED          every Unix socket: talks garbage to it
+    intruder.py doors SEED          sends garbage to every Unix socket
     intruder.py ports SEED PORT...  UDP and TCP ports of this host
-    intruder.py groups SEED         every multicast group of this host: listens, repeats, changes, makes up
-    intruder.py squat UID NAME...   holds these abstract names, with no place left in their queues, until it is killed
-    intruder.py forge SEED MPIEXEC  shows memory that looks like a job's, until it is killed
+    intruder.py groups SEED         every multicast group of this host: receives, replays, alters and forges datagrams
+    intruder.py squat UID NAME...   holds these abstract names, with full queues, until it is killed
+    intruder.py forge SEED MPIEXEC  exposes memory that looks like a job's, until it is killed
 """
 import os
 import random
@@ -29,7 +29,7 @@ def garbage(draw):
 
 
 def talk(family, kind, address, draw):
-    """Whether anything was answered to garbage."""
+    """Sends garbage. Returns whether a reply arrived."""
     with socket.socket(family, kind) as s:
         s.settimeout(0.1)
         try:
@@ -66,7 +66,7 @@ def member_of():
 
 
 def groups(draw):
-    """One and the same double over and over is what the victim sends."""
+    """The victim repeatedly sends one fixed double."""
     port, plain = int(os.environ.get("STARLING_MULTICAST_PORT", "29573")), struct.pack("<d", 1.0) * 8
     ear, heard, read = socket.socket(socket.AF_INET, socket.SOCK_DGRAM), 0, 0
     ear.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -135,7 +135,7 @@ def forge(draw, mpiexec):
                 if os.readlink(path).startswith("/memfd:starling-job") and os.stat(path).st_size > 0:
                     with open(path, "rb") as file:
                         image = file.read(64 << 10)
-            except OSError:  # it opens and closes others meanwhile
+            except OSError:  # the victim may close descriptors meanwhile
                 continue
     own.kill()
     own.wait()

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""symbols.py LIBRARY FILE...: whether the library has every procedure that the modules and mpif.h declare."""
+"""symbols.py LIBRARY FILE...: checks that the library has every procedure that the modules and mpif.h declare."""
 
 import re
 import subprocess
@@ -10,7 +10,7 @@ BOUND = re.compile(r"bind\(C, *name='(\w+)'\)", re.I)
 
 
 def declared(path):
-    """Symbols, as compilers make them of names in lower case, or as bind(C) says."""
+    """Returns the declared procedures' symbols: names in lower case with an underscore, or the names given by bind(C)."""
     with open(path, encoding="utf-8") as file:
         text = re.sub(r"&\s*\n\s*&?", "", file.read())
     abstract = False

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """guide_test.py BUILD: writes the files and runs the commands that docs/guide shows, in the order of its list, and compares what they print.
 
-A block says in its first line what it is: ```c file=NAME is written to a file; ```console has commands after "$ " and below what they
-print, where "..." stands for anything (on a line of its own, for any lines). Words after console: `sorted`, lines come in any order; `fails`, the
+A block's first line gives its kind: ```c file=NAME is written to a file; ```console has commands after "$ " and their output below, where
+"..." matches anything (on a line of its own, for any lines). Words after console: `sorted`, lines come in any order; `fails`, the
 last command's exit code is not 0; `needs=FILE-OR-COMMAND`; `skip="why"`, not run.
 """
 
@@ -30,7 +30,7 @@ def blocks(page):
 
 
 def commands(text):
-    """(command, the lines that it prints)."""
+    """Returns pairs (command, lines of its output)."""
     found = []
     for line in text.splitlines():
         if line.startswith("$ "):

@@ -1,4 +1,4 @@
-"""The machines' kernel, Debian's from its package, and the little file system that it starts from. Made once, and kept."""
+"""Prepares the machines' kernel, from Debian's package, and the initramfs that it boots from. Both are made once and cached."""
 import fcntl
 import os
 import shutil
@@ -23,7 +23,7 @@ def output_of(*words, **options):
 
 
 def package():
-    """The package of the newest kernel, as the metapackage says."""
+    """Returns the package of the newest kernel, which the metapackage names."""
     for line in output_of("apt-cache", "depends", PACKAGE).splitlines():
         kind, _, name = line.strip().partition(": ")
         if kind == "Depends" and name.startswith("linux-image-"):
@@ -32,7 +32,7 @@ def package():
 
 
 def unpack(name, place):
-    """Downloads the kernel to a place, and makes its modules findable."""
+    """Downloads and unpacks the kernel, and indexes its modules."""
     for file in place.glob("*.deb"):
         file.unlink()
     output_of("apt-get", "download", "-qq", "-o", "APT::Sandbox::User=root", name, cwd=place)
@@ -48,7 +48,7 @@ def unpack(name, place):
 
 
 def first_modules(place, version):
-    """What it takes to see this machine's file system, in the order of loading."""
+    """Returns the modules needed to mount this machine's file system, in loading order."""
     paths = []
     for module in FIRST_MODULES:
         for line in output_of("modprobe", "-d", str(place), "-S", version, "--show-depends", module).splitlines():
@@ -76,7 +76,7 @@ def make_initramfs(place, version):
 
 
 def prepare():
-    """Where vmlinuz, initramfs and lib/modules lie. Downloads some 70 MB the first time."""
+    """Returns the directory of vmlinuz, initramfs and lib/modules. Downloads some 70 MB the first time."""
     top = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "starling" / "lab-verbs"
     top.mkdir(parents=True, exist_ok=True)
     with open(top / "lock", "wb") as lock:

@@ -1,4 +1,4 @@
-"""Virtual machines lab1, lab2, ... with Soft-RoCE on every rail: a lab (tests/lab/kit/lab.py) of machines instead of namespaces.
+"""Virtual machines lab1, lab2, ... with Soft-RoCE on every rail: a lab (tests/lab/kit/lab.py) of virtual machines in place of namespaces.
 
     with Machines.temporary(2) as lab:
         lab.run(1, ["ibv_devinfo"])
@@ -25,12 +25,12 @@ import kernel  # noqa: E402
 
 LABS = Path("/run/starling-lab-verbs")
 MOST = 4
-BOOT_SECONDS = 240  # emulated, on a machine that others use too
+BOOT_SECONDS = 240  # an emulated processor, on a busy machine
 DOWN_SECONDS = 20
 
 
 def check_machine():
-    """Complains where no machines can be had."""
+    """Raises Problem if machines cannot run here."""
     if os.geteuid() != 0:
         raise Problem("virtual machines with this machine's file system need root", places.SKIPPED)
     for command in ("qemu-system-x86_64", "cpio", "modprobe", "dpkg", "apt-get", "setpriv"):
@@ -41,7 +41,7 @@ def check_machine():
 
 
 def remove_orphans():
-    """What is left of labs whose makers were killed: their names begin with the maker's number."""
+    """Removes the remains of labs whose creators were killed: a lab's name begins with its creator's process id."""
     for state in LABS.glob("*-*"):
         if not Path("/proc", state.name.split("-")[0]).exists():
             shutil.rmtree(state, ignore_errors=True)
@@ -51,14 +51,14 @@ class Machines:
     def __init__(self, name):
         self.name = name
         self.state = LABS / name
-        self.running = []  # QEMU's processes, machine 1 first
+        self.running = []  # QEMU processes, machine 1 first
         self.consoles = []
         self.rail_count = 0
 
     @classmethod
     @contextlib.contextmanager
     def temporary(cls, machines, **options):
-        """Machines that end with the block, or with this process if it is killed."""
+        """Creates machines that end with the block, or with this process if it is killed."""
         lab = cls(f"{os.getpid()}-{uuid.uuid4().hex[:6]}")
         try:
             lab.up(machines, **options)
@@ -106,7 +106,7 @@ class Machines:
         self.consoles.append("")
 
     def _cables(self, index, machines, rail):
-        """A hub in machine 1, with a socket for each of the others."""
+        """Returns QEMU's options for a rail: a hub in machine 1, with a socket for each other machine."""
         path = f"{self.state}/cable{rail}-"
         if index > 1:
             self._wait_for_file(Path(f"{path}{index}"))
@@ -126,7 +126,7 @@ class Machines:
             time.sleep(0.01)
 
     def _wait_for(self, index, text, deadline):
-        """Until the console shows the text."""
+        """Waits until the console shows the text."""
         process = self.running[index - 1]
         while text not in self.consoles[index - 1]:
             readable, _, _ = select.select([process.stdout], [], [], max(0, deadline - time.monotonic()))
@@ -140,7 +140,7 @@ class Machines:
         return (self.state / f"errors{index}").read_text(errors="replace").strip()
 
     def console(self, index):
-        """What its kernel has written so far."""
+        """Returns the kernel's console output so far."""
         process = self.running[index - 1]
         while select.select([process.stdout], [], [], 0)[0]:
             data = os.read(process.stdout.fileno(), 65536)
@@ -175,12 +175,12 @@ class Machines:
         self.running[machine - 1].wait(DOWN_SECONDS)
 
     def address(self, machine):
-        """Of the way in from here: none that another lab has."""
+        """Returns the machine's address on the way in from this machine, which no other lab uses."""
         number = os.getpid() % 65536
         return f"127.{128 + number // 256 % 64}.{number % 256}.{machine}"
 
     def entering(self, machine, command):
-        """The command that runs a command on a machine, here and with this environment's STARLING_ variables."""
+        """Returns a command that runs `command` on a machine, in this directory and with this environment's STARLING_ variables."""
         return [sys.executable, "-B", str(HERE / "enter"), self.address(machine)] + [str(word) for word in command]
 
     def run(self, machine, command, **options):
@@ -195,7 +195,7 @@ class Machines:
         return result.stdout
 
     def plug(self, machine, rail, connected):
-        """Pulls the cable, or puts it back: the interface loses its carrier."""
+        """Pulls the cable, so that the interface loses its carrier, or reconnects it."""
         with socket.socket(socket.AF_UNIX) as monitor:
             monitor.settimeout(DOWN_SECONDS)
             monitor.connect(f"{self.state}/qmp{machine}")
@@ -211,9 +211,9 @@ class Machines:
                         break
 
     def agent(self):
-        """The stand-in for ssh, for mpiexec --launcher-agent on a machine."""
+        """Returns the path of the agent, which replaces ssh in mpiexec --launcher-agent on a machine."""
         return places.programs() / "agent"
 
     def shared(self):
-        """A directory that all machines and this one see under the same name."""
+        """Returns a directory that has the same path on all machines and on this one."""
         return self.state / "shared"

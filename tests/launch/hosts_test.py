@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""mpiexec over several hosts, without any: the agent runs each daemon on this machine, under the name it was given.
+"""Tests mpiexec over several pretended hosts: the agent runs each daemon on this machine, under the given name.
 
     hosts_test.py BUILD [TestClass[.test]]...
 
-What needs real hosts (networks, name spaces, cables) is tested in tests/lab.
+Tests that need real hosts (networks, namespaces, cables) are in tests/lab.
 """
 
 import os
@@ -62,7 +62,7 @@ class Starting(HostsCase):
         self.assertEqual((code, sorted(out.splitlines())), (0, ["one a", "two b", "two b"]))
 
     def test_a_list_of_very_many_hosts(self):
-        """Whoever compares each with each, or counts slots by looking through all, is not done within the limit of a test."""
+        """An algorithm that compares all pairs, or scans all hosts to count slots, would exceed the test's time limit."""
         path = pathlib.Path(self.directory, "hosts")
         path.write_text("".join(f"node{i}.example\n" for i in range(40000)))
         code, _, err = self.mpiexec("--hostfile", path, "-n", 1, "true")
@@ -214,7 +214,7 @@ class Streams(HostsCase):
         while seen != (now := int(file.read_text() or 0)):
             seen = now
             time.sleep(0.5)
-        self.assertLess(seen, 30)  # a megabyte or so is on its way, not ten
+        self.assertLess(seen, 30)  # about a megabyte is in transit, not ten
         self.assertEqual(len(process.communicate(timeout=LIMIT)[0]), 10000000)
 
     def test_nothing_is_lost_on_a_reader_that_comes_late(self):
@@ -305,7 +305,7 @@ class Ending(HostsCase):
             process.send_signal(signal.SIGTSTP)
             for pid in (process.pid, *ranks):
                 self.wait_for(lambda: status(pid, "State").startswith("T"), f"{marked(self.mark).get(pid)} runs on")
-            time.sleep(1.5)  # daemons count as lost after 0.4
+            time.sleep(1.5)  # daemons count as lost after 0.4 s
             process.send_signal(signal.SIGCONT)
             for pid in (process.pid, *ranks):
                 self.wait_for(lambda: not status(pid, "State").startswith("T"), f"{marked(self.mark).get(pid)} is still stopped")
@@ -407,7 +407,8 @@ class Spawning(HostsCase):
             self.assertIn("name 0 port 'b'", out)
 
     def test_a_host_by_another_name_is_the_same(self):
-        """Parents and children share memory then, and one would wait for what the other has put elsewhere."""
+        """Parents and children then share memory. If they took the names for two hosts, one would wait for messages that the other sends
+        elsewhere."""
         for key in ("host=a-ib", "add-host=a-ib", "host=A"):
             child = "echo~daemon~$FAKE_HOST~${STARLING_JOB%%:*}"
             code, out, err = self.over("a:3", "-n", 1, "sh", "-c", f"echo daemon $FAKE_HOST ${{STARLING_JOB%%:*}}; exec {PROBE} init "

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""What mpiexec promises, tried on programs without MPI.
+"""Tests mpiexec's guarantees with programs that do not use MPI.
 
     launcher_test.py BUILD [TestClass[.test]]...
 
-After every test no process that the test has started may be left.
+A test must not leave any process behind.
 """
 
 import os
@@ -31,7 +31,7 @@ LIMIT = 30  # seconds for anything
 
 
 def marked(mark):
-    """pid → command of living processes that carry the mark in their environment."""
+    """Returns {pid: command} of the running processes that have the mark in their environment."""
     found = {}
     for entry in os.listdir("/proc"):
         if not entry.isdigit():
@@ -139,7 +139,7 @@ class Case(unittest.TestCase):
             time.sleep(0.005)
 
     def files(self, *names):
-        """Waits until these files are there and not empty; their numbers."""
+        """Waits until these files exist and are not empty. Returns the numbers in them."""
         paths = [pathlib.Path(self.directory, n) for n in names]
         self.wait_for(lambda: all(p.exists() and p.read_text().endswith("\n") for p in paths), f"no {names}")
         return [int(p.read_text()) for p in paths]
@@ -326,7 +326,7 @@ class Starting(Case):
     def test_tagged_output_to_a_slow_reader(self):
         process = self.popen(MPIEXEC, "-l", "-n", 2, "sh", "-c", "head -c 3000000 /dev/zero | tr '\\0' 'x' | fold -w 99; echo")
         time.sleep(0.5)
-        self.assertIsNone(process.poll())  # the pipe is full, and so the ranks wait
+        self.assertIsNone(process.poll())  # the pipe is full, so the ranks wait
         out = process.communicate(timeout=LIMIT)[0]
         self.assertEqual(process.returncode, 0)
         self.assertEqual(out.count("x"), 6000000)
@@ -511,7 +511,7 @@ sys.exit(job.wait())
 
 
 class Cores(Case):
-    """Where ranks begin depends on all that this user runs: alone on the machine."""
+    """The cores of new ranks depend on all jobs of this user, so these tests must run alone on the machine."""
 
     def test_ranks_begin_on_different_cores(self):
         cores = sorted(os.sched_getaffinity(0))
@@ -604,7 +604,7 @@ class Ending(Case):
         self.assertEqual(self.left_after(0), {})
 
     def test_a_number_used_again_is_let_be(self):
-        """A rank has ended well; its process number is another process's when the job fails."""
+        """A rank ends normally, and another process gets its process id before the job fails."""
         rank = self.script('[ $STARLING_RANK = 0 ] && echo $$ > ended && exit 0; until [ -s again ]; do sleep 0.01; done; exit 3', "rank")
         script = self.script(f'''
             {MPIEXEC} -n 2 {rank} & job=$!
@@ -905,7 +905,7 @@ class Naming(Case):
             self.wait_for(lambda: "port-3" in self.names("lookup river"), "forgotten")
 
     def test_the_daemon_belongs_to_no_job(self):
-        """Started for a job inside a job, it survives the end of both while another needs it."""
+        """A daemon started for a job inside a job survives the end of both while another job uses it."""
         inner = self.script(f"{MPIEXEC} {PROBE} init 'publish brook p' 'sleep 60000' & sleep 0.5; echo started; wait")
         outer = self.popen(MPIEXEC, inner)
         self.assertEqual(outer.stdout.readline(), "name 0 port '' text ''\n")
@@ -948,7 +948,7 @@ class Naming(Case):
 
 
 class Intruding(Case):
-    """Nothing that a stranger sends may be believed or disturb."""
+    """Data from other users must be rejected and must not disturb jobs."""
 
     def job(self):
         process = self.popen(MPIEXEC, PROBE, "init", "spawn 1 true", "pid pid", "sleep 2000", "spawn 1 true", "publish a b",
@@ -1057,7 +1057,7 @@ class Intruding(Case):
 
 
 class Remaining(Case):
-    """Whatever is killed, nothing remains."""
+    """Whatever part is killed, nothing is left behind."""
 
     def tree(self, n=2):
         wrapper = self.script('echo $$ > started.$STARLING_RANK; sleep 60 & (setsid sleep 61 & ); sh -c "sleep 62; :" ; exit 0')
@@ -1114,7 +1114,7 @@ class Remaining(Case):
             self.assertEqual(self.left_after(2), {})
 
     def test_any_part_killed_at_random(self):
-        """mpiexec, its guard, ranks, what they have started, spawned jobs: one of them dies, all go."""
+        """Kills mpiexec, its guard, a rank, a child of a rank or a spawned job: all others must end."""
         random.seed(int(os.environ.get("LAUNCH_TEST_SEED", "12")))
         wrapper = self.script(f"sleep 60 & {PROBE} init 'spawn 2 sleep 61' 'sleep 60000'")
         for _ in range(int(os.environ.get("LAUNCH_TEST_KILLS", "30"))):
@@ -1155,7 +1155,7 @@ class Remaining(Case):
             if "starlingd serve" in command:
                 os.kill(pid, signal.SIGKILL)
         self.wait_for(lambda: not any("sleep 60" in c and "probe" not in c for c in marked(self.mark).values()), "children stay")
-        self.assertEqual(process.wait(LIMIT), 0)  # the singleton itself goes on
+        self.assertEqual(process.wait(LIMIT), 0)  # the singleton itself continues
 
     def test_the_server_of_a_singleton_ends_silently(self):
         code, out, err = self.run_command(PROBE, "init", "spawn 1 true", "finalize")

@@ -173,7 +173,7 @@ class Completion(unittest.TestCase):
     completions = BUILD / "share" / "bash-completion" / "completions"
 
     def complete(self, line, folder=None):
-        """What bash offers at the end of the line."""
+        """Returns bash's completions at the end of the line."""
         words = line.split(" ")
         script = BASH.format(library="/usr/share/bash-completion/bash_completion", file=self.completions / words[0], last=len(words) - 1,
                              words=" ".join("'" + word + "'" for word in words), line=line, point=len(line), command=words[0])
@@ -211,7 +211,7 @@ class Completion(unittest.TestCase):
         self.assertEqual(self.complete("starling daemon sta"), ["start", "status"])
 
     def test_it_is_what_bash_loads_by_itself(self):
-        """With bash-completion in an interactive shell, on a terminal: Tab."""
+        """Presses Tab in an interactive shell with bash-completion on a terminal."""
         with tempfile.TemporaryDirectory() as folder:
             rc = pathlib.Path(folder, "rc")
             rc.write_text(f"PATH={BUILD}/bin:$PATH\nXDG_DATA_DIRS={BUILD}/share\nPS1='$ '\nsource /usr/share/bash-completion/bash_completion\n")
@@ -224,14 +224,14 @@ class Completion(unittest.TestCase):
             run("zsh", "-n", file)
         for file in (BUILD / "share/fish/vendor_completions.d").iterdir():
             run("fish", "--no-execute", file)
-        with tempfile.TemporaryDirectory() as home:  # where it keeps its history
+        with tempfile.TemporaryDirectory() as home:  # for bash's history file
             shown = run("fish", "-c", f"source {BUILD}/share/fish/vendor_completions.d/mpiexec.fish; complete -C 'mpiexec --report'",
                         env={**os.environ, "PATH": f"{BUILD}/bin:{os.environ['PATH']}", "HOME": home})
         self.assertIn("--report-bindings", shown)
 
 
 def type_into(command, keys):
-    """What a program shows on a terminal of its own while somebody types."""
+    """Runs a program on a new terminal, types keys and returns the terminal's output."""
     import pty
     import select
     import time

@@ -1,5 +1,5 @@
-"""Runs mpi4py's test/main.py with an MPI.File that can't be opened, as it is with an MPI library without files: tests of other things
-that make a file too, when they are imported or among other objects, then leave that out by themselves.
+"""Runs mpi4py's test/main.py with an MPI.File that cannot be opened, as with an MPI library without MPI-IO. Other tests that also create
+a file, on import or among other objects, then skip that part themselves.
 
     python without_files.py test/main.py -q test_subclass
 """

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Plans from files: what they make of a job, and what is said of those that are wrong. plan_test.py BUILD-DIRECTORY"""
+"""Tests plans from files: their effect on a job, and the error texts for invalid plans. plan_test.py BUILD-DIRECTORY"""
 import json
 import os
 import subprocess

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What `mpiexec --profile` writes of programs whose traffic is known (pattern.c).
+"""Tests the profiles that `mpiexec --profile` writes for programs with known traffic (pattern.c).
 
     profile_test.py BUILD [TestClass[.test]]...
 """
@@ -23,7 +23,7 @@ RING = [4, 400, 2, 8000, 1, 100000]  # messages and bytes, by size, to the right
 
 
 class Profile:
-    """A file as its reader sees it: sums over the occurrences of each phase."""
+    """A parsed profile, with sums over the occurrences of each phase."""
 
     def __init__(self, path):
         path = pathlib.Path(path)
@@ -37,11 +37,11 @@ class Profile:
         return [p for p in self.phases if (p["phase"], p["rank"], p["job"]) == (phase, rank, job)]
 
     def occurrences(self, phase, rank, job=0):
-        """Each of them, once: the numbers of the occurrences that lines tell of."""
+        """Returns the numbers of the occurrences in the file; each must appear once."""
         return sorted(n for p in self.of(phase, rank, job) for n in range(p["from"], p["to"] + 1))
 
     def sent(self, phase, rank, job=0):
-        """(job, rank) of the receiver → messages and bytes by size."""
+        """Returns {(job, rank) of the receiver: messages and bytes by size}."""
         sums = {}
         for line in self.of(phase, rank, job):
             for peer in line["peers"]:
@@ -51,7 +51,7 @@ class Profile:
         return sums
 
     def calls(self, phase, rank):
-        """(kind, size class) → calls, bytes."""
+        """Returns {(kind, size class): calls and bytes}."""
         sums = {}
         for line in self.of(phase, rank):
             for site, communicator, size, kind, size_class, algorithm, calls, of_bytes, *_ in line["collectives"]:
@@ -92,7 +92,7 @@ class Matrices(ProfileCase):
             self.assertEqual(profile.ends, {(0, rank): "finalized" for rank in range(6)})
 
     def test_call_sites_are_the_same_in_all_processes(self):
-        """And two places in the program are two."""
+        """Two places in the program must be two call sites."""
         profile = self.profile("-n", 4, PATTERN, "ring")
         sites = [{c[0] for p in profile.of(phase, rank) for c in p["collectives"]} for rank in range(4) for phase in ("ring", "last")]
         self.assertEqual(sites[0::2], [sites[0]] * 4)
@@ -108,7 +108,7 @@ class Matrices(ProfileCase):
             self.assertEqual(named, {algorithm})
 
     def test_connections(self):
-        """With direct rings at the fourth message, all of a phase's that are long go on them; without, none does."""
+        """With direct rings from the fourth message on, all long messages of a phase must use them; without rings, none."""
         with_rings = self.profile("--set", "direct_threshold=4", "-n", 4, PATTERN, "ring")
         opened = {(p["rank"], c[2]) for p in with_rings.phases for c in p["connections"] if c[3] == "opened"}
         self.assertLessEqual({(r, (r + 1) % 4) for r in range(4)}, opened)
@@ -118,7 +118,7 @@ class Matrices(ProfileCase):
         self.assertEqual({(peer[8], peer[9]) for p in without.phases for peer in p["peers"]}, {(0, 0)})
 
     def test_waits_are_told_by_call_site(self):
-        """Rank 1 sends late, at one place; rank 0 waits for it at another, by far the longest."""
+        """Rank 1 sends late at one call site; rank 0 waits for it at another, by far the longest wait."""
         profile = self.profile("-n", 2, PATTERN, "late")
         [told] = [p["waiting"] for p in profile.of("late", 0)]
         site, function, late_sender, *_ = max(told, key=lambda row: sum(row[2:]))
@@ -134,7 +134,7 @@ class Matrices(ProfileCase):
         self.assertGreater(barrier["waits"]["collective"], 0.1)
 
     def test_pcontrol_flushes(self):
-        """What was counted before is in the file at once, and the phase goes on as its next occurrence."""
+        """MPI_Pcontrol(2) must write the counts to the file at once, and the phase continues as its next occurrence."""
         for mode, phase in (("flush", ""), ("flush in", "ring")):
             path, file = pathlib.Path(self.directory, "flush.jsonl"), pathlib.Path(self.directory, "go on")
             job = self.popen(MPIEXEC, f"--profile={path}", "-n", 2, PATTERN, *mode.split(), file)
@@ -155,7 +155,7 @@ class Matrices(ProfileCase):
             path.unlink(), file.unlink()
 
     def test_many_short_phases(self):
-        """However they are summed up, each occurrence is in one line, and its message too."""
+        """Occurrences may be summed up, but each occurrence and its message must be in exactly one line."""
         profile = self.profile("-n", 2, PATTERN, "short", 20000)
         for rank in range(2):
             self.assertEqual(profile.occurrences("step", rank), list(range(1, 20001)))
@@ -190,7 +190,7 @@ class Matrices(ProfileCase):
 
 
 class Accesses(ProfileCase):
-    """Of OpenSHMEM and in windows, by partner."""
+    """Accesses through OpenSHMEM and in windows, by partner."""
 
     def check(self, profile, ranks):
         for rank in range(ranks):
@@ -205,7 +205,7 @@ class Accesses(ProfileCase):
         return result.stdout
 
     def test_on_one_host(self):
-        """What both have mapped takes no way; where variables are private, the variable's one word is stored by its owner."""
+        """Accesses of mapped memory send no packets. If variables are private, the owner stores the variable's single word."""
         for ranks, wait, expected in ((2, "adaptive", [0, 0]), (4, "adaptive", [0, 0]), (2, "thread", [1, 8])):
             profile = self.profile("--set", f"wait={wait}", "-n", ranks, ACCESSES, name=f"{ranks}.jsonl")
             for by_packets in self.check(profile, ranks):
@@ -225,7 +225,7 @@ class Accesses(ProfileCase):
 
 
 class Teams(ProfileCase):
-    """Collective operations of OpenSHMEM."""
+    """Collective operations of OpenSHMEM teams."""
 
     def test_by_place_and_operation(self):
         profile = self.profile("-n", 3, SHMEM)
@@ -240,7 +240,7 @@ class Explore(ProfileCase):
     COLLECTIVES = str(BUILD / "tests" / "mpi" / "collectives")
 
     def test_alternatives_take_turns(self):
-        """Each as often as any other, first the table's, and all ranks the same."""
+        """All alternatives are used equally often, the table's choice first, and alike on all ranks."""
         times = 2 * 24
         profile = self.profile("--set", "profile_explore=on", "-n", 4, PATTERN, "reduce", times)
         counts = []
@@ -274,7 +274,7 @@ class Explore(ProfileCase):
             self.profile("--set", "profile_explore=on", "-n", 4, str(BUILD / "tests" / "mpi" / program))
 
     def planned(self, *arguments, ranks=4, algorithm="linear", mode=("reduce", 20), problem=""):
-        """The algorithms of allreduce with a plan that wants one, of all ranks alike."""
+        """Returns the allreduce algorithms used with a plan that selects one; they must be equal on all ranks."""
         plan = pathlib.Path(self.directory, "plan")
         plan.write_text(json.dumps({"starling_plan": 1, "application": "pattern", "size": ranks, "phases": [], "collectives": [
             {"kind": "allreduce", "size": "<=64", "processes": ranks, "algorithm": algorithm}]}))
@@ -325,7 +325,7 @@ class Endings(ProfileCase):
         self.assertEqual(profile.ends[0, 0], "ended early")
 
     def test_mpiexec_is_killed(self):
-        """What was written is whole; the ranks end as ever."""
+        """The file's lines must be complete, and the ranks end as usual."""
         path = pathlib.Path(self.directory, "p.jsonl.gz")
         process = self.popen(MPIEXEC, f"--profile={path}", "-n", 4, PATTERN, "wait", "never")
 
@@ -342,7 +342,7 @@ class Endings(ProfileCase):
         self.assertEqual(profile.ends, {})
 
     def test_a_launcher_that_does_not_answer_holds_nobody_up_for_long(self):
-        """mpiexec is stopped: the ranks go through their phases, and MPI_Finalize waits a bounded time."""
+        """mpiexec is stopped: the ranks still pass through their phases, and MPI_Finalize waits a bounded time."""
         up, done = pathlib.Path(self.directory, "up"), pathlib.Path(self.directory, "done")
         lines = lambda path: path.read_text().count("\n") if path.exists() else 0
         process = self.popen(MPIEXEC, "--profile=p.jsonl", "-n", 2, "sh", "-c",
@@ -379,7 +379,7 @@ class Files(ProfileCase):
 
 class Hosts(HostsCase, ProfileCase):
     def test_over_hosts(self):
-        """Each host's records come through the daemons' tree; ranks are where the first lines say."""
+        """Each host's records arrive through the daemons' tree; the ranks' hosts are those of the first lines."""
         profile = self.profile("--host", "a:2,b:2", "-n", 4, "sh", "-c", "true")
         self.assertEqual([j["places"] for j in profile.jobs], [[[0, 0, 2], [1, 2, 2]]])
         self.assertEqual(len(profile.jobs[0]["hosts"]), 2)
@@ -387,7 +387,7 @@ class Hosts(HostsCase, ProfileCase):
         self.assertEqual([j["places"] for j in by_node.jobs], [[[0, 0, 1], [1, 1, 1], [0, 2, 1], [1, 3, 1]]])
 
     def test_through_standing_daemons(self):
-        """The daemons make the lines, and mpiexec writes them."""
+        """The daemons create the lines, and mpiexec writes them."""
         self.assertEqual(self.run_command(STARLING, "daemon", "start", "--host", "a:2,b:2")[0], 0)
         try:
             profile = self.profile("-v", "-n", 4, PATTERN, "ring")

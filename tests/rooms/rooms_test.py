@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Checks the #includes of src/ against src/rooms.txt, the names of unit tests against the rooms, and that docs/rooms.svg is current. Tests
-the checks themselves on small trees with known faults."""
+"""Checks the #includes of src/ against src/rooms.txt, and the names of unit tests against the rooms. Tests the checks themselves on small
+trees with known faults."""
 import re
 import subprocess
 import tempfile
@@ -12,7 +12,7 @@ SOURCES = ROOT / "src"
 
 
 def read_table(path):
-    """The table's rooms in order, each with the rooms that it may include."""
+    """Returns the table's rooms in order, each with the rooms that it may include."""
     table = {}
     for line in path.read_text().splitlines():
         if match := re.match(r"([a-z/]+): *([a-z/ ]*)$", line):
@@ -23,7 +23,7 @@ def read_table(path):
 
 
 def faults(sources):
-    """What is wrong with the table, and with what includes what, a sentence each."""
+    """Returns one sentence per error in the table or in the includes."""
     table = read_table(sources / "rooms.txt")
     rooms = list(table)
 
@@ -60,7 +60,7 @@ def faults(sources):
 
 
 def misnamed(tests, sources):
-    """The unit tests that are not called <room>_<what>_test.cpp or <room>_test.cpp, after a room whose header they include."""
+    """Returns the unit tests that are not named <room>_<what>_test.cpp or <room>_test.cpp, after a room whose header they include."""
     found = []
     for file in sorted(tests.glob("*.cpp")):
         rooms = [room for room in read_table(sources / "rooms.txt") if re.match(room.replace("/", "_") + "_(.+_)?test$", file.stem)]
@@ -73,7 +73,7 @@ def misnamed(tests, sources):
 
 
 def named_functions(sources, functions):
-    """Where src/ writes the name of an MPI function, which generated entries alone know (base/current_function.h)."""
+    """Returns the places in src/ that contain an MPI function's name, which only generated entries may know (base/current_function.h)."""
     names = {line.split("\t")[0] for line in functions.read_text().splitlines()[1:]}
     return [f"{file.relative_to(sources).as_posix()}:{number} writes {literal}"
             for file in sorted([*sources.rglob("*.h"), *sources.rglob("*.cpp")])
@@ -100,7 +100,7 @@ class Starling(unittest.TestCase):
 
 
 class TheCheck(unittest.TestCase):
-    """Each tree has one fault, and that is found."""
+    """Each tree has one fault, which the check must find."""
 
     def faults_of(self, table, **files):
         with tempfile.TemporaryDirectory() as folder:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Holds the library's variables against src/base/state.h: what changes is marked, so that all of it lies in one section; and the
-check itself against small sources with known faults. Called with the file that lists the library's objects."""
+"""Checks the library's variables against src/base/state.h: every variable that changes must be marked, so that all are in one section.
+Tests the check itself on small sources with known faults. The argument is the file that lists the library's objects."""
 import os
 import re
 import subprocess
@@ -28,12 +28,12 @@ ROW = re.compile(r"[0-9a-f]+ (.{7}) (\S+)\t[0-9a-f]+ +(?:\.(?:hidden|internal|pr
 
 
 def is_written(section):
-    """Whether what lies there may change while the process runs. .data.rel.ro does not, once it is loaded."""
+    """Returns whether variables in this section may change while the process runs. .data.rel.ro does not change after loading."""
     return section == "*COM*" or (re.match(r"\.(data|bss|tdata|tbss|ldata|lbss)\b", section) and not section.startswith(".data.rel.ro"))
 
 
 def faults(objects):
-    """A sentence for each variable that changes and is neither part of the state nor allowed not to be."""
+    """Returns a sentence for each variable that changes and is neither part of the state nor in ALLOWED."""
     listing = subprocess.run([os.environ.get("OBJDUMP") or "objdump", "-t", "-C", *objects], check=True, capture_output=True, text=True)
     found, file = [], ""
     for line in listing.stdout.splitlines():
@@ -53,7 +53,7 @@ def faults(objects):
 
 
 def marked(objects):
-    """How many variables are marked."""
+    """Returns the number of marked variables."""
     listing = subprocess.run([os.environ.get("OBJDUMP") or "objdump", "-t", *objects], check=True, capture_output=True, text=True)
     return sum(bool((match := ROW.match(line)) and match[2] == SECTION and "O" in match[1]) for line in listing.stdout.splitlines())
 
@@ -69,7 +69,7 @@ class Starling(unittest.TestCase):
 
 
 class TheCheck(unittest.TestCase):
-    """Each source has one fault, and that is found."""
+    """Each source has one fault, which the check must find."""
 
     def faults_of(self, text):
         source = Path(__file__).resolve().parents[2] / "src"

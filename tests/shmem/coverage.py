@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Which OpenSHMEM functions no test calls: holds the table against the symbols that the programs want which are run, and the C11 generics,
-which leave no symbols, against the program that has them all.
+"""Lists the OpenSHMEM functions that no test calls. Compares the table with the undefined symbols of all programs that are run, and the
+C11 generics, which leave no symbols, with the source of the program that calls them all.
 
     coverage.py LIST-OF-FUNCTIONS GENERICS.C PROGRAM...
 """

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What starling top shows of a job whose state is known.
+"""Tests the output of starling top for a job in a known state.
 
     top_test.py BUILD [TestClass[.test]]...
 """
@@ -37,7 +37,7 @@ def name_of(pid):
 
 
 class WithJob(unittest.TestCase):
-    """While a job runs, which every test of the class looks at."""
+    """Runs a job that every test of the class observes."""
 
     @classmethod
     def setUpClass(cls):
@@ -77,7 +77,7 @@ class Shown(WithJob):
             self.assertEqual(name_of(rank["pid"]), "uneven")
 
     def test_who_computes_and_who_waits(self):
-        for _ in range(5):  # a process that waits looks up from its sleep ten times a second
+        for _ in range(5):  # a waiting process wakes ten times a second
             ranks = self.mine()["ranks"]
             if all(rank["state"] != "computing" for rank in ranks[1:]):
                 break
@@ -99,7 +99,7 @@ class Shown(WithJob):
         self.assertGreaterEqual(first["bytes_ring"] + first["bytes_inbox"], 400 * (RANKS - 1))
         self.assertEqual(first["connections"], RANKS - 1)
         copied = sum(rank["counters"]["bytes_copied"] for rank in ranks)
-        self.assertIn(copied, (0, (RANKS - 1) << 20))  # 0 where the kernel does not let processes copy
+        self.assertIn(copied, (0, (RANKS - 1) << 20))  # 0 if the kernel forbids direct copies
         self.assertEqual(first["messages_tcp"] + first["messages_udp"], 0)
 
     def test_looking_changes_nothing(self):
@@ -170,7 +170,7 @@ class Screen:
                 continue
             try:
                 self.text += os.read(self.fd, 1 << 16).decode(errors="replace")
-            except OSError:  # the terminal has ended
+            except OSError:  # the terminal is closed
                 break
         return wanted in self.text[after:]
 

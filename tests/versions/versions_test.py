@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Installations of different releases meet: the library of one, launcher and daemons of another (docs/versions.md).
+"""Combines installations of different releases: the library of one, launcher and daemons of another (docs/versions.md).
 
     versions_test.py BUILD [OTHER]    OTHER: an installation of another release with the same first number of its wire version
 
-The other releases are copies of the tree in which the version that they say they are is another one: it stands in each file behind a mark
-(base/version.h). OTHER, by hand, is a real one.
+The other releases are copies of the tree with another version patched into each file, after a mark (base/version.h). OTHER, for runs by
+hand, is a real release.
 """
 
 import os
@@ -27,7 +27,7 @@ FILES = ("bin/mpiexec", "bin/starlingd", "bin/starling", "lib/libmpi_abi.so.1")
 
 
 def copy_as(folder, release, major, minor):
-    """A tree that says it is another release."""
+    """Returns a copy of the tree that claims another release."""
     for name in FILES:
         there = folder / name
         there.parent.mkdir(parents=True, exist_ok=True)
@@ -64,7 +64,7 @@ class Versions(unittest.TestCase):
         return result.returncode, result.stdout, result.stderr
 
     def agent(self, tree):
-        """Starts each daemon from another tree, on this machine, as if it were a host."""
+        """Returns an agent that starts each daemon from another tree, on this machine, as a pretended host."""
         file = pathlib.Path(self.kept.name, f"agent-{tree.name}")
         file.write_text(f'#!/bin/sh\nhost=$1\nshift\nexec sh -c "$(echo "$*" | sed "s|[^ ]*/bin/starlingd|{tree}/bin/starlingd|") apart $host"\n')
         file.chmod(0o755)
@@ -79,7 +79,7 @@ class Versions(unittest.TestCase):
             self.assertEqual(self.start(launcher, library, "-n", 3, self.ring), (0, "ring of 3\n", ""))
 
     def test_spawning_does_too(self):
-        """The library asks the launcher, by its control socket."""
+        """The library sends the spawn request to the launcher's control socket."""
         for launcher, library in ((self.this, self.newer), (self.newer, self.this)):
             code, out, err = self.start(launcher, library, "-n", 2, self.spawn)
             self.assertEqual(code, 0, out + err)
@@ -111,7 +111,7 @@ class Versions(unittest.TestCase):
             subprocess.run([self.this / "bin/starling", "daemon", "stop"], env=environment, stdout=subprocess.DEVNULL)
 
     def under_hydra(self, second):
-        """Two ranks that Hydra starts, the other one with another library: exit code and output."""
+        """Starts two ranks under Hydra, the second with another library. Returns exit code and output."""
         script = pathlib.Path(self.kept.name, "by-rank")
         script.write_text(f'#!/bin/sh\n[ "$PMI_RANK" = 1 ] && LD_LIBRARY_PATH={second}/lib && export LD_LIBRARY_PATH\nexec {self.ring}\n')
         script.chmod(0o755)
@@ -120,7 +120,7 @@ class Versions(unittest.TestCase):
         return result.returncode, result.stdout
 
     def test_ranks_that_another_manager_has_started(self):
-        """The helper of a host is of the release of whichever rank was first."""
+        """A host's helper has the release of the rank that started first."""
         if not shutil.which("mpiexec.hydra"):
             self.fail("mpiexec.hydra is missing (Debian's package mpich)")
         self.assertEqual(self.under_hydra(self.newer), (0, "ring of 2\n"))

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What starling why says of jobs that hang in known ways.
+"""Tests the reports of starling why for jobs that hang in known ways.
 
     why_test.py BUILD [TestClass[.test]]...
 """
@@ -25,7 +25,7 @@ def why(*words):
 
 
 class Stuck(unittest.TestCase):
-    """Each test runs a job that hangs, and looks for the sentences that say why."""
+    """Each test runs a job that hangs, and checks the sentences that explain it."""
 
     def start(self, way, ranks, program=STUCK, **settings):
         self.job = subprocess.Popen([MPIEXEC, "-n", str(ranks), program, way], stdin=subprocess.DEVNULL,
@@ -39,7 +39,7 @@ class Stuck(unittest.TestCase):
         job.wait(LIMIT)
 
     def look(self):
-        """What is said of our job: its findings, and a sentence per rank. None while it is not to be seen."""
+        """Returns this job's report: its findings, and a sentence per rank. None while the job is not visible yet."""
         code, out, err = why("--json", "--launcher", str(self.job.pid))
         if code == 1:
             return None
@@ -87,7 +87,7 @@ class Stuck(unittest.TestCase):
                          r"; rank 0 has sent it tag 7 on the twin \(4 bytes\)$")
 
     def test_different_collectives(self):
-        for ranks in (2, 3, 6):  # few look at each other, many count
+        for ranks in (2, 3, 6):  # few processes poll each other, many use a counter
             with self.subTest(ranks=ranks):
                 self.start("collectives", ranks)
                 self.assert_says(r"^different collectives on MPI_COMM_WORLD: rank 0 is in MPI_Barrier and .* in MPI_Bcast; .*call 2",
@@ -180,7 +180,7 @@ class Stuck(unittest.TestCase):
 
 
 class Told(unittest.TestCase):
-    """What mpiexec says by itself."""
+    """Tests reports that mpiexec prints by itself."""
 
     def run_stuck(self, *words, **settings):
         return subprocess.run([MPIEXEC, *words, STUCK, "cycle"], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Builds small projects the way users do, against a tree of Starling: check.py CASE BUILD-DIRECTORY
+"""Builds small projects like users do, with a tree of Starling: check.py CASE BUILD-DIRECTORY
 
 Cases: show, compile, cmake, autoconf, pkg-config, install.
 """
@@ -36,7 +36,7 @@ class Tree:
                 del self.environment[name]
 
     def run(self, *command, cwd=None, fails=False, **variables):
-        """The command's standard output. Fails if its exit code is not as expected."""
+        """Returns the command's standard output. Fails if its exit code is not as expected."""
         result = subprocess.run(command, cwd=cwd, env={**self.environment, **variables}, timeout=200, text=True,
                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         expect((result.returncode != 0) == fails, f"{' '.join(map(str, command))}: exit {result.returncode}\n"
@@ -76,7 +76,7 @@ def show(tree, work):
 
 
 def show_fortran(tree, work):
-    """Modules are made once for each compiler, where STARLING_CACHE says."""
+    """Modules must be compiled once per compiler, in the directory STARLING_CACHE."""
     cache = {"STARLING_CACHE": str(work / "cache")}
     flags = tree.run("mpifort", "--showme:compile", **cache).split()
     expect(flags[0] == f"-I{tree.root}/include" and flags[1].startswith(f"-I{work}/cache/"), flags)
@@ -98,7 +98,7 @@ def show_fortran(tree, work):
     expect("no gfortran here" in out and "apt install gfortran" in out and "STARLING_FC" in out, out)
 
     def compiler(name, case):
-        """gfortran, but for what `case` says."""
+        """Returns a script that calls gfortran, except for the arguments in `case`."""
         path = work / name
         path.write_text(f'#!/bin/sh\ncase "$*" in {case} esac\nexec gfortran "$@"\n')
         path.chmod(0o755)

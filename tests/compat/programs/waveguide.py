@@ -1,4 +1,4 @@
-"""Light in a bent dielectric waveguide, of which each process has a part: what comes out must not depend on who computes it."""
+"""Light in a bent dielectric waveguide, divided among the processes: the result must not depend on the division."""
 
 import meep as mp
 

@@ -9,7 +9,7 @@ from .places import Problem
 
 
 class HostsTest(unittest.TestCase):
-    """One lab for all tests of a class. Every job must leave nothing on any host."""
+    """Creates one lab for all tests of a class. A job must leave nothing on any host."""
 
     hosts, rails = 2, 1
 

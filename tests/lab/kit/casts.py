@@ -1,4 +1,4 @@
-"""The base of the tests of multicast groups: runs of tests/lab/casts.c behind a switch that snoops."""
+"""The base of the tests of multicast groups: runs of tests/lab/casts.c on hosts behind a switch with IGMP snooping."""
 import re
 
 from .cases import HostsTest
@@ -23,21 +23,21 @@ class GroupsTest(HostsTest):
         return self.start_job([*options, self.casts, *words], self.hosts, ranks or self.hosts, environment=environment)
 
     def cast(self, *words, within=120, **options):
-        """Runs the program; its ranks one on each host, or so many in all."""
+        """Runs the program with one rank per host, or with the given number of ranks."""
         outcome = self.end_job(self.start_cast(*words, **options), within=within)
         self.assertEqual(outcome.code, 0, outcome)
         return outcome
 
     def sent(self, rails=1):
-        """Bytes that all hosts together have sent so far."""
+        """Returns the bytes that all hosts together have sent so far."""
         return [sum(host["bytes_from"] for host in self.lab.groups().frames(rail).values()) for rail in range(rails)]
 
     def bytes_of(self, *words, **options):
-        """What all hosts together have sent for a run."""
+        """Returns the bytes that all hosts together have sent during a run."""
         before = self.sent()[0]
         self.cast(*words, **options)
         return self.sent()[0] - before
 
     def counted(self, outcome):
-        """What the program says it has counted: {name: number}."""
+        """Returns the counters that the program printed: {name: number}."""
         return {name: int(number) for name, number in re.findall(r"^(\w+): (\d+)$", outcome.output, re.M)}

@@ -1,4 +1,4 @@
-"""The multicast groups of a lab's switch: who gets what, what joining costs, and what went over each cable."""
+"""The multicast groups of a lab's switch: their members, the delay of joins, and the frames on each cable."""
 import json
 import re
 import sys
@@ -23,16 +23,16 @@ class Groups:
         self.pid_file = lab.state / "manager.pid"
 
     def cast(self, host, group, port, data, count=1):
-        """A host, member or not, sends so many datagrams to a group."""
+        """Sends `count` datagrams to a group from a host, member or not."""
         self.lab.must(host, [sys.executable, "-c", CAST, f"10.77.0.{host}", group, port, count, data.hex()])
 
     def cast_all(self, host, group, port, texts, count):
-        """Each of several, from one process: while a job runs that does not wait for it."""
+        """Sends several datagrams from one process, in the background while a job runs."""
         self.lab.must(host, [sys.executable, "-c", CAST, f"10.77.0.{host}", group, port, count, *[text.hex() for text in texts]])
 
     def snoop(self):
-        """Waits until the switch sends what goes to a group to its members alone. Before, for a second or so, all get everything: also
-        each other's reports, whereupon they keep back their own."""
+        """Waits until the switch forwards a group's frames only to its members. For about a second before, it floods all frames, and
+        hosts that receive another's report suppress their own."""
         last, deadline = self.lab.size(), time.monotonic() + 30
         while time.monotonic() < deadline:
             before = self.frames()[last]["frames_toward"]
@@ -45,8 +45,8 @@ class Groups:
     # While a manager runs, the bridges get no IGMP: a rule drops it after the manager's hook.
 
     def price(self, least, most, seed=1):
-        """From now on a join or leave takes effect so many milliseconds later (least to most), as where a subnet manager
-        programs the switches. For groups that are joined from then on."""
+        """Delays each later join or leave by `least` to `most` milliseconds, like a subnet manager that programs the switches. Affects
+        groups joined after this call."""
         self.free()
         self.lab.must(0, ["sh", "-ec", "nft add table bridge manager; "
                           "nft 'add chain bridge manager reports { type filter hook prerouting priority -300; }'; "
@@ -54,14 +54,14 @@ class Groups:
         self.lab.must(0, [places.programs() / "lab-manager", least, most, "--seed", seed, "--pid", self.pid_file])
 
     def free(self):
-        """Joins take effect at once again. What the manager has put into the tables stays."""
+        """Lets joins take effect at once again. The manager's entries in the tables stay."""
         if self.pid_file.exists():
             self.lab.run(0, ["kill", self.pid_file.read_text().strip()])
             self.pid_file.unlink()
             self.lab.must(0, ["nft", "delete", "table", "bridge", "manager"])
 
     def filter(self, host, wanted=True):
-        """What the host reports reaches no switch: nobody there gets anything of a group."""
+        """Drops the host's reports before the switch, so that the host receives nothing of a group."""
         word = "add rule netdev filter{0}" if wanted else "delete table netdev filter{0}"
         command = word.format(host)
         if wanted:
@@ -70,7 +70,7 @@ class Groups:
         self.lab.must(0, ["nft", command])
 
     def members(self, rail=0):
-        """{group: the hosts whose ports get it}"""
+        """Returns {group: hosts whose ports receive it}."""
         shown = self.lab.must(0, ["bridge", "-j", "mdb", "show", "dev", f"bridge{rail}"])
         found = {}
         for entry in (json.loads(shown) or [{}])[0].get("mdb", []):
@@ -80,7 +80,7 @@ class Groups:
         return found
 
     def frames(self, rail=0):
-        """By host what its port of the bridge has carried so far: frames and bytes from it and toward it."""
+        """Returns for each host the frames and bytes that its bridge port has carried so far, from the host and toward it."""
         lines = self.lab.must(0, ["cat", "/proc/net/dev"]).splitlines()
         counted = {}
         for line in lines:

@@ -1,4 +1,4 @@
-"""Jobs of Starling in a lab: started on a host as a user would, and looked after until nothing of them is left."""
+"""Jobs of Starling in a lab: started on a host like a user would, and watched until nothing of them is left."""
 import os
 import signal
 import subprocess
@@ -10,16 +10,16 @@ from pathlib import Path
 from . import places
 from .lab import Lab
 
-GRACE = 5.0  # seconds in which everything of a job must be gone from the hosts, once mpiexec has ended
+GRACE = 5.0  # seconds after mpiexec's end within which nothing of a job may be left on the hosts
 
 
 @dataclass
 class Outcome:
-    code: int  # None: it did not end in time and was killed
+    code: int  # None: killed because it did not end in time
     output: str
     errors: str
     seconds: float
-    left: list = field(default_factory=list)  # what remained on the hosts, in words
+    left: list = field(default_factory=list)  # descriptions of everything left on the hosts
 
     def __str__(self):
         end = "did not end" if self.code is None else f"exit code {self.code}"
@@ -40,14 +40,15 @@ class Build:
 
 
 def host_list(hosts, ranks):
-    """lab1:2,lab2:1 ...: ranks spread over the first hosts as evenly as can be."""
+    """lab1:2,lab2:1 ...: ranks spread evenly over the first hosts."""
     numbers = list(hosts) if not isinstance(hosts, int) else list(range(1, hosts + 1))
     shares = [ranks // len(numbers) + (i < ranks % len(numbers)) for i in range(len(numbers))]
     return ",".join(f"lab{host}:{share}" for host, share in zip(numbers, shares) if share > 0)
 
 
 def handed_on():
-    """Options for what says where a test's processes stop (src/base/delay.h): a host's login has a poor environment, as with ssh."""
+    """Returns mpiexec's options that export the delay settings (src/base/delay.h), because a host's login has a minimal environment, as
+    with ssh."""
     return ["-x", "TEST_DELAYS"] if "TEST_DELAYS" in os.environ else []
 
 
@@ -69,14 +70,14 @@ class Job:
                                         stderr=self.files[1], env=os.environ | (environment or {}))
 
     def output(self):
-        """What it has written so far."""
+        """Returns its output so far."""
         return os.pread(self.files[0].fileno(), 1 << 24, 0).decode(errors="replace")
 
     def errors(self):
         return os.pread(self.files[1].fileno(), 1 << 24, 0).decode(errors="replace")
 
     def wait_for(self, text, seconds=30):
-        """Until the output has this text. False if that doesn't happen."""
+        """Waits until the output contains the text. Returns False after `seconds`."""
         deadline = time.monotonic() + seconds
         while text not in self.output():
             if time.monotonic() > deadline or self.process.poll() is not None:
@@ -85,7 +86,7 @@ class Job:
         return True
 
     def end(self, within=60, grace=GRACE):
-        """Waits for its end, then for that of everything it has started anywhere."""
+        """Waits for its end, then for the end of everything that it has started on any host."""
         code, stacks = None, ""
         try:
             code = self.process.wait(timeout=within)
@@ -120,7 +121,7 @@ true
 
 
 def remains(lab):
-    """All processes, files in /dev/shm and /tmp, and Starling's named sockets on the hosts that are up."""
+    """Returns all processes, files in /dev/shm and /tmp, and Starling's named sockets on the hosts that are up."""
     found = set()
     for host in range(1, lab.size() + 1):
         if not lab.alive(host):

@@ -1,4 +1,4 @@
-"""A lab: hosts lab1, lab2, ... and the switch between them, as something to call from tests and benchmarks.
+"""A lab: hosts lab1, lab2, ... and the switch between them, for use in tests and benchmarks.
 
     with Lab.temporary(4, rails=2) as lab:
         lab.run(1, ["hostname"])
@@ -29,12 +29,12 @@ class Lab:
             raise Problem(f"'{name}' can't be the name of a lab")
         self.name = name
         self.state = places.LABS / name
-        self.supervisor = None  # of a lab that ends with this process
+        self.supervisor = None  # set if the lab ends with this process
 
     @classmethod
     @contextlib.contextmanager
     def temporary(cls, hosts, **options):
-        """A lab of its own name that ends with the block, or with this process if it is killed."""
+        """Creates a lab with a unique name that ends with the block, or with this process if it is killed."""
         lab = cls(f"run-{os.getpid()}-{uuid.uuid4().hex[:6]}")
         lab.up(hosts, tied=True, **options)
         try:
@@ -45,7 +45,7 @@ class Lab:
     # Start and end
 
     def is_up(self):
-        """Its supervisor lives: it holds the lock."""
+        """Returns whether its supervisor runs, which holds the lock."""
         try:
             with open(self.state / "lock", "rb") as file:
                 fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -76,7 +76,7 @@ class Lab:
         self.supervisor = process if tied else None
 
     def down(self):
-        """Ends it, whatever state it is in; also what is left of one that was killed."""
+        """Ends the lab in any state, and removes the remains of a killed one."""
         if self.is_up():
             supervisor = self.pids()[0] if (self.state / "pids").exists() else None
             if supervisor:
@@ -95,7 +95,7 @@ class Lab:
     # Hosts
 
     def pids(self):
-        """Process numbers as this machine sees them: supervisor, switch, lab1, ..."""
+        """Returns the process ids, in this machine's namespace, of supervisor, switch, lab1, ..."""
         try:
             return [int(line) for line in (self.state / "pids").read_text().split()]
         except FileNotFoundError:
@@ -121,7 +121,7 @@ class Lab:
             return False
 
     def entering(self, host, command):
-        """The command that runs a command on a host (or, as host 0, on the switch)."""
+        """Returns a command that runs `command` on a host (host 0: on the switch)."""
         return [str(places.programs() / "lab-enter"), str(self.pid(host))] + [str(word) for word in command]
 
     def run(self, host, command, **options):
@@ -136,7 +136,7 @@ class Lab:
         return result.stdout
 
     def processes(self, host):
-        """What runs on a host besides its process 1: process number there → command line."""
+        """Returns the processes of a host except its process 1: {process id on the host: command line}."""
         script = 'cd /proc; for p in [0-9]*; do [ $p = 1 ] || [ $p = $$ ] || ' \
                  '{ printf "%s " $p; tr "\\0" " " < $p/cmdline; echo; }; done 2>/dev/null'
         found = {}
@@ -147,7 +147,7 @@ class Lab:
         return found
 
     def crash(self, host):
-        """Pulls the plug: all its processes are killed at once and its cables lose their carrier."""
+        """Crashes the host: kills all its processes at once, and its cables lose their carrier."""
         os.kill(self.pid(host), signal.SIGKILL)
 
     def wire(self, host, rail):
@@ -160,9 +160,9 @@ class Lab:
         return Groups(self)
 
     def agent(self):
-        """The stand-in for ssh, for mpiexec --launcher-agent."""
+        """Returns the path of the agent, which replaces ssh in mpiexec --launcher-agent."""
         return places.programs() / "agent"
 
     def shared(self):
-        """A directory that all hosts and the machine see under the same name."""
+        """Returns a directory that has the same path on all hosts and on the machine."""
         return self.state / "shared"

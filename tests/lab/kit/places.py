@@ -1,4 +1,4 @@
-"""Where a lab keeps its state and its programs, and whether this machine can have one at all."""
+"""The paths of a lab's state and programs, and a check whether this machine can run a lab."""
 import os
 import shutil
 from pathlib import Path
@@ -10,7 +10,7 @@ SKIPPED = 77
 
 
 class Problem(Exception):
-    """Something the user should read: one sentence."""
+    """An error for the user: one sentence."""
 
     def __init__(self, sentence, code=1):
         super().__init__(sentence)
@@ -18,7 +18,7 @@ class Problem(Exception):
 
 
 def check_machine():
-    """Complains where no lab can be had; for want of rights the exit code says `skipped`, for want of programs `failed`."""
+    """Raises Problem if no lab can be created. The exit code means `skipped` if rights are missing, and `failed` if programs are."""
     if os.geteuid() != 0:
         raise Problem("making hosts needs root (network and mount namespaces)", SKIPPED)
     for command in ("ip", "tc", "ethtool"):
@@ -30,7 +30,7 @@ def check_machine():
 
 
 def programs():
-    """The directory of lab-hosts and the others: LAB_BIN, or that of the newest build."""
+    """Returns the directory of lab-hosts and the other programs: LAB_BIN, or that of the newest build."""
     if "LAB_BIN" in os.environ:
         return Path(os.environ["LAB_BIN"])
     built = sorted(ROOT.glob("build*/tests/lab/lab-hosts"), key=lambda path: path.stat().st_mtime)

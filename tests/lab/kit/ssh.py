@@ -1,4 +1,4 @@
-"""Real sshd on the hosts of a lab, with keys of its own: nothing of the machine's or the user's is read or changed."""
+"""Runs real sshd on the hosts of a lab, with private keys: no file of the machine or the user is read or changed."""
 import subprocess
 
 from .places import Problem
@@ -15,8 +15,8 @@ def _make_key(path):
 
 
 def start(lab, hosts=None):
-    """Starts sshd on the hosts (default: all). Returns the path of an `ssh` that knows their keys and has the user's:
-    a script to be given to a launcher as its agent."""
+    """Starts sshd on the hosts (default: all). Returns the path of a script that calls ssh with the hosts' and the user's keys, for use
+    as a launcher's agent."""
     try:
         subprocess.run([SSHD, "-V"], capture_output=True, check=False)
     except FileNotFoundError:
@@ -55,7 +55,7 @@ def _start_on(lab, folder, host):
 
 
 def forge_host_key(lab, host):
-    """Makes the known key of a host differ from the one it has, as if somebody stood in between."""
+    """Replaces a host's known key with another one, as in a man-in-the-middle attack."""
     known = lab.state / "ssh" / "known_hosts"
     other = _make_key(lab.state / "ssh" / f"forged-{host}")
     lines = [line for line in known.read_text().splitlines() if line.split()[0] != f"lab{host}"]

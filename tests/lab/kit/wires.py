@@ -1,4 +1,4 @@
-"""The cable between a host's rail and the switch, and what can be wrong with it."""
+"""The cable between a host's rail and the switch, and its faults."""
 import json
 import re
 import subprocess
@@ -44,7 +44,7 @@ class Wire:
         self.pid_file = lab.state / f"wire-{self.port}.pid"
 
     def state(self):
-        """What is wrong with it: {"cut": true, "slow": "10mbit", "drop": 0.05, ...}; {}: nothing."""
+        """Returns its faults: {"cut": true, "slow": "10mbit", "drop": 0.05, ...}; {} if there is none."""
         return json.loads(self.file.read_text()) if self.file.exists() else {}
 
     def _remember(self, changes):
@@ -60,12 +60,12 @@ class Wire:
             self.lab.must(self.host, ["sh", "-ec", "\n".join(commands)])
 
     def cut(self):
-        """As if pulled: both ends lose their carrier."""
+        """Pulls the cable: both ends lose their carrier."""
         self._on_switch(f"ip link set {self.port} down")
         self._remember({"cut": True})
 
     def slow(self, rate):
-        """Both directions get this rate (\"10mbit\") and a queue of 50 ms. None: as fast as it can."""
+        """Both directions get this rate (\"10mbit\") and a queue of 50 ms. None: no limit."""
         if rate is None:
             self._on_switch(f"tc qdisc del dev {self.port} root 2>/dev/null || true")
             self._on_host(f"tc qdisc del dev {self.end} root 2>/dev/null || true")
@@ -90,7 +90,7 @@ class Wire:
             self._remove()
 
     def mend(self):
-        """As good as new."""
+        """Removes all faults."""
         self.trouble(**{key: None for key in FAULTS + ("only", "seed")})
         self.slow(None)
         self._on_switch(f"ip link set {self.port} up")
@@ -130,7 +130,7 @@ class Wire:
         self._on_host(f"ethtool -K {self.end} {SEGMENTS}")
 
     def carries(self):
-        """Whether the host's end has a carrier."""
+        """Returns whether the host's end has a carrier."""
         shown = self.lab.run(self.host, ["cat", f"/sys/class/net/{self.end}/carrier"], stderr=subprocess.DEVNULL,
                              capture_output=False, stdout=subprocess.PIPE)
         return shown.stdout.strip() == "1"

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What users read where a program is wrong: wrong_test.py OSHRUN PROGRAM"""
+"""The error texts for erroneous programs: wrong_test.py OSHRUN PROGRAM"""
 import os
 import re
 import subprocess
@@ -110,7 +110,7 @@ class Wrong(unittest.TestCase):
         self.assertIn("SHMEM_SYMMETRIC_SIZE", told)
 
     def test_a_pe_dies(self):
-        """The others end with it, wherever they are."""
+        """The other PEs must end too, in whatever call they are."""
         for what in DEATHS:
             for pes in (2, 4):
                 result = run(what, pes=pes)
