@@ -313,7 +313,7 @@ void sleeping() {
             Seen seen;
             while (!look(Event::Kind::datagram, seen)) {
                 pollfd waited = {port->wait_fd(), POLLIN, 0};
-                if (port->arm()) CHECK(poll(&waited, 1, 20'000) == 1, "nobody woke us");
+                if (port->arm()) CHECK(poll(&waited, 1, 20'000) == 1, "no event has arrived");
                 poll_once();
             }
             CHECK(seen.data == data);

@@ -588,7 +588,7 @@ class Standing(HostsCase):
                 self.assertRegex(err, rf"process {root}\) have given no sign of life for 300 ms.*starling daemon stop")
         finally:
             os.kill(root, signal.SIGCONT)
-        self.wait_for(lambda: not self.sleepers(), "the job goes on, and its mpiexec is gone")
+        self.wait_for(lambda: not self.sleepers(), "the job continues without its mpiexec")
         code, out, err = self.mpiexec("-n", 1, "echo", "still", env=dict(self.environment, STARLING_SILENCE_MS="2000"))
         self.assertEqual((code, out, err), (0, "still\n", ""))
 

@@ -408,7 +408,7 @@ class Output(Case):
         file = pathlib.Path(self.directory, "both")
         loop = "for i in 1 2 3; do echo $i; echo $i. >&2; done"
         self.assertEqual(self.run_command("sh", "-c", f"{MPIEXEC} -n 2 sh -c '{loop}' > {file} 2>&1")[0], 0)
-        # Lines of one rank cannot be told apart, so the test can only check that no error line precedes its output line.
+        # Lines of one rank cannot be distinguished, so the test can only check that no error line precedes its output line.
         seen = []
         for word in file.read_text().split():
             seen.append(word)
@@ -520,7 +520,7 @@ class Cores(Case):
         unbound = r"rank \d on \S+ is not bound"
         for _ in range(10):
             code, out, err = self.mpiexec("--report-bindings", "-n", 2, "sh", "-c", "grep Cpus_allowed_list /proc/self/status")
-            self.assertEqual(len(set(out.splitlines())), 1, "nobody is bound")
+            self.assertEqual(len(set(out.splitlines())), 1, "no rank is bound")
             found = re.findall(begins, err)
             self.assertEqual([rank for rank, _ in found], ["0", "1"], err)
             self.assertEqual(len({core for _, core in found}), 2, err)

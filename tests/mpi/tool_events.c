@@ -14,7 +14,7 @@ static int count, ended, rank, size;
 
 static void listen(MPI_T_event_instance instance, MPI_T_event_registration registration, MPI_T_cb_safety safety, void* name) {
     (void)registration;
-    CHECK(count < kMost, "more is told than happens");
+    CHECK(count < kMost, "there are more events than expected");
     struct Heard* const it = &heard[count++];
     uint64_t again[4] = {0};
     int source = -1, index = -1, elements = 4;
@@ -34,7 +34,7 @@ static void listen(MPI_T_event_instance instance, MPI_T_event_registration regis
     OK(MPI_T_event_get_source(instance, &source));
     EXPECT_INT(source, 0);
     OK(MPI_T_event_get_timestamp(instance, &it->when));
-    CHECK(count < 2 || it->when >= heard[count - 2].when, "time goes on");
+    CHECK(count < 2 || it->when >= heard[count - 2].when, "timestamps decrease");
     // The callback has no safety restriction: it may call MPI.
     int answer = 0;
     OK(MPI_Comm_rank(MPI_COMM_WORLD, &answer));

@@ -339,7 +339,7 @@ static void test_events(void) {
         OK(MPI_T_source_get_timestamp(i, &first));
         OK(MPI_T_source_get_timestamp(i, &second));
         CHECK(ticks > 0 && most > 0, "of source %s", name);
-        CHECK(order == MPI_T_SOURCE_UNORDERED || second >= first, "time goes on");
+        CHECK(order == MPI_T_SOURCE_UNORDERED || second >= first, "timestamps decrease");
     }
     MPI_Count stamp = 0;
     EXPECT_INT(MPI_T_source_get_timestamp(sources, &stamp), MPI_T_ERR_INVALID_INDEX);

@@ -173,7 +173,7 @@ static void births(void) {
     OK(MPI_Barrier(MPI_COMM_WORLD));
     if (rank == doomed) die_within(50000);
     while (live(rounds)) ++rounds;
-    CHECK(sum_of_failures > 0, "nobody died");
+    CHECK(sum_of_failures > 0, "no call has failed");
     everyone_has_stopped();
 }
 

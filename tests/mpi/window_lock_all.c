@@ -40,7 +40,7 @@ int main(int argc, char** argv) {
     const int one_host = on_one_host();
     if (one_host) {
         if (rank == 1) OK(MPI_Win_shared_query(win, 0, &bytes, &unit, &memory));
-        keeps_out(win, 0, "memory that MPI_Win_shared_query has told of");
+        keeps_out(win, 0, "memory from MPI_Win_shared_query");
     }
     OK(MPI_Win_free(&win));
     if (one_host) {

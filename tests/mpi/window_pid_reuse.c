@@ -68,7 +68,7 @@ int main(int argc, char** argv) {
     waitpid(child, &status, 0);
     CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0, "the put of a dead rank's memory is in another process's");
     CHECK(put != MPI_SUCCESS || flush != MPI_SUCCESS, "the put to a dead rank has succeeded");
-    printf("nobody else was written to\n");
+    printf("no other process was written to\n");
     fflush(stdout);
     _exit(0);
 }

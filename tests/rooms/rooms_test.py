@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Checks the #includes of src/ against src/rooms.txt, and the names of unit tests against the rooms. Tests the checks themselves on small
-trees with known faults."""
+"""Checks the #includes of src/ against src/rooms.txt, the names of unit tests against the rooms, and that docs/rooms.svg is current. Tests
+the checks themselves on small trees with known faults."""
 import re
 import subprocess
 import tempfile

@@ -31,7 +31,7 @@ static void test_kinds(void) {
         expect_same_offset(aligned, base);
         shmem_free(aligned);
     }
-    CHECK(shmem_align(0, 100) == NULL && shmem_align(48, 100) == NULL, "an alignment that is no power of two");
+    CHECK(shmem_align(0, 100) == NULL && shmem_align(48, 100) == NULL, "an alignment that is not a power of two");
     char* hinted = shmem_malloc_with_hints(500, SHMEM_MALLOC_ATOMICS_REMOTE | SHMEM_MALLOC_SIGNAL_REMOTE);
     CHECK(hinted != NULL, "no memory with hints");
     shmem_free(hinted);

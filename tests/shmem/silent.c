@@ -29,12 +29,12 @@ int main(void) {
     shmem_fence();
     shmem_quiet();
     shmem_ctx_destroy(context);
-    expect_silence("what needs nobody");
+    expect_silence("local calls");
     shmem_long_p(&here[0], 100 + me, next);
     EXPECT_INT(counter(kPesAccessed), n > 1);
     EXPECT_INT(counter(kOpened), 0);
     const int mapped = shmem_ptr(here, next) != NULL;
-    if (!mapped) CHECK(counter(kPeersMet) > 0, "the first access has met nobody");
+    if (!mapped) CHECK(counter(kPeersMet) > 0, "the first access has contacted no peer");
     shmem_long_wait_until(&here[0], SHMEM_CMP_NE, 0);
     EXPECT_INT(here[0], 100 + (me + n - 1) % n);
     // Several more accesses: no further peer is contacted.

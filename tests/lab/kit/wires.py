@@ -15,7 +15,7 @@ def probability(text):
     """5% or 0.05 → 0.05"""
     match = re.fullmatch(r"([0-9.]+)(%?)", text)
     if not match or not 0 <= float(match[1]) / (100 if match[2] else 1) <= 1:
-        raise Problem(f"'{text}' is no share; say 5% or 0.05")
+        raise Problem(f"'{text}' is not a probability; use 5% or 0.05")
     return float(match[1]) / (100 if match[2] else 1)
 
 
@@ -23,14 +23,14 @@ def milliseconds(text):
     """20ms, 20 or 1s → 20.0, 20.0, 1000.0"""
     match = re.fullmatch(r"([0-9.]+)(ms|s|us|)", text)
     if not match:
-        raise Problem(f"'{text}' is no time; say 20ms")
+        raise Problem(f"'{text}' is not a time; use 20ms")
     return float(match[1]) * {"s": 1000, "us": 0.001}.get(match[2], 1)
 
 
 def bits_per_second(text):
     match = re.fullmatch(r"([0-9.]+)([kmg]?)bit", text)
     if not match:
-        raise Problem(f"'{text}' is no rate; say 10mbit")
+        raise Problem(f"'{text}' is not a rate; use 10mbit")
     return float(match[1]) * {"k": 1e3, "m": 1e6, "g": 1e9, "": 1}[match[2]]
 
 
@@ -65,7 +65,7 @@ class Wire:
         self._remember({"cut": True})
 
     def slow(self, rate):
-        """Both directions get this rate (\"10mbit\") and a queue of 50 ms. None: no limit."""
+        """Limits both directions to this rate (\"10mbit\"), with a queue of 50 ms. None: no limit."""
         if rate is None:
             self._on_switch(f"tc qdisc del dev {self.port} root 2>/dev/null || true")
             self._on_host(f"tc qdisc del dev {self.end} root 2>/dev/null || true")
