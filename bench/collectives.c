@@ -10,7 +10,7 @@
 typedef struct {
     int *in, *out;
     int count;   /* ints per block */
-    int blocks;  /* processes of the larger group */
+    int blocks;  /* one per process of the larger group */
     int* shares; /* reduce_scatter: ints for each process of the own group */
 } Work;
 

@@ -21,8 +21,8 @@ typedef struct {
     MPI_Comm half;
     int side;   /* 0: accepts */
     int first;  /* whether this is the first process of the half */
-    int second; /* for side 0: rank in MPI_COMM_WORLD of the other half's first process */
-    int size;   /* of the half */
+    int second; /* used by side 0: rank in MPI_COMM_WORLD of the other half's first process */
+    int size;   /* processes of the half */
     int names;
     char service[40]; /* unique to this job: other jobs may run at the same time */
 } Party;

@@ -22,7 +22,7 @@ typedef struct {
     const Options* options;
     int most_peers;
     int* order;    /* processes in this phase's order: partners follow and precede */
-    unsigned seed; /* same on all processes */
+    unsigned seed; /* random seed, the same on all processes */
     int draw, change, check;
     Phase fixed; /* parameters that are not drawn */
     char *out, *in;

@@ -19,8 +19,8 @@ static int rank, size;
 
 typedef struct {
     int kinds, cycles, partners, messages, bytes, marks;
-    int* order;  /* by kind, the processes in a row; neighbors in it are partners */
-    int* places; /* by kind, this process's position in the row */
+    int* order;  /* order of the processes, by kind; neighbors in it are partners */
+    int* places; /* position of this process in that order, by kind */
     char *out, *in;
     MPI_Request* requests;
 } Job;

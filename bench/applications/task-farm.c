@@ -21,7 +21,7 @@ typedef struct {
 
 typedef struct {
     MPI_Comm comm;
-    int rank; /* in comm */
+    int rank; /* rank in comm */
 } Worker;
 
 typedef struct {

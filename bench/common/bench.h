@@ -102,7 +102,7 @@ void bench_compute(long units);
 /* Returns the units that take that many microseconds on this processor without interruptions; measured once. */
 long bench_units(double microseconds);
 
-/* Ends the job with a message if a check failed. */
+/* Ends the job with the message unless the condition holds. */
 void bench_require(int condition, const char* message);
 
 /* Returns memory for messages: page aligned and touched; freed by free(). */

@@ -39,8 +39,8 @@ static ssize_t ask(char* line, size_t room, int processes) {
     return recv(runner(), line, room - 1, 0);
 }
 
-/* Asks without moving to another core. A process that sleeps may be moved when it wakes, even to a core with another process, and without
- * the observation it would not have slept. */
+/* Asks without moving to another core. The kernel may move a process that wakes up, even to a core with another process. In a run without
+ * the runner this process would not sleep here, so it is bound to its core meanwhile. */
 static ssize_t ask_in_place(char* line, size_t room, int processes) {
     cpu_set_t allowed, here;
     if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return ask(line, room, processes);

@@ -9,7 +9,7 @@ typedef struct {
     MPI_Comm control; /* all processes, to coordinate and gather times; parents come first */
     int inter;        /* 1: comm is an inter-communicator */
     int side;         /* 0: parent (or the only side), 1: child */
-    int rank;         /* in comm, within the own side */
+    int rank;         /* rank in comm, within the own side */
     int size[2];      /* processes of side 0 and side 1 (0 if there is none) */
     int id;           /* rank in control */
     int total;

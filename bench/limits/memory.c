@@ -198,7 +198,7 @@ static void exchange(Shared* s, int side, char* own, size_t bytes, long first, l
 }
 
 #if defined(__GNUC__) && !defined(__clang__)
-__attribute__((optimize("O3"))) /* with vector instructions, as in libraries */
+__attribute__((optimize("O3"))) /* uses vector instructions, as libraries do */
 #endif
 static void
 add(int* restrict sums, const int* restrict a, const int* restrict b, size_t n) {

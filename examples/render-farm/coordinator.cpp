@@ -93,7 +93,7 @@ void Coordinator::add_workers(int count) {
         MPI_Send(job.data(), int(job.size()), MPI_BYTE, 0, kJob, worker->comm);
         workers_.push_back(std::move(worker));
         requests_.push_back(MPI_REQUEST_NULL);
-        post_receive(workers_.size() - 1);  // for the message with its pid
+        post_receive(workers_.size() - 1);  // receives its pid
         for (int k = 0; k < plan_.ahead; ++k) send_order(workers_.size() - 1);
     }
 }

@@ -53,7 +53,7 @@ class Coordinator {
   private:
     struct Worker {
         int number = 0;  ///< counts from 1; never reused
-        int pid = 0;     ///< 0 until the worker has sent it
+        int pid = 0;     ///< process id; 0 until the worker has sent it
         MPI_Comm comm = MPI_COMM_NULL;
         std::deque<int> tiles;    ///< numbers of its current tiles
         bool receiving = false;   ///< a receive is posted (in requests_)

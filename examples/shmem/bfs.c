@@ -92,7 +92,7 @@ int main(int argc, char** argv) {
     int* tail = shmem_calloc(1, sizeof *tail);
     for (int v = 0; v < each; v++) parent[v] = level[v] = -1;
     if (root / each == me) parent[root % each] = root, level[root % each] = 0, queue[(*tail)++] = root % each;
-    int head = 0, end = *tail, depth = 0;  // before other PEs add to the queue
+    int head = 0, end = *tail, depth = 0;  // `end` is read before other PEs add to the queue
     shmem_barrier_all();
     for (long more = 1; more > 0; depth++) {
         for (; head < end; head++)

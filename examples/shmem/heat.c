@@ -46,7 +46,7 @@ int main(int argc, char** argv) {
     const int used = (n + most - 1) / most;  // number of PEs that have rows
     const size_t bytes = sizeof(double) * (size_t)(most + 2) * (size_t)n;
     double* plates[2] = {shmem_malloc(bytes), shmem_malloc(bytes)};
-    uint64_t* signals = shmem_calloc(2, sizeof *signals);  // from above, from below
+    uint64_t* signals = shmem_calloc(2, sizeof *signals);  // number of the last step from above, from below
     int* wrong = shmem_calloc(2, sizeof *wrong);
     for (int i = 0; i < 2; i++) begin(plates[i], most, n, me == 0);
     shmem_barrier_all();

@@ -163,7 +163,7 @@ static void restrict_to(struct level* coarse, const struct level* l) {
     memset(coarse->u, 0, sizeof(double) * size_of(coarse));
     if (!coarse->is_active) return;
     const ptrdiff_t y = l->points[0] + 2, z = y * (l->points[1] + 2);
-    int by[3];  // if a PE has one point of this grid, the active PE's point is the coarse point
+    int by[3];  // 1 where a PE has only one point: the active PEs' points are then the coarse grid
     for (int d = 0; d < 3; d++) by[d] = l->points[d] > 1 ? 2 : 1;
     for (int k = 0; k < coarse->points[2]; k++)
         for (int j = 0; j < coarse->points[1]; j++)

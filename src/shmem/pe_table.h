@@ -35,7 +35,7 @@ struct Spot {
 /// A PE, this one included; created at the first access.
 struct Remote {
     link::Process process;
-    bool near = false;                                ///< on this host
+    bool near = false;                                ///< whether the PE is on this host
     std::byte* mapped[2] = {};                        ///< addresses of its areas in this process; null: not mapped
     shm::Pages heap, variables;                       ///< mappings of a neighbor's memory
     rma::Target targets[2];                           ///< targets of accesses, per area
@@ -69,7 +69,7 @@ struct World {
     struct Free {
         void operator()(Remote** table) const { std::free(table); }
     };
-    std::unique_ptr<Remote*[], Free> remotes;  ///< by PE; from calloc, so a large job touches only the used part
+    std::unique_ptr<Remote*[], Free> remotes;  ///< entries by PE; from calloc, so a large job touches only the used part
     std::map<std::pair<uint64_t, uint32_t>, Remote*> foreign;  ///< PEs of other jobs, by job and rank
     std::vector<std::unique_ptr<Remote>> met;                  ///< all entries of `remotes` and `foreign`
     std::vector<Remote*> reached;                              ///< those with an area that only the owner can access

@@ -39,7 +39,7 @@ struct Caller {
 
 /// State that entry points read to access mapped heaps without a call into the runtime.
 struct Near {
-    std::byte* base = nullptr;        ///< of this PE's heap
+    std::byte* base = nullptr;        ///< start of this PE's heap
     std::atomic<uint64_t> bytes = 0;  ///< bytes of the heap open for mapped access; 0: every access calls the runtime
     std::byte** heaps = nullptr;      ///< each PE's heap in this process; null: not mapped; written by the runtime only
     const std::atomic<uint32_t>** watching = nullptr;  ///< per neighbor: not 0 while it waits for its memory to change
@@ -120,7 +120,7 @@ void starling_shmem_stored(int pe);
 void starling_shmem_wait(const char* name, bool (*ready)(void*), void* argument);
 /// Ends the job unless a variable that is waited for or tested lies in allocated symmetric memory.
 void starling_shmem_check(const char* name, const char* what, const void* address, size_t bytes);
-/// Makes progress; for loops that test.
+/// Makes progress. A test of a variable calls it, because programs test in loops.
 void starling_shmem_poll();
 
 // Teams and contexts.

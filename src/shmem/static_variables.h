@@ -12,13 +12,13 @@ namespace starling::shmem {
 struct StaticVariables {
     std::byte* first = nullptr;
     uint64_t bytes = 0;
-    shm::PagesName name;  ///< not valid: the variables are private
+    shm::PagesName name;  ///< name of the file; not valid: the variables are private
 
     /// Returns the offset in the file of the variable at this address. Huge pages of the file are thus aligned like those in memory.
     static uint64_t offset_of(uint64_t address) { return address % (2u << 20); }
 };
 
-/// Replaces the mapping. Must be called before the process has threads; otherwise the variables stay private. They also stay private if the
+/// Moves the program's variables into the file's mapping. Must be called before the process has threads; otherwise the variables stay private. They also stay private if the
 /// system does not allow the change or no fork handlers are registered. May be called repeatedly.
 void share_variables();
 /// Needs no lock.

@@ -45,7 +45,7 @@ constinit const progress::RequestClass kPending{
     .dispose = [](progress::Request& request) { pending.destroy(static_cast<PendingCollective&>(request)); },
     .tell = tell_pending};
 
-/// Completes a request that owns a loan: finishes the loan.
+/// Finishes the loan (base/fortran_hooks.h) when a request that owns one completes.
 void give_back(progress::Request& r) {
     auto& request = static_cast<PendingCollective&>(r);
     request.loan.finish(request.loan.state);

@@ -1,4 +1,4 @@
-// Conversion of error handlers in the arguments and results of MPI functions.
+// Conversion between error handlers and their handles, for the arguments and results of MPI functions.
 #pragma once
 
 #include "comm/errhandler.h"

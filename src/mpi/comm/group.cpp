@@ -16,7 +16,7 @@ int bad_group() {
     return bad_handle(nullptr, MPI_ERR_GROUP, "group");
 }
 
-// Reads the ranks that a range names as a slice; returns MPI_SUCCESS or an error class.
+// The ranks of a range. read_range() checks a range and returns MPI_SUCCESS or an error class.
 struct Slice {
     int first, stride, count;
 };

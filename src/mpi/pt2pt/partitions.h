@@ -84,7 +84,7 @@ struct PartitionedReceive : collective::CollectiveRequest {
     Partitioned what_;
     OfferReceive* offer_ = nullptr;  ///< owned
     message::MatchContext* channel_ = nullptr;
-    std::unique_ptr<message::ReceiveRequest[]> receives_;  ///< by sender's partition; null before the offer arrived
+    std::unique_ptr<message::ReceiveRequest[]> receives_;  ///< one per partition of the sender; null before the offer arrived
     std::unique_ptr<std::byte[]> room_;                    ///< staging memory for data that is not contiguous
     std::unique_ptr<bool[]> unpacked_;
     bool posted_ = false;  ///< whether this start's receives are posted
