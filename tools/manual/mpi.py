@@ -48,7 +48,7 @@ def all_functions():
 
 def summary_of(function):
     if function.doc:
-        return "begin a phase of the program, in which its communication looks alike"
+        return "begin a phase of the program, an interval in which its traffic is alike"
     return summaries()[function.name]
 
 
@@ -155,12 +155,12 @@ def page(name, functions, built):
         here.insert(0, "Not built yet: the call reports MPI_ERR_UNSUPPORTED_OPERATION." if f.returns == "int" else "Not built yet.")
     out.add("In Starling", *[("text", text) for text in here])
     if f.returns == "int" and not f.prefixed.endswith("_toint"):
-        handler = "" if f.prefixed.startswith("T_") else " The error handler is called first; MPI_Error_string tells more."
+        handler = "" if f.prefixed.startswith("T_") else " The error handler is called first; MPI_Error_string returns the details."
         out.add("Errors", ("text", f"The function returns MPI_SUCCESS, or a code of one of these classes, among others.{handler}"
                            if errors(f) else f"The function returns MPI_SUCCESS, or an error code.{handler}"), ("items", errors(f)))
     out.see = [(other, "3") for other in relatives(name, functions)]
     out.add("Standard", ("text", f"MPI {f.version}" + (", deprecated." if "deprecated" in f.topic else " and later."))
-            if not f.doc else ("text", "An extension of Starling's."))
+            if not f.doc else ("text", "An extension by Starling."))
     return out
 
 

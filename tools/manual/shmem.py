@@ -69,7 +69,7 @@ def page(name, rows, names):
     sets = table.type_sets()
     words = [("SIZE is one of " if t == "SIZES" else "TYPENAME is one of ") + ", ".join(n for n, _ in sets[t]) + "." for t in types]
     if generic:
-        words.append(f"In C11 {name} chooses by the types of its arguments.")
+        words.append(f"In C11 {name} is a generic, which selects the function by the types of its arguments.")
     items, seen = [], set()
     for row in rows:
         for parameter in [] if row["parameters"] == "void" else row["parameters"].split(","):
@@ -83,7 +83,7 @@ def page(name, rows, names):
     out.add("Description", ("text", " ".join([out.summary[0].upper() + out.summary[1:] + ".", *words])))
     old = sorted({row["deprecated"] for row in rows if row["deprecated"] != "-"})
     since = min(row["since"] for row in rows)
-    text = f"An extension of Starling's or others, not of OpenSHMEM {since}." if not re.match(r"\d", since) else f"OpenSHMEM {since} and later."
+    text = f"An extension of Starling or other libraries, not part of OpenSHMEM {since}." if not re.match(r"\d", since) else f"OpenSHMEM {since} and later."
     out.add("Standard", ("text", text + (f" Deprecated, some or all of it, since {old[0]}." if old else "")))
     stem = re.sub(r"_nbi$|_vector$|_signal$", "", name)
     out.see = [(other, "3") for other in names if other != name and
