@@ -37,13 +37,13 @@ class Case:
         return what in self.keep and (self.keep[what] is None or size in self.keep[what])
 
 
-GROUPS = {"p2p": "two processes of a job", "inter": "parents and children", "spawn": "processes that come and go",
-          "connect": "ports, names and sockets", "groups": "making communicators", "coll": "two processes, collectives",
-          "strangers": "beside busy loops of somebody else's, each bound to a core",
-          "oversubscribed": "collectives of more processes than cores", "overlap": "communication behind computing",
-          "progress": "waiting, in Starling's modes and with more processes than cores",
-          "partners": "partners that change", "one-sided": "memory of others", "applications": "whole programs", "startup": "starting a job",
-          "memory": "what an idle process takes"}
+GROUPS = {"p2p": "two processes of a job", "inter": "parents and children", "spawn": "spawned processes",
+          "connect": "ports, names and sockets", "groups": "creation of communicators", "coll": "two processes, collectives",
+          "strangers": "with busy loops of other programs, each bound to a core",
+          "oversubscribed": "collectives of more processes than cores", "overlap": "overlap of communication and computation",
+          "progress": "waiting in Starling's wait modes, and with more processes than cores",
+          "partners": "changing partners", "one-sided": "access to other processes' memory", "applications": "whole programs", "startup": "starting a job",
+          "memory": "resources of an idle process"}
 POOL_SIZES = tuple(1 << power for power in range(11, 21))
 LATENCY_SIZES = (8, 64, 512, 1024) + POOL_SIZES
 BANDWIDTH_SIZES = (65536, 1 << 18, 1 << 20, 4 << 20)
@@ -107,7 +107,7 @@ def strangers():
     must be longer than the time slices of some milliseconds in which the other programs run."""
     cases, time = [], "0.3"
     for loops in (0, 1, 2):
-        note = f"beside {loops} busy loops of somebody else's"
+        note = f"with {loops} busy loops of other programs"
         cases.append(Case(f"strangers-{loops}-latency", "strangers", "latency", 2, ["-t", time, "-s", "8,65536"], 60,
                           strangers=loops, repeats=2, note=note))
         cases.append(Case(f"strangers-{loops}-16-ranks", "strangers", "collectives", 16,
@@ -148,7 +148,7 @@ def dynamic(quick):
         cases.append(Case(f"spawn-{children}-by-{parents}", "spawn", "spawn", parents,
                           ["-o", "spawn", "-k", str(children), "-i", spawns], 30, limit=["spawn", str(children), "{}"]))
     for name, operation in (("in-a-row", "rate"), ("staying", "staying")):
-        note = "with disconnect" if operation == "rate" else "no child ends before the last has come"
+        note = "with disconnect" if operation == "rate" else "no child ends before the last one has started"
         cases.append(Case(f"spawn-50-{name}", "spawn", "spawn", 1, ["-o", operation, "-w", "50"], 90, turns=2,
                           note="per spawn, " + note,
                           limit=["spawn", "1", "{}"], limit_rows={("spawn", 1): (name, 50)}))

@@ -28,11 +28,11 @@ class Agreement(unittest.TestCase):
     def test_the_same_under_other_names_agrees(self):
         self.assertEqual(self.shares([("a", 10), ("b", 20), ("a", 10)], [("1", 10), ("2", 20), ("1", 10)]), ["100", "100", "100", "100"])
 
-    def test_a_phase_that_is_not_told_from_another(self):
+    def test_a_phase_that_is_not_distinguished_from_another(self):
         # "a" and "b" are found as one phase: 20 of 40 messages have an assigned phase.
         self.assertEqual(self.shares([("a", 10), ("b", 20), ("a", 10)], [("1", 40)]), ["50", "50", "0", "- of 0"])
 
-    def test_a_phase_that_is_cut(self):
+    def test_a_phase_that_is_split(self):
         # The larger part of the marked "b" is assigned to it; the begin at 20 is not at a mark.
         self.assertEqual(self.shares([("a", 10), ("b", 30)], [("1", 10), ("2", 10), ("3", 20)]), ["75", "75", "100", "50"])
 

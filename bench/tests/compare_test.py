@@ -64,16 +64,16 @@ class Launchers(unittest.TestCase):
         self.assertLess(time.monotonic() - started, 15)
         self.assertEqual(processes_with("COMPARE_TEST=" + self.directory.name), [])
 
-    def test_crash_is_told_from_refusal(self):
+    def test_crash_and_refusal_are_distinguished(self):
         self.assertEqual(self.run_script("kill -SEGV $$").status, "crash (SIGSEGV)")
         refusal = self.run_script("echo 'Error: spawn is not supported here' >&2; exit 5").status
         self.assertEqual(refusal, "refuses: Error: spawn is not supported here (exit code 5)")
 
-    def test_cause_at_the_end_of_an_error_stack_is_told(self):
+    def test_cause_at_the_end_of_an_error_stack_is_reported(self):
         stack = "Abort(1): Fatal error in f: Other MPI error, error stack:\nf(1): f() failed\ng(2)...: no room\n"
         self.assertEqual(judge(15, "", stack, 1.0).status, "refuses: g(2)...: no room (exit code 15)")
 
-    def test_success_without_values_is_no_success(self):
+    def test_success_without_values_is_a_failure(self):
         self.assertNotEqual(self.run_script("exit 0").status, "ok")
         self.assertEqual(judge(0, GOOD[:40], "", 1.0).status, "crash (output cut short)")
 
@@ -82,12 +82,12 @@ class Launchers(unittest.TestCase):
         self.assertEqual(execute(self.library("good", "echo done"), case).status, "ok")
         self.assertNotEqual(execute(self.library("bad", "exit 1"), case).status, "ok")
 
-    def test_what_does_not_build_is_recorded(self):
+    def test_build_failures_are_recorded(self):
         library = self.library("one", "true")
         library.unbuilt = {"x": "no such function"}
         self.assertIn("does not build: no such function", execute(library, Case("x", "p2p", "x", 2, [], 20)).status)
 
-    def test_noise_takes_more_turns_but_not_for_ever(self):
+    def test_noise_takes_more_turns_up_to_a_limit(self):
         counter = Path(self.directory.name) / "count"
         script = f"echo x >>{counter}; n=$(wc -l <{counter}); echo '{GOOD}' | sed s/%s/$n/"
         path = os.path.join(self.directory.name, "out.json")
@@ -97,7 +97,7 @@ class Launchers(unittest.TestCase):
         calm = suite.run([steady], [Case("x", "p2p", "x", 2, [], 20)], 2, 0, 0.01, path, 3)
         self.assertEqual(calm["cases"]["x"]["rows"][0]["values"]["starling"]["turns"], 2)
 
-    def test_wall_time_is_a_row_beside_the_program_s_own(self):
+    def test_wall_time_is_an_additional_row(self):
         row = GOOD.replace('"what": ""', '"what": "init"') % "2"
         library = self.library("starling", f"sleep 0.1; echo '{row}'")
         case = Case("x", "startup", "x", 4, [], 20, wall=True)
@@ -132,7 +132,7 @@ class Judgement(unittest.TestCase):
                                 "rows": [{"what": "", "size": 8, "unit": "us", "class": "", "values": values,
                                           "classes": {"": values}}]}}}
 
-    def test_noise_is_seen(self):
+    def test_noise_is_detected(self):
         self.assertFalse(classes.summary([10, 10.5, 11], 0.15)["noisy"])
         self.assertTrue(classes.summary([10, 10, 13], 0.15)["noisy"])
         self.assertEqual(report.verdict(self.results([1, 1, 1], [2, 2, 2])), "")
@@ -164,11 +164,11 @@ class Judgement(unittest.TestCase):
         self.assertEqual(report.distance(results["cases"]["c"], row), 2)
         self.assertEqual(report.distance(results["cases"]["c"] | {"larger_is_better": True}, row), 0.5)
 
-    def test_single_outliers_among_many_turns_are_no_noise(self):
+    def test_single_outliers_among_many_turns_are_not_noise(self):
         self.assertFalse(classes.summary([10, 10, 10, 10, 30], 0.15)["noisy"])
         self.assertTrue(classes.summary([10, 10, 10, 30, 30], 0.15)["noisy"])
 
-    def test_many_turns_make_a_median_surer(self):
+    def test_many_turns_make_a_median_more_certain(self):
         # From tables of the sign test: the 6th of 20, the 10th of 30, the 18th of 50, the 40th of 100 from each end.
         self.assertEqual([classes.left_aside(count) for count in (4, 5, 9, 20, 30, 50, 100)], [0, 1, 1, 5, 9, 17, 39])
         scattered = [9, 9, 9.5, 10.5, 11, 11]
@@ -177,7 +177,7 @@ class Judgement(unittest.TestCase):
         self.assertFalse(classes.summary([8, 9, 10, 10, 11, 12] * 12, 0.15)["noisy"])
         self.assertTrue(classes.summary([8, 12] * 40, 0.15)["noisy"], "two places are no scatter")
 
-    def test_page_needs_nothing_from_elsewhere(self):
+    def test_page_needs_no_external_resources(self):
         results = self.results([1, 1, 1], [2, 2, 2])
         case = results["cases"].pop("c")
         for size in (8, 1024):
@@ -196,14 +196,14 @@ class Judgement(unittest.TestCase):
         for picture in pictures:
             xml.dom.minidom.parseString(picture)
 
-    def test_markdown_has_every_row_and_says_what_is_missed(self):
+    def test_markdown_has_every_row_and_lists_missed_goals(self):
         results = self.results([1, 1, 1], [2, 2, 2])
         results["cases"]["c"]["rows"][0]["goal"] = 0.4
         text = markdown.text(results)
         self.assertIn("| c 8, us | 1, 2 (peer), **0.50** |  | <= 0.4, missed |", text)
         self.assertIn("0 of 1 rows are noisy", text)
 
-    def test_plots_leave_out_what_they_can_t_show(self):
+    def test_plots_leave_out_values_that_do_not_fit_the_axis(self):
         self.assertEqual(plots.lines("t", {"a": [(0, 1), (8, 0)]}, "x", "y"), "")
         self.assertEqual(plots.bars("t", [("a", 0, False)]), "")
         self.assertIn("polyline", plots.lines("t", {"a": [(8, 3.0), (8, 3.0)]}, "x", "y"))
@@ -227,7 +227,7 @@ class Judgement(unittest.TestCase):
                               (Case("x", "p2p", "x", 1, ["--spawn", "4096"], 20, plain=True), True)):
             self.assertEqual(command_of(with_option, case)[1] == "--crowded", crowded)
 
-    def test_entries_say_nothing_about_binding(self):
+    def test_entries_do_not_set_a_binding(self):
         for library in all_libraries("build"):
             words = " ".join(library.launcher + library.crowded + list(library.environment)).lower()
             self.assertNotIn("bind", words)

@@ -29,11 +29,11 @@ class Classes(unittest.TestCase):
         self.assertEqual([one.name for one in found], ["24 ns", "50 ns", "210 ns"])
         self.assertTrue(found[1].holds(53) and not found[1].holds(100) and not found[1].holds(0))
 
-    def test_one_placement_is_one_class_however_it_wavers(self):
+    def test_one_placement_is_one_class_despite_variation(self):
         self.assertEqual(len(classes_of([45, 50, 55, 60, 48, 52])), 1)
         self.assertEqual(classes_of([0.0, 0.0]), [])
 
-    def test_what_lies_between_joins_no_two_classes(self):
+    def test_rare_placements_between_two_classes_do_not_join_them(self):
         random.seed(1)
         wavering = [random.gauss(COMMON, 2) for _ in range(1000)] + [random.gauss(FAR, 8) for _ in range(1000)]
         on_the_way = [60 * 1.1 ** step for step in range(13)]  # a chain from one class to the other, each rare
@@ -56,12 +56,12 @@ class Dropping(unittest.TestCase):
         self.assertEqual(judge.decide(210, 210), (210, False))  # begins and ends at the placement at which the first try ended
         self.assertEqual((judge.kept, judge.dropped), (1, 1))
 
-    def test_tries_have_an_end(self):
+    def test_tries_are_limited(self):
         judge = Judge(2)
         answers = [judge.decide(50, 210)[1] for _ in range(TRIES + 2)]
         self.assertEqual(answers, [True] * (TRIES + 1) + [False])
 
-    def test_a_look_that_fails_keeps_nothing(self):
+    def test_a_failed_measurement_of_the_placement_keeps_no_value(self):
         self.assertEqual(Judge(1).decide(0.0, 50), (0.0, True))
         self.assertEqual(Judge(1).decide(50, 0.0), (0.0, True))
 
@@ -78,7 +78,7 @@ class Rows(unittest.TestCase):
     def row(self, values, larger=False):
         return Row(values, self.classes, "starling", report.is_peer, larger, 0.15)
 
-    def test_compared_is_inside_a_class_only(self):
+    def test_values_are_compared_only_within_a_class(self):
         # Over all turns the peer's median is the better one, but in each class ours is.
         values = {"starling": [(1, 50), (1, 50), (4, 210), (4, 210), (4, 210)],
                   "peer": [(2, 50), (2, 50), (2, 50), (8, 210), (8, 210)]}
@@ -87,29 +87,29 @@ class Rows(unittest.TestCase):
         for cells in row.classes.values():
             self.assertEqual(report.ratio(case, {"values": cells}), 0.5)
 
-    def test_chosen_is_the_class_in_which_both_are_known_best(self):
+    def test_chosen_class_has_most_values_of_both(self):
         values = {"starling": [(1, 50)] * 9 + [(4, 210)] * 3, "peer": [(2, 50)] + [(8, 210)] * 3}
         self.assertEqual(self.row(values).chosen().name, "210 ns")
 
-    def test_best_peer_is_that_of_the_class(self):
+    def test_best_peer_is_chosen_per_class(self):
         values = {"starling": [(1, 50), (4, 210)], "one": [(2, 50), (9, 210)], "two": [(3, 50), (8, 210)],
                   "limit": [(0.1, 50), (0.1, 210)]}
         for larger, expected in ((False, ["one", "two"]), (True, ["two", "one"])):
             row = self.row(values, larger)
             self.assertEqual([row.best_peer(one) for one in row.classes], expected)
 
-    def test_noise_between_classes_is_none(self):
+    def test_differences_between_classes_are_not_noise(self):
         values = {"starling": [(1, 50), (4, 210)] * 3, "peer": [(2, 50), (8, 210)] * 3}
         self.assertEqual(self.row(values).missing(3, 2, values), set())
 
-    def test_settled_needs_turns_of_both_and_a_look_at_the_others(self):
+    def test_settled_needs_turns_of_both_and_some_of_the_others(self):
         values = {"starling": [(1, 50)] * 3, "best": [(2, 50)] * 2, "slow": [(9, 50)] * 2, "unseen": [(9, 210)] * 5}
         self.assertEqual(self.row(values).missing(3, 2, values), {"best", "unseen"})
         values["best"].append((2, 50))
         values["unseen"] += [(9, 50)] * 2
         self.assertEqual(self.row(values).missing(3, 2, values), set())
 
-    def test_noise_asks_for_another_turn_of_who_makes_it(self):
+    def test_a_noisy_library_takes_another_turn(self):
         values = {"starling": [(1, 50), (1, 50), (3, 50)], "best": [(2, 50)] * 3, "slow": [(9, 50), (20, 50), (40, 50)]}
         self.assertEqual(self.row(values).missing(3, 2, values), {"starling"})
         values["starling"] += [(1, 50), (1, 50)]
@@ -180,13 +180,13 @@ class Stages(unittest.TestCase):
         turns = self.log.read_text(encoding="utf-8").split("\n")
         self.assertEqual((turns.count("0 one 8"), turns.count("1 one 8"), turns.count("0 one 64")), (2, 2, 1))
 
-    def test_command_that_does_not_ask_is_looked_at_from_outside(self):
+    def test_placement_of_a_command_that_does_not_ask_is_measured_around_it(self):
         line = '{"benchmark": "x", "unit": "us", "rows": [{"what": "", "size": 8, "value": 1}]}'
         for placements, expected in (((50, 52), (52, 0)), ((50, 210), (0.0, 1))):
             run = Stage(self.looker(*placements), {"one": Command(["echo", line], {})}, 4, 20).run()["one"]
             self.assertEqual((run.rows[0].placement, run.dropped), expected)
 
-    def test_hang_ends_and_the_others_go_on(self):
+    def test_a_hanging_command_is_ended_and_the_others_continue(self):
         commands = {"hangs": Command(["sleep", "60"], {}), "one": self.command("one")}
         runs = Stage(self.looker(50), commands, 1, 1.5).run()
         self.assertEqual((runs["hangs"].status, runs["one"].status), ("hang", "ok"))

@@ -34,7 +34,7 @@ class Engine(unittest.TestCase):
             self.assertAlmostEqual(simulation.run(), 2.0 * math.ceil(tasks / cores))
             self.assertAlmostEqual(machine.busy, 2.0 * tasks)
 
-    def test_sharing_out_is_what_a_machine_does(self):
+    def test_share_out_agrees_with_a_machine(self):
         costs, ready = [3, 1, 4, 1, 5, 9, 2, 6], [0, 0, 1, 2, 2, 7, 7, 30]
         for cores in (1, 2, 3, 8):
             simulation, ends = Simulation(), {}
@@ -85,7 +85,7 @@ class Topology(unittest.TestCase):
                 self.assertEqual(max(Tree(full + 1, fanout).depth), levels + 1)
         self.assertEqual(max(Tree(50, 1).depth), 49)
 
-    def test_paths_go_over_the_common_ancestor(self):
+    def test_paths_pass_through_the_common_ancestor(self):
         tree = Tree(64, 4)
         for source in range(0, 64, 5):
             for target in range(0, 64, 7):
@@ -97,7 +97,7 @@ class Topology(unittest.TestCase):
 
 
 class Starting(unittest.TestCase):
-    def test_what_costs_nothing_takes_no_time(self):
+    def test_zero_costs_take_no_time(self):
         for shared in (0, 2):
             times = start(Costs(), hosts=50, per_host=4, shared_cores=shared)
             self.assertEqual(times.ended, 0.0)
@@ -131,7 +131,7 @@ class Starting(unittest.TestCase):
                 hosts = sum(fanout ** level for level in range(levels + 1))
                 self.assertAlmostEqual(start(costs, hosts=hosts, per_host=1, fanout=fanout).daemons_up, levels)
 
-    def test_an_agent_busy_at_home_waits_for_cores(self):
+    def test_an_agent_busy_on_its_host_waits_for_cores(self):
         costs = Costs(agent_local=1.0)
         self.assertAlmostEqual(start(costs, hosts=9, per_host=1, fanout=8, cores=2).daemons_up, 4.0)
         self.assertAlmostEqual(start(costs, hosts=9, per_host=1, fanout=2, shared_cores=2).daemons_up, 4.0)
@@ -142,14 +142,14 @@ class Starting(unittest.TestCase):
         times = start(costs, hosts=5, per_host=1, fanout=4, standing=True)
         self.assertAlmostEqual(times.ordered, 4 * 1.0 + 0.25)
 
-    def test_the_root_hears_once_of_each_branch(self):
+    def test_the_root_gets_one_report_per_branch(self):
         # Reports that processes have started, arrived, and ended: from ten branches and from itself.
         costs = Costs(report=0.001)
         times = start(costs, hosts=101, per_host=1, fanout=10, standing=True)
         self.assertAlmostEqual(times.ended, 0.033)
         self.assertAlmostEqual(times.root_busy, 0.033)
 
-    def test_who_is_late_keeps_nobody_back_for_long(self):
+    def test_a_late_host_does_not_delay_reports_for_long(self):
         # A chain of three, each of which gets its order a second after the one above it, and the last message long after it.
         costs = Costs(order_bytes=1000.0, bandwidth=1000.0, report=0.001)
         times = start(costs, hosts=3, per_host=1, fanout=1, standing=True)
@@ -158,12 +158,12 @@ class Starting(unittest.TestCase):
         self.assertAlmostEqual(times.root_busy, 0.001 * 3 * 3)
         self.assertAlmostEqual(times.known, 2.0 + 0.003)
 
-    def test_shared_cores_do_all_the_work_there_is(self):
+    def test_shared_cores_do_all_work(self):
         costs = Costs(rank_start=0.01, rank_init=0.1)
         times = start(costs, hosts=8, per_host=4, shared_cores=2, standing=True)
         self.assertAlmostEqual(times.initialized, 32 * 0.11 / 2, delta=0.11)
 
-    def test_a_machine_of_its_own_is_as_if_shared_with_no_one(self):
+    def test_a_separate_machine_equals_an_unshared_one(self):
         costs = Costs(rank_start=0.01, rank_init=0.1, segment=0.02)
         alone = start(costs, hosts=1, per_host=6, cores=64)
         shared = start(costs, hosts=1, per_host=6, shared_cores=64)
@@ -193,7 +193,7 @@ class Starting(unittest.TestCase):
 class Finding(unittest.TestCase):
     COSTS = Costs(frame=0.001, rtt=0.01)
 
-    def test_one_fetch_goes_there_and_back(self):
+    def test_one_fetch_takes_both_ways(self):
         outcome = Store(self.COSTS, 2, 4).neighbours()
         self.assertEqual(outcome.frames, 4)  # each host asks the other
         self.assertAlmostEqual(outcome.seconds, 2 * (0.005 + 0.002))
@@ -205,7 +205,7 @@ class Finding(unittest.TestCase):
         self.assertEqual(outcome.frames, 4)
         self.assertAlmostEqual(outcome.seconds, 4 * (0.005 + 0.002))
 
-    def test_a_host_asks_once_for_each_other(self):
+    def test_a_host_requests_each_other_host_once(self):
         outcome = Store(self.COSTS, 3, 1000, fanout=2).on_demand(10)
         self.assertEqual(outcome.frames, 4 * 2 + 2 * 4)  # root and child ask each other; the children ask through the root
 
@@ -216,11 +216,11 @@ class Finding(unittest.TestCase):
         up, down = HEAD + ADDRESS * 8, HEAD + ADDRESS * 40
         self.assertAlmostEqual(outcome.root_seconds, 4 * (up + down) * 1e-6)
 
-    def test_few_are_fetched_as_ever(self):
+    def test_few_addresses_are_fetched_singly(self):
         few = Store(self.COSTS, 5, 1, fanout=4).as_built(3)
         self.assertEqual(few.frames, Store(self.COSTS, 5, 1, fanout=4).on_demand(3).frames)
 
-    def test_many_cost_a_few_frames_on_each_connection(self):
+    def test_many_addresses_take_few_frames_per_connection(self):
         hosts = 64
         built = Store(self.COSTS, hosts, 64, fanout=4).as_built(5)
         alone = Store(self.COSTS, hosts, 64, fanout=4).on_demand(5)
@@ -229,14 +229,14 @@ class Finding(unittest.TestCase):
         self.assertLess(built.frames, 63 * 3 + 63 * 4 + hosts * 4 * 2 * 6)
         self.assertLess(built.seconds, alone.seconds)
 
-    def test_alone_there_is_nothing_to_find(self):
+    def test_a_single_host_fetches_nothing(self):
         for outcome in (Store(self.COSTS, 1, 8).all_gather(), Store(self.COSTS, 1, 8).on_demand(3),
                         Store(self.COSTS, 1, 8).as_built(3)):
             self.assertEqual((outcome.seconds, outcome.frames), (0.0, 0))
 
 
 class Numbers(unittest.TestCase):
-    def test_what_the_lab_has_measured_is_found_again(self):
+    def test_measured_points_are_read(self):
         import importlib.machinery
         run = importlib.machinery.SourceFileLoader("run", str(HERE / "run")).load_module()
         keys = ("first_allreduce_ms", "allreduce_ms", "ring_ms", "exchange_ms", "command_ms", "init_ms")
