@@ -1,4 +1,4 @@
-// Children that spawn: a chain of three generations, several generations alive at once, and messages between grandparent and grandchild
+// Children that spawn: a chain of three generations of children, several generations alive at once, and messages between grandparent and grandchild
 // through merged communicators.
 #include "dynamic.h"
 
