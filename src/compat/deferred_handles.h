@@ -6,10 +6,11 @@
 
 namespace starling::compat {
 
-/// Returns a place for the library's handle. When the handle is there, `write` is called with it and `place`.
+/// Returns a variable for the library's handle. When the library has stored the handle, `write` is called with it and `place`.
 MPI_Comm* make_later(void* place, void (*write)(MPI_Comm comm, void* place));
 
-/// Returns a place for the library's handle, which is converted to `place`, a variable of the program in either language. Null for null.
+/// Returns a variable for the library's handle, which is later converted and stored in `place`, a variable of the program in either
+/// language. Returns null for null.
 template <class Place>
 MPI_Comm* make_later(Place* place) {
     if (!place) return nullptr;

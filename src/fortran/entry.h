@@ -1,5 +1,4 @@
-// Macros that define entry points of the Fortran interfaces: a subroutine of mpif.h and module mpi, and the one of mpi_f08, each also under
-// its profiling name.
+// Macros that define an entry point under its names in all Fortran interfaces (mpif.h, mpi and mpi_f08), and under its profiling names.
 #pragma once
 
 #define FORTRAN_ALIAS(alias, name) __asm__(".weak " alias "\n.set " alias ", " name);

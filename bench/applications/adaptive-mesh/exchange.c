@@ -7,7 +7,7 @@ enum { kBorderTag = 11 };
 /* One border: the cells that a leaf gets from one leaf across a face. */
 typedef struct {
     int from, to; /* leaves */
-    int face;     /* of the receiving leaf */
+    int face;     /* face of the receiving leaf */
     int half;     /* half of that face, if the other leaf is finer; -1: the whole face */
 } Strip;
 

@@ -12,7 +12,7 @@ enum { kUp, kDown, kLeft, kRight, kFaces };
 
 typedef struct {
     int level; /* 0: the coarsest; each next level halves the side of a block */
-    int x, y;  /* in blocks of that level */
+    int x, y;  /* position in blocks of that level */
     int owner;
     uint64_t key;       /* position on the curve, distinct because leaves never overlap */
     int target;         /* level requested for the next regridding */
