@@ -100,8 +100,8 @@ class Stuck(unittest.TestCase):
 
     def test_a_non_blocking_collective_behind_another(self):
         self.start("outstanding", 3)
-        self.assert_says(r"^rank 1 waits in MPI_Wait \(MPI_Ibarrier\) on MPI_COMM_WORLD, collective 2 there, for rank 0 to come to "
-                         "it, for", "^deadlock: rank 0 waits for rank 1, which waits for rank 0$")
+        self.assert_says(r"^rank 1 waits in MPI_Wait \(MPI_Ibarrier\) on MPI_COMM_WORLD, collective 2 there, for rank 0 to call it, "
+                         "for", "^deadlock: rank 0 waits for rank 1, which waits for rank 0$")
 
     def test_an_endless_loop(self):
         for ranks in (3, 7):
