@@ -60,7 +60,8 @@ static void blocks(void) {
     OK(MPI_Info_free(&info));
 }
 
-/* Each rank writes to its right neighbor's memory, reads it, and counts in it. The window excludes the block's first `skip` numbers. */
+/* Each rank puts a number into every rank's window, gets one from its right neighbor, and accumulates counters in all. The window excludes
+ * the block's first `skip` numbers. */
 static void window(long* memory, int skip, long numbers) {
     const int right = (rank + 1) % size;
     long ones[3] = {1, 1, 1}, read = 0;

@@ -41,7 +41,7 @@ int main(int argc, char** argv) {
     OK(MPI_Wait(&receive, MPI_STATUS_IGNORE));
     OK(MPI_Wait(&send, MPI_STATUS_IGNORE));
     CHECK(got[0] == from + 1 && got[kBytes - 1] == from + 1, "what arrived");
-    // The parent's own exit handler does nothing, because the parent has finalized.
+    // The parent's exit handler calls MPI_Finalize.
     free(got);
     free(data);
     return 0;

@@ -60,7 +60,7 @@ static void meet_without_memory(int rank, int size) {
                 CHECK(class == MPI_SUCCESS || class == MPI_ERR_PORT || class == MPI_ERR_NO_MEM, "an error of class %d", class);
                 without_memory += class == MPI_ERR_NO_MEM;
             } while (error);
-            // A later allocation may belong to an incoming packet. The sender then retransmits the packet, so no call fails.
+            // A later allocation may belong to an incoming packet. The packet is then delivered again, so no call fails.
             const int absorbed = which > 4 && without_memory == 0;
             CHECK(absorbed || without_memory == (victim == accepting), "refusal %d: %d times without memory", which, without_memory);
             OK(MPI_Comm_disconnect(&inter));

@@ -101,7 +101,7 @@ static void test_ring(long* token) {
     shmem_barrier_all();
 }
 
-/// If several variables satisfy the condition, each must be returned within a few calls, although every call starts at another variable.
+/// If several variables satisfy the condition, each must be returned in time, although other calls poll other variables in between.
 static void test_turns(long* at) {
     long found[3] = {0};
     const int left_out[4] = {0, 1, 0, 0};

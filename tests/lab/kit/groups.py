@@ -27,7 +27,7 @@ class Groups:
         self.lab.must(host, [sys.executable, "-c", CAST, f"10.77.0.{host}", group, port, count, data.hex()])
 
     def cast_all(self, host, group, port, texts, count):
-        """Sends several datagrams from one process, in the background while a job runs."""
+        """Sends several datagrams from one process: a running job would not wait for one process per datagram."""
         self.lab.must(host, [sys.executable, "-c", CAST, f"10.77.0.{host}", group, port, count, *[text.hex() for text in texts]])
 
     def snoop(self):
