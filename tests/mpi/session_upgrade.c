@@ -1,5 +1,5 @@
-// A library opens an MPI session at a multi-threaded level while the main thread of a single-threaded program is inside MPI: asleep in a
-// receive, or passing message after message.
+// A library opens an MPI session in a second thread while the main thread of a program at MPI_THREAD_FUNNELED is inside MPI: asleep in
+// a receive, or passing message after message.
 #include <pthread.h>
 #include <stdatomic.h>
 #include <unistd.h>
