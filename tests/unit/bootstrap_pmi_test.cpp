@@ -185,14 +185,14 @@ TEST(PmiManager, ARequestedVersionIsTheOnlyOneTried) {
     Server server(Script{{"init", "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=-1\n"}});
     ManagedJob job;
     EXPECT_EQ(make_pmi_manager(2, true)->start(job), MPI_ERR_OTHER);
-    EXPECT_NE(failure_text().find("no version of PMI"), std::string_view::npos) << failure_text();
+    EXPECT_NE(failure_text().find("requested versions of PMI"), std::string_view::npos) << failure_text();
 }
 
 TEST(PmiManager, WithoutAManagerThereIsNoConversation) {
     Server server({{"init", "cmd=response_to_init pmi_version=3 rc=0\n"}, {"init", "cmd=response_to_init rc=-1\n"}});
     ManagedJob job;
     EXPECT_EQ(make_pmi_manager(2, false)->start(job), MPI_ERR_OTHER);
-    EXPECT_NE(failure_text().find("no version of PMI"), std::string_view::npos) << failure_text();
+    EXPECT_NE(failure_text().find("requested versions of PMI"), std::string_view::npos) << failure_text();
 }
 
 // Plays the script with `answer` at line `at`. The conversation must end in time, with an error and its text.
