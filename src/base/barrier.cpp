@@ -17,8 +17,8 @@ long membarrier(int command) { return syscall(SYS_membarrier, command, 0, 0); }
 
 constexpr long kNeeded = MEMBARRIER_CMD_GLOBAL_EXPEDITED | MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED;
 
-enum class Known : uint8_t { nothing, no, yes };
-STARLING_STATE Known can = Known::nothing, hears = Known::nothing;
+enum class Tristate : uint8_t { nothing, no, yes };
+STARLING_STATE Tristate can = Tristate::nothing, hears = Tristate::nothing;
 
 /// Longer than any store stays in a core's store buffer.
 constexpr unsigned kLongerThanStoresWaitUs = 1000;
@@ -26,20 +26,20 @@ constexpr unsigned kLongerThanStoresWaitUs = 1000;
 }  // namespace
 
 bool can_have_barriers() {
-    if (can == Known::nothing) {
+    if (can == Tristate::nothing) {
         const long there = membarrier(MEMBARRIER_CMD_QUERY);
-        can = there > 0 && (there & kNeeded) == kNeeded ? Known::yes : Known::no;
+        can = there > 0 && (there & kNeeded) == kNeeded ? Tristate::yes : Tristate::no;
     }
-    return can == Known::yes;
+    return can == Tristate::yes;
 }
 
 bool hear_barriers() {
-    if (hears == Known::nothing)
-        hears = can_have_barriers() && membarrier(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED) == 0 ? Known::yes : Known::no;
-    return hears == Known::yes;
+    if (hears == Tristate::nothing)
+        hears = can_have_barriers() && membarrier(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED) == 0 ? Tristate::yes : Tristate::no;
+    return hears == Tristate::yes;
 }
 
-bool hears_barriers() { return hears == Known::yes; }
+bool hears_barriers() { return hears == Tristate::yes; }
 
 bool has_one_thread() {
     struct stat tasks;

@@ -6,7 +6,7 @@
 
 namespace starling {
 
-enum class Wait : uint8_t { poll, adaptive, thread };
+enum class WaitPolicy : uint8_t { poll, adaptive, thread };
 enum class Authentication : uint8_t { key, munge };
 enum class SingleCopy : uint8_t { automatic, on, off };
 enum class Singleton : uint8_t { automatic, allow };
@@ -21,14 +21,14 @@ enum class Multicast : uint8_t { automatic, off, basic, lazy, pool };
 /// When OpenSHMEM's PEs exchange their addresses: at the first access, or all in shmem_init.
 enum class Connect : uint8_t { demand, all };
 /// Whether InfiniBand and RoCE are used: docs/verbs.md.
-enum class Verbs : uint8_t { automatic, off, require };
+enum class VerbsUse : uint8_t { automatic, off, require };
 enum class Pmi : uint8_t { automatic, none, pmix, pmi2, pmi1 };
 
 /// The names of an enum type's values, in the order of the values. The specializations end with nullptr.
 template <class Enum>
 inline constexpr const char* const kChoices[] = {nullptr};
 template <>
-inline constexpr const char* const kChoices<Wait>[] = {"poll", "adaptive", "thread", nullptr};
+inline constexpr const char* const kChoices<WaitPolicy>[] = {"poll", "adaptive", "thread", nullptr};
 template <>
 inline constexpr const char* const kChoices<Authentication>[] = {"key", "munge", nullptr};
 template <>
@@ -47,7 +47,7 @@ inline constexpr const char* const kChoices<Multicast>[] = {"auto", "off", "basi
 template <>
 inline constexpr const char* const kChoices<Connect>[] = {"demand", "all", nullptr};
 template <>
-inline constexpr const char* const kChoices<Verbs>[] = {"auto", "off", "require", nullptr};
+inline constexpr const char* const kChoices<VerbsUse>[] = {"auto", "off", "require", nullptr};
 template <>
 inline constexpr const char* const kChoices<Pmi>[] = {"auto", "none", "pmix", "pmi2", "pmi1", nullptr};
 

@@ -36,9 +36,10 @@ void copy_past_caches(void* to, const void* from, size_t bytes) {
     _mm_sfence();
 }
 
-void CopyPath::choose(void* to, const void* from, size_t bytes, Into into) {
-    const bool rotates = into == Into::rotation;
-    const bool past = reach_ == Reach::far || (reach_ == Reach::near && !rotates && (into == Into::streamed || bytes > kShort));
+void CopyPath::choose(void* to, const void* from, size_t bytes, CopyDestination into) {
+    const bool rotates = into == CopyDestination::rotation;
+    const bool past = reach_ == CacheDistance::far ||
+                      (reach_ == CacheDistance::near && !rotates && (into == CopyDestination::streamed || bytes > kShort));
     if (past && until_trial_ > 0) {
         --until_trial_;
         return copy_past_caches(to, from, bytes);
@@ -57,7 +58,9 @@ void CopyPath::choose(void* to, const void* from, size_t bytes, Into into) {
 // Records a measurement. A single one may be wrong (an interrupt, the first access to a page), so two consecutive ones must agree.
 void CopyPath::learn(uint64_t cycles, size_t bytes) {
     const uint64_t per_line = cycles * 64 / bytes;
-    const Reach seen = per_line <= kCloseCycles ? Reach::close : per_line <= kNearCycles ? Reach::near : Reach::far;
+    const CacheDistance seen = per_line <= kCloseCycles  ? CacheDistance::close
+                               : per_line <= kNearCycles ? CacheDistance::near
+                                                         : CacheDistance::far;
     if (seen == reach_) {
         doubted_ = false;
     } else if (doubted_) {
@@ -72,7 +75,7 @@ void CopyPath::learn(uint64_t cycles, size_t bytes) {
 #else
 
 void copy_past_caches(void* to, const void* from, size_t bytes) { std::memcpy(to, from, bytes); }
-void CopyPath::choose(void* to, const void* from, size_t bytes, Into) { std::memcpy(to, from, bytes); }
+void CopyPath::choose(void* to, const void* from, size_t bytes, CopyDestination) { std::memcpy(to, from, bytes); }
 
 #endif
 

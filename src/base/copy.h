@@ -49,19 +49,19 @@ void copy_past_caches(void* to, const void* from, size_t bytes);
 class CopyPath {
   public:
     /// The readers' recent use of the lines that are overwritten.
-    enum class Into : uint8_t {
+    enum class CopyDestination : uint8_t {
         again,     ///< the readers accessed these lines last
         streamed,  ///< the readers accessed them last, and more data follows at once, so throughput counts
         rotation,  ///< overwritten in rotation with many other lines, so the readers' own caches have dropped them
     };
-    void copy(void* to, const void* from, size_t bytes, Into into) {
+    void copy(void* to, const void* from, size_t bytes, CopyDestination into) {
         if (bytes >= kWayMatters && reinterpret_cast<uintptr_t>(to) % 16 == 0) return choose(to, from, bytes, into);
         copy_by_call(to, from, bytes);
     }
     /// The cost of writing a line that the reader has in its cache: almost none if both cores share all caches, little if they share the
     /// last level, much otherwise.
-    enum class Reach : uint8_t { close, near, far };
-    Reach reach() const { return reach_; }
+    enum class CacheDistance : uint8_t { close, near, far };
+    CacheDistance reach() const { return reach_; }
     /// Makes the next copy of kWayMatters bytes or more a timed one.
     void ask_again() { until_trial_ = 0; }
 
@@ -69,10 +69,10 @@ class CopyPath {
     static constexpr size_t kWayMatters = 2048;
 
   private:
-    void choose(void* to, const void* from, size_t bytes, Into into);
+    void choose(void* to, const void* from, size_t bytes, CopyDestination into);
     void learn(uint64_t cycles, size_t bytes);
 
-    Reach reach_ = Reach::near;
+    CacheDistance reach_ = CacheDistance::near;
     bool doubted_ = false;      ///< the last measurement contradicted reach_
     uint16_t until_trial_ = 0;  ///< copies until the next timed one
 };

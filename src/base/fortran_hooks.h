@@ -10,7 +10,7 @@ namespace starling {
 
 /// Memory that replaces the program's in a collective operation, as callbacks and their argument. They are called with the library's lock
 /// held and must not call MPI.
-struct Loan {
+struct SubstituteBuffer {
     void (*begin)(void* state);    ///< before each start of a persistent operation; a non-blocking one has already begun
     void (*finish)(void* state);   ///< at the end of each operation
     void (*release)(void* state);  ///< the request has been freed
@@ -27,5 +27,5 @@ int starling_blocks(MPI_Datatype type, MPI_Count count, MPI_Count from, iovec* b
 
 /// Makes `request` the owner of `loan`. The request is a started or persistent collective operation; returns false if it is of another
 /// kind.
-bool starling_lend(MPI_Request request, const starling::Loan* loan);
+bool starling_lend(MPI_Request request, const starling::SubstituteBuffer* loan);
 }

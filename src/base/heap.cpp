@@ -48,7 +48,7 @@ uint64_t Heap::allocate(uint64_t bytes, uint64_t alignment) {
         const uint64_t offset = round_up(begin, alignment);
         if (offset - begin > size - room) continue;
         remove_gap(gaps_.find(begin));
-        blocks_.emplace(offset, Block{room, bytes});
+        blocks_.emplace(offset, HeapBlock{room, bytes});
         add_gap(begin, offset - begin);
         add_gap(offset + room, begin + size - offset - room);
         return offset;
@@ -57,7 +57,7 @@ uint64_t Heap::allocate(uint64_t bytes, uint64_t alignment) {
     if (offset > limit_ || room > limit_ - offset) return kNone;
     top_ = offset + room;
     high_ = std::max(high_, top_);
-    blocks_.emplace(offset, Block{room, bytes});
+    blocks_.emplace(offset, HeapBlock{room, bytes});
     add_gap(begin, offset - begin);
     return offset;
 }

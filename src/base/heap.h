@@ -41,13 +41,13 @@ class Heap {
     size_t blocks() const { return blocks_.size(); }
 
   private:
-    struct Block {
+    struct HeapBlock {
         uint64_t room, bytes;
     };
     void add_gap(uint64_t offset, uint64_t bytes);
     void remove_gap(std::map<uint64_t, uint64_t>::iterator gap);
 
-    std::map<uint64_t, Block> blocks_;                 ///< by offset
+    std::map<uint64_t, HeapBlock> blocks_;             ///< by offset
     std::map<uint64_t, uint64_t> gaps_;                ///< offset → bytes, below top_
     std::set<std::pair<uint64_t, uint64_t>> by_size_;  ///< the gaps as (bytes, offset)
     uint64_t top_ = 0;                                 ///< end of the last block; all memory above is free

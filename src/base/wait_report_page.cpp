@@ -8,16 +8,16 @@ namespace starling {
 
 namespace {
 
-using Word [[gnu::may_alias]] = uint64_t;
-constexpr size_t kWords = sizeof(WaitReportPage) / sizeof(Word);
+using PageWord [[gnu::may_alias]] = uint64_t;
+constexpr size_t kWords = sizeof(WaitReportPage) / sizeof(PageWord);
 /// Retries of a reader before it assumes that the writer is dead. A write takes a microsecond, and a writer that lost its core in the
 /// middle gets it back after a few turns.
 constexpr int kPatience = 4000;
 
 // Copies everything after the first word, which holds version and layout and is written separately.
 void copy_behind_version(WaitReportPage& to, const WaitReportPage& from) {
-    auto* out = reinterpret_cast<Word*>(&to);
-    const auto* in = reinterpret_cast<const Word*>(&from);
+    auto* out = reinterpret_cast<PageWord*>(&to);
+    const auto* in = reinterpret_cast<const PageWord*>(&from);
     for (size_t i = 1; i < kWords; ++i) __atomic_store_n(&out[i], __atomic_load_n(&in[i], __ATOMIC_RELAXED), __ATOMIC_RELAXED);
 }
 

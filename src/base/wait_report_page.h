@@ -20,7 +20,7 @@ struct alignas(4096) WaitReportPage {
     static constexpr int32_t kAnyRank = -1, kAnyTag = -1;
 
     /// The ranks first, first + stride, … of a job.
-    struct Run {
+    struct RankRun {
         uint64_t job;
         uint32_t first, count;
         int32_t stride;
@@ -28,16 +28,16 @@ struct alignas(4096) WaitReportPage {
     };
 
     /// A communicator to which waits and operations refer.
-    struct Communicator {
+    struct CommunicatorEntry {
         uint64_t context;
         uint32_t size, rank;  ///< size of its group; this process's rank in it
         uint32_t runs;        ///< runs that its group consists of; if more than kRuns, the list is incomplete
         uint32_t inter;       ///< 1: an inter-communicator, and the runs are those of the remote group
-        Run run[kRuns];
+        RankRun run[kRuns];
         char name[40];  ///< empty: it has none
     };
 
-    enum class Kind : uint8_t {
+    enum class OperationKind : uint8_t {
         receive = 1,
         send = 2,
         probe = 3,
@@ -53,9 +53,9 @@ struct alignas(4096) WaitReportPage {
         kNotSent = 2,       ///< a send that has found no room yet
     };
 
-    /// One message, sent or awaited, or another thing that a thread waits for (see Kind).
-    struct Operation {
-        Kind kind;
+    /// One message, sent or awaited, or another thing that a thread waits for (see OperationKind).
+    struct OperationEntry {
+        OperationKind kind;
         uint8_t communicator;  ///< index in `communicator`; kNoCommunicator: unknown here, see context
         uint8_t flags;
         uint8_t unused;
@@ -69,13 +69,13 @@ struct alignas(4096) WaitReportPage {
     };
 
     /// A part of the table of operations: [first, first + count). There are `total`; those that do not fit are left out.
-    struct Range {
+    struct OperationRange {
         uint16_t first, count;
         uint32_t total;
     };
 
     /// A thread that waits.
-    struct Wait {
+    struct WaitEntry {
         uint64_t since;
         int32_t thread;        ///< the kernel's thread id
         uint8_t communicator;  ///< the communicator of a collective operation
@@ -83,7 +83,7 @@ struct alignas(4096) WaitReportPage {
         uint8_t any;           ///< 1: one of the operations is enough
         uint8_t everyone;      ///< 1: ends when all members have arrived; the members' reports show which have not
         uint32_t number;
-        Range waited;
+        OperationRange waited;
         char call[40];  ///< the MPI function, as "MPI_Recv"
     };
 
@@ -93,12 +93,12 @@ struct alignas(4096) WaitReportPage {
     uint32_t waits;  ///< threads that wait; if more than kWaits, the rest is left out
     uint32_t communicators;
     uint32_t operations;
-    Range posted;    ///< receives without a message for which no thread waits
-    Range sends;     ///< incomplete sends for which no thread waits
-    Range messages;  ///< messages that have arrived and that no receive has matched
-    Wait wait[kWaits];
-    Communicator communicator[kCommunicators];
-    Operation operation[kOperations];
+    OperationRange posted;    ///< receives without a message for which no thread waits
+    OperationRange sends;     ///< incomplete sends for which no thread waits
+    OperationRange messages;  ///< messages that have arrived and that no receive has matched
+    WaitEntry wait[kWaits];
+    CommunicatorEntry communicator[kCommunicators];
+    OperationEntry operation[kOperations];
 };
 static_assert(sizeof(WaitReportPage) == 4096);
 

@@ -30,12 +30,12 @@ constexpr useconds_t kPause = 1000;
 // Ends each part with a separator, so that "ab","c" and "a","bc" have different hashes.
 uint64_t mix(uint64_t hash, std::string_view bytes) { return hash_on(hash_on(hash, bytes), 0xff); }
 
-class Descriptor {
+class FileDescriptor {
   public:
-    explicit Descriptor(int fd = -1) : fd_(fd) {}
-    Descriptor(const Descriptor&) = delete;
-    Descriptor& operator=(const Descriptor&) = delete;
-    ~Descriptor() {
+    explicit FileDescriptor(int fd = -1) : fd_(fd) {}
+    FileDescriptor(const FileDescriptor&) = delete;
+    FileDescriptor& operator=(const FileDescriptor&) = delete;
+    ~FileDescriptor() {
         if (fd_ >= 0) close(fd_);
     }
     int get() const { return fd_; }
@@ -77,7 +77,7 @@ int start_helper(const ManagedJob& job, job::JobId id) {
                     "is neither beside the MPI library nor in PATH; add Starling's bin directory to PATH");
     }
     const std::string bytes = encode(describe(job, id));
-    const Descriptor file(memfd_create("starling-description", MFD_CLOEXEC));
+    const FileDescriptor file(memfd_create("starling-description", MFD_CLOEXEC));
     if (!file || ::write(file.get(), bytes.data(), bytes.size()) != static_cast<ssize_t>(bytes.size()))
         return fail(MPI_ERR_NO_MEM, "cannot describe the job to starlingd: %s", std::strerror(errno));
     char rank[16], path[64];
@@ -89,32 +89,32 @@ int start_helper(const ManagedJob& job, job::JobId id) {
     return fail(MPI_ERR_OTHER, "cannot start %s: %s", program.c_str(), problem.c_str());
 }
 
-enum class Answer { welcome, refused, hung_up };
+enum class JoinAnswer { welcome, refused, hung_up };
 
-Answer ask(int fd, const HostJoin& join, uint64_t deadline, HostWelcome& out) {
+JoinAnswer ask(int fd, const HostJoin& join, uint64_t deadline, HostWelcome& out) {
     const timeval patience{kJoinSeconds, 0};
     setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
-    if (!control::send_all(fd, control::encode_frame(control::MessageKind::hello, encode(join)))) return Answer::hung_up;
+    if (!control::send_all(fd, control::encode_frame(control::MessageKind::hello, encode(join)))) return JoinAnswer::hung_up;
     control::FrameDecoder decoder(control::kMaxFrame);
-    control::Frame frame;
+    control::ControlFrame frame;
     while (now_ns() < deadline) {
         pollfd ready{fd, POLLIN, 0};
         if (poll(&ready, 1, 100) <= 0) continue;
         char buffer[2048];
         const ssize_t n = recv(fd, buffer, sizeof buffer, MSG_DONTWAIT);
         if (n < 0 && (errno == EINTR || errno == EAGAIN)) continue;
-        if (n <= 0) return Answer::hung_up;
+        if (n <= 0) return JoinAnswer::hung_up;
         decoder.feed({buffer, static_cast<size_t>(n)});
         const auto result = decoder.next(frame);
-        if (result == control::FrameDecoder::Result::need_more) continue;
-        if (result == control::FrameDecoder::Result::garbage || frame.kind != control::MessageKind::reply ||
+        if (result == control::FrameDecoder::ControlDecodeResult::need_more) continue;
+        if (result == control::FrameDecoder::ControlDecodeResult::garbage || frame.kind != control::MessageKind::reply ||
             !decode(frame.payload, out)) {
             out.refusal = "starlingd sent an invalid answer; use the starlingd and the library of one installation";
-            return Answer::refused;
+            return JoinAnswer::refused;
         }
-        return out.refusal.empty() ? Answer::welcome : Answer::refused;
+        return out.refusal.empty() ? JoinAnswer::welcome : JoinAnswer::refused;
     }
-    return Answer::hung_up;
+    return JoinAnswer::hung_up;
 }
 
 }  // namespace
@@ -190,16 +190,16 @@ int join_host(const ManagedJob& job, job::JobId id, job::JobSegment& out, bool& 
     join.appnum = job.appnum;
     const uint64_t deadline = now_ns() + kJoinSeconds * 1'000'000'000u;
     while (now_ns() < deadline) {
-        const Descriptor helper(connect_helper(id));
+        const FileDescriptor helper(connect_helper(id));
         if (helper) {
             HostWelcome welcome;
             switch (ask(helper.get(), join, deadline, welcome)) {
-                case Answer::welcome:
+                case JoinAnswer::welcome:
                     return job::JobSegment::open(welcome.job, out);
-                case Answer::refused:
+                case JoinAnswer::refused:
                     taken = welcome.job.id != 0 && job::JobSegment::open(welcome.job, out) == MPI_SUCCESS;
                     return fail(MPI_ERR_OTHER, "%s", welcome.refusal.c_str());
-                case Answer::hung_up:
+                case JoinAnswer::hung_up:
                     usleep(kPause);
                     continue;
             }
@@ -211,7 +211,7 @@ int join_host(const ManagedJob& job, job::JobId id, job::JobSegment& out, bool& 
             usleep(kPause);
             continue;
         }
-        if (Descriptor(connect_helper(id))) continue;
+        if (FileDescriptor(connect_helper(id))) continue;
         if (const int error = start_helper(job, id)) return error;
     }
     return fail(MPI_ERR_OTHER,

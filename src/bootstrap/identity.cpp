@@ -33,8 +33,8 @@ constexpr const char* kPortKey = "port";
 constexpr uint64_t kFirstPauseNs = 1'000'000, kLongestPauseNs = 100'000'000;
 
 /// A pending look-up of a rank's address.
-struct Question {
-    enum State : uint32_t { idle, asked, too_early };
+struct ManagerLookup {
+    enum LookupState : uint32_t { idle, asked, too_early };
     std::atomic<uint32_t> state = idle;  ///< set to too_early by the thread on which the manager answers
     uint64_t next = 0, pause = kFirstPauseNs;
 };
@@ -46,7 +46,7 @@ struct Management {
     std::unique_ptr<bootstrap::Manager> manager;
     job::JobSegment* segment = nullptr;  ///< where answers are written, once a port was published
     uint32_t rank = 0;
-    std::unordered_map<uint32_t, Question> questions;  ///< by rank
+    std::unordered_map<uint32_t, ManagerLookup> questions;  ///< by rank
     bool left = false, aborted = false;
     pid_t owner = 0;  ///< pid of the rank: a forked child is not the rank
 };
@@ -187,12 +187,12 @@ void mark_failed(job::JobSegment& segment, uint32_t rank) {
 }
 
 // Called on PMIx's thread or on the caller's.
-void on_found(void* context, uint32_t rank, bootstrap::Outcome outcome, std::string_view value) {
+void on_found(void* context, uint32_t rank, bootstrap::LookupOutcome outcome, std::string_view value) {
     job::JobSegment& segment = *management->segment;
     bootstrap::HostRecord record;
-    if (outcome == bootstrap::Outcome::too_early) {
-        static_cast<Question*>(context)->state.store(Question::too_early, std::memory_order_release);
-    } else if (outcome == bootstrap::Outcome::found && decode(value, record)) {
+    if (outcome == bootstrap::LookupOutcome::too_early) {
+        static_cast<ManagerLookup*>(context)->state.store(ManagerLookup::too_early, std::memory_order_release);
+    } else if (outcome == bootstrap::LookupOutcome::found && decode(value, record)) {
         store_record(segment, rank, record);
     } else {
         mark_failed(segment, rank);
@@ -200,12 +200,12 @@ void on_found(void* context, uint32_t rank, bootstrap::Outcome outcome, std::str
     ring(*reinterpret_cast<job::Doorbell*>(segment.region(management->rank)));
 }
 
-void advance(Question& question, job::JobSegment& segment, uint32_t rank) {
+void advance(ManagerLookup& question, job::JobSegment& segment, uint32_t rank) {
     switch (question.state.load(std::memory_order_acquire)) {
-        case Question::asked:
+        case ManagerLookup::asked:
             return;
-        case Question::too_early:
-            question.state.store(Question::idle, std::memory_order_relaxed);
+        case ManagerLookup::too_early:
+            question.state.store(ManagerLookup::idle, std::memory_order_relaxed);
             question.next = now_ns() + question.pause;
             question.pause = std::min(2 * question.pause, kLongestPauseNs);
             return;
@@ -214,13 +214,13 @@ void advance(Question& question, job::JobSegment& segment, uint32_t rank) {
     }
     if (question.next != 0 && now_ns() < question.next) return;
     bool asked = false;
-    question.state.store(Question::asked, std::memory_order_relaxed);
+    question.state.store(ManagerLookup::asked, std::memory_order_relaxed);
     if (management->manager->look_up(rank, kPortKey, on_found, &question, asked) != MPI_SUCCESS)
         return mark_failed(segment, rank);
-    if (!asked) question.state.store(Question::idle, std::memory_order_relaxed);
+    if (!asked) question.state.store(ManagerLookup::idle, std::memory_order_relaxed);
 }
 
-int join_launched(const job::Identity& identity, uint32_t& rank, job::JobSegment& segment) {
+int join_launched(const job::ProcessIdentity& identity, uint32_t& rank, job::JobSegment& segment) {
     if (const int error = job::JobSegment::open(identity.job, segment)) return error;
     set_launchers_pid_namespace(segment.header().pid_namespace);
     if (!was_started_by_rank(segment, segment.cell(identity.rank))) return MPI_SUCCESS;
@@ -231,7 +231,7 @@ int join_launched(const job::Identity& identity, uint32_t& rank, job::JobSegment
 }  // namespace
 
 int join_job(uint32_t& rank, job::JobSegment& segment) {
-    job::Identity identity;
+    job::ProcessIdentity identity;
     if (const int error = job::read_identity(identity)) return error;
     rank = identity.rank;
     if (identity.launched) return join_launched(identity, rank, segment);

@@ -24,19 +24,19 @@ namespace starling::bootstrap {
 
 namespace {
 
-using pmi::Message;
-using pmi::Version;
+using pmi::PmiMessage;
+using pmi::PmiVersion;
 
 constexpr int kMostRanks = 1 << 24;
 
 /// A command and its reply in one version.
-struct Call {
+struct PmiCommand {
     const char* command;
     const char* reply;
 };
 /// A command in both versions.
 struct Calls {
-    Call one, two;
+    PmiCommand one, two;
 };
 
 constexpr Calls kBarrier = {{"barrier_in", "barrier_out"}, {"kvs-fence", "kvs-fence-response"}};
@@ -62,39 +62,39 @@ class PmiManager final : public Manager {
         if (fd_ >= 0) close(fd_);
     }
 
-    const char* protocol() const override { return version_ == Version::two ? "PMI-2" : "PMI-1"; }
+    const char* protocol() const override { return version_ == PmiVersion::two ? "PMI-2" : "PMI-1"; }
     int start(ManagedJob& out) override;
     int put(std::string_view key, std::string_view value) override;
     int publish() override;
-    int look_up(uint32_t rank, std::string_view key, Found found, void* context, bool& asked) override;
+    int look_up(uint32_t rank, std::string_view key, LookupCallback found, void* context, bool& asked) override;
     int leave() override;
     void abort(int code, std::string_view text) override;
 
   private:
-    enum class Wait { none, bounded, for_others };
+    enum class ReplyWait { none, bounded, for_others };
 
     int read_environment();
     int agree_on_version();
-    int greet(Version version, Message& answer);
+    int greet(PmiVersion version, PmiMessage& answer);
     int ask_facts_one(ManagedJob& out, std::string& mapping);
     int ask_facts_two(ManagedJob& out, std::string& mapping);
     int get_named(std::string_view key, std::string& value, bool& found);
 
-    int call(const Call& call, const Message& request, Message& answer);
-    int expect(const Call& call, const Message& answer);
-    int call_either(const Calls& calls, const Message& request, Message& answer);
-    int finish_barrier(Wait wait);
-    const Call& spoken(const Calls& calls) const { return version_ == Version::two ? calls.two : calls.one; }
-    int send(const Message& request);
-    int receive(Message& answer, Wait wait);
+    int call(const PmiCommand& call, const PmiMessage& request, PmiMessage& answer);
+    int expect(const PmiCommand& call, const PmiMessage& answer);
+    int call_either(const Calls& calls, const PmiMessage& request, PmiMessage& answer);
+    int finish_barrier(ReplyWait wait);
+    const PmiCommand& spoken(const Calls& calls) const { return version_ == PmiVersion::two ? calls.two : calls.one; }
+    int send(const PmiMessage& request);
+    int receive(PmiMessage& answer, ReplyWait wait);
     int lost(const char* how);
-    Message request(const Calls& calls) const { return Message(spoken(calls).command); }
+    PmiMessage request(const Calls& calls) const { return PmiMessage(spoken(calls).command); }
 
     int first_;
     bool insist_;
     int fd_ = -1;
     int rank_ = 0, size_ = 0;
-    Version version_ = Version::one;
+    PmiVersion version_ = PmiVersion::one;
     pmi::Decoder decoder_;
     bool in_barrier_ = false;  ///< entered the barrier without its reply so far: the next message is that reply
     std::string store_;        ///< PMI-1: name of the key-value space; PMI-2: the job's id
@@ -133,7 +133,7 @@ int PmiManager::lost(const char* how) {
                 how);
 }
 
-int PmiManager::send(const Message& request) {
+int PmiManager::send(const PmiMessage& request) {
     const std::string bytes = encode(version_, request);
     if (bytes.empty()) {
         return fail(MPI_ERR_OTHER, "the request '%.*s' to the process manager cannot be encoded in %s",
@@ -149,17 +149,17 @@ int PmiManager::send(const Message& request) {
     return MPI_SUCCESS;
 }
 
-// Receives a message. With Wait::none, a message without a command means that there is none yet.
-int PmiManager::receive(Message& answer, Wait wait) {
+// Receives a message. With ReplyWait::none, a message without a command means that there is none yet.
+int PmiManager::receive(PmiMessage& answer, ReplyWait wait) {
     const uint64_t deadline = now_ns() + uint64_t{kAnswerSeconds} * 1'000'000'000u;
     for (;;) {
         const auto result = decoder_.next(answer);
-        if (result == pmi::Decoder::Result::message) return MPI_SUCCESS;
-        if (result == pmi::Decoder::Result::garbage) return lost("sent an answer that is not a PMI message");
+        if (result == pmi::Decoder::PmiReadResult::message) return MPI_SUCCESS;
+        if (result == pmi::Decoder::PmiReadResult::garbage) return lost("sent an answer that is not a PMI message");
         pollfd ready{fd_, POLLIN, 0};
-        const int n = poll(&ready, 1, wait == Wait::none ? 0 : 1000);
-        if (n == 0 && wait == Wait::none) return answer = {}, MPI_SUCCESS;
-        if (n == 0 && wait == Wait::bounded && now_ns() > deadline) return lost("does not answer");
+        const int n = poll(&ready, 1, wait == ReplyWait::none ? 0 : 1000);
+        if (n == 0 && wait == ReplyWait::none) return answer = {}, MPI_SUCCESS;
+        if (n == 0 && wait == ReplyWait::bounded && now_ns() > deadline) return lost("does not answer");
         if (n <= 0) continue;
         char buffer[4096];
         const ssize_t got = recv(fd_, buffer, sizeof buffer, MSG_DONTWAIT);
@@ -169,29 +169,29 @@ int PmiManager::receive(Message& answer, Wait wait) {
     }
 }
 
-int PmiManager::call(const Call& call, const Message& request, Message& answer) {
+int PmiManager::call(const PmiCommand& call, const PmiMessage& request, PmiMessage& answer) {
     if (const int error = send(request)) return error;
-    if (const int error = receive(answer, Wait::bounded)) return error;
+    if (const int error = receive(answer, ReplyWait::bounded)) return error;
     return expect(call, answer);
 }
 
-int PmiManager::expect(const Call& call, const Message& answer) {
+int PmiManager::expect(const PmiCommand& call, const PmiMessage& answer) {
     if (answer.command() == call.reply) return MPI_SUCCESS;
     return fail(MPI_ERR_OTHER, "the process manager that started rank %d answered '%s' with '%.*s' instead of '%s'", rank_,
                 call.command, static_cast<int>(std::min<size_t>(answer.command().size(), 60)), answer.command().data(),
                 call.reply);
 }
 
-int PmiManager::call_either(const Calls& calls, const Message& request, Message& answer) {
-    if (const int error = finish_barrier(Wait::for_others)) return error;
+int PmiManager::call_either(const Calls& calls, const PmiMessage& request, PmiMessage& answer) {
+    if (const int error = finish_barrier(ReplyWait::for_others)) return error;
     return call(spoken(calls), request, answer);
 }
 
-int PmiManager::finish_barrier(Wait wait) {
+int PmiManager::finish_barrier(ReplyWait wait) {
     if (!in_barrier_) return MPI_SUCCESS;
-    Message answer;
+    PmiMessage answer;
     if (const int error = receive(answer, wait)) return error;
-    if (wait == Wait::none && answer.command().empty()) return MPI_SUCCESS;
+    if (wait == ReplyWait::none && answer.command().empty()) return MPI_SUCCESS;
     in_barrier_ = false;
     if (const int error = expect(spoken(kBarrier), answer)) return error;
     int rc = 0;
@@ -200,17 +200,17 @@ int PmiManager::finish_barrier(Wait wait) {
 }
 
 // Requests a version; both versions use one format for this.
-int PmiManager::greet(Version version, Message& answer) {
-    Message hello("init");
-    hello.set("pmi_version", static_cast<int>(version)).set("pmi_subversion", version == Version::one ? 1 : 0);
+int PmiManager::greet(PmiVersion version, PmiMessage& answer) {
+    PmiMessage hello("init");
+    hello.set("pmi_version", static_cast<int>(version)).set("pmi_subversion", version == PmiVersion::one ? 1 : 0);
     return call({"init", "response_to_init"}, hello, answer);
 }
 
 int PmiManager::agree_on_version() {
     for (const int number : {first_, 3 - first_}) {
         if (insist_ && number != first_) continue;
-        const auto version = static_cast<Version>(number);
-        Message answer;
+        const auto version = static_cast<PmiVersion>(number);
+        PmiMessage answer;
         if (const int error = greet(version, answer)) return error;
         int rc = -1, theirs = 0;
         if (answer.number("rc", rc) && rc == 0 && answer.number("pmi_version", theirs) && theirs == number) {
@@ -227,37 +227,37 @@ int PmiManager::agree_on_version() {
 }
 
 int PmiManager::ask_facts_one(ManagedJob& out, std::string& mapping) {
-    Message answer;
-    if (const int error = call({"get_my_kvsname", "my_kvsname"}, Message("get_my_kvsname"), answer)) return error;
+    PmiMessage answer;
+    if (const int error = call({"get_my_kvsname", "my_kvsname"}, PmiMessage("get_my_kvsname"), answer)) return error;
     store_ = answer.get("kvsname");
     if (store_.empty()) return lost("returned no name for the job");
     out.name = store_;
     int number = 0;
-    if (const int error = call({"get_appnum", "appnum"}, Message("get_appnum"), answer)) return error;
+    if (const int error = call({"get_appnum", "appnum"}, PmiMessage("get_appnum"), answer)) return error;
     if (answer.number("appnum", number) && number >= 0) out.appnum = static_cast<uint32_t>(number);
-    if (const int error = call({"get_universe_size", "universe_size"}, Message("get_universe_size"), answer)) return error;
+    if (const int error = call({"get_universe_size", "universe_size"}, PmiMessage("get_universe_size"), answer)) return error;
     if (answer.number("size", number) && number > 0) out.universe_size = static_cast<uint32_t>(number);
     bool found;
     return get_named("PMI_process_mapping", mapping, found);
 }
 
 int PmiManager::ask_facts_two(ManagedJob& out, std::string& mapping) {
-    Message hello("fullinit"), answer;
+    PmiMessage hello("fullinit"), answer;
     if (const char* job = std::getenv("PMI_JOBID")) hello.set("pmijobid", job);
     hello.set("pmirank", rank_).set("threaded", "FALSE");
     if (const int error = call({"fullinit", "fullinit-response"}, hello, answer)) return error;
     int rc = -1, number = 0;
     if (!answer.number("rc", rc) || rc != 0) return lost("rejected this process");
     if (answer.number("appnum", number) && number >= 0) out.appnum = static_cast<uint32_t>(number);
-    if (const int error = call({"job-getid", "job-getid-response"}, Message("job-getid"), answer)) return error;
+    if (const int error = call({"job-getid", "job-getid-response"}, PmiMessage("job-getid"), answer)) return error;
     store_ = answer.get("jobid");
     if (store_.empty()) return lost("returned no name for the job");
     out.name = store_;
-    Message ask("info-getjobattr");
+    PmiMessage ask("info-getjobattr");
     ask.set("key", "universeSize");
     if (const int error = call({"info-getjobattr", "info-getjobattr-response"}, ask, answer)) return error;
     if (answer.number("value", number) && number > 0) out.universe_size = static_cast<uint32_t>(number);
-    ask = Message("info-getjobattr");
+    ask = PmiMessage("info-getjobattr");
     ask.set("key", "PMI_process_mapping");
     if (const int error = call({"info-getjobattr", "info-getjobattr-response"}, ask, answer)) return error;
     mapping = answer.get("value");
@@ -270,7 +270,7 @@ int PmiManager::start(ManagedJob& out) {
     out.rank = static_cast<uint32_t>(rank_);
     out.size = static_cast<uint32_t>(size_);
     std::string mapping;
-    const int error = version_ == Version::two ? ask_facts_two(out, mapping) : ask_facts_one(out, mapping);
+    const int error = version_ == PmiVersion::two ? ask_facts_two(out, mapping) : ask_facts_one(out, mapping);
     if (error) return error;
     uint32_t hosts = 0;
     if (!parse_process_mapping(mapping, out.size, out.placements, hosts)) {
@@ -284,8 +284,8 @@ int PmiManager::start(ManagedJob& out) {
 }
 
 int PmiManager::get_named(std::string_view key, std::string& value, bool& found) {
-    Message ask = request(kGet), answer;
-    ask.set(version_ == Version::two ? "jobid" : "kvsname", store_).set("key", key);
+    PmiMessage ask = request(kGet), answer;
+    ask.set(version_ == PmiVersion::two ? "jobid" : "kvsname", store_).set("key", key);
     if (const int error = call_either(kGet, ask, answer)) return error;
     int rc = -1;
     const bool refused = !answer.number("rc", rc) || rc != 0;
@@ -295,8 +295,8 @@ int PmiManager::get_named(std::string_view key, std::string& value, bool& found)
 }
 
 int PmiManager::put(std::string_view key, std::string_view value) {
-    Message ask = request(kPut), answer;
-    if (version_ == Version::one) ask.set("kvsname", store_);
+    PmiMessage ask = request(kPut), answer;
+    if (version_ == PmiVersion::one) ask.set("kvsname", store_);
     ask.set("key", name_of(static_cast<uint32_t>(rank_), key)).set("value", value);
     if (const int error = call_either(kPut, ask, answer)) return error;
     int rc = -1;
@@ -311,20 +311,20 @@ int PmiManager::publish() {
 }
 
 // Once the barrier is complete, the manager's process on this host has the value: one round trip to it is not worth a callback.
-int PmiManager::look_up(uint32_t rank, std::string_view key, Found found, void* context, bool& asked) {
-    if (const int error = finish_barrier(Wait::none)) return error;
+int PmiManager::look_up(uint32_t rank, std::string_view key, LookupCallback found, void* context, bool& asked) {
+    if (const int error = finish_barrier(ReplyWait::none)) return error;
     asked = !in_barrier_;
     if (!asked) return MPI_SUCCESS;
     std::string value;
     bool exists = false;
     if (const int error = get_named(name_of(rank, key), value, exists)) return error;
-    found(context, rank, exists ? Outcome::found : Outcome::nothing, value);
+    found(context, rank, exists ? LookupOutcome::found : LookupOutcome::nothing, value);
     return MPI_SUCCESS;
 }
 
 int PmiManager::leave() {
     if (fd_ < 0) return MPI_SUCCESS;
-    Message ask = request(kFinalize), answer;
+    PmiMessage ask = request(kFinalize), answer;
     const int error = call_either(kFinalize, ask, answer);
     close(fd_);
     fd_ = -1;
@@ -333,8 +333,8 @@ int PmiManager::leave() {
 
 void PmiManager::abort(int code, std::string_view text) {
     if (fd_ < 0) return;
-    Message ask("abort");
-    if (version_ == Version::one) {
+    PmiMessage ask("abort");
+    if (version_ == PmiVersion::one) {
         ask.set("exitcode", code);
     } else {
         ask.set("isworld", "TRUE").set("msg", text);

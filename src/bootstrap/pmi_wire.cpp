@@ -20,7 +20,7 @@ bool split(std::string_view text, std::string& name, std::string& value) {
 
 // Parses attributes separated by blanks. The last one, `value` or `msg`, may be followed by words that belong to no attribute: some
 // managers write sentences.
-bool parse_line(std::string_view line, Message& out) {
+bool parse_line(std::string_view line, PmiMessage& out) {
     out = {};
     while (!line.empty()) {
         if (line.front() == ' ') {
@@ -40,7 +40,7 @@ bool parse_line(std::string_view line, Message& out) {
 }
 
 // Parses attributes that each end in a semicolon; a semicolon in a value is written twice.
-bool parse_body(std::string_view body, Message& out) {
+bool parse_body(std::string_view body, PmiMessage& out) {
     out = {};
     std::string text, name, value;
     for (size_t i = 0; i < body.size(); ++i) {
@@ -64,33 +64,33 @@ bool parse_body(std::string_view body, Message& out) {
 
 }  // namespace
 
-Message& Message::set(std::string_view name, std::string_view value) {
+PmiMessage& PmiMessage::set(std::string_view name, std::string_view value) {
     attributes_.emplace_back(name, value);
     return *this;
 }
 
-bool Message::has(std::string_view name) const {
+bool PmiMessage::has(std::string_view name) const {
     for (const auto& attribute : attributes_)
         if (attribute.first == name) return true;
     return false;
 }
 
-std::string_view Message::get(std::string_view name) const {
+std::string_view PmiMessage::get(std::string_view name) const {
     for (const auto& attribute : attributes_)
         if (attribute.first == name) return attribute.second;
     return {};
 }
 
-bool Message::number(std::string_view name, int& out) const {
+bool PmiMessage::number(std::string_view name, int& out) const {
     const std::string_view text = get(name);
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
     return error == std::errc() && end == text.data() + text.size() && !text.empty();
 }
 
-std::string encode(Version version, const Message& message) {
+std::string encode(PmiVersion version, const PmiMessage& message) {
     std::string text;
     for (const auto& [name, value] : message.attributes()) {
-        if (version == Version::one) {
+        if (version == PmiVersion::one) {
             if (value.find_first_of(" \n") != std::string::npos) return {};
             if (!text.empty()) text.push_back(' ');
             text += name + "=" + value;
@@ -100,7 +100,7 @@ std::string encode(Version version, const Message& message) {
             text.push_back(';');
         }
     }
-    if (version == Version::one) return text + "\n";
+    if (version == PmiVersion::one) return text + "\n";
     if (text.size() > kMostBody) return {};
     char length[kLengthDigits + 1];
     std::snprintf(length, sizeof length, "%-6u", static_cast<unsigned>(text.size()));
@@ -115,29 +115,29 @@ void Decoder::feed(std::string_view bytes) {
     if (!garbage_) buffer_.append(bytes);
 }
 
-Decoder::Result Decoder::refuse() {
+Decoder::PmiReadResult Decoder::refuse() {
     garbage_ = true;
     buffer_.clear();
     begin_ = 0;
-    return Result::garbage;
+    return PmiReadResult::garbage;
 }
 
-Decoder::Result Decoder::next(Message& out) {
-    if (garbage_) return Result::garbage;
-    return version_ == Version::one ? next_line(out) : next_body(out);
+Decoder::PmiReadResult Decoder::next(PmiMessage& out) {
+    if (garbage_) return PmiReadResult::garbage;
+    return version_ == PmiVersion::one ? next_line(out) : next_body(out);
 }
 
-Decoder::Result Decoder::next_line(Message& out) {
+Decoder::PmiReadResult Decoder::next_line(PmiMessage& out) {
     const std::string_view rest = std::string_view(buffer_).substr(begin_);
     const size_t end = rest.find('\n');
-    if (end == std::string_view::npos) return rest.size() > kMostLine ? refuse() : Result::need_more;
+    if (end == std::string_view::npos) return rest.size() > kMostLine ? refuse() : PmiReadResult::need_more;
     begin_ += end + 1;
-    return parse_line(rest.substr(0, end), out) ? Result::message : refuse();
+    return parse_line(rest.substr(0, end), out) ? PmiReadResult::message : refuse();
 }
 
-Decoder::Result Decoder::next_body(Message& out) {
+Decoder::PmiReadResult Decoder::next_body(PmiMessage& out) {
     const std::string_view rest = std::string_view(buffer_).substr(begin_);
-    if (rest.size() < kLengthDigits) return Result::need_more;
+    if (rest.size() < kLengthDigits) return PmiReadResult::need_more;
     // Digits, then blanks; some managers write the blanks first.
     size_t length = 0, digits = 0;
     for (const char c : rest.substr(0, kLengthDigits)) {
@@ -147,10 +147,10 @@ Decoder::Result Decoder::next_body(Message& out) {
         ++digits;
     }
     if (digits == 0) return refuse();
-    if (rest.size() - kLengthDigits < length) return Result::need_more;
+    if (rest.size() - kLengthDigits < length) return PmiReadResult::need_more;
     const std::string_view body = rest.substr(kLengthDigits, length);
     begin_ += kLengthDigits + length;
-    return parse_body(body, out) ? Result::message : refuse();
+    return parse_body(body, out) ? PmiReadResult::message : refuse();
 }
 
 }  // namespace starling::bootstrap::pmi

@@ -25,7 +25,7 @@ class PmixManager final : public Manager {
     int start(ManagedJob& out) override;
     int put(std::string_view key, std::string_view value) override;
     int publish() override { return result(plugin_.commit(problem_, sizeof problem_)); }
-    int look_up(uint32_t rank, std::string_view key, Found found, void* context, bool& asked) override;
+    int look_up(uint32_t rank, std::string_view key, LookupCallback found, void* context, bool& asked) override;
     int leave() override { return result(plugin_.leave(problem_, sizeof problem_)); }
     void abort(int code, std::string_view text) override { plugin_.abort(code, std::string(text).c_str()); }
 
@@ -40,13 +40,13 @@ class PmixManager final : public Manager {
 
 // The caller's callback of one look-up, passed through PMIx's thread.
 struct LookUp {
-    Found found;
+    LookupCallback found;
     void* context;
 };
 
 void on_found(void* context, uint32_t rank, const char* value, bool later) {
     auto* request = static_cast<LookUp*>(context);
-    const Outcome outcome = value ? Outcome::found : later ? Outcome::too_early : Outcome::nothing;
+    const LookupOutcome outcome = value ? LookupOutcome::found : later ? LookupOutcome::too_early : LookupOutcome::nothing;
     request->found(request->context, rank, outcome, value ? value : "");
     delete request;
 }
@@ -72,7 +72,7 @@ int PmixManager::put(std::string_view key, std::string_view value) {
     return result(plugin_.put(std::string(key).c_str(), std::string(value).c_str(), problem_, sizeof problem_));
 }
 
-int PmixManager::look_up(uint32_t rank, std::string_view key, Found found, void* context, bool& asked) {
+int PmixManager::look_up(uint32_t rank, std::string_view key, LookupCallback found, void* context, bool& asked) {
     asked = true;
     auto* request = new LookUp{found, context};
     const int code = plugin_.get(rank, std::string(key).c_str(), on_found, request, problem_, sizeof problem_);

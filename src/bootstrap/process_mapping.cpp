@@ -7,7 +7,7 @@ namespace starling::bootstrap {
 
 namespace {
 
-struct Block {
+struct MappingBlock {
     uint32_t first_host, hosts, per_host;
 };
 
@@ -26,10 +26,10 @@ bool take_number(std::string_view& text, uint32_t& out) {
     return true;
 }
 
-bool parse_blocks(std::string_view text, std::vector<Block>& out) {
+bool parse_blocks(std::string_view text, std::vector<MappingBlock>& out) {
     if (!take(text, "(") || !take(text, "vector")) return false;
     while (take(text, ",")) {
-        Block block;
+        MappingBlock block;
         if (!take(text, "(") || !take_number(text, block.first_host) || !take(text, ",") || !take_number(text, block.hosts) ||
             !take(text, ",") || !take_number(text, block.per_host) || !take(text, ")"))
             return false;
@@ -39,21 +39,21 @@ bool parse_blocks(std::string_view text, std::vector<Block>& out) {
 }
 
 // Returns the ranks placed by one pass over the blocks. Must not be 0, or the placement would never end.
-uint64_t ranks_of_a_pass(const std::vector<Block>& blocks) {
+uint64_t ranks_of_a_pass(const std::vector<MappingBlock>& blocks) {
     uint64_t ranks = 0;
-    for (const Block& block : blocks) ranks += uint64_t{block.hosts} * block.per_host;
+    for (const MappingBlock& block : blocks) ranks += uint64_t{block.hosts} * block.per_host;
     return ranks;
 }
 
 }  // namespace
 
 bool parse_process_mapping(std::string_view text, uint32_t size, std::vector<job::Placement>& out, uint32_t& hosts) {
-    std::vector<Block> blocks;
+    std::vector<MappingBlock> blocks;
     if (!parse_blocks(text, blocks) || ranks_of_a_pass(blocks) == 0) return false;
     std::vector<uint32_t> host_of_rank;
     std::map<uint32_t, uint32_t> number_of;  // the manager's host numbers need not be dense
     while (host_of_rank.size() < size) {
-        for (const Block& block : blocks) {
+        for (const MappingBlock& block : blocks) {
             for (uint32_t i = 0; i < block.hosts && block.per_host > 0 && host_of_rank.size() < size; ++i) {
                 const auto next = static_cast<uint32_t>(number_of.size());
                 const uint32_t host = number_of.emplace(block.first_host + i, next).first->second;

@@ -8,7 +8,7 @@
 
 namespace starling::collective {
 
-inline const Algorithm& choose(const View& view, const Call& call) {
+inline const Algorithm& choose(const View& view, const CallParameters& call) {
     if (view.steering) [[unlikely]]
         return view.steering->choose(call);
     return select(call);
@@ -19,7 +19,7 @@ inline const Algorithm& choose(const View& view, const Call& call) {
                                                      uint64_t bytes) {
     profile::note_choice(algorithm.name.data(), bytes, steering && steering->tried());
 }
-inline void note_choice(const View& view, const Algorithm& algorithm, const Call& call) {
+inline void note_choice(const View& view, const Algorithm& algorithm, const CallParameters& call) {
     if (profile::watching) [[unlikely]]
         tell_choice(view.steering, algorithm, call.bytes);
 }

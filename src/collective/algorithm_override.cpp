@@ -14,8 +14,8 @@ namespace starling::collective {
 
 namespace {
 
-using Place = std::tuple<Kind, uint8_t, int>;  ///< operation, size class, number of processes
-STARLING_STATE Lazy<std::map<Place, const Algorithm*>> choices;
+using ChoiceKey = std::tuple<CollectiveKind, uint8_t, int>;  ///< operation, size class, number of processes
+STARLING_STATE Lazy<std::map<ChoiceKey, const Algorithm*>> choices;
 
 enum class Steered : uint8_t { not_known, no, by_plan, by_turns };
 STARLING_STATE Steered steered = Steered::not_known;
@@ -33,14 +33,14 @@ Steered find_out() {
     return choices.get().empty() ? Steered::no : Steered::by_plan;
 }
 
-const Algorithm* algorithm_named(Kind kind, std::string_view name) {
+const Algorithm* algorithm_named(CollectiveKind kind, std::string_view name) {
     for (int i = 0; const Algorithm* algorithm = algorithm_of(kind, i); ++i)
         if (algorithm->name == name) return algorithm;
     return nullptr;
 }
 
 /// Reads one entry; returns false if it is not valid.
-bool read_one(std::string_view text, Place& place, const Algorithm*& algorithm) {
+bool read_one(std::string_view text, ChoiceKey& place, const Algorithm*& algorithm) {
     const size_t first = text.find('/'), second = text.find('/', first + 1), equals = text.find('=', second + 1);
     if (first == text.npos || second == text.npos || equals == text.npos) return false;
     const auto kind = kind_named(text.substr(0, first));
@@ -63,8 +63,8 @@ bool steers() {
 }
 
 // Members may disagree on whether a multicast pays (select.h), so multicast is used only where the table chooses it.
-const Algorithm* alternative(const Call& call, uint32_t turn) {
-    Call known = call;
+const Algorithm* alternative(const CallParameters& call, uint32_t turn) {
+    CallParameters known = call;
     known.multicast = false;
     const Algorithm* const usual = &select(known);
     const Algorithm* able[16];
@@ -80,7 +80,7 @@ int read_planned(std::string_view text) {
     while (!text.empty()) {
         const std::string_view one = text.substr(0, text.find(';'));
         text.remove_prefix(std::min(text.size(), one.size() + 1));
-        Place place;
+        ChoiceKey place;
         const Algorithm* algorithm = nullptr;
         if (!read_one(one, place, algorithm))
             return fail(MPI_ERR_ARG,
@@ -91,12 +91,12 @@ int read_planned(std::string_view text) {
     return MPI_SUCCESS;
 }
 
-const Algorithm* planned(const Call& call) {
+const Algorithm* planned(const CallParameters& call) {
     const auto found = choices.get().find({call.kind, size_class_of(call.bytes), call.n});
     return found == choices.get().end() ? nullptr : found->second;
 }
 
-const Algorithm* AlgorithmOverride::next(const Call& call) {
+const Algorithm* AlgorithmOverride::next(const CallParameters& call) {
     if (has_override(call.kind)) return nullptr;
     if (steered == Steered::by_plan) return planned(call);
     uint32_t& turn = turns_[static_cast<int>(call.kind)][size_class_of(call.bytes)];
@@ -105,7 +105,7 @@ const Algorithm* AlgorithmOverride::next(const Call& call) {
     return mine;
 }
 
-const Algorithm& AlgorithmOverride::choose(const Call& call) {
+const Algorithm& AlgorithmOverride::choose(const CallParameters& call) {
     if (!drawn_) {
         wish_ = next(call);
         const bool able = wish_ && can_serve(*wish_, call);

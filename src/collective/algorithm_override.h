@@ -23,12 +23,12 @@ class AlgorithmOverride {
     /// Begins a call. The call may choose twice: first with the shared-memory stage and then, if the stage does not serve it, by messages.
     void begin() { drawn_ = false; }
     /// Returns the algorithm for the call, like select().
-    const Algorithm& choose(const Call& call);
+    const Algorithm& choose(const CallParameters& call);
     /// Returns whether the table would have chosen another algorithm.
     bool tried() const { return tried_; }
 
   private:
-    const Algorithm* next(const Call& call);
+    const Algorithm* next(const CallParameters& call);
 
     uint32_t turns_[kKinds][kSizeClassCount] = {};
     const Algorithm* wish_ = nullptr;
@@ -40,7 +40,7 @@ bool steers();
 
 /// Returns the algorithm for the `turn`th call of this kind and size. Each one that can serve the call is used for kCallsInARow calls:
 /// first the table's choice, then the others in table order. Null if only one can serve it.
-const Algorithm* alternative(const Call& call, uint32_t turn);
+const Algorithm* alternative(const CallParameters& call, uint32_t turn);
 inline constexpr uint32_t kCallsInARow = 4;
 
 /// Reads a plan's choices in the format of STARLING_PLAN_COLLECTIVES: entries such as "allreduce/<=64/16=ring", separated by ";". An entry
@@ -48,6 +48,6 @@ inline constexpr uint32_t kCallsInARow = 4;
 /// if an entry is not valid.
 int read_planned(std::string_view text);
 /// Returns the plan's algorithm for a call; null: the plan has none.
-const Algorithm* planned(const Call& call);
+const Algorithm* planned(const CallParameters& call);
 
 }  // namespace starling::collective

@@ -33,7 +33,7 @@ class CommExchange final : public Exchange, public comm::CollectiveState {
     void start_send(message::SendRequest& request, const void* buffer, int64_t count, const datatype::Datatype& type,
                     int destination, int tag) override {
         request.of_all = true;
-        message::start_send(request, channel_, buffer, count, type, destination, tag, message::Mode::standard);
+        message::start_send(request, channel_, buffer, count, type, destination, tag, message::SendMode::standard);
     }
     void start_receive(message::ReceiveRequest& request, void* buffer, int64_t count, const datatype::Datatype& type,
                        int source, int tag) override {
@@ -159,10 +159,10 @@ NodeOwner& stage_of(comm::Comm& comm) { return comm_exchange(comm).stage; }
 namespace {
 
 /// Resumes its task when the channel is settled; the leaders' answers arrive by polls.
-class Settled {
+class ChannelAwaiter {
   public:
-    explicit Settled(const ChannelCast& cast) : cast_(cast) {}
-    Settled(const Settled&) = delete;
+    explicit ChannelAwaiter(const ChannelCast& cast) : cast_(cast) {}
+    ChannelAwaiter(const ChannelAwaiter&) = delete;
     bool await_ready() const { return cast_.settled(); }
     void await_suspend(std::coroutine_handle<> waiter) {
         wait_.waiter = waiter;
@@ -172,11 +172,11 @@ class Settled {
 
   private:
     const ChannelCast& cast_;
-    progress::FlagWait wait_{{}, [](void* self) { return static_cast<Settled*>(self)->cast_.settled(); }, this};
+    progress::FlagWait wait_{{}, [](void* self) { return static_cast<ChannelAwaiter*>(self)->cast_.settled(); }, this};
 };
 
 Task settle_cast(const ChannelCast& cast) {
-    co_await Settled(cast);
+    co_await ChannelAwaiter(cast);
     co_return MPI_SUCCESS;
 }
 
@@ -204,7 +204,7 @@ void TaggedExchange::start_send(message::SendRequest& request, const void* buffe
                                 const datatype::Datatype& type, int destination, int) {
     request.of_all = of_all_;
     message::start_send(request, channel_, buffer, count, type, ranks_[static_cast<size_t>(destination)], tag_,
-                        message::Mode::standard);
+                        message::SendMode::standard);
 }
 
 void TaggedExchange::start_receive(message::ReceiveRequest& request, void* buffer, int64_t count,

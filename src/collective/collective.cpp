@@ -13,8 +13,8 @@ void know_cast(View& v) {
     if (!v.cast && v.whole_side() && v.exchange->each_has_its_host()) v.cast = v.exchange->cast(v.tag);
 }
 
-Call call_of(Kind kind, const View& v, uint64_t bytes) {
-    Call call{kind, v.n, bytes};
+CallParameters call_of(CollectiveKind kind, const View& v, uint64_t bytes) {
+    CallParameters call{kind, v.n, bytes};
     call.network = v.network;
     if (const HostMap* hosts = v.whole_side() ? v.exchange->hosts() : nullptr) {
         call.two_levels = true;
@@ -24,15 +24,15 @@ Call call_of(Kind kind, const View& v, uint64_t bytes) {
     return call;
 }
 
-Call call_of(Kind kind, const View& v, int64_t count, const Datatype& type, const Op& op) {
-    Call call = call_of(kind, v, datatype::packed_size(type, count));
+CallParameters call_of(CollectiveKind kind, const View& v, int64_t count, const Datatype& type, const Op& op) {
+    CallParameters call = call_of(kind, v, datatype::packed_size(type, count));
     call.commutative = op.commutative;
     return call;
 }
 
 /// Starts the algorithm chosen for a call.
 template <class Signature, class... Arguments>
-Task chosen(const Call& call, View v, const Arguments&... arguments) {
+Task chosen(const CallParameters& call, View v, const Arguments&... arguments) {
     const Algorithm& algorithm = choose(v, call);
     note_choice(v, algorithm, call);
     v.steering = nullptr;
@@ -50,38 +50,40 @@ Task copied(const void* send, void* receive, int64_t count, const Datatype& type
 Task barrier(View v) {
     if (v.n == 1) return Task::over(v.error);
     know_cast(v);
-    return chosen<signature::barrier>(call_of(Kind::barrier, v, 0), v);
+    return chosen<signature::barrier>(call_of(CollectiveKind::barrier, v, 0), v);
 }
 
 Task bcast(View v, void* buffer, int64_t count, const Datatype& type, int root) {
     const uint64_t bytes = datatype::packed_size(type, count);
     if (v.n == 1 || bytes == 0) return Task::over(v.error);
     know_cast(v);
-    return chosen<signature::bcast>(call_of(Kind::bcast, v, bytes), v, buffer, count, type, root);
+    return chosen<signature::bcast>(call_of(CollectiveKind::bcast, v, bytes), v, buffer, count, type, root);
 }
 
 Task reduce(View v, const void* send, void* receive, int64_t count, const Datatype& type, const Op& op, int root) {
     if (count == 0) return Task::over(v.error);
     if (v.n == 1) return copied(send, receive, count, type);
-    return chosen<signature::reduce>(call_of(Kind::reduce, v, count, type, op), v, send, receive, count, type, op, root);
+    return chosen<signature::reduce>(call_of(CollectiveKind::reduce, v, count, type, op), v, send, receive, count, type, op,
+                                     root);
 }
 
 Task allreduce(View v, const void* send, void* receive, int64_t count, const Datatype& type, const Op& op) {
     if (count == 0) return Task::over(v.error);
     if (v.n == 1) return copied(send, receive, count, type);
     know_cast(v);
-    return chosen<signature::allreduce>(call_of(Kind::allreduce, v, count, type, op), v, send, receive, count, type, op);
+    return chosen<signature::allreduce>(call_of(CollectiveKind::allreduce, v, count, type, op), v, send, receive, count, type,
+                                        op);
 }
 
 Task gather(View v, const void* send, int64_t count, const Datatype& type, Blocks receive, int root) {
     // Members other than the root do not know whether the blocks are uniform: the caller says so through `receive`.
-    Call call{Kind::gather, v.n, v.me == root ? receive.bytes(root) : datatype::packed_size(type, count)};
+    CallParameters call{CollectiveKind::gather, v.n, v.me == root ? receive.bytes(root) : datatype::packed_size(type, count)};
     call.uniform = receive.uniform();
     return chosen<signature::gather>(call, v, send, count, type, receive, root);
 }
 
 Task scatter(View v, Blocks send, void* receive, int64_t count, const Datatype& type, int root) {
-    Call call{Kind::scatter, v.n, v.me == root ? send.bytes(root) : datatype::packed_size(type, count)};
+    CallParameters call{CollectiveKind::scatter, v.n, v.me == root ? send.bytes(root) : datatype::packed_size(type, count)};
     call.uniform = send.uniform();
     return chosen<signature::scatter>(call, v, send, receive, count, type, root);
 }
@@ -91,7 +93,7 @@ Task allgather(View v, const void* send, int64_t count, const Datatype& type, Bl
         v.note(datatype::copy(type, count, send, receive.type(v.me), receive.count(v.me), receive.at(v.me)));
     if (v.n == 1) return Task::over(v.error);
     know_cast(v);
-    Call call = call_of(Kind::allgather, v, receive.bytes(0));
+    CallParameters call = call_of(CollectiveKind::allgather, v, receive.bytes(0));
     call.uniform = receive.uniform();
     if (!call.uniform) {
         call.bytes = 0;
@@ -105,7 +107,7 @@ Task allgather(View v, const void* send, int64_t count, const Datatype& type, Bl
 
 Task alltoall(View v, bool in_place, Blocks send, Blocks receive) {
     if (in_place) return alltoall_in_place(v, receive);
-    Call call{Kind::alltoall, v.n, receive.bytes(0)};
+    CallParameters call{CollectiveKind::alltoall, v.n, receive.bytes(0)};
     call.uniform = receive.uniform();
     if (!call.uniform) call.bytes = 0;  // members may see different sizes
     return chosen<signature::alltoall>(call, v, send, receive);
@@ -113,14 +115,15 @@ Task alltoall(View v, bool in_place, Blocks send, Blocks receive) {
 
 Task reduce_scatter(View v, const void* send, void* receive, Shares shares, const Datatype& type, const Op& op) {
     if (v.n == 1) return copied(send, receive, shares[0], type);
-    return chosen<signature::reduce_scatter>(call_of(Kind::reduce_scatter, v, shares.total(v.n), type, op), v,
+    return chosen<signature::reduce_scatter>(call_of(CollectiveKind::reduce_scatter, v, shares.total(v.n), type, op), v,
                                              input_of(send, receive), receive, shares, type, op);
 }
 
 Task scan(View v, const void* send, void* receive, int64_t count, const Datatype& type, const Op& op, bool exclusive) {
     if (count == 0) return Task::over(v.error);
     if (v.n == 1) return exclusive ? Task::over(v.error) : copied(send, receive, count, type);
-    return chosen<signature::scan>(call_of(Kind::scan, v, count, type, op), v, send, receive, count, type, op, exclusive);
+    return chosen<signature::scan>(call_of(CollectiveKind::scan, v, count, type, op), v, send, receive, count, type, op,
+                                   exclusive);
 }
 
 }  // namespace starling::collective

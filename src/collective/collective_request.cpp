@@ -10,7 +10,7 @@ namespace starling::collective {
 
 void start(Task task, CollectiveRequest& request) {
     request.task = std::move(task);
-    const Task::Handle handle = request.task.handle();
+    const Task::TaskHandle handle = request.task.handle();
     if (!handle) {
         request.outcome.error = request.task.result();
         if (request.outcome.error != MPI_SUCCESS) [[unlikely]]
@@ -22,7 +22,7 @@ void start(Task task, CollectiveRequest& request) {
     handle.resume();
 }
 
-int run(Task task, const Label& label) {
+int run(Task task, const OperationLabel& label) {
     if (!task.handle()) return task.result();
     CollectiveRequest request;
     start(std::move(task), request);
@@ -35,7 +35,7 @@ int run(Task task, const Label& label) {
     return progress::error_of(request);
 }
 
-void tell(const Label& label, progress::WaitReporter& teller) {
+void tell(const OperationLabel& label, progress::WaitReporter& teller) {
     if (!label.channel) return;
     if (label.number) teller.in_collective(label.channel->context(), label.number);
     message::tell_collective(*label.channel, label.tag, teller);

@@ -11,13 +11,13 @@ namespace starling::collective {
 struct CollectiveRequest : progress::Request {
     CollectiveRequest() : Request(progress::RequestKind::collective) {}
     Task task;
-    Label label;
+    OperationLabel label;
 };
 
 /// Starts a task. The request completes with the task, possibly before start() returns, and must not move until then.
 void start(Task task, CollectiveRequest& request);
 
 /// Runs a task to its end, with progress on all other communication, and returns its error class.
-int run(Task task, const Label& label = {});
+int run(Task task, const OperationLabel& label = {});
 
 }  // namespace starling::collective

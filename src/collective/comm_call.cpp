@@ -18,7 +18,7 @@ namespace {
 /// The root and the members of a rooted operation as participants of the exchange.
 struct Rooted {
     int root;
-    node::Range members;
+    node::ParticipantRange members;
     Rooted(const Exchange& exchange, int argument) {
         if (!exchange.inter()) {
             root = argument;
@@ -33,8 +33,8 @@ struct Rooted {
     }
 };
 
-Task settle(Turn given, Task making) {
-    Turn turn = std::move(given);
+Task settle(QueueTurn given, Task making) {
+    QueueTurn turn = std::move(given);
     co_await turn;
     co_return co_await making;
 }
@@ -55,7 +55,7 @@ Task beside_node(const CommCall& call, Task by_messages) {
 
 }  // namespace
 
-void CommCall::run_in_turn(Turn turn, Task making) { run(settle(std::move(turn), std::move(making))); }
+void CommCall::run_in_turn(QueueTurn turn, Task making) { run(settle(std::move(turn), std::move(making))); }
 
 int run(const CommCall& call, Task task) {
     const int error = task.handle() ? run(std::move(task), call.label(calling)) : task.result();
@@ -70,14 +70,14 @@ Task no_part(CommCall& call) {
 
 Task barrier(CommCall& call) {
     return call.when_known([](CommCall& c) {
-        if (c.fits_node({Kind::barrier})) return node::barrier(c.on_node());
+        if (c.fits_node({CollectiveKind::barrier})) return node::barrier(c.on_node());
         return c.inter() ? inter::barrier(c.view) : barrier(c.view);
     });
 }
 
 Task bcast(CommCall& call, void* buffer, int64_t count, const Datatype& type, int root) {
     return call.when_known([=, &type](CommCall& c) {
-        Call wanted{Kind::bcast};
+        CallParameters wanted{CollectiveKind::bcast};
         wanted.bytes = datatype::packed_size(type, count);
         wanted.pieces = !c.inter() || node::fits_room(c.exchange.size, wanted.bytes);
         if (c.fits_node(wanted)) {
@@ -91,7 +91,7 @@ Task bcast(CommCall& call, void* buffer, int64_t count, const Datatype& type, in
 
 Task reduce(CommCall& call, const void* send, void* receive, int64_t count, const Datatype& type, const Op& op, int root) {
     return call.when_known([=, &type, &op](CommCall& c) {
-        Call wanted{Kind::reduce};
+        CallParameters wanted{CollectiveKind::reduce};
         wanted.commutative = op.commutative;
         wanted.bytes = datatype::packed_size(type, count);
         wanted.pieces = !c.inter() && node::is_fragmented(type);
@@ -106,7 +106,7 @@ Task reduce(CommCall& call, const void* send, void* receive, int64_t count, cons
 
 Task allreduce(CommCall& call, const void* send, void* receive, int64_t count, const Datatype& type, const Op& op) {
     return call.when_known([=, &type, &op](CommCall& c) {
-        Call wanted{Kind::allreduce};
+        CallParameters wanted{CollectiveKind::allreduce};
         wanted.commutative = op.commutative;
         wanted.bytes = datatype::packed_size(type, count);
         wanted.pieces = node::is_fragmented(type);
@@ -120,7 +120,7 @@ Task allreduce(CommCall& call, const void* send, void* receive, int64_t count, c
 Task gather(CommCall& call, const void* send, int64_t count, const Datatype& type, const Blocks& receive, int root) {
     return call.when_known([=, &type](CommCall& c) {
         const Rooted of(c.exchange, root);
-        Call wanted{Kind::gather};
+        CallParameters wanted{CollectiveKind::gather};
         wanted.bytes = of.root == c.exchange.rank ? receive.bytes(0) : datatype::packed_size(type, count);
         wanted.uniform = receive.uniform();
         if (c.fits_node(wanted)) return node::gather(c.on_node_with_root(), of.root, of.members, send, count, type, receive);
@@ -132,7 +132,7 @@ Task gather(CommCall& call, const void* send, int64_t count, const Datatype& typ
 Task scatter(CommCall& call, const Blocks& send, void* receive, int64_t count, const Datatype& type, int root) {
     return call.when_known([=, &type](CommCall& c) {
         const Rooted of(c.exchange, root);
-        Call wanted{Kind::scatter};
+        CallParameters wanted{CollectiveKind::scatter};
         wanted.bytes = of.root == c.exchange.rank ? send.bytes(0) : datatype::packed_size(type, count);
         wanted.uniform = send.uniform();
         if (c.fits_node(wanted)) return node::scatter(c.on_node_with_root(), of.root, of.members, send, receive, count, type);
@@ -143,7 +143,7 @@ Task scatter(CommCall& call, const Blocks& send, void* receive, int64_t count, c
 
 Task allgather(CommCall& call, const void* send, int64_t count, const Datatype& type, const Blocks& receive) {
     return call.when_known([=, &type](CommCall& c) {
-        Call wanted{Kind::allgather};
+        CallParameters wanted{CollectiveKind::allgather};
         wanted.bytes = std::max(send == MPI_IN_PLACE ? 0 : datatype::packed_size(type, count), receive.bytes(0));
         wanted.uniform = receive.uniform();
         wanted.pieces = true;
@@ -155,7 +155,7 @@ Task allgather(CommCall& call, const void* send, int64_t count, const Datatype& 
 Task alltoall(CommCall& call, bool in_place, const Blocks& send, const Blocks& receive) {
     return call.when_known([=](CommCall& c) {
         if (c.inter()) return inter::alltoall(c.view, send, receive);
-        Call wanted{Kind::alltoall};
+        CallParameters wanted{CollectiveKind::alltoall};
         wanted.bytes = receive.uniform() ? receive.bytes(0) : 0;
         wanted.uniform = receive.uniform();
         wanted.pieces = true;
@@ -166,7 +166,7 @@ Task alltoall(CommCall& call, bool in_place, const Blocks& send, const Blocks& r
 
 Task reduce_scatter(CommCall& call, const void* send, void* receive, const Shares& shares, const Datatype& type, const Op& op) {
     return call.when_known([=, &type, &op](CommCall& c) {
-        Call wanted{Kind::reduce_scatter};
+        CallParameters wanted{CollectiveKind::reduce_scatter};
         wanted.commutative = op.commutative;
         wanted.bytes = datatype::packed_size(type, shares.total(c.exchange.local_size));
         wanted.pieces = node::is_fragmented(type);

@@ -27,7 +27,7 @@ class CommCall {
 
     bool inter() const { return exchange.inter(); }
     /// Returns the call's description for wait reports; valid once an operation has been called.
-    Label label(const char* function) const {
+    OperationLabel label(const char* function) const {
         return {function, &comm_.collective, alone_ ? 0 : exchange.calls(), view.tag, &stage};
     }
 
@@ -35,7 +35,7 @@ class CommCall {
     template <class Choose>
     Task when_known(Choose choose);
     /// Returns whether the table chooses the shared-memory stage for the call.
-    bool fits_node(Call call) {
+    bool fits_node(CallParameters call) {
         // Blocks of different sizes: members may know different sizes, so their sizes must not decide.
         if (!stage.node_of_all() || !call.uniform) return false;
         call.n = exchange.size;
@@ -46,12 +46,14 @@ class CommCall {
         return true;
     }
     NodeDriver on_node() const {
-        return {stage, blocking_ ? NodeDriver::Mode::at_once : alone_ ? NodeDriver::Mode::has_turn : NodeDriver::Mode::in_lane};
+        return {stage, blocking_ ? NodeDriver::DriveMode::at_once
+                       : alone_  ? NodeDriver::DriveMode::has_turn
+                                 : NodeDriver::DriveMode::in_lane};
     }
     /// Returns the driver for a rooted operation. Between groups, the members of the root's group other than the root take no part, and
     /// do not know whether the operation fits into a lane.
     NodeDriver on_node_with_root() const {
-        return !blocking_ && !alone_ && inter() ? NodeDriver(stage, NodeDriver::Mode::in_turn) : on_node();
+        return !blocking_ && !alone_ && inter() ? NodeDriver(stage, NodeDriver::DriveMode::in_turn) : on_node();
     }
 
     /// Returns whether this is a start of a persistent operation.
@@ -60,9 +62,9 @@ class CommCall {
     bool has_stage_to_itself() const { return alone_ || blocking_; }
 
   private:
-    static void run_in_turn(Turn turn, Task making);
+    static void run_in_turn(QueueTurn turn, Task making);
     template <class Choose>
-    static Task later(Turn turn, Task making, CommCall call, Choose choose);
+    static Task later(QueueTurn turn, Task making, CommCall call, Choose choose);
 
     comm::Comm& comm_;
     bool blocking_;

@@ -10,8 +10,8 @@
 namespace starling::collective {
 
 template <class Choose>
-Task CommCall::later(Turn given, Task making, CommCall call, Choose choose) {
-    Turn turn = std::move(given);
+Task CommCall::later(QueueTurn given, Task making, CommCall call, Choose choose) {
+    QueueTurn turn = std::move(given);
     co_await turn;
     co_await making;
     const Task task = choose(call);
@@ -23,7 +23,7 @@ Task CommCall::later(Turn given, Task making, CommCall call, Choose choose) {
 template <class Choose>
 Task CommCall::when_known(Choose choose) {
     if (!stage.is_known(comm_)) [[unlikely]] {
-        Turn turn(stage.callers());
+        QueueTurn turn(stage.callers());
         Task making = stage.make(comm_, exchange);
         if (!blocking_) {
             view = View::all(exchange);

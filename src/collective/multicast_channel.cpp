@@ -48,17 +48,17 @@ ChannelCast::~ChannelCast() {
     if (channel_) multicast::close(*channel_);
 }
 
-bool ChannelCast::start_send(multicast::Send& send, uint64_t call, const void* data, uint64_t bytes) {
+bool ChannelCast::start_send(multicast::MulticastSend& send, uint64_t call, const void* data, uint64_t bytes) {
     return channel_ && multicast::start_send(*channel_, send, call, data, bytes);
 }
 
-void ChannelCast::start_receive(multicast::Receive& receive, int sender, uint64_t call, void* memory, uint64_t bytes) {
+void ChannelCast::start_receive(multicast::MulticastReceive& receive, int sender, uint64_t call, void* memory, uint64_t bytes) {
     if (channel_) multicast::start_receive(*channel_, receive, static_cast<uint32_t>(sender), call, memory, bytes);
 }
 
-bool ChannelCast::withdraw(multicast::Receive& receive) { return !channel_ || multicast::withdraw(receive); }
+bool ChannelCast::withdraw(multicast::MulticastReceive& receive) { return !channel_ || multicast::withdraw(receive); }
 
-void ChannelCast::refuse(multicast::Receive& receive) {
+void ChannelCast::refuse(multicast::MulticastReceive& receive) {
     if (channel_) multicast::refuse(receive);
 }
 

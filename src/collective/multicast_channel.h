@@ -17,11 +17,11 @@ class ChannelCast final : public Cast {
     ChannelCast(const ChannelCast&) = delete;
     ChannelCast& operator=(const ChannelCast&) = delete;
 
-    bool start_send(multicast::Send& send, uint64_t call, const void* data, uint64_t bytes) override;
+    bool start_send(multicast::MulticastSend& send, uint64_t call, const void* data, uint64_t bytes) override;
     bool is_full(uint64_t bytes) const override { return channel_ && multicast::is_full(*channel_, bytes); }
-    void start_receive(multicast::Receive& receive, int sender, uint64_t call, void* memory, uint64_t bytes) override;
-    bool withdraw(multicast::Receive& receive) override;
-    void refuse(multicast::Receive& receive) override;
+    void start_receive(multicast::MulticastReceive& receive, int sender, uint64_t call, void* memory, uint64_t bytes) override;
+    bool withdraw(multicast::MulticastReceive& receive) override;
+    void refuse(multicast::MulticastReceive& receive) override;
 
     /// Returns whether the channel is ready; the communicator's creation waits for it.
     bool settled() const { return !channel_ || multicast::settled(*channel_); }

@@ -18,21 +18,21 @@ namespace {
 constexpr std::string_view kKindNames[kKinds] = {"barrier", "bcast",     "reduce",   "allreduce",      "gather",
                                                  "scatter", "allgather", "alltoall", "reduce_scatter", "scan"};
 
-constexpr Window up_to(int ranks, uint64_t bytes) { return {ranks, bytes}; }
-constexpr Window up_to_on_one_host(int ranks) { return {ranks, kAnyBytes, 0, true}; }
-constexpr Window more_than(int ranks, int up_to_ranks, uint64_t bytes) { return {up_to_ranks, bytes, ranks}; }
-constexpr Window always = up_to(kAnyRanks, kAnyBytes);
+constexpr CallRange up_to(int ranks, uint64_t bytes) { return {ranks, bytes}; }
+constexpr CallRange up_to_on_one_host(int ranks) { return {ranks, kAnyBytes, 0, true}; }
+constexpr CallRange more_than(int ranks, int up_to_ranks, uint64_t bytes) { return {up_to_ranks, bytes, ranks}; }
+constexpr CallRange always = up_to(kAnyRanks, kAnyBytes);
 
 /// Sorted by kind.
 constexpr Algorithm kTable[] = {
-#define ALGORITHM(kind, name, needs, ...) {Kind::kind, #name, kind##_##name, needs, {__VA_ARGS__}},
-#define NODE(kind) {Kind::kind, "node", {}, kSharedMemory | kUniform, {always}},
+#define ALGORITHM(kind, name, needs, ...) {CollectiveKind::kind, #name, kind##_##name, needs, {__VA_ARGS__}},
+#define NODE(kind) {CollectiveKind::kind, "node", {}, kSharedMemory | kUniform, {always}},
 #include "collective/algorithms.def"
 #undef NODE
 #undef ALGORITHM
 };
 
-struct Rows {
+struct AlgorithmRange {
     const Algorithm *first, *last;
     const Algorithm* begin() const { return first; }
     const Algorithm* end() const { return last; }
@@ -45,7 +45,7 @@ struct Ends {
 };
 constexpr Ends kEnds;
 
-Rows rows(Kind kind) {
+AlgorithmRange rows(CollectiveKind kind) {
     const auto k = static_cast<size_t>(kind);
     return {kTable + (k == 0 ? 0 : kEnds.end[k - 1]), kTable + kEnds.end[k]};
 }
@@ -53,29 +53,29 @@ Rows rows(Kind kind) {
 STARLING_STATE const Algorithm* overrides[kKinds] = {};
 STARLING_STATE bool overrides_read = false;
 
-/// Returns the largest call, in bytes as counted in Call, that the stage takes: in one step or, with `pieces`, up to where messages are
+/// Returns the largest call, in bytes as counted in CallParameters, that the stage takes: in one step or, with `pieces`, up to where messages are
 /// faster.
-uint64_t node_limit(Kind kind, int n, bool pieces) {
+uint64_t node_limit(CollectiveKind kind, int n, bool pieces) {
     const auto ranks = static_cast<uint64_t>(n);
     const bool few = n <= NodeLayout::kFew;
     constexpr uint64_t kLong = 256 * 1024;
     switch (kind) {
-        case Kind::allreduce:
+        case CollectiveKind::allreduce:
             return pieces ? kAnyBytes : NodeLayout::slot_payload(n);
-        case Kind::reduce_scatter:
+        case CollectiveKind::reduce_scatter:
             return pieces ? kAnyBytes : 0;
-        case Kind::reduce:
+        case CollectiveKind::reduce:
             if (!pieces) return NodeLayout::slot_payload(n);
             return few && n > 2 ? kLong : kAnyBytes;
-        case Kind::allgather:
+        case CollectiveKind::allgather:
             if (!pieces) return NodeLayout::slot_payload(n);
             return few ? kLong : kAnyBytes;
-        case Kind::bcast:
+        case CollectiveKind::bcast:
             if (!pieces) return NodeLayout::kRingPayload;
             return n == 2 ? kAnyBytes : few ? kLong : std::max(NodeLayout::wide_payload(n), NodeLayout::kRingPayload);
-        case Kind::scatter:
+        case CollectiveKind::scatter:
             return NodeLayout::kRingPayload / ranks;
-        case Kind::alltoall:
+        case CollectiveKind::alltoall:
             if (!pieces) return NodeLayout::slot_payload(n) / ranks;
             return n == 2 ? kLong : std::max(kLong / 4, uint64_t{NodeLayout::slot_payload(n)} / ranks);
         default:
@@ -83,7 +83,7 @@ uint64_t node_limit(Kind kind, int n, bool pieces) {
     }
 }
 
-const char* variable_of(Kind kind) {
+const char* variable_of(CollectiveKind kind) {
     static constexpr const char* kVariables[kKinds] = {
         "STARLING_COLL_BARRIER",        "STARLING_COLL_BCAST",   "STARLING_COLL_REDUCE",    "STARLING_COLL_ALLREDUCE",
         "STARLING_COLL_GATHER",         "STARLING_COLL_SCATTER", "STARLING_COLL_ALLGATHER", "STARLING_COLL_ALLTOALL",
@@ -91,18 +91,18 @@ const char* variable_of(Kind kind) {
     return kVariables[static_cast<int>(kind)];
 }
 
-std::string algorithms_of(Kind kind) {
+std::string algorithms_of(CollectiveKind kind) {
     std::string list = "auto";
     for (const Algorithm& algorithm : rows(kind)) list.append(", ").append(algorithm.name);
     return list;
 }
 
-bool has_room(const Window& window, const Call& call) {
+bool has_room(const CallRange& window, const CallParameters& call) {
     return call.n <= window.ranks && call.n > window.more_ranks_than && call.bytes <= window.bytes &&
            !(window.one_host && call.network);
 }
 
-void describe(std::string& text, const Window& window) {
+void describe(std::string& text, const CallRange& window) {
     const auto limit = [&](std::string_view what, uint64_t most, bool any) {
         text.append(", ").append(what).append(any ? std::string(": any") : ": up to " + std::to_string(most));
     };
@@ -114,7 +114,7 @@ void describe(std::string& text, const Window& window) {
 
 }  // namespace
 
-bool can_serve(const Algorithm& algorithm, const Call& call) {
+bool can_serve(const Algorithm& algorithm, const CallParameters& call) {
     const int needs = algorithm.needs;
     if (needs == kNothing) return true;
     if (needs & kSharedMemory && !(call.node && call.bytes <= node_limit(call.kind, call.n, call.pieces))) return false;
@@ -125,7 +125,7 @@ bool can_serve(const Algorithm& algorithm, const Call& call) {
     return !(needs & kUniform) || call.uniform;
 }
 
-const Algorithm& select(const Call& call) {
+const Algorithm& select(const CallParameters& call) {
     if (!overrides_read) [[unlikely]]
         read_overrides();
     const Algorithm* forced = overrides[static_cast<int>(call.kind)];
@@ -141,26 +141,26 @@ const Algorithm& select(const Call& call) {
     return *otherwise;
 }
 
-std::string_view name(Kind kind) { return kKindNames[static_cast<int>(kind)]; }
+std::string_view name(CollectiveKind kind) { return kKindNames[static_cast<int>(kind)]; }
 
-std::optional<Kind> kind_named(std::string_view name) {
+std::optional<CollectiveKind> kind_named(std::string_view name) {
     for (int i = 0; i < kKinds; ++i)
-        if (kKindNames[i] == name) return static_cast<Kind>(i);
+        if (kKindNames[i] == name) return static_cast<CollectiveKind>(i);
     return std::nullopt;
 }
 
-bool has_override(Kind kind) {
+bool has_override(CollectiveKind kind) {
     if (!overrides_read) [[unlikely]]
         read_overrides();
     return overrides[static_cast<int>(kind)] != nullptr;
 }
 
-const Algorithm* algorithm_of(Kind kind, int index) {
-    const Rows of_kind = rows(kind);
+const Algorithm* algorithm_of(CollectiveKind kind, int index) {
+    const AlgorithmRange of_kind = rows(kind);
     return index < of_kind.end() - of_kind.begin() ? of_kind.begin() + index : nullptr;
 }
 
-int set_override(Kind kind, std::string_view algorithm) {
+int set_override(CollectiveKind kind, std::string_view algorithm) {
     const Algorithm*& place = overrides[static_cast<int>(kind)];
     if (algorithm == "auto") {
         place = nullptr;
@@ -181,7 +181,7 @@ void read_overrides() {
     const char* const values[kKinds] = {c.coll_barrier, c.coll_bcast,     c.coll_reduce,   c.coll_allreduce,      c.coll_gather,
                                         c.coll_scatter, c.coll_allgather, c.coll_alltoall, c.coll_reduce_scatter, c.coll_scan};
     for (int i = 0; i < kKinds; ++i) {
-        const Kind kind = static_cast<Kind>(i);
+        const CollectiveKind kind = static_cast<CollectiveKind>(i);
         if (!values[i] || !*values[i] || set_override(kind, values[i]) == MPI_SUCCESS) continue;
         if (reports_settings())
             std::fprintf(stderr, "starling: %s: %s\n", variable_of(kind), std::string(failure_text()).c_str());
@@ -192,13 +192,13 @@ void read_overrides() {
 std::string describe_selection() {
     std::string text;
     for (int i = 0; i < kKinds; ++i) {
-        const Kind kind = static_cast<Kind>(i);
+        const CollectiveKind kind = static_cast<CollectiveKind>(i);
         text.append(name(kind)).append(" (").append(variable_of(kind)).append(": ").append(algorithms_of(kind));
         text.append(")\n");
         if (overrides[i])
             text.append("    overridden: ").append(overrides[i]->name).append(" wherever it can serve the call\n");
         for (const Algorithm& algorithm : rows(kind)) {
-            for (const Window& window : algorithm.windows) {
+            for (const CallRange& window : algorithm.windows) {
                 if (window.ranks == 0) continue;
                 text.append("    ").append(algorithm.name);
                 describe(text, window);

@@ -18,7 +18,7 @@ class Task;
 struct View;
 
 /// The operations for which an algorithm is chosen. Operations that share algorithms share a kind: gather and gatherv, for example.
-enum class Kind : uint8_t {
+enum class CollectiveKind : uint8_t {
     barrier,
     bcast,
     reduce,
@@ -66,7 +66,7 @@ inline constexpr int kAnyRanks = 1 << 30;
 inline constexpr uint64_t kAnyBytes = ~uint64_t{0};
 
 /// The calls for which the table takes an algorithm on its own. A window with ranks = 0 matches no call.
-struct Window {
+struct CallRange {
     int ranks = 0;
     uint64_t bytes = 0;
     int more_ranks_than = 0;
@@ -74,17 +74,17 @@ struct Window {
 };
 
 struct Algorithm {
-    Kind kind;
+    CollectiveKind kind;
     std::string_view name;
     Function function;
     int needs;
-    Window windows[2];
+    CallRange windows[2];
 };
 
 /// One call as the selection sees it. All members of a communicator must choose the same algorithm, so every member here has a value that
 /// all of them know.
-struct Call {
-    Kind kind;
+struct CallParameters {
+    CollectiveKind kind;
     int n = 1;           ///< participants
     uint64_t bytes = 0;  ///< whole vector (bcast, reductions) or one block (gather … alltoall)
     bool commutative = true;
@@ -98,21 +98,21 @@ struct Call {
 };
 
 /// Returns the algorithm for a call: the override if it can serve the call, else the table's choice.
-const Algorithm& select(const Call& call);
+const Algorithm& select(const CallParameters& call);
 
 /// Returns whether an algorithm gives the right result for a call of its kind.
-bool can_serve(const Algorithm& algorithm, const Call& call);
+bool can_serve(const Algorithm& algorithm, const CallParameters& call);
 
-std::string_view name(Kind kind);
+std::string_view name(CollectiveKind kind);
 /// Returns the kind of that name; empty if there is none.
-std::optional<Kind> kind_named(std::string_view name);
+std::optional<CollectiveKind> kind_named(std::string_view name);
 
 /// Overrides the table for one kind; "auto" removes the override. Returns MPI_ERR_ARG with failure_text() if this kind has no such
 /// algorithm.
-int set_override(Kind kind, std::string_view algorithm);
-bool has_override(Kind kind);
+int set_override(CollectiveKind kind, std::string_view algorithm);
+bool has_override(CollectiveKind kind);
 /// Returns the `index`th algorithm of a kind, in table order; null after the last.
-const Algorithm* algorithm_of(Kind kind, int index);
+const Algorithm* algorithm_of(CollectiveKind kind, int index);
 
 /// Reads STARLING_COLL_<KIND> for all kinds; an invalid value is reported on standard error and ignored.
 void read_overrides();

@@ -87,7 +87,7 @@ void free_keyval(Keyval* keyval) {
 }
 
 AttributeSet::~AttributeSet() {
-    for (const Entry& entry : entries_) drop_reference(entry.keyval);
+    for (const AttributeEntry& entry : entries_) drop_reference(entry.keyval);
 }
 
 void AttributeSet::take(AttributeSet& other) {
@@ -95,7 +95,7 @@ void AttributeSet::take(AttributeSet& other) {
     other.entries_.clear();
 }
 
-int AttributeSet::call_delete(const AttributeHolder& holder, const Entry& entry) {
+int AttributeSet::call_delete(const AttributeHolder& holder, const AttributeEntry& entry) {
     const Keyval& keyval = *entry.keyval;
     if (!keyval.comm_delete) return MPI_SUCCESS;
     const OutsideLibrary outside;
@@ -120,27 +120,27 @@ int AttributeSet::set(const AttributeHolder& holder, Keyval* keyval, void* value
 
 bool AttributeSet::get(int keyval, void** value) const {
     auto* self = const_cast<AttributeSet*>(this);
-    const Entry* found = self->find(keyval, false);
+    const AttributeEntry* found = self->find(keyval, false);
     if (!found) found = self->find(keyval, true);  // an attribute is readable until its delete callback has returned
     if (found && value) *value = found->value;
     return found != nullptr;
 }
 
-AttributeSet::Entry* AttributeSet::find(int keyval, bool going) {
-    for (Entry& entry : entries_)
+AttributeSet::AttributeEntry* AttributeSet::find(int keyval, bool going) {
+    for (AttributeEntry& entry : entries_)
         if (entry.keyval->number == keyval && entry.going == going) return &entry;
     return nullptr;
 }
 
 int AttributeSet::remove(const AttributeHolder& holder, int keyval) {
-    Entry* found = find(keyval, false);
+    AttributeEntry* found = find(keyval, false);
     if (!found) return MPI_ERR_KEYVAL;
     found->going = true;
-    const Entry entry = *found;
+    const AttributeEntry entry = *found;
     Hold hold(entry.keyval);
     const int error = call_delete(holder, entry);
     // Meanwhile attributes may have been added and deleted, also with this key.
-    Entry* still = find(keyval, true);
+    AttributeEntry* still = find(keyval, true);
     if (error) {
         if (still) still->going = false;
         return error;
@@ -154,7 +154,7 @@ int AttributeSet::remove(const AttributeHolder& holder, int keyval) {
 
 int AttributeSet::clear(const AttributeHolder& holder) {
     for (;;) {
-        const auto last = std::find_if(entries_.rbegin(), entries_.rend(), [](const Entry& e) { return !e.going; });
+        const auto last = std::find_if(entries_.rbegin(), entries_.rend(), [](const AttributeEntry& e) { return !e.going; });
         if (last == entries_.rend()) return MPI_SUCCESS;
         if (const int error = remove(holder, last->keyval->number)) return error;
     }
@@ -164,8 +164,8 @@ int AttributeSet::copy_to(const AttributeHolder& holder, AttributeSet& copy) con
     // Hold references: callbacks and other threads may delete attributes before they are copied.
     AttributeSet held;
     held.entries_ = entries_;
-    for (const Entry& entry : held.entries_) ++entry.keyval->references;
-    for (const Entry& entry : held.entries_) {
+    for (const AttributeEntry& entry : held.entries_) ++entry.keyval->references;
+    for (const AttributeEntry& entry : held.entries_) {
         const uintptr_t predefined = value_of_copy(*entry.keyval);
         if (predefined == 0) continue;
         void* value = entry.value;

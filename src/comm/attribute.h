@@ -60,7 +60,7 @@ class AttributeSet {
     AttributeSet() = default;
     AttributeSet(const AttributeSet&) = delete;
     AttributeSet& operator=(const AttributeSet&) = delete;
-    AttributeSet(AttributeSet&& other) noexcept : entries_(static_cast<std::vector<Entry>&&>(other.entries_)) {}
+    AttributeSet(AttributeSet&& other) noexcept : entries_(static_cast<std::vector<AttributeEntry>&&>(other.entries_)) {}
     ~AttributeSet();  ///< drops the remaining attributes without callbacks
 
     /// Moves all of `other` here, after the existing ones.
@@ -78,14 +78,14 @@ class AttributeSet {
     int copy_to(const AttributeHolder& holder, AttributeSet& copy) const;
 
   private:
-    struct Entry {
+    struct AttributeEntry {
         Keyval* keyval;
         void* value;
         bool going = false;  ///< its delete callback is running, so it must not be deleted again
     };
-    static int call_delete(const AttributeHolder& holder, const Entry& entry);
-    Entry* find(int keyval, bool going);
-    std::vector<Entry> entries_;
+    static int call_delete(const AttributeHolder& holder, const AttributeEntry& entry);
+    AttributeEntry* find(int keyval, bool going);
+    std::vector<AttributeEntry> entries_;
 };
 
 }  // namespace starling::comm

@@ -117,7 +117,7 @@ void make_predefined() {
     const link::Process me = link::self();
     const auto& header = me.job->segment().header();
     GroupBuilder world, self;
-    world.add(Run{me.job, 0, 1, static_cast<int32_t>(header.size)});
+    world.add(GroupRun{me.job, 0, 1, static_cast<int32_t>(header.size)});
     self.add(me);
     Comm* everyone = make_intracomm(make_context(header.id, kWorldNumber), world.build(), static_cast<int>(me.rank), nullptr);
     everyone->name = "MPI_COMM_WORLD";

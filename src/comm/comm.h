@@ -20,7 +20,7 @@
 #include "mpi.h"
 
 namespace starling::message {
-class SendBuffer;
+class BsendBuffer;
 }
 
 namespace starling::comm {
@@ -108,7 +108,7 @@ struct Comm {
     std::shared_ptr<const Topology> topology;          ///< null: no topology
     std::unique_ptr<const Neighborhood> neighborhood;  ///< this process's edges in the topology; null: not computed yet
     std::string name;
-    message::SendBuffer* attached_buffer = nullptr;  ///< the buffer of MPI_Comm_attach_buffer, which owns it
+    message::BsendBuffer* attached_buffer = nullptr;  ///< the buffer of MPI_Comm_attach_buffer, which owns it
 
     uint32_t references = 1;
 

@@ -19,7 +19,7 @@ constinit auto& pool = pool_storage.value;
 
 }  // namespace
 
-int Run::position(uint32_t rank) const {
+int GroupRun::position(uint32_t rank) const {
     const int64_t distance = static_cast<int64_t>(rank) - first;
     const int64_t i = distance / stride;
     return i >= 0 && i < count && i * stride == distance ? static_cast<int>(i) : -1;
@@ -35,10 +35,10 @@ struct Group::Member {
     }
 };
 
-Group::Group(std::vector<Run> runs, uint32_t origin) : session(origin), runs_(std::move(runs)) {
+Group::Group(std::vector<GroupRun> runs, uint32_t origin) : session(origin), runs_(std::move(runs)) {
     runs_.shrink_to_fit();
     if (runs_.size() > 1) starts_.reserve(runs_.size());
-    for (const Run& run : runs_) {
+    for (const GroupRun& run : runs_) {
         if (runs_.size() > 1) starts_.push_back(size_);
         size_ += run.count;
         run.job->hold();
@@ -46,7 +46,7 @@ Group::Group(std::vector<Run> runs, uint32_t origin) : session(origin), runs_(st
 }
 
 Group::~Group() {
-    for (const Run& run : runs_) run.job->release();
+    for (const GroupRun& run : runs_) run.job->release();
 }
 
 link::Process Group::at(int rank) const {
@@ -59,7 +59,7 @@ link::Process Group::at(int rank) const {
 void Group::build_index() const {
     index_.reserve(static_cast<std::size_t>(size_));
     int group_rank = 0;
-    for (const Run& run : runs_)
+    for (const GroupRun& run : runs_)
         for (int i = 0; i < run.count; ++i) index_.push_back({run.job, run.at(i).rank, group_rank++});
     std::sort(index_.begin(), index_.end());
 }
@@ -72,7 +72,7 @@ int Group::rank_of(const link::Process& process) const {
         return hit ? found->group_rank : MPI_UNDEFINED;
     }
     int start = 0;
-    for (const Run& run : runs_) {
+    for (const GroupRun& run : runs_) {
         if (run.job == process.job)
             if (const int i = run.position(process.rank); i >= 0) return start + i;
         start += run.count;
@@ -84,12 +84,12 @@ void Group::release() {
     if (--references == 0) pool.destroy(this);
 }
 
-void GroupBuilder::add(Run run) {
+void GroupBuilder::add(GroupRun run) {
     // The result is as if the processes were added one at a time. A run of one takes any next process of its job as its second, whatever
     // the distance; a longer run takes only ranks that continue it.
     while (run.count > 0) {
         if (runs_.empty() || runs_.back().job != run.job) break;
-        Run& last = runs_.back();
+        GroupRun& last = runs_.back();
         const int32_t distance = run.first - last.first;
         if (last.count == 1 && distance != 0)
             last.stride = distance;
@@ -109,18 +109,18 @@ void GroupBuilder::add_slice(const Group& group, int first, int stride, int coun
         // Take the part of the slice in the run that holds the slice's first process.
         const auto next = std::upper_bound(group.starts_.begin(), group.starts_.end(), first);
         const auto i = group.starts_.empty() ? 0 : static_cast<std::size_t>(next - group.starts_.begin()) - 1;
-        const Run& run = group.runs_[i];
+        const GroupRun& run = group.runs_[i];
         const int offset = first - (group.starts_.empty() ? 0 : group.starts_[i]);
         const int room = stride > 0 ? (run.count - 1 - offset) / stride : offset / -stride;
         const int taken = std::min(count, room + 1);
-        add(Run{run.job, static_cast<int32_t>(run.at(offset).rank), taken > 1 ? run.stride * stride : 1, taken});
+        add(GroupRun{run.job, static_cast<int32_t>(run.at(offset).rank), taken > 1 ? run.stride * stride : 1, taken});
         first += taken * stride;
         count -= taken;
     }
 }
 
 void GroupBuilder::add(const Group& group) {
-    for (const Run& run : group.runs()) add(run);
+    for (const GroupRun& run : group.runs()) add(run);
 }
 
 Group* GroupBuilder::build(uint32_t session) {

@@ -16,7 +16,7 @@
 namespace starling::comm {
 
 /// `count` ranks of one job: first, first + stride, … A run of one rank has stride 1.
-struct Run {
+struct GroupRun {
     link::Job* job = nullptr;
     int32_t first = 0;
     int32_t stride = 1;
@@ -25,7 +25,7 @@ struct Run {
     int32_t last() const { return first + stride * (count - 1); }
     /// Returns the position of `rank` in the run; -1 if it is not in it.
     int position(uint32_t rank) const;
-    bool operator==(const Run&) const = default;
+    bool operator==(const GroupRun&) const = default;
 };
 
 /// An immutable group, created by GroupBuilder. The application's handles and the library's own references (communicators, ...) are counted
@@ -41,7 +41,7 @@ class Group final : public message::Roster {
     /// that are created from a group belong to the same session.
     const uint32_t session;
 
-    Group(std::vector<Run> runs, uint32_t session);
+    Group(std::vector<GroupRun> runs, uint32_t session);
     ~Group() override;
 
     int size() const override { return size_; }
@@ -49,7 +49,7 @@ class Group final : public message::Roster {
     /// Returns the rank of a process; MPI_UNDEFINED if it is not a member.
     int rank_of(const link::Process& process) const;
     int my_rank() const { return rank_of(link::self()); }
-    std::span<const Run> runs() const { return runs_; }
+    std::span<const GroupRun> runs() const { return runs_; }
     /// Returns whether both have the same processes in the same order. Runs are canonical, so this takes only as long as their number.
     bool identical(const Group& other) const { return this == &other || runs_ == other.runs_; }
 
@@ -65,7 +65,7 @@ class Group final : public message::Roster {
     struct Member;
     void build_index() const;
 
-    std::vector<Run> runs_;
+    std::vector<GroupRun> runs_;
     std::vector<int32_t> starts_;  ///< rank of each run's first process; empty if there is one run
     int size_ = 0;
     mutable std::vector<Member> index_;  ///< sorted by process; built at the first look-up in an irregular group
@@ -75,8 +75,8 @@ class Group final : public message::Roster {
 /// calls.
 class GroupBuilder {
   public:
-    void add(const link::Process& process) { add(Run{process.job, static_cast<int32_t>(process.rank), 1, 1}); }
-    void add(Run run);
+    void add(const link::Process& process) { add(GroupRun{process.job, static_cast<int32_t>(process.rank), 1, 1}); }
+    void add(GroupRun run);
     /// Adds `count` members of `group`: those with the ranks first, first + stride, … (stride is not 0).
     void add_slice(const Group& group, int first, int stride, int count);
     void add(const Group& group);
@@ -84,7 +84,7 @@ class GroupBuilder {
     Group* build(uint32_t session = 0);
 
   private:
-    std::vector<Run> runs_;
+    std::vector<GroupRun> runs_;
 };
 
 // Set operations; each returns a new reference. Callers check the arguments.

@@ -12,15 +12,15 @@ namespace starling::comm {
 namespace {
 
 bool share_a_job(const Group& a, const Group& b) {
-    for (const Run& x : a.runs())
-        for (const Run& y : b.runs())
+    for (const GroupRun& x : a.runs())
+        for (const GroupRun& y : b.runs())
             if (x.job == y.job) return true;
     return false;
 }
 
 // Adds the members of `from` that are in `other` (or are not, if `inside` is false).
 void add_filtered(GroupBuilder& builder, const Group& from, const Group& other, bool inside) {
-    for (const Run& run : from.runs()) {
+    for (const GroupRun& run : from.runs()) {
         for (int i = 0; i < run.count; ++i) {
             const link::Process process = run.at(i);
             if ((other.rank_of(process) != MPI_UNDEFINED) == inside) builder.add(process);
@@ -36,14 +36,14 @@ constexpr std::size_t kEncodedJob = sizeof(job::JobId) + 2 * sizeof(int32_t) + s
 
 std::vector<const link::Job*> jobs_of(const Group& group) {
     std::vector<const link::Job*> jobs;
-    for (const Run& run : group.runs())
+    for (const GroupRun& run : group.runs())
         if (std::find(jobs.begin(), jobs.end(), run.job) == jobs.end()) jobs.push_back(run.job);
     return jobs;
 }
 
 void write_runs(Writer& writer, const Group& group, const std::vector<const link::Job*>& jobs) {
     writer.number(static_cast<uint32_t>(group.runs().size()));
-    for (const Run& run : group.runs()) {
+    for (const GroupRun& run : group.runs()) {
         const auto job = std::find(jobs.begin(), jobs.end(), run.job) - jobs.begin();
         writer.number(static_cast<uint32_t>(job)).number(run.first).number(run.stride).number(run.count);
     }
@@ -113,7 +113,7 @@ Group* exclude(const Group& group, const std::vector<bool>& excluded) {
 int compare(const Group& a, const Group& b) {
     if (a.identical(b)) return MPI_IDENT;
     if (a.size() != b.size()) return MPI_UNEQUAL;
-    for (const Run& run : a.runs())
+    for (const GroupRun& run : a.runs())
         for (int i = 0; i < run.count; ++i)
             if (b.rank_of(run.at(i)) == MPI_UNDEFINED) return MPI_UNEQUAL;
     return MPI_SIMILAR;
@@ -123,7 +123,7 @@ bool disjoint(const Group& a, const Group& b) {
     if (!share_a_job(a, b)) return true;
     const Group& smaller = a.size() < b.size() ? a : b;
     const Group& larger = &smaller == &a ? b : a;
-    for (const Run& run : smaller.runs())
+    for (const GroupRun& run : smaller.runs())
         for (int i = 0; i < run.count; ++i)
             if (larger.rank_of(run.at(i)) != MPI_UNDEFINED) return false;
     return true;
@@ -168,7 +168,7 @@ Group* decode_group(std::string_view bytes) {
         run.count = reader.number<int32_t>();
         if (!plausible(run, jobs.size(), total)) return malformed();
         total += run.count;
-        builder.add(Run{jobs[run.job], run.first, run.stride, run.count});
+        builder.add(GroupRun{jobs[run.job], run.first, run.stride, run.count});
     }
     return reader.done() ? builder.build() : malformed();
 }

@@ -36,13 +36,13 @@ const char* level_name(int thread_level) {
 STARLING_STATE Mutex info_mutex;
 
 const std::string* Info::find(std::string_view key) const {
-    for (const Entry& entry : entries)
+    for (const InfoEntry& entry : entries)
         if (entry.key == key) return &entry.value;
     return nullptr;
 }
 
 void Info::set(std::string_view key, std::string_view value) {
-    for (Entry& entry : entries) {
+    for (InfoEntry& entry : entries) {
         if (entry.key != key) continue;
         entry.value = value;
         return;
@@ -51,7 +51,7 @@ void Info::set(std::string_view key, std::string_view value) {
 }
 
 bool Info::remove(std::string_view key) {
-    return std::erase_if(entries, [key](const Entry& entry) { return entry.key == key; }) > 0;
+    return std::erase_if(entries, [key](const InfoEntry& entry) { return entry.key == key; }) > 0;
 }
 
 Info* make_info() { return pool.create(); }

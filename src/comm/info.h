@@ -19,11 +19,11 @@ class Info {
     uint32_t magic = 0;
     uint32_t pool_index = 0;
 
-    struct Entry {
+    struct InfoEntry {
         std::string key, value;
-        bool operator==(const Entry&) const = default;
+        bool operator==(const InfoEntry&) const = default;
     };
-    std::vector<Entry> entries;
+    std::vector<InfoEntry> entries;
 
     /// Returns the value of a key; nullptr if it is not set. Valid until the info changes.
     const std::string* find(std::string_view key) const;

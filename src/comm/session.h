@@ -8,7 +8,7 @@
 #include "mpi.h"
 
 namespace starling::message {
-class SendBuffer;
+class BsendBuffer;
 }
 
 namespace starling::comm {
@@ -19,7 +19,7 @@ struct Session {
     uint32_t pool_index = 0;
     Errhandler* errhandler;  ///< never null
     int thread_level;
-    message::SendBuffer* attached_buffer = nullptr;  ///< the buffer of MPI_Session_attach_buffer, which owns it
+    message::BsendBuffer* attached_buffer = nullptr;  ///< the buffer of MPI_Session_attach_buffer, which owns it
 
     Session(Errhandler* handler, int level) : errhandler(handler->retain()), thread_level(level) {}
     ~Session() { errhandler->release(); }

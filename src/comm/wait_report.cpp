@@ -8,7 +8,7 @@
 
 namespace starling::comm {
 
-void tell_communicator(uint64_t context, WaitReportPage::Communicator& out) {
+void tell_communicator(uint64_t context, WaitReportPage::CommunicatorEntry& out) {
     const message::MatchContext* channel = message::directory.find(context);
     if (!channel || !channel->owner) return;
     const Comm& comm = *static_cast<const Comm*>(channel->owner);
@@ -18,7 +18,7 @@ void tell_communicator(uint64_t context, WaitReportPage::Communicator& out) {
     out.inter = comm.is_inter;
     out.runs = static_cast<uint32_t>(group.runs().size());
     for (uint32_t i = 0; i < std::min(out.runs, WaitReportPage::kRuns); ++i) {
-        const Run& run = group.runs()[i];
+        const GroupRun& run = group.runs()[i];
         out.run[i] = {run.job->address().id, static_cast<uint32_t>(run.first), static_cast<uint32_t>(run.count), run.stride, 0};
     }
     const size_t length = std::min(comm.name.size(), sizeof out.name - 1);

@@ -14,7 +14,7 @@ namespace {
 
 /// A program's callbacks of a keyval and their extra state. Never freed, because attributes outlive their keyval.
 template <class Copy, class Delete>
-struct Attribute {
+struct CompatAttribute {
     Copy* copy;
     Delete* remove;
     void* extra_state;
@@ -22,21 +22,21 @@ struct Attribute {
 
 template <class Handle, class Copy, class Delete>
 int call_copy(Handle handle, int keyval, void* extra_state, void* value, void* out_value, int* flag) {
-    const auto& attribute = *static_cast<const Attribute<Copy, Delete>*>(extra_state);
+    const auto& attribute = *static_cast<const CompatAttribute<Copy, Delete>*>(extra_state);
     *flag = 0;
     if (!attribute.copy) return MPI_SUCCESS;
     return error_in(attribute.copy(out(handle), abi::keyval_out(keyval), attribute.extra_state, value, out_value, flag));
 }
 template <class Handle, class Copy, class Delete>
 int call_delete(Handle handle, int keyval, void* value, void* extra_state) {
-    const auto& attribute = *static_cast<const Attribute<Copy, Delete>*>(extra_state);
+    const auto& attribute = *static_cast<const CompatAttribute<Copy, Delete>*>(extra_state);
     if (!attribute.remove) return MPI_SUCCESS;
     return error_in(attribute.remove(out(handle), abi::keyval_out(keyval), value, attribute.extra_state));
 }
 
 template <class Handle, class Copy, class Delete, class Create>
 int create_keyval(Create* create, Copy* copy, Delete* remove, int* keyval, void* extra_state) {
-    auto* attribute = new Attribute<Copy, Delete>{copy, remove, extra_state};
+    auto* attribute = new CompatAttribute<Copy, Delete>{copy, remove, extra_state};
     return error_out(
         create(call_copy<Handle, Copy, Delete>, call_delete<Handle, Copy, Delete>, keyval_changed(keyval), attribute));
 }
@@ -62,14 +62,14 @@ void convert_attribute(int keyval, void* value, const int* flag) {
     }
 }
 
-struct Grequest {
+struct CompatGrequest {
     abi::Grequest_query_function* query;
     abi::Grequest_free_function* free;
     abi::Grequest_cancel_function* cancel;
     void* extra_state;
 };
 int call_query(void* extra_state, MPI_Status* status) {
-    const auto& request = *static_cast<const Grequest*>(extra_state);
+    const auto& request = *static_cast<const CompatGrequest*>(extra_state);
     abi::Status theirs;
     abi::status_out(*status, theirs);
     const int error = request.query(request.extra_state, &theirs);
@@ -77,11 +77,11 @@ int call_query(void* extra_state, MPI_Status* status) {
     return error_in(error);
 }
 int call_free(void* extra_state) {
-    const std::unique_ptr<Grequest> request(static_cast<Grequest*>(extra_state));
+    const std::unique_ptr<CompatGrequest> request(static_cast<CompatGrequest*>(extra_state));
     return error_in(request->free(request->extra_state));
 }
 int call_cancel(void* extra_state, int complete) {
-    const auto& request = *static_cast<const Grequest*>(extra_state);
+    const auto& request = *static_cast<const CompatGrequest*>(extra_state);
     return error_in(request.cancel(request.extra_state, complete));
 }
 
@@ -181,7 +181,7 @@ COMPAT_ENTRY(int, Type_get_attr, (abi::Datatype type, int keyval, void* value, i
 COMPAT_ENTRY(int, Grequest_start,
              (abi::Grequest_query_function * query, abi::Grequest_free_function* free_function,
               abi::Grequest_cancel_function* cancel, void* extra_state, abi::Request* request)) {
-    auto kept = std::make_unique<Grequest>(Grequest{query, free_function, cancel, extra_state});
+    auto kept = std::make_unique<CompatGrequest>(CompatGrequest{query, free_function, cancel, extra_state});
     const int error = library.Grequest_start(call_query, call_free, call_cancel, kept.get(), made<MPI_Request>(request));
     if (error == MPI_SUCCESS) kept.release();
     return error_out(error);

@@ -77,7 +77,7 @@ int ControlCall::start(job::JobSegment& own, uint32_t rank, MessageKind kind, st
         return fail(MPI_ERR_PROC_ABORTED, "the launcher of this job (process %d) does not answer: %s", header.owner_pid,
                     std::strerror(errno));
     }
-    Hello hello;
+    ControlHello hello;
     hello.job = header.id;
     std::memcpy(hello.secret, header.secret, sizeof hello.secret);
     hello.rank = rank;
@@ -103,8 +103,8 @@ int ControlCall::poll(bool& done) {
         if (n <= 0) return fail(MPI_ERR_PROC_ABORTED, "the launcher of this job has ended, or rejected the request");
         decoder_.feed({buffer, static_cast<size_t>(n)});
         const auto result = decoder_.next(reply_);
-        if (result == FrameDecoder::Result::need_more) continue;
-        if (result == FrameDecoder::Result::garbage || reply_.kind != MessageKind::reply) {
+        if (result == FrameDecoder::ControlDecodeResult::need_more) continue;
+        if (result == FrameDecoder::ControlDecodeResult::garbage || reply_.kind != MessageKind::reply) {
             return fail(MPI_ERR_OTHER,
                         "the job's launcher answered with something that is not a reply; use the mpiexec and the "
                         "library of one installation");

@@ -36,7 +36,7 @@ class ControlCall {
     uint32_t replies_seen_ = 0;
     uint32_t polls_ = 0;
     FrameDecoder decoder_{kMaxFrame};
-    Frame reply_;
+    ControlFrame reply_;
     bool done_ = false;
 };
 

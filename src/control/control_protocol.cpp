@@ -16,10 +16,10 @@ void FrameDecoder::feed(std::string_view bytes) {
     buffer_.append(bytes);
 }
 
-FrameDecoder::Result FrameDecoder::next(Frame& out) {
-    if (garbage_) return Result::garbage;
+FrameDecoder::ControlDecodeResult FrameDecoder::next(ControlFrame& out) {
+    if (garbage_) return ControlDecodeResult::garbage;
     const std::string_view rest = std::string_view(buffer_).substr(begin_);
-    if (rest.size() < kFrameHeader) return Result::need_more;
+    if (rest.size() < kFrameHeader) return ControlDecodeResult::need_more;
     Reader reader(rest);
     const auto magic = reader.number<uint32_t>();
     const auto kind = reader.number<uint32_t>();
@@ -28,13 +28,13 @@ FrameDecoder::Result FrameDecoder::next(Frame& out) {
         kind > static_cast<uint32_t>(MessageKind::last) || length > max_payload_) {
         garbage_ = true;
         buffer_.clear();
-        return Result::garbage;
+        return ControlDecodeResult::garbage;
     }
-    if (rest.size() - kFrameHeader < length) return Result::need_more;
+    if (rest.size() - kFrameHeader < length) return ControlDecodeResult::need_more;
     out.kind = static_cast<MessageKind>(kind);
     out.payload = rest.substr(kFrameHeader, length);
     begin_ += kFrameHeader + length;
-    return Result::frame;
+    return ControlDecodeResult::frame;
 }
 
 void write(Writer& writer, const job::JobAddress& address) {
@@ -50,14 +50,14 @@ job::JobAddress read_address(Reader& reader) {
     return address;
 }
 
-std::string encode(const Hello& message) {
+std::string encode(const ControlHello& message) {
     Writer writer;
     writer.number(message.version).number(message.job).number(message.secret[0]).number(message.secret[1]);
     writer.number(message.rank);
     return writer.take();
 }
 
-bool decode(std::string_view payload, Hello& out) {
+bool decode(std::string_view payload, ControlHello& out) {
     Reader reader(payload);
     out.version = reader.number<uint32_t>();
     out.job = reader.number<job::JobId>();

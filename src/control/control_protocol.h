@@ -16,7 +16,7 @@
 namespace starling::control {
 
 enum class MessageKind : uint32_t {
-    hello = 1,       ///< rank → launcher, first on every connection: Hello
+    hello = 1,       ///< rank → launcher, first on every connection: ControlHello
     spawn = 2,       ///< SpawnRequest → SpawnReply
     publish = 3,     ///< NameRequest → NameReply
     unpublish = 4,   ///< NameRequest → NameReply
@@ -60,7 +60,7 @@ inline constexpr uint32_t kMaxProcesses = 1000000;  ///< of one job
 
 std::string encode_frame(MessageKind kind, std::string_view payload);
 
-struct Frame {
+struct ControlFrame {
     MessageKind kind = MessageKind::hello;
     std::string payload;
 };
@@ -68,14 +68,14 @@ struct Frame {
 /// Splits a byte stream into frames. Not thread-safe.
 class FrameDecoder {
   public:
-    enum class Result { need_more, frame, garbage };
+    enum class ControlDecodeResult { need_more, frame, garbage };
 
     explicit FrameDecoder(uint32_t max_payload = kMaxHello) : max_payload_(max_payload) {}
     void set_max_payload(uint32_t bytes) { max_payload_ = bytes; }
 
     void feed(std::string_view bytes);
     /// Returns the next whole frame, if there is one. After garbage, always returns garbage.
-    Result next(Frame& out);
+    ControlDecodeResult next(ControlFrame& out);
 
   private:
     std::string buffer_;
@@ -84,7 +84,7 @@ class FrameDecoder {
     bool garbage_ = false;
 };
 
-struct Hello {
+struct ControlHello {
     uint32_t version = wire_version();  ///< first in all future versions
     job::JobId job = 0;
     uint64_t secret[2] = {};
@@ -146,7 +146,7 @@ struct JobReply {
 void write(Writer& writer, const job::JobAddress& address);
 job::JobAddress read_address(Reader& reader);
 
-std::string encode(const Hello& message);
+std::string encode(const ControlHello& message);
 std::string encode(const SpawnRequest& message);
 std::string encode(const SpawnReply& message);
 std::string encode(const NameRequest& message);
@@ -156,7 +156,7 @@ std::string encode(const JobQuery& message);
 std::string encode(const JobReply& message);
 
 /// Return false if `payload` is not exactly one such message; `out` is then unspecified.
-bool decode(std::string_view payload, Hello& out);
+bool decode(std::string_view payload, ControlHello& out);
 bool decode(std::string_view payload, SpawnRequest& out);
 bool decode(std::string_view payload, SpawnReply& out);
 bool decode(std::string_view payload, NameRequest& out);

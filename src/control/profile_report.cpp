@@ -11,16 +11,16 @@ namespace starling::control {
 
 namespace {
 
-using Phase = ProfileReport::Phase;
-using Peer = ProfileReport::Peer;
+using PhaseRecord = ProfileReport::PhaseRecord;
+using PeerRecord = ProfileReport::PeerRecord;
 using Collective = ProfileReport::Collective;
-using Wait = ProfileReport::Wait;
-using Connection = ProfileReport::Connection;
+using WaitRecord = ProfileReport::WaitRecord;
+using ConnectionRecord = ProfileReport::ConnectionRecord;
 
 // Minimum encoded sizes. Job ids and context ids are random and take eight bytes each; other numbers are mostly small.
 constexpr size_t kLeastPeer = 18, kLeastCollective = 36, kLeastWait = 12, kLeastConnection = 11, kLeastPhase = 30;
 
-void write(Writer& writer, const Peer& peer) {
+void write(Writer& writer, const PeerRecord& peer) {
     writer.number(peer.job).packed(peer.rank);
     for (size_t i = 0; i < 3; ++i) writer.packed(peer.messages[i]).packed(peer.bytes[i]);
     writer.packed(peer.connection_messages).packed(peer.connection_bytes).packed(peer.has_accesses());
@@ -30,7 +30,7 @@ void write(Writer& writer, const Peer& peer) {
     writer.packed(peer.connection_accesses).packed(peer.connection_access_bytes);
 }
 
-void read(Reader& reader, Peer& out) {
+void read(Reader& reader, PeerRecord& out) {
     out.job = reader.number<job::JobId>();
     out.rank = static_cast<uint32_t>(reader.packed(UINT32_MAX));
     for (size_t i = 0; i < 3; ++i) {
@@ -75,30 +75,30 @@ void read(Reader& reader, Collective& out) {
     out.squares = std::bit_cast<double>(reader.number<uint64_t>());
 }
 
-void write(Writer& writer, const Wait& wait) {
+void write(Writer& writer, const WaitRecord& wait) {
     writer.string(wait.site).string(wait.function);
     for (const uint64_t ns : wait.ns) writer.packed(ns);
 }
 
-void read(Reader& reader, Wait& out) {
+void read(Reader& reader, WaitRecord& out) {
     out.site = reader.string();
     out.function = reader.string();
     for (uint64_t& ns : out.ns) ns = reader.packed();
 }
 
-void write(Writer& writer, const Connection& connection) {
+void write(Writer& writer, const ConnectionRecord& connection) {
     writer.packed(connection.at_ns).number(connection.job).packed(connection.rank).packed(connection.opened);
 }
 
-void read(Reader& reader, Connection& out) {
+void read(Reader& reader, ConnectionRecord& out) {
     out.at_ns = reader.packed();
     out.job = reader.number<job::JobId>();
     out.rank = static_cast<uint32_t>(reader.packed(UINT32_MAX));
     out.opened = reader.packed(1) != 0;
 }
 
-void write(Writer& writer, const Phase& phase);
-void read(Reader& reader, Phase& out);
+void write(Writer& writer, const PhaseRecord& phase);
+void read(Reader& reader, PhaseRecord& out);
 
 template <class T>
 void write_all(Writer& writer, const std::vector<T>& all) {
@@ -112,7 +112,7 @@ void read_all(Reader& reader, std::vector<T>& out, size_t least_bytes) {
     for (T& each : out) read(reader, each);
 }
 
-void write(Writer& writer, const Phase& phase) {
+void write(Writer& writer, const PhaseRecord& phase) {
     writer.string(phase.name).number(phase.mark).packed(phase.from).packed(phase.to).packed(phase.began_ns).packed(phase.ns);
     for (const uint64_t ns : phase.waits_ns) writer.packed(ns);
     write_all(writer, phase.peers);
@@ -121,7 +121,7 @@ void write(Writer& writer, const Phase& phase) {
     write_all(writer, phase.connections);
 }
 
-void read(Reader& reader, Phase& out) {
+void read(Reader& reader, PhaseRecord& out) {
     out.name = reader.string();
     out.mark = reader.number<uint8_t>();
     out.from = reader.packed();
@@ -135,7 +135,7 @@ void read(Reader& reader, Phase& out) {
     read_all(reader, out.connections, kLeastConnection);
 }
 
-void add(Peer& sum, const Peer& other) {
+void add(PeerRecord& sum, const PeerRecord& other) {
     for (size_t i = 0; i < 3; ++i) {
         sum.messages[i] += other.messages[i];
         sum.bytes[i] += other.bytes[i];
@@ -159,17 +159,17 @@ void add(Collective& sum, const Collective& other) {
     sum.squares += other.squares;
 }
 
-void add(Wait& sum, const Wait& other) {
+void add(WaitRecord& sum, const WaitRecord& other) {
     for (size_t i = 0; i < ProfileReport::kCauses; ++i) sum.ns[i] += other.ns[i];
 }
 
-auto key_of(const Peer& peer) { return std::tie(peer.job, peer.rank); }
+auto key_of(const PeerRecord& peer) { return std::tie(peer.job, peer.rank); }
 
 auto key_of(const Collective& calls) {
     return std::tie(calls.site, calls.communicator, calls.kind, calls.size_class, calls.algorithm, calls.size, calls.tried);
 }
 
-auto key_of(const Wait& wait) { return std::tie(wait.site, wait.function); }
+auto key_of(const WaitRecord& wait) { return std::tie(wait.site, wait.function); }
 
 /// Adds the values of equal keys and inserts the other elements. Both vectors are sorted before, and `sum` after.
 template <class T>
@@ -196,9 +196,9 @@ void sort(std::vector<T>& all) {
 }
 
 /// Adds up elements with equal keys. The vector is sorted before and after.
-void fold(std::vector<Peer>& peers) {
+void fold(std::vector<PeerRecord>& peers) {
     size_t kept = 0;
-    for (const Peer& peer : peers) {
+    for (const PeerRecord& peer : peers) {
         if (kept > 0 && key_of(peers[kept - 1]) == key_of(peer))
             add(peers[kept - 1], peer);
         else
@@ -209,17 +209,17 @@ void fold(std::vector<Peer>& peers) {
 
 }  // namespace
 
-bool ProfileReport::Peer::has_accesses() const { return accesses[0] + accesses[1] + accesses[2] > 0; }
+bool ProfileReport::PeerRecord::has_accesses() const { return accesses[0] + accesses[1] + accesses[2] > 0; }
 
-void sort(Phase& phase) {
+void sort(PhaseRecord& phase) {
     sort(phase.peers);
     fold(phase.peers);
     sort(phase.collectives);
     sort(phase.waits);
 }
 
-void merge(Phase& sum, const Phase& later) {
-    for (const Connection& connection : later.connections) {
+void merge(PhaseRecord& sum, const PhaseRecord& later) {
+    for (const ConnectionRecord& connection : later.connections) {
         if (sum.connections.size() >= kMostConnections) break;
         sum.connections.push_back(connection);
         const uint64_t between = later.began_ns > sum.began_ns ? later.began_ns - sum.began_ns : 0;
@@ -233,12 +233,12 @@ void merge(Phase& sum, const Phase& later) {
     merge_sorted(sum.waits, later.waits);
 }
 
-size_t footprint(const Phase& phase) {
-    size_t bytes = sizeof phase + phase.name.size() + phase.peers.size() * sizeof(Peer) +
-                   phase.collectives.size() * sizeof(Collective) + phase.waits.size() * sizeof(Wait) +
-                   phase.connections.size() * sizeof(Connection);
+size_t footprint(const PhaseRecord& phase) {
+    size_t bytes = sizeof phase + phase.name.size() + phase.peers.size() * sizeof(PeerRecord) +
+                   phase.collectives.size() * sizeof(Collective) + phase.waits.size() * sizeof(WaitRecord) +
+                   phase.connections.size() * sizeof(ConnectionRecord);
     for (const Collective& calls : phase.collectives) bytes += calls.site.size() + calls.kind.size() + calls.algorithm.size();
-    for (const Wait& wait : phase.waits) bytes += wait.site.size() + wait.function.size();
+    for (const WaitRecord& wait : phase.waits) bytes += wait.site.size() + wait.function.size();
     return bytes;
 }
 

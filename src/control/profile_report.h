@@ -13,9 +13,9 @@ namespace starling::control {
 
 struct ProfileReport {
     /// Messages sent to one process, and accesses made to its memory. Sizes are in the order of profile::Size, accesses in that of
-    /// profile::Access.
+    /// profile::AccessKind.
     static constexpr size_t kAccesses = 3;
-    struct Peer {
+    struct PeerRecord {
         job::JobId job = 0;
         uint32_t rank = 0;
         uint64_t messages[3] = {}, bytes[3] = {};
@@ -24,7 +24,7 @@ struct ProfileReport {
         uint64_t packet_accesses = 0, packet_access_bytes = 0;          ///< those of all accesses that the owner carried out
         uint64_t connection_accesses = 0, connection_access_bytes = 0;  ///< those of these accesses that went on a connection
         bool has_accesses() const;
-        bool operator==(const Peer&) const = default;
+        bool operator==(const PeerRecord&) const = default;
     };
     /// Sums over the collective calls that agree in the members up to `tried`.
     struct Collective {
@@ -39,45 +39,45 @@ struct ProfileReport {
     };
     /// Time waited in calls of one function at one place, by cause, in the order of profile::Cause.
     static constexpr size_t kCauses = 4;
-    struct Wait {
+    struct WaitRecord {
         std::string site, function;
         uint64_t ns[kCauses] = {};
-        bool operator==(const Wait&) const = default;
+        bool operator==(const WaitRecord&) const = default;
     };
-    struct Connection {
+    struct ConnectionRecord {
         uint64_t at_ns = 0;  ///< since the phase began
         job::JobId job = 0;
         uint32_t rank = 0;
         bool opened = false;
-        bool operator==(const Connection&) const = default;
+        bool operator==(const ConnectionRecord&) const = default;
     };
     /// Consecutive occurrences, from to `to`, of the phases of one name.
-    struct Phase {
+    struct PhaseRecord {
         std::string name;
         uint8_t mark = 0;  ///< profile::PhaseMark
         uint64_t from = 1, to = 1;
         uint64_t began_ns = 0;  ///< since 1970
         uint64_t ns = 0;        ///< sum
         uint64_t waits_ns[kCauses] = {};
-        std::vector<Peer> peers;
+        std::vector<PeerRecord> peers;
         std::vector<Collective> collectives;
-        std::vector<Wait> waits;
-        std::vector<Connection> connections;
-        bool operator==(const Phase&) const = default;
+        std::vector<WaitRecord> waits;
+        std::vector<ConnectionRecord> connections;
+        bool operator==(const PhaseRecord&) const = default;
     };
 
     bool last = false;  ///< the rank's last report: it has finalized MPI
-    std::vector<Phase> phases;
+    std::vector<PhaseRecord> phases;
 };
 
 /// Sorts peers, calls and waits, as merge() requires of both arguments, and adds up duplicate peers.
-void sort(ProfileReport::Phase& phase);
+void sort(ProfileReport::PhaseRecord& phase);
 /// Adds the occurrences `later`, which follow those of `sum`. Keeps the first kMostConnections connections.
-void merge(ProfileReport::Phase& sum, const ProfileReport::Phase& later);
+void merge(ProfileReport::PhaseRecord& sum, const ProfileReport::PhaseRecord& later);
 inline constexpr size_t kMostConnections = 512;
 
 /// Returns the approximate size in memory; on the wire it is smaller.
-size_t footprint(const ProfileReport::Phase& phase);
+size_t footprint(const ProfileReport::PhaseRecord& phase);
 
 std::string encode(const ProfileReport& message);
 /// Returns false if `payload` is not exactly one report; `out` is then unspecified.

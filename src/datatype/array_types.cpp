@@ -67,11 +67,11 @@ class ArrayBuilder {
 };
 
 /// One dimension of a distributed array: `size` elements, of which the process at `place` of `processes` has a part.
-struct Dimension {
+struct ArrayDimension {
     int64_t size, distribution, argument, processes, place;
 };
 
-int add_dimension(ArrayBuilder& builder, const Dimension& d) {
+int add_dimension(ArrayBuilder& builder, const ArrayDimension& d) {
     if (d.distribution == MPI_DISTRIBUTE_NONE) return builder.add_range(d.size, 0, d.size);
     if (d.distribution == MPI_DISTRIBUTE_BLOCK) {
         int64_t block = d.argument;
@@ -95,7 +95,7 @@ int add_dimension(ArrayBuilder& builder, const Dimension& d) {
     return builder.add_blocks(d.size, begin, full, block, period, rest);
 }
 
-int check_dimension(const Dimension& d) {
+int check_dimension(const ArrayDimension& d) {
     if (d.size < 1) return fail(MPI_ERR_ARG, "a dimension has %lld elements: there must be at least one", number(d.size));
     if (d.processes < 1)
         return fail(MPI_ERR_ARG, "a dimension has %lld processes: there must be at least one", number(d.processes));
@@ -140,11 +140,11 @@ int make_darray(Recipe& recipe) {
     if (const int error = check_order(ndims, order)) return error;
     if (size < 1 || rank < 0 || rank >= size)
         return fail(MPI_ERR_ARG, "rank %lld is not a rank of %lld processes", number(rank), number(size));
-    std::vector<Dimension> dimensions(static_cast<size_t>(ndims));
+    std::vector<ArrayDimension> dimensions(static_cast<size_t>(ndims));
     // Places in the process grid are row-major, whatever the order of the array.
     int64_t below = rank, grid = 1;
     for (int64_t d = ndims; d-- > 0;) {
-        Dimension& dimension = dimensions[static_cast<size_t>(d)];
+        ArrayDimension& dimension = dimensions[static_cast<size_t>(d)];
         dimension = {a[3 + d], a[3 + ndims + d], a[3 + 2 * ndims + d], a[3 + 3 * ndims + d], 0};
         if (const int error = check_dimension(dimension)) return error;
         dimension.place = below % dimension.processes;

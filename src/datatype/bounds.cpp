@@ -13,7 +13,7 @@ using Wide = __int128;
 
 bool fits(Wide value) { return value >= INT64_MIN && value <= INT64_MAX; }
 
-struct Range {
+struct ByteBounds {
     Wide low = 0, high = 0;
     bool any = false;
 
@@ -25,9 +25,9 @@ struct Range {
     bool good() const { return fits(low) && fits(high) && fits(high - low); }
 };
 
-class Bounds {
+class BoundsFinder {
   public:
-    void add(const Part& part) {
+    void add(const RecipePart& part) {
         const Datatype& type = *part.type;
         const bool holds_nothing = type.elements == 0 && !type.marked;
         if (part.count == 0 || part.block == 0 || holds_nothing) return;
@@ -46,7 +46,7 @@ class Bounds {
     }
 
     bool store(Datatype& type) {
-        Range whole = marks_.any ? marks_ : data_;
+        ByteBounds whole = marks_.any ? marks_ : data_;
         const Wide rest = (whole.high - whole.low) % alignment_;
         if (!marks_.any && rest) whole.high += alignment_ - rest;
         if (!good_ || !data_.good() || !whole.good()) return false;
@@ -62,7 +62,7 @@ class Bounds {
     }
 
   private:
-    Range data_, marks_;
+    ByteBounds data_, marks_;
     Wide size_ = 0, elements_ = 0;
     uint8_t alignment_ = 1;
     bool good_ = true;
@@ -88,8 +88,8 @@ bool products_fit(const Recipe& recipe) {
 
 bool set_bounds(Datatype& type, const Recipe& recipe) {
     if (!products_fit(recipe)) return false;
-    Bounds bounds;
-    for_each_part(recipe, [&](const Part& part) { bounds.add(part); });
+    BoundsFinder bounds;
+    for_each_part(recipe, [&](const RecipePart& part) { bounds.add(part); });
     return bounds.store(type);
 }
 

@@ -107,7 +107,7 @@ using RecipePtr = std::unique_ptr<Recipe, RecipeDeleter>;
 
 // Sets one_block and contiguous.
 void set_shape(Datatype& type) {
-    const Node& root = layout_of(type).root;
+    const LayoutNode& root = layout_of(type).root;
     type.one_block = root.is_block();
     type.contiguous = type.one_block && type.extent == type.size;
 }

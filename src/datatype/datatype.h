@@ -132,7 +132,7 @@ inline uint64_t pack(const Datatype& type, int64_t count, const void* buffer, ui
 
 /// Packs into memory that other processes, at the end of `path`, read next.
 inline uint64_t pack(CopyPath& path, const Datatype& type, int64_t count, const void* buffer, uint64_t from, void* out,
-                     uint64_t max, CopyPath::Into into = CopyPath::Into::again) {
+                     uint64_t max, CopyPath::CopyDestination into = CopyPath::CopyDestination::again) {
     if (max < CopyPath::kWayMatters || !is_block(type, count)) [[likely]]
         return pack(type, count, buffer, from, out, max);
     const uint64_t rest = packed_size(type, count) - from;
@@ -152,7 +152,7 @@ inline uint64_t unpack(const Datatype& type, int64_t count, void* buffer, uint64
 
 /// pack() and unpack() of all `bytes`, optimized for short messages.
 [[gnu::always_inline]] inline void pack_short(CopyPath& path, const Datatype& type, int64_t count, const void* buffer,
-                                              void* out, uint64_t bytes, CopyPath::Into into) {
+                                              void* out, uint64_t bytes, CopyPath::CopyDestination into) {
     if (bytes <= kFewBytes && type.contiguous) [[likely]]
         return copy_few(out, block_address(type, buffer), bytes);
     pack(path, type, count, buffer, 0, out, bytes, into);

@@ -25,7 +25,7 @@ int64_t elements_in(uint64_t bytes, const Datatype& whole) {
         }
         const Datatype* cut = nullptr;
         uint64_t rest = 0;
-        for_each_part(*type->recipe, [&](const Part& part) {
+        for_each_part(*type->recipe, [&](const RecipePart& part) {
             const int64_t copies = part.count * part.block;
             const uint64_t size = static_cast<uint64_t>(part.type->size);
             if (bytes == 0 || copies == 0 || size == 0) return;
@@ -49,7 +49,7 @@ uint64_t bytes_in(int64_t elements, const Datatype& whole) {
     while (elements > 0) {
         if (!type->recipe) return bytes + static_cast<uint64_t>(value_bytes(*type));  // only pairs have several elements
         const Datatype* cut = nullptr;
-        for_each_part(*type->recipe, [&](const Part& part) {
+        for_each_part(*type->recipe, [&](const RecipePart& part) {
             const int64_t each = part.type->elements;
             if (cut || elements == 0 || each == 0) return;
             const int64_t copies = part.count * part.block;

@@ -47,14 +47,14 @@ void put_float80(Stream& stream, std::byte* memory) {
     }
 }
 
-struct Form {
+struct External32Format {
     int parts;     ///< numbers per element
     int size;      ///< bytes of a number in memory
     int external;  ///< bytes of a number in external32
     bool is_signed;
 };
 
-Form form_of(Basic basic) {
+External32Format form_of(Basic basic) {
     switch (basic) {
         case Basic::int8:
             return {1, 1, 1, true};
@@ -99,15 +99,15 @@ Form form_of(Basic basic) {
 }
 
 // Handles named types whose size in external32 differs from their element's: the standard gives MPI_LONG four bytes.
-Form form_of(const Datatype& type) {
-    Form form = form_of(type.basic);
+External32Format form_of(const Datatype& type) {
+    External32Format form = form_of(type.basic);
     if (&type == &predefined(MPI_LONG) || &type == &predefined(MPI_UNSIGNED_LONG)) form.external = 4;
     return form;
 }
 
 bool is_float80(Basic basic) { return basic == Basic::float80 || basic == Basic::complex80; }
 
-void convert_numbers(Stream& stream, const Form& form, bool float80, std::byte* memory) {
+void convert_numbers(Stream& stream, const External32Format& form, bool float80, std::byte* memory) {
     for (int i = 0; i < form.parts; ++i, memory += form.size) {
         if (float80)
             put_float80(stream, memory);
@@ -117,8 +117,8 @@ void convert_numbers(Stream& stream, const Form& form, bool float80, std::byte* 
 }
 
 // Returns the form of a pair's value. Among the value types, only long has another size in external32.
-Form value_form(const Datatype& pair) {
-    Form form = form_of(pair.value);
+External32Format value_form(const Datatype& pair) {
+    External32Format form = form_of(pair.value);
     if (&pair == &predefined(MPI_LONG_INT)) form.external = 4;
     return form;
 }
@@ -138,7 +138,7 @@ const Datatype& first_of_many(const Datatype& of, int64_t& count, std::byte*& me
     while (type->recipe && count == 1) {
         const int combiner = type->recipe->combiner;
         if (combiner != MPI_COMBINER_CONTIGUOUS && combiner != MPI_COMBINER_DUP && combiner != MPI_COMBINER_RESIZED) break;
-        for_each_part(*type->recipe, [&](const Part& part) {
+        for_each_part(*type->recipe, [&](const RecipePart& part) {
             memory += part.offset;
             count = part.block;
             type = part.type;
@@ -154,7 +154,7 @@ void convert(Stream& stream, const Datatype& of, int64_t count, std::byte* memor
         return;
     }
     for (int64_t i = 0; i < count; ++i)
-        for_each_part(*type.recipe, [&](const Part& part) {
+        for_each_part(*type.recipe, [&](const RecipePart& part) {
             for (int64_t j = 0; j < part.count; ++j)
                 convert(stream, *part.type, part.block, memory + i * type.extent + part.offset + j * part.stride);
         });
@@ -165,7 +165,7 @@ void convert(Stream& stream, const Datatype& of, int64_t count, std::byte* memor
 int64_t external_size(const Datatype& type) {
     if (!type.recipe) {
         if (type.basic == Basic::pair) return value_form(type).external + form_of(type.index).external;
-        const Form form = form_of(type);
+        const External32Format form = form_of(type);
         return form.parts * form.external;
     }
     return type.recipe->external;
@@ -174,7 +174,7 @@ int64_t external_size(const Datatype& type) {
 int64_t external_size(const Recipe& recipe) {
     int64_t size = 0;
     bool good = true;
-    for_each_part(recipe, [&](const Part& part) {
+    for_each_part(recipe, [&](const RecipePart& part) {
         if (part.count == 0 || part.block == 0) return;
         int64_t all = external_size(*part.type);
         good = good && all >= 0 && !__builtin_mul_overflow(all, part.count, &all) &&

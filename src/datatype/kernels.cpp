@@ -9,7 +9,7 @@ namespace {
 #include "datatype/kernels.inc"
 }  // namespace
 
-Kernel find_kernel(Operation operation, Basic basic) {
+Kernel find_kernel(ReductionOperation operation, Basic basic) {
     const Kernel kernel = find_common(operation, basic);
     return kernel ? kernel : find_rare_kernel(operation, basic);
 }

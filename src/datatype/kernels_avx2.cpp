@@ -10,6 +10,6 @@ namespace {
 #include "datatype/kernels.inc"
 }  // namespace
 
-Kernel find_kernel(Operation operation, Basic basic) { return find_common(operation, basic); }
+Kernel find_kernel(ReductionOperation operation, Basic basic) { return find_common(operation, basic); }
 
 }  // namespace starling::datatype::avx2

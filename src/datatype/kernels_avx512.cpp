@@ -10,13 +10,13 @@ namespace {
 #include "datatype/kernels.inc"
 }  // namespace
 
-Kernel find_kernel(Operation operation, Basic basic) {
+Kernel find_kernel(ReductionOperation operation, Basic basic) {
     switch (operation) {
-        case Operation::sum:
+        case ReductionOperation::sum:
             return on_reals<Sum>(basic);
-        case Operation::min:
+        case ReductionOperation::min:
             return on_reals<Minimum>(basic);
-        case Operation::max:
+        case ReductionOperation::max:
             return on_reals<Maximum>(basic);
         default:
             return nullptr;

@@ -82,19 +82,19 @@ Kernel on_truth(Basic basic) {
 
 // Pairs: the better value wins; of equal values, the one with the lower index.
 template <class Value, class Index>
-struct Pair {
+struct ValueIndexPair {
     Value value;
     Index index;
 };
 
 template <class Better, class Value, class Index>
 void locate(const void* a_bytes, const void* b_bytes, void* out_bytes, int64_t count) {
-    const auto* a = static_cast<const Pair<Value, Index>*>(a_bytes);
-    const auto* b = static_cast<const Pair<Value, Index>*>(b_bytes);
-    auto* out = static_cast<Pair<Value, Index>*>(out_bytes);
+    const auto* a = static_cast<const ValueIndexPair<Value, Index>*>(a_bytes);
+    const auto* b = static_cast<const ValueIndexPair<Value, Index>*>(b_bytes);
+    auto* out = static_cast<ValueIndexPair<Value, Index>*>(out_bytes);
     for (int64_t i = 0; i < count; ++i) {
         const bool first = a[i].value == b[i].value ? a[i].index < b[i].index : Better::better(a[i].value, b[i].value);
-        const Pair<Value, Index> winner = first ? a[i] : b[i];
+        const ValueIndexPair<Value, Index> winner = first ? a[i] : b[i];
         out[i].value = winner.value;
         out[i].index = winner.index;
     }
@@ -171,35 +171,35 @@ Kernel by_value(Basic value, Basic index) {
 
 }  // namespace
 
-Kernel find_rare_kernel(Operation operation, Basic basic) {
+Kernel find_rare_kernel(ReductionOperation operation, Basic basic) {
     switch (operation) {
-        case Operation::sum:
+        case ReductionOperation::sum:
             return on_numbers<Sum>(basic);
-        case Operation::prod:
+        case ReductionOperation::prod:
             return on_numbers<Product>(basic);
-        case Operation::min:
+        case ReductionOperation::min:
             return on_all_reals<Minimum>(basic);
-        case Operation::max:
+        case ReductionOperation::max:
             return on_all_reals<Maximum>(basic);
-        case Operation::band:
+        case ReductionOperation::band:
             return on_long_bits<BitAnd>(basic);
-        case Operation::bor:
+        case ReductionOperation::bor:
             return on_long_bits<BitOr>(basic);
-        case Operation::bxor:
+        case ReductionOperation::bxor:
             return on_long_bits<BitXor>(basic);
-        case Operation::land:
+        case ReductionOperation::land:
             return on_truth<LogicalAnd>(basic);
-        case Operation::lor:
+        case ReductionOperation::lor:
             return on_truth<LogicalOr>(basic);
-        case Operation::lxor:
+        case ReductionOperation::lxor:
             return on_truth<LogicalXor>(basic);
         default:
             return nullptr;
     }
 }
 
-Kernel find_pair_kernel(Operation operation, Basic value, Basic index) {
-    return operation == Operation::minloc ? by_value<Less>(value, index) : by_value<Greater>(value, index);
+Kernel find_pair_kernel(ReductionOperation operation, Basic value, Basic index) {
+    return operation == ReductionOperation::minloc ? by_value<Less>(value, index) : by_value<Greater>(value, index);
 }
 
 }  // namespace starling::datatype

@@ -15,19 +15,19 @@ class Compiler {
   public:
     Compiler(Layout& layout) : layout_(layout) {}
 
-    void add(const Part& part) {
+    void add(const RecipePart& part) {
         if (part.count == 0 || part.block == 0 || part.type->size == 0) return;
-        const auto keep = [this](const Node& node) { return this->keep(node); };
-        Node node = repeated(layout_of(*part.type).root, part.block, part.type->extent, keep);
+        const auto keep = [this](const LayoutNode& node) { return this->keep(node); };
+        LayoutNode node = repeated(layout_of(*part.type).root, part.block, part.type->extent, keep);
         node = repeated(node, part.count, part.stride, keep);
         node.offset += part.offset;
         append(node, 0);
     }
 
-    Node finish() {
-        if (pieces_.empty()) return Node{};
+    LayoutNode finish() {
+        if (pieces_.empty()) return LayoutNode{};
         if (pieces_.size() == 1) {
-            Node node;
+            LayoutNode node;
             if (!pieces_[0].node) return block(pieces_[0].offset, size_);
             node = *pieces_[0].node;
             node.offset += pieces_[0].offset;
@@ -38,25 +38,25 @@ class Compiler {
     }
 
   private:
-    static Node block(int64_t offset, uint64_t length) {
-        Node node;
-        node.kind = Node::Kind::run;
+    static LayoutNode block(int64_t offset, uint64_t length) {
+        LayoutNode node;
+        node.kind = LayoutNode::NodeKind::run;
         node.offset = offset;
         node.size = node.length = length;
         node.count = 1;
         return node;
     }
 
-    const Node* keep(const Node& node) {
-        layout_.nodes.push_back(std::make_unique<Node>(node));
+    const LayoutNode* keep(const LayoutNode& node) {
+        layout_.nodes.push_back(std::make_unique<LayoutNode>(node));
         return layout_.nodes.back().get();
     }
 
-    void append(const Node& node, int64_t origin) {
+    void append(const LayoutNode& node, int64_t origin) {
         const int64_t at = origin + node.offset;
-        if (node.kind == Node::Kind::run && node.count <= kInline) {
+        if (node.kind == LayoutNode::NodeKind::run && node.count <= kInline) {
             for (int64_t i = 0; i < node.count; ++i) append_block(at + i * node.stride, node.length);
-        } else if (node.kind == Node::Kind::list && node.count <= kInline) {
+        } else if (node.kind == LayoutNode::NodeKind::list && node.count <= kInline) {
             for (const LayoutBlock* p = node.pieces; p != node.pieces + node.count; ++p) {
                 if (p->node)
                     append(*p->node, at + p->offset);
@@ -82,7 +82,7 @@ class Compiler {
     }
 
     // Returns the node of two or more pieces; a run, if they are equal blocks at equal distances.
-    Node list() {
+    LayoutNode list() {
         const int64_t count = static_cast<int64_t>(pieces_.size()) - 1;
         const uint64_t length = pieces_[1].start;
         const int64_t stride = pieces_[1].offset - pieces_[0].offset;
@@ -93,17 +93,17 @@ class Compiler {
             even = even && !piece.node && pieces_[static_cast<size_t>(i + 1)].start - piece.start == length;
             spaced = spaced && (i == 0 || piece.offset - pieces_[static_cast<size_t>(i - 1)].offset == stride);
         }
-        Node node;
+        LayoutNode node;
         node.size = size_;
         node.count = count;
         if (even) node.length = length;
         if (even && spaced) {
-            node.kind = Node::Kind::run;
+            node.kind = LayoutNode::NodeKind::run;
             node.offset = pieces_[0].offset;
             node.stride = stride;
             return node;
         }
-        node.kind = Node::Kind::list;
+        node.kind = LayoutNode::NodeKind::list;
         node.flat = flat;
         node.even = even;
         pieces_.shrink_to_fit();
@@ -129,15 +129,15 @@ void compile_named(Compiler& compiler, const Datatype& type) {
 const Layout* compile(const Datatype& type) {
     auto layout = std::make_unique<Layout>();
     if (&type == &predefined(MPI_BYTE)) {
-        Node& root = layout->root;
-        root.kind = Node::Kind::run;
+        LayoutNode& root = layout->root;
+        root.kind = LayoutNode::NodeKind::run;
         root.size = root.length = 1;
         root.count = 1;
         return layout.release();
     }
     Compiler compiler(*layout);
     if (type.recipe)
-        for_each_part(*type.recipe, [&](const Part& part) { compiler.add(part); });
+        for_each_part(*type.recipe, [&](const RecipePart& part) { compiler.add(part); });
     else
         compile_named(compiler, type);
     layout->root = compiler.finish();

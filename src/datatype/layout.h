@@ -10,23 +10,23 @@
 
 namespace starling::datatype {
 
-struct Node;
+struct LayoutNode;
 
 /// A member of a list: a block, or a subtree placed at `offset`.
 struct LayoutBlock {
     int64_t offset;
-    uint64_t start;    ///< packed bytes of the list before this piece
-    const Node* node;  ///< nullptr: a block that ends where the next piece starts
+    uint64_t start;          ///< packed bytes of the list before this piece
+    const LayoutNode* node;  ///< nullptr: a block that ends where the next piece starts
 };
 
-struct Node {
-    enum class Kind : uint8_t {
+struct LayoutNode {
+    enum class NodeKind : uint8_t {
         empty,
         run,   ///< `count` blocks of `length` bytes, `stride` apart
         loop,  ///< `count` times `child`, `stride` apart
         list,  ///< `count` pieces, and one more that marks the end
     };
-    Kind kind = Kind::empty;
+    NodeKind kind = NodeKind::empty;
     bool flat = false;   ///< list: all pieces are blocks
     bool even = false;   ///< list: all pieces are blocks of `length` bytes
     int64_t offset = 0;  ///< of the node's origin, from its parent's origin
@@ -34,18 +34,18 @@ struct Node {
     int64_t count = 0;
     int64_t stride = 0;
     uint64_t length = 0;
-    const Node* child = nullptr;
+    const LayoutNode* child = nullptr;
     const LayoutBlock* pieces = nullptr;
 
-    bool is_block() const { return kind == Kind::run && count == 1; }
+    bool is_block() const { return kind == NodeKind::run && count == 1; }
     /// Returns whether repetitions of this list are worth copying piece by piece.
     bool short_list() const { return flat && count <= 16 && size <= 1024; }
 };
 
 struct Layout {
-    Node root;
+    LayoutNode root;
     // The nodes and lists of root's subtree, except those that belong to a constituent's layout.
-    std::vector<std::unique_ptr<Node>> nodes;
+    std::vector<std::unique_ptr<LayoutNode>> nodes;
     std::vector<std::vector<LayoutBlock>> lists;
 };
 
@@ -55,11 +55,11 @@ void free_layout(const Datatype& type);
 
 /// Returns `count` copies of `node`, `stride` apart, in the simplest form. `keep` stores a copy of a node and returns its address.
 template <class Keep>
-Node repeated(Node node, int64_t count, int64_t stride, Keep&& keep) {
-    if (count == 0 || node.kind == Node::Kind::empty) return Node{};
+LayoutNode repeated(LayoutNode node, int64_t count, int64_t stride, Keep&& keep) {
+    if (count == 0 || node.kind == LayoutNode::NodeKind::empty) return LayoutNode{};
     if (count == 1) return node;
     const uint64_t size = node.size * static_cast<uint64_t>(count);
-    if (node.kind == Node::Kind::run && node.count == 1) {
+    if (node.kind == LayoutNode::NodeKind::run && node.count == 1) {
         const bool adjoining = stride == static_cast<int64_t>(node.length);
         node.size = size;
         if (adjoining) {
@@ -71,14 +71,14 @@ Node repeated(Node node, int64_t count, int64_t stride, Keep&& keep) {
         return node;
     }
     int64_t whole;
-    if ((node.kind == Node::Kind::run || node.kind == Node::Kind::loop) &&
+    if ((node.kind == LayoutNode::NodeKind::run || node.kind == LayoutNode::NodeKind::loop) &&
         !__builtin_mul_overflow(node.count, node.stride, &whole) && whole == stride) {
         node.count *= count;
         node.size = size;
         return node;
     }
-    Node loop;
-    loop.kind = Node::Kind::loop;
+    LayoutNode loop;
+    loop.kind = LayoutNode::NodeKind::loop;
     loop.size = size;
     loop.count = count;
     loop.stride = stride;

@@ -17,14 +17,16 @@ namespace {
 
 consteval std::array<Op, 32> make_table() {
     std::array<Op, 32> table;
-    for (const Operation operation : {Operation::sum, Operation::min, Operation::max, Operation::prod, Operation::band,
-                                      Operation::bor, Operation::bxor, Operation::land, Operation::lor, Operation::lxor,
-                                      Operation::minloc, Operation::maxloc, Operation::replace, Operation::no_op}) {
+    for (const ReductionOperation operation :
+         {ReductionOperation::sum, ReductionOperation::min, ReductionOperation::max, ReductionOperation::prod,
+          ReductionOperation::band, ReductionOperation::bor, ReductionOperation::bxor, ReductionOperation::land,
+          ReductionOperation::lor, ReductionOperation::lxor, ReductionOperation::minloc, ReductionOperation::maxloc,
+          ReductionOperation::replace, ReductionOperation::no_op}) {
         Op& op = table[static_cast<size_t>(operation)];
         op.magic = Op::kMagic;
         op.pool_index = 0x20 + static_cast<uint32_t>(operation);
         op.operation = operation;
-        op.commutative = operation != Operation::replace && operation != Operation::no_op;
+        op.commutative = operation != ReductionOperation::replace && operation != ReductionOperation::no_op;
         op.predefined = true;
     }
     return table;
@@ -33,7 +35,9 @@ consteval std::array<Op, 32> make_table() {
 STARLING_STATE NoDestroy<Pool<Op>> pool_storage;
 constinit auto& pool = pool_storage.value;
 
-bool is_window_only(const Op& op) { return op.operation == Operation::replace || op.operation == Operation::no_op; }
+bool is_window_only(const Op& op) {
+    return op.operation == ReductionOperation::replace || op.operation == ReductionOperation::no_op;
+}
 
 // Calls the program's function, outside the library's lock. A function with an int count gets long vectors in pieces.
 void call_user(const Op& op, const void* in, void* inout, int64_t count, const Datatype& type) {
@@ -61,7 +65,7 @@ void call_user(const Op& op, const void* in, void* inout, int64_t count, const D
 
 Kernel kernel_for(const Op& op, const Datatype& type) {
     if (type.basic == Basic::pair) {
-        if (op.operation != Operation::minloc && op.operation != Operation::maxloc) return nullptr;
+        if (op.operation != ReductionOperation::minloc && op.operation != ReductionOperation::maxloc) return nullptr;
         return find_pair_kernel(op.operation, type.value, type.index);
     }
     // The standard defines no arithmetic on characters, but all other libraries have it and programs use it: treat them as signed bytes.
@@ -77,7 +81,7 @@ STARLING_STATE std::array<Op, 32> predefined_ops = make_table();
 
 Op* make_op(MPI_User_function* function, MPI_User_function_c* large_function, bool commutative) {
     Op* op = pool.create();
-    op->operation = Operation::user;
+    op->operation = ReductionOperation::user;
     op->commutative = commutative;
     op->references = 1;
     op->function = function;
@@ -93,7 +97,7 @@ const Datatype* element_of(const Datatype& type) {
     if (type.basic != Basic::none) return &type;
     const Datatype* only = nullptr;
     bool mixed = false;
-    for_each_part(*type.recipe, [&](const Part& part) {
+    for_each_part(*type.recipe, [&](const RecipePart& part) {
         if (mixed || part.count == 0 || part.block == 0 || part.type->size == 0) return;
         const Datatype* here = element_of(*part.type);
         mixed = !here || (only && only->basic != here->basic);
@@ -103,7 +107,7 @@ const Datatype* element_of(const Datatype& type) {
 }
 
 bool op_valid_for(const Op& op, const Datatype& type) {
-    return op.operation == Operation::user || (!is_window_only(op) && kernel_for(op, type));
+    return op.operation == ReductionOperation::user || (!is_window_only(op) && kernel_for(op, type));
 }
 
 bool op_valid_for_window(const Op& op, const Datatype& type) {
@@ -114,7 +118,7 @@ bool op_valid_for_window(const Op& op, const Datatype& type) {
 }
 
 int apply(const Op& op, const void* in, void* inout, int64_t count, const Datatype& type) {
-    if (op.operation == Operation::user) {
+    if (op.operation == ReductionOperation::user) {
         if (count > 0) call_user(op, in, inout, count, type);
         return MPI_SUCCESS;
     }
@@ -122,12 +126,12 @@ int apply(const Op& op, const void* in, void* inout, int64_t count, const Dataty
 }
 
 int apply_to(const Op& op, const void* a, const void* b, void* out, int64_t count, const Datatype& type) {
-    if (op.operation == Operation::user) {
+    if (op.operation == ReductionOperation::user) {
         if (out != b) copy(type, count, b, out);
         return apply(op, a, out, count, type);
     }
     if (is_window_only(op)) {
-        const void* kept = op.operation == Operation::replace ? a : b;
+        const void* kept = op.operation == ReductionOperation::replace ? a : b;
         if (out != kept) copy(type, count, kept, out);
         return MPI_SUCCESS;
     }

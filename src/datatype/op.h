@@ -11,7 +11,7 @@
 namespace starling::datatype {
 
 /// The operation to compute. The values are those of the handles minus 0x20.
-enum class Operation : uint8_t {
+enum class ReductionOperation : uint8_t {
     null = 0x00,
     sum = 0x01,
     min = 0x02,
@@ -35,7 +35,7 @@ struct Op {
 
     uint32_t magic = 0;
     uint32_t pool_index = 0;  ///< index in the pool; of a predefined operation: its ABI value
-    Operation operation = Operation::null;
+    ReductionOperation operation = ReductionOperation::null;
     bool commutative = true;
     bool predefined = false;
     bool freed = false;                             ///< freed by the application; operations in progress may still use it

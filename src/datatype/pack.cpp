@@ -156,7 +156,7 @@ struct Mover {
     }
 
     // Copies piece by piece, in batches that stay in the first-level cache, so that each piece is a run.
-    bool grid(std::byte* origin, int64_t count, int64_t stride, const Node& list) {
+    bool grid(std::byte* origin, int64_t count, int64_t stride, const LayoutNode& list) {
         const int64_t step = static_cast<int64_t>(list.size), batch = 1 + kBatch / step;
         while (count > 0 && left >= list.size) {
             const int64_t fit = static_cast<int64_t>(left / list.size);
@@ -192,7 +192,7 @@ struct BlockByBlock {
             if (!self().block(origin + first[i].offset, length)) return false;
         return true;
     }
-    bool grid(std::byte* origin, int64_t count, int64_t stride, const Node& list) {
+    bool grid(std::byte* origin, int64_t count, int64_t stride, const LayoutNode& list) {
         for (int64_t i = 0; i < count; ++i, origin += stride)
             for (const LayoutBlock* p = list.pieces; p != list.pieces + list.count; ++p)
                 if (!self().block(origin + p->offset, p[1].start - p->start)) return false;

@@ -85,7 +85,7 @@ constexpr Plain kPlain[] = {
     {0x2eb, Basic::complex128, 32, 16, "MPI_COMPLEX32"},
 };
 
-struct Pair {
+struct PairType {
     uint16_t value;
     Basic first, second;
     uint8_t size, extent, true_extent, index_offset, alignment;
@@ -110,16 +110,16 @@ struct LongDoubleInt {
 };
 
 template <class Struct, class Value>
-constexpr Pair with_int(uint16_t abi, Basic first, const char (&name)[24]) {
-    Pair pair{abi,
-              first,
-              Basic::int32,
-              sizeof(Value) + sizeof(int),
-              sizeof(Struct),
-              offsetof(Struct, index) + sizeof(int),
-              offsetof(Struct, index),
-              alignof(Struct),
-              {}};
+constexpr PairType with_int(uint16_t abi, Basic first, const char (&name)[24]) {
+    PairType pair{abi,
+                  first,
+                  Basic::int32,
+                  sizeof(Value) + sizeof(int),
+                  sizeof(Struct),
+                  offsetof(Struct, index) + sizeof(int),
+                  offsetof(Struct, index),
+                  alignof(Struct),
+                  {}};
     for (int i = 0; i < 24; ++i) pair.name[i] = name[i];
     return pair;
 }
@@ -127,7 +127,7 @@ constexpr Pair with_int(uint16_t abi, Basic first, const char (&name)[24]) {
 constexpr char kDoubleInt[24] = "MPI_DOUBLE_INT", kLongInt[24] = "MPI_LONG_INT", kShortInt[24] = "MPI_SHORT_INT",
                kLongDoubleInt[24] = "MPI_LONG_DOUBLE_INT";
 
-constexpr Pair kPairs[] = {
+constexpr PairType kPairs[] = {
     {0x228, Basic::float32, Basic::int32, 8, 8, 8, 4, 4, "MPI_FLOAT_INT"},
     with_int<DoubleInt, double>(0x229, Basic::float64, kDoubleInt),
     with_int<LongInt, long>(0x22a, kLong, kLongInt),
@@ -157,7 +157,7 @@ consteval std::array<Datatype, 256> make_table() {
     std::array<Datatype, 256> table;
     for (const Plain& plain : kPlain)
         table[plain.value & 0xff] = described(plain.value, plain.basic, plain.size, plain.alignment);
-    for (const Pair& pair : kPairs) {
+    for (const PairType& pair : kPairs) {
         Datatype type = described(pair.value, Basic::pair, pair.size, pair.alignment);
         type.extent = pair.extent;
         type.true_extent = pair.true_extent;
@@ -180,7 +180,7 @@ const char* default_name(const Datatype& type) {
     if (!type.predefined) return type.recipe ? "" : "MPI_DATATYPE_NULL";
     for (const Plain& plain : kPlain)
         if (plain.value == type.pool_index) return plain.name;
-    for (const Pair& pair : kPairs)
+    for (const PairType& pair : kPairs)
         if (pair.value == type.pool_index) return pair.name;
     return "";
 }

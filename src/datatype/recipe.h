@@ -24,7 +24,7 @@ struct Recipe {
 };
 
 /// Copies of a constituent type: for i < count and j < block, one at offset + i * stride + j * type.extent.
-struct Part {
+struct RecipePart {
     int64_t offset;
     int64_t count;
     int64_t stride;
@@ -32,7 +32,7 @@ struct Part {
     const Datatype* type;
 };
 
-/// Calls visit(Part) for each part of a type that has a recipe, in type map order. For existing types all products are within 64 bits; for
+/// Calls visit(RecipePart) for each part of a type that has a recipe, in type map order. For existing types all products are within 64 bits; for
 /// a type under construction, check them first (construct.cpp).
 template <class Visit>
 void for_each_part(const Recipe& recipe, Visit&& visit) {
@@ -40,28 +40,29 @@ void for_each_part(const Recipe& recipe, Visit&& visit) {
     const Datatype* old = recipe.equivalent ? recipe.equivalent : recipe.types.empty() ? nullptr : recipe.types[0];
     switch (recipe.combiner) {
         case MPI_COMBINER_CONTIGUOUS:
-            return visit(Part{0, 1, 0, a[0], old});
+            return visit(RecipePart{0, 1, 0, a[0], old});
         case MPI_COMBINER_VECTOR:
-            return visit(Part{0, a[0], a[2] * old->extent, a[1], old});
+            return visit(RecipePart{0, a[0], a[2] * old->extent, a[1], old});
         case MPI_COMBINER_HVECTOR:
-            return visit(Part{0, a[0], a[2], a[1], old});
+            return visit(RecipePart{0, a[0], a[2], a[1], old});
         case MPI_COMBINER_INDEXED:
-            for (int64_t i = 1; i <= a[0]; ++i) visit(Part{a[a[0] + i] * old->extent, 1, 0, a[i], old});
+            for (int64_t i = 1; i <= a[0]; ++i) visit(RecipePart{a[a[0] + i] * old->extent, 1, 0, a[i], old});
             return;
         case MPI_COMBINER_HINDEXED:
-            for (int64_t i = 1; i <= a[0]; ++i) visit(Part{a[a[0] + i], 1, 0, a[i], old});
+            for (int64_t i = 1; i <= a[0]; ++i) visit(RecipePart{a[a[0] + i], 1, 0, a[i], old});
             return;
         case MPI_COMBINER_INDEXED_BLOCK:
-            for (int64_t i = 0; i < a[0]; ++i) visit(Part{a[2 + i] * old->extent, 1, 0, a[1], old});
+            for (int64_t i = 0; i < a[0]; ++i) visit(RecipePart{a[2 + i] * old->extent, 1, 0, a[1], old});
             return;
         case MPI_COMBINER_HINDEXED_BLOCK:
-            for (int64_t i = 0; i < a[0]; ++i) visit(Part{a[2 + i], 1, 0, a[1], old});
+            for (int64_t i = 0; i < a[0]; ++i) visit(RecipePart{a[2 + i], 1, 0, a[1], old});
             return;
         case MPI_COMBINER_STRUCT:
-            for (int64_t i = 1; i <= a[0]; ++i) visit(Part{a[a[0] + i], 1, 0, a[i], recipe.types[static_cast<size_t>(i - 1)]});
+            for (int64_t i = 1; i <= a[0]; ++i)
+                visit(RecipePart{a[a[0] + i], 1, 0, a[i], recipe.types[static_cast<size_t>(i - 1)]});
             return;
         default:
-            if (old) visit(Part{0, 1, 0, 1, old});
+            if (old) visit(RecipePart{0, 1, 0, 1, old});
             return;
     }
 }

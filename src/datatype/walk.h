@@ -18,7 +18,7 @@ namespace starling::datatype {
 //     // equal blocks of a list
 //     bool even(std::byte* origin, const LayoutBlock* first, int64_t count, uint64_t length);
 //     // a short list of blocks, repeated
-//     bool grid(std::byte* origin, int64_t count, int64_t stride, const Node& list);
+//     bool grid(std::byte* origin, int64_t count, int64_t stride, const LayoutNode& list);
 //
 // Each returns false to end the walk. A sink that takes only a part of the offered bytes must return false.
 
@@ -39,7 +39,7 @@ bool walk_run(std::byte* at, int64_t count, int64_t stride, uint64_t length, uin
 }
 
 /// Returns the piece that holds stream position `skip` of a list.
-inline const LayoutBlock* find_piece(const Node& list, uint64_t skip) {
+inline const LayoutBlock* find_piece(const LayoutNode& list, uint64_t skip) {
     if (skip == 0) return list.pieces;
     if (list.even) return list.pieces + skip / list.length;
     const LayoutBlock* end = list.pieces + list.count;
@@ -48,12 +48,12 @@ inline const LayoutBlock* find_piece(const Node& list, uint64_t skip) {
 
 /// Walks a node. `skip` must be less than the node's size.
 template <class Sink>
-bool walk(const Node& node, std::byte* origin, uint64_t skip, Sink& sink) {
+bool walk(const LayoutNode& node, std::byte* origin, uint64_t skip, Sink& sink) {
     origin += node.offset;
     switch (node.kind) {
-        case Node::Kind::run:
+        case LayoutNode::NodeKind::run:
             return walk_run(origin, node.count, node.stride, node.length, skip, sink);
-        case Node::Kind::list: {
+        case LayoutNode::NodeKind::list: {
             const LayoutBlock* piece = find_piece(node, skip);
             const LayoutBlock* const end = node.pieces + node.count;
             skip -= piece->start;
@@ -68,7 +68,7 @@ bool walk(const Node& node, std::byte* origin, uint64_t skip, Sink& sink) {
             }
             return true;
         }
-        case Node::Kind::loop: {
+        case LayoutNode::NodeKind::loop: {
             const uint64_t done = skip / node.child->size;
             skip -= done * node.child->size;
             int64_t left = node.count - static_cast<int64_t>(done);
@@ -80,7 +80,7 @@ bool walk(const Node& node, std::byte* origin, uint64_t skip, Sink& sink) {
             }
             return true;
         }
-        case Node::Kind::empty:
+        case LayoutNode::NodeKind::empty:
             return true;
     }
     return true;
@@ -90,8 +90,8 @@ bool walk(const Node& node, std::byte* origin, uint64_t skip, Sink& sink) {
 template <class Sink>
 void walk_elements(const Datatype& type, int64_t count, std::byte* buffer, uint64_t skip, Sink& sink) {
     if (type.size == 0 || skip >= packed_size(type, count)) return;
-    const Node& root = layout_of(type).root;
-    const Node all = repeated(root, count, type.extent, [&](const Node&) { return &root; });
+    const LayoutNode& root = layout_of(type).root;
+    const LayoutNode all = repeated(root, count, type.extent, [&](const LayoutNode&) { return &root; });
     walk(all, buffer, skip, sink);
 }
 

@@ -24,7 +24,7 @@ void tell_parents_of_arrival();
 comm::Comm* parent();
 
 /// A run of equal error codes among the requested processes. `count` may exceed the number of processes that a job can have.
-struct Codes {
+struct ErrorCodeRun {
     int32_t code;
     uint64_t count;
 };
@@ -32,7 +32,8 @@ using Commands = std::vector<control::SpawnCommand>;
 
 /// Starts a job of children and waits until all of them have arrived. Collective. `read` is called at the root, and its error is returned
 /// at all members. `codes` is valid on errors too, and empty if the codes are unknown.
-int spawn(comm::Comm& comm, int root, const std::function<int(Commands&)>& read, std::vector<Codes>& codes, comm::Comm*& made);
+int spawn(comm::Comm& comm, int root, const std::function<int(Commands&)>& read, std::vector<ErrorCodeRun>& codes,
+          comm::Comm*& made);
 
 /// Opens a port of this process and returns its name.
 std::string open_port();

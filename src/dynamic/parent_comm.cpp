@@ -49,7 +49,7 @@ void start() {
         panic("the description of the parents in the job segment is garbled");
     parent_root = group->at(static_cast<int>(parents.root));
     // Map the parents' jobs now, so that their end is noticed even if no message was exchanged.
-    for (const comm::Run& run : group->runs()) run.job->map();
+    for (const comm::GroupRun& run : group->runs()) run.job->map();
     comm::Comm* comm = comm::make_intercomm(parents.context, comm::world()->local_group().retain(), static_cast<int>(me.rank),
                                             group, false, nullptr);
     comm->name = "MPI_COMM_PARENT";

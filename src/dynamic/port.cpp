@@ -42,15 +42,17 @@ struct WaitingConnector {
     link::JobHold hold{&peer->job};  ///< keeps the peer until its request is accepted
 };
 
-struct Ports {
+struct OpenPorts {
     uint32_t next = 1;
     std::map<uint32_t, std::list<WaitingConnector>> open;  ///< by port: waiting connectors, oldest first
     std::map<uint64_t, bool> talks;  ///< contexts of the exchanges in progress; true: the other side has refused
 };
-STARLING_STATE Lazy<Ports> made_ports;
-Ports& ports() { return made_ports.get(); }
+STARLING_STATE Lazy<OpenPorts> made_ports;
+OpenPorts& ports() { return made_ports.get(); }
 
-void send_knock(link::Peer& peer, ConnectRequest knock) { link::send_control(peer, packet::Kind::knock, &knock, sizeof knock); }
+void send_knock(link::Peer& peer, ConnectRequest knock) {
+    link::send_control(peer, packet::PacketKind::knock, &knock, sizeof knock);
+}
 
 void on_knock(link::Peer& peer, const link::Packet& packet) {
     ConnectRequest knock;
@@ -110,11 +112,11 @@ class OneProcess final : public message::Roster {
 };
 
 /// A send that may be abandoned: if the other side refuses or ends, the send deletes itself once it is done.
-struct Outgoing : message::SendRequest {
+struct DetachedSend : message::SendRequest {
     std::string bytes;
 
-    explicit Outgoing(std::string_view text) : bytes(text) { operations = &kClass; }
-    static void leave(Outgoing* send) {
+    explicit DetachedSend(std::string_view text) : bytes(text) { operations = &kClass; }
+    static void leave(DetachedSend* send) {
         if (send->done)
             delete send;
         else
@@ -122,8 +124,9 @@ struct Outgoing : message::SendRequest {
     }
     static const progress::RequestClass kClass;
 };
-constexpr progress::RequestClass Outgoing::kClass{.dispose = [](progress::Request& r) { delete static_cast<Outgoing*>(&r); }};
-using OutgoingPointer = std::unique_ptr<Outgoing, decltype([](Outgoing* send) { Outgoing::leave(send); })>;
+constexpr progress::RequestClass DetachedSend::kClass{
+    .dispose = [](progress::Request& r) { delete static_cast<DetachedSend*>(&r); }};
+using OutgoingPointer = std::unique_ptr<DetachedSend, decltype([](DetachedSend* send) { DetachedSend::leave(send); })>;
 
 /// An exchange between two roots, in a context that is used for nothing else.
 class Talk {
@@ -197,9 +200,9 @@ class Talk {
         message::start_receive(receive, channel_, into, static_cast<int64_t>(bytes), datatype::predefined(MPI_BYTE), 0, tag);
     }
     OutgoingPointer start(std::string_view text, Tag tag) {
-        OutgoingPointer send(new Outgoing(text));
+        OutgoingPointer send(new DetachedSend(text));
         message::start_send(*send, channel_, send->bytes.data(), static_cast<int64_t>(send->bytes.size()),
-                            datatype::predefined(MPI_BYTE), 0, tag, message::Mode::standard);
+                            datatype::predefined(MPI_BYTE), 0, tag, message::SendMode::standard);
         return send;
     }
 
@@ -209,12 +212,12 @@ class Talk {
 };
 
 /// Sent by each root to the other one, which broadcasts it on its side.
-struct Side {
+struct ConnectSide {
     uint64_t context = 0;  ///< the accepting side's is used
     std::string group;
 };
-std::string encode(const Side& side) { return Writer().number(side.context).string(side.group).take(); }
-bool decode(std::string_view bytes, Side& side) {
+std::string encode(const ConnectSide& side) { return Writer().number(side.context).string(side.group).take(); }
+bool decode(std::string_view bytes, ConnectSide& side) {
     Reader reader(bytes);
     side.context = reader.number<uint64_t>();
     side.group = reader.string();
@@ -235,12 +238,12 @@ struct Meeting {
 
 int meet(Meeting& meeting, comm::Comm& comm, uint64_t context, bool accepting) {
     std::string theirs;
-    const Side mine{context, encode(comm.local_group())};
+    const ConnectSide mine{context, encode(comm.local_group())};
     if (const int error = meeting.talk->swap(encode(mine), theirs)) {
         meeting.talk.reset();
         return error;
     }
-    Side other;
+    ConnectSide other;
     comm::Group* remote = decode(theirs, other) ? comm::decode_group(other.group) : nullptr;
     if (!remote) return fail(MPI_ERR_INTERN, "the message from the other side of a port is garbled");
     const bool apart = disjoint(comm.local_group(), *remote);
@@ -327,10 +330,10 @@ int connect_at_root(comm::Comm& comm, const char* name_text, Meeting& meeting) {
 /// Creates the inter-communicator on one side from its root's result. Every member maps the jobs on which it depends now, so that their end
 /// is noticed.
 int join_sides(comm::Comm& comm, const std::string& result, bool accepting, comm::Comm*& made) {
-    Side other;
+    ConnectSide other;
     comm::Group* remote = decode(result, other) ? comm::decode_group(other.group) : nullptr;
     if (!remote) return fail(MPI_ERR_INTERN, "the root's result of a connection is garbled");
-    for (const comm::Run& run : remote->runs())
+    for (const comm::GroupRun& run : remote->runs())
         if (const int error = run.job->map()) {
             remote->release();
             message::retire_context(other.context);
@@ -383,7 +386,7 @@ int meet_at_port(comm::Comm& comm, int root, const char* port, bool accepting, c
 
 }  // namespace
 
-void start_ports() { link::register_handler(packet::Kind::knock, on_knock); }
+void start_ports() { link::register_handler(packet::PacketKind::knock, on_knock); }
 
 std::string open_port() {
     const uint32_t number = ports().next++;

@@ -26,7 +26,7 @@ struct Child {
     uint64_t context = 0;
     job::JobAddress job;
     uint32_t size = 0;
-    std::vector<Codes> codes;
+    std::vector<ErrorCodeRun> codes;
     job::JobId started = 0;  ///< set at the root as soon as there are processes
 
     void add(int32_t code, uint64_t count) {
@@ -151,7 +151,7 @@ int start_children(comm::Comm& comm, const std::function<int(Commands&)>& read, 
 
 comm::Group* whole_job(link::Job* job, uint32_t size) {
     comm::GroupBuilder builder;
-    builder.add(comm::Run{job, 0, 1, static_cast<int32_t>(size)});
+    builder.add(comm::GroupRun{job, 0, 1, static_cast<int32_t>(size)});
     return builder.build();
 }
 
@@ -196,7 +196,8 @@ static int forsake(const Child& child, int error) {
     return fail(error, "%s", text.c_str());
 }
 
-int spawn(comm::Comm& comm, int root, const std::function<int(Commands&)>& read, std::vector<Codes>& codes, comm::Comm*& made) {
+int spawn(comm::Comm& comm, int root, const std::function<int(Commands&)>& read, std::vector<ErrorCodeRun>& codes,
+          comm::Comm*& made) {
     link::make_room_for_jobs();
     Child child;
     RootResult verdict;

@@ -58,7 +58,7 @@ bool call_handler(Function* function, Handle handle, int* code) {
 
 /// The callbacks and the extra state of a keyval. `Value` is the type of an attribute in the interface that made the keyval.
 template <class Value>
-struct Attribute {
+struct FortranAttribute {
     using Copy = void(int* handle, int* keyval, Value* extra_state, Value* value, Value* copied, int* flag, int* ierror);
     using Delete = void(int* handle, int* keyval, Value* value, Value* extra_state, int* ierror);
     Copy* copy;
@@ -68,7 +68,7 @@ struct Attribute {
 
 template <class Handle, class Value>
 int call_copy(Handle handle, int keyval, void* extra_state, void* value, void* out_value, int* flag) {
-    auto& attribute = *static_cast<Attribute<Value>*>(extra_state);
+    auto& attribute = *static_cast<FortranAttribute<Value>*>(extra_state);
     int number = 0, error = MPI_SUCCESS, copies = 0, key = abi::keyval_out(keyval);
     put(handle, &number);
     Value given = static_cast<Value>(attribute_unboxed(value, false)), copied = 0;
@@ -79,7 +79,7 @@ int call_copy(Handle handle, int keyval, void* extra_state, void* value, void* o
 }
 template <class Handle, class Value>
 int call_delete(Handle handle, int keyval, void* value, void* extra_state) {
-    auto& attribute = *static_cast<Attribute<Value>*>(extra_state);
+    auto& attribute = *static_cast<FortranAttribute<Value>*>(extra_state);
     int number = 0, error = MPI_SUCCESS, key = abi::keyval_out(keyval);
     put(handle, &number);
     Value given = static_cast<Value>(attribute_unboxed(value, false));
@@ -90,21 +90,21 @@ int call_delete(Handle handle, int keyval, void* value, void* extra_state) {
 
 /// Creates a keyval. The callbacks and their extra state are never freed, because attributes outlive their keyval.
 template <class Handle, class Value, class Create>
-int create_keyval(Create* create, typename Attribute<Value>::Copy* copy, typename Attribute<Value>::Delete* remove, int* keyval,
-                  Value extra_state) {
+int create_keyval(Create* create, typename FortranAttribute<Value>::Copy* copy,
+                  typename FortranAttribute<Value>::Delete* remove, int* keyval, Value extra_state) {
     return create(call_copy<Handle, Value>, call_delete<Handle, Value>, keyval_changed(keyval),
-                  new Attribute<Value>{copy, remove, extra_state});
+                  new FortranAttribute<Value>{copy, remove, extra_state});
 }
 
 /// The procedures get the program's variable, not a copy: all implementations do so, and programs change it there.
-struct Grequest {
+struct FortranGrequest {
     void (*query)(MPI_Aint* extra_state, int* status, int* ierror);
     void (*free)(MPI_Aint* extra_state, int* ierror);
     void (*cancel)(MPI_Aint* extra_state, int* complete, int* ierror);
     MPI_Aint* extra_state;
 };
 int call_query(void* extra_state, MPI_Status* status) {
-    auto& request = *static_cast<Grequest*>(extra_state);
+    auto& request = *static_cast<FortranGrequest*>(extra_state);
     int error = MPI_SUCCESS;
     abi::Status theirs;
     abi::status_out(*status, theirs);
@@ -113,13 +113,13 @@ int call_query(void* extra_state, MPI_Status* status) {
     return error_in(error);
 }
 int call_free(void* extra_state) {
-    const std::unique_ptr<Grequest> request(static_cast<Grequest*>(extra_state));
+    const std::unique_ptr<FortranGrequest> request(static_cast<FortranGrequest*>(extra_state));
     int error = MPI_SUCCESS;
     request->free(request->extra_state, &error);
     return error_in(error);
 }
 int call_cancel(void* extra_state, int complete) {
-    auto& request = *static_cast<Grequest*>(extra_state);
+    auto& request = *static_cast<FortranGrequest*>(extra_state);
     int error = MPI_SUCCESS;
     request.cancel(request.extra_state, &complete, &error);
     return error_in(error);
@@ -161,29 +161,29 @@ FORTRAN_ENTRY(errhandler_create, (MPI_Comm_errhandler_function * procedure, int*
     f_comm_create_errhandler(procedure, handler, ierror);
 }
 
-#define KEYVAL(name, Kind, Handle)                                                                                            \
-    FORTRAN_ENTRY(name##_create_keyval, (Attribute<MPI_Aint>::Copy * copy, Attribute<MPI_Aint>::Delete * remove, int* keyval, \
-                                         const MPI_Aint* extra_state, int* ierror)) {                                         \
-        give(ierror, create_keyval<Handle, MPI_Aint>(library.Kind##_create_keyval, copy, remove, keyval, *extra_state));      \
-    }                                                                                                                         \
-    FORTRAN_ONLY(mpi_##name##_null_copy_fn, (int*, int*, MPI_Aint*, MPI_Aint*, MPI_Aint*, int* flag, int* ierror)) {          \
-        *flag = 0;                                                                                                            \
-        *ierror = MPI_SUCCESS;                                                                                                \
-    }                                                                                                                         \
-    FORTRAN_ONLY(mpi_##name##_dup_fn,                                                                                         \
-                 (int*, int*, MPI_Aint*, const MPI_Aint* value, MPI_Aint* copied, int* flag, int* ierror)) {                  \
-        *copied = *value;                                                                                                     \
-        *flag = 1;                                                                                                            \
-        *ierror = MPI_SUCCESS;                                                                                                \
-    }                                                                                                                         \
+#define KEYVAL(name, Kind, Handle)                                                                                             \
+    FORTRAN_ENTRY(name##_create_keyval, (FortranAttribute<MPI_Aint>::Copy * copy, FortranAttribute<MPI_Aint>::Delete * remove, \
+                                         int* keyval, const MPI_Aint* extra_state, int* ierror)) {                             \
+        give(ierror, create_keyval<Handle, MPI_Aint>(library.Kind##_create_keyval, copy, remove, keyval, *extra_state));       \
+    }                                                                                                                          \
+    FORTRAN_ONLY(mpi_##name##_null_copy_fn, (int*, int*, MPI_Aint*, MPI_Aint*, MPI_Aint*, int* flag, int* ierror)) {           \
+        *flag = 0;                                                                                                             \
+        *ierror = MPI_SUCCESS;                                                                                                 \
+    }                                                                                                                          \
+    FORTRAN_ONLY(mpi_##name##_dup_fn,                                                                                          \
+                 (int*, int*, MPI_Aint*, const MPI_Aint* value, MPI_Aint* copied, int* flag, int* ierror)) {                   \
+        *copied = *value;                                                                                                      \
+        *flag = 1;                                                                                                             \
+        *ierror = MPI_SUCCESS;                                                                                                 \
+    }                                                                                                                          \
     FORTRAN_ONLY(mpi_##name##_null_delete_fn, (int*, int*, MPI_Aint*, MPI_Aint*, int* ierror)) { *ierror = MPI_SUCCESS; }
 KEYVAL(comm, Comm, MPI_Comm)
 KEYVAL(type, Type, MPI_Datatype)
 KEYVAL(win, Win, MPI_Win)
 
 // The functions of MPI 1, whose attributes are integers.
-FORTRAN_ENTRY(keyval_create,
-              (Attribute<int>::Copy * copy, Attribute<int>::Delete* remove, int* keyval, const int* extra_state, int* ierror)) {
+FORTRAN_ENTRY(keyval_create, (FortranAttribute<int>::Copy * copy, FortranAttribute<int>::Delete* remove, int* keyval,
+                              const int* extra_state, int* ierror)) {
     give(ierror, create_keyval<MPI_Comm, int>(library.Comm_create_keyval, copy, remove, keyval, *extra_state));
 }
 FORTRAN_ONLY(mpi_null_copy_fn, (int*, int*, int*, int*, int*, int* flag, int* ierror)) {
@@ -197,9 +197,9 @@ FORTRAN_ONLY(mpi_dup_fn, (int*, int*, int*, const int* value, int* copied, int* 
 }
 FORTRAN_ONLY(mpi_null_delete_fn, (int*, int*, int*, int*, int* ierror)) { *ierror = MPI_SUCCESS; }
 
-FORTRAN_ENTRY(grequest_start, (decltype(Grequest::query) query, decltype(Grequest::free) free_procedure,
-                               decltype(Grequest::cancel) cancel, MPI_Aint* extra_state, int* request, int* ierror)) {
-    auto kept = std::make_unique<Grequest>(Grequest{query, free_procedure, cancel, extra_state});
+FORTRAN_ENTRY(grequest_start, (decltype(FortranGrequest::query) query, decltype(FortranGrequest::free) free_procedure,
+                               decltype(FortranGrequest::cancel) cancel, MPI_Aint* extra_state, int* request, int* ierror)) {
+    auto kept = std::make_unique<FortranGrequest>(FortranGrequest{query, free_procedure, cancel, extra_state});
     const int error = library.Grequest_start(call_query, call_free, call_cancel, kept.get(), made<MPI_Request>(request));
     if (error == MPI_SUCCESS) kept.release();
     give(ierror, error);

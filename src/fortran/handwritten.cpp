@@ -74,11 +74,12 @@ class Texts {
 };
 
 /// The error codes of a spawn, whose number the root passes.
-class Codes {
+class FortranErrorCodes {
   public:
-    Codes(int* place, int count) : place_(meaning_of(place) == Meaning::errcodes_ignore ? nullptr : place), count_(count) {}
-    Codes(const Codes&) = delete;
-    ~Codes() {
+    FortranErrorCodes(int* place, int count)
+        : place_(meaning_of(place) == Meaning::errcodes_ignore ? nullptr : place), count_(count) {}
+    FortranErrorCodes(const FortranErrorCodes&) = delete;
+    ~FortranErrorCodes() {
         for (int i = 0; place_ && i < count_; ++i) place_[i] = error_out(place_[i]);
     }
     operator int*() { return place_ ? place_ : MPI_ERRCODES_IGNORE; }
@@ -174,7 +175,7 @@ FORTRAN_ENTRY(comm_spawn,
     Texts arguments(given ? argv : " ", given ? argv_length : 1, 1);
     give(ierror, library.Comm_spawn(word_in(command, command_length), given ? arguments.data() : MPI_ARGV_NULL, *maxprocs,
                                     in<MPI_Info>(*info), *root, parents, made<MPI_Comm>(intercomm),
-                                    Codes(codes, is_root(parents, *root) ? *maxprocs : 0)));
+                                    FortranErrorCodes(codes, is_root(parents, *root) ? *maxprocs : 0)));
 }
 FORTRAN_ENTRY(comm_spawn_multiple, (const int* count, const char* commands, const char* argvs, const int* maxprocs,
                                     const int* infos, const int* root, const int* comm, int* intercomm, int* codes, int* ierror,
@@ -196,7 +197,7 @@ FORTRAN_ENTRY(comm_spawn_multiple, (const int* count, const char* commands, cons
     give(ierror,
          library.Comm_spawn_multiple(*count, pointers.data(), given ? lists.data() : MPI_ARGVS_NULL, maxprocs,
                                      list<MPI_Info>(mine ? infos : nullptr, mine), *root, parents, made<MPI_Comm>(intercomm),
-                                     Codes(codes, std::accumulate(maxprocs, maxprocs + mine, 0))));
+                                     FortranErrorCodes(codes, std::accumulate(maxprocs, maxprocs + mine, 0))));
 }
 
 FORTRAN_ENTRY(comm_idup, (const int* comm, int* made_comm, int* request, int* ierror)) {

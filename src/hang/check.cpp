@@ -22,7 +22,7 @@ double seconds_since(uint64_t then, uint64_t now) { return then < now ? static_c
 
 constexpr uint32_t kMostMembers = 1u << 20;
 
-bool read_communicator(const WaitReportPage::Communicator& from, Communicator& to) {
+bool read_communicator(const WaitReportPage::CommunicatorEntry& from, Communicator& to) {
     to.context = from.context;
     to.size = from.size;
     to.rank = from.rank;
@@ -32,7 +32,7 @@ bool read_communicator(const WaitReportPage::Communicator& from, Communicator& t
     if (from.runs > WaitReportPage::kRuns || from.size > kMostMembers) return true;
     uint64_t members = 0;
     for (uint32_t i = 0; i < from.runs; ++i) {
-        const WaitReportPage::Run& run = from.run[i];
+        const WaitReportPage::RankRun& run = from.run[i];
         const int64_t last = run.first + (static_cast<int64_t>(run.count) - 1) * run.stride;
         if (run.count == 0 || (run.stride == 0 && run.count > 1) || last < 0 || last > INT32_MAX || run.first > INT32_MAX)
             return false;
@@ -42,8 +42,8 @@ bool read_communicator(const WaitReportPage::Communicator& from, Communicator& t
     return members == from.size;
 }
 
-bool read_operation(const WaitReportPage::Operation& from, uint32_t communicators, Operation& to) {
-    if (from.kind < WaitReportPage::Kind::receive || from.kind > WaitReportPage::Kind::lock) return false;
+bool read_operation(const WaitReportPage::OperationEntry& from, uint32_t communicators, PendingOperation& to) {
+    if (from.kind < WaitReportPage::OperationKind::receive || from.kind > WaitReportPage::OperationKind::lock) return false;
     if (from.communicator != WaitReportPage::kNoCommunicator && from.communicator >= communicators) return false;
     to.kind = from.kind;
     to.communicator = from.communicator == WaitReportPage::kNoCommunicator ? -1 : from.communicator;
@@ -60,7 +60,7 @@ bool read_operation(const WaitReportPage::Operation& from, uint32_t communicator
     return true;
 }
 
-bool read_operations(const WaitReportPage& from, const WaitReportPage::Range& range, Operations& to) {
+bool read_operations(const WaitReportPage& from, const WaitReportPage::OperationRange& range, PendingOperations& to) {
     to.total = range.total;
     if (range.first > from.operations || range.count > from.operations - range.first || range.count > range.total) return false;
     for (uint32_t i = range.first; i < range.first + uint32_t{range.count}; ++i)
@@ -68,7 +68,7 @@ bool read_operations(const WaitReportPage& from, const WaitReportPage::Range& ra
     return true;
 }
 
-bool read_wait(const WaitReportPage& from, const WaitReportPage::Wait& wait, uint64_t now, Wait& to) {
+bool read_wait(const WaitReportPage& from, const WaitReportPage::WaitEntry& wait, uint64_t now, ThreadWait& to) {
     to.seconds = seconds_since(wait.since, now);
     to.collective = wait.collective;
     to.everyone = wait.everyone;

@@ -12,7 +12,7 @@ namespace starling::hang {
 
 namespace {
 
-using Kind = WaitReportPage::Kind;
+using OperationKind = WaitReportPage::OperationKind;
 
 constexpr size_t kMostFindings = 8, kMostNamed = 8;
 /// A younger wait may end as soon as the messages in transit arrive.
@@ -29,10 +29,10 @@ struct Need {
 
 class Judge {
   public:
-    Judge(const std::vector<Rank>& ranks, uint64_t home) : ranks_(ranks), home_(home) {
+    Judge(const std::vector<RankReport>& ranks, uint64_t home) : ranks_(ranks), home_(home) {
         for (size_t i = 0; i < ranks.size(); ++i) places_[ranks[i].who] = i;
         note_collectives();
-        for (const Rank& rank : ranks) needs_.push_back(needs_of(rank));
+        for (const RankReport& rank : ranks) needs_.push_back(needs_of(rank));
         find_stuck();
     }
 
@@ -73,16 +73,16 @@ class Judge {
     // ---- which process is in which collective operation
 
     template <class Visit>
-    static void each_collective(const Rank& rank, Visit visit) {
+    static void each_collective(const RankReport& rank, Visit visit) {
         if (rank.doing != Doing::waiting || !rank.told) return;
-        for (const Wait& wait : rank.told->waits)
+        for (const ThreadWait& wait : rank.told->waits)
             if (wait.collective && wait.communicator >= 0)
                 visit(wait, rank.told->communicators[static_cast<size_t>(wait.communicator)]);
     }
 
     void note_collectives() {
         for (size_t i = 0; i < ranks_.size(); ++i) {
-            each_collective(ranks_[i], [&](const Wait& wait, const Communicator& communicator) {
+            each_collective(ranks_[i], [&](const ThreadWait& wait, const Communicator& communicator) {
                 // Communicators from one split share the id; their members distinguish them.
                 auto& members = inside_[{communicator.context, first_member(communicator)}];
                 members[ranks_[i].who] = wait.number;
@@ -90,14 +90,15 @@ class Judge {
         }
     }
 
-    static Process first_member(const Communicator& communicator) {
-        return communicator.runs.empty() || communicator.inter ? Process{}
-                                                               : Process{communicator.runs[0].job, communicator.runs[0].first};
+    static ProcessName first_member(const Communicator& communicator) {
+        return communicator.runs.empty() || communicator.inter
+                   ? ProcessName{}
+                   : ProcessName{communicator.runs[0].job, communicator.runs[0].first};
     }
 
     // ---- which process waits for which
 
-    void add(Need& need, const Process& process) const {
+    void add(Need& need, const ProcessName& process) const {
         const auto found = places_.find(process);
         if (found == places_.end())
             need.unknown = true;
@@ -105,20 +106,20 @@ class Judge {
             need.ranks.push_back(found->second);
     }
 
-    void add_members(Need& need, const Rank& rank, const Communicator& communicator) const {
+    void add_members(Need& need, const RankReport& rank, const Communicator& communicator) const {
         if (communicator.runs.empty()) need.unknown = true;
-        communicator.each_member([&](const Process& member) {
+        communicator.each_member([&](const ProcessName& member) {
             if (member != rank.who) add(need, member);
         });
     }
 
-    void add_missing(Need& need, const Rank& rank, const Wait& wait, const Communicator& communicator) const {
+    void add_missing(Need& need, const RankReport& rank, const ThreadWait& wait, const Communicator& communicator) const {
         const auto inside = inside_.find({communicator.context, first_member(communicator)});
         if (communicator.runs.empty() || communicator.inter || inside == inside_.end()) {
             need.unknown = true;
             return;
         }
-        communicator.each_member([&](const Process& member) {
+        communicator.each_member([&](const ProcessName& member) {
             if (member == rank.who) return;
             const auto there = inside->second.find(member);
             // Numbers wrap; a member with a later number has passed this operation.
@@ -126,10 +127,10 @@ class Judge {
         });
     }
 
-    std::vector<Need> needs_of(const Rank& rank) const {
+    std::vector<Need> needs_of(const RankReport& rank) const {
         std::vector<Need> needs;
         if (rank.doing != Doing::waiting || !rank.told) return needs;
-        for (const Wait& wait : rank.told->waits) {
+        for (const ThreadWait& wait : rank.told->waits) {
             Need need;
             need.any = wait.any;
             if (wait.seconds < kSettled) {
@@ -137,7 +138,7 @@ class Judge {
                 continue;
             }
             need.unknown = wait.waited.total > wait.waited.list.size() && wait.any;
-            for (const Operation& operation : wait.waited.list) {
+            for (const PendingOperation& operation : wait.waited.list) {
                 if (!operation.from_anyone) {
                     add(need, operation.peer);
                 } else if (operation.communicator >= 0) {
@@ -228,12 +229,12 @@ class Judge {
     // ---- members in different collective operations
 
     void find_disagreements() {
-        using Place = std::tuple<uint64_t, Process, uint32_t>;  // communicator and number of the operation
-        std::map<Place, std::map<std::string, std::vector<size_t>>> calls;
-        std::map<Place, std::string> names;
+        using CollectiveId = std::tuple<uint64_t, ProcessName, uint32_t>;  // communicator and number of the operation
+        std::map<CollectiveId, std::map<std::string, std::vector<size_t>>> calls;
+        std::map<CollectiveId, std::string> names;
         for (size_t i = 0; i < ranks_.size(); ++i) {
-            each_collective(ranks_[i], [&](const Wait& wait, const Communicator& communicator) {
-                const Place place{communicator.context, first_member(communicator), wait.number};
+            each_collective(ranks_[i], [&](const ThreadWait& wait, const Communicator& communicator) {
+                const CollectiveId place{communicator.context, first_member(communicator), wait.number};
                 calls[place][wait.call].push_back(i);
                 names[place] = communicator.name.empty() ? text("a communicator of %u", communicator.size) : communicator.name;
             });
@@ -314,10 +315,10 @@ class Judge {
         }
     }
 
-    const std::vector<Rank>& ranks_;
+    const std::vector<RankReport>& ranks_;
     const uint64_t home_;
-    std::map<Process, size_t> places_;
-    std::map<std::pair<uint64_t, Process>, std::map<Process, uint32_t>>
+    std::map<ProcessName, size_t> places_;
+    std::map<std::pair<uint64_t, ProcessName>, std::map<ProcessName, uint32_t>>
         inside_;  ///< by communicator: the number of the operation that each process is in
     std::vector<std::vector<Need>> needs_;
     std::vector<bool> can_go_on_;
@@ -326,8 +327,8 @@ class Judge {
 
 }  // namespace
 
-std::vector<std::string> findings(const std::vector<Rank>& ranks, uint64_t home) { return Judge(ranks, home).all(); }
+std::vector<std::string> findings(const std::vector<RankReport>& ranks, uint64_t home) { return Judge(ranks, home).all(); }
 
-bool is_ended_awaited(const std::vector<Rank>& ranks) { return Judge(ranks, 0).is_ended_awaited(); }
+bool is_ended_awaited(const std::vector<RankReport>& ranks) { return Judge(ranks, 0).is_ended_awaited(); }
 
 }  // namespace starling::hang

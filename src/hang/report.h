@@ -13,10 +13,10 @@
 namespace starling::hang {
 
 /// A process, by its job's id and its rank in that job.
-struct Process {
+struct ProcessName {
     uint64_t job = 0;
     uint32_t rank = 0;
-    auto operator<=>(const Process&) const = default;
+    auto operator<=>(const ProcessName&) const = default;
 };
 
 struct Communicator {
@@ -25,48 +25,48 @@ struct Communicator {
     bool inter = false;
     std::string name;  ///< may be empty
     /// The members by rank, or those of the remote group of an inter-communicator; empty: not known.
-    std::vector<WaitReportPage::Run> runs;
+    std::vector<WaitReportPage::RankRun> runs;
 
     template <class Visit>
     void each_member(Visit visit) const {
-        for (const WaitReportPage::Run& run : runs)
+        for (const WaitReportPage::RankRun& run : runs)
             for (uint32_t i = 0; i < run.count; ++i)
-                visit(Process{run.job, static_cast<uint32_t>(run.first + static_cast<int64_t>(i) * run.stride)});
+                visit(ProcessName{run.job, static_cast<uint32_t>(run.first + static_cast<int64_t>(i) * run.stride)});
     }
 };
 
-struct Operation {
-    WaitReportPage::Kind kind = WaitReportPage::Kind::receive;
+struct PendingOperation {
+    WaitReportPage::OperationKind kind = WaitReportPage::OperationKind::receive;
     int communicator = -1;  ///< index in WaitReport::communicators; -1: not known
     bool of_collective = false, not_sent = false;
     bool from_anyone = false, any_tag = false;
     int rank = 0, tag = 0;
-    Process peer;  ///< unless from_anyone
+    ProcessName peer;  ///< unless from_anyone
     uint64_t bytes = 0, moved = 0, context = 0;
 };
 
 /// The first operations of `total`.
-struct Operations {
-    std::vector<Operation> list;
+struct PendingOperations {
+    std::vector<PendingOperation> list;
     uint32_t total = 0;
 };
 
 /// A thread that waits.
-struct Wait {
+struct ThreadWait {
     std::string call;
     double seconds = 0;  ///< so far
     bool collective = false, everyone = false, any = false;
     int communicator = -1;  ///< the communicator of a collective operation
     uint32_t number = 0;    ///< number of the operation on its communicator
-    Operations waited;
+    PendingOperations waited;
 };
 
 /// A checked wait report.
 struct WaitReport {
-    std::vector<Wait> waits;
+    std::vector<ThreadWait> waits;
     uint32_t more_waits = 0;
     std::vector<Communicator> communicators;
-    Operations posted, sends, messages;
+    PendingOperations posted, sends, messages;
 };
 
 /// Checks and converts a wait report. Returns nothing if it contradicts itself. `now`: by the clock of its host, ns.
@@ -88,8 +88,8 @@ inline constexpr Doing kLastDoing = Doing::not_started;
 const char* name(Doing doing);
 
 /// One process at the moment of the report.
-struct Rank {
-    Process who;
+struct RankReport {
+    ProcessName who;
     std::string host;
     int32_t pid = 0;
     Doing doing = Doing::starting;

@@ -7,7 +7,7 @@ namespace starling::hang {
 
 namespace {
 
-using Kind = WaitReportPage::Kind;
+using OperationKind = WaitReportPage::OperationKind;
 
 constexpr size_t kMostNamed = 4;
 
@@ -26,12 +26,12 @@ std::string communicator_name(const WaitReport& told, int index, uint64_t contex
                 static_cast<unsigned long long>(communicator.context >> 4));
 }
 
-std::string communicator_of(const WaitReport& told, const Operation& operation) {
+std::string communicator_of(const WaitReport& told, const PendingOperation& operation) {
     return communicator_name(told, operation.communicator, operation.context);
 }
 
 /// Returns the peer's name, with its rank in the communicator if that differs.
-std::string other_side(const Operation& operation, uint64_t home) {
+std::string other_side(const PendingOperation& operation, uint64_t home) {
     if (operation.from_anyone) return "any rank";
     std::string name = name_of(operation.peer, home);
     if (operation.rank != static_cast<int>(operation.peer.rank) && !operation.of_collective)
@@ -39,44 +39,46 @@ std::string other_side(const Operation& operation, uint64_t home) {
     return name;
 }
 
-std::string tag_text(const Operation& operation) {
+std::string tag_text(const PendingOperation& operation) {
     if (operation.of_collective) return "its part";
     return operation.any_tag ? "any tag" : text("tag %d", operation.tag);
 }
 
 /// Returns the text after "waits" for one operation.
-std::string wanted(const Operation& operation, uint64_t home) {
+std::string wanted(const PendingOperation& operation, uint64_t home) {
     const std::string other = other_side(operation, home), tag = tag_text(operation);
     switch (operation.kind) {
-        case Kind::receive:
+        case OperationKind::receive:
             return text("for %s, %s (up to %s)", other.c_str(), tag.c_str(), bytes_text(operation.bytes).c_str());
-        case Kind::probe:
+        case OperationKind::probe:
             return text("for a message of %s, %s", other.c_str(), tag.c_str());
-        case Kind::send:
+        case OperationKind::send:
             return text(operation.not_sent ? "for room at %s, %s (%s)" : "for %s to receive %s (%s)", other.c_str(),
                         tag.c_str(), bytes_text(operation.bytes).c_str());
-        case Kind::arriving:
+        case OperationKind::arriving:
             return text("for the rest of a message of %s, %s (%s of %s have arrived)", other.c_str(), tag.c_str(),
                         bytes_text(operation.moved).c_str(), bytes_text(operation.bytes).c_str());
-        case Kind::member:
+        case OperationKind::member:
             return text("for %s to call it", other.c_str());
-        case Kind::access:
+        case OperationKind::access:
             return text("for %s to answer an access to its memory", other.c_str());
-        case Kind::memory:
+        case OperationKind::memory:
             return text("for its memory to be changed by %s", other.c_str());
-        case Kind::lock:
+        case OperationKind::lock:
             return operation.from_anyone ? "for a lock that another process holds"
                                          : text("for a lock that %s holds", other.c_str());
-        case Kind::message:
+        case OperationKind::message:
             break;
     }
     return "for an unknown operation";
 }
 
-bool same_side(const Operation& wanted, const Operation& message) { return wanted.from_anyone || wanted.peer == message.peer; }
+bool same_side(const PendingOperation& wanted, const PendingOperation& message) {
+    return wanted.from_anyone || wanted.peer == message.peer;
+}
 
 /// Returns a description of an arrived message that matches the wanted one except for the tag or the communicator; empty if it does not.
-std::string near_miss(const WaitReport& told, const Operation& wanted, const Operation& message, uint64_t home) {
+std::string near_miss(const WaitReport& told, const PendingOperation& wanted, const PendingOperation& message, uint64_t home) {
     if (message.of_collective || !same_side(wanted, message)) return {};
     const bool same_communicator = wanted.context == message.context;
     const bool same_tag = wanted.any_tag || wanted.tag == message.tag;
@@ -90,11 +92,12 @@ void add_new(std::vector<std::string>& to, const std::string& what) {
     if (!what.empty() && std::find(to.begin(), to.end(), what) == to.end()) to.push_back(what);
 }
 
-std::vector<std::string> near_misses(const WaitReport& told, const Wait& wait, uint64_t home) {
+std::vector<std::string> near_misses(const WaitReport& told, const ThreadWait& wait, uint64_t home) {
     std::vector<std::string> found;
-    for (const Operation& operation : wait.waited.list) {
-        if (operation.of_collective || (operation.kind != Kind::receive && operation.kind != Kind::probe)) continue;
-        for (const Operation& message : told.messages.list) add_new(found, near_miss(told, operation, message, home));
+    for (const PendingOperation& operation : wait.waited.list) {
+        if (operation.of_collective || (operation.kind != OperationKind::receive && operation.kind != OperationKind::probe))
+            continue;
+        for (const PendingOperation& message : told.messages.list) add_new(found, near_miss(told, operation, message, home));
     }
     return found;
 }
@@ -113,9 +116,9 @@ std::string rest(const WaitReport& told, size_t named) {
     return listed(parts);
 }
 
-std::string shown(const Operations& operations, bool any, uint64_t home) {
+std::string shown(const PendingOperations& operations, bool any, uint64_t home) {
     std::vector<std::string> parts;
-    for (const Operation& operation : operations.list) {
+    for (const PendingOperation& operation : operations.list) {
         if (parts.size() == kMostNamed) break;
         parts.push_back(wanted(operation, home));
     }
@@ -126,28 +129,28 @@ std::string shown(const Operations& operations, bool any, uint64_t home) {
     return " " + all;
 }
 
-bool goes_by_messages(const Operation& operation) { return operation.kind < Kind::access; }
+bool goes_by_messages(const PendingOperation& operation) { return operation.kind < OperationKind::access; }
 
-std::string wait_text(const WaitReport& told, const Wait& wait, uint64_t home) {
+std::string wait_text(const WaitReport& told, const ThreadWait& wait, uint64_t home) {
     std::string line = "waits in " + wait.call;
     if (wait.collective) {
         line += " on " + communicator_name(told, wait.communicator, 0) + text(", collective %u there,", wait.number);
         line += wait.everyone && wait.waited.list.empty() ? " for all members to call it" : shown(wait.waited, wait.any, home);
     } else if (!wait.waited.list.empty()) {
-        const Operation& first = wait.waited.list.front();
+        const PendingOperation& first = wait.waited.list.front();
         const bool alike = std::all_of(wait.waited.list.begin(), wait.waited.list.end(),
-                                       [&](const Operation& other) { return other.context == first.context; });
+                                       [&](const PendingOperation& other) { return other.context == first.context; });
         if (goes_by_messages(first)) line += " on " + (alike ? communicator_of(told, first) : "several communicators");
         line += shown(wait.waited, wait.any, home);
     }
     return line + ", for " + duration(wait.seconds);
 }
 
-std::string waiting_text(const Rank& rank, uint64_t home) {
+std::string waiting_text(const RankReport& rank, uint64_t home) {
     const WaitReport& told = *rank.told;
     std::string all;
     size_t named = 0;
-    for (const Wait& wait : told.waits) {
+    for (const ThreadWait& wait : told.waits) {
         all += (all.empty() ? "" : "; another thread ") + wait_text(told, wait, home);
         const std::vector<std::string> near = near_misses(told, wait, home);
         named += near.size();
@@ -158,7 +161,7 @@ std::string waiting_text(const Rank& rank, uint64_t home) {
     return all;
 }
 
-std::string computing_text(const Rank& rank) {
+std::string computing_text(const RankReport& rank) {
     constexpr double kHardlyAny = 0.02;
     std::string line = rank.cores < kHardlyAny ? "is outside the library and sleeps, or gets no processor time"
                                                : text("computes (%.0f %% of a core)", rank.cores * 100);
@@ -169,7 +172,7 @@ std::string computing_text(const Rank& rank) {
     return line;
 }
 
-std::string state_text(const Rank& rank, uint64_t home) {
+std::string state_text(const RankReport& rank, uint64_t home) {
     const char* host = rank.host.c_str();
     switch (rank.doing) {
         case Doing::starting:
@@ -200,7 +203,7 @@ std::string state_text(const Rank& rank, uint64_t home) {
 
 }  // namespace
 
-std::string name_of(const Process& process, uint64_t home) {
+std::string name_of(const ProcessName& process, uint64_t home) {
     if (process.job == home) return text("rank %u", process.rank);
     return text("rank %u of job %016llx", process.rank, static_cast<unsigned long long>(process.job));
 }
@@ -212,6 +215,6 @@ std::string duration(double seconds) {
     return text("%llu:%02llu h", whole / 3600, whole / 60 % 60);
 }
 
-std::string sentence(const Rank& rank, uint64_t home) { return name_of(rank.who, home) + " " + state_text(rank, home); }
+std::string sentence(const RankReport& rank, uint64_t home) { return name_of(rank.who, home) + " " + state_text(rank, home); }
 
 }  // namespace starling::hang

@@ -59,7 +59,7 @@ bool parse_address(const char* text, JobAddress& out) {
     return true;
 }
 
-int read_identity(Identity& out) {
+int read_identity(ProcessIdentity& out) {
     out = {};
     const char* job = std::getenv(kJobVariable);
     const char* rank = std::getenv(kRankVariable);

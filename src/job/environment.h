@@ -12,14 +12,14 @@ inline constexpr const char* kRankVariable = "STARLING_RANK";  ///< decimal
 /// The launcher's control socket (JobHeader::control_socket), for ranks that cannot open the segment. Set for all processes of a launcher.
 inline constexpr const char* kLauncherVariable = "STARLING_LAUNCHER";
 
-struct Identity {
+struct ProcessIdentity {
     JobAddress job;
     uint32_t rank = 0;
     bool launched = false;  ///< false for a singleton: no launcher variables in the environment
 };
 
 /// Reads both variables. Returns MPI_ERR_OTHER with failure_text() if they are present but malformed.
-int read_identity(Identity& out);
+int read_identity(ProcessIdentity& out);
 
 /// Convert to and from "<owner pid>:<owner fd>:<job id, hex>". parse_address() returns false for any other text.
 std::string to_string(const JobAddress& address);

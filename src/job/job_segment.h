@@ -132,11 +132,13 @@ inline constexpr uint64_t kNoNumber = ~uint64_t{0};
 /// One word of the address table: a rank's UDP port and whether it lives. Written by the rank itself in its host's segment, by the daemon,
 /// and by processes that have received a datagram from the rank.
 struct PortWord {
-    enum State : uint32_t { unknown = 0, running = 1, finalized = 2, failed = 3 };
+    enum RankLiveness : uint32_t { unknown = 0, running = 1, finalized = 2, failed = 3 };
     uint16_t port = 0;  ///< UDP, host byte order; 0: not known
-    State state = unknown;
+    RankLiveness state = unknown;
 
-    static PortWord of(uint32_t word) { return {static_cast<uint16_t>(word & 0xffff), static_cast<State>(word >> 16 & 3)}; }
+    static PortWord of(uint32_t word) {
+        return {static_cast<uint16_t>(word & 0xffff), static_cast<RankLiveness>(word >> 16 & 3)};
+    }
     uint32_t word() const { return port | static_cast<uint32_t>(state) << 16; }
 };
 

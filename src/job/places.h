@@ -9,7 +9,7 @@ namespace starling::job {
 
 /// One rank's word. The rank writes it when it waits and finds itself on another core than published, and when it goes to sleep. A process
 /// that wakes the rank writes it too, and so does the launcher, before the rank starts and after it has ended.
-struct Place {
+struct CpuLocation {
     static constexpr uint32_t kNowhere = 0;           ///< not known, or the rank has no use for a core
     static constexpr uint32_t kAsleep = 1u << 16;     ///< blocked until its doorbell is rung
     static constexpr uint32_t kContested = 1u << 17;  ///< the rank has found that other programs compete for this core
@@ -23,6 +23,6 @@ struct Place {
 };
 
 /// Marks a sleeping rank as awake when it gets work, before it runs.
-inline void mark_awake(std::atomic<uint32_t>& place) { place.fetch_and(~Place::kAsleep, std::memory_order_relaxed); }
+inline void mark_awake(std::atomic<uint32_t>& place) { place.fetch_and(~CpuLocation::kAsleep, std::memory_order_relaxed); }
 
 }  // namespace starling::job

@@ -29,7 +29,7 @@ constexpr uint64_t kResolveNs = 30'000'000'000;
 constexpr size_t kMost = 32;
 constexpr uint32_t kWholeJob = ~0u;  ///< as rank: the request is for the job's location
 
-struct Question {
+struct PendingLookup {
     job::JobId job;
     uint32_t rank;
     uint32_t word = 0;  ///< the rank's word in the address table when the request was made
@@ -37,10 +37,10 @@ struct Question {
     control::ControlCall call;
     uint32_t looks = 0;  ///< RankCell::looks of the rank, from the reply
 };
-STARLING_STATE NoDestroy<std::vector<std::unique_ptr<Question>>> questions_storage;  ///< oldest first
+STARLING_STATE NoDestroy<std::vector<std::unique_ptr<PendingLookup>>> questions_storage;  ///< oldest first
 constinit auto& questions = questions_storage.value;
 
-int ask(Question& question) {
+int ask(PendingLookup& question) {
     const Process& me = self();
     const bool whole = question.rank == kWholeJob;
     const control::JobQuery query{question.job, whole ? 0 : question.rank};
@@ -63,18 +63,18 @@ bool is_open(job::JobId job, uint32_t rank) {
 void put(job::JobId job, uint32_t rank) {
     if (is_open(job, rank)) return;
     const uint32_t word = rank == kWholeJob ? 0 : job_with_id(job)->segment().port(rank).load();
-    questions.push_back(std::make_unique<Question>(Question{job, rank, word, false, {}, 0}));
+    questions.push_back(std::make_unique<PendingLookup>(PendingLookup{job, rank, word, false, {}, 0}));
 }
 
 /// Returns whether another request's reply, or another process's, has answered this one too.
-bool answered_already(const Question& question) {
+bool answered_already(const PendingLookup& question) {
     Job* job = job_with_id(question.job);
     if (question.rank == kWholeJob) return job && job->mapped();
     return !job || job->dead() || job->segment().port(question.rank).load() != question.word;
 }
 
 /// Returns whether the request is finished, and with which error. After an error, a caller that still needs the answer asks again.
-bool advance(Question& question, int& error) {
+bool advance(PendingLookup& question, int& error) {
     if (answered_already(question)) return true;
     if (other_locate && question.rank != kWholeJob && question.job == self().job->address().id)
         return other_locate(self().job->segment(), question.rank);
@@ -91,7 +91,7 @@ bool advance(Question& question, int& error) {
     return true;
 }
 
-void tell(const Question& question, int error) {
+void tell(const PendingLookup& question, int error) {
     if (question.rank == kWholeJob) return;  // its processes send again, and then the job is known or not
     Job* job = job_with_id(question.job);    // the job may have been forgotten
     if (Peer* peer = job ? job->peer_if_met(question.rank) : nullptr) on_located(*peer, error, question.looks);
@@ -100,7 +100,7 @@ void tell(const Question& question, int error) {
 }  // namespace
 
 int resolve(job::JobAddress& address) {
-    Question question{address.id, kWholeJob, 0, false, {}, 0};
+    PendingLookup question{address.id, kWholeJob, 0, false, {}, 0};
     if (const int error = ask(question)) return error;
     const uint64_t end = now_ns() + kResolveNs;
     bool done = false;
@@ -133,7 +133,7 @@ bool poll_answers() {
             continue;
         }
         // Removed first, because the reply's handling may make new requests.
-        const std::unique_ptr<Question> answered = std::move(questions[i]);
+        const std::unique_ptr<PendingLookup> answered = std::move(questions[i]);
         questions.erase(questions.begin() + static_cast<std::ptrdiff_t>(i));
         tell(*answered, error);
         any = true;

@@ -7,39 +7,43 @@ namespace starling::link {
 // everything sent on it, so nothing is lost. An open travels on the base path, and if it overtakes the peer's close, it waits for it. A
 // broken connection is closed without an answer, since the peer sees the same. Only one that never opened is refused, because the peer
 // would wait.
-Step step(State state, Event event, bool slot_free) {
-    if (event == Event::peer_dead) {
-        const bool has_slot = state != State::closed;
-        return {State::closed, static_cast<uint8_t>(has_slot ? kGiveSlot : kNothing)};
+ConnectionStep step(ConnectionState state, PeerConnectionEvent event, bool slot_free) {
+    if (event == PeerConnectionEvent::peer_dead) {
+        const bool has_slot = state != ConnectionState::closed;
+        return {ConnectionState::closed, static_cast<uint8_t>(has_slot ? kGiveSlot : kNothing)};
     }
     switch (state) {
-        case State::closed:
-            if (event == Event::want_open && slot_free) return {State::connecting, kTakeSlot | kSendOpen};
-            if (event == Event::open && slot_free) return {State::connecting, kTakeSlot | kUseOffer | kSendAccept};
-            if (event == Event::open) return {State::closed, kSendRefuse};
+        case ConnectionState::closed:
+            if (event == PeerConnectionEvent::want_open && slot_free)
+                return {ConnectionState::connecting, kTakeSlot | kSendOpen};
+            if (event == PeerConnectionEvent::open && slot_free)
+                return {ConnectionState::connecting, kTakeSlot | kUseOffer | kSendAccept};
+            if (event == PeerConnectionEvent::open) return {ConnectionState::closed, kSendRefuse};
             break;
-        case State::connecting:
-            if (event == Event::accept || event == Event::open) return {State::connecting, kUseOffer};
-            if (event == Event::ready) return {State::connected, kNothing};
-            if (event == Event::refuse) return {State::closed, kGiveSlot};
-            if (event == Event::broken) return {State::closed, kSendRefuse | kGiveSlot};
+        case ConnectionState::connecting:
+            if (event == PeerConnectionEvent::accept || event == PeerConnectionEvent::open)
+                return {ConnectionState::connecting, kUseOffer};
+            if (event == PeerConnectionEvent::ready) return {ConnectionState::connected, kNothing};
+            if (event == PeerConnectionEvent::refuse) return {ConnectionState::closed, kGiveSlot};
+            if (event == PeerConnectionEvent::broken) return {ConnectionState::closed, kSendRefuse | kGiveSlot};
             break;
-        case State::connected:
-            if (event == Event::want_close) return {State::quiescing, kSendClose};
-            if (event == Event::close) return {State::closed, kSendClose | kGiveSlot};
-            if (event == Event::open) return {State::connected, kDefer};
-            if (event == Event::broken) return {State::closed, kGiveSlot};
+        case ConnectionState::connected:
+            if (event == PeerConnectionEvent::want_close) return {ConnectionState::quiescing, kSendClose};
+            if (event == PeerConnectionEvent::close) return {ConnectionState::closed, kSendClose | kGiveSlot};
+            if (event == PeerConnectionEvent::open) return {ConnectionState::connected, kDefer};
+            if (event == PeerConnectionEvent::broken) return {ConnectionState::closed, kGiveSlot};
             break;
-        case State::quiescing:
-            if (event == Event::close || event == Event::broken) return {State::closed, kGiveSlot};
-            if (event == Event::open) return {State::quiescing, kDefer};
+        case ConnectionState::quiescing:
+            if (event == PeerConnectionEvent::close || event == PeerConnectionEvent::broken)
+                return {ConnectionState::closed, kGiveSlot};
+            if (event == PeerConnectionEvent::open) return {ConnectionState::quiescing, kDefer};
             break;
     }
     return {state, kNothing};
 }
 
-Stamp PeerConnectionState::stamp(Event sent) {
-    if (sent == Event::open) {
+Stamp PeerConnectionState::stamp(PeerConnectionEvent sent) {
+    if (sent == PeerConnectionEvent::open) {
         ++asked_;
         crossed_ = false;
     }
@@ -49,33 +53,33 @@ Stamp PeerConnectionState::stamp(Event sent) {
 // Packets of one process arrive in order, and each open has one answer. An open that the peer sent before it received ours is the answer to
 // the first of ours that has none yet. It is valid if we still wait for that answer, and late if we are connected by then or ask for
 // another connection.
-bool PeerConnectionState::concerns(State state, Event event, Stamp theirs) {
+bool PeerConnectionState::concerns(ConnectionState state, PeerConnectionEvent event, Stamp theirs) {
     if (static_cast<int16_t>(theirs.heard - answered_) > 0) answered_ = theirs.heard;
     switch (event) {
-        case Event::open:
+        case PeerConnectionEvent::open:
             heard_ = theirs.asked;
             if (unanswered() == 0) return true;
             ++answered_;
-            crossed_ = unanswered() == 0 && state == State::connecting;
+            crossed_ = unanswered() == 0 && state == ConnectionState::connecting;
             return crossed_;
-        case Event::accept:
+        case PeerConnectionEvent::accept:
             return theirs.heard == asked_;
-        case Event::refuse:
+        case PeerConnectionEvent::refuse:
             return theirs.heard == asked_ || crossed_;
         default:
             return true;
     }
 }
 
-const char* name(State state) {
+const char* name(ConnectionState state) {
     switch (state) {
-        case State::closed:
+        case ConnectionState::closed:
             return "closed";
-        case State::connecting:
+        case ConnectionState::connecting:
             return "connecting";
-        case State::connected:
+        case ConnectionState::connected:
             return "connected";
-        case State::quiescing:
+        case ConnectionState::quiescing:
             return "quiescing";
     }
     return "?";

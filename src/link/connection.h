@@ -9,9 +9,9 @@
 
 namespace starling::link {
 
-enum class State : uint8_t { closed, connecting, connected, quiescing };
+enum class ConnectionState : uint8_t { closed, connecting, connected, quiescing };
 
-enum class Event : uint8_t {
+enum class PeerConnectionEvent : uint8_t {
     want_open,   ///< traffic (or a hint) asks for the connection
     want_close,  ///< another connection needs the place
     open,        ///< packet: the peer asks for a connection, and offers a slot for us to write to
@@ -24,7 +24,7 @@ enum class Event : uint8_t {
 };
 
 /// Bits of the actions on an event, to be carried out in this order.
-enum Action : uint8_t {
+enum ConnectionAction : uint8_t {
     kNothing = 0,
     kTakeSlot = 1,     ///< take a slot of ours for the peer to write to; if none is free, see step()
     kUseOffer = 2,     ///< begin to send through the slot in the packet; the event `ready` follows when that is possible
@@ -36,16 +36,16 @@ enum Action : uint8_t {
     kDefer = 128,      ///< store the packet until the state is closed, then process it as if it arrived then
 };
 
-struct Step {
-    State next;
+struct ConnectionStep {
+    ConnectionState next;
     uint8_t actions;
 };
 
 /// The state machine. `slot_free` is whether kTakeSlot would succeed. Events that are invalid in a state (a repeated or late packet) change
 /// nothing.
-Step step(State state, Event event, bool slot_free);
+ConnectionStep step(ConnectionState state, PeerConnectionEvent event, bool slot_free);
 
-const char* name(State state);
+const char* name(ConnectionState state);
 
 /// A process's counts of `open` packets at the time when it sent a packet about the connection.
 struct Stamp {
@@ -58,9 +58,9 @@ struct Stamp {
 class PeerConnectionState {
   public:
     /// Returns the stamp for a packet that is sent now.
-    Stamp stamp(Event sent);
+    Stamp stamp(PeerConnectionEvent sent);
     /// Returns whether an arrived packet belongs to the present request; otherwise it is to be ignored.
-    bool concerns(State state, Event event, Stamp theirs);
+    bool concerns(ConnectionState state, PeerConnectionEvent event, Stamp theirs);
     Stamp so_far() const { return {asked_, heard_}; }
     uint16_t unanswered() const { return static_cast<uint16_t>(asked_ - answered_); }
     bool crossed() const { return crossed_; }

@@ -24,7 +24,7 @@ void drain() {
     for (int i = 0; i < 8; ++i) {
         recover();
         poll();
-        poll_transports(transport::Transport::Look::now);
+        poll_transports(transport::Transport::PollUrgency::now);
     }
 }
 

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/free_deleter.h"
 #include "job/job_segment.h"
 #include "mpi.h"
 
@@ -58,13 +59,10 @@ class Job {
     friend Job* adopt_own_job(job::JobSegment&& segment, uint32_t rank);
     int map_here();
 
-    struct Free {
-        void operator()(Peer** table) const { std::free(table); }
-    };
     job::JobAddress address_;
     job::JobSegment segment_;
     /// By rank; from calloc, so that only the used part of a large job's table takes memory.
-    std::unique_ptr<Peer*[], Free> peers_;
+    std::unique_ptr<Peer*[], FreeDeleter> peers_;
     std::vector<Peer*> met_;
     bool dead_ = false;
     uint32_t failures_ = 0;

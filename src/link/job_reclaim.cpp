@@ -14,7 +14,7 @@ constexpr size_t kFirstLook = 16;
 STARLING_STATE size_t look_at = kFirstLook;  ///< jobs
 STARLING_STATE bool exposed = false;
 
-Standing standing_of(const Job& job) {
+ReclaimState standing_of(const Job& job) {
     return {.own = &job == self().job,
             .held = job.held(),
             .exposed = exposed,

@@ -16,7 +16,7 @@
 namespace starling::link {
 
 /// The facts that decide whether a job may be forgotten.
-struct Standing {
+struct ReclaimState {
     bool own = false;      ///< this process's job
     bool held = false;     ///< Job::held()
     bool exposed = false;  ///< this process exposes memory or accesses that of others: accesses name peers without holding jobs
@@ -25,7 +25,7 @@ struct Standing {
     bool owed = false;  ///< has sent messages that a communicator under construction may still receive
 };
 /// The rules above. Pure: tests/unit/link_job_reclaim_test.cpp tries them in every order of events.
-constexpr bool may_be_forgotten(const Standing& job) {
+constexpr bool may_be_forgotten(const ReclaimState& job) {
     if (job.own || job.held || job.exposed) return false;
     return !job.mapped || (job.dead && !job.owed);
 }

@@ -82,14 +82,16 @@ bool has_earned(const Peer& peer) {
     return by && by->earned(peer.sent_since_check, peer.bytes_since_check);
 }
 
-Event event_of(packet::Kind kind) {
-    if (kind == packet::Kind::refuse) return Event::refuse;
-    return kind == packet::Kind::open ? Event::open : Event::accept;
+PeerConnectionEvent event_of(packet::PacketKind kind) {
+    if (kind == packet::PacketKind::refuse) return PeerConnectionEvent::refuse;
+    return kind == packet::PacketKind::open ? PeerConnectionEvent::open : PeerConnectionEvent::accept;
 }
 
-uint64_t has_connection(State state) { return state == State::connected || state == State::quiescing; }
+uint64_t has_connection(ConnectionState state) {
+    return state == ConnectionState::connected || state == ConnectionState::quiescing;
+}
 
-void send_offer(Peer& peer, packet::Kind kind) {
+void send_offer(Peer& peer, packet::PacketKind kind) {
     std::byte payload[transport::Connector::kOffer];
     const uint32_t bytes = connector(peer)->describe(*peer.base, kind, payload);
     send_about_connection(peer, kind, payload, bytes);
@@ -111,12 +113,12 @@ void make_room_for(Peer& asking, transport::Connector& by) {
     const auto compare = [](void* one, void* argument) {
         Peer& user = *static_cast<Peer*>(one);
         Peer*& found = *static_cast<Peer**>(argument);
-        if (user.state != State::connected) return;
+        if (user.state != ConnectionState::connected) return;
         note_value(user);
         if (!found || std::tie(user.planned, user.value) < std::tie(found->planned, found->value)) found = &user;
     };
     by.each_user(compare, &least);
-    if (least && gives_way(*least, asking)) apply(*least, Event::want_close);
+    if (least && gives_way(*least, asking)) apply(*least, PeerConnectionEvent::want_close);
 }
 
 /// The reason of a refusal, in the last byte of the space that other packets use for an offer.
@@ -125,7 +127,7 @@ enum class Refusal : uint8_t { not_said, no_place, failed };
 void send_refusal(Peer& peer, Refusal why) {
     std::byte payload[transport::Connector::kOffer] = {};
     payload[sizeof payload - 1] = static_cast<std::byte>(why);
-    send_about_connection(peer, packet::Kind::refuse, payload, sizeof payload);
+    send_about_connection(peer, packet::PacketKind::refuse, payload, sizeof payload);
 }
 
 void finish(Peer& peer, transport::Connector& by) {
@@ -136,7 +138,7 @@ void finish(Peer& peer, transport::Connector& by) {
 }  // namespace
 
 // The stamp is placed after the longest offer, where releases that do not know it do not read.
-void send_about_connection(Peer& peer, packet::Kind kind, const void* offer, uint32_t bytes) {
+void send_about_connection(Peer& peer, packet::PacketKind kind, const void* offer, uint32_t bytes) {
     std::byte payload[transport::Connector::kOffer + sizeof(Stamp)] = {};
     if (bytes) std::memcpy(payload, offer, bytes);
     const Stamp stamp = peer.turns.stamp(event_of(kind));
@@ -144,14 +146,14 @@ void send_about_connection(Peer& peer, packet::Kind kind, const void* offer, uin
     send_control(peer, kind, payload, sizeof payload);
 }
 
-void apply(Peer& peer, Event event, const std::byte* offer) {
+void apply(Peer& peer, PeerConnectionEvent event, const std::byte* offer) {
     transport::Connector* const by = connector(peer);
     // The peer has found that a connection pays, and we have seen the same messages.
-    if (event == Event::open && peer.state == State::closed && by && !by->has_place()) {
+    if (event == PeerConnectionEvent::open && peer.state == ConnectionState::closed && by && !by->has_place()) {
         note_value(peer);
         make_room_for(peer, *by);
     }
-    const Step next = step(peer.state, event, by && by->has_place());
+    const ConnectionStep next = step(peer.state, event, by && by->has_place());
     const uint64_t had = has_connection(peer.state), has = has_connection(next.next);
     counters.connections += has - had;
     counters.opened += has > had;
@@ -166,13 +168,14 @@ void apply(Peer& peer, Event event, const std::byte* offer) {
         if (peer.near.in) watch_ring(peer);
     }
     if (next.actions & kUseOffer)
-        by->use(*peer.base, event == Event::accept ? packet::Kind::accept : packet::Kind::open, offer);
-    if (next.actions & kSendOpen) send_offer(peer, packet::Kind::open);
-    if (next.actions & kSendAccept) send_offer(peer, packet::Kind::accept);
+        by->use(*peer.base, event == PeerConnectionEvent::accept ? packet::PacketKind::accept : packet::PacketKind::open,
+                offer);
+    if (next.actions & kSendOpen) send_offer(peer, packet::PacketKind::open);
+    if (next.actions & kSendAccept) send_offer(peer, packet::PacketKind::accept);
     if (next.actions & kSendRefuse) {
         ++counters.refused;
-        send_refusal(peer, event == Event::open ? Refusal::no_place : Refusal::failed);
-        if (event == Event::open) tell(peer, PlaceNews::turned_away);
+        send_refusal(peer, event == PeerConnectionEvent::open ? Refusal::no_place : Refusal::failed);
+        if (event == PeerConnectionEvent::open) tell(peer, PlaceNews::turned_away);
     }
     if (next.actions & kSendClose) finish(peer, *by);
     if (next.actions & kGiveSlot) {
@@ -184,16 +187,16 @@ void apply(Peer& peer, Event event, const std::byte* offer) {
         peer.open_deferred = true;
         std::memcpy(peer.deferred_offer, offer, sizeof peer.deferred_offer);
     }
-    if (peer.state == State::closed && peer.open_deferred) {
+    if (peer.state == ConnectionState::closed && peer.open_deferred) {
         peer.open_deferred = false;
         std::byte deferred[sizeof peer.deferred_offer];
         std::memcpy(deferred, peer.deferred_offer, sizeof deferred);
-        apply(peer, Event::open, deferred);
+        apply(peer, PeerConnectionEvent::open, deferred);
     }
 }
 
 void want_connection(Peer& peer) {
-    if (peer.dead || peer.near.close_pending || peer.state != State::closed) return;
+    if (peer.dead || peer.near.close_pending || peer.state != ConnectionState::closed) return;
     transport::Connector* const by = connector(peer);
     if (!by) return;
     if (peer.backoff > 0) {
@@ -201,7 +204,7 @@ void want_connection(Peer& peer) {
         return;
     }
     if (!by->has_place()) make_room_for(peer, *by);
-    if (by->has_place()) apply(peer, Event::want_open);
+    if (by->has_place()) apply(peer, PeerConnectionEvent::want_open);
 }
 
 void listen_to_places(PlaceListener whom) { listener = whom; }
@@ -215,7 +218,7 @@ void consider_opening(Peer& peer) {
 }
 
 void count_short_access(Peer& peer) {
-    if (!peer.can(transport::kStreams) || peer.state != State::closed || !connector(peer)->speeds_up(1, 8)) return;
+    if (!peer.can(transport::kStreams) || peer.state != ConnectionState::closed || !connector(peer)->speeds_up(1, 8)) return;
     ++peer.sent_since_check;
     consider_opening(peer);
 }
@@ -226,7 +229,7 @@ void request_connection(Peer& peer) {
 }
 
 void request_close(Peer& peer) {
-    if (peer.state == State::connected) apply(peer, Event::want_close);
+    if (peer.state == ConnectionState::connected) apply(peer, PeerConnectionEvent::want_close);
 }
 
 void on_connection_packet(Peer& peer, const Packet& packet) {
@@ -234,24 +237,24 @@ void on_connection_packet(Peer& peer, const Packet& packet) {
     std::byte offer[kOffer] = {};
     std::memcpy(offer, packet.payload, std::min<size_t>(packet.header.bytes, sizeof offer));
     if (!connector(peer) || !connector(peer)->is_offer(offer)) return;
-    const Event event = event_of(packet.header.kind);
+    const PeerConnectionEvent event = event_of(packet.header.kind);
     if (packet.header.bytes >= kOffer + sizeof(Stamp)) {
         Stamp stamp;
         std::memcpy(&stamp, packet.payload + kOffer, sizeof stamp);
         if (!peer.turns.concerns(peer.state, event, stamp)) return;
     }
-    if (event == Event::refuse) {
+    if (event == PeerConnectionEvent::refuse) {
         peer.backoff = kBackoff;
         if (offer[kOffer - 1] != static_cast<std::byte>(Refusal::no_place)) connector(peer)->failed_there(*peer.base);
     }
-    apply(peer, event, event == Event::refuse ? nullptr : offer);
+    apply(peer, event, event == PeerConnectionEvent::refuse ? nullptr : offer);
 }
 
 void on_news(Peer& peer, transport::ConnectionEvent news) {
-    if (news == transport::ConnectionEvent::ready) return apply(peer, Event::ready);
+    if (news == transport::ConnectionEvent::ready) return apply(peer, PeerConnectionEvent::ready);
     if (news == transport::ConnectionEvent::surpassed) return request_close(peer);
-    if (peer.state == State::connecting) peer.backoff = kBackoff;
-    apply(peer, news == transport::ConnectionEvent::broken ? Event::broken : Event::close);
+    if (peer.state == ConnectionState::connecting) peer.backoff = kBackoff;
+    apply(peer, news == transport::ConnectionEvent::broken ? PeerConnectionEvent::broken : PeerConnectionEvent::close);
 }
 
 bool try_close(Peer& peer) { return peer.controls.empty() && peer.near.try_close(); }
@@ -260,7 +263,7 @@ void on_peer_dead(Peer& peer) {
     peer.dead = true;
     peer.base->close();
     peer.open_deferred = false;
-    apply(peer, Event::peer_dead);
+    apply(peer, PeerConnectionEvent::peer_dead);
     peer.controls.clear();
     stop_asking_after(peer);
 }

@@ -6,9 +6,9 @@
 namespace starling::link {
 
 /// Applies an event to a connection. `offer` is the payload of open or accept.
-void apply(Peer& peer, Event event, const std::byte* offer = nullptr);
+void apply(Peer& peer, PeerConnectionEvent event, const std::byte* offer = nullptr);
 /// Sends open, accept or refuse, with at most transport::Connector::kOffer bytes from the transport.
-void send_about_connection(Peer& peer, packet::Kind kind, const void* offer, uint32_t bytes);
+void send_about_connection(Peer& peer, packet::PacketKind kind, const void* offer, uint32_t bytes);
 /// Asks for a connection, unless there was a refusal recently. A connection of less value may be closed for it.
 void want_connection(Peer& peer);
 

@@ -14,7 +14,7 @@
 
 namespace starling::link {
 
-STARLING_STATE Upcalls upcalls{};
+STARLING_STATE MessageUpcalls upcalls{};
 
 namespace {
 
@@ -44,18 +44,18 @@ Peer::~Peer() {
 
 int start() {
     const Process& me = self();
-    share_counters(shm::Region(me.job->segment().region(me.rank)).counters());
+    share_counters(shm::SegmentRegion(me.job->segment().region(me.rank)).counters());
     start_transports();
     pending = new List<Peer, &Peer::pending_hook>;
-    for (const auto kind : {packet::Kind::open, packet::Kind::accept, packet::Kind::refuse})
+    for (const auto kind : {packet::PacketKind::open, packet::PacketKind::accept, packet::PacketKind::refuse})
         register_handler(kind, on_connection_packet);
-    register_handler(packet::Kind::farewell, on_farewell);
-    for (const packet::Kind kind : {packet::Kind::rail_gone, packet::Kind::wire_gone})
+    register_handler(packet::PacketKind::farewell, on_farewell);
+    for (const packet::PacketKind kind : {packet::PacketKind::rail_gone, packet::PacketKind::wire_gone})
         register_handler(kind, [](Peer& peer, const Packet& packet) { peer.base->take(packet); });
     return me.job->segment().header().several_hosts ? open_network() : MPI_SUCCESS;
 }
 
-void register_handler(packet::Kind kind, PacketHandler taker) { takers[static_cast<size_t>(kind)] = taker; }
+void register_handler(packet::PacketKind kind, PacketHandler taker) { takers[static_cast<size_t>(kind)] = taker; }
 
 void watch_failures(void (*watcher)()) { failure_watcher = watcher; }
 
@@ -63,7 +63,7 @@ void tell_of_failures() {
     if (failure_watcher) failure_watcher();
 }
 
-bool takes_packets(packet::Kind kind) { return takers[static_cast<size_t>(kind)] != nullptr; }
+bool takes_packets(packet::PacketKind kind) { return takers[static_cast<size_t>(kind)] != nullptr; }
 
 void watch_ring(Peer& peer) { rings.push_back(&peer); }
 
@@ -71,12 +71,12 @@ void unwatch_ring(Peer& peer) { std::erase(rings, &peer); }
 
 /// Returns whether the packet only concerns connections. No message waits for a connection, so such a packet does not wake its receiver,
 /// which reads it with the next message.
-bool is_about_connections(packet::Kind kind) {
-    return kind == packet::Kind::open || kind == packet::Kind::accept || kind == packet::Kind::refuse;
+bool is_about_connections(packet::PacketKind kind) {
+    return kind == packet::PacketKind::open || kind == packet::PacketKind::accept || kind == packet::PacketKind::refuse;
 }
 
-bool try_control(Peer& peer, const Control& control) {
-    Slot slot;
+bool try_control(Peer& peer, const PendingControl& control) {
+    PacketSlot slot;
     if (!reserve(peer, control.bytes, slot)) return false;
     slot.quiet = is_about_connections(control.kind);
     slot.header->kind = control.kind;
@@ -85,9 +85,9 @@ bool try_control(Peer& peer, const Control& control) {
     return true;
 }
 
-void send_control(Peer& peer, packet::Kind kind, const void* payload, uint32_t bytes) {
+void send_control(Peer& peer, packet::PacketKind kind, const void* payload, uint32_t bytes) {
     if (peer.dead) return;
-    Control control{kind, bytes, {}};
+    PendingControl control{kind, bytes, {}};
     if (bytes) std::memcpy(control.payload, payload, bytes);
     if (peer.controls.empty() && try_control(peer, control)) return;
     peer.controls.push_back(control);
@@ -155,8 +155,8 @@ bool poll_rings() {
 }
 
 bool poll_but_rings(bool busy) {
-    using Look = transport::Transport::Look;
-    bool any = poll_transports(busy ? Look::busy : Look::quiet);
+    using PollUrgency = transport::Transport::PollUrgency;
+    bool any = poll_transports(busy ? PollUrgency::busy : PollUrgency::quiet);
     if (anything_asked()) [[unlikely]]
         any |= poll_answers();
     if (!pending->empty()) [[unlikely]]

@@ -21,13 +21,13 @@ struct SendRequest;
 namespace starling::link {
 
 using transport::Packet;
-using transport::Slot;
+using transport::PacketSlot;
 
 /// A small packet that found no room and waits to be sent.
-struct Control {
+struct PendingControl {
     static constexpr uint32_t kMost = 48;
     static_assert(kMost >= transport::Connector::kOffer + sizeof(Stamp));
-    packet::Kind kind;
+    packet::PacketKind kind;
     uint32_t bytes;
     std::byte payload[kMost];
 };
@@ -44,7 +44,7 @@ struct Peer {
 
     /// Base path: always there, closed once the peer is dead; `near` if the peer is on this host.
     transport::Path* base = nullptr;
-    shm::Path near;  ///< a member, so that a short message is written to its ring without a call
+    shm::ShmPath near;  ///< a member, so that a short message is written to its ring without a call
 
     bool can(transport::Capability what) const { return base->by.traits.can & what; }
 
@@ -52,7 +52,7 @@ struct Peer {
     uint32_t looks = 0;              ///< RankCell::looks of the peer in the daemon's last reply; 0: not known
     uint64_t bytes_since_check = 0;  ///< bytes of streamed messages; with sent_since_check, decides on connections
 
-    State state = State::closed;
+    ConnectionState state = ConnectionState::closed;
     PeerConnectionState turns;
     bool open_deferred = false;
     std::byte deferred_offer[transport::Connector::kOffer] = {};
@@ -79,7 +79,7 @@ struct Peer {
     profile::Traffic* const traffic;  ///< traffic to the peer in this phase; null: nothing is counted
 
     /// Packets that found no room, oldest first; controls are sent before sends.
-    std::deque<Control> controls;
+    std::deque<PendingControl> controls;
     ListHook pending_hook;                    ///< in the list of peers with pending sends
     std::deque<message::SendRequest*> sends;  ///< eager messages and envelopes not sent yet, and streams
 
@@ -98,20 +98,20 @@ inline uint32_t payload_limit(const Peer& peer) {
 
 /// Reserves room for a packet of `bytes` (at most payload_limit). Returns false if there is none now. The caller fills the header (kind,
 /// and the fields of that kind) and the payload, then commits: a reserved slot must be committed.
-inline bool reserve(Peer& peer, uint32_t bytes, Slot& slot) {
+inline bool reserve(Peer& peer, uint32_t bytes, PacketSlot& slot) {
     if (!peer.near.has_ring()) [[unlikely]]
         return peer.base->reserve(bytes, slot);
     return peer.near.reserve_in_ring(bytes, slot);
 }
 
-inline void commit(Peer& peer, Slot& slot, uint32_t bytes) {
+inline void commit(Peer& peer, PacketSlot& slot, uint32_t bytes) {
     if (slot.path) [[unlikely]]
         return slot.path->commit(slot, bytes);
     peer.near.commit_in_ring(bytes);
 }
 
 /// Sends a small packet now, or as soon as there is room.
-void send_control(Peer& peer, packet::Kind kind, const void* payload, uint32_t bytes);
+void send_control(Peer& peer, packet::PacketKind kind, const void* payload, uint32_t bytes);
 
 /// Messages before which opening a connection is not considered: the minimum of STARLING_DIRECT_THRESHOLD (base/variables.def).
 inline constexpr uint32_t kConsiderAfter = 4;
@@ -120,18 +120,18 @@ inline constexpr uint32_t kConsiderAfter = 4;
 void consider_opening(Peer& peer);
 inline void count_message(Peer& peer, profile::Size size, uint64_t bytes) {
     if (peer.traffic) [[unlikely]] {
-        const auto way = peer.state == State::connected ? profile::Way::connection : profile::Way::base;
+        const auto way = peer.state == ConnectionState::connected ? profile::PathKind::connection : profile::PathKind::base;
         profile::count(*peer.traffic, size, way, bytes);
     }
-    if (++peer.sent_since_check >= kConsiderAfter && peer.state == State::closed) consider_opening(peer);
+    if (++peer.sent_since_check >= kConsiderAfter && peer.state == ConnectionState::closed) consider_opening(peer);
 }
 
 /// Counts an access to the peer's memory that the peer carries out, for the profile.
-inline void count_access(Peer& peer, profile::Access access, uint64_t bytes) {
+inline void count_access(Peer& peer, profile::AccessKind access, uint64_t bytes) {
     if (!peer.traffic) [[likely]]
         return;
-    profile::count(*peer.traffic, access, peer.state == State::connected ? profile::Way::connection : profile::Way::base,
-                   bytes);
+    profile::count(*peer.traffic, access,
+                   peer.state == ConnectionState::connected ? profile::PathKind::connection : profile::PathKind::base, bytes);
 }
 
 /// Counts the bytes of a long message that a connection would stream, or of an access of many packets, for the policy. Short accesses are
@@ -139,7 +139,7 @@ inline void count_access(Peer& peer, profile::Access access, uint64_t bytes) {
 inline void count_bytes(Peer& peer, uint64_t bytes) {
     if (!peer.can(transport::kStreams)) return;
     peer.bytes_since_check += bytes;
-    if (peer.state == State::closed) consider_opening(peer);
+    if (peer.state == ConnectionState::closed) consider_opening(peer);
 }
 /// Counts a short access, if connections of this kind carry out short accesses themselves.
 void count_short_access(Peer& peer);
@@ -161,7 +161,7 @@ bool anything_waits_for_room_here();
 void each_pending(void (*visit)(Peer& peer));
 
 /// Upcalls to the message room, set once before the first poll.
-struct Upcalls {
+struct MessageUpcalls {
     void (*deliver)(Peer& peer, Packet packet);  ///< kinds eager … piece
     bool (*flush)(Peer& peer);                   ///< tries to send what is pending; false if something is left
     void (*job_failed)(Job& job);                ///< after everything it had sent was delivered
@@ -174,7 +174,7 @@ struct Upcalls {
     void (*unpack)(Peer& peer, const transport::StreamFragment& piece, uint64_t done, const std::byte* data, uint64_t bytes);
     void (*piece)(Peer& peer, const transport::StreamFragment& piece);
 };
-extern Upcalls upcalls;
+extern MessageUpcalls upcalls;
 
 /// Sets the one function that is called after processes or a whole job have failed and all their data was delivered. For waits other than
 /// messages', which then find these processes ended (has_ended).
@@ -183,8 +183,8 @@ void tell_of_failures();
 
 /// Sets the handler for packets of a kind that is not a message: one per kind, set at start. Packets without a handler are dropped.
 using PacketHandler = void (*)(Peer& peer, const Packet& packet);
-void register_handler(packet::Kind kind, PacketHandler taker);
-bool takes_packets(packet::Kind kind);
+void register_handler(packet::PacketKind kind, PacketHandler taker);
+bool takes_packets(packet::PacketKind kind);
 
 /// dispatch() for all packets that are not messages.
 void dispatch_rare(Peer& peer, const Packet& packet);

@@ -61,7 +61,7 @@ void on_located(Peer& peer, int error, uint32_t looks) {
     const job::PortWord word = word_of(peer);
     if (word.state == job::PortWord::failed || error == MPI_ERR_PROC_ABORTED) {
         const std::string why(failure_text());
-        poll_transports(transport::Transport::Look::now);  // data that the peer has sent before
+        poll_transports(transport::Transport::PollUrgency::now);  // data that the peer has sent before
         if (peer.dead) return;
         if (error)
             fail(error, "%s", why.c_str());
@@ -101,7 +101,7 @@ bool all_acknowledged() {
 
 void say_farewell() {
     for (Peer* peer : remotes)
-        if (!has_finalized(*peer)) send_control(*peer, packet::Kind::farewell, nullptr, 0);
+        if (!has_finalized(*peer)) send_control(*peer, packet::PacketKind::farewell, nullptr, 0);
     flush_transports();
 }
 

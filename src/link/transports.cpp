@@ -30,14 +30,14 @@ class Above final : public transport::Sink {
         fail_peer(peer_of(user));
     }
     void wake() override {
-        if (threads_at_once()) job::ring(shm::Region(self().job->segment().region(self().rank)).doorbell());
+        if (threads_at_once()) job::ring(shm::SegmentRegion(self().job->segment().region(self().rank)).doorbell());
     }
     void connection(void* user, transport::ConnectionEvent news) override { on_news(peer_of(user), news); }
     void locate(void* user) override {
         if (const Peer& peer = peer_of(user); !peer.dead) link::locate(peer.job, peer.rank);
     }
-    void send(void* user, packet::Kind kind, const void* payload, uint32_t bytes) override {
-        if (kind == packet::Kind::accept) return send_about_connection(peer_of(user), kind, payload, bytes);
+    void send(void* user, packet::PacketKind kind, const void* payload, uint32_t bytes) override {
+        if (kind == packet::PacketKind::accept) return send_about_connection(peer_of(user), kind, payload, bytes);
         send_control(peer_of(user), kind, payload, bytes);
     }
     std::byte* target(void* user, const transport::StreamFragment& piece, uint64_t done, uint64_t bytes) override {
@@ -103,7 +103,7 @@ struct Transports {
     transport::Transport* all[kMost] = {};  ///< in use, the cheapest first
     int count = 0;
 
-    explicit Transports(const transport::Process& me) : memory(me, above) { use(memory); }
+    explicit Transports(const transport::ProcessAddress& me) : memory(me, above) { use(memory); }
     void use(transport::Transport& one) {
         all[count++] = &one;
         std::sort(all, all + count, [](const transport::Transport* a, const transport::Transport* b) {
@@ -118,7 +118,7 @@ STARLING_STATE Transports* transports = nullptr;  ///< until the process ends
 using Deadline = uint64_t (*)();
 STARLING_STATE Deadline deadline_above = nullptr;
 
-transport::Process process_of(Job& job, uint32_t rank) { return {&job.segment(), rank}; }
+transport::ProcessAddress process_of(Job& job, uint32_t rank) { return {&job.segment(), rank}; }
 
 }  // namespace
 
@@ -136,7 +136,7 @@ transport::Transport* network() { return transports->network; }
 shm::SharedMemory& shared_memory() { return transports->memory; }
 
 int attach(Peer& peer) {
-    const transport::Process process = process_of(peer.job, peer.rank);
+    const transport::ProcessAddress process = process_of(peer.job, peer.rank);
     if (!transports->memory.reaches(process))
         if (const int error = open_network()) return error;
     for (transport::Transport* transport : *transports) {
@@ -154,14 +154,15 @@ int attach(Peer& peer) {
     return fail(MPI_ERR_INTERN, "no transport reaches rank %u", peer.rank);
 }
 
-bool poll_transports(transport::Transport::Look look) {
-    using Look = transport::Transport::Look;
+bool poll_transports(transport::Transport::PollUrgency look) {
+    using PollUrgency = transport::Transport::PollUrgency;
     // Most processes have only this transport, so it is polled without a virtual call.
     bool any = transports->memory.poll(look);
     if (transports->count == 1) [[likely]]
         return any;
     for (transport::Transport* transport : *transports)
-        if (transport != &transports->memory) any |= transport->poll(any && look == Look::quiet ? Look::busy : look);
+        if (transport != &transports->memory)
+            any |= transport->poll(any && look == PollUrgency::quiet ? PollUrgency::busy : look);
     return any;
 }
 

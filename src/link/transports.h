@@ -21,7 +21,7 @@ shm::SharedMemory& shared_memory();
 int attach(Peer& peer);
 
 /// Polls each transport once. Returns whether anything happened.
-bool poll_transports(transport::Transport::Look look);
+bool poll_transports(transport::Transport::PollUrgency look);
 /// Recovers slots that a dead sender has left half written. Returns whether there were any.
 bool recover();
 /// Called when the job has ended and is about to be forgotten.

@@ -58,7 +58,7 @@ void replace(SendRequest& request, SendRequest& by) {
 
 std::atomic<uint32_t>& shared_count() {
     const link::Process& me = link::self();
-    return shm::Region(me.job->segment().region(me.rank)).presence().let_go;
+    return shm::SegmentRegion(me.job->segment().region(me.rank)).presence().let_go;
 }
 
 bool is_to_self(const SendRequest& request) {

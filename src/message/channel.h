@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <memory>
 
+#include "base/free_deleter.h"
 #include "link/job.h"
 #include "progress/request.h"
 
@@ -55,10 +56,7 @@ class MatchContext {
     uint64_t context_;
     const Roster& roster_;
     int my_rank_;
-    struct Free {
-        void operator()(link::Peer** table) const { std::free(table); }
-    };
-    std::unique_ptr<link::Peer*[], Free> peers_;  ///< filled on demand; from calloc, so that unused pages stay untouched
+    std::unique_ptr<link::Peer*[], FreeDeleter> peers_;  ///< filled on demand; from calloc, so that unused pages stay untouched
     std::unique_ptr<MatchQueues> queues_;
 };
 

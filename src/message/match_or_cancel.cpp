@@ -9,7 +9,7 @@ namespace {
 
 std::atomic<uint64_t>& own_word(const SendRequest& request) {
     const link::Process& me = link::self();
-    return shm::Region(me.job->segment().region(me.rank)).verdicts().word(request.serial);
+    return shm::SegmentRegion(me.job->segment().region(me.rank)).verdicts().word(request.serial);
 }
 
 uint64_t own_key(const SendRequest& request) {

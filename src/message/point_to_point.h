@@ -8,7 +8,7 @@ namespace starling::message {
 
 struct Unexpected;
 
-enum class Mode : uint8_t { standard, synchronous };
+enum class SendMode : uint8_t { standard, synchronous };
 
 /// A message that send_at_once() could not send, as far as it was examined.
 struct Unsent {
@@ -24,8 +24,8 @@ Unsent must_ask_first(MatchContext& channel, int64_t count, const datatype::Data
 /// Sends a message that is short, if the path has room and no earlier message is queued. Returns false if nothing was sent; start_unsent()
 /// then starts the send.
 inline bool send_at_once(MatchContext& channel, const void* buffer, int64_t count, const datatype::Datatype& type,
-                         int destination, int tag, Mode mode, Unsent& unsent) {
-    if (mode == Mode::standard) [[likely]]
+                         int destination, int tag, SendMode mode, Unsent& unsent) {
+    if (mode == SendMode::standard) [[likely]]
         return send_short(channel, buffer, count, type, destination, tag, unsent);
     unsent = must_ask_first(channel, count, type, destination);
     return false;
@@ -37,16 +37,16 @@ void start_unsent(SendRequest& request, MatchContext& channel, const void* buffe
 /// Starts a send: send_at_once(), then start_unsent() if needed. An eager `request` may be done on return. Failures complete the request
 /// with outcome.error. `type` must be committed and stay alive until the request is done.
 void start_send(SendRequest& request, MatchContext& channel, const void* buffer, int64_t count, const datatype::Datatype& type,
-                int destination, int tag, Mode mode);
+                int destination, int tag, SendMode mode);
 
 /// Starts a receive; source may be MPI_ANY_SOURCE, tag MPI_ANY_TAG.
 void start_receive(ReceiveRequest& request, MatchContext& channel, void* buffer, int64_t count, const datatype::Datatype& type,
                    int source, int tag);
 
 /// Returns the first message that matches (wildcards allowed) and leaves it in its queue; cancelled messages are removed on the way. With
-/// Look::to_take the sender can no longer cancel the message, and the caller must take it.
-enum class Look : uint8_t { only, to_take };
-Unexpected* find_unexpected(MatchContext& channel, int source, int tag, Look look);
+/// ProbeMode::to_take the sender can no longer cancel the message, and the caller must take it.
+enum class ProbeMode : uint8_t { only, to_take };
+Unexpected* find_unexpected(MatchContext& channel, int source, int tag, ProbeMode look);
 
 /// Starts the receive of a message that a matched probe took out of its queue; the message is consumed.
 void start_matched_receive(ReceiveRequest& request, Unexpected& message, void* buffer, int64_t count,

@@ -61,7 +61,7 @@ Rts offer_in(const Envelope& envelope) {
 /// Packets that arrived out of order, by sequence number.
 struct OutOfOrderPackets {
     struct SavedPacket {
-        packet::Message says;
+        packet::MessageHeader says;
         bool rendezvous;
         std::vector<std::byte> payload;
     };
@@ -153,9 +153,9 @@ constexpr RequestClass kDismissal{.dispose = [](Request& request) { delete stati
     const packet::Header& h = packet.header;
     if (!peer.early) peer.early = new OutOfOrderPackets;
     static_cast<OutOfOrderPackets*>(peer.early)
-        ->packets.try_emplace(h.message.sequence,
-                              OutOfOrderPackets::SavedPacket{
-                                  h.message, h.kind == packet::Kind::rendezvous, {packet.payload, packet.payload + h.bytes}});
+        ->packets.try_emplace(h.message.sequence, OutOfOrderPackets::SavedPacket{h.message,
+                                                                                 h.kind == packet::PacketKind::rendezvous,
+                                                                                 {packet.payload, packet.payload + h.bytes}});
 }
 
 [[gnu::noinline]] void match_early(link::Peer& peer) {
@@ -194,11 +194,11 @@ bool read(const link::Packet& packet, T& out) {
 
 void deliver(link::Peer& peer, link::Packet packet) {
     const packet::Header& h = packet.header;
-    if (h.kind != packet::Kind::eager && h.kind != packet::Kind::rendezvous) return deliver_control(peer, packet);
-    if (h.kind == packet::Kind::rendezvous && !note_offer(peer, packet)) return;
+    if (h.kind != packet::PacketKind::eager && h.kind != packet::PacketKind::rendezvous) return deliver_control(peer, packet);
+    if (h.kind == packet::PacketKind::rendezvous && !note_offer(peer, packet)) return;
     if (h.message.sequence != peer.next_receive) [[unlikely]]
         return keep_early(peer, packet);
-    match({peer, h.message.context, h.message.source, h.message.tag, h.kind == packet::Kind::rendezvous, h.bytes,
+    match({peer, h.message.context, h.message.source, h.message.tag, h.kind == packet::PacketKind::rendezvous, h.bytes,
            packet.payload});
     ++peer.next_receive;  // only after the match: if memory runs out, the packet is delivered again
     if (peer.early) [[unlikely]]
@@ -207,21 +207,21 @@ void deliver(link::Peer& peer, link::Packet packet) {
 
 void deliver_control(link::Peer& peer, const link::Packet& packet) {
     switch (packet.header.kind) {
-        case packet::Kind::fetched: {
+        case packet::PacketKind::fetched: {
             Fin fetched;
             return read(packet, fetched) ? on_fetched(peer, fetched) : void();
         }
-        case packet::Kind::clear_to_stream: {
+        case packet::PacketKind::clear_to_stream: {
             CtsRdmaWrite may_write;
             Cts clear;
             if (read(packet, may_write)) return on_clear_to_stream(peer, may_write.clear, &may_write);
             return read(packet, clear) ? on_clear_to_stream(peer, clear) : void();
         }
-        case packet::Kind::share_copy: {
-            Share share;
+        case packet::PacketKind::share_copy: {
+            ShareCopy share;
             return read(packet, share) ? both_sided::on_share(peer, share) : void();
         }
-        case packet::Kind::piece:
+        case packet::PacketKind::piece:
             return incoming::on_piece(peer, packet);
         default:
             return;  // a kind of a later version, on which no request of this version waits
@@ -351,11 +351,11 @@ void adopt_orphans(MatchContext& channel) {
     });
 }
 
-Unexpected* find_unexpected(MatchContext& channel, int source, int tag, Look look) {
+Unexpected* find_unexpected(MatchContext& channel, int source, int tag, ProbeMode look) {
     Unexpected* message;
     while ((message = channel.queues().find(source, tag)) && message->rendezvous) {
-        const bool is_there = look == Look::to_take ? match_verdict(*message->peer, message->offer, message->sequence)
-                                                    : !was_cancelled(*message->peer, message->offer, message->sequence);
+        const bool is_there = look == ProbeMode::to_take ? match_verdict(*message->peer, message->offer, message->sequence)
+                                                         : !was_cancelled(*message->peer, message->offer, message->sequence);
         if (is_there) break;
         MatchQueues::take(*message);
         unexpected_pool.destroy(message);
@@ -389,7 +389,7 @@ void start_receive(ReceiveRequest& request, MatchContext& channel, void* buffer,
     request.source = source;
     request.tag = tag;
     MatchQueues& queues = channel.queues();
-    if (Unexpected* message = find_unexpected(channel, source, tag, Look::to_take)) {
+    if (Unexpected* message = find_unexpected(channel, source, tag, ProbeMode::to_take)) {
         MatchQueues::take(*message);
         return receive_unexpected(request, *message);
     }

@@ -10,38 +10,41 @@ namespace starling::message {
 
 namespace {
 
-enum class What : uint32_t { ask, withdrawn, was_taken, has_not_come, drop };
+enum class CancelStep : uint32_t { ask, withdrawn, was_taken, has_not_come, drop };
 
 /// Payload of a `cancel` packet. The sequence number distinguishes the message from earlier ones with this request id.
 struct Cancel {
     uint64_t context;
     uint32_t sequence;
     uint32_t serial;  ///< the sender's request id
-    What what;
+    CancelStep what;
     uint32_t unused = 0;
 };
-static_assert(sizeof(Cancel) == 24 && sizeof(Cancel) <= link::Control::kMost);
+static_assert(sizeof(Cancel) == 24 && sizeof(Cancel) <= link::PendingControl::kMost);
 
-void tell(link::Peer& peer, const Cancel& cancel) { link::send_control(peer, packet::Kind::cancel, &cancel, sizeof cancel); }
+void tell(link::Peer& peer, const Cancel& cancel) {
+    link::send_control(peer, packet::PacketKind::cancel, &cancel, sizeof cancel);
+}
 
-What answer_to(const link::Peer& peer, const Cancel& asked) {
+CancelStep answer_to(const link::Peer& peer, const Cancel& asked) {
     switch (withdraw(peer, asked.context, asked.sequence)) {
         case Withdrawn::yes:
-            return What::withdrawn;
+            return CancelStep::withdrawn;
         case Withdrawn::has_not_come:
-            return What::has_not_come;
+            return CancelStep::has_not_come;
         case Withdrawn::was_taken:
             break;
     }
-    return What::was_taken;
+    return CancelStep::was_taken;
 }
 
 void on_answer(link::Peer& peer, const Cancel& answer) {
     SendRequest* const request = rendezvous::find(peer, answer.serial);
     if (!request || !request->cancelling || request->sequence != answer.sequence) return;
-    if (answer.what == What::has_not_come) return ask_receiver(*request);  // the question overtook the RTS on another path
+    if (answer.what == CancelStep::has_not_come)
+        return ask_receiver(*request);  // the question overtook the RTS on another path
     request->cancelling = false;
-    if (answer.what != What::withdrawn) return;
+    if (answer.what != CancelStep::withdrawn) return;
     request->outcome.cancelled = true;
     rendezvous::finish(*request, MPI_SUCCESS);
 }
@@ -50,8 +53,8 @@ void on_cancel(link::Peer& peer, const link::Packet& packet) {
     Cancel cancel;
     if (packet.header.bytes != sizeof cancel) return;
     std::memcpy(&cancel, packet.payload, sizeof cancel);
-    if (cancel.what == What::drop) return static_cast<void>(withdraw(peer, cancel.context, cancel.sequence));
-    if (cancel.what != What::ask) return on_answer(peer, cancel);
+    if (cancel.what == CancelStep::drop) return static_cast<void>(withdraw(peer, cancel.context, cancel.sequence));
+    if (cancel.what != CancelStep::ask) return on_answer(peer, cancel);
     cancel.what = answer_to(peer, cancel);
     tell(peer, cancel);
 }
@@ -65,13 +68,13 @@ void ask_back(SendRequest& request) {
 }
 
 void tell_receiver(const SendRequest& request) {
-    tell(*request.peer, {request.context, request.sequence, request.serial, What::drop});
+    tell(*request.peer, {request.context, request.sequence, request.serial, CancelStep::drop});
 }
 
 void ask_receiver(const SendRequest& request) {
-    tell(*request.peer, {request.context, request.sequence, request.serial, What::ask});
+    tell(*request.peer, {request.context, request.sequence, request.serial, CancelStep::ask});
 }
 
-void listen_for_cancels() { link::register_handler(packet::Kind::cancel, on_cancel); }
+void listen_for_cancels() { link::register_handler(packet::PacketKind::cancel, on_cancel); }
 
 }  // namespace starling::message

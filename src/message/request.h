@@ -20,7 +20,7 @@ class OutStream;
 
 namespace starling::message::rdma_write {
 struct Writing;
-struct Awaited;
+struct IncomingWrite;
 }  // namespace starling::message::rdma_write
 
 namespace starling::message {
@@ -64,7 +64,7 @@ struct SendRequest : Request {
     bool of_all = false;       ///< ends when any member of the match context fails; set before start_send(), or never
 
     bool was_asked_for() const { return stage >= Stage::pieces; }
-    packet::Message envelope() const { return {sequence, tag, context, source_rank}; }
+    packet::MessageHeader envelope() const { return {sequence, tag, context, source_rank}; }
 };
 
 /// A receive from start to completion. Filled by start_receive(); must not move while it is not done.
@@ -82,10 +82,10 @@ struct ReceiveRequest : Request {
     int source = 0;              ///< as posted: a rank or MPI_ANY_SOURCE
     int tag = 0;                 ///< as posted: a tag or MPI_ANY_TAG
     uint32_t serial = 0;
-    uint32_t send_serial = 0, generation = 0;  ///< the send's id, and this receive's own generation
-    transport::Coverage* coverage = nullptr;   ///< bytes received from another host as fragments; owned
-    rdma_write::Awaited* awaited = nullptr;    ///< RDMA target that the sender may write; null: none (any more)
-    bool retained = false;                     ///< holds a reference of `type`
+    uint32_t send_serial = 0, generation = 0;      ///< the send's id, and this receive's own generation
+    transport::Coverage* coverage = nullptr;       ///< bytes received from another host as fragments; owned
+    rdma_write::IncomingWrite* awaited = nullptr;  ///< RDMA target that the sender may write; null: none (any more)
+    bool retained = false;                         ///< holds a reference of `type`
     bool of_all = false;  ///< fails when any member of the match context fails; set before start_receive(), or never
     ListHook hook;        ///< in the posted queue
 };

@@ -61,10 +61,10 @@ void keep_type(SendRequest& request) {
 /// Advances the part of a stream that uses the base path. The stream ends with the receiver's FIN. If other messages wait, it moves behind
 /// them from time to time.
 bool advance_stream(SendRequest& request) {
-    const stream::Turn turn = stream::advance(request);
-    if (turn == stream::Turn::no_room) return false;
+    const stream::StreamProgress turn = stream::advance(request);
+    if (turn == stream::StreamProgress::no_room) return false;
     request.queued = false;
-    if (turn == stream::Turn::over) enqueue(request);
+    if (turn == stream::StreamProgress::over) enqueue(request);
     return true;
 }
 
@@ -137,7 +137,7 @@ bool send_short(MatchContext& channel, const void* buffer, int64_t count, const 
     }
     const uint64_t bytes = datatype::packed_size(type, count);
     const bool eager = eager::can(*peer, bytes);
-    const packet::Message envelope{peer->next_send, tag, channel.context(), channel.my_rank()};
+    const packet::MessageHeader envelope{peer->next_send, tag, channel.context(), channel.my_rank()};
     if (!eager || !peer->sends.empty() || !peer->controls.empty() ||
         !eager::put(*peer, envelope, type, count, buffer, static_cast<uint32_t>(bytes))) {
         unsent = {peer, bytes, eager};
@@ -181,10 +181,10 @@ void start_unsent(SendRequest& request, MatchContext& channel, const void* buffe
 }
 
 void start_send(SendRequest& request, MatchContext& channel, const void* buffer, int64_t count, const datatype::Datatype& type,
-                int destination, int tag, Mode mode) {
+                int destination, int tag, SendMode mode) {
     request.done = false;
     request.outcome = Outcome{};
-    request.synchronous = mode == Mode::synchronous;
+    request.synchronous = mode == SendMode::synchronous;
     Unsent unsent;
     if (send_at_once(channel, buffer, count, type, destination, tag, mode, unsent)) [[likely]]
         return request.complete();

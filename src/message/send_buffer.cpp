@@ -34,7 +34,7 @@ bool poll_flushes() {
 
 /// A message in a buffer: this header, then the packed data. Blocks are in address order. The request is allocated separately: programs
 /// built for another MPI leave less room than MPI_BSEND_OVERHEAD, for MPICH 96 bytes.
-struct SendBuffer::Block {
+struct BsendBuffer::Block {
     std::unique_ptr<SendRequest> request = std::make_unique<SendRequest>();
     Block* next;
     size_t bytes;  ///< including the header, rounded up
@@ -43,9 +43,9 @@ struct SendBuffer::Block {
     static size_t rounded(size_t bytes) { return (bytes + alignof(Block) - 1) & ~(alignof(Block) - 1); }
 };
 
-bool SendBuffer::automatic() const { return memory_ == MPI_BUFFER_AUTOMATIC; }
+bool BsendBuffer::automatic() const { return memory_ == MPI_BUFFER_AUTOMATIC; }
 
-SendBuffer::Block* SendBuffer::allocate(size_t bytes) {
+BsendBuffer::Block* BsendBuffer::allocate(size_t bytes) {
     static_assert(sizeof(Block) + alignof(Block) <= 96);
     const size_t need = Block::rounded(sizeof(Block) + bytes);
     if (automatic()) return first_ = new (::operator new(need)) Block(first_, need);
@@ -61,7 +61,7 @@ SendBuffer::Block* SendBuffer::allocate(size_t bytes) {
     return *place = new (free_from) Block(*place, need);
 }
 
-bool SendBuffer::collect() {
+bool BsendBuffer::collect() {
     for (Block** place = &first_; *place;) {
         Block* block = *place;
         if (!block->request->done) {
@@ -75,7 +75,7 @@ bool SendBuffer::collect() {
     return !first_;
 }
 
-void SendBuffer::flush() {
+void BsendBuffer::flush() {
     ++waiting_;
     progress::wait_until([this] { return collect(); });
     poll_flushes();
@@ -83,13 +83,13 @@ void SendBuffer::flush() {
         delete this;
 }
 
-void SendBuffer::end() {
+void BsendBuffer::end() {
     ended_ = true;
     if (waiting_ == 0) delete this;
 }
 
-int SendBuffer::send(MatchContext& channel, const void* data, int64_t count, const datatype::Datatype& type, int destination,
-                     int tag) {
+int BsendBuffer::send(MatchContext& channel, const void* data, int64_t count, const datatype::Datatype& type, int destination,
+                      int tag) {
     const uint64_t bytes = datatype::packed_size(type, count);
     collect();
     Block* block = allocate(bytes);
@@ -106,11 +106,11 @@ int SendBuffer::send(MatchContext& channel, const void* data, int64_t count, con
     void* packed = block + 1;
     datatype::pack(type, count, data, 0, packed, bytes);
     start_send(*block->request, channel, packed, static_cast<int64_t>(bytes), datatype::predefined(MPI_BYTE), destination, tag,
-               Mode::standard);
+               SendMode::standard);
     return MPI_SUCCESS;
 }
 
-void start_flush(Flush& flush, SendBuffer& buffer) {
+void start_flush(Flush& flush, BsendBuffer& buffer) {
     progress::add_poller(poll_flushes);
     flush.buffer = &buffer;
     flush.next = flushes;

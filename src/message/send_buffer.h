@@ -12,10 +12,10 @@
 namespace starling::message {
 
 /// An attached buffer. The space of completed sends is reclaimed when a send needs space and at each flush.
-class SendBuffer {
+class BsendBuffer {
   public:
     /// `memory` stays the caller's. MPI_BUFFER_AUTOMATIC: each message has its own allocation.
-    SendBuffer(void* memory, int64_t size) : memory_(memory), size_(size) {}
+    BsendBuffer(void* memory, int64_t size) : memory_(memory), size_(size) {}
 
     void* memory() const { return memory_; }
     int64_t size() const { return size_; }
@@ -43,9 +43,9 @@ class SendBuffer {
 
 /// A request that completes when all messages in a buffer have been sent.
 struct Flush : progress::Request {
-    SendBuffer* buffer = nullptr;
+    BsendBuffer* buffer = nullptr;
     Flush* next = nullptr;
 };
-void start_flush(Flush& flush, SendBuffer& buffer);
+void start_flush(Flush& flush, BsendBuffer& buffer);
 
 }  // namespace starling::message

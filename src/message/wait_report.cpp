@@ -9,7 +9,7 @@ namespace starling::message {
 
 namespace {
 
-using Kind = WaitReportPage::Kind;
+using OperationKind = WaitReportPage::OperationKind;
 using progress::WaitReporter;
 
 /// Most match contexts and messages that are examined. A process with more reports only some.
@@ -17,13 +17,13 @@ constexpr uint32_t kMostChannels = 256, kMostMessages = 4096;
 
 uint8_t flags_of(uint64_t context) { return (context & 15) != 0 ? WaitReportPage::kOfCollective : 0; }
 
-void set_peer(WaitReportPage::Operation& operation, const link::Process& process) {
+void set_peer(WaitReportPage::OperationEntry& operation, const link::Process& process) {
     operation.peer = process.rank;
     operation.peer_job = process.job->address().id;
 }
 
-WaitReportPage::Operation wanted(Kind kind, MatchContext& channel, int source, int tag) {
-    WaitReportPage::Operation operation{};
+WaitReportPage::OperationEntry wanted(OperationKind kind, MatchContext& channel, int source, int tag) {
+    WaitReportPage::OperationEntry operation{};
     operation.kind = kind;
     operation.flags = flags_of(channel.context());
     operation.context = channel.context();
@@ -33,13 +33,15 @@ WaitReportPage::Operation wanted(Kind kind, MatchContext& channel, int source, i
     return operation;
 }
 
-WaitReportPage::Operation operation_of(const ReceiveRequest& request) {
+WaitReportPage::OperationEntry operation_of(const ReceiveRequest& request) {
     if (request.hook.linked()) {
-        WaitReportPage::Operation operation = wanted(Kind::receive, *request.channel, request.source, request.tag);
+        WaitReportPage::OperationEntry operation =
+            wanted(OperationKind::receive, *request.channel, request.source, request.tag);
         operation.bytes = request.capacity;
         return operation;
     }
-    WaitReportPage::Operation operation = wanted(Kind::arriving, *request.channel, request.outcome.source, request.outcome.tag);
+    WaitReportPage::OperationEntry operation =
+        wanted(OperationKind::arriving, *request.channel, request.outcome.source, request.outcome.tag);
     operation.bytes = request.expected;
     operation.moved = request.moved;
     return operation;
@@ -47,8 +49,8 @@ WaitReportPage::Operation operation_of(const ReceiveRequest& request) {
 
 /// Returns the fields that a send and an unexpected message have in common.
 template <class Message>
-WaitReportPage::Operation known_message(Kind kind, const Message& message, int rank) {
-    WaitReportPage::Operation operation{};
+WaitReportPage::OperationEntry known_message(OperationKind kind, const Message& message, int rank) {
+    WaitReportPage::OperationEntry operation{};
     operation.kind = kind;
     operation.flags = flags_of(message.context);
     operation.context = message.context;
@@ -59,16 +61,16 @@ WaitReportPage::Operation known_message(Kind kind, const Message& message, int r
     return operation;
 }
 
-WaitReportPage::Operation operation_of(const SendRequest& request) {
-    WaitReportPage::Operation operation = known_message(Kind::send, request, request.destination);
+WaitReportPage::OperationEntry operation_of(const SendRequest& request) {
+    WaitReportPage::OperationEntry operation = known_message(OperationKind::send, request, request.destination);
     if (request.stage == SendRequest::Stage::eager || request.stage == SendRequest::Stage::envelope)
         operation.flags |= WaitReportPage::kNotSent;
     operation.moved = request.moved;
     return operation;
 }
 
-WaitReportPage::Operation operation_of(const Unexpected& message) {
-    return known_message(Kind::message, message, message.source);
+WaitReportPage::OperationEntry operation_of(const Unexpected& message) {
+    return known_message(OperationKind::message, message, message.source);
 }
 
 template <class Visit>
@@ -100,7 +102,7 @@ void tell_unexpected(WaitReporter& teller) {
             ++seen;
             // A message that a matched probe has taken can match no other receive.
             if (message->channel && !message->arrival_hook.linked()) continue;
-            const WaitReportPage::Operation operation = operation_of(*message);
+            const WaitReportPage::OperationEntry operation = operation_of(*message);
             if (teller.wants_from(operation.peer_job, operation.peer) != wanted_ones) continue;
             teller.message(operation);
             ++told;
@@ -121,7 +123,7 @@ void tell_request(const void* r, WaitReporter& teller) {
 }
 
 void tell_probe(MatchContext& channel, int source, int tag, WaitReporter& teller) {
-    teller.waits_for(wanted(Kind::probe, channel, source, tag), nullptr);
+    teller.waits_for(wanted(OperationKind::probe, channel, source, tag), nullptr);
 }
 
 void tell_collective(MatchContext& channel, int tag, WaitReporter& teller) {

@@ -29,7 +29,7 @@ class Channel {
     Channel(std::span<const link::Process> its_members, uint64_t its_context, Multicast its_scheme)
         : members(its_members.begin(), its_members.end()), context(its_context), scheme(its_scheme) {}
 
-    Label label(uint32_t sender, uint64_t call) const {
+    MessageLabel label(uint32_t sender, uint64_t call) const {
         return {members[sender].job->address().id, context, call, members[sender].rank};
     }
     void count();
@@ -50,7 +50,7 @@ void Channel::count() {
     ++calls;
     if (scheme == Multicast::pool && !pooled) take_from_the_pool();
     note_use(*membership);
-    if (membership->group.state() != State::absent) return;
+    if (membership->group.state() != GroupState::absent) return;
     const uint64_t enough = std::min(cost_of_joining() / kNsPerCall, kMostCalls);
     if (scheme == Multicast::automatic ? calls >= enough : scheme != Multicast::pool || calls > kCallsForPool)
         want(*membership);
@@ -58,7 +58,7 @@ void Channel::count() {
 
 /// The leader requests a group for the communicator; every member switches to the assigned group when it knows of it.
 void Channel::take_from_the_pool() {
-    const bool wants = leads && membership->group.state() == State::absent;
+    const bool wants = leads && membership->group.state() == GroupState::absent;
     if (wants && calls <= kCallsForPool && !given_by_pool(context)) multicast::take_from_pool(context, sorted);
     Membership* const given = given_by_pool(context);
     if (!given) return;
@@ -102,20 +102,20 @@ void close(Channel& channel) {
 }
 
 bool settled(const Channel& channel) {
-    const State state = channel.membership->group.state();
-    return channel.scheme != Multicast::basic || state == State::ready || state == State::absent;
+    const GroupState state = channel.membership->group.state();
+    return channel.scheme != Multicast::basic || state == GroupState::ready || state == GroupState::absent;
 }
 
 bool may_send(const Channel& channel, uint64_t bytes) { return channel.membership->group.may_send(bytes); }
 
 bool is_full(const Channel& channel, uint64_t bytes) {
-    const Group& group = channel.membership->group;
-    return group.state() == State::ready && !group.may_send(bytes);
+    const MulticastGroup& group = channel.membership->group;
+    return group.state() == GroupState::ready && !group.may_send(bytes);
 }
 
-bool start_send(Channel& channel, Send& send, uint64_t call, const void* data, uint64_t bytes) {
+bool start_send(Channel& channel, MulticastSend& send, uint64_t call, const void* data, uint64_t bytes) {
     channel.count();
-    Group& group = channel.membership->group;
+    MulticastGroup& group = channel.membership->group;
     if (!group.may_send(bytes)) return false;
     group.start(send, channel.context, call, data, bytes, now_ns());
     ++counters.group_messages;
@@ -124,7 +124,7 @@ bool start_send(Channel& channel, Send& send, uint64_t call, const void* data, u
     return true;
 }
 
-void start_receive(Channel& channel, Receive& receive, uint32_t sender, uint64_t call, void* memory, uint64_t bytes) {
+void start_receive(Channel& channel, MulticastReceive& receive, uint32_t sender, uint64_t call, void* memory, uint64_t bytes) {
     channel.count();
     receive.channel = &channel;
     receive.sender = sender;
@@ -136,9 +136,11 @@ void start_receive(Channel& channel, Receive& receive, uint32_t sender, uint64_t
     if (!receive.done && link::has_ended(from)) desk().fail(from.job->address().id, from.rank);
 }
 
-bool withdraw(Receive& receive) { return desk().withdraw(receive, receive.channel->label(receive.sender, receive.call)); }
+bool withdraw(MulticastReceive& receive) {
+    return desk().withdraw(receive, receive.channel->label(receive.sender, receive.call));
+}
 
-void refuse(Receive& receive) { desk().refuse(receive, receive.channel->label(receive.sender, receive.call)); }
+void refuse(MulticastReceive& receive) { desk().refuse(receive, receive.channel->label(receive.sender, receive.call)); }
 
 bool has_begun(const Channel& channel, uint32_t sender, uint64_t call) { return desk().has_begun(channel.label(sender, call)); }
 

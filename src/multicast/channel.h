@@ -44,8 +44,8 @@ bool is_full(const Channel& channel, uint64_t bytes);
 
 /// A message to all other members. It must not move until it is done, that is, until its memory may be reused; for short messages that is
 /// at once. `outcome.error` is MPI_SUCCESS: the death of a member is not an error of the sender.
-struct Send : progress::Request {
-    constexpr Send() : Request(progress::RequestKind::send) {}
+struct MulticastSend : progress::Request {
+    constexpr MulticastSend() : Request(progress::RequestKind::send) {}
 
     // Internal:
     const std::byte* data = nullptr;
@@ -53,13 +53,13 @@ struct Send : progress::Request {
 
 /// Begins a message, number `call` of the channel's calls. Numbers may be any that this process has not used as a sender before. Returns
 /// false, and begins nothing, if the message cannot be sent now (see may_send).
-bool start_send(Channel& channel, Send& send, uint64_t call, const void* data, uint64_t bytes);
+bool start_send(Channel& channel, MulticastSend& send, uint64_t call, const void* data, uint64_t bytes);
 
 /// The receive of member `sender`'s message `call`. It must not move until it is done or withdrawn. `outcome.bytes` is the length of the
 /// message. `outcome.error` is MPI_ERR_TRUNCATE if the message is longer than the memory, or MPI_ERR_PROC_ABORTED if the sender died before
 /// all of it had arrived, with failure_text().
-struct Receive : progress::Request {
-    constexpr Receive() : Request(progress::RequestKind::receive) {}
+struct MulticastReceive : progress::Request {
+    constexpr MulticastReceive() : Request(progress::RequestKind::receive) {}
 
     // Internal:
     Channel* channel = nullptr;
@@ -67,17 +67,17 @@ struct Receive : progress::Request {
     uint64_t call = 0;
     std::byte* memory = nullptr;
     uint64_t bytes = 0;
-    Receive* next = nullptr;
+    MulticastReceive* next = nullptr;
 };
 
 /// Posts a receive. It may be complete on return: early messages are stored, and a receive from a dead sender fails at once.
-void start_receive(Channel& channel, Receive& receive, uint32_t sender, uint64_t call, void* memory, uint64_t bytes);
+void start_receive(Channel& channel, MulticastReceive& receive, uint32_t sender, uint64_t call, void* memory, uint64_t bytes);
 
 /// Withdraws a receive whose message arrived another way. Returns false if it is done already.
-bool withdraw(Receive& receive);
+bool withdraw(MulticastReceive& receive);
 
 /// Withdraws a receive and discards the rest of its message, which no receive will match. Does nothing if the receive is done already.
-void refuse(Receive& receive);
+void refuse(MulticastReceive& receive);
 
 /// Returns whether a part of the message has arrived by multicast: then its sender has chosen multicast, and the rest arrives that way,
 /// too.

@@ -9,7 +9,7 @@ namespace {
 constexpr uint64_t kMostBytes = uint64_t{1} << 40;
 constexpr uint32_t kLeastPiece = 64, kMostPiece = 64 * 1024;
 
-bool is_fragment(const Head& head, size_t body) {
+bool is_fragment(const GroupDatagramHeader& head, size_t body) {
     if (head.bytes > kMostBytes || head.piece < kLeastPiece || head.piece > kMostPiece) return false;
     const uint64_t fragments = fragments_of(head.bytes, head.piece);
     if (head.fragment >= fragments) return false;
@@ -19,14 +19,15 @@ bool is_fragment(const Head& head, size_t body) {
 
 }  // namespace
 
-bool decode(const std::byte* data, size_t bytes, uint32_t members, Datagram& out) {
-    Head& head = out.head;
+bool decode(const std::byte* data, size_t bytes, uint32_t members, GroupDatagram& out) {
+    GroupDatagramHeader& head = out.head;
     if (bytes < sizeof head) return false;
     std::memcpy(&head, data, sizeof head);
     out.body = data + sizeof head;
     out.bytes = static_cast<uint32_t>(bytes - sizeof head);
-    if (head.magic != Head::kMagic || head.version != Head::kVersion || head.sender >= members) return false;
-    if ((head.flags & ~Head::kAckNow) != 0) return false;
+    if (head.magic != GroupDatagramHeader::kMagic || head.version != GroupDatagramHeader::kVersion || head.sender >= members)
+        return false;
+    if ((head.flags & ~GroupDatagramHeader::kAckNow) != 0) return false;
     // Tests have numbers that are unrelated to the stream's serials.
     const bool of_stream = head.word == Word::data || head.word == Word::heartbeat;
     if (of_stream && static_cast<int32_t>(head.serial - head.floor) < 0) return false;

@@ -16,7 +16,7 @@ enum class Word : uint8_t {
 };
 
 /// The header of every datagram. `serial` counts the messages of one sender to the group.
-struct Head {
+struct GroupDatagramHeader {
     static constexpr uint16_t kMagic = 0x4d53;  // "SM"
     static constexpr uint8_t kVersion = 1;
     static constexpr uint16_t kAckNow = 1;  ///< acknowledge as soon as everything up to this datagram has arrived
@@ -35,20 +35,20 @@ struct Head {
     uint32_t fragment;  ///< index of the fragment; in a heartbeat: fragments of message `floor` sent so far
     uint32_t piece;     ///< bytes per fragment, except the last
 };
-static_assert(sizeof(Head) == 56);
+static_assert(sizeof(GroupDatagramHeader) == 56);
 
 /// Returns the number of fragments of a message: at least one, which may be empty.
 inline uint64_t fragments_of(uint64_t bytes, uint32_t piece) { return bytes == 0 ? 1 : (bytes + piece - 1) / piece; }
 
 /// A decoded datagram; `body` points into the bytes from which it was decoded.
-struct Datagram {
-    Head head;
+struct GroupDatagram {
+    GroupDatagramHeader head;
     const std::byte* body;
     uint32_t bytes;  ///< of body
 };
 
 /// Decodes a datagram. Returns false if it is not of this version, not from one of `members`, or has values that no sender sends.
-bool decode(const std::byte* data, size_t bytes, uint32_t members, Datagram& out);
+bool decode(const std::byte* data, size_t bytes, uint32_t members, GroupDatagram& out);
 
 enum class NoteKind : uint8_t {
     pong = 1,  ///< this member and all below it in the leader's tree have received the ping of test `serial`

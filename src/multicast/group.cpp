@@ -6,20 +6,20 @@
 
 namespace starling::multicast {
 
-void Group::Relay::hear(uint32_t member, const Position& position) {
+void MulticastGroup::Relay::hear(uint32_t member, const Position& position) {
     for (auto& [who, what] : heard)
         if (who == member) return void(what = std::max(what, position));
     heard.emplace_back(member, position);
 }
 
-const Position* Group::Relay::of(uint32_t member) const {
+const Position* MulticastGroup::Relay::of(uint32_t member) const {
     for (const auto& [who, what] : heard)
         if (who == member) return &what;
     return nullptr;
 }
 
-Group::Group(std::vector<Name> members, uint32_t me, const GroupSettings& settings, GroupEnvironment& outside,
-             ReceiveQueue& desk)
+MulticastGroup::MulticastGroup(std::vector<MemberName> members, uint32_t me, const GroupSettings& settings,
+                               GroupEnvironment& outside, ReceiveQueue& desk)
     : members_(std::move(members)),
       me_(me),
       settings_(settings),
@@ -31,25 +31,25 @@ Group::Group(std::vector<Name> members, uint32_t me, const GroupSettings& settin
       from_(members_.size()),
       pongs_(members_.size(), kCounterStart) {}
 
-uint64_t Group::duplicates() const {
+uint64_t MulticastGroup::duplicates() const {
     uint64_t all = 0;
     for (const auto& one : from_)
         if (one) all += one->incoming.duplicates();
     return all;
 }
 
-uint32_t Group::alive() const {
+uint32_t MulticastGroup::alive() const {
     uint32_t count = 0;
     for (uint32_t i = 0; i < size(); ++i) count += !tree_.is_out(i);
     return count;
 }
 
-Group::From& Group::from(uint32_t sender) {
+MulticastGroup::From& MulticastGroup::from(uint32_t sender) {
     if (!from_[sender]) from_[sender] = std::make_unique<From>(desk_, members_[sender]);
     return *from_[sender];
 }
 
-Note Group::make_note(NoteKind kind, uint32_t sender) const {
+Note MulticastGroup::make_note(NoteKind kind, uint32_t sender) const {
     Note note{};
     note.group = settings_.key;
     note.kind = kind;
@@ -59,19 +59,20 @@ Note Group::make_note(NoteKind kind, uint32_t sender) const {
 }
 
 /// A member that sends is in the group, even if it had left an earlier group of these members.
-void Group::greet(uint32_t member, uint64_t now) {
+void MulticastGroup::greet(uint32_t member, uint64_t now) {
     if (member == me_ || dead_[member] || !tree_.set_out(member, false)) return;
     for (uint32_t sender = 0; sender < size(); ++sender)
         if (from_[sender]) report(sender, now);
 }
 
-void Group::start(Send& send, uint64_t context, uint64_t call, const void* data, uint64_t bytes, uint64_t now) {
+void MulticastGroup::start(MulticastSend& send, uint64_t context, uint64_t call, const void* data, uint64_t bytes,
+                           uint64_t now) {
     outgoing_.start(send, context, call, data, bytes, now);
     outgoing_.run(outside_, now);
     if (alive() == 1) count_own(now);
 }
 
-void Group::on_datagram(const Datagram& datagram, uint64_t now) {
+void MulticastGroup::on_datagram(const GroupDatagram& datagram, uint64_t now) {
     const uint32_t sender = datagram.head.sender;
     if (sender == me_ || dead_[sender]) return;
     if (From* const source = from_[sender].get()) {
@@ -81,8 +82,8 @@ void Group::on_datagram(const Datagram& datagram, uint64_t now) {
     take(datagram, now);
 }
 
-void Group::take(const Datagram& datagram, uint64_t now) {
-    const Head& head = datagram.head;
+void MulticastGroup::take(const GroupDatagram& datagram, uint64_t now) {
+    const GroupDatagramHeader& head = datagram.head;
     if (head.sender == me_ || dead_[head.sender]) return;
     greet(head.sender, now);
     switch (head.word) {
@@ -91,7 +92,7 @@ void Group::take(const Datagram& datagram, uint64_t now) {
         case Word::echo:
             return on_echo(head.serial, now);
         case Word::ready:
-            if (head.serial == test_) apply(Event::all_answer, now);
+            if (head.serial == test_) apply(GroupEvent::all_answer, now);
             return;
         case Word::data:
         case Word::heartbeat:
@@ -104,20 +105,20 @@ void Group::take(const Datagram& datagram, uint64_t now) {
     // The members that count have acknowledged data that this member misses, so this member is not one of them.
     if (source.incoming.take_left_behind()) {
         left_behind_ = true;
-        return apply(Event::unwanted, now);
+        return apply(GroupEvent::unwanted, now);
     }
     if (head.word == Word::heartbeat) source.relay.urgent = true;
     report(head.sender, now);
 }
 
-void Group::on_single(uint32_t teller, const Datagram& datagram, uint64_t now) {
+void MulticastGroup::on_single(uint32_t teller, const GroupDatagram& datagram, uint64_t now) {
     if (dead_[teller]) return;
     greet(teller, now);
     take(datagram, now);
-    const Head& head = datagram.head;
+    const GroupDatagramHeader& head = datagram.head;
     if (head.word == Word::data && teller == head.sender) count_single(head, now);
     if (head.word != Word::heartbeat || head.sender == me_ || !from_[head.sender]) return;
-    if (teller == head.sender && state_ != State::testing && state_ != State::ready) {
+    if (teller == head.sender && state_ != GroupState::testing && state_ != GroupState::ready) {
         Note note = make_note(NoteKind::unready, me_);  // the sender missed the earlier notification
         note.serial = test_;
         outside_.note(teller, note);
@@ -133,10 +134,10 @@ void Group::on_single(uint32_t teller, const Datagram& datagram, uint64_t now) {
 /// Detects that a sender's multicast does not arrive: several consecutive repeats by session, and no datagram to the group in between. A
 /// process that did not poll for a while is not affected, as it finds the group's datagrams when it polls. If the sender has another rail,
 /// its datagrams arrive in time; otherwise the group is given up.
-void Group::count_single(const Head& head, uint64_t now) {
+void MulticastGroup::count_single(const GroupDatagramHeader& head, uint64_t now) {
     From& source = from(head.sender);
     ++source.singles;
-    if (state_ != State::ready || source.singles < kUnheardAfter || now - source.heard_at < kUnheardNs) return;
+    if (state_ != GroupState::ready || source.singles < kUnheardAfter || now - source.heard_at < kUnheardNs) return;
     if (source.told > 0 && head.serial == source.told_of && now - source.told_at < kTellAgainNs) return;
     if (source.told++ == 0) source.told_first_at = now;
     source.told_at = now;
@@ -146,10 +147,10 @@ void Group::count_single(const Head& head, uint64_t now) {
     outside_.note(head.sender, note);
     if (source.told < kDeafAfter || now - source.told_first_at < kDeafNs) return;
     deaf_ = true;
-    apply(Event::give_up, now);
+    apply(GroupEvent::give_up, now);
 }
 
-void Group::on_note(uint32_t teller, const Note& note, uint64_t now) {
+void MulticastGroup::on_note(uint32_t teller, const Note& note, uint64_t now) {
     if (note.kind == NoteKind::gone) return on_out(teller, false, now);
     if (dead_[teller]) return;
     greet(teller, now);
@@ -160,11 +161,11 @@ void Group::on_note(uint32_t teller, const Note& note, uint64_t now) {
             return answer(now);
         case NoteKind::ready:
             if (note.serial != test_) return;
-            return apply(Event::all_answer, now);
+            return apply(GroupEvent::all_answer, now);
         case NoteKind::unready:
             if (!note.urgent && static_cast<int32_t>(note.serial - test_) < 0) return;
             tell_down(NoteKind::unready, note.sender, note.serial, note.urgent);
-            return apply(Event::unready, now);
+            return apply(GroupEvent::unready, now);
         case NoteKind::ack: {
             if (note.epoch != static_cast<uint16_t>(mine ? settings_.epoch : from(note.sender).incoming.epoch())) return;
             (mine ? own_ : from(note.sender).relay).hear(teller, {note.serial, note.fragment});
@@ -189,7 +190,7 @@ void Group::on_note(uint32_t teller, const Note& note, uint64_t now) {
     }
 }
 
-void Group::on_out(uint32_t member, bool dead, uint64_t now) {
+void MulticastGroup::on_out(uint32_t member, bool dead, uint64_t now) {
     if (member == me_ || dead_[member]) return;
     const bool was_out = !tree_.set_out(member, true);
     dead_[member] = dead;
@@ -202,13 +203,13 @@ void Group::on_out(uint32_t member, bool dead, uint64_t now) {
         if (from_[sender]) report(sender, now);
     count_own(now);
     // The member may have died before it passed the notification on.
-    if (state_ == State::ready) return tell_down(NoteKind::ready, leader(), test_);
-    if (state_ != State::testing) return;
+    if (state_ == GroupState::ready) return tell_down(NoteKind::ready, leader(), test_);
+    if (state_ != GroupState::testing) return;
     if (leader() == me_ && ping_at_ == UINT64_MAX) act(kTest, now);
     answer(now);
 }
 
-void Group::narrow(const std::vector<bool>& in, uint64_t now) {
+void MulticastGroup::narrow(const std::vector<bool>& in, uint64_t now) {
     for (uint32_t member = 0; member < size(); ++member) {
         if (in[member] || member == me_) continue;
         dead_[member] = true;
@@ -220,7 +221,7 @@ void Group::narrow(const std::vector<bool>& in, uint64_t now) {
 }
 
 /// Returns the minimum of `position` and the positions of the members below; empty while one of them has not reported.
-std::optional<Position> Group::below(uint32_t sender, const Relay& relay, std::optional<Position> position) const {
+std::optional<Position> MulticastGroup::below(uint32_t sender, const Relay& relay, std::optional<Position> position) const {
     tree_.each_child(sender, me_, [&](uint32_t child) {
         const Position* const theirs = relay.of(child);
         if (!theirs)
@@ -231,7 +232,7 @@ std::optional<Position> Group::below(uint32_t sender, const Relay& relay, std::o
     return position;
 }
 
-void Group::report(uint32_t sender, uint64_t) {
+void MulticastGroup::report(uint32_t sender, uint64_t) {
     From& source = *from_[sender];
     if (!source.incoming.begun() || tree_.is_out(sender)) return;
     const std::optional<Position> all = below(sender, source.relay, source.incoming.position());
@@ -253,15 +254,15 @@ void Group::report(uint32_t sender, uint64_t) {
     outside_.note(above, note);
 }
 
-void Group::count_own(uint64_t now) {
+void MulticastGroup::count_own(uint64_t now) {
     if (outgoing_.drained()) return;
     if (const auto all = below(me_, own_, Position{outgoing_.next_serial(), 0})) outgoing_.acknowledged(*all, now);
-    if (state_ == State::leaving && outgoing_.drained()) apply(Event::drained, now);
+    if (state_ == GroupState::leaving && outgoing_.drained()) apply(GroupEvent::drained, now);
 }
 
 // Send the request up the tree, so that fragments that many members miss are requested once. After requests in vain, ask the sender
 // directly.
-void Group::tell_missing(uint32_t sender, const Missing& missing, uint16_t who, uint64_t now) {
+void MulticastGroup::tell_missing(uint32_t sender, const Missing& missing, uint16_t who, uint64_t now) {
     if (tree_.is_out(sender)) return;
     From& source = from(sender);
     Note note = make_note(NoteKind::missing, sender);
@@ -285,14 +286,14 @@ void Group::tell_missing(uint32_t sender, const Missing& missing, uint16_t who, 
     outside_.note(tree_.parent(sender, me_), note);
 }
 
-void Group::ask_below(uint32_t sender, const Relay& relay, const Head& head) {
+void MulticastGroup::ask_below(uint32_t sender, const Relay& relay, const GroupDatagramHeader& head) {
     tree_.each_child(sender, me_, [&](uint32_t child) {
         const Position* const theirs = relay.of(child);
         if (!theirs || *theirs < Position{head.serial, 0}) outside_.to_member(child, head, nullptr, 0);
     });
 }
 
-bool Group::run(uint64_t now) {
+bool MulticastGroup::run(uint64_t now) {
     bool any = outgoing_.run(outside_, now);
     if (outgoing_.unanswered() < asked_after_) asked_after_ = 0;
     if (outgoing_.unanswered() >= kHeartbeatsInVain && outgoing_.unanswered() > asked_after_) {
@@ -307,11 +308,11 @@ bool Group::run(uint64_t now) {
     }
     run_test(now);
     if (!outgoing_.drained() && alive() == 1) count_own(now);
-    if (state_ == State::leaving && outgoing_.drained()) apply(Event::drained, now);
+    if (state_ == GroupState::leaving && outgoing_.drained()) apply(GroupEvent::drained, now);
     return any;
 }
 
-uint64_t Group::deadline() const {
+uint64_t MulticastGroup::deadline() const {
     uint64_t first = std::min({outgoing_.deadline(), ping_at_, test_ends_});
     for (const auto& one : from_)
         if (one) first = std::min(first, one->incoming.deadline());

@@ -18,14 +18,14 @@
 namespace starling::multicast {
 
 /// A member's name, unique in the universe.
-struct Name {
+struct MemberName {
     uint64_t job;
     uint32_t rank;
-    bool operator==(const Name&) const = default;
-    auto operator<=>(const Name&) const = default;
+    bool operator==(const MemberName&) const = default;
+    auto operator<=>(const MemberName&) const = default;
 };
 
-class GroupEnvironment : public Wire {
+class GroupEnvironment : public GroupTransmitter {
   public:
     /// Joins the network's group. Returns false if that fails.
     virtual bool join() = 0;
@@ -44,16 +44,17 @@ struct GroupSettings {
     uint64_t patience_ns = 5'000'000'000;  ///< time after which a test with missing answers is abandoned
 };
 
-class Group {
+class MulticastGroup {
   public:
-    Group(std::vector<Name> members, uint32_t me, const GroupSettings& settings, GroupEnvironment& outside, ReceiveQueue& desk);
+    MulticastGroup(std::vector<MemberName> members, uint32_t me, const GroupSettings& settings, GroupEnvironment& outside,
+                   ReceiveQueue& desk);
 
     uint32_t size() const { return tree_.members(); }
     uint32_t me() const { return me_; }
-    const std::vector<Name>& members() const { return members_; }
-    State state() const { return state_; }
-    bool may_send(uint64_t bytes) const { return state_ == State::ready && outgoing_.takes(bytes); }
-    void start(Send& send, uint64_t context, uint64_t call, const void* data, uint64_t bytes, uint64_t now);
+    const std::vector<MemberName>& members() const { return members_; }
+    GroupState state() const { return state_; }
+    bool may_send(uint64_t bytes) const { return state_ == GroupState::ready && outgoing_.takes(bytes); }
+    void start(MulticastSend& send, uint64_t context, uint64_t call, const void* data, uint64_t bytes, uint64_t now);
     const Outgoing& outgoing() const { return outgoing_; }
     /// Requests acknowledgements, for a process that waits until all messages are acknowledged. Returns whether that changes anything.
     bool request_acks(uint64_t now) { return !outgoing_.drained() && outgoing_.request_acks(now); }
@@ -73,11 +74,11 @@ class Group {
     void turn_down() { tell_down(NoteKind::unready, me_, test_, true); }
 
     // Handlers of events.
-    void apply(Event event, uint64_t now);
-    void on_datagram(const Datagram& datagram, uint64_t now);
+    void apply(GroupEvent event, uint64_t now);
+    void on_datagram(const GroupDatagram& datagram, uint64_t now);
     void on_note(uint32_t from, const Note& note, uint64_t now);
     /// Handles a datagram that a session brought from one member to this one alone.
-    void on_single(uint32_t from, const Datagram& datagram, uint64_t now);
+    void on_single(uint32_t from, const GroupDatagram& datagram, uint64_t now);
     /// Handles the news that a member is dead, or needs nothing from the group any more.
     void on_out(uint32_t member, bool dead, uint64_t now);
     /// Restricts the group to some of its members.
@@ -129,12 +130,12 @@ class Group {
         /// and the last.
         uint32_t told = 0, told_of = 0;
         uint64_t told_first_at = 0, told_at = 0;
-        From(ReceiveQueue& desk, const Name& name) : incoming(desk, name.job, name.rank) {}
+        From(ReceiveQueue& desk, const MemberName& name) : incoming(desk, name.job, name.rank) {}
     };
 
     From& from(uint32_t sender);
-    void take(const Datagram& datagram, uint64_t now);
-    void count_single(const Head& head, uint64_t now);
+    void take(const GroupDatagram& datagram, uint64_t now);
+    void count_single(const GroupDatagramHeader& head, uint64_t now);
     Note make_note(NoteKind kind, uint32_t sender) const;
     void greet(uint32_t member, uint64_t now);
 
@@ -143,7 +144,7 @@ class Group {
     void report(uint32_t sender, uint64_t now);
     void count_own(uint64_t now);
     void tell_missing(uint32_t sender, const Missing& missing, uint16_t who, uint64_t now);
-    void ask_below(uint32_t sender, const Relay& relay, const Head& head);
+    void ask_below(uint32_t sender, const Relay& relay, const GroupDatagramHeader& head);
 
     // Joining, testing and leaving: defined in group_lifecycle.cpp.
     void act(uint8_t actions, uint64_t now);
@@ -155,14 +156,14 @@ class Group {
     void tell_down(NoteKind kind, uint32_t root, uint32_t test, bool any_test = false);
     void run_test(uint64_t now);
 
-    const std::vector<Name> members_;
+    const std::vector<MemberName> members_;
     const uint32_t me_;
     const GroupSettings settings_;
     GroupEnvironment& outside_;
     ReceiveQueue& desk_;
-    Tree tree_;
+    MulticastTree tree_;
     std::vector<bool> dead_;  ///< members that are out permanently
-    State state_ = State::absent;
+    GroupState state_ = GroupState::absent;
     bool left_behind_ = false, silent_ = false, deaf_ = false;
 
     Outgoing outgoing_;

@@ -6,28 +6,28 @@
 
 namespace starling::multicast {
 
-void Group::apply(Event event, uint64_t now) {
-    const Step next = step(state_, event);
-    const State before = state_;
+void MulticastGroup::apply(GroupEvent event, uint64_t now) {
+    const GroupStep next = step(state_, event);
+    const GroupState before = state_;
     state_ = next.next;
-    if (before != state_ && state_ != State::testing) ping_at_ = test_ends_ = UINT64_MAX;
+    if (before != state_ && state_ != GroupState::testing) ping_at_ = test_ends_ = UINT64_MAX;
     act(next.actions, now);
-    if (state_ != State::leaving) return;
+    if (state_ != GroupState::leaving) return;
     request_acks(now);
-    if (outgoing_.drained() && event != Event::drained) apply(Event::drained, now);
+    if (outgoing_.drained() && event != GroupEvent::drained) apply(GroupEvent::drained, now);
 }
 
-void Group::act(uint8_t actions, uint64_t now) {
+void MulticastGroup::act(uint8_t actions, uint64_t now) {
     if (actions & kTellReady) {
         tell_down(NoteKind::ready, leader(), test_);
-        Head head{};
-        head.magic = Head::kMagic, head.version = Head::kVersion, head.word = Word::ready;
+        GroupDatagramHeader head{};
+        head.magic = GroupDatagramHeader::kMagic, head.version = GroupDatagramHeader::kVersion, head.word = Word::ready;
         head.sender = static_cast<uint16_t>(me_);
         head.serial = test_;
         if (leader() == me_) outside_.to_group(head, nullptr, 0), outside_.flush();
     }
     // A member that does not take part may not know the number of the test for which others wait.
-    if (actions & kTellUnready) tell_down(NoteKind::unready, me_, test_, !(actions & kLeave) && state_ == State::absent);
+    if (actions & kTellUnready) tell_down(NoteKind::unready, me_, test_, !(actions & kLeave) && state_ == GroupState::absent);
     if (actions & kLeave) outside_.leave();
     if (actions & kJoin) silent_ = deaf_ = false;
     if (actions & kTest) {
@@ -41,14 +41,14 @@ void Group::act(uint8_t actions, uint64_t now) {
             run_test(now);
         }
     }
-    if (actions & kJoin) apply(outside_.join() ? Event::joined : Event::refused, now);
+    if (actions & kJoin) apply(outside_.join() ? GroupEvent::joined : GroupEvent::refused, now);
 }
 
-void Group::run_test(uint64_t now) {
-    if (state_ != State::testing) return;
+void MulticastGroup::run_test(uint64_t now) {
+    if (state_ != GroupState::testing) return;
     if (test_ends_ <= now) {
         silent_ = true;
-        return apply(Event::silence, now);
+        return apply(GroupEvent::silence, now);
     }
     if (ping_at_ > now) return;
     send_test(Word::ping);
@@ -59,47 +59,47 @@ void Group::run_test(uint64_t now) {
 
 /// Sends a ping or echo as long as the longest datagram, so that a member whose interface accepts less is not reached. Every kPingsAWay-th
 /// one uses another rail.
-void Group::send_test(Word word) {
+void MulticastGroup::send_test(Word word) {
     if (sent_of_it_++ % kPingsAWay == kPingsAWay - 1) outside_.report_unreachable();
     const std::vector<std::byte> filling(settings_.piece);
-    Head head{};
-    head.magic = Head::kMagic, head.version = Head::kVersion, head.word = word;
+    GroupDatagramHeader head{};
+    head.magic = GroupDatagramHeader::kMagic, head.version = GroupDatagramHeader::kVersion, head.word = word;
     head.sender = static_cast<uint16_t>(me_);
     head.serial = test_;
     outside_.to_group(head, filling.data(), settings_.piece);
     outside_.flush();
 }
 
-void Group::on_ping(uint32_t test, uint64_t now) {
+void MulticastGroup::on_ping(uint32_t test, uint64_t now) {
     if (static_cast<int32_t>(test - test_) < 0) return;
     if (test != test_) {
         test_ = test;
         pinged_ = false;
         sent_of_it_ = 0;
     }
-    if (state_ != State::testing && state_ != State::ready) return;
+    if (state_ != GroupState::testing && state_ != GroupState::ready) return;
     pinged_ = true;
-    if (state_ == State::testing) test_ends_ = now + 2 * settings_.patience_ns;
+    if (state_ == GroupState::testing) test_ends_ = now + 2 * settings_.patience_ns;
     if (tree_.next(leader()) == me_) send_test(Word::echo);
     answer(now);
 }
 
-void Group::on_echo(uint32_t test, uint64_t now) {
-    if (leader() != me_ || test != test_ || state_ != State::testing) return;
+void MulticastGroup::on_echo(uint32_t test, uint64_t now) {
+    if (leader() != me_ || test != test_ || state_ != GroupState::testing) return;
     pinged_ = true;
     answer(now);
 }
 
 /// Acknowledges the test to the parent once this member and all below it have received the ping.
-void Group::answer(uint64_t now) {
-    if (state_ != State::testing && state_ != State::ready) return;
+void MulticastGroup::answer(uint64_t now) {
+    if (state_ != GroupState::testing && state_ != GroupState::ready) return;
     const uint32_t root = leader();
     if (!pinged_ && !(root == me_ && alive() == 1)) return;
     bool all = true;
     tree_.each_child(root, me_, [&](uint32_t child) { all = all && pongs_[child] == test_; });
     if (!all) return;
     if (root == me_) {
-        if (state_ == State::testing) apply(Event::all_answer, now);
+        if (state_ == GroupState::testing) apply(GroupEvent::all_answer, now);
         return;
     }
     Note note = make_note(NoteKind::pong, root);
@@ -107,7 +107,7 @@ void Group::answer(uint64_t now) {
     outside_.note(tree_.parent(root, me_), note);
 }
 
-void Group::tell_down(NoteKind kind, uint32_t root, uint32_t test, bool any_test) {
+void MulticastGroup::tell_down(NoteKind kind, uint32_t root, uint32_t test, bool any_test) {
     Note note = make_note(kind, root);
     note.urgent = any_test;
     note.serial = test;

@@ -4,10 +4,10 @@ namespace starling::multicast {
 
 namespace {
 
-using enum State;
+using enum GroupState;
 
 // clang-format off
-constexpr Step kTable[kStates][kEvents] = {
+constexpr GroupStep kTable[kStates][kEvents] = {
     //             want                joined             refused       all_answer            silence                        unready                give_up                        unwanted                drained
     /* absent   */ {{creating, kJoin}, {absent, kLeave},  {absent, 0},  {absent, 0},          {absent, 0},                   {absent, 0},           {absent, 0},                   {absent, 0},            {absent, 0}},
     /* creating */ {{creating, 0},     {testing, kTest},  {absent, kTellUnready}, {creating, 0}, {absent, kTellUnready},     {creating, 0},         {absent, kTellUnready},        {absent, 0},            {creating, 0}},
@@ -19,9 +19,9 @@ constexpr Step kTable[kStates][kEvents] = {
 
 }  // namespace
 
-Step step(State state, Event event) { return kTable[static_cast<int>(state)][static_cast<int>(event)]; }
+GroupStep step(GroupState state, GroupEvent event) { return kTable[static_cast<int>(state)][static_cast<int>(event)]; }
 
-const char* name_of(State state) {
+const char* name_of(GroupState state) {
     constexpr const char* kNames[kStates] = {"absent", "creating", "testing", "ready", "leaving"};
     return kNames[static_cast<int>(state)];
 }

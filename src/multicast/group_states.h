@@ -5,7 +5,7 @@
 
 namespace starling::multicast {
 
-enum class State : uint8_t {
+enum class GroupState : uint8_t {
     absent,    ///< not a member of the network's group
     creating,  ///< about to join
     testing,   ///< joined; a test determines whether all members are reached
@@ -14,7 +14,7 @@ enum class State : uint8_t {
 };
 inline constexpr int kStates = 5;
 
-enum class Event : uint8_t {
+enum class GroupEvent : uint8_t {
     want,        ///< a communicator wants to use it
     joined,      ///< the network has accepted this process
     refused,     ///< the network has not accepted it: no route, or its limit
@@ -27,7 +27,7 @@ enum class Event : uint8_t {
 };
 inline constexpr int kEvents = 9;
 
-enum Action : uint8_t {
+enum GroupAction : uint8_t {
     kJoin = 1,
     kTest = 2,         ///< the leader sends pings, the others wait for them
     kTellReady = 4,    ///< notify the members, down the tree, that the group is ready
@@ -35,12 +35,12 @@ enum Action : uint8_t {
     kLeave = 16,       ///< leave the network's group
 };
 
-struct Step {
-    State next;
+struct GroupStep {
+    GroupState next;
     uint8_t actions;
 };
 
-Step step(State state, Event event);
-const char* name_of(State state);
+GroupStep step(GroupState state, GroupEvent event);
+const char* name_of(GroupState state);
 
 }  // namespace starling::multicast

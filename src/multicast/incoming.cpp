@@ -5,7 +5,7 @@
 
 namespace starling::multicast {
 
-Incoming::Message* Incoming::find(uint32_t serial) {
+Incoming::IncomingMessage* Incoming::find(uint32_t serial) {
     const uint32_t at = serial - first_;
     return at < messages_.size() ? &messages_[at] : nullptr;
 }
@@ -22,13 +22,13 @@ bool Incoming::reach(uint32_t serial, uint64_t now) {
     return true;
 }
 
-void Incoming::miss(Message& message, uint64_t at) {
+void Incoming::miss(IncomingMessage& message, uint64_t at) {
     if (!message.misses()) return;
     message.ask_at = std::min(message.ask_at, at);
     deadline_ = std::min(deadline_, message.ask_at);
 }
 
-bool Incoming::Message::misses() const {
+bool Incoming::IncomingMessage::misses() const {
     if (!arrival) return asked_to == 0;
     if (arrival->have() == seen) return false;
     for (uint64_t at = std::max(asked_to, arrival->first_missing()); at < seen; ++at)
@@ -36,12 +36,12 @@ bool Incoming::Message::misses() const {
     return false;
 }
 
-bool Incoming::Message::waits() const {
+bool Incoming::IncomingMessage::waits() const {
     return asked_to > 0 && (!arrival || arrival->first_missing() < std::min(asked_to, seen));
 }
 
-bool Incoming::take(const Datagram& datagram, uint64_t now) {
-    const Head& head = datagram.head;
+bool Incoming::take(const GroupDatagram& datagram, uint64_t now) {
+    const GroupDatagramHeader& head = datagram.head;
     if (head.epoch < epoch_) return false;
     if (head.epoch > epoch_) {
         epoch_ = head.epoch;
@@ -60,19 +60,21 @@ bool Incoming::take(const Datagram& datagram, uint64_t now) {
         return true;
     }
     if (!reach(head.serial, now)) return false;
-    Message* const message = find(head.serial);
+    IncomingMessage* const message = find(head.serial);
     if (!message || message->done) {
         ++duplicates_;
-        if (head.flags & Head::kAckNow) wanted_ = std::max(wanted_, Position{head.serial, head.fragment + uint64_t{1}});
+        if (head.flags & GroupDatagramHeader::kAckNow)
+            wanted_ = std::max(wanted_, Position{head.serial, head.fragment + uint64_t{1}});
         return true;
     }
     take_data(datagram, *message, now);
-    if (head.flags & Head::kAckNow) wanted_ = std::max(wanted_, Position{head.serial, head.fragment + uint64_t{1}});
+    if (head.flags & GroupDatagramHeader::kAckNow)
+        wanted_ = std::max(wanted_, Position{head.serial, head.fragment + uint64_t{1}});
     return true;
 }
 
-void Incoming::take_data(const Datagram& datagram, Message& message, uint64_t now) {
-    const Head& head = datagram.head;
+void Incoming::take_data(const GroupDatagram& datagram, IncomingMessage& message, uint64_t now) {
+    const GroupDatagramHeader& head = datagram.head;
     if (!message.arrival) {
         message.arrival = desk_.arrive({job_, head.context, head.call, rank_}, head.bytes, head.piece, kept_);
         message.asked_to = 0;  // the message's length was unknown when it was requested
@@ -97,7 +99,7 @@ void Incoming::take_data(const Datagram& datagram, Message& message, uint64_t no
 }
 
 /// Requested fragments are arriving: allow time for the rest.
-void Incoming::note_progress(Message& message, uint64_t fragment, uint64_t now) {
+void Incoming::note_progress(IncomingMessage& message, uint64_t fragment, uint64_t now) {
     if (!message.misses()) message.ask_at = UINT64_MAX;
     if (!message.waits()) {
         message.ask_again_at = UINT64_MAX;
@@ -111,10 +113,10 @@ void Incoming::note_progress(Message& message, uint64_t fragment, uint64_t now) 
 void Incoming::expect(uint32_t serial, uint64_t fragment, uint64_t now) {
     const auto ahead = static_cast<int32_t>(serial - first_);
     if (ahead < 0 || (ahead > 0 && !reach(serial - 1, now))) return;
-    if (Message* const message = find(first_); message && message->arrival)
+    if (IncomingMessage* const message = find(first_); message && message->arrival)
         message->seen = std::max(message->seen, std::min(fragment, message->arrival->fragments()));
     for (uint32_t i = 0; i < static_cast<uint32_t>(ahead) && i < messages_.size(); ++i) {
-        Message& message = messages_[i];
+        IncomingMessage& message = messages_[i];
         if (message.done) continue;
         // All of the messages after the first have been sent, or the sender corrects that.
         if (i > 0 && message.arrival) message.seen = message.arrival->fragments();

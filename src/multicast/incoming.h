@@ -45,7 +45,7 @@ class Incoming {
     Incoming(ReceiveQueue& desk, uint64_t job, uint32_t rank) : desk_(desk), job_(job), rank_(rank) {}
 
     /// Handles a datagram of kind data or heartbeat. Returns false if it belongs to an older stream or is too far ahead.
-    bool take(const Datagram& datagram, uint64_t now);
+    bool take(const GroupDatagram& datagram, uint64_t now);
     /// Handles the sender's report that its stream extends up to here: missing data is requested at once.
     void expect(uint32_t serial, uint64_t fragment, uint64_t now);
     /// Returns the position up to which everything has arrived.
@@ -65,7 +65,7 @@ class Incoming {
     void ask(uint64_t now, F&& visit);
 
   private:
-    struct Message {
+    struct IncomingMessage {
         std::shared_ptr<ArrivingMessage> arrival;  ///< null: no fragment has arrived
         bool done = false;
         uint64_t seen = 0;                   ///< number of fragments known to have been sent
@@ -79,21 +79,21 @@ class Incoming {
         bool misses() const;
         bool waits() const;
     };
-    Message* find(uint32_t serial);
+    IncomingMessage* find(uint32_t serial);
     bool reach(uint32_t serial, uint64_t now);
-    void miss(Message& message, uint64_t at);
+    void miss(IncomingMessage& message, uint64_t at);
     template <class F>
-    void ask_for(Message& message, uint32_t serial, uint64_t from, uint64_t now, F&& visit);
-    void take_data(const Datagram& datagram, Message& message, uint64_t now);
-    void note_progress(Message& message, uint64_t fragment, uint64_t now);
+    void ask_for(IncomingMessage& message, uint32_t serial, uint64_t from, uint64_t now, F&& visit);
+    void take_data(const GroupDatagram& datagram, IncomingMessage& message, uint64_t now);
+    void note_progress(IncomingMessage& message, uint64_t fragment, uint64_t now);
     void settle();
 
     ReceiveQueue& desk_;
     const uint64_t job_;
     const uint32_t rank_;
-    uint64_t epoch_ = 0;            ///< number of the current stream; 0: no datagram has arrived yet
-    uint32_t first_ = 0;            ///< serial of messages_.front()
-    std::deque<Message> messages_;  ///< messages from the first incomplete one on
+    uint64_t epoch_ = 0;                    ///< number of the current stream; 0: no datagram has arrived yet
+    uint32_t first_ = 0;                    ///< serial of messages_.front()
+    std::deque<IncomingMessage> messages_;  ///< messages from the first incomplete one on
     Position wanted_;
     uint64_t deadline_ = UINT64_MAX;
     bool left_behind_ = false;
@@ -103,7 +103,7 @@ class Incoming {
 
 /// Requests everything that is missing from `from` on.
 template <class F>
-void Incoming::ask_for(Message& message, uint32_t serial, uint64_t from, uint64_t now, F&& visit) {
+void Incoming::ask_for(IncomingMessage& message, uint32_t serial, uint64_t from, uint64_t now, F&& visit) {
     const bool urgent = message.asked > 1;
     if (!message.arrival) {
         visit(Missing{serial, 0, ~uint64_t{0}, urgent});
@@ -128,7 +128,7 @@ template <class F>
 void Incoming::ask(uint64_t now, F&& visit) {
     deadline_ = UINT64_MAX;
     for (uint32_t i = 0; i < messages_.size(); ++i) {
-        Message& message = messages_[i];
+        IncomingMessage& message = messages_[i];
         if (message.done) continue;
         if (message.arrival && !message.arrival->takes()) {
             if (message.ask_at <= now) message.ask_at = now + kAskAgainNs;

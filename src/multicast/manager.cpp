@@ -29,7 +29,7 @@ constexpr uint64_t kRestAtMostNs = 60'000'000'000;
 constexpr uint64_t kTrustNs = 60'000'000'000;  ///< a group that was ready this long resets its failure count
 constexpr size_t kMostIdle = 64;               ///< limit of unused groups, kept for communicators with the same members
 
-struct Manager {
+struct GroupManager {
     ReceiveQueue desk;
     std::unordered_map<uint64_t, std::unique_ptr<Membership>> all;  ///< groups by key
     std::vector<Membership*> order;                                 ///< groups, the most recently used last
@@ -45,9 +45,11 @@ struct Manager {
     void tell_silence();
     void tell_deafness();
 };
-STARLING_STATE Manager* manager = nullptr;
+STARLING_STATE GroupManager* manager = nullptr;
 
-bool holds_place(const Membership& one) { return one.group.state() != State::absent && one.group.state() != State::creating; }
+bool holds_place(const Membership& one) {
+    return one.group.state() != GroupState::absent && one.group.state() != GroupState::creating;
+}
 
 size_t places_in_use() {
     return static_cast<size_t>(
@@ -55,25 +57,25 @@ size_t places_in_use() {
 }
 
 /// Makes room for a group: evicts the least used one if it has at most half the use, or any group without users.
-bool Manager::make_room(const Membership& for_whom) {
+bool GroupManager::make_room(const Membership& for_whom) {
     if (places_in_use() < static_cast<size_t>(config().multicast_groups)) return true;
     Membership* least = nullptr;
     const auto rank = [](const Membership& one) { return std::pair(one.users > 0, one.value); };
     for (Membership* one : order)
-        if (one != &for_whom && holds_place(*one) && one->group.state() != State::leaving &&
+        if (one != &for_whom && holds_place(*one) && one->group.state() != GroupState::leaving &&
             (!least || rank(*one) < rank(*least)))
             least = one;
     if (!least || (least->users > 0 && least->value * 2 > for_whom.value)) return false;
     const uint64_t now = now_ns();
     least->rests_until = now + kRestNs;
     ++counters.groups_evicted;
-    least->group.apply(Event::give_up, now);
+    least->group.apply(GroupEvent::give_up, now);
     look_again(*least);
     return !holds_place(*least);
 }
 
 // Warn once each; if all processes know, only one of them does.
-void Manager::tell_silence() {
+void GroupManager::tell_silence() {
     if (std::exchange(told_silence, true) || config().verbose < 1) return;
     std::fprintf(
         stderr,
@@ -82,7 +84,7 @@ void Manager::tell_silence() {
         static_cast<int>(config().multicast_patience));
 }
 
-void Manager::tell_deafness() {
+void GroupManager::tell_deafness() {
     if (std::exchange(told_deafness, true) || config().verbose < 1) return;
     std::fprintf(
         stderr,
@@ -92,29 +94,29 @@ void Manager::tell_deafness() {
 }
 
 /// Updates counters and pauses after a group's state has changed.
-void Manager::settle(Membership& one, uint64_t now) {
-    const State state = one.group.state(), before = std::exchange(one.seen, state);
+void GroupManager::settle(Membership& one, uint64_t now) {
+    const GroupState state = one.group.state(), before = std::exchange(one.seen, state);
     if (state == before) return;
-    counters.groups_usable += (state == State::ready) - (before == State::ready);
-    if (state == State::ready) {
+    counters.groups_usable += (state == GroupState::ready) - (before == GroupState::ready);
+    if (state == GroupState::ready) {
         one.ready_at = now;
         ++counters.groups_ready;
         const uint64_t took = now - one.joined_at;
         cost = cost == 0 ? took : (3 * cost + took) / 4;
-    } else if (before == State::testing && (state == State::leaving || state == State::absent)) {
+    } else if (before == GroupState::testing && (state == GroupState::leaving || state == GroupState::absent)) {
         if (one.group.was_silent()) {
             ++one.failures;
             if (one.group.leads()) tell_silence();
         }
-    } else if (before == State::ready) {
+    } else if (before == GroupState::ready) {
         if (!one.group.is_deaf() || now - one.ready_at > kTrustNs) one.failures = 0;
         if (one.group.is_deaf()) ++one.failures, tell_deafness();
     }
-    if (state == State::absent)
+    if (state == GroupState::absent)
         one.rests_until = std::max(one.rests_until, now + std::min(kRestNs << std::min(one.failures, 6u), kRestAtMostNs));
 }
 
-bool Manager::run(uint64_t now) {
+bool GroupManager::run(uint64_t now) {
     const bool look = now >= look_at;
     if (look) {
         looked_at = now;
@@ -132,7 +134,7 @@ bool Manager::run(uint64_t now) {
             settle(one, now);
             one.due = one.group.deadline();
         }
-        const bool waits = one.seen == State::testing || !one.group.outgoing().drained();
+        const bool waits = one.seen == GroupState::testing || !one.group.outgoing().drained();
         patience = std::min(patience, waits ? kLookNs : kRestingLookNs);
         next = std::min(next, one.due);
     }
@@ -148,14 +150,14 @@ bool poll() {
 }
 
 /// Removes unused groups except a few, whether joined or not: a new communicator of the same members continues where the last one ended.
-void Manager::drop_idle() {
+void GroupManager::drop_idle() {
     size_t idle = 0;
     for (size_t i = order.size(); i-- > 0;) {
         Membership& one = *order[i];
         if (one.users > 0 || !one.group.outgoing().drained()) continue;
         if (one.pooled ? !is_over(one) : one.of_own_job() && ++idle <= kMostIdle) continue;
         const uint64_t now = now_ns();
-        one.group.apply(Event::give_up, now);
+        one.group.apply(GroupEvent::give_up, now);
         settle(one, now);
         if (holds_place(one)) continue;
         if (one.pooled) forget_in_pool(one);
@@ -169,7 +171,7 @@ void answer_gone(link::Peer& peer, const Note& asked) {
     Note note{};
     note.group = asked.group;
     note.kind = NoteKind::gone;
-    link::send_control(peer, packet::Kind::multicast, &note, sizeof note);
+    link::send_control(peer, packet::PacketKind::multicast, &note, sizeof note);
 }
 
 void on_packet(link::Peer& peer, const link::Packet& packet) {
@@ -185,13 +187,13 @@ void on_packet(link::Peer& peer, const link::Packet& packet) {
     if (note.kind == NoteKind::wish) {
         on_wish(packet.payload + sizeof note, packet.header.bytes - sizeof note);
     } else if (note.kind == NoteKind::datagram) {
-        Datagram datagram;
+        GroupDatagram datagram;
         if (decode(packet.payload + sizeof note, packet.header.bytes - sizeof note, one.group.size(), datagram))
             one.group.on_single(from, datagram, now);
     } else {
         one.group.on_note(from, note, now);
         // A member was refused before this process tried.
-        if (note.kind == NoteKind::unready && one.group.state() == State::absent)
+        if (note.kind == NoteKind::unready && one.group.state() == GroupState::absent)
             one.rests_until = std::max(one.rests_until, now + kRestNs);
     }
     look_again(one);
@@ -199,12 +201,12 @@ void on_packet(link::Peer& peer, const link::Packet& packet) {
 
 /// Fails receives from processes that have ended, whether or not a group currently has them as members.
 void on_failures() {
-    std::vector<Name> ended;
+    std::vector<MemberName> ended;
     manager->desk.each_expected([&](uint64_t id, uint32_t rank) {
         link::Job* const job = link::job_with_id(id);
         if (!job || link::has_ended({job, rank})) ended.push_back({id, rank});
     });
-    for (const Name& who : ended) manager->desk.fail(who.job, who.rank);
+    for (const MemberName& who : ended) manager->desk.fail(who.job, who.rank);
     const uint64_t now = now_ns();
     for (Membership* one : manager->order) {
         one->look_for_dead(now);
@@ -222,8 +224,8 @@ uint64_t cost_of_joining() { return manager->cost; }
 
 Membership* make_group(std::span<const link::Process> members, uint32_t me, uint64_t number) {
     if (!manager) {
-        manager = new Manager;
-        link::register_handler(packet::Kind::multicast, on_packet);
+        manager = new GroupManager;
+        link::register_handler(packet::PacketKind::multicast, on_packet);
         link::watch_failures(on_failures);
         progress::add_poller(poll);
         link::add_deadline([] { return manager->next; });
@@ -256,21 +258,22 @@ Membership* use(std::span<const link::Process> members, uint32_t me) {
 void release(Membership& membership) {
     if (--membership.users == 0) {
         // A ready group is kept for the next user.
-        if (membership.pooled || membership.group.state() != State::ready) membership.group.apply(Event::unwanted, now_ns());
+        if (membership.pooled || membership.group.state() != GroupState::ready)
+            membership.group.apply(GroupEvent::unwanted, now_ns());
         look_again(membership);
         manager->drop_idle();
     }
 }
 
 void want(Membership& membership, bool others_wait) {
-    if (membership.group.state() != State::absent) return;
+    if (membership.group.state() != GroupState::absent) return;
     const uint64_t now = now_ns();
     if (now < membership.rests_until) {
         if (others_wait) membership.group.turn_down();
         return;
     }
     membership.rests_until = now + kRestNs;  // the earliest next try, if there is no place now
-    membership.group.apply(Event::want, now);
+    membership.group.apply(GroupEvent::want, now);
     look_again(membership);
 }
 

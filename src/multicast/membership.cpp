@@ -17,8 +17,8 @@ namespace starling::multicast {
 
 namespace {
 
-std::vector<Name> names_of(std::span<const link::Process> members) {
-    std::vector<Name> all;
+std::vector<MemberName> names_of(std::span<const link::Process> members) {
+    std::vector<MemberName> all;
     for (const link::Process& member : members) all.push_back({member.job->address().id, member.rank});
     return all;
 }
@@ -27,7 +27,7 @@ std::vector<Name> names_of(std::span<const link::Process> members) {
 /// need not agree: each message carries its fragment size.
 uint32_t piece_of() {
     const uint32_t most = link::network()->group_payload();
-    return (most - static_cast<uint32_t>(sizeof(Head))) / 8 * 8;
+    return (most - static_cast<uint32_t>(sizeof(GroupDatagramHeader))) / 8 * 8;
 }
 
 /// Reports, once per process, why a group cannot be joined. A wrong setting concerns all processes, so only rank 0 reports it; otherwise
@@ -56,7 +56,7 @@ Membership::Membership(std::span<const link::Process> members, uint32_t me, cons
     }
 }
 
-uint32_t Membership::index_of(const Name& who) const {
+uint32_t Membership::index_of(const MemberName& who) const {
     const auto& all = group.members();
     const auto at = std::lower_bound(all.begin(), all.end(), who);
     return at != all.end() && *at == who ? static_cast<uint32_t>(at - all.begin()) : group.size();
@@ -80,9 +80,9 @@ void Membership::look_for_dead(uint64_t now) {
     }
 }
 
-bool Membership::to_group(const Head& head, const std::byte* body, uint32_t bytes) {
+bool Membership::to_group(const GroupDatagramHeader& head, const std::byte* body, uint32_t bytes) {
     if (!network_) return true;  // left in the meantime: members that miss the datagram request it
-    const iovec parts[2] = {{const_cast<Head*>(&head), sizeof head}, {const_cast<std::byte*>(body), bytes}};
+    const iovec parts[2] = {{const_cast<GroupDatagramHeader*>(&head), sizeof head}, {const_cast<std::byte*>(body), bytes}};
     return network_->send(parts, bytes > 0 ? 2 : 1);
 }
 
@@ -91,9 +91,9 @@ bool Membership::send_behind_note(uint32_t member, const Note& note, const iovec
     size_t whole = sizeof note;
     for (int i = 0; i < count; ++i) whole += parts[i].iov_len;
     if (!to || whole > to->base->payload_limit()) return true;
-    link::Slot slot;
+    link::PacketSlot slot;
     if (!link::reserve(*to, static_cast<uint32_t>(whole), slot)) return false;
-    slot.header->kind = packet::Kind::multicast;
+    slot.header->kind = packet::PacketKind::multicast;
     std::memcpy(slot.payload, &note, sizeof note);
     std::byte* at = slot.payload + sizeof note;
     for (int i = 0; i < count; at += parts[i++].iov_len)
@@ -102,13 +102,13 @@ bool Membership::send_behind_note(uint32_t member, const Note& note, const iovec
     return true;
 }
 
-bool Membership::to_member(uint32_t member, const Head& head, const std::byte* body, uint32_t bytes) {
+bool Membership::to_member(uint32_t member, const GroupDatagramHeader& head, const std::byte* body, uint32_t bytes) {
     Note note{};
     note.group = name.key;
     note.kind = NoteKind::datagram;
     note.sender = head.sender;
     note.who = static_cast<uint16_t>(group.me());
-    const iovec parts[2] = {{const_cast<Head*>(&head), sizeof head}, {const_cast<std::byte*>(body), bytes}};
+    const iovec parts[2] = {{const_cast<GroupDatagramHeader*>(&head), sizeof head}, {const_cast<std::byte*>(body), bytes}};
     if (!send_behind_note(member, note, parts, 2)) return false;
     ++counters.group_singles;
     return true;
@@ -124,8 +124,8 @@ void Membership::wish(uint32_t member, const std::byte* claim, uint32_t bytes) {
 }
 
 void Membership::note(uint32_t member, const Note& note) {
-    static_assert(sizeof note <= link::Control::kMost);
-    if (link::Peer* const to = peer(member)) link::send_control(*to, packet::Kind::multicast, &note, sizeof note);
+    static_assert(sizeof note <= link::PendingControl::kMost);
+    if (link::Peer* const to = peer(member)) link::send_control(*to, packet::PacketKind::multicast, &note, sizeof note);
 }
 
 void Membership::tell_gone() {
@@ -164,7 +164,7 @@ void Membership::report_unreachable() {
 }
 
 void Membership::datagram(const std::byte* data, uint32_t bytes) {
-    Datagram taken;
+    GroupDatagram taken;
     if (!decode(data, bytes, group.size(), taken)) {
         ++counters.strangers_group;
         return;

@@ -18,7 +18,7 @@ class Membership final : public GroupEnvironment, public transport::DatagramHand
     Membership(std::span<const link::Process> members, uint32_t me, const transport::GroupName& name, ReceiveQueue& desk);
 
     const transport::GroupName name;
-    Group group;
+    MulticastGroup group;
     uint32_t users = 0;        ///< number of channels that use the group
     uint64_t value = 0;        ///< number of messages sent and received
     uint64_t rests_until = 0;  ///< ns; earliest time of another try after a failure or an eviction
@@ -33,7 +33,7 @@ class Membership final : public GroupEnvironment, public transport::DatagramHand
 
     link::Process process(uint32_t member) const { return processes_[member]; }
     /// Returns the member's index, or size() if it is not one.
-    uint32_t index_of(const Name& who) const;
+    uint32_t index_of(const MemberName& who) const;
     bool of_own_job() const { return own_job_; }
     /// Marks members that are dead or have finalized.
     void look_for_dead(uint64_t now);
@@ -43,12 +43,12 @@ class Membership final : public GroupEnvironment, public transport::DatagramHand
     bool (*may_join)(Membership& self) = nullptr;
     /// Called when a datagram has arrived, to run the group soon.
     void (*touched)(Membership& self) = nullptr;
-    uint64_t due = 0;            ///< ns; the time of the next run
-    State seen = State::absent;  ///< the state at the last run
+    uint64_t due = 0;                      ///< ns; the time of the next run
+    GroupState seen = GroupState::absent;  ///< the state at the last run
 
     // Implementation of GroupEnvironment.
-    bool to_group(const Head& head, const std::byte* body, uint32_t bytes) override;
-    bool to_member(uint32_t member, const Head& head, const std::byte* body, uint32_t bytes) override;
+    bool to_group(const GroupDatagramHeader& head, const std::byte* body, uint32_t bytes) override;
+    bool to_member(uint32_t member, const GroupDatagramHeader& head, const std::byte* body, uint32_t bytes) override;
     void note(uint32_t member, const Note& note) override;
     bool join() override;
     void leave() override;
@@ -64,7 +64,7 @@ class Membership final : public GroupEnvironment, public transport::DatagramHand
     const std::vector<link::Process> processes_;
     std::vector<link::JobHold> holds_;
     bool own_job_ = true;
-    std::unique_ptr<transport::Group> network_;
+    std::unique_ptr<transport::MulticastMembership> network_;
 };
 
 }  // namespace starling::multicast

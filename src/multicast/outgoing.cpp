@@ -16,8 +16,9 @@ bool Outgoing::takes(uint64_t bytes) const {
            messages_.size() < kMostMessages && kept_ + bytes <= kMostKept;
 }
 
-void Outgoing::start(Send& send, uint64_t context, uint64_t call, const void* data, uint64_t bytes, uint64_t now) {
-    Message message{context, call, bytes, static_cast<const std::byte*>(data), {}, &send, fragments_of(bytes, piece_), 0, {}};
+void Outgoing::start(MulticastSend& send, uint64_t context, uint64_t call, const void* data, uint64_t bytes, uint64_t now) {
+    OutgoingMessage message{context, call, bytes, static_cast<const std::byte*>(data), {}, &send, fragments_of(bytes, piece_),
+                            0,       {}};
     const bool copied = bytes <= kMostCopied;
     if (copied) {
         message.copy.assign(message.data, message.data + bytes);
@@ -49,14 +50,14 @@ bool Outgoing::request_acks(uint64_t now) {
     return true;
 }
 
-Outgoing::Message* Outgoing::find(uint32_t serial) {
+Outgoing::OutgoingMessage* Outgoing::find(uint32_t serial) {
     const uint32_t at = serial - first_;
     return at < messages_.size() ? &messages_[at] : nullptr;
 }
 
-Head Outgoing::head_of(const Message& message, uint32_t serial, uint64_t fragment) const {
-    return {Head::kMagic,
-            Head::kVersion,
+GroupDatagramHeader Outgoing::head_of(const OutgoingMessage& message, uint32_t serial, uint64_t fragment) const {
+    return {GroupDatagramHeader::kMagic,
+            GroupDatagramHeader::kVersion,
             Word::data,
             me_,
             0,
@@ -70,16 +71,16 @@ Head Outgoing::head_of(const Message& message, uint32_t serial, uint64_t fragmen
             piece_};
 }
 
-const std::byte* Outgoing::body_of(const Message& message, uint64_t fragment, uint32_t& bytes) const {
+const std::byte* Outgoing::body_of(const OutgoingMessage& message, uint64_t fragment, uint32_t& bytes) const {
     const uint64_t at = fragment * piece_;
     bytes = static_cast<uint32_t>(std::min<uint64_t>(piece_, message.bytes - at));
     return message.data + at;
 }
 
-Head Outgoing::heartbeat() const {
+GroupDatagramHeader Outgoing::heartbeat() const {
     const uint64_t sent = messages_.empty() ? 0 : messages_.front().sent;
-    return {Head::kMagic,
-            Head::kVersion,
+    return {GroupDatagramHeader::kMagic,
+            GroupDatagramHeader::kVersion,
             Word::heartbeat,
             me_,
             0,
@@ -95,16 +96,16 @@ Head Outgoing::heartbeat() const {
 
 uint64_t Outgoing::in_flight() const { return sent_ - acked_fragments_; }
 
-bool Outgoing::send_new(Wire& wire, uint64_t now) {
+bool Outgoing::send_new(GroupTransmitter& wire, uint64_t now) {
     bool any = false;
     while (next_ < messages_.size() && (next_ > 0 || in_flight() < window_)) {
-        Message& message = messages_[next_];
-        Head head = head_of(message, first_ + next_, message.sent);
+        OutgoingMessage& message = messages_[next_];
+        GroupDatagramHeader head = head_of(message, first_ + next_, message.sent);
         uint32_t bytes;
         const std::byte* const body = body_of(message, message.sent, bytes);
         const bool ends = message.sent + 1 == message.fragments;
         const bool ask = ++unasked_ >= window_ / 4 || in_flight() + 1 >= window_ || (ends && message.send);
-        if (ask) head.flags = Head::kAckNow;
+        if (ask) head.flags = GroupDatagramHeader::kAckNow;
         if (!wire.to_group(head, body, bytes)) {
             stuck_ = true;
             return any;
@@ -120,16 +121,16 @@ bool Outgoing::send_new(Wire& wire, uint64_t now) {
 }
 
 /// Returns whether the fragment was repeated so recently that a further request must wait.
-bool Outgoing::is_on_its_way(Message& message, const Wish& wish, uint64_t now) {
+bool Outgoing::is_on_its_way(OutgoingMessage& message, const Wish& wish, uint64_t now) {
     const auto at = message.repeated_at.find(uint64_t{wish.fragment} << 16 | wish.who);
     return at != message.repeated_at.end() && now - at->second < (wish.who == Note::kSeveral ? kRepeatNs : kSingleAgainNs);
 }
 
 /// Repeats a fragment. Returns false if there is no room now.
-bool Outgoing::repeat(Wire& wire, const Wish& wish, uint64_t now) {
-    Message* const message = find(wish.serial);
+bool Outgoing::repeat(GroupTransmitter& wire, const Wish& wish, uint64_t now) {
+    OutgoingMessage* const message = find(wish.serial);
     if (!message || wish.fragment >= message->sent || is_on_its_way(*message, wish, now)) return true;
-    const Head head = head_of(*message, wish.serial, wish.fragment);
+    const GroupDatagramHeader head = head_of(*message, wish.serial, wish.fragment);
     uint32_t bytes;
     const std::byte* const body = body_of(*message, wish.fragment, bytes);
     const bool several = wish.who == Note::kSeveral;
@@ -141,7 +142,7 @@ bool Outgoing::repeat(Wire& wire, const Wish& wish, uint64_t now) {
 }
 
 // A member without room does not hold up repeats to others.
-bool Outgoing::repeat(Wire& wire, uint64_t now) {
+bool Outgoing::repeat(GroupTransmitter& wire, uint64_t now) {
     std::deque<Wish> later;
     const size_t count = wishes_.size();
     for (const Wish& wish : std::exchange(wishes_, {}))
@@ -154,7 +155,7 @@ bool Outgoing::repeat(Wire& wire, uint64_t now) {
     return wishes_.size() < count;
 }
 
-bool Outgoing::run(Wire& wire, uint64_t now) {
+bool Outgoing::run(GroupTransmitter& wire, uint64_t now) {
     stuck_ = false;
     bool any = wishes_at_ <= now && repeat(wire, now);
     any |= send_new(wire, now);
@@ -178,7 +179,7 @@ uint64_t Outgoing::deadline() const {
 void Outgoing::acknowledged(const Position& position, uint64_t now) {
     if (!(acked_ < position)) return;
     while (!messages_.empty() && acked_.serial != position.serial && messages_.front().sent == messages_.front().fragments) {
-        Message& message = messages_.front();
+        OutgoingMessage& message = messages_.front();
         acked_fragments_ += message.fragments - acked_.fragment;
         acked_ = {acked_.serial + 1, 0};
         ++first_;
@@ -206,7 +207,7 @@ void Outgoing::acknowledged(const Position& position, uint64_t now) {
 }
 
 void Outgoing::missed(const Missing& missing, uint16_t who, uint64_t now) {
-    Message* const message = find(missing.serial);
+    OutgoingMessage* const message = find(missing.serial);
     if (!message) return;
     for (uint32_t bit = 0; bit < 64; ++bit) {
         if (!(missing.mask >> bit & 1)) continue;

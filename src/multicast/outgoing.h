@@ -15,12 +15,12 @@
 namespace starling::multicast {
 
 /// Sends datagrams for a stream.
-class Wire {
+class GroupTransmitter {
   public:
     /// Sends to the group, unreliably. Returns false if there is no room now.
-    virtual bool to_group(const Head& head, const std::byte* body, uint32_t bytes) = 0;
+    virtual bool to_group(const GroupDatagramHeader& head, const std::byte* body, uint32_t bytes) = 0;
     /// Sends to one member, reliably. Returns false if there is no room now.
-    virtual bool to_member(uint32_t member, const Head& head, const std::byte* body, uint32_t bytes) = 0;
+    virtual bool to_member(uint32_t member, const GroupDatagramHeader& head, const std::byte* body, uint32_t bytes) = 0;
 
     /// Sends buffered datagrams to the group now.
     virtual void flush() = 0;
@@ -28,7 +28,7 @@ class Wire {
     virtual void report_unreachable() = 0;
 
   protected:
-    ~Wire() = default;
+    ~GroupTransmitter() = default;
 };
 
 class Outgoing {
@@ -51,9 +51,9 @@ class Outgoing {
     Outgoing(uint16_t me, uint64_t epoch, uint32_t piece) : me_(me), epoch_(epoch), piece_(piece) {}
 
     bool takes(uint64_t bytes) const;
-    void start(Send& send, uint64_t context, uint64_t call, const void* data, uint64_t bytes, uint64_t now);
+    void start(MulticastSend& send, uint64_t context, uint64_t call, const void* data, uint64_t bytes, uint64_t now);
     /// Sends new datagrams within the window, repeats and heartbeats. Returns whether it sent anything.
-    bool run(Wire& wire, uint64_t now);
+    bool run(GroupTransmitter& wire, uint64_t now);
     uint64_t deadline() const;
 
     /// Has the next run send a heartbeat, and more soon after, because a process waits for all acknowledgements. Returns false if that is
@@ -68,16 +68,16 @@ class Outgoing {
     /// Returns the number of heartbeats since the last acknowledgement.
     uint32_t unanswered() const { return heartbeats_; }
     /// Returns the heartbeat, which carries the end of the stream.
-    Head heartbeat() const;
+    GroupDatagramHeader heartbeat() const;
     uint64_t repeated() const { return repeated_; }
     uint64_t sent() const { return sent_; }
 
   private:
-    struct Message {
+    struct OutgoingMessage {
         uint64_t context, call, bytes;
         const std::byte* data;
         std::vector<std::byte> copy;
-        Send* send;  ///< null: the send has completed
+        MulticastSend* send;  ///< null: the send has completed
         uint64_t fragments, sent = 0;
         std::unordered_map<uint64_t, uint64_t> repeated_at;  ///< time of the last repeat, in ns, by fragment and destination
     };
@@ -86,13 +86,13 @@ class Outgoing {
         uint16_t who;
         bool urgent;
     };
-    Message* find(uint32_t serial);
-    Head head_of(const Message& message, uint32_t serial, uint64_t fragment) const;
-    const std::byte* body_of(const Message& message, uint64_t fragment, uint32_t& bytes) const;
-    bool repeat(Wire& wire, uint64_t now);
-    bool repeat(Wire& wire, const Wish& wish, uint64_t now);
-    bool is_on_its_way(Message& message, const Wish& wish, uint64_t now);
-    bool send_new(Wire& wire, uint64_t now);
+    OutgoingMessage* find(uint32_t serial);
+    GroupDatagramHeader head_of(const OutgoingMessage& message, uint32_t serial, uint64_t fragment) const;
+    const std::byte* body_of(const OutgoingMessage& message, uint64_t fragment, uint32_t& bytes) const;
+    bool repeat(GroupTransmitter& wire, uint64_t now);
+    bool repeat(GroupTransmitter& wire, const Wish& wish, uint64_t now);
+    bool is_on_its_way(OutgoingMessage& message, const Wish& wish, uint64_t now);
+    bool send_new(GroupTransmitter& wire, uint64_t now);
     uint64_t in_flight() const;
     /// Returns the time from the last acknowledgement to the first heartbeat. until_next(): the time after a new message, which another one
     /// may follow.
@@ -102,9 +102,9 @@ class Outgoing {
     const uint16_t me_;
     const uint64_t epoch_;
     const uint32_t piece_;
-    std::deque<Message> messages_;    ///< messages that not all members have acknowledged
-    uint32_t first_ = kCounterStart;  ///< serial of messages_.front()
-    uint32_t next_ = 0;               ///< index in messages_ of the message to send (further)
+    std::deque<OutgoingMessage> messages_;  ///< messages that not all members have acknowledged
+    uint32_t first_ = kCounterStart;        ///< serial of messages_.front()
+    uint32_t next_ = 0;                     ///< index in messages_ of the message to send (further)
     Position acked_{kCounterStart, 0};
     uint64_t kept_ = 0;
     uint64_t sent_ = 0, acked_fragments_ = 0, unasked_ = 0;

@@ -48,22 +48,22 @@ struct Ready {
     uint64_t number;
     Membership* membership;
     std::vector<std::byte> memory;  ///< buffer for the assignment
-    Receive claim;
-    Send send;
+    MulticastReceive claim;
+    MulticastSend send;
     bool was_ready = false;
 
-    Label label(const link::Process& first) const { return {first.job->address().id, kClaims, number, first.rank}; }
+    MessageLabel label(const link::Process& first) const { return {first.job->address().id, kClaims, number, first.rank}; }
     /// Returns whether the group was ready, and is not any more: it was evicted, or assigned without the assignment having arrived. Then
     /// the assignment is still awaited, because the communicator that has the group may send to this process, and counts on its
     /// acknowledgements.
     bool is_lost() {
-        const State state = membership->group.state();
-        was_ready = was_ready || state == State::ready;
-        return was_ready && state == State::absent;
+        const GroupState state = membership->group.state();
+        was_ready = was_ready || state == GroupState::ready;
+        return was_ready && state == GroupState::absent;
     }
 };
 
-struct Pool {
+struct GroupPool {
     std::vector<link::Process> members;  ///< leaders of the job's hosts
     uint32_t me = 0;
     std::vector<std::unique_ptr<Ready>> ready;        ///< unassigned groups, by number
@@ -76,9 +76,9 @@ struct Pool {
     void grant(const AddressClaim& claim);
     bool take_claim(Ready& one);
 };
-STARLING_STATE Pool* pool = nullptr;
+STARLING_STATE GroupPool* pool = nullptr;
 
-void Pool::add(uint64_t number) {
+void GroupPool::add(uint64_t number) {
     Membership* const membership = make_group(members, me, number);
     if (!membership) return;
     auto one = std::make_unique<Ready>();
@@ -96,7 +96,7 @@ void Pool::add(uint64_t number) {
 }
 
 /// Applies an assignment: members that are not included leave, the others have a group.
-void Pool::apply(const AddressClaim& claim, Membership& membership) {
+void GroupPool::apply(const AddressClaim& claim, Membership& membership) {
     const uint64_t now = now_ns();
     std::vector<bool> in(members.size());
     for (size_t i = 0; i < in.size(); ++i) in[i] = claim.has(i);
@@ -106,11 +106,11 @@ void Pool::apply(const AddressClaim& claim, Membership& membership) {
     if (in[me] && !desk().is_closed(claim.context))
         given[claim.context] = &membership;
     else
-        membership.group.apply(Event::unwanted, now);
+        membership.group.apply(GroupEvent::unwanted, now);
     look_again(membership);
 }
 
-void Pool::grant(const AddressClaim& claim) {
+void GroupPool::grant(const AddressClaim& claim) {
     const auto at = std::find_if(ready.begin(), ready.end(), [&](const auto& one) {
         return one->membership->group.may_send(claim.bits.size() + sizeof claim.context);
     });
@@ -131,7 +131,7 @@ void Pool::grant(const AddressClaim& claim) {
 
 void fill_pool() {
     if (pool) return;
-    pool = new Pool;
+    pool = new GroupPool;
     link::Job& job = *link::self().job;
     const job::JobSegment& segment = job.segment();
     std::vector<bool> seen;
@@ -175,7 +175,7 @@ void forget_in_pool(uint64_t context) {
     Membership& membership = *found->second;
     pool->given.erase(found);
     if (membership.users > 0) return;
-    membership.group.apply(Event::unwanted, now_ns());  // the communicator never used it
+    membership.group.apply(GroupEvent::unwanted, now_ns());  // the communicator never used it
     look_again(membership);
 }
 
@@ -190,8 +190,8 @@ void forget_in_pool(Membership& membership) {
 }
 
 bool is_over(const Membership& membership) {
-    const Group& group = membership.group;
-    if (group.state() != State::absent || !membership.taken) return false;
+    const MulticastGroup& group = membership.group;
+    if (group.state() != GroupState::absent || !membership.taken) return false;
     if (membership.lost && !group.is_out(0) && !group.left_behind()) return false;
     return std::none_of(pool->given.begin(), pool->given.end(), [&](const auto& one) { return one.second == &membership; });
 }
@@ -203,7 +203,7 @@ void on_wish(const std::byte* wish, size_t bytes) {
 }
 
 /// Returns whether the group's assignment has arrived.
-bool Pool::take_claim(Ready& one) {
+bool GroupPool::take_claim(Ready& one) {
     if (!one.claim.done) return false;
     AddressClaim claim(members.size());
     if (one.claim.outcome.error == MPI_SUCCESS && claim.read(one.memory.data(), one.claim.outcome.bytes))

@@ -8,7 +8,8 @@
 
 namespace starling::multicast {
 
-ArrivingMessage::ArrivingMessage(const Label& its_label, uint64_t its_bytes, uint32_t its_piece, std::shared_ptr<uint64_t> kept)
+ArrivingMessage::ArrivingMessage(const MessageLabel& its_label, uint64_t its_bytes, uint32_t its_piece,
+                                 std::shared_ptr<uint64_t> kept)
     : label(its_label),
       bytes(its_bytes),
       piece(its_piece),
@@ -45,14 +46,14 @@ void ArrivingMessage::take(uint64_t fragment, const std::byte* data, uint32_t co
     while (first_missing_ < got_.size() && got_[first_missing_]) ++first_missing_;
 }
 
-std::shared_ptr<ArrivingMessage> ReceiveQueue::arrive(const Label& label, uint64_t bytes, uint32_t piece,
+std::shared_ptr<ArrivingMessage> ReceiveQueue::arrive(const MessageLabel& label, uint64_t bytes, uint32_t piece,
                                                       const std::shared_ptr<uint64_t>& kept) {
     const auto there = arrivals_.find(label);
     if (there != arrivals_.end()) return there->second;  // the sender has begun a new stream and repeats the message
     const auto made = std::make_shared<ArrivingMessage>(label, bytes, piece, kept);
     arrivals_.emplace(label, made);
     if (const auto posted = posted_.find(label); posted != posted_.end()) {
-        Receive& receive = *posted->second;
+        MulticastReceive& receive = *posted->second;
         posted_.erase(posted);
         give(*made, receive);
     } else if (refused_.erase(label) > 0 || closed_.contains(label.context)) {
@@ -61,7 +62,7 @@ std::shared_ptr<ArrivingMessage> ReceiveQueue::arrive(const Label& label, uint64
     return made;
 }
 
-void ReceiveQueue::give(ArrivingMessage& arrival, Receive& receive) {
+void ReceiveQueue::give(ArrivingMessage& arrival, MulticastReceive& receive) {
     arrival.receive_ = &receive;
     const uint64_t count = std::min<uint64_t>(arrival.kept_.size(), receive.bytes);
     if (count > 0) std::memcpy(receive.memory, arrival.kept_.data(), count);
@@ -75,7 +76,7 @@ void ReceiveQueue::came(ArrivingMessage& arrival) {
 }
 
 void ReceiveQueue::finish(ArrivingMessage& arrival) {
-    Receive* const receive = arrival.receive_;
+    MulticastReceive* const receive = arrival.receive_;
     const uint64_t bytes = arrival.bytes;
     const auto keep = arrivals_.extract(arrival.label);  // keeps the arriving message until the end of the function
     if (!receive) return;
@@ -90,7 +91,7 @@ void ReceiveQueue::finish(ArrivingMessage& arrival) {
     receive->complete();
 }
 
-void ReceiveQueue::post(Receive& receive, const Label& label) {
+void ReceiveQueue::post(MulticastReceive& receive, const MessageLabel& label) {
     const auto there = arrivals_.find(label);
     if (there == arrivals_.end()) {
         posted_.emplace(label, &receive);
@@ -100,7 +101,7 @@ void ReceiveQueue::post(Receive& receive, const Label& label) {
     came(*there->second);
 }
 
-bool ReceiveQueue::withdraw(Receive& receive, const Label& label) {
+bool ReceiveQueue::withdraw(MulticastReceive& receive, const MessageLabel& label) {
     if (receive.done) return false;
     if (posted_.erase(label) > 0) return true;
     const auto there = arrivals_.find(label);
@@ -109,7 +110,7 @@ bool ReceiveQueue::withdraw(Receive& receive, const Label& label) {
     return true;
 }
 
-void ReceiveQueue::refuse(Receive& receive, const Label& label) {
+void ReceiveQueue::refuse(MulticastReceive& receive, const MessageLabel& label) {
     const bool expected = posted_.contains(label);
     if (withdraw(receive, label) && expected) refused_.insert(label);
 }
@@ -120,7 +121,7 @@ void ReceiveQueue::forget(uint64_t context) {
         closed_.erase(closed_order_.front());
         closed_order_.pop_front();
     }
-    std::erase_if(refused_, [context](const Label& label) { return label.context == context; });
+    std::erase_if(refused_, [context](const MessageLabel& label) { return label.context == context; });
     for (auto at = arrivals_.begin(); at != arrivals_.end();) {
         const bool of_it = at->first.context == context;
         if (of_it) at->second->want_nothing();
@@ -129,7 +130,7 @@ void ReceiveQueue::forget(uint64_t context) {
 }
 
 void ReceiveQueue::fail(uint64_t job, uint32_t rank) {
-    std::vector<Receive*> lost;
+    std::vector<MulticastReceive*> lost;
     for (auto at = posted_.begin(); at != posted_.end();) {
         const bool of_it = at->first.job == job && at->first.rank == rank;
         if (of_it) lost.push_back(at->second);
@@ -142,8 +143,8 @@ void ReceiveQueue::fail(uint64_t job, uint32_t rank) {
         if (of_it) arrival.want_nothing();
         at = of_it ? arrivals_.erase(at) : std::next(at);
     }
-    std::erase_if(refused_, [&](const Label& label) { return label.job == job && label.rank == rank; });
-    for (Receive* receive : lost) {
+    std::erase_if(refused_, [&](const MessageLabel& label) { return label.job == job && label.rank == rank; });
+    for (MulticastReceive* receive : lost) {
         receive->outcome.error =
             starling::fail(MPI_ERR_PROC_ABORTED, "rank %u ended before its multicast message was complete", rank);
         progress::keep_failure(*receive);

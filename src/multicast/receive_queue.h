@@ -16,15 +16,15 @@
 namespace starling::multicast {
 
 /// The identity of a message: its sender, context and call.
-struct Label {
+struct MessageLabel {
     uint64_t job;
     uint64_t context, call;
     uint32_t rank;
-    bool operator==(const Label&) const = default;
+    bool operator==(const MessageLabel&) const = default;
 };
 
 struct LabelHash {
-    size_t operator()(const Label& label) const {
+    size_t operator()(const MessageLabel& label) const {
         return static_cast<size_t>((label.context * 31 + label.call) * 0x9e3779b97f4a7c15u ^ label.job ^ label.rank);
     }
 };
@@ -33,12 +33,12 @@ struct LabelHash {
 class ArrivingMessage {
   public:
     /// `kept` counts the bytes stored for all messages of one sender that have no receive.
-    ArrivingMessage(const Label& label, uint64_t bytes, uint32_t piece, std::shared_ptr<uint64_t> kept);
+    ArrivingMessage(const MessageLabel& label, uint64_t bytes, uint32_t piece, std::shared_ptr<uint64_t> kept);
     ArrivingMessage(const ArrivingMessage&) = delete;
     ArrivingMessage& operator=(const ArrivingMessage&) = delete;
     ~ArrivingMessage() { charge(0); }
 
-    const Label label;
+    const MessageLabel label;
     const uint64_t bytes;
     const uint32_t piece;
 
@@ -68,7 +68,7 @@ class ArrivingMessage {
     void charge(uint64_t bytes);
     void want_nothing();
 
-    Receive* receive_ = nullptr;
+    MulticastReceive* receive_ = nullptr;
     bool taken_back_ = false;  ///< its receive was withdrawn: fragments are discarded
     const uint64_t fragments_;
     const std::shared_ptr<uint64_t> total_;
@@ -82,16 +82,16 @@ class ReceiveQueue {
   public:
     /// Returns the arriving message of that label. A new one is given to a posted receive, if there is one; otherwise it waits for a
     /// receive.
-    std::shared_ptr<ArrivingMessage> arrive(const Label& label, uint64_t bytes, uint32_t piece,
+    std::shared_ptr<ArrivingMessage> arrive(const MessageLabel& label, uint64_t bytes, uint32_t piece,
                                             const std::shared_ptr<uint64_t>& kept);
     /// Completes the message's receive, if all fragments have arrived.
     void came(ArrivingMessage& arrival);
 
-    void post(Receive& receive, const Label& label);
-    bool withdraw(Receive& receive, const Label& label);
+    void post(MulticastReceive& receive, const MessageLabel& label);
+    bool withdraw(MulticastReceive& receive, const MessageLabel& label);
     /// Withdraws a receive for good: the message's fragments are discarded when they arrive.
-    void refuse(Receive& receive, const Label& label);
-    bool has_begun(const Label& label) const { return arrivals_.contains(label); }
+    void refuse(MulticastReceive& receive, const MessageLabel& label);
+    bool has_begun(const MessageLabel& label) const { return arrivals_.contains(label); }
     /// Discards all messages of a context, also future ones, until begin() is called for it.
     void forget(uint64_t context);
     void begin(uint64_t context) { closed_.erase(context); }
@@ -108,12 +108,13 @@ class ReceiveQueue {
     size_t waiting() const { return arrivals_.size(); }
 
   private:
-    void give(ArrivingMessage& arrival, Receive& receive);
+    void give(ArrivingMessage& arrival, MulticastReceive& receive);
     void finish(ArrivingMessage& arrival);
 
-    std::unordered_map<Label, Receive*, LabelHash> posted_;
-    std::unordered_map<Label, std::shared_ptr<ArrivingMessage>, LabelHash> arrivals_;  ///< not taken by a completed receive
-    std::unordered_set<Label, LabelHash> refused_;
+    std::unordered_map<MessageLabel, MulticastReceive*, LabelHash> posted_;
+    std::unordered_map<MessageLabel, std::shared_ptr<ArrivingMessage>, LabelHash>
+        arrivals_;  ///< not taken by a completed receive
+    std::unordered_set<MessageLabel, LabelHash> refused_;
     // The most recently ended contexts: after an error, members may free a communicator before all its data has arrived.
     static constexpr size_t kMostClosed = 1024;
     std::unordered_set<uint64_t> closed_;

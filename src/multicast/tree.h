@@ -8,11 +8,11 @@
 
 namespace starling::multicast {
 
-class Tree {
+class MulticastTree {
   public:
     static constexpr uint32_t kChildren = 4;
 
-    explicit Tree(uint32_t members) : out_(members) {}
+    explicit MulticastTree(uint32_t members) : out_(members) {}
 
     uint32_t members() const { return static_cast<uint32_t>(out_.size()); }
     bool is_out(uint32_t member) const { return out_[member]; }

@@ -24,19 +24,19 @@ constexpr Element element_of() {
 
 /// The unsigned integer with the size of an element.
 template <class T>
-using Bits = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
+using AtomicWord = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
 
 template <class T>
-Bits<T> bits_of(T value) {
-    return __builtin_bit_cast(Bits<T>, value);
+AtomicWord<T> bits_of(T value) {
+    return __builtin_bit_cast(AtomicWord<T>, value);
 }
 
 /// Applies an operation to a word in mapped memory and returns the old value. The integer is unsigned, so that sums wrap around.
 template <class T>
 T do_here(std::byte* memory, Operator op, T operand) {
-    auto* word = reinterpret_cast<Bits<T>*>(memory);
-    const Bits<T> value = bits_of(operand);
-    Bits<T> before;
+    auto* word = reinterpret_cast<AtomicWord<T>*>(memory);
+    const AtomicWord<T> value = bits_of(operand);
+    AtomicWord<T> before;
     switch (op) {
         case Operator::sum:
             before = __atomic_fetch_add(word, value, __ATOMIC_SEQ_CST);
@@ -177,8 +177,8 @@ void compare_swap(const char* name, void* context, void* dest, T cond, T value, 
     std::byte* there = is_aligned<T>(dest) ? reach(dest, sizeof(T), to) : nullptr;
     if (!there) [[unlikely]]
         return starling_shmem_compare_swap(name, context, element_of<T>(), dest, &cond, &value, old, pe, nbi);
-    Bits<T> before = bits_of(cond);
-    __atomic_compare_exchange_n(reinterpret_cast<Bits<T>*>(there), &before, bits_of(value), false, __ATOMIC_SEQ_CST,
+    AtomicWord<T> before = bits_of(cond);
+    __atomic_compare_exchange_n(reinterpret_cast<AtomicWord<T>*>(there), &before, bits_of(value), false, __ATOMIC_SEQ_CST,
                                 __ATOMIC_SEQ_CST);
     *old = __builtin_bit_cast(T, before);
     wake(to);

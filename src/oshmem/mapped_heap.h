@@ -14,7 +14,7 @@ inline void* default_context() { return reinterpret_cast<void*>(kDefault); }
 
 /// N bytes that are only copied, for elements of any type of this size.
 template <size_t N>
-struct Block {
+struct ByteBlock {
     std::byte bytes[N];
 };
 

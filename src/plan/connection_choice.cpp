@@ -2,13 +2,13 @@
 
 namespace starling::plan {
 
-std::vector<size_t> whom_to_ask(std::span<const Standing> wanted, Places places) {
+std::vector<size_t> whom_to_ask(std::span<const ConnectionAvailability> wanted, ConnectionSlots places) {
     std::vector<size_t> ask;
     uint32_t served = 0;
     for (size_t i = 0; i < wanted.size() && served < places.limit; ++i) {
-        if (wanted[i] == Standing::barred) continue;
+        if (wanted[i] == ConnectionAvailability::barred) continue;
         ++served;
-        if (wanted[i] == Standing::held) continue;
+        if (wanted[i] == ConnectionAvailability::held) continue;
         if (places.free > 0)
             --places.free;
         else if (places.leaving > 0) {

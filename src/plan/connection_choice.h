@@ -9,14 +9,14 @@
 namespace starling::plan {
 
 /// The state of a wanted connection.
-enum class Standing : uint8_t {
+enum class ConnectionAvailability : uint8_t {
     missing,
     held,    ///< open, being opened, or being closed
     barred,  ///< not available now: the peer has refused it, or has ended
 };
 
 /// The connection quota of one transport.
-struct Places {
+struct ConnectionSlots {
     uint32_t limit = 0;    ///< number of connections allowed
     uint32_t free = 0;     ///< unused ones
     uint32_t leaving = 0;  ///< unused soon: their connections are closing
@@ -25,6 +25,6 @@ struct Places {
 /// Returns the indexes in `wanted` (by falling priority) of the connections to request now. Considers the first `places.limit` that are not
 /// barred. A missing one takes a free place; without one it waits for a leaving connection, if any. Otherwise it is requested all the same,
 /// and another connection will have to be closed for it.
-std::vector<size_t> whom_to_ask(std::span<const Standing> wanted, Places places);
+std::vector<size_t> whom_to_ask(std::span<const ConnectionAvailability> wanted, ConnectionSlots places);
 
 }  // namespace starling::plan

@@ -21,7 +21,7 @@ GivenPhases::GivenPhases(uint64_t job, const control::PlanReply& plan) {
                          [this](size_t a, size_t b) { return entries_[a].from > entries_[b].from; });
 }
 
-const GivenPhases::Entry* GivenPhases::entry(const std::string& phase, uint64_t occurrence) const {
+const GivenPhases::PlanEntry* GivenPhases::entry(const std::string& phase, uint64_t occurrence) const {
     const auto known = by_name_.find(phase);
     if (known == by_name_.end()) return nullptr;
     const auto& indexes = known->second;
@@ -31,13 +31,13 @@ const GivenPhases::Entry* GivenPhases::entry(const std::string& phase, uint64_t 
 }
 
 const Partners* GivenPhases::find(const std::string& phase, uint64_t occurrence) const {
-    const Entry* const found = entry(phase, occurrence);
+    const PlanEntry* const found = entry(phase, occurrence);
     return found ? &found->partners : nullptr;
 }
 
 const Partners* GivenPhases::after(const std::string& phase, uint64_t occurrence) const {
-    const Entry* next = entry(phase, occurrence);
-    const Entry* const end = entries_.data() + entries_.size();
+    const PlanEntry* next = entry(phase, occurrence);
+    const PlanEntry* const end = entries_.data() + entries_.size();
     while (next && next != end && next->name == phase) ++next;
     return next && next != end ? &next->partners : nullptr;
 }
@@ -62,14 +62,14 @@ void FilePlan::ask() {
     const bool asked = has_launcher && control::ControlCall::start(me.job->segment(), me.rank, control::MessageKind::plan, {},
                                                                    call_) == MPI_SUCCESS;
     clear_failure();
-    state_ = asked ? State::asked : State::over;
+    state_ = asked ? FilePlanState::asked : FilePlanState::over;
 }
 
 bool FilePlan::poll() {
     bool done = false;
     const bool failed = call_.poll(done) != MPI_SUCCESS;
     if (!failed && !done) return false;
-    state_ = State::over;
+    state_ = FilePlanState::over;
     control::PlanReply plan;
     const bool usable = !failed && decode(call_.reply(), plan);
     call_ = {};
@@ -83,7 +83,7 @@ bool FilePlan::poll() {
 }
 
 const Partners* FilePlan::partners(profile::PhaseId phase, uint64_t occurrence) {
-    if (state_ == State::not_asked) ask();
+    if (state_ == FilePlanState::not_asked) ask();
     return phases_.find(profile::phase(phase).name, occurrence);
 }
 

@@ -24,14 +24,14 @@ class GivenPhases {
     const Partners* after(const std::string& phase, uint64_t occurrence) const;
 
   private:
-    struct Entry {
+    struct PlanEntry {
         std::string name;
         uint64_t from, to;
         Partners partners;
     };
-    const Entry* entry(const std::string& phase, uint64_t occurrence) const;
+    const PlanEntry* entry(const std::string& phase, uint64_t occurrence) const;
 
-    std::vector<Entry> entries_;                                    ///< in the plan's order
+    std::vector<PlanEntry> entries_;                                ///< in the plan's order
     std::unordered_map<std::string, std::vector<size_t>> by_name_;  ///< indexes of entries, by falling `from`
 };
 
@@ -39,13 +39,13 @@ class FilePlan final : public Source {
   public:
     const Partners* partners(profile::PhaseId phase, uint64_t occurrence) override;
     const Partners* partners_after(profile::PhaseId phase, uint64_t occurrence) override;
-    bool waits() const override { return state_ == State::asked; }
+    bool waits() const override { return state_ == FilePlanState::asked; }
     bool poll() override;
 
   private:
     void ask();
 
-    enum class State : uint8_t { not_asked, asked, over } state_ = State::not_asked;
+    enum class FilePlanState : uint8_t { not_asked, asked, over } state_ = FilePlanState::not_asked;
     control::ControlCall call_;
     GivenPhases phases_;
 };

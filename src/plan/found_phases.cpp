@@ -38,7 +38,7 @@ class Seeker {
 STARLING_STATE Seeker* seeker = nullptr;
 
 Partners Seeker::sent_since() {
-    struct Look {
+    struct PartnerScan {
         std::vector<uint64_t>& before;
         size_t at = 0;
         Partners sent = {};
@@ -46,7 +46,7 @@ Partners Seeker::sent_since() {
     // New processes are appended, and none is removed before the phase ends.
     profile::each_traffic(
         [](const profile::Traffic& traffic, void* argument) {
-            Look& look = *static_cast<Look*>(argument);
+            PartnerScan& look = *static_cast<PartnerScan*>(argument);
             if (look.at == look.before.size()) look.before.push_back(0);
             const uint64_t messages = traffic.messages() - look.before[look.at];
             look.before[look.at++] += messages;

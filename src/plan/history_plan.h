@@ -16,13 +16,13 @@ class HistoryPlan final : public Source {
   private:
     const Partners* last(profile::PhaseId phase) const;  ///< null: the phase has not ended yet
 
-    struct Known {
+    struct PhaseHistory {
         bool ended = false;
         Partners partners;          ///< in the last occurrence
         profile::PhaseId next = 0;  ///< the phase that followed the last occurrence
     };
-    std::vector<Known> known_;  ///< by phase
-    Partners planned_;          ///< result of the last call of partners()
+    std::vector<PhaseHistory> known_;  ///< by phase
+    Partners planned_;                 ///< result of the last call of partners()
 };
 
 }  // namespace starling::plan

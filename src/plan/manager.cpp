@@ -34,11 +34,11 @@ constexpr size_t kMostGuests = 64;
 struct Guest {
     uint64_t job;
     uint32_t rank;
-    uint64_t phases;  ///< value of Manager::phases_ at that time
+    uint64_t phases;  ///< value of PlanManager::phases_ at that time
 };
 
 /// Returns the transport's connector; null if there is none.
-transport::Connector* connector_of(Side side) {
+transport::Connector* connector_of(TransportSide side) {
     if (side == kHere) return &link::shared_memory();
     return link::network() ? link::network()->connector() : nullptr;
 }
@@ -50,14 +50,14 @@ struct Users {
     Peer* idle = nullptr;  ///< an open one that is not in the plan and was not used in this phase
 };
 
-Users users_of(Side side) {
+Users users_of(TransportSide side) {
     const auto visit = [](void* user, void* argument) {
         Peer& peer = *static_cast<Peer*>(user);
         Users& users = *static_cast<Users*>(argument);
         ++users.all;
-        users.leaving += peer.state == link::State::quiescing;
+        users.leaving += peer.state == link::ConnectionState::quiescing;
         const bool unused = peer.planned == 0 && peer.traffic && !peer.traffic->hook.linked();
-        if (peer.state == link::State::connected && unused) users.idle = &peer;
+        if (peer.state == link::ConnectionState::connected && unused) users.idle = &peer;
     };
     Users users;
     if (transport::Connector* const connector = connector_of(side)) connector->each_user(visit, &users);
@@ -65,7 +65,7 @@ Users users_of(Side side) {
 }
 
 // A closing direct ring only holds memory, which can be spared; a closing TCP connection holds its place.
-Places places_of(Side side, const Users& users) {
+ConnectionSlots places_of(TransportSide side, const Users& users) {
     const uint32_t rings = std::min<uint32_t>(static_cast<uint32_t>(live(config().max_direct)), shm::kRingSlots);
     const uint32_t limit = side == kHere ? rings : static_cast<uint32_t>(live(config().max_connections));
     const uint32_t room = side == kHere ? shm::kRingSlots : limit, staying = users.all - users.leaving;
@@ -74,9 +74,9 @@ Places places_of(Side side, const Users& users) {
     return {limit, now, soon - now};
 }
 
-class Manager {
+class PlanManager {
   public:
-    explicit Manager(std::unique_ptr<Source> source) : source_(std::move(source)) {}
+    explicit PlanManager(std::unique_ptr<Source> source) : source_(std::move(source)) {}
 
     void begin(PhaseId ended, PhaseId begun);
     void note(Peer& peer, link::PlaceNews news);
@@ -84,15 +84,15 @@ class Manager {
 
   private:
     bool poll_at_length();
-    bool is_wrong(const Exchanged& phase);
+    bool is_wrong(const ExchangedTraffic& phase);
     void leave();
     void adopt(const Partners* partners);
     void adopt_phase(PhaseId phase, uint64_t occurrence);
     void settle(bool anew);
-    void ask_wanted(Side side, bool anew);
-    void serve_guests(Side side);
-    bool serve(Peer& guest, Side side);
-    void open_ahead(Side side);
+    void ask_wanted(TransportSide side, bool anew);
+    void serve_guests(TransportSide side);
+    bool serve(Peer& guest, TransportSide side);
+    void open_ahead(TransportSide side);
 
     std::unique_ptr<Source> source_;
     uint64_t phases_ = 0;  ///< number of phases begun
@@ -109,15 +109,15 @@ class Manager {
     bool asking_ = false;  ///< the source waits for an answer
     // Buffers of ask_wanted(), kept so that a phase allocates no memory for them.
     std::vector<Peer*> peers_;
-    std::vector<Standing> standings_;
+    std::vector<ConnectionAvailability> standings_;
 };
 
-STARLING_STATE Manager* manager = nullptr;
+STARLING_STATE PlanManager* manager = nullptr;
 
-void Manager::begin(PhaseId ended, PhaseId begun) {
+void PlanManager::begin(PhaseId ended, PhaseId begun) {
     if (!source_) return;
     ++phases_;
-    const Exchanged exchanged = end_traffic();
+    const ExchangedTraffic exchanged = end_traffic();
     if (is_wrong(exchanged)) return leave();
     source_->ended(ended, exchanged.partners, begun);
     for (PhaseId id = static_cast<PhaseId>(successors_.size()); id <= std::max(ended, begun); ++id) successors_.push_back(id);
@@ -127,11 +127,11 @@ void Manager::begin(PhaseId ended, PhaseId begun) {
     settle(true);
 }
 
-bool Manager::is_wrong(const Exchanged& phase) {
+bool PlanManager::is_wrong(const ExchangedTraffic& phase) {
     uint64_t on_demand = 0;
     const uint32_t thresholds[kSides] = {static_cast<uint32_t>(live(config().direct_threshold)),
                                          static_cast<uint32_t>(live(config().connect_messages))};
-    for (const Side side : {kHere, kElsewhere})
+    for (const TransportSide side : {kHere, kElsewhere})
         if (connector_of(side))
             on_demand += on_demand_[side].phase(
                 phase.traffic[side],
@@ -139,7 +139,7 @@ bool Manager::is_wrong(const Exchanged& phase) {
     return has_plan_ && doubt_.phase(phase.messages, phase.on_connections, on_demand);
 }
 
-void Manager::leave() {
+void PlanManager::leave() {
     if (config().verbose > 0)
         std::fprintf(stderr,
                      "starling: rank %u: the plan is left in phase %llu: fewer messages went on connections than on demand\n",
@@ -151,7 +151,7 @@ void Manager::leave() {
 }
 
 // Makes `partners` the plan of the current phase. Peers that stay in the plan keep their connections.
-void Manager::adopt(const Partners* partners) {
+void PlanManager::adopt(const Partners* partners) {
     // A peer that is in both plans is notified once, with its new priority.
     const Partners before = std::exchange(wanted_, partners ? *partners : Partners{});
     for (const Partner& partner : before)
@@ -167,7 +167,7 @@ void Manager::adopt(const Partners* partners) {
 }
 
 // Adopts the plan of a phase. Which phase comes next is known from the last time, or from the plan.
-void Manager::adopt_phase(PhaseId phase, uint64_t occurrence) {
+void PlanManager::adopt_phase(PhaseId phase, uint64_t occurrence) {
     adopt(source_->partners(phase, occurrence));
     asking_ = source_->waits();
     const PhaseId next = successors_[phase];
@@ -178,7 +178,7 @@ void Manager::adopt_phase(PhaseId phase, uint64_t occurrence) {
     std::fill_n(courtesies_, +kSides, 0);
 }
 
-void Manager::note(Peer& peer, link::PlaceNews news) {
+void PlanManager::note(Peer& peer, link::PlaceNews news) {
     unsettled_ = true;
     if (news != link::PlaceNews::turned_away) return;
     peer.backoff = 0;  // it wants a connection now, so its earlier refusals do not count
@@ -188,7 +188,7 @@ void Manager::note(Peer& peer, link::PlaceNews news) {
     if (std::none_of(guests_.begin(), guests_.end(), same)) guests_.push_back({job, peer.rank, phases_});
 }
 
-bool Manager::poll_at_length() {
+bool PlanManager::poll_at_length() {
     if (source_ && asking_ && source_->poll()) {
         const PhaseId phase = profile::current_phase();
         adopt_phase(phase, profile::phase(phase).occurrences);
@@ -200,9 +200,9 @@ bool Manager::poll_at_length() {
     return true;
 }
 
-void Manager::settle(bool anew) {
+void PlanManager::settle(bool anew) {
     unsettled_ = false;
-    for (const Side side : {kHere, kElsewhere}) {
+    for (const TransportSide side : {kHere, kElsewhere}) {
         if (!connector_of(side)) continue;
         ask_wanted(side, anew);
         serve_guests(side);
@@ -211,7 +211,7 @@ void Manager::settle(bool anew) {
 }
 
 // Requests missing connections of the plan. `anew`: a phase begins, so peers that have refused may accept now.
-void Manager::ask_wanted(Side side, bool anew) {
+void PlanManager::ask_wanted(TransportSide side, bool anew) {
     peers_.clear();
     standings_.clear();
     for (const Partner& partner : wanted_) {
@@ -219,28 +219,28 @@ void Manager::ask_wanted(Side side, bool anew) {
         if (!peer || !is_of(*peer, side)) continue;
         const bool barred = (peer->backoff > 0 && !anew) || !peer->gains;
         peers_.push_back(peer);
-        standings_.push_back(peer->state != link::State::closed ? Standing::held
-                             : barred                           ? Standing::barred
-                                                                : Standing::missing);
+        standings_.push_back(peer->state != link::ConnectionState::closed ? ConnectionAvailability::held
+                             : barred                                     ? ConnectionAvailability::barred
+                                                                          : ConnectionAvailability::missing);
     }
     if (peers_.empty()) return;
     for (const size_t i : whom_to_ask(standings_, places_of(side, users_of(side)))) link::request_connection(*peers_[i]);
 }
 
 // Serves peers that were refused, by their own plan or by this phase's. They would otherwise ask again only after more traffic.
-void Manager::serve_guests(Side side) {
+void PlanManager::serve_guests(TransportSide side) {
     // Serving one peer may cause others to be refused and added meanwhile.
     for (const Guest& guest : std::exchange(guests_, {})) {
         Peer* const peer = peer_of(guest.job, guest.rank);
-        if (!peer || peer->state != link::State::closed) continue;
+        if (!peer || peer->state != link::ConnectionState::closed) continue;
         if (!is_of(*peer, side) || !serve(*peer, side)) guests_.push_back(guest);
     }
 }
 
 // Requests a connection to a refused peer. Returns whether the peer needs no further service.
-bool Manager::serve(Peer& guest, Side side) {
+bool PlanManager::serve(Peer& guest, TransportSide side) {
     const Users users = users_of(side);
-    const Places places = places_of(side, users);
+    const ConnectionSlots places = places_of(side, users);
     if (places.free > 0) {
         link::request_connection(guest);
         return true;
@@ -254,13 +254,13 @@ bool Manager::serve(Peer& guest, Side side) {
 }
 
 // Opens connections of the next phase in the places that this phase leaves free.
-void Manager::open_ahead(Side side) {
+void PlanManager::open_ahead(TransportSide side) {
     if (opened_ahead_[side] >= next_.size()) return;
     uint32_t free = places_of(side, users_of(side)).free;
     for (size_t& i = opened_ahead_[side]; i < next_.size() && free > 0; ++i) {
         if (next_[i].priority < link::kConsiderAfter) continue;
         Peer* const peer = peer_of(next_[i]);
-        if (!peer || !is_of(*peer, side) || peer->state != link::State::closed) continue;
+        if (!peer || !is_of(*peer, side) || peer->state != link::ConnectionState::closed) continue;
         if (peer->backoff > 0 || !peer->gains) continue;
         link::request_connection(*peer);
         --free;
@@ -282,7 +282,7 @@ void start() {
     // A profile needs phases too.
     if (profile::counting()) find_phases();
     if (!source) return;
-    manager = new Manager(std::move(source));
+    manager = new PlanManager(std::move(source));
     profile::listen_to_phases([](PhaseId ended, PhaseId begun) { manager->begin(ended, begun); });
     link::listen_to_places([](Peer& peer, link::PlaceNews news) { manager->note(peer, news); });
     progress::add_poller([] { return manager->poll(); });

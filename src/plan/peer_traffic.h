@@ -14,7 +14,7 @@ struct Partner {
 };
 
 /// The messages that a phase has exchanged with one partner.
-struct Traffic {
+struct PeerTraffic {
     Partner with;       ///< priority: messages both ways
     uint32_t sent = 0;  ///< messages sent to it
     uint32_t late = 0;  ///< messages sent to a planned peer before its connection was open

@@ -34,7 +34,7 @@ namespace {
 uint32_t at_most_half(uint64_t messages) { return static_cast<uint32_t>(std::min<uint64_t>(messages, UINT32_MAX / 2)); }
 
 /// Returns the traffic with one peer. Received messages are computed from the sequence numbers, which are counted anyway.
-Traffic traffic_with(Peer& peer) {
+PeerTraffic traffic_with(Peer& peer) {
     const uint32_t received = at_most_half(peer.next_receive - peer.received_before);
     peer.received_before = peer.next_receive;
     const bool sends = peer.traffic && peer.traffic->hook.linked();
@@ -42,26 +42,26 @@ Traffic traffic_with(Peer& peer) {
     if (const transport::Connector* const by = peer.base->by.connector(); by && sends)
         peer.gains = by->speeds_up(peer.traffic->messages(), peer.traffic->bytes());
     const uint32_t sent = sends ? at_most_half(peer.traffic->messages()) : 0;
-    const uint32_t late = sends && peer.planned ? at_most_half(peer.traffic->messages(profile::Way::base)) : 0;
+    const uint32_t late = sends && peer.planned ? at_most_half(peer.traffic->messages(profile::PathKind::base)) : 0;
     return {{peer.job.address().id, peer.rank, sent + received}, sent, std::min(late, sent)};
 }
 
 }  // namespace
 
-Exchanged end_traffic() {
+ExchangedTraffic end_traffic() {
     struct One {
-        Traffic traffic;
-        Side side;
+        PeerTraffic traffic;
+        TransportSide side;
     };
-    Exchanged exchanged;
+    ExchangedTraffic exchanged;
     std::vector<One> all;
     for (size_t i = 0; link::Job* const job = link::job_at(i); ++i)
         job->each_peer([&](Peer& peer) {
-            const Traffic traffic = traffic_with(peer);
+            const PeerTraffic traffic = traffic_with(peer);
             if (traffic.with.priority == 0 || !may_connect(peer)) return;
             all.push_back({traffic, is_of(peer, kHere) ? kHere : kElsewhere});
             exchanged.messages += traffic.sent;
-            if (traffic.sent > 0) exchanged.on_connections += peer.traffic->messages(profile::Way::connection);
+            if (traffic.sent > 0) exchanged.on_connections += peer.traffic->messages(profile::PathKind::connection);
         });
     std::sort(all.begin(), all.end(), [](const One& a, const One& b) {
         const auto rank = [](const Partner& with) { return std::tuple(UINT32_MAX - with.priority, with.job, with.rank); };

@@ -12,22 +12,22 @@
 namespace starling::plan {
 
 /// The transports with a connection quota: the one within this host, and the one to other hosts.
-enum Side : size_t { kHere, kElsewhere, kSides };
-inline bool is_of(const link::Peer& peer, Side side) { return peer.can(transport::kSharesMemory) == (side == kHere); }
+enum TransportSide : size_t { kHere, kElsewhere, kSides };
+inline bool is_of(const link::Peer& peer, TransportSide side) { return peer.can(transport::kSharesMemory) == (side == kHere); }
 
 /// Returns the peer of a process that may have a connection, and creates it if needed. Returns null if its job has ended, the process is
 /// dead or has finalized, or it is this process.
 link::Peer* peer_of(uint64_t job, uint32_t rank);
 inline link::Peer* peer_of(const Partner& partner) { return peer_of(partner.job, partner.rank); }
 
-struct Exchanged {
+struct ExchangedTraffic {
     Partners partners;                          ///< priority: messages both ways
-    std::vector<Traffic> traffic[kSides];       ///< in the order of `partners`
+    std::vector<PeerTraffic> traffic[kSides];   ///< in the order of `partners`
     uint64_t messages = 0, on_connections = 0;  ///< messages sent, and those of them sent on connections
 };
 
 /// Returns the traffic since the last call, for the phase that is about to end.
-Exchanged end_traffic();
+ExchangedTraffic end_traffic();
 
 inline constexpr size_t kMostPartners = 1024;  ///< processes beyond this number never have places
 

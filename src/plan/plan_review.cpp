@@ -4,15 +4,15 @@
 
 namespace starling::plan {
 
-uint64_t OnDemand::phase(std::span<const Traffic> traffic, const Terms& terms) {
+uint64_t OnDemand::phase(std::span<const PeerTraffic> traffic, const DemandPolicy& terms) {
     struct Direct {
         uint64_t worth, sent;
-        Key key;
+        PhaseKey key;
     };
     std::vector<Direct> direct;
     const uint32_t least = std::max(terms.threshold, open_.size() < terms.limit ? 0 : terms.cost);
     for (const auto& [with, sent, late] : traffic) {
-        const Key key(with.job, with.rank);
+        const PhaseKey key(with.job, with.rank);
         const bool open = std::binary_search(open_.begin(), open_.end(), key);
         // If the plan never had a connection to this peer, it is unknown how long opening takes.
         const uint32_t opening = late < sent ? late : 0;
@@ -22,13 +22,13 @@ uint64_t OnDemand::phase(std::span<const Traffic> traffic, const Terms& terms) {
     std::stable_sort(direct.begin(), direct.end(), [](const Direct& a, const Direct& b) { return a.worth > b.worth; });
     if (direct.size() > terms.limit) direct.resize(terms.limit);
     uint64_t messages = 0;
-    std::vector<Key> now;
+    std::vector<PhaseKey> now;
     for (const Direct& one : direct) {
         messages += one.sent;
         now.push_back(one.key);
     }
     // No other peer takes the remaining places, so their connections stay open.
-    for (const Key& key : open_) {
+    for (const PhaseKey& key : open_) {
         if (now.size() >= terms.limit) break;
         if (std::find(now.begin(), now.end(), key) == now.end()) now.push_back(key);
     }

@@ -12,7 +12,7 @@
 namespace starling::plan {
 
 /// Thresholds at which the on-demand policy opens a connection, unless it is still open from the phase before.
-struct Terms {
+struct DemandPolicy {
     uint32_t threshold = 0;  ///< messages sent to the peer before
     uint32_t cost = 0;       ///< messages both ways before it replaces another connection (STARLING_REPLACE_MESSAGES)
     uint32_t limit = 0;      ///< places
@@ -24,11 +24,11 @@ class OnDemand {
   public:
     /// Evaluates a phase that had this traffic. Returns how many of its messages would have been sent on connections. Opening is assumed to
     /// take as long as it took with the plan.
-    uint64_t phase(std::span<const Traffic> traffic, const Terms& terms);
+    uint64_t phase(std::span<const PeerTraffic> traffic, const DemandPolicy& terms);
 
   private:
-    using Key = std::pair<uint64_t, uint32_t>;
-    std::vector<Key> open_;  ///< sorted
+    using PhaseKey = std::pair<uint64_t, uint32_t>;
+    std::vector<PhaseKey> open_;  ///< sorted
 };
 
 class PlanReview {

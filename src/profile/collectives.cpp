@@ -18,49 +18,49 @@
 namespace starling::profile {
 
 STARLING_STATE bool watching = false;
-constinit thread_local CollectiveCall* watched = nullptr;
+constinit thread_local ProfiledCall* watched = nullptr;
 
 namespace {
 
 STARLING_STATE CollectiveListener listeners[kCollectiveListeners] = {};
 STARLING_STATE uint32_t listening = 0;
 
-struct Key {
+struct CallKey {
     const void* site;
     uint64_t communicator;
     const char *function, *algorithm;
     uint8_t size_class;
     bool tried;
-    bool operator==(const Key&) const = default;
+    bool operator==(const CallKey&) const = default;
 };
-struct Hash {
-    size_t operator()(const Key& key) const {
+struct CallKeyHash {
+    size_t operator()(const CallKey& key) const {
         const auto mix = [](size_t sum, size_t part) { return (sum ^ part) * 0x9e3779b97f4a7c15u; };
         size_t sum = mix(key.size_class * 2u + key.tried, reinterpret_cast<size_t>(key.site));
         sum = mix(sum, key.communicator);
         return mix(mix(sum, reinterpret_cast<size_t>(key.function)), reinterpret_cast<size_t>(key.algorithm));
     }
 };
-struct Row {
+struct CallRow {
     uint32_t size = 0;
     uint64_t calls = 0, bytes = 0, ticks = 0;
     double squares = 0;  ///< ticks²
 };
-using Rows = std::unordered_map<Key, Row, Hash>;
-STARLING_STATE Lazy<Rows> rows;
+using CallRows = std::unordered_map<CallKey, CallRow, CallKeyHash>;
+STARLING_STATE Lazy<CallRows> rows;
 STARLING_STATE Ticks ticks;
 
 /// The rows that were counted last, by their place in the program. A call like the previous one finds its row without hashing its whole
 /// key.
-using Recent = Rows::value_type*;
+using Recent = CallRows::value_type*;
 constexpr size_t kRecent = 16;
 STARLING_STATE Recent recent[kRecent] = {};
 
-Row& row_of(const Key& key, uint32_t size) {
+CallRow& row_of(const CallKey& key, uint32_t size) {
     const auto place = reinterpret_cast<uintptr_t>(key.site);
     Recent& last = recent[(place ^ place >> 4) % kRecent];
     if (!last || !(last->first == key)) [[unlikely]]
-        last = &*rows.get().try_emplace(key, Row{size}).first;
+        last = &*rows.get().try_emplace(key, CallRow{size}).first;
     return last->second;
 }
 
@@ -137,10 +137,10 @@ void note_choice(const char* algorithm, uint64_t bytes, bool tried) {
     watched->bytes = bytes;
 }
 
-void end_watched(const CollectiveCall& call) {
+void end_watched(const ProfiledCall& call) {
     const uint64_t took = ticks.now() - call.began;
     Lock lock;
-    Row& row =
+    CallRow& row =
         row_of({call.site, call.communicator, calling, call.algorithm, size_class_of(call.bytes), call.tried}, call.size);
     ++row.calls;
     row.bytes += call.bytes;

@@ -14,8 +14,8 @@
 namespace starling::profile {
 
 /// One collective call, blocking or not, from entry to return. On the stack of the calling thread.
-struct CollectiveCall {
-    explicit CollectiveCall(const void* its_site) : site(its_site) {}
+struct ProfiledCall {
+    explicit ProfiledCall(const void* its_site) : site(its_site) {}
     const void* const site;  ///< return address of the call in the program
     uint64_t began = 0;      ///< ticks; 0: the arguments were refused and nothing was called
     uint64_t communicator = 0;
@@ -30,7 +30,7 @@ struct CollectiveCall {
 /// Readable without the lock.
 extern bool watching;
 /// The call that this thread is in; null: none, or collective calls are not watched.
-[[gnu::tls_model("initial-exec")]] extern constinit thread_local CollectiveCall* watched;
+[[gnu::tls_model("initial-exec")]] extern constinit thread_local ProfiledCall* watched;
 
 /// Called at the start of each collective call of the program, after its arguments were checked and before anything is sent.
 ///
@@ -80,17 +80,17 @@ void expect_choice();
 /// Records the algorithm selected for `bytes` bytes; its name has static lifetime. `tried`: the selection table prefers another algorithm.
 void note_choice(const char* algorithm, uint64_t bytes, bool tried = false);
 /// Counts a call that has ended. Takes the lock.
-void end_watched(const CollectiveCall& call);
+void end_watched(const ProfiledCall& call);
 
 /// Runs the body of an entry point whose call is watched.
 template <class F>
 [[gnu::noinline, gnu::cold]] int run_watched(const void* site, F& body) {
-    CollectiveCall call(site);
-    CollectiveCall* const outer = watched;
+    ProfiledCall call(site);
+    ProfiledCall* const outer = watched;
     watched = &call;
     struct End {
-        CollectiveCall& call;
-        CollectiveCall* outer;
+        ProfiledCall& call;
+        ProfiledCall* outer;
         ~End() {
             watched = outer;
             if (call.began != 0) end_watched(call);

@@ -37,7 +37,7 @@ class Recorder {
     }
 
     void write_down(PhaseId ended);
-    void note(ProfileReport::Connection connection) {
+    void note(ProfileReport::ConnectionRecord connection) {
         connection.at_ns = now_ns() - began_of(current_phase());
         if (connections_.size() < control::kMostConnections) connections_.push_back(connection);
     }
@@ -64,9 +64,9 @@ class Recorder {
     const uint32_t rank_;
     const uint64_t started_;
     uint64_t since_1970_;
-    std::deque<ProfileReport::Phase> waiting_;
-    size_t bytes_ = 0;                                    ///< size of those records
-    std::vector<ProfileReport::Connection> connections_;  ///< opened and closed in the current phase
+    std::deque<ProfileReport::PhaseRecord> waiting_;
+    size_t bytes_ = 0;                                          ///< size of those records
+    std::vector<ProfileReport::ConnectionRecord> connections_;  ///< opened and closed in the current phase
     std::unordered_map<const void*, std::string> sites_;
     struct UnderWay {
         control::ControlCall call;
@@ -90,7 +90,7 @@ const std::string& Recorder::name_of(const void* site) {
 void Recorder::write_down(PhaseId ended) {
     if (gave_up_) return;
     const Phase& of = phase(ended);
-    ProfileReport::Phase record;
+    ProfileReport::PhaseRecord record;
     record.name = of.name;
     record.mark = static_cast<uint8_t>(of.mark);
     record.from = record.to = of.occurrences;
@@ -100,7 +100,7 @@ void Recorder::write_down(PhaseId ended) {
     for (size_t i = 0; i < kCauses; ++i) record.waits_ns[i] = waits()[i];
     each_traffic(
         [](const Traffic& traffic, void* argument) {
-            ProfileReport::Peer peer{traffic.job, traffic.rank};
+            ProfileReport::PeerRecord peer{traffic.job, traffic.rank};
             for (size_t size = 0; size < kSizes; ++size) {
                 const Tally &base = traffic.tallies[size][0], &connection = traffic.tallies[size][1];
                 peer.messages[size] = base.messages + connection.messages;
@@ -118,16 +118,16 @@ void Recorder::write_down(PhaseId ended) {
                 peer.connection_accesses += connection.messages;
                 peer.connection_access_bytes += connection.bytes;
             }
-            static_cast<ProfileReport::Phase*>(argument)->peers.push_back(peer);
+            static_cast<ProfileReport::PhaseRecord*>(argument)->peers.push_back(peer);
         },
         &record);
-    struct Into {
+    struct RecordSink {
         Recorder& recorder;
-        ProfileReport::Phase& record;
+        ProfileReport::PhaseRecord& record;
     } into{*this, record};
     each_collective(
         [](const CollectiveSum& sum, void* argument) {
-            const Into& into = *static_cast<Into*>(argument);
+            const RecordSink& into = *static_cast<RecordSink*>(argument);
             into.record.collectives.push_back({into.recorder.name_of(sum.site), kind_of_function(sum.function), sum.algorithm,
                                                sum.communicator, sum.size, sum.size_class, sum.tried, sum.calls, sum.bytes,
                                                sum.ns, sum.squares});
@@ -135,8 +135,8 @@ void Recorder::write_down(PhaseId ended) {
         &into);
     each_wait(
         [](const WaitSum& sum, void* argument) {
-            const Into& into = *static_cast<Into*>(argument);
-            ProfileReport::Wait wait{into.recorder.name_of(sum.site), sum.function ? sum.function : "?", {}};
+            const RecordSink& into = *static_cast<RecordSink*>(argument);
+            ProfileReport::WaitRecord wait{into.recorder.name_of(sum.site), sum.function ? sum.function : "?", {}};
             for (size_t i = 0; i < kCauses; ++i) wait.ns[i] = sum.ns[i];
             into.record.waits.push_back(std::move(wait));
         },
@@ -151,10 +151,10 @@ void Recorder::write_down(PhaseId ended) {
 
 // Merges the waiting records of each phase, which are consecutive occurrences of it.
 void Recorder::sum_up() {
-    std::unordered_map<std::string_view, ProfileReport::Phase*> first;
-    std::deque<ProfileReport::Phase> summed;
+    std::unordered_map<std::string_view, ProfileReport::PhaseRecord*> first;
+    std::deque<ProfileReport::PhaseRecord> summed;
     bytes_ = 0;
-    for (ProfileReport::Phase& record : waiting_) {
+    for (ProfileReport::PhaseRecord& record : waiting_) {
         const auto found = first.find(record.name);
         if (found != first.end()) {
             merge(*found->second, record);
@@ -164,7 +164,7 @@ void Recorder::sum_up() {
         }
     }
     waiting_ = std::move(summed);
-    for (const ProfileReport::Phase& record : waiting_) bytes_ += footprint(record);
+    for (const ProfileReport::PhaseRecord& record : waiting_) bytes_ += footprint(record);
 }
 
 void Recorder::poll() {

@@ -14,9 +14,9 @@ STARLING_STATE Used* used = nullptr;  ///< null: nothing is counted
 
 }  // namespace
 
-uint64_t Traffic::messages() const { return messages(Way::base) + messages(Way::connection); }
+uint64_t Traffic::messages() const { return messages(PathKind::base) + messages(PathKind::connection); }
 
-uint64_t Traffic::messages(Way way) const {
+uint64_t Traffic::messages(PathKind way) const {
     uint64_t sum = 0;
     for (const auto& size : tallies) sum += size[static_cast<size_t>(way)].messages;
     for (const auto& access : by_packets) sum += access[static_cast<size_t>(way)].messages;

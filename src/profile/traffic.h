@@ -19,11 +19,11 @@ inline constexpr size_t kSizes = 3;
 inline constexpr uint64_t kSmallMost = 1024;
 
 /// The path of the message's first packet: the base path or a connection (direct ring, TCP).
-enum class Way : uint8_t { base, connection };
+enum class PathKind : uint8_t { base, connection };
 inline constexpr size_t kWays = 2;
 
 /// The kind of access to another process's memory (windows, OpenSHMEM). An update is an atomic operation, with or without a result.
-enum class Access : uint8_t { put, get, update };
+enum class AccessKind : uint8_t { put, get, update };
 inline constexpr size_t kAccesses = 3;
 
 struct Tally {
@@ -45,7 +45,7 @@ struct Traffic {
     /// Sum over messages and accesses by packets, which a connection would carry.
     uint64_t messages() const;
     uint64_t bytes() const;
-    uint64_t messages(Way way) const;
+    uint64_t messages(PathKind way) const;
 };
 
 /// Enables counting. Call it before the first peer is created; counting stays on.
@@ -61,7 +61,7 @@ void let_go(Traffic* traffic);
 void list(Traffic& traffic);
 
 /// Counts one message. Inline, because it is in every send's code path.
-inline void count(Traffic& traffic, Size size, Way way, uint64_t bytes) {
+inline void count(Traffic& traffic, Size size, PathKind way, uint64_t bytes) {
     Tally& tally = traffic.tallies[static_cast<size_t>(size)][static_cast<size_t>(way)];
     if (!traffic.hook.linked()) [[unlikely]]
         list(traffic);
@@ -70,13 +70,13 @@ inline void count(Traffic& traffic, Size size, Way way, uint64_t bytes) {
 }
 
 /// Count one access, by packets or (count_in_memory) without a path.
-inline void count(Traffic& traffic, Access access, Way way, uint64_t bytes) {
+inline void count(Traffic& traffic, AccessKind access, PathKind way, uint64_t bytes) {
     if (!traffic.hook.linked()) list(traffic);
     Tally& tally = traffic.by_packets[static_cast<size_t>(access)][static_cast<size_t>(way)];
     ++tally.messages;
     tally.bytes += bytes;
 }
-inline void count_in_memory(Traffic& traffic, Access access, uint64_t bytes) {
+inline void count_in_memory(Traffic& traffic, AccessKind access, uint64_t bytes) {
     if (!traffic.hook.linked()) list(traffic);
     Tally& tally = traffic.in_memory[static_cast<size_t>(access)];
     ++tally.messages;

@@ -14,17 +14,17 @@ STARLING_STATE uint64_t waited[kCauses] = {};
 STARLING_STATE uint64_t nowhere[kCauses] = {};  ///< time not yet attributed to a place, ns
 STARLING_STATE uint64_t nowhere_in_all = 0;
 
-struct Place {
+struct WaitSiteKey {
     const void* site;
     const char* function;
-    bool operator==(const Place&) const = default;
+    bool operator==(const WaitSiteKey&) const = default;
 };
-struct Hash {
-    size_t operator()(const Place& place) const {
+struct WaitSiteHash {
+    size_t operator()(const WaitSiteKey& place) const {
         return reinterpret_cast<size_t>(place.site) * 31 + reinterpret_cast<size_t>(place.function);
     }
 };
-STARLING_STATE Lazy<std::unordered_map<Place, WaitSum, Hash>> places;
+STARLING_STATE Lazy<std::unordered_map<WaitSiteKey, WaitSum, WaitSiteHash>> places;
 
 }  // namespace
 

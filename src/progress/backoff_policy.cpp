@@ -57,7 +57,7 @@ void CoreWatch::moved(bool free_core, uint64_t now) {
     rest_until_ = now + rest_;
 }
 
-Waiting::Act Waiting::next(const Look& look, const Terms& terms) {
+Waiting::Act Waiting::next(const CoreObservation& look, const BackoffSettings& terms) {
     if (announced_) return Act::sleep;
     const bool stayed = core_.is_on(look.cpu);
     if (should_ask_for_cores(look.now) || since_ == 0) asked_ = look.now;

@@ -108,12 +108,12 @@ class Waiting {
         sleep,     ///< sleep, then call slept()
     };
     /// Parameters of the policy; they may change from step to step.
-    struct Terms {
+    struct BackoffSettings {
         bool may_sleep = true;
         uint64_t spin_ns = 0;  ///< before a sleep, if no other thread wants the core
     };
     /// The state of the core and the machine at one moment.
-    struct Look {
+    struct CoreObservation {
         uint64_t now = 0;             ///< ns
         bool neighbour = false;       ///< a known process is awake on this core
         uint32_t cpu = 0;             ///< this core
@@ -143,7 +143,7 @@ class Waiting {
         if (core_.crowded()) return polls_ >= (dear ? kDearPollsCrowded : kPollsCrowded);
         return later_ ? polls_ >= polls_alone * kPatience : polls_ >= polls_alone && polls_ % kPollsPerLook == 0;
     }
-    Act next(const Look& look, const Terms& terms);
+    Act next(const CoreObservation& look, const BackoffSettings& terms);
     /// Returns whether the next look should check if the machine is short of cores.
     bool should_ask_for_cores(uint64_t now) const {
         return since_ != 0 && now - asked_ >= kAskNs && !core_.suspects_neighbour(now + CoreWatch::kSuspicionNs / 2);

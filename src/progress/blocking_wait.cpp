@@ -140,7 +140,7 @@ uint64_t yield_now() {
     return now_ns();
 }
 
-Waiting::Look look() {
+Waiting::CoreObservation look() {
     const uint64_t now = now_ns();
     const uint32_t cpu = own_core();
     const Company company = look_for_company(cpu, core.is_on(cpu) && core.sure_of_strangers(now));
@@ -202,7 +202,7 @@ uint64_t sleep_until_rung(uint32_t rings, uint64_t limit_ns, Sleeper sleeper) {
 }
 
 bool yield_core(bool whoever) {
-    const Waiting::Look seen = look();
+    const Waiting::CoreObservation seen = look();
     uint64_t now = seen.now;
     core.see(seen.cpu, seen.neighbour, now);
     if (seen.contested) core.told_of_strangers(now);
@@ -276,7 +276,7 @@ uint64_t Idle::time_to_sleep(uint64_t now) const {
 }
 
 void Idle::look_around() {
-    Waiting::Look seen = look();
+    Waiting::CoreObservation seen = look();
     // A neighbour that wants the core gets it by a yield, so this check is not needed.
     if (may_block && !seen.neighbour && waiting_.should_ask_for_cores(seen.now)) seen.short_of_cores = cores_are_short();
     const Waiting::Act act = waiting_.next(seen, {may_block, static_cast<uint64_t>(live(config().spin_us)) * 1000});

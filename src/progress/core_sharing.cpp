@@ -13,7 +13,7 @@ namespace starling::progress {
 
 namespace {
 
-using job::Place;
+using job::CpuLocation;
 
 STARLING_STATE std::atomic<uint32_t>* own = nullptr;
 STARLING_STATE uint32_t own_index = 0;  ///< index among the ranks of this host
@@ -24,7 +24,7 @@ void write_down(uint32_t word) {
 
 uint32_t here() {
     const int cpu = sched_getcpu();
-    return cpu < 0 ? Place::kNowhere : Place::on(static_cast<uint32_t>(cpu));
+    return cpu < 0 ? CpuLocation::kNowhere : CpuLocation::on(static_cast<uint32_t>(cpu));
 }
 
 /// Visits the place words of all other known processes on this host, until `visit(word, before)` returns true. `before`: that process
@@ -63,29 +63,29 @@ void take_place() {
     job::JobSegment& segment = me.job->segment();
     own_index = segment.local_index(me.rank);
     own = &segment.place(own_index);
-    job::Doorbell& doorbell = shm::Region(segment.region(me.rank)).doorbell();
+    job::Doorbell& doorbell = shm::SegmentRegion(segment.region(me.rank)).doorbell();
     doorbell.place_distance = reinterpret_cast<char*>(own) - reinterpret_cast<char*>(&doorbell);
     // Return to the core that the launcher chose; the kernel may have moved this process since. That core is free, as far as known.
     const uint32_t planned = own->load();
     cpu_set_t usable;
-    if (planned != Place::kNowhere && planned != here() && sched_getaffinity(0, sizeof usable, &usable) == 0 &&
+    if (planned != CpuLocation::kNowhere && planned != here() && sched_getaffinity(0, sizeof usable, &usable) == 0 &&
         CPU_ISSET(planned - 1, &usable))
         go_to(planned - 1, usable);
     write_down(here());
 }
 
-void leave_place() { write_down(Place::kNowhere); }
+void leave_place() { write_down(CpuLocation::kNowhere); }
 
 uint32_t own_core() { return here(); }
 
 Company look_for_company(uint32_t cpu, bool contested) {
-    write_down(contested ? cpu | Place::kContested : cpu);
+    write_down(contested ? cpu | CpuLocation::kContested : cpu);
     Company company{};
-    if (!own || cpu == Place::kNowhere) return company;
+    if (!own || cpu == CpuLocation::kNowhere) return company;
     // A neighbour that has found strangers ends the search; any other is only noted.
     company.contested = any_other([&](uint32_t other, bool) {
-        if (Place::where(other) == cpu) company.neighbour = true;
-        return other == (cpu | Place::kContested);
+        if (CpuLocation::where(other) == cpu) company.neighbour = true;
+        return other == (cpu | CpuLocation::kContested);
     });
     return company;
 }
@@ -93,17 +93,17 @@ Company look_for_company(uint32_t cpu, bool contested) {
 bool move_to_free_core() {
     const uint32_t word = here();
     cpu_set_t usable;
-    const auto shares = [word](uint32_t other, bool before) { return before && Place::where(other) == word; };
+    const auto shares = [word](uint32_t other, bool before) { return before && CpuLocation::where(other) == word; };
     if (!any_other(shares)) return false;
     if (sched_getaffinity(0, sizeof usable, &usable) != 0) return false;
     // Sleeping processes may wake at any time. Moving to a core with more of them than this one has no lasting benefit.
     cpu_set_t free = usable;
     uint16_t at_home[CPU_SETSIZE] = {};
     any_other([&](uint32_t other, bool) {
-        const uint32_t cpu = (other & Place::kCpu) - 1;
-        if (other == Place::kNowhere || cpu >= CPU_SETSIZE) return false;
+        const uint32_t cpu = (other & CpuLocation::kCpu) - 1;
+        if (other == CpuLocation::kNowhere || cpu >= CPU_SETSIZE) return false;
         ++at_home[cpu];
-        if (!(other & Place::kAsleep)) CPU_CLR(cpu, &free);
+        if (!(other & CpuLocation::kAsleep)) CPU_CLR(cpu, &free);
         return false;
     });
     const uint32_t here_at_home = word - 1 < CPU_SETSIZE ? at_home[word - 1] : 0;
@@ -111,9 +111,9 @@ bool move_to_free_core() {
         const uint32_t cpu = (word + i) % CPU_SETSIZE;  // starts behind the current core
         if (!CPU_ISSET(cpu, &free) || at_home[cpu] > here_at_home) continue;
         // Publish the move before it is made, and check again: two processes that choose the same core see each other, and neither moves.
-        own->store(Place::on(cpu));
+        own->store(CpuLocation::on(cpu));
         std::atomic_thread_fence(std::memory_order_seq_cst);
-        const bool wanted = any_other([cpu](uint32_t other, bool) { return Place::is_awake_on(other, cpu); });
+        const bool wanted = any_other([cpu](uint32_t other, bool) { return CpuLocation::is_awake_on(other, cpu); });
         const bool moved = !wanted && go_to(cpu, usable);
         write_down(here());
         return moved;
@@ -122,7 +122,7 @@ bool move_to_free_core() {
 }
 
 void mark_self_asleep() {
-    if (own) own->fetch_or(Place::kAsleep, std::memory_order_relaxed);
+    if (own) own->fetch_or(CpuLocation::kAsleep, std::memory_order_relaxed);
 }
 
 void mark_self_awake() {
@@ -130,7 +130,7 @@ void mark_self_awake() {
     const uint32_t word = here();
     // If the core is unchanged, the earlier finding about strangers stays valid until the next look.
     const uint32_t said = own->load(std::memory_order_relaxed);
-    write_down((said & Place::kCpu) == word ? word | (said & Place::kContested) : word);
+    write_down((said & CpuLocation::kCpu) == word ? word | (said & CpuLocation::kContested) : word);
 }
 
 }  // namespace starling::progress

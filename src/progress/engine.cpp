@@ -45,9 +45,9 @@ constexpr uint64_t kShortOfCoresNs = 1'000'000;
 constexpr uint32_t kTestsPerYield = 32;
 
 /// Marks that a poll is in progress; the destructor ends this also if the poll throws std::bad_alloc.
-struct Polling {
-    Polling() { polling = true; }
-    ~Polling() { polling = false; }
+struct PollingScope {
+    PollingScope() { polling = true; }
+    ~PollingScope() { polling = false; }
 };
 
 /// The purpose of the library's thread.
@@ -66,9 +66,9 @@ void set_waiting(uint32_t threads) {
     counters.waiting = threads;
 }
 
-shm::Region own_region() {
+shm::SegmentRegion own_region() {
     const link::Process& me = link::self();
-    return shm::Region(me.job->segment().region(me.rank));
+    return shm::SegmentRegion(me.job->segment().region(me.rank));
 }
 job::Doorbell& own_doorbell() { return own_region().doorbell(); }
 
@@ -123,7 +123,7 @@ void* run_thread(void*) {
 bool poll_paths() {
     if (polling) return false;
     delay_at("before a poll");
-    const Polling now;
+    const PollingScope now;
     bool any = link::poll_rings();
     // A wait for a packet on a ring should not be delayed by polls of all other transports.
     if (!any || ++busy_polls % kBusyPolls == 0) any |= link::poll_but_rings(any);
@@ -177,11 +177,11 @@ bool start_thread(void* (*run)(void*)) {
 }  // namespace
 
 void start() {
-    set_doorbell(own_doorbell(), config().wait != Wait::poll);
+    set_doorbell(own_doorbell(), config().wait != WaitPolicy::poll);
     set_account(own_region().account());
     presence = &own_region().presence();
     take_place();
-    if (config().wait != Wait::thread) return;
+    if (config().wait != WaitPolicy::thread) return;
     if (start_thread(run_thread)) thread_serves = Serves::program;
 }
 

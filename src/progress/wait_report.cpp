@@ -76,37 +76,38 @@ void WaitReporter::of(const char* operation) {
     if (room > std::strlen(operation) + 3) std::snprintf(&end, room, " (%s)", operation);
 }
 
-void WaitReporter::begin(WaitReportPage::Range& range) { range.first = static_cast<uint16_t>(account_.operations); }
+void WaitReporter::begin(WaitReportPage::OperationRange& range) { range.first = static_cast<uint16_t>(account_.operations); }
 
-bool WaitReporter::add(WaitReportPage::Range& range, uint32_t most, const WaitReportPage::Operation& operation) {
+bool WaitReporter::add(WaitReportPage::OperationRange& range, uint32_t most, const WaitReportPage::OperationEntry& operation) {
     ++range.total;
     if (range.count == most || account_.operations == WaitReportPage::kOperations) return false;
-    WaitReportPage::Operation& place = account_.operation[account_.operations++];
+    WaitReportPage::OperationEntry& place = account_.operation[account_.operations++];
     ++range.count;
     place = operation;
     place.communicator = communicator(operation.context);
     return true;
 }
 
-void WaitReporter::waits_for(const WaitReportPage::Operation& operation, const void* which) {
+void WaitReporter::waits_for(const WaitReportPage::OperationEntry& operation, const void* which) {
     add(wait_->waited, WaitReportPage::kWaited, operation);
     if (waited_count_ < kRemembered) waited_[waited_count_++] = which;
 }
 
-void WaitReporter::add_open(WaitReportPage::Range& range, const WaitReportPage::Operation& operation, const void* which) {
+void WaitReporter::add_open(WaitReportPage::OperationRange& range, const WaitReportPage::OperationEntry& operation,
+                            const void* which) {
     if (std::find(waited_, waited_ + waited_count_, which) == waited_ + waited_count_)
         add(range, WaitReportPage::kOthers, operation);
 }
 
-void WaitReporter::message(const WaitReportPage::Operation& operation) {
+void WaitReporter::message(const WaitReportPage::OperationEntry& operation) {
     add(account_.messages, WaitReportPage::kOthers, operation);
 }
 
 bool WaitReporter::wants_from(uint64_t peer_job, uint32_t peer) const {
     for (uint32_t w = 0; w < account_.waits && w < WaitReportPage::kWaits; ++w) {
-        const WaitReportPage::Range& range = account_.wait[w].waited;
+        const WaitReportPage::OperationRange& range = account_.wait[w].waited;
         for (uint32_t i = range.first; i < range.first + range.count; ++i) {
-            const WaitReportPage::Operation& operation = account_.operation[i];
+            const WaitReportPage::OperationEntry& operation = account_.operation[i];
             if (operation.rank == WaitReportPage::kAnyRank || (operation.peer == peer && operation.peer_job == peer_job))
                 return true;
         }
@@ -127,7 +128,7 @@ uint8_t WaitReporter::communicator(uint64_t context) {
         if (account_.communicator[i].context == context) return static_cast<uint8_t>(i);
     if (account_.communicators == WaitReportPage::kCommunicators || !teller_upcalls.communicator)
         return WaitReportPage::kNoCommunicator;
-    WaitReportPage::Communicator& place = account_.communicator[account_.communicators];
+    WaitReportPage::CommunicatorEntry& place = account_.communicator[account_.communicators];
     teller_upcalls.communicator(context, place);
     if (place.size == 0) return WaitReportPage::kNoCommunicator;
     place.context = context;
@@ -161,20 +162,20 @@ profile::Cause cause_of(const WaitSite& site, const void* argument) {
     WaitReporter teller(account);
     if (!teller.begin_wait(0, 0, "")) return profile::Cause::other;
     site.tell(argument, teller);
-    const WaitReportPage::Wait& wait = account.wait[0];
+    const WaitReportPage::WaitEntry& wait = account.wait[0];
     if (wait.collective) return profile::Cause::collective;
-    const WaitReportPage::Operation* const first = account.operation + wait.waited.first;
+    const WaitReportPage::OperationEntry* const first = account.operation + wait.waited.first;
     bool sends = false;
     for (uint32_t i = 0; i < wait.waited.count; ++i) {
         switch (first[i].kind) {
-            case WaitReportPage::Kind::receive:
-            case WaitReportPage::Kind::arriving:
-            case WaitReportPage::Kind::probe:
+            case WaitReportPage::OperationKind::receive:
+            case WaitReportPage::OperationKind::arriving:
+            case WaitReportPage::OperationKind::probe:
                 return profile::Cause::late_sender;
-            case WaitReportPage::Kind::member:
+            case WaitReportPage::OperationKind::member:
                 return profile::Cause::collective;
             default:
-                sends |= first[i].kind == WaitReportPage::Kind::send;
+                sends |= first[i].kind == WaitReportPage::OperationKind::send;
         }
     }
     return sends ? profile::Cause::late_receiver : profile::Cause::other;

@@ -29,7 +29,7 @@ class WaitReporter {
 
     // Functions that describe the current wait:
     /// Adds an operation that is waited for. `which` is its address, so that it is not listed again among the open operations.
-    void waits_for(const WaitReportPage::Operation& operation, const void* which);
+    void waits_for(const WaitReportPage::OperationEntry& operation, const void* which);
     /// Declares that any one of the operations ends the wait.
     void any_will_do() { wait_->any = 1; }
     /// Declares that the wait is in a collective operation, the `number`th of its communicator.
@@ -43,9 +43,13 @@ class WaitReporter {
     void begin_posted() { begin(account_.posted); }
     void begin_sends() { begin(account_.sends); }
     void begin_messages() { begin(account_.messages); }
-    void posted(const WaitReportPage::Operation& operation, const void* which) { add_open(account_.posted, operation, which); }
-    void send(const WaitReportPage::Operation& operation, const void* which) { add_open(account_.sends, operation, which); }
-    void message(const WaitReportPage::Operation& operation);
+    void posted(const WaitReportPage::OperationEntry& operation, const void* which) {
+        add_open(account_.posted, operation, which);
+    }
+    void send(const WaitReportPage::OperationEntry& operation, const void* which) {
+        add_open(account_.sends, operation, which);
+    }
+    void message(const WaitReportPage::OperationEntry& operation);
     /// Counts further messages that are not listed one by one.
     void more_messages(uint32_t count) { account_.messages.total += count; }
     /// Returns whether a wait of the peer's messages is reported, so that such messages are listed first.
@@ -55,14 +59,14 @@ class WaitReporter {
     bool begin_wait(uint64_t since, int thread, const char* name);
 
   private:
-    void begin(WaitReportPage::Range& range);
+    void begin(WaitReportPage::OperationRange& range);
     uint8_t communicator(uint64_t context);
-    bool add(WaitReportPage::Range& range, uint32_t most, const WaitReportPage::Operation& operation);
-    void add_open(WaitReportPage::Range& range, const WaitReportPage::Operation& operation, const void* which);
+    bool add(WaitReportPage::OperationRange& range, uint32_t most, const WaitReportPage::OperationEntry& operation);
+    void add_open(WaitReportPage::OperationRange& range, const WaitReportPage::OperationEntry& operation, const void* which);
 
     static constexpr uint32_t kRemembered = 64;
     WaitReportPage& account_;
-    WaitReportPage::Wait* wait_ = nullptr;
+    WaitReportPage::WaitEntry* wait_ = nullptr;
     const void* waited_[kRemembered];
     uint32_t waited_count_ = 0;
 };
@@ -70,7 +74,7 @@ class WaitReporter {
 /// Callbacks that upper rooms set once, before the first wait.
 struct TellerUpcalls {
     /// Describes a communicator by its context id. Leaves `out` unchanged if the context id is unknown here.
-    void (*communicator)(uint64_t context, WaitReportPage::Communicator& out) = nullptr;
+    void (*communicator)(uint64_t context, WaitReportPage::CommunicatorEntry& out) = nullptr;
     /// Lists posted receives, open sends and unexpected messages.
     void (*messages)(WaitReporter& teller) = nullptr;
 };

@@ -28,24 +28,25 @@ STARLING_STATE NoDestroy<message::RequestIds<Access>> serials_storage;
 constinit auto& serials = serials_storage.value;
 STARLING_STATE uint32_t last_generation = kCounterStart;
 
-bool is_update(Operation operation) { return operation >= Operation::update && operation <= Operation::compare_swap; }
+bool is_update(AccessOperation operation) { return operation >= AccessOperation::update && operation <= AccessOperation::compare_swap; }
 bool carries_data(const Access& access) {
-    if (access.operation == Operation::get) return false;
-    return access.operation == Operation::put || !access.update.op || access.update.op->operation != datatype::Operation::no_op;
+    if (access.operation == AccessOperation::get) return false;
+    return access.operation == AccessOperation::put || !access.update.op ||
+           access.update.op->operation != datatype::ReductionOperation::no_op;
 }
 
-void count(Operation operation) {
-    if (operation == Operation::put)
+void count(AccessOperation operation) {
+    if (operation == AccessOperation::put)
         ++counters.puts;
-    else if (operation == Operation::get)
+    else if (operation == AccessOperation::get)
         ++counters.gets;
     else
         ++counters.updates;
 }
 
-profile::Access kind_of(Operation operation) {
-    if (operation == Operation::put) return profile::Access::put;
-    return operation == Operation::get ? profile::Access::get : profile::Access::update;
+profile::AccessKind kind_of(AccessOperation operation) {
+    if (operation == AccessOperation::put) return profile::AccessKind::put;
+    return operation == AccessOperation::get ? profile::AccessKind::get : profile::AccessKind::update;
 }
 
 /// Removes packets of an access from the counts of unanswered ones, because they were answered or the access has ended.
@@ -81,23 +82,23 @@ void finish(Access& access, int error) {
 namespace {
 
 /// The runs of one packet and the length of their data.
-struct Part {
-    Run runs[kMostRuns];
+struct AccessPart {
+    BlockRun runs[kMostRuns];
     uint32_t count = 0;
     uint64_t bytes = 0;
 };
 
 /// Returns the runs of the next packet. `limit`: the packet's payload limit. Data that is only requested needs no room in the packet;
 /// within a host, however, the answer must fit into one packet too.
-Part next_part(const Access& access, uint64_t limit) {
-    Part part;
+AccessPart next_part(const Access& access, uint64_t limit) {
+    AccessPart part;
     const uint64_t room = limit - sizeof(AccessPacket);
     const bool only_asks = access.target->in_order && !carries_data(access);
     const uint64_t most = only_asks ? kMostBytes : room;
     while (part.count < kMostRuns && access.issued + part.bytes < access.bytes) {
-        const uint64_t runs = (part.count + 1) * sizeof(Run), used = part.bytes + (only_asks ? 0 : runs);
+        const uint64_t runs = (part.count + 1) * sizeof(BlockRun), used = part.bytes + (only_asks ? 0 : runs);
         if (used >= most || runs > room) break;
-        Run run;
+        BlockRun run;
         if (!next_run(access.there, access.update.element, access.issued + part.bytes, most - used, run)) break;
         part.runs[part.count++] = run;
         part.bytes += run.bytes;
@@ -106,7 +107,7 @@ Part next_part(const Access& access, uint64_t limit) {
 }
 
 void write_data(const Access& access, uint64_t bytes, std::byte* out) {
-    if (access.operation == Operation::compare_swap)
+    if (access.operation == AccessOperation::compare_swap)
         std::memcpy(out, access.swap, 2 * bytes);
     else if (access.kept)
         std::memcpy(out, access.kept.get() + access.issued, bytes);
@@ -128,14 +129,14 @@ bool issue(Access& access) {
     Target& target = *access.target;
     link::Peer& peer = *target.peer;
     const uint64_t limit = std::min<uint64_t>(link::payload_limit(peer), kMostCarried);
-    const Part part = next_part(access, limit);
-    const bool swaps = access.operation == Operation::compare_swap;
+    const AccessPart part = next_part(access, limit);
+    const bool swaps = access.operation == AccessOperation::compare_swap;
     const uint64_t data = carries_data(access) ? part.bytes * (swaps ? 2 : 1) : 0;
-    const auto before = static_cast<uint32_t>(sizeof(AccessPacket) + part.count * sizeof(Run));
+    const auto before = static_cast<uint32_t>(sizeof(AccessPacket) + part.count * sizeof(BlockRun));
     const auto payload = before + static_cast<uint32_t>(data);
-    link::Slot slot;
+    link::PacketSlot slot;
     if (!link::reserve(peer, payload, slot)) return false;
-    slot.header->kind = packet::Kind::access;
+    slot.header->kind = packet::PacketKind::access;
     slot.header->operation = static_cast<uint8_t>(access.operation);
     slot.header->access = {access.generation, access.serial, access.issued};
     const Update& u = access.update;
@@ -150,7 +151,7 @@ bool issue(Access& access) {
                               asks ? access.unsettled_bytes : 0};
     if (asks) access.unsettled_packets = access.unsettled_bytes = 0;
     std::memcpy(slot.payload, &packet, sizeof packet);
-    std::memcpy(slot.payload + sizeof packet, part.runs, part.count * sizeof(Run));
+    std::memcpy(slot.payload + sizeof packet, part.runs, part.count * sizeof(BlockRun));
     if (data) write_data(access, part.bytes, slot.payload + before);
     link::commit(peer, slot, payload);
     access.issued += part.bytes;
@@ -189,7 +190,7 @@ bool advance(Target& target) {
 void end_all(Target& target) {
     for (Target::Accesses* list : {&target.issued, &target.waiting})
         while (Access* access = list->front()) {
-            if (access->operation == Operation::ask_region) {
+            if (access->operation == AccessOperation::ask_region) {
                 take_device_region(*access, nullptr);
                 continue;
             }
@@ -205,11 +206,11 @@ void refused(Access& access) {
 
 /// Handles an answer. Returns false if it does not fit this access.
 bool take_answer(Access& access, const link::Packet& packet) {
-    const auto operation = static_cast<Operation>(packet.header.operation);
+    const auto operation = static_cast<AccessOperation>(packet.header.operation);
     const uint64_t at = packet.header.access.offset, bytes = packet.header.bytes;
-    if (operation == Operation::done) {
-        const bool takes = access.operation != Operation::put && access.operation != Operation::update;
-        const Settled settled = Settled::from(at);
+    if (operation == AccessOperation::done) {
+        const bool takes = access.operation != AccessOperation::put && access.operation != AccessOperation::update;
+        const DoneCounts settled = DoneCounts::from(at);
         if (takes || settled.bytes > access.bytes - access.answered || settled.packets > access.packets) return false;
         access.answered += settled.bytes;
         forget_packets(access, static_cast<uint32_t>(settled.packets));
@@ -220,14 +221,15 @@ bool take_answer(Access& access, const link::Packet& packet) {
         datatype::unpack(*access.result.type, access.result.count, access.result.buffer, at, packet.payload, bytes);
         access.answered += bytes;
     }
-    if (operation != Operation::some_data && access.packets) forget_packets(access, 1);
+    if (operation != AccessOperation::some_data && access.packets) forget_packets(access, 1);
     return true;
 }
 
 /// Makes the kernel copy a put or a get that is one block on both sides, without the owner. Returns false if that is not possible.
 bool copy_by_kernel(const Access& access, Target& target) {
-    if ((access.operation != Operation::put && access.operation != Operation::get) || !target.can_copy_by_kernel()) return false;
-    const bool put = access.operation == Operation::put;
+    if ((access.operation != AccessOperation::put && access.operation != AccessOperation::get) || !target.can_copy_by_kernel())
+        return false;
+    const bool put = access.operation == AccessOperation::put;
     const LocalBuffer& local = put ? access.origin : access.result;
     const RemoteBlock& there = access.there;
     if (!datatype::is_block(*local.type, local.count) || !datatype::is_block(*there.type, there.count)) return false;
@@ -246,7 +248,7 @@ void watch(Target& target, const link::Process& process) {
     target.traffic = profile::open_traffic(process.job->address().id, process.rank);
 }
 
-void count_in_memory(profile::Traffic& traffic, Operation operation, uint64_t bytes) {
+void count_in_memory(profile::Traffic& traffic, AccessOperation operation, uint64_t bytes) {
     profile::count_in_memory(traffic, kind_of(operation), bytes);
 }
 
@@ -261,7 +263,7 @@ void start(Access& access, Target& target) {
     access.target = &target;
     if (!target.mapped) count(access.operation);
     access.bytes =
-        access.operation != Operation::compare_swap && carries_data(access) ? access.origin.bytes() : access.there.bytes();
+        access.operation != AccessOperation::compare_swap && carries_data(access) ? access.origin.bytes() : access.there.bytes();
     access.issued = access.answered = access.packets = access.unsettled_packets = access.unsettled_bytes = 0;
     access.done = false;
     access.outcome = progress::Outcome{};
@@ -295,7 +297,7 @@ void begin(Access& access, Target& target) {
 /// permit.
 void keep_operand(Access& access) {
     constexpr uint64_t kKept = 256;
-    const bool is_short = access.operation == Operation::update || access.operation == Operation::fetch_update;
+    const bool is_short = access.operation == AccessOperation::update || access.operation == AccessOperation::fetch_update;
     if (!is_short || access.bytes > kKept || !carries_data(access)) return;
     access.kept.reset(new (std::nothrow) std::byte[access.bytes]);
     if (access.kept)
@@ -311,10 +313,10 @@ void issue_as_packets(Access& access) {
 
 bool send_question(Access& access) {
     Target& target = *access.target;
-    link::Slot slot;
+    link::PacketSlot slot;
     if (target.peer->dead || !link::reserve(*target.peer, sizeof(AccessPacket), slot)) return false;
-    slot.header->kind = packet::Kind::access;
-    slot.header->operation = static_cast<uint8_t>(Operation::ask_region);
+    slot.header->kind = packet::PacketKind::access;
+    slot.header->operation = static_cast<uint8_t>(AccessOperation::ask_region);
     slot.header->access = {access.generation, access.serial, 0};
     const AccessPacket packet{target.key.secret, target.key.id, 0, 0, 0, 0};
     std::memcpy(slot.payload, &packet, sizeof packet);
@@ -324,13 +326,13 @@ bool send_question(Access& access) {
 }
 
 void on_access_packet(link::Peer& peer, const link::Packet& packet) {
-    if (static_cast<Operation>(packet.header.operation) < Operation::done) return carry_out(peer, packet);
-    const packet::Access answered = packet.header.access;
+    if (static_cast<AccessOperation>(packet.header.operation) < AccessOperation::done) return carry_out(peer, packet);
+    const packet::AccessHeader answered = packet.header.access;
     Access* access = serials.find(answered.serial);
     if (!access || access->target->peer != &peer || access->generation != answered.generation) return;
     Target& target = *access->target;
-    const bool is_refused = static_cast<Operation>(packet.header.operation) == Operation::refused;
-    if (access->operation == Operation::ask_region) return take_device_region(*access, is_refused ? nullptr : &packet);
+    const bool is_refused = static_cast<AccessOperation>(packet.header.operation) == AccessOperation::refused;
+    if (access->operation == AccessOperation::ask_region) return take_device_region(*access, is_refused ? nullptr : &packet);
     if (is_refused) return refused(*access);
     if (!take_answer(*access, packet)) return;
     if (access->answered == access->bytes) finish(*access, MPI_SUCCESS);
@@ -356,8 +358,8 @@ bool poll_accesses() {
 
 void tell_access(const Target& target, progress::WaitReporter& teller) {
     if (!target.peer) return;
-    WaitReportPage::Operation access{};
-    access.kind = WaitReportPage::Kind::access;
+    WaitReportPage::OperationEntry access{};
+    access.kind = WaitReportPage::OperationKind::access;
     access.rank = static_cast<int32_t>(target.peer->rank);
     access.peer = target.peer->rank;
     access.peer_job = target.peer->job.address().id;

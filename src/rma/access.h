@@ -42,7 +42,7 @@ struct RemoteBlock {
 };
 
 struct Target;
-struct Batch;
+struct CopyBatch;
 struct Access;
 
 /// Completion of an access that the network's device carries out.
@@ -52,7 +52,7 @@ struct DeviceAccess : transport::Completion {
 
 /// Whether a device can access a target's memory by RDMA, and how, as its owner has answered.
 struct RdmaState {
-    enum class State : uint8_t { unknown, asked, again, known, never } state = State::unknown;
+    enum class RdmaKeyState : uint8_t { unknown, asked, again, known, never } state = RdmaKeyState::unknown;
     DeviceRegion region;
     uint8_t refusals = 0;            ///< consecutive refusals of the owner
     uint32_t open = 0;               ///< RDMA accesses in progress
@@ -63,7 +63,7 @@ struct RdmaState {
 /// `outcome.error`: MPI_SUCCESS; MPI_ERR_RMA_RANGE if the owner has refused it; MPI_ERR_PROC_ABORTED if the owner has failed.
 struct Access : progress::Request {
     Access() : Request(progress::RequestKind::rma) {}
-    Operation operation = Operation::put;
+    AccessOperation operation = AccessOperation::put;
     Target* target = nullptr;
     LocalBuffer origin, result;
     RemoteBlock there;
@@ -91,10 +91,10 @@ struct Target {
     profile::Traffic* traffic = nullptr;    ///< counts accesses without packets; null: not counted
     pid_t pid = 0;                          ///< pid of a neighbour whose memory the kernel copies; 0: none
     uint64_t address = 0;                   ///< address of offset 0 in that process
-    std::unique_ptr<Batch> batch;           ///< copies that the next flush makes
+    std::unique_ptr<CopyBatch> batch;       ///< copies that the next flush makes
     RdmaState device;
     /// Returns whether accesses may be reordered, because some may use RDMA and others packets.
-    bool overtakes() const { return device.state != RdmaState::State::unknown; }
+    bool overtakes() const { return device.state != RdmaState::RdmaKeyState::unknown; }
 
     uint32_t open = 0;        ///< accesses in progress
     uint32_t unanswered = 0;  ///< packets
@@ -131,8 +131,8 @@ void tell_access(const Target& target, progress::WaitReporter& teller);
 /// Records which process owns the region, for the profile. Call it for targets of other processes, before the first access.
 void watch(Target& target, const link::Process& process);
 /// Counts an access without packets. The functions below call it.
-void count_in_memory(profile::Traffic& traffic, Operation operation, uint64_t bytes);
-inline void count_in_memory(const Target& target, Operation operation, uint64_t bytes) {
+void count_in_memory(profile::Traffic& traffic, AccessOperation operation, uint64_t bytes);
+inline void count_in_memory(const Target& target, AccessOperation operation, uint64_t bytes) {
     if (target.traffic) [[unlikely]]
         count_in_memory(*target.traffic, operation, bytes);
 }
@@ -149,13 +149,13 @@ void do_in_mapping(const Access& access, const Target& target);
 
 /// Copy between one block of this process's memory and one of the mapping.
 inline void store_block(const Target& target, std::byte* memory, const void* from, uint64_t bytes) {
-    count_in_memory(target, Operation::put, bytes);
+    count_in_memory(target, AccessOperation::put, bytes);
     note_store();
     if (bytes <= kFewBytes) return copy_few(memory, from, bytes);
     copy_by_call(memory, from, bytes);
 }
 inline void load_block(const Target& target, void* to, const std::byte* memory, uint64_t bytes) {
-    count_in_memory(target, Operation::get, bytes);
+    count_in_memory(target, AccessOperation::get, bytes);
     before_load();
     if (bytes <= kFewBytes) return copy_few(to, memory, bytes);
     copy_by_call(to, memory, bytes);
@@ -163,7 +163,7 @@ inline void load_block(const Target& target, void* to, const std::byte* memory, 
 
 /// Puts or gets one block. If the target is mapped, the copy is made at once. If the kernel copies the target's memory and the block is
 /// short, the copy is made by the next flush(). Returns false if the access must be started instead.
-bool move_block(Target& target, Operation operation, void* here, uint64_t offset, uint64_t bytes);
+bool move_block(Target& target, AccessOperation operation, void* here, uint64_t offset, uint64_t bytes);
 /// Starts a put or get by RDMA, if the target's memory is registered for that; requests the registration if possible. Returns false if the
 /// access must use packets.
 bool start_by_device(Access& access, Target& target);

@@ -10,7 +10,7 @@ namespace {
 constexpr uint64_t kBias = uint64_t{1} << 60;
 
 /// Returns one contiguous block, as an offset and a length.
-Run block_at(const RemoteBlock& there, uint64_t from) {
+BlockRun block_at(const RemoteBlock& there, uint64_t from) {
     iovec block{};
     if (!datatype::blocks(*there.type, there.count, reinterpret_cast<void*>(kBias + there.offset), from, &block, 1)) return {};
     return {reinterpret_cast<uint64_t>(block.iov_base) - kBias, block.iov_len};
@@ -18,7 +18,7 @@ Run block_at(const RemoteBlock& there, uint64_t from) {
 
 }  // namespace
 
-bool next_run(const RemoteBlock& there, const Datatype* element, uint64_t from, uint64_t room, Run& run) {
+bool next_run(const RemoteBlock& there, const Datatype* element, uint64_t from, uint64_t room, BlockRun& run) {
     const uint64_t size = element ? static_cast<uint64_t>(element->size) : 1;
     const uint64_t whole = room - room % size;
     if (whole == 0) return false;

@@ -11,15 +11,15 @@
 namespace starling::rma {
 
 /// Only puts, or only gets, so that the program's order of puts and gets is kept.
-struct Batch {
+struct CopyBatch {
     static constexpr size_t kMost = 64;
-    Operation operation = Operation::put;
+    AccessOperation operation = AccessOperation::put;
     size_t count = 0;
     uint64_t bytes = 0;
     iovec here[kMost], there[kMost];
 };
 
-STARLING_STATE Order order;
+STARLING_STATE MemoryOrder order;
 
 namespace {
 
@@ -29,12 +29,12 @@ constexpr uint64_t kShort = 4096;
 
 const Datatype& byte_type() { return datatype::predefined(MPI_BYTE); }
 
-void start_each(Target& target, const Batch& batch) {
+void start_each(Target& target, const CopyBatch& batch) {
     for (size_t i = 0; i < batch.count; ++i) {
         auto* access = new Access;
         const LocalBuffer local{batch.here[i].iov_base, static_cast<int64_t>(batch.here[i].iov_len), &byte_type()};
         access->operation = batch.operation;
-        (batch.operation == Operation::put ? access->origin : access->result) = local;
+        (batch.operation == AccessOperation::put ? access->origin : access->result) = local;
         access->there = {reinterpret_cast<uint64_t>(batch.there[i].iov_base) - target.address, local.count, &byte_type()};
         access->over = [](Access& over) { delete &over; };
         start(*access, target);
@@ -51,20 +51,20 @@ bool Target::can_copy_by_kernel() {
     return pid != 0;
 }
 
-bool move_block(Target& target, Operation operation, void* here, uint64_t offset, uint64_t bytes) {
+bool move_block(Target& target, AccessOperation operation, void* here, uint64_t offset, uint64_t bytes) {
     if (target.mapped) {
         auto* there = reinterpret_cast<std::byte*>(reinterpret_cast<uintptr_t>(target.mapping) + offset);
-        if (operation == Operation::put)
+        if (operation == AccessOperation::put)
             store_block(target, there, here, bytes);
         else
             load_block(target, here, there, bytes);
         return true;
     }
     if (target.pid == 0) return false;
-    if (target.batch && (target.batch->operation != operation || target.batch->count == Batch::kMost)) copy_batch(target);
+    if (target.batch && (target.batch->operation != operation || target.batch->count == CopyBatch::kMost)) copy_batch(target);
     if (bytes > kShort || target.pid == 0) return false;
-    if (!target.batch) target.batch = std::make_unique<Batch>();
-    Batch& batch = *target.batch;
+    if (!target.batch) target.batch = std::make_unique<CopyBatch>();
+    CopyBatch& batch = *target.batch;
     batch.operation = operation;
     batch.here[batch.count] = {here, bytes};
     batch.there[batch.count++] = {reinterpret_cast<void*>(target.address + offset), bytes};
@@ -73,10 +73,10 @@ bool move_block(Target& target, Operation operation, void* here, uint64_t offset
 }
 
 void copy_batch(Target& target) {
-    Batch& batch = *target.batch;
+    CopyBatch& batch = *target.batch;
     if (batch.count == 0) return;
-    if (!target.can_copy_by_kernel() ||
-        shm::copy_blocks(target.pid, batch.operation == Operation::put, batch.here, batch.there, batch.count, batch.bytes)) {
+    if (!target.can_copy_by_kernel() || shm::copy_blocks(target.pid, batch.operation == AccessOperation::put, batch.here,
+                                                         batch.there, batch.count, batch.bytes)) {
         target.pid = 0;  // not permitted, or the process has ended; packets will show which
         start_each(target, batch);
     } else if (target.traffic) {

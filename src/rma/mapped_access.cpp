@@ -45,7 +45,7 @@ void update_pieces(const Target& target, const Update& how, const LocalBuffer& o
     operand.load();
     const uint64_t bytes = origin.type ? origin.bytes() : there.bytes();
     const auto size = static_cast<uint64_t>(how.element->size);
-    Run run{};
+    BlockRun run{};
     for (uint64_t done = 0; done < bytes; done += run.bytes) {
         if (!next_run(there, how.element, done, std::numeric_limits<int64_t>::max(), run)) break;
         update(how, in_mapping(target, run.offset), operand.at(done), old.at(done), static_cast<int64_t>(run.bytes / size),
@@ -67,7 +67,7 @@ void copy_block(std::byte* to, const void* from, uint64_t bytes) {
 }  // namespace
 
 void put_in_mapping(const Target& target, const LocalBuffer& origin, const RemoteBlock& there) {
-    count_in_memory(target, Operation::put, there.bytes());
+    count_in_memory(target, AccessOperation::put, there.bytes());
     note_store();
     std::byte* memory = in_mapping(target, there.offset);
     if (both_blocks(origin, there))
@@ -77,7 +77,7 @@ void put_in_mapping(const Target& target, const LocalBuffer& origin, const Remot
 }
 
 void get_from_mapping(const Target& target, const RemoteBlock& there, const LocalBuffer& result) {
-    count_in_memory(target, Operation::get, there.bytes());
+    count_in_memory(target, AccessOperation::get, there.bytes());
     before_load();
     std::byte* memory = in_mapping(target, there.offset);
     if (both_blocks(result, there))
@@ -88,9 +88,9 @@ void get_from_mapping(const Target& target, const RemoteBlock& there, const Loca
 
 void update_in_mapping(const Target& target, const Update& how, const LocalBuffer& origin, const RemoteBlock& there,
                        const LocalBuffer& result) {
-    count_in_memory(target, Operation::update, there.bytes());
-    before_update(how.op->operation == datatype::Operation::no_op);
-    const LocalBuffer operand = how.op->operation == datatype::Operation::no_op ? LocalBuffer{} : origin;
+    count_in_memory(target, AccessOperation::update, there.bytes());
+    before_update(how.op->operation == datatype::ReductionOperation::no_op);
+    const LocalBuffer operand = how.op->operation == datatype::ReductionOperation::no_op ? LocalBuffer{} : origin;
     const bool plain = there.type == how.element && (!operand.type || operand.type == how.element) &&
                        (!result.type || result.type == how.element) && how.element->contiguous;
     if (!plain) return update_pieces(target, how, operand, there, result);
@@ -100,18 +100,18 @@ void update_in_mapping(const Target& target, const Update& how, const LocalBuffe
 
 void compare_and_swap_in_mapping(const Target& target, const Datatype& element, uint64_t offset, const std::byte* operand,
                                  const std::byte* compare, std::byte* old) {
-    count_in_memory(target, Operation::compare_swap, static_cast<uint64_t>(element.size));
+    count_in_memory(target, AccessOperation::compare_swap, static_cast<uint64_t>(element.size));
     before_update(false);
     compare_and_swap(element, in_mapping(target, offset), operand, compare, old, target.exclusion);
 }
 
 void do_in_mapping(const Access& access, const Target& target) {
     switch (access.operation) {
-        case Operation::put:
+        case AccessOperation::put:
             return put_in_mapping(target, access.origin, access.there);
-        case Operation::get:
+        case AccessOperation::get:
             return get_from_mapping(target, access.there, access.result);
-        case Operation::compare_swap:
+        case AccessOperation::compare_swap:
             return compare_and_swap_in_mapping(target, *access.update.element, access.there.offset, access.swap,
                                                access.swap + access.update.element->size,
                                                static_cast<std::byte*>(access.result.buffer));

@@ -8,7 +8,7 @@ namespace starling::rma {
 
 void* allocate(uint64_t bytes, uint64_t alignment) {
     const link::Process& me = link::self();
-    return me.job ? shm::allocate_exchanged(shm::Region(me.job->segment().region(me.rank)), bytes, alignment) : nullptr;
+    return me.job ? shm::allocate_exchanged(shm::SegmentRegion(me.job->segment().region(me.rank)), bytes, alignment) : nullptr;
 }
 
 bool free(void* memory) {

@@ -13,12 +13,12 @@
 
 namespace starling::rma {
 
-struct Order {
+struct MemoryOrder {
     bool stored = false;  ///< whether there was a store since the last flush
     bool owed = false;    ///< whether the next load must be preceded by a fence
 };
 /// Shared by all threads: a later thread has the library's lock from the one that stored last, and so sees its stores.
-extern Order order;
+extern MemoryOrder order;
 
 inline void note_store() { order.stored = true; }
 inline void note_flush() {

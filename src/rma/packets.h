@@ -10,7 +10,7 @@ namespace starling::rma {
 
 /// The requests, then the answers. `done` answers a put or an update without result, `data` a request with a result; `some_data` carries a
 /// part of a result and is followed by more.
-enum class Operation : uint8_t {
+enum class AccessOperation : uint8_t {
     put = 1,
     get,
     update,
@@ -25,7 +25,7 @@ enum class Operation : uint8_t {
 };
 
 /// A contiguous run of the region.
-struct Run {
+struct BlockRun {
     uint64_t offset;  ///< in the region
     uint64_t bytes;   ///< of data; elements with gaps in or behind them take more memory
 };
@@ -46,16 +46,16 @@ struct AccessPacket {
 static_assert(sizeof(AccessPacket) == 32);
 
 /// The acknowledgement in a `done` packet, in the header's offset.
-struct Settled {
+struct DoneCounts {
     static constexpr uint32_t kBits = 48;
     uint64_t packets, bytes;
-    static Settled from(uint64_t word) { return {word >> kBits, word & ((uint64_t{1} << kBits) - 1)}; }
+    static DoneCounts from(uint64_t word) { return {word >> kBits, word & ((uint64_t{1} << kBits) - 1)}; }
     uint64_t word() const { return packets << kBits | bytes; }
 };
 
 /// Payload of `region`, the answer to `ask_region` (an AccessPacket without runs): how the origin's device accesses the memory by RDMA.
 struct DeviceRegion {
-    transport::Region region;
+    transport::RemoteKey region;
     uint64_t offset = 0;  ///< offset in the region at which the registered memory begins
     uint64_t bytes = 0;   ///< length of the registered memory
 };

@@ -20,17 +20,17 @@ namespace starling::rma {
 
 namespace {
 
-using State = RdmaState::State;
+using RdmaKeyState = RdmaState::RdmaKeyState;
 constexpr uint8_t kMostRefusals = 4;
 
 void ask(Target& target) {
     auto asking = std::make_unique<Access>();
-    asking->operation = Operation::ask_region;
+    asking->operation = AccessOperation::ask_region;
     asking->over = [](Access&) {};
     begin(*asking, target);
     if (!send_question(*asking)) return finish(*asking, MPI_SUCCESS);  // asked again with the next access
     target.device.asking = std::move(asking);
-    target.device.state = State::asked;
+    target.device.state = RdmaKeyState::asked;
 }
 
 void settle(transport::Completion& completion) {
@@ -47,14 +47,14 @@ void settle(transport::Completion& completion) {
 }  // namespace
 
 bool start_by_device(Access& access, Target& target) {
-    const bool puts = access.operation == Operation::put;
-    if (!puts && access.operation != Operation::get) return false;
+    const bool puts = access.operation == AccessOperation::put;
+    if (!puts && access.operation != AccessOperation::get) return false;
     transport::Path& path = *target.peer->base;
     RdmaState& way = target.device;
     // Ask again if the connection is a new one, at another port.
-    const bool lost = way.state == State::known && !path.reaches(way.region.region);
-    if ((way.state == State::unknown || way.state == State::again || lost) && path.lends()) ask(target);
-    if (way.state != State::known || target.unanswered > 0 || !path.reaches(way.region.region)) return false;
+    const bool lost = way.state == RdmaKeyState::known && !path.reaches(way.region.region);
+    if ((way.state == RdmaKeyState::unknown || way.state == RdmaKeyState::again || lost) && path.lends()) ask(target);
+    if (way.state != RdmaKeyState::known || target.unanswered > 0 || !path.reaches(way.region.region)) return false;
     const LocalBuffer& local = puts ? access.origin : access.result;
     const RemoteBlock& there = access.there;
     if (!datatype::is_block(*local.type, local.count) || !datatype::is_block(*there.type, there.count)) return false;
@@ -77,11 +77,11 @@ bool start_by_device(Access& access, Target& target) {
 void take_device_region(Access& asked, const link::Packet* answer) {
     RdmaState& way = asked.target->device;
     const bool told = answer && answer->header.bytes == sizeof way.region &&
-                      static_cast<Operation>(answer->header.operation) == Operation::region;
+                      static_cast<AccessOperation>(answer->header.operation) == AccessOperation::region;
     if (told) std::memcpy(&way.region, answer->payload, sizeof way.region);
     // After a refusal ask again: the owner may have been about to close the connection, or not have known yet that it is open.
     if (told) way.refusals = 0;
-    way.state = told ? State::known : ++way.refusals < kMostRefusals ? State::again : State::never;
+    way.state = told ? RdmaKeyState::known : ++way.refusals < kMostRefusals ? RdmaKeyState::again : RdmaKeyState::never;
     const std::unique_ptr<Access> asking = std::move(way.asking);
     finish(asked, MPI_SUCCESS);
 }

@@ -42,7 +42,7 @@ std::byte* Region::at(uint64_t offset, uint64_t bytes) const {
     // Adjacent ranges may be accessed together; the loop passes each once.
     uint64_t from = offset, missing = bytes;
     for (size_t passed = 0; passed < ranges.size(); ++passed) {
-        const auto found = std::find_if(ranges.begin(), ranges.end(), [from, missing](const Range& range) {
+        const auto found = std::find_if(ranges.begin(), ranges.end(), [from, missing](const AttachedRange& range) {
             return from >= range.offset && from - range.offset < range.bytes + (missing == 0);
         });
         if (found == ranges.end()) return nullptr;
@@ -93,7 +93,7 @@ RegionKey expose_addresses() { return add(nullptr, kAllAddresses).key; }
 int attach(const RegionKey& key, const void* base, uint64_t bytes) {
     Region* region = find_region(key.id, key.secret);
     const auto from = static_cast<uint64_t>(reinterpret_cast<uintptr_t>(base));
-    for (const Region::Range& range : region->ranges) {
+    for (const Region::AttachedRange& range : region->ranges) {
         const bool apart = from + bytes <= range.offset || range.offset + range.bytes <= from;
         if (apart || bytes == 0 || range.bytes == 0) continue;
         return fail(MPI_ERR_RMA_ATTACH, "some of the %llu bytes at %p are attached already: detach them first",
@@ -125,7 +125,7 @@ void withdraw(const RegionKey& key) {
 
 bool register_memory(Region& region, transport::Path& to, DeviceRegion& out) {
     if (region.ranges.size() != 1 || !region.base) return false;
-    const Region::Range range = region.ranges[0];
+    const Region::AttachedRange range = region.ranges[0];
     region.loans.reserve(region.loans.size() + 1);
     void* const loan = to.register_memory(region.base + range.offset, range.bytes, true, out.region);
     if (!loan) return false;

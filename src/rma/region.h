@@ -27,13 +27,13 @@ struct DeviceRegion;
 class UpdateLock;
 
 struct Region {
-    struct Range {
+    struct AttachedRange {
         uint64_t offset, bytes;
     };
     std::byte* base = nullptr;              ///< address of offset 0; null if offsets are addresses
     RegionKey key;                          ///< secret 0: the entry is free
     const UpdateLock* exclusion = nullptr;  ///< update lock; null: the processes that change the memory have none
-    std::vector<Range> ranges;              ///< accessible memory, by offset
+    std::vector<AttachedRange> ranges;      ///< accessible memory, by offset
     std::vector<std::pair<transport::Transport*, void*>> loans = {};  ///< registrations for peers' devices, until withdraw()
     bool awaits_secret = false;  ///< its secret is not final: until open(), accesses to it wait
 

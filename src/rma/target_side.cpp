@@ -22,16 +22,16 @@ namespace starling::rma {
 namespace {
 
 /// The answer to an access, until all of it has been sent.
-struct Answer {
+struct PendingReply {
     link::Peer* peer;
-    Operation operation;
-    packet::Access header;
+    AccessOperation operation;
+    packet::AccessHeader header;
     std::span<const std::byte> data;  ///< in the region, or in `kept`
     std::vector<std::byte> kept;
     uint64_t sent = 0;
 };
 
-STARLING_STATE std::deque<Answer>* answers = nullptr;
+STARLING_STATE std::deque<PendingReply>* answers = nullptr;
 STARLING_STATE bool taking = false;
 
 /// A packet for a region that is awaited. Holds the peer's job, so that the peer still exists when the region is exposed.
@@ -46,13 +46,13 @@ struct OutOfOrderAccesses {
 STARLING_STATE std::deque<OutOfOrderAccesses>* early = nullptr;
 
 /// Sends one packet of the answer. Returns false if there is no room now.
-bool send_some(Answer& answer) {
+bool send_some(PendingReply& answer) {
     const uint64_t left = answer.data.size() - answer.sent;
     const auto bytes = static_cast<uint32_t>(std::min<uint64_t>({left, link::payload_limit(*answer.peer), kMostCarried}));
-    link::Slot slot;
+    link::PacketSlot slot;
     if (!link::reserve(*answer.peer, bytes, slot)) return false;
-    slot.header->kind = packet::Kind::access;
-    const Operation operation = bytes < left ? Operation::some_data : answer.operation;
+    slot.header->kind = packet::PacketKind::access;
+    const AccessOperation operation = bytes < left ? AccessOperation::some_data : answer.operation;
     slot.header->operation = static_cast<uint8_t>(operation);
     slot.header->access = answer.header;
     slot.header->access.offset += answer.sent;
@@ -62,7 +62,7 @@ bool send_some(Answer& answer) {
     return true;
 }
 
-bool send_all(Answer& answer) {
+bool send_all(PendingReply& answer) {
     const transport::Batch together(answer.data.size() > kMostCarried ? link::network() : nullptr);
     do {
         if (!send_some(answer)) return false;
@@ -70,8 +70,8 @@ bool send_all(Answer& answer) {
     return true;
 }
 
-void reply(Answer&& answer) {
-    if (!answers) answers = new std::deque<Answer>;
+void reply(PendingReply&& answer) {
+    if (!answers) answers = new std::deque<PendingReply>;
     if (answers->empty() && send_all(answer)) return;
     // Copy the data, because the region may be withdrawn or changed before there is room.
     if (answer.kept.empty()) answer.kept.assign(answer.data.begin(), answer.data.end());
@@ -101,50 +101,52 @@ bool keep_early(link::Peer& peer, const link::Packet& packet) {
 /// The contents of a request packet, after they were checked.
 struct Asked {
     AccessPacket packet;
-    Run runs[kMostRuns];
+    BlockRun runs[kMostRuns];
     const std::byte* data;
     uint64_t data_bytes;
     Region* region;
     Update update;
 };
 
-bool read_update(Operation operation, Asked& asked) {
+bool read_update(AccessOperation operation, Asked& asked) {
     const AccessPacket& packet = asked.packet;
     if (packet.element - 0x200u >= 0x100u || packet.op - 0x20u >= 0x20u) return false;
     const Datatype& element = datatype::predefined_types[packet.element - 0x200u];
     const Op& op = datatype::predefined_ops[packet.op - 0x20u];
     if (element.magic != Datatype::kMagic || element.size == 0) return false;
     asked.update = {&element, &op};
-    if (operation == Operation::compare_swap)
+    if (operation == AccessOperation::compare_swap)
         return packet.runs == 1 && packet.bytes == element.size && asked.data_bytes == 2 * uint64_t{packet.bytes};
     if (op.magic != Op::kMagic || !datatype::op_valid_for_window(op, element)) return false;
-    return asked.data_bytes == (op.operation == datatype::Operation::no_op ? 0 : packet.bytes);
+    return asked.data_bytes == (op.operation == datatype::ReductionOperation::no_op ? 0 : packet.bytes);
 }
 
 /// Returns how many bytes of memory a run's data takes.
-uint64_t span_of(const Run& run, const Datatype* element) {
+uint64_t span_of(const BlockRun& run, const Datatype* element) {
     if (!element || run.bytes == 0) return run.bytes;
     return memory_of(*element, static_cast<int64_t>(run.bytes / static_cast<uint64_t>(element->size)));
 }
 
 /// Reads and checks a request. Returns false if any field is invalid; nothing has been done then.
-bool read(Operation operation, const link::Packet& packet, Asked& asked) {
+bool read(AccessOperation operation, const link::Packet& packet, Asked& asked) {
     const uint64_t bytes = packet.header.bytes;
-    if (operation < Operation::put || operation > Operation::compare_swap || bytes < sizeof asked.packet) return false;
+    if (operation < AccessOperation::put || operation > AccessOperation::compare_swap || bytes < sizeof asked.packet)
+        return false;
     std::memcpy(&asked.packet, packet.payload, sizeof asked.packet);
     const uint32_t count = asked.packet.runs;
-    if (count > kMostRuns || asked.packet.bytes > kMostBytes || bytes - sizeof asked.packet < count * sizeof(Run)) return false;
-    std::memcpy(asked.runs, packet.payload + sizeof asked.packet, count * sizeof(Run));
-    const uint64_t before = sizeof asked.packet + count * sizeof(Run);
+    if (count > kMostRuns || asked.packet.bytes > kMostBytes || bytes - sizeof asked.packet < count * sizeof(BlockRun))
+        return false;
+    std::memcpy(asked.runs, packet.payload + sizeof asked.packet, count * sizeof(BlockRun));
+    const uint64_t before = sizeof asked.packet + count * sizeof(BlockRun);
     asked.data = packet.payload + before;
     asked.data_bytes = bytes - before;
     asked.region = find_region(asked.packet.region, asked.packet.secret);
     if (!asked.region) return false;
-    const bool plain = operation == Operation::put || operation == Operation::get;
+    const bool plain = operation == AccessOperation::put || operation == AccessOperation::get;
     if (!plain && !read_update(operation, asked)) return false;
-    if (plain && asked.data_bytes != (operation == Operation::put ? asked.packet.bytes : 0)) return false;
+    if (plain && asked.data_bytes != (operation == AccessOperation::put ? asked.packet.bytes : 0)) return false;
     uint64_t sum = 0;
-    for (const Run& run : std::span(asked.runs, count)) {
+    for (const BlockRun& run : std::span(asked.runs, count)) {
         if (run.bytes > asked.packet.bytes - sum) return false;
         if (!plain && run.bytes % static_cast<uint64_t>(asked.update.element->size) != 0) return false;
         if (!asked.region->at(run.offset, span_of(run, asked.update.element))) return false;
@@ -153,18 +155,18 @@ bool read(Operation operation, const link::Packet& packet, Asked& asked) {
     return sum == asked.packet.bytes;
 }
 
-void do_run(Operation operation, const Asked& asked, const Run& run, uint64_t done, std::byte* result) {
+void do_run(AccessOperation operation, const Asked& asked, const BlockRun& run, uint64_t done, std::byte* result) {
     if (run.bytes == 0) return;
     const AccessForOthers scope;
     std::byte* memory = asked.region->at(run.offset, span_of(run, asked.update.element));
     switch (operation) {
-        case Operation::put:
+        case AccessOperation::put:
             std::memcpy(memory, asked.data + done, run.bytes);
             return;
-        case Operation::get:
+        case AccessOperation::get:
             std::memcpy(result + done, memory, run.bytes);
             return;
-        case Operation::compare_swap:
+        case AccessOperation::compare_swap:
             compare_and_swap(*asked.update.element, memory, asked.data, asked.data + run.bytes, result,
                              asked.region->exclusion);
             return;
@@ -179,7 +181,7 @@ void do_run(Operation operation, const Asked& asked, const Run& run, uint64_t do
 
 }  // namespace
 
-void listen() { link::register_handler(packet::Kind::access, on_access_packet); }
+void listen() { link::register_handler(packet::PacketKind::access, on_access_packet); }
 
 void take_accesses() {
     if (taking) return;
@@ -202,19 +204,19 @@ void carry_out_early(uint32_t region) {
     }
 }
 
-Operation do_access(const link::Packet& packet, std::vector<std::byte>& result) {
-    const auto operation = static_cast<Operation>(packet.header.operation);
+AccessOperation do_access(const link::Packet& packet, std::vector<std::byte>& result) {
+    const auto operation = static_cast<AccessOperation>(packet.header.operation);
     Asked asked{};
-    if (!read(operation, packet, asked)) return Operation::refused;
-    const bool gives =
-        operation == Operation::get || operation == Operation::fetch_update || operation == Operation::compare_swap;
+    if (!read(operation, packet, asked)) return AccessOperation::refused;
+    const bool gives = operation == AccessOperation::get || operation == AccessOperation::fetch_update ||
+                       operation == AccessOperation::compare_swap;
     if (gives) result.resize(asked.packet.bytes);
     uint64_t done = 0;
-    for (const Run& run : std::span(asked.runs, asked.packet.runs)) {
+    for (const BlockRun& run : std::span(asked.runs, asked.packet.runs)) {
         do_run(operation, asked, run, done, gives ? result.data() : nullptr);
         done += run.bytes;
     }
-    return gives ? Operation::data : Operation::done;
+    return gives ? AccessOperation::data : AccessOperation::done;
 }
 
 namespace {
@@ -222,21 +224,23 @@ namespace {
 /// Returns the memory of a get if it is one run, so that it is sent without a copy; otherwise empty.
 std::span<const std::byte> one_block(const link::Packet& packet) {
     Asked asked{};
-    if (static_cast<Operation>(packet.header.operation) != Operation::get || !read(Operation::get, packet, asked)) return {};
+    if (static_cast<AccessOperation>(packet.header.operation) != AccessOperation::get ||
+        !read(AccessOperation::get, packet, asked))
+        return {};
     if (asked.packet.runs != 1) return {};
     return {asked.region->at(asked.runs[0].offset, asked.runs[0].bytes), asked.runs[0].bytes};
 }
 
 /// Answers a request for the region: registers it for the peer's device, or refuses.
 void lend_region(link::Peer& peer, const link::Packet& packet) {
-    Answer answer{&peer, Operation::refused, packet.header.access, {}, {}};
+    PendingReply answer{&peer, AccessOperation::refused, packet.header.access, {}, {}};
     AccessPacket asked;
     if (packet.header.bytes >= sizeof asked) {
         std::memcpy(&asked, packet.payload, sizeof asked);
         Region* const region = find_region(asked.region, asked.secret);
         DeviceRegion lent;
         if (region && register_memory(*region, *peer.base, lent)) {
-            answer.operation = Operation::region;
+            answer.operation = AccessOperation::region;
             answer.kept.resize(sizeof lent);
             std::memcpy(answer.kept.data(), &lent, sizeof lent);
             answer.data = answer.kept;
@@ -251,16 +255,16 @@ void carry_out(link::Peer& peer, const link::Packet& packet) {
     if (keep_early(peer, packet)) return;
     // A process that exposes nothing must not queue answers, because their peers may be destroyed.
     if (!taking) return;
-    if (static_cast<Operation>(packet.header.operation) == Operation::ask_region) return lend_region(peer, packet);
-    Answer answer{&peer, Operation::refused, packet.header.access, {}, {}};
+    if (static_cast<AccessOperation>(packet.header.operation) == AccessOperation::ask_region) return lend_region(peer, packet);
+    PendingReply answer{&peer, AccessOperation::refused, packet.header.access, {}, {}};
     answer.data = one_block(packet);
-    answer.operation = answer.data.empty() ? do_access(packet, answer.kept) : Operation::data;
+    answer.operation = answer.data.empty() ? do_access(packet, answer.kept) : AccessOperation::data;
     if (answer.data.empty()) answer.data = answer.kept;
-    if (answer.operation == Operation::done) {
+    if (answer.operation == AccessOperation::done) {
         AccessPacket asked;
         std::memcpy(&asked, packet.payload, sizeof asked);
         if (asked.settled_packets == 0) return;
-        answer.header.offset = Settled{asked.settled_packets, asked.settled_bytes}.word();
+        answer.header.offset = DoneCounts{asked.settled_packets, asked.settled_bytes}.word();
     }
     reply(std::move(answer));
 }

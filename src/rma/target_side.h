@@ -19,7 +19,7 @@ void take_accesses();
 
 /// Carries out a request after checking all its fields. Returns `refused` if nothing was done; otherwise `done`, or `data` with the result
 /// in `result`.
-Operation do_access(const link::Packet& packet, std::vector<std::byte>& result);
+AccessOperation do_access(const link::Packet& packet, std::vector<std::byte>& result);
 /// Carries out a request packet and sends the answer.
 void carry_out(link::Peer& peer, const link::Packet& packet);
 

@@ -9,7 +9,7 @@ namespace starling::rma {
 namespace {
 
 using datatype::Basic;
-using datatype::Operation;
+using datatype::ReductionOperation;
 
 /// The largest predefined datatype: a complex number of two long doubles.
 constexpr size_t kLargestElement = 32;
@@ -23,19 +23,19 @@ bool is_aligned(const std::byte* memory, int64_t size) {
     return (reinterpret_cast<uintptr_t>(memory) & (static_cast<uint64_t>(size) - 1)) == 0;
 }
 
-Known known(const Update& u) {
+WordOperation known(const Update& u) {
     const Basic basic = u.element->basic;
     switch (u.op->operation) {
-        case Operation::no_op:
-            return Known::load;
-        case Operation::replace:
-            return Known::exchange;
-        case Operation::sum:
-            if (basic == Basic::float32) return Known::add_float;
-            if (basic == Basic::float64) return Known::add_double;
-            return basic >= Basic::int8 && basic <= Basic::uint64 ? Known::add : Known::none;
+        case ReductionOperation::no_op:
+            return WordOperation::load;
+        case ReductionOperation::replace:
+            return WordOperation::exchange;
+        case ReductionOperation::sum:
+            if (basic == Basic::float32) return WordOperation::add_float;
+            if (basic == Basic::float64) return WordOperation::add_double;
+            return basic >= Basic::int8 && basic <= Basic::uint64 ? WordOperation::add : WordOperation::none;
         default:
-            return Known::none;
+            return WordOperation::none;
     }
 }
 
@@ -56,14 +56,14 @@ Word add_number(Word* word, Word value) {
 }
 
 template <class Word>
-Word change(const Update& u, Known way, Word* word, Word value) {
-    if (way == Known::add) return __atomic_fetch_add(word, value, __ATOMIC_ACQ_REL);
-    if (way == Known::exchange) return __atomic_exchange_n(word, value, __ATOMIC_ACQ_REL);
-    if (way == Known::load) return __atomic_load_n(word, __ATOMIC_ACQUIRE);
+Word change(const Update& u, WordOperation way, Word* word, Word value) {
+    if (way == WordOperation::add) return __atomic_fetch_add(word, value, __ATOMIC_ACQ_REL);
+    if (way == WordOperation::exchange) return __atomic_exchange_n(word, value, __ATOMIC_ACQ_REL);
+    if (way == WordOperation::load) return __atomic_load_n(word, __ATOMIC_ACQUIRE);
     if constexpr (sizeof(Word) == sizeof(double))
-        if (way == Known::add_double) return add_number<double>(word, value);
+        if (way == WordOperation::add_double) return add_number<double>(word, value);
     if constexpr (sizeof(Word) == sizeof(float))
-        if (way == Known::add_float) return add_number<float>(word, value);
+        if (way == WordOperation::add_float) return add_number<float>(word, value);
     return change_by_trying(word, [&](Word before) {
         Word after;
         datatype::apply_to(*u.op, &value, &before, &after, 1, *u.element);
@@ -72,7 +72,8 @@ Word change(const Update& u, Known way, Word* word, Word value) {
 }
 
 template <class Word>
-void update_words(const Update& u, Known way, std::byte* memory, const std::byte* operand, std::byte* old, int64_t count) {
+void update_words(const Update& u, WordOperation way, std::byte* memory, const std::byte* operand, std::byte* old,
+                  int64_t count) {
     for (int64_t at = 0; at < count * static_cast<int64_t>(sizeof(Word)); at += sizeof(Word)) {
         Word value = 0;
         if (operand) std::memcpy(&value, operand + at, sizeof value);
@@ -118,11 +119,11 @@ class Marked {
 };
 
 /// Updates many aligned elements by plain instructions, while no other process changes any.
-[[gnu::always_inline]] inline void update_in_bulk(const Update& u, Way way, std::byte* memory, const std::byte* operand,
-                                                  std::byte* old, int64_t count) {
+[[gnu::always_inline]] inline void update_in_bulk(const Update& u, UpdateMethod way, std::byte* memory,
+                                                  const std::byte* operand, std::byte* old, int64_t count) {
     const auto bytes = static_cast<uint64_t>(count * u.element->size);
     if (old) std::memcpy(old, memory, bytes);
-    if (u.op->operation == Operation::no_op) return;
+    if (u.op->operation == ReductionOperation::no_op) return;
     if (way.kernel)
         way.kernel(operand, memory, memory, count);
     else
@@ -137,7 +138,7 @@ void update_anyhow(const Update& u, std::byte* memory, const std::byte* operand,
     for (int64_t i = 0; i < count; ++i, memory += element.extent) {
         datatype::copy(element, 1, memory, now);
         if (old) datatype::pack(element, 1, now, 0, old + static_cast<uint64_t>(i) * size, size);
-        if (u.op->operation == Operation::no_op) continue;
+        if (u.op->operation == ReductionOperation::no_op) continue;
         datatype::unpack(element, 1, value, 0, operand + static_cast<uint64_t>(i) * size, size);
         datatype::apply_to(*u.op, value, now, now, 1, element);
         datatype::copy(element, 1, now, memory);
@@ -157,8 +158,8 @@ void swap_word(std::byte* memory, const std::byte* operand, const std::byte* com
 
 namespace {
 
-[[gnu::always_inline]] inline void update_by_processor(const Update& u, Way way, std::byte* memory, const std::byte* operand,
-                                                       std::byte* old, int64_t count) {
+[[gnu::always_inline]] inline void update_by_processor(const Update& u, UpdateMethod way, std::byte* memory,
+                                                       const std::byte* operand, std::byte* old, int64_t count) {
     switch (way.bytes) {
         case 8:
             return update_words<uint64_t>(u, way.known, memory, operand, old, count);
@@ -172,13 +173,13 @@ namespace {
 }
 
 /// Returns whether the update is one instruction, and not a compare-and-swap loop.
-bool is_single(Known way) { return way == Known::add || way == Known::exchange; }
+bool is_single(WordOperation way) { return way == WordOperation::add || way == WordOperation::exchange; }
 
 /// Bytes changed under one hold of the guard, so that other processes get their turn.
 constexpr int64_t kAtATime = 16 * 1024;
 
 /// Performs an update under the guard, if there is an exclusion.
-void update_alone(const Update& u, Way way, std::byte* memory, const std::byte* operand, std::byte* old, int64_t count,
+void update_alone(const Update& u, UpdateMethod way, std::byte* memory, const std::byte* operand, std::byte* old, int64_t count,
                   const UpdateLock* exclusion) {
     const Datatype& element = *u.element;
     const bool in_place = way.bytes && is_aligned(memory, way.bytes) && (!operand || is_aligned(operand, way.bytes));
@@ -202,16 +203,16 @@ void update_alone(const Update& u, Way way, std::byte* memory, const std::byte* 
 
 }  // namespace
 
-Way way_of(const Update& u) {
+UpdateMethod way_of(const Update& u) {
     return {known(u), is_word(*u.element) ? static_cast<uint8_t>(u.element->size) : uint8_t{0},
             datatype::kernel_for(*u.op, *u.element)};
 }
 
-void update_one(const Update& u, Way way, std::byte* memory, const std::byte* operand, std::byte* old,
+void update_one(const Update& u, UpdateMethod way, std::byte* memory, const std::byte* operand, std::byte* old,
                 const UpdateLock* exclusion) {
     if (!way.bytes || !is_aligned(memory, way.bytes)) return update_alone(u, way, memory, operand, old, 1, exclusion);
     // Updates store whole words, so reading a word needs no mark.
-    if (exclusion && way.known != Known::load) {
+    if (exclusion && way.known != WordOperation::load) {
         const bool marked = is_single(way.known) ? exclusion->begin_one() : exclusion->begin_one_quickly();
         if (!marked) return update_alone(u, way, memory, operand, old, 1, exclusion);
         update_by_processor(u, way, memory, operand, old, 1);
@@ -225,7 +226,7 @@ void update(const Update& u, std::byte* memory, const std::byte* operand, std::b
     update(u, way_of(u), memory, operand, old, count, exclusion);
 }
 
-void update(const Update& u, Way way, std::byte* memory, const std::byte* operand, std::byte* old, int64_t count,
+void update(const Update& u, UpdateMethod way, std::byte* memory, const std::byte* operand, std::byte* old, int64_t count,
             const UpdateLock* exclusion) {
     if (count == 1) return update_one(u, way, memory, operand, old, exclusion);
     if (!exclusion && way.bytes && is_aligned(memory, way.bytes))

@@ -22,24 +22,24 @@ struct Update {
 };
 
 /// The operations that the processor does atomically on a word; floating-point sums take a compare-and-swap loop of a try or two.
-enum class Known : uint8_t { none, load, exchange, add, add_float, add_double };
-struct Way {
-    Known known = Known::none;
+enum class WordOperation : uint8_t { none, load, exchange, add, add_float, add_double };
+struct UpdateMethod {
+    WordOperation known = WordOperation::none;
     uint8_t bytes = 0;                  ///< size of the word; 0: an element is not a word
     datatype::Kernel kernel = nullptr;  ///< function for many elements; null: copies
 };
-Way way_of(const Update& update);
+UpdateMethod way_of(const Update& update);
 
 /// Computes memory[i] = operand[i] op memory[i] for `count` consecutive elements, each atomically. `operand` and `old` are packed. The
 /// previous values are stored in `old`, unless it is null. `operand` may be null for MPI_NO_OP. Without an `exclusion` words are changed
 /// one by one by atomic instructions, as by processes that have no update lock; no other process may then change elements of other kinds.
 void update(const Update& update, std::byte* memory, const std::byte* operand, std::byte* old, int64_t count,
             const UpdateLock* exclusion);
-/// Performs an update whose Way is known.
-void update(const Update& update, Way way, std::byte* memory, const std::byte* operand, std::byte* old, int64_t count,
+/// Performs an update whose UpdateMethod is known.
+void update(const Update& update, UpdateMethod way, std::byte* memory, const std::byte* operand, std::byte* old, int64_t count,
             const UpdateLock* exclusion);
 /// Performs an update of one element.
-void update_one(const Update& update, Way way, std::byte* memory, const std::byte* operand, std::byte* old,
+void update_one(const Update& update, UpdateMethod way, std::byte* memory, const std::byte* operand, std::byte* old,
                 const UpdateLock* exclusion);
 
 /// Stores `operand` if the element equals `compare`; stores the previous value in `old`.

@@ -51,7 +51,7 @@ bool UpdateLock::begin_one_quickly() const {
     clear_mark(marks_[me_].target);
     count_single();
     // Use a mark while the mode is quick: taking the guard would end the mode for all other elements.
-    return guard_->mode.load(std::memory_order_relaxed) == Mode::quick && begin_one();
+    return guard_->mode.load(std::memory_order_relaxed) == UpdateLockMode::quick && begin_one();
 }
 
 void UpdateLock::count_single() const {
@@ -62,12 +62,12 @@ void UpdateLock::count_single() const {
 }
 
 void UpdateLock::begin_quick() const {
-    if (guard_->mode.load(std::memory_order_relaxed) == Mode::quick) return;
+    if (guard_->mode.load(std::memory_order_relaxed) == UpdateLockMode::quick) return;
     for (uint32_t who = 0; who < processes_; ++who)
         if (marks_[who].can_have_barriers.load(std::memory_order_relaxed) == 0) return;
     if (!try_guard(guard_->holder, pid_)) return;
     end_quick(guard_->mode, barrier_everywhere);
-    guard_->mode.store(Mode::quick, std::memory_order_release);
+    guard_->mode.store(UpdateLockMode::quick, std::memory_order_release);
     guard_->unlock();
 }
 

@@ -30,12 +30,12 @@
 
 namespace starling::rma {
 
-enum class Mode : uint32_t { careful, quick, ending };
+enum class UpdateLockMode : uint32_t { careful, quick, ending };
 
 /// A lock that records its holder, so that a dead holder does not keep it. Held for a few hundred ns.
 struct Guard {
-    std::atomic<uint32_t> holder;  ///< 0: free; otherwise a process id
-    std::atomic<Mode> mode;        ///< changed by the holder only
+    std::atomic<uint32_t> holder;      ///< 0: free; otherwise a process id
+    std::atomic<UpdateLockMode> mode;  ///< changed by the holder only
     void lock(uint32_t pid);
     void unlock() { holder.store(0, std::memory_order_release); }
 };
@@ -65,7 +65,7 @@ template <class Word, class Modes>
 bool set_mark_quickly(Word& mine, Modes& mode, uint32_t target) {
     mine.store(target + 1, std::memory_order_relaxed);
     std::atomic_signal_fence(std::memory_order_seq_cst);
-    return mode.load(std::memory_order_acquire) == Mode::quick;
+    return mode.load(std::memory_order_acquire) == UpdateLockMode::quick;
 }
 
 template <class Word>
@@ -88,10 +88,10 @@ bool try_guard(Holder& holder, uint32_t pid) {
 /// Ends the quick mode. The holder of the guard calls it before it reads the marks.
 template <class Modes, class Barrier>
 void end_quick(Modes& mode, Barrier&& barrier_everywhere) {
-    if (mode.load(std::memory_order_relaxed) == Mode::careful) return;
-    mode.store(Mode::ending, std::memory_order_relaxed);
+    if (mode.load(std::memory_order_relaxed) == UpdateLockMode::careful) return;
+    mode.store(UpdateLockMode::ending, std::memory_order_relaxed);
     barrier_everywhere();
-    mode.store(Mode::careful, std::memory_order_release);
+    mode.store(UpdateLockMode::careful, std::memory_order_release);
 }
 
 /// One process's view of the update lock of one target. A process has one per target, which its threads use in turns.
@@ -113,7 +113,8 @@ class UpdateLock {
     /// Call it before any other change. Until end_all() only the caller changes elements.
     void begin_all() const {
         const bool mine = try_guard(guard_->holder, pid_);
-        if (!mine || guard_->mode.load(std::memory_order_relaxed) != Mode::careful || any_marked()) begin_all_slowly(mine);
+        if (!mine || guard_->mode.load(std::memory_order_relaxed) != UpdateLockMode::careful || any_marked())
+            begin_all_slowly(mine);
     }
     void end_all() const { guard_->unlock(); }
 

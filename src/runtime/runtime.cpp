@@ -30,7 +30,7 @@
 
 namespace starling::runtime {
 
-STARLING_STATE std::atomic<Phase> phase{Phase::before};
+STARLING_STATE std::atomic<LibraryPhase> phase{LibraryPhase::before};
 
 namespace {
 
@@ -51,7 +51,7 @@ void set_state(job::RankState state) {
 
 /// Two users of the library, each with its threads, may be inside at the same time, whatever level each of them asks for.
 void allow_threads(int required) {
-    if (required == MPI_THREAD_MULTIPLE || config().wait == Wait::thread || (users > 0 && required > MPI_THREAD_SINGLE))
+    if (required == MPI_THREAD_MULTIPLE || config().wait == WaitPolicy::thread || (users > 0 && required > MPI_THREAD_SINGLE))
         allow_threads(Threads::at_once);
     else if (required > MPI_THREAD_SINGLE)
         allow_threads(Threads::in_turn);
@@ -95,7 +95,7 @@ int start(int required) {
     comm::make_predefined();
     comm::set_environment_info(static_cast<int>(job->segment().header().size), required);
     dynamic::start();
-    phase = Phase::running;
+    phase = LibraryPhase::running;
     set_state(job::RankState::initialized);
     dynamic::tell_parents_of_arrival();
     return MPI_SUCCESS;
@@ -123,7 +123,7 @@ void stop() {
         link::say_farewell();
         progress::stop();
         set_state(job::RankState::finalized);
-        phase = Phase::finalized;
+        phase = LibraryPhase::finalized;
     }
     bootstrap::leave_manager();
     comm::drop_predefined();
@@ -171,8 +171,8 @@ void read_settings() {
 
 int acquire(int required) {
     const MutexGuard guard(life);
-    if (phase == Phase::finalized) return fail(MPI_ERR_OTHER, "MPI has ended and can't be started again");
-    if (phase == Phase::before) {
+    if (phase == LibraryPhase::finalized) return fail(MPI_ERR_OTHER, "MPI has ended and can't be started again");
+    if (phase == LibraryPhase::before) {
         if (const int error = start(required)) return error;
     } else {
         allow_threads(required);
@@ -186,7 +186,7 @@ int acquire(int required) {
 void release(bool for_good) {
     // A forked child neither waits nor notifies its peers.
     if (is_forked_child()) {
-        if (--users == 0) phase = Phase::finalized;
+        if (--users == 0) phase = LibraryPhase::finalized;
         return;
     }
     // Other users may be added and removed meanwhile.

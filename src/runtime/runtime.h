@@ -8,8 +8,8 @@
 namespace starling::runtime {
 
 /// The state of the library in this process.
-enum class Phase : uint8_t { before, running, finalized };
-extern std::atomic<Phase> phase;
+enum class LibraryPhase : uint8_t { before, running, finalized };
+extern std::atomic<LibraryPhase> phase;
 
 /// Sets the variables from the configuration file and the environment at the first call. Thread-safe.
 void read_settings();

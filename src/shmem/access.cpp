@@ -17,10 +17,10 @@ namespace starling::shmem {
 
 namespace {
 
-using What = rma::Operation;
+using AccessOperation = rma::AccessOperation;
 
 /// An access of memory that is not mapped here.
-struct Operation : rma::Access {
+struct ShmemAccess : rma::Access {
     static constexpr uint32_t kMagic = 0x53684f70;
     std::atomic<uint32_t>* open = nullptr;  ///< counter of its context
     bool awaited = false;                   ///< a function waits for it and destroys it
@@ -29,7 +29,7 @@ struct Operation : rma::Access {
     std::vector<std::byte> packed;          ///< data of a put whose source is not contiguous
 };
 
-STARLING_STATE NoDestroy<Pool<Operation>> pool_storage;
+STARLING_STATE NoDestroy<Pool<ShmemAccess>> pool_storage;
 constinit auto& pool = pool_storage.value;
 
 const datatype::Datatype& byte_type() { return datatype::predefined(MPI_BYTE); }
@@ -37,14 +37,14 @@ const datatype::Datatype& byte_type() { return datatype::predefined(MPI_BYTE); }
 [[noreturn]] void complain_of(const rma::Target& target) { complain("%s", target.sentence.c_str()); }
 
 void over(rma::Access& access) {
-    auto& operation = static_cast<Operation&>(access);
+    auto& operation = static_cast<ShmemAccess&>(access);
     if (access.outcome.error) complain_of(*access.target);
     operation.open->fetch_sub(1, std::memory_order_relaxed);
     if (!operation.awaited) pool.destroy(&operation);
 }
 
-Operation& begin(const Context& context, What what) {
-    Operation& operation = *pool.create();
+ShmemAccess& begin(const ShmemContext& context, AccessOperation what) {
+    ShmemAccess& operation = *pool.create();
     operation.operation = what;
     operation.open = context.open;
     operation.over = over;
@@ -55,14 +55,14 @@ Operation& begin(const Context& context, What what) {
 /// Selects how to access memory that is not mapped. The kernel copies a neighbor's variables, without the owner. It must not copy single
 /// words: many kernels copy these byte by byte, so other processes might see half a word. It must not copy either while earlier accesses
 /// are in progress, because these come first.
-void choose_way(Remote& remote, const Spot& spot, uint64_t bytes) {
+void choose_way(RemotePe& remote, const Spot& spot, uint64_t bytes) {
     rma::Target& target = remote.target(spot.area);
     const bool by_kernel = spot.area == Area::data && remote.pid != 0 && bytes > 8 && target.open == 0;
     target.pid = by_kernel ? remote.pid : 0;
     target.address = remote.data;
 }
 
-void start(Operation& operation, Remote& remote, const Spot& spot, uint64_t bytes) {
+void start(ShmemAccess& operation, RemotePe& remote, const Spot& spot, uint64_t bytes) {
     choose_way(remote, spot, bytes);
     rma::Target& target = remote.target(spot.area);
     const bool by_kernel = target.pid != 0;
@@ -71,10 +71,10 @@ void start(Operation& operation, Remote& remote, const Spot& spot, uint64_t byte
 }
 
 /// Waits until the data of a put has left the program's buffer.
-void wait_until_issued(Operation& operation) {
+void wait_until_issued(ShmemAccess& operation) {
     progress::wait_until(
         [](void* o) {
-            const auto& put = *static_cast<const Operation*>(o);
+            const auto& put = *static_cast<const ShmemAccess*>(o);
             return put.done || put.issued == put.bytes;
         },
         &operation, rma::kForAccess);
@@ -82,7 +82,7 @@ void wait_until_issued(Operation& operation) {
     if (operation.done) pool.destroy(&operation);
 }
 
-void wait_until_done(Operation& operation) {
+void wait_until_done(ShmemAccess& operation) {
     progress::wait(operation, rma::kForAccess);
     pool.destroy(&operation);
 }
@@ -94,13 +94,13 @@ void looked() {
     if (starling_shmem_near.looks.fetch_add(1, std::memory_order_relaxed) % kLooks == kLooks - 1) progress::test();
 }
 
-void put(const Context& context, Remote& remote, const Spot& spot, const void* source, uint64_t bytes, bool nbi) {
+void put(const ShmemContext& context, RemotePe& remote, const Spot& spot, const void* source, uint64_t bytes, bool nbi) {
     if (std::byte* there = mapped(remote, spot)) {
         std::memcpy(there, source, bytes);
-        rma::count_in_memory(remote.target(spot.area), What::put, bytes);
+        rma::count_in_memory(remote.target(spot.area), AccessOperation::put, bytes);
         return note_store(remote);
     }
-    Operation& operation = begin(context, What::put);
+    ShmemAccess& operation = begin(context, AccessOperation::put);
     operation.origin = {const_cast<void*>(source), static_cast<int64_t>(bytes), &byte_type()};
     operation.there = {spot.offset, static_cast<int64_t>(bytes), &byte_type()};
     operation.awaited = !nbi;
@@ -108,13 +108,13 @@ void put(const Context& context, Remote& remote, const Spot& spot, const void* s
     if (!nbi) wait_until_issued(operation);
 }
 
-void get(const Context& context, Remote& remote, const Spot& spot, void* dest, uint64_t bytes, bool nbi) {
+void get(const ShmemContext& context, RemotePe& remote, const Spot& spot, void* dest, uint64_t bytes, bool nbi) {
     if (const std::byte* there = mapped(remote, spot)) {
         std::memcpy(dest, there, bytes);
-        rma::count_in_memory(remote.target(spot.area), What::get, bytes);
+        rma::count_in_memory(remote.target(spot.area), AccessOperation::get, bytes);
         return looked();
     }
-    Operation& operation = begin(context, What::get);
+    ShmemAccess& operation = begin(context, AccessOperation::get);
     operation.result = {dest, static_cast<int64_t>(bytes), &byte_type()};
     operation.there = {spot.offset, static_cast<int64_t>(bytes), &byte_type()};
     operation.awaited = !nbi;
@@ -122,17 +122,17 @@ void get(const Context& context, Remote& remote, const Spot& spot, void* dest, u
     if (!nbi) wait_until_done(operation);
 }
 
-void update(const Context& context, Remote& remote, const Spot& spot, const rma::Update& how, const void* operand, void* old,
-            bool nbi) {
+void update(const ShmemContext& context, RemotePe& remote, const Spot& spot, const rma::Update& how, const void* operand,
+            void* old, bool nbi) {
     const auto size = static_cast<size_t>(how.element->size);
     if (std::byte* there = mapped(remote, spot)) {
         rma::update(how, there, static_cast<const std::byte*>(operand), static_cast<std::byte*>(old), 1, nullptr);
-        rma::count_in_memory(remote.target(spot.area), What::update, size);
+        rma::count_in_memory(remote.target(spot.area), AccessOperation::update, size);
         if (operand) wake(remote);
         if (old) looked();
         return;
     }
-    Operation& operation = begin(context, old ? What::fetch_update : What::update);
+    ShmemAccess& operation = begin(context, old ? AccessOperation::fetch_update : AccessOperation::update);
     operation.update = how;
     if (operand) std::memcpy(operation.value, operand, size);
     operation.origin = {operation.value, operand ? 1 : 0, how.element};
@@ -156,7 +156,7 @@ void copy_blocks(std::byte* dest, const std::byte* source, const starling_shmem_
 }
 
 /// Describes the remote side of a strided access.
-void describe_blocks(Operation& operation, const Spot& spot, const starling_shmem_strides& strides, ptrdiff_t stride) {
+void describe_blocks(ShmemAccess& operation, const Spot& spot, const starling_shmem_strides& strides, ptrdiff_t stride) {
     datatype::Datatype* made = nullptr;
     const int error = datatype::make(MPI_COMBINER_HVECTOR, true,
                                      {static_cast<int64_t>(strides.blocks), static_cast<int64_t>(strides.block), stride},
@@ -166,7 +166,7 @@ void describe_blocks(Operation& operation, const Spot& spot, const starling_shme
     operation.there = {spot.offset, 1, made};
 }
 
-bool is_fenced(Remote& remote) {
+bool is_fenced(RemotePe& remote) {
     // Accesses of another host arrive in the order of their start. Those of a neighbor's variables may not, because they take different
     // paths.
     const bool in_order = !remote.targets[0].overtakes() && !remote.targets[1].overtakes();
@@ -176,47 +176,47 @@ bool is_fenced(Remote& remote) {
 
 /// Wait site for all accesses in progress.
 constexpr progress::WaitSite kForAll{nullptr, progress::Expected::soon, [](const void*, progress::WaitReporter& teller) {
-                                         for (const Remote* remote : world().reached)
+                                         for (const RemotePe* remote : world().reached)
                                              for (const rma::Target& target : remote->targets)
                                                  if (target.open > 0) rma::tell_access(target, teller);
                                      }};
 
 }  // namespace
 
-void quiet(const Context& context) {
+void quiet(const ShmemContext& context) {
     if (context.open->load(std::memory_order_relaxed) != 0)
         progress::wait_until([&] { return context.open->load(std::memory_order_relaxed) == 0; }, kForAll);
     wake_stored();
 }
 
 void quiet_all() {
-    for (Remote* remote : world().reached)
+    for (RemotePe* remote : world().reached)
         if (remote->busy()) progress::wait_until([&] { return !remote->busy(); }, kForAll);
     wake_stored();
 }
 
 void fence() {
-    for (Remote* remote : world().reached)
+    for (RemotePe* remote : world().reached)
         if (!is_fenced(*remote)) progress::wait_until([&] { return is_fenced(*remote); }, kForAll);
     wake_stored();
 }
 
-void update(Remote& remote, const Spot& spot, Element element, Operator op, const void* operand, void* old) {
+void update(RemotePe& remote, const Spot& spot, Element element, Operator op, const void* operand, void* old) {
     update(default_context(), remote, spot, {&type_of(element), &op_of(op)}, operand, old, false);
 }
 
-void compare_swap(const Context& context, Remote& remote, const Spot& spot, Element kind, const void* cond, const void* value,
-                  void* old, bool nbi) {
+void compare_swap(const ShmemContext& context, RemotePe& remote, const Spot& spot, Element kind, const void* cond,
+                  const void* value, void* old, bool nbi) {
     const datatype::Datatype& element = type_of(kind);
     const auto size = static_cast<size_t>(element.size);
     if (std::byte* there = mapped(remote, spot)) {
         rma::compare_and_swap(element, there, static_cast<const std::byte*>(value), static_cast<const std::byte*>(cond),
                               static_cast<std::byte*>(old), nullptr);
-        rma::count_in_memory(remote.target(spot.area), What::compare_swap, size);
+        rma::count_in_memory(remote.target(spot.area), AccessOperation::compare_swap, size);
         wake(remote);
         return looked();
     }
-    Operation& operation = begin(context, What::compare_swap);
+    ShmemAccess& operation = begin(context, AccessOperation::compare_swap);
     operation.update.element = &element;
     std::memcpy(operation.swap, value, size);
     std::memcpy(operation.swap + size, cond, size);
@@ -230,33 +230,33 @@ void compare_swap(const Context& context, Remote& remote, const Spot& spot, Elem
 extern "C" {
 
 void starling_shmem_put(const char* name, void* context, void* dest, const void* source, size_t bytes, int pe, bool nbi) {
-    const Call call(name);
-    const Context& its = context_of(context);
-    Remote& remote = remote_of(its, pe);
+    const ShmemCall call(name);
+    const ShmemContext& its = context_of(context);
+    RemotePe& remote = remote_of(its, pe);
     if (bytes > 0) put(its, remote, located("dest", dest, bytes), source, bytes, nbi);
 }
 
 void starling_shmem_get(const char* name, void* context, void* dest, const void* source, size_t bytes, int pe, bool nbi) {
-    const Call call(name);
-    const Context& its = context_of(context);
-    Remote& remote = remote_of(its, pe);
+    const ShmemCall call(name);
+    const ShmemContext& its = context_of(context);
+    RemotePe& remote = remote_of(its, pe);
     if (bytes > 0) get(its, remote, located("source", source, bytes), dest, bytes, nbi);
 }
 
 void starling_shmem_put_strided(const char* name, void* context, void* dest, const void* source,
                                 const starling_shmem_strides* strides, int pe) {
-    const Call call(name);
-    const Context& its = context_of(context);
-    Remote& remote = remote_of(its, pe);
+    const ShmemCall call(name);
+    const ShmemContext& its = context_of(context);
+    RemotePe& remote = remote_of(its, pe);
     if (strides->block == 0 || strides->blocks == 0) return;
     const Spot spot = located("dest", dest, reach_of(*strides, strides->dest));
     reach_of(*strides, strides->source);
     if (std::byte* there = mapped(remote, spot)) {
         copy_blocks(there, static_cast<const std::byte*>(source), *strides);
-        rma::count_in_memory(remote.target(spot.area), What::put, strides->block * strides->blocks);
+        rma::count_in_memory(remote.target(spot.area), AccessOperation::put, strides->block * strides->blocks);
         return note_store(remote);
     }
-    Operation& operation = begin(its, What::put);
+    ShmemAccess& operation = begin(its, AccessOperation::put);
     operation.packed.resize(strides->block * strides->blocks);
     copy_blocks(operation.packed.data(), static_cast<const std::byte*>(source),
                 {static_cast<ptrdiff_t>(strides->block), strides->source, strides->block, strides->blocks});
@@ -267,19 +267,19 @@ void starling_shmem_put_strided(const char* name, void* context, void* dest, con
 
 void starling_shmem_get_strided(const char* name, void* context, void* dest, const void* source,
                                 const starling_shmem_strides* strides, int pe) {
-    const Call call(name);
-    const Context& its = context_of(context);
-    Remote& remote = remote_of(its, pe);
+    const ShmemCall call(name);
+    const ShmemContext& its = context_of(context);
+    RemotePe& remote = remote_of(its, pe);
     if (strides->block == 0 || strides->blocks == 0) return;
     const Spot spot = located("source", source, reach_of(*strides, strides->source));
     reach_of(*strides, strides->dest);
     if (const std::byte* there = mapped(remote, spot)) {
         copy_blocks(static_cast<std::byte*>(dest), there, *strides);
-        rma::count_in_memory(remote.target(spot.area), What::get, strides->block * strides->blocks);
+        rma::count_in_memory(remote.target(spot.area), AccessOperation::get, strides->block * strides->blocks);
         return looked();
     }
     std::vector<std::byte> packed(strides->block * strides->blocks);
-    Operation& operation = begin(its, What::get);
+    ShmemAccess& operation = begin(its, AccessOperation::get);
     operation.result = {packed.data(), static_cast<int64_t>(packed.size()), &byte_type()};
     describe_blocks(operation, spot, *strides, strides->source);
     operation.awaited = true;
@@ -291,27 +291,27 @@ void starling_shmem_get_strided(const char* name, void* context, void* dest, con
 
 void starling_shmem_update(const char* name, void* context, Element element, Operator op, void* dest, const void* operand,
                            void* old, int pe, bool nbi) {
-    const Call call(name);
-    const Context& its = context_of(context);
-    Remote& remote = remote_of(its, pe);
+    const ShmemCall call(name);
+    const ShmemContext& its = context_of(context);
+    RemotePe& remote = remote_of(its, pe);
     const rma::Update how{&type_of(element), &op_of(op)};
     update(its, remote, located("dest", dest, static_cast<uint64_t>(how.element->size)), how, operand, old, nbi);
 }
 
 void starling_shmem_compare_swap(const char* name, void* context, Element element, void* dest, const void* cond,
                                  const void* value, void* old, int pe, bool nbi) {
-    const Call call(name);
-    const Context& its = context_of(context);
-    Remote& remote = remote_of(its, pe);
+    const ShmemCall call(name);
+    const ShmemContext& its = context_of(context);
+    RemotePe& remote = remote_of(its, pe);
     const auto size = static_cast<uint64_t>(type_of(element).size);
     compare_swap(its, remote, located("dest", dest, size), element, cond, value, old, nbi);
 }
 
 void starling_shmem_put_signal(const char* name, void* context, void* dest, const void* source, size_t bytes, uint64_t* signal,
                                uint64_t value, Operator op, int pe, bool nbi) {
-    const Call call(name);
-    const Context& its = context_of(context);
-    Remote& remote = remote_of(its, pe);
+    const ShmemCall call(name);
+    const ShmemContext& its = context_of(context);
+    RemotePe& remote = remote_of(its, pe);
     const Spot flag = located("sig_addr", signal, sizeof value);
     if (bytes > 0) {
         put(its, remote, located("dest", dest, bytes), source, bytes, nbi);
@@ -321,12 +321,12 @@ void starling_shmem_put_signal(const char* name, void* context, void* dest, cons
 }
 
 void starling_shmem_quiet(const char* name, void* context) {
-    const Call call(name);
+    const ShmemCall call(name);
     if (context) quiet(context_of(context));  // an invalid context has no accesses in progress
 }
 
 void starling_shmem_fence(const char* name, void* context) {
-    const Call call(name);
+    const ShmemCall call(name);
     if (!context) return;
     context_of(context);
     fence();

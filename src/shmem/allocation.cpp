@@ -91,7 +91,7 @@ void check_block(const void* memory) {
 extern "C" {
 
 void* starling_shmem_allocate(const char* name, size_t alignment, size_t bytes, bool clear) {
-    const Call call(name);
+    const ShmemCall call(name);
     check_alike_everywhere("the number of bytes", bytes);
     check_alike_everywhere("the alignment", alignment);
     if (bytes == 0 || (alignment & (alignment - 1)) != 0) return nullptr;
@@ -108,7 +108,7 @@ void* starling_shmem_allocate(const char* name, size_t alignment, size_t bytes, 
 
 void* starling_shmem_reallocate(const char* name, void* memory, size_t bytes) {
     if (!memory) return starling_shmem_allocate(name, 0, bytes, false);
-    const Call call(name);
+    const ShmemCall call(name);
     check_block(memory);
     check_alike_everywhere("the offset of the resized block in the heap", offset_of(memory));
     check_alike_everywhere("the number of bytes", bytes);
@@ -136,7 +136,7 @@ void* starling_shmem_reallocate(const char* name, void* memory, size_t bytes) {
 }
 
 void starling_shmem_free(const char* name, void* memory) {
-    const Call call(name);
+    const ShmemCall call(name);
     if (!memory) return;
     check_block(memory);
     const uint64_t offset = offset_of(memory);

@@ -70,7 +70,7 @@ struct Combining {
 template <class F>
 int collectively(Caller caller, F body) {
     const auto inside = [&] {
-        const Call call(caller.name);
+        const ShmemCall call(caller.name);
         return body();
     };
     return profile::watching ? profile::run_watched(caller.site, inside) : inside();
@@ -239,7 +239,7 @@ int starling_shmem_scan(Caller caller, void* handle, void* dest, const void* sou
 }
 
 int starling_shmem_team_from_comm(const char* name, void* handle, void** made) {
-    const Call call(name);
+    const ShmemCall call(name);
     *made = nullptr;
     comm::Comm* comm = comm::from_handle(static_cast<MPI_Comm>(handle));
     if (!comm || comm->is_inter) return -1;
@@ -251,7 +251,7 @@ int starling_shmem_team_from_comm(const char* name, void* handle, void** made) {
 }
 
 int starling_shmem_comm_from_team(const char* name, void* handle, void** made) {
-    const Call call(name);
+    const ShmemCall call(name);
     *made = reinterpret_cast<void*>(MPI_COMM_NULL);
     comm::Comm* own = nullptr;
     if (const int error = collective::run(collective::duplicate(*team_of(handle).comm, own))) return ended(error);

@@ -29,10 +29,12 @@ void exchange_segments() {
 
 /// Requests a connection and waits until it is connected or refused.
 void connect(link::Peer& peer) {
-    if (peer.state == link::State::closed) link::request_connection(peer);
+    if (peer.state == link::ConnectionState::closed) link::request_connection(peer);
     const uint32_t refusals = peer.backoff;
-    progress::wait_until(
-        [&] { return peer.state == link::State::connected || peer.state == link::State::closed || peer.backoff != refusals; });
+    progress::wait_until([&] {
+        return peer.state == link::ConnectionState::connected || peer.state == link::ConnectionState::closed ||
+               peer.backoff != refusals;
+    });
 }
 
 }  // namespace

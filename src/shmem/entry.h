@@ -14,9 +14,9 @@ namespace starling::shmem {
 [[gnu::format(printf, 1, 2), gnu::cold]] void mention(const char* format, ...);
 
 /// Enters the library for a scope, in the function `name`. Ends the job if OpenSHMEM is not initialized.
-class Call {
+class ShmemCall {
   public:
-    explicit Call(const char* name);
+    explicit ShmemCall(const char* name);
 
   private:
     Lock lock_;

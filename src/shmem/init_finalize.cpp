@@ -82,7 +82,7 @@ comm::Group* neighbours() {
 void make_teams() {
     const link::Process& me = link::self();
     comm::GroupBuilder all;
-    all.add(comm::Run{me.job, 0, 1, world().pes});
+    all.add(comm::GroupRun{me.job, 0, 1, world().pes});
     world().everyone = make_team(all.build(), predefined_context(comm::kShmemWorldNumber));
     world().sharing = make_team(neighbours(), predefined_context(comm::kShmemSharedNumber));
     world().everyone->comm->name = "SHMEM_TEAM_WORLD";
@@ -115,7 +115,7 @@ int begin() {
     if (const int error = open_memory()) return error;
     open_entries();
     make_teams();
-    world().phase = Phase::running;
+    world().phase = ShmemPhase::running;
     if (world().me == 0) print_wanted();
     if (config().connect == Connect::all) meet_all();
     return MPI_SUCCESS;
@@ -133,7 +133,7 @@ void end() {
     destroy_teams();
     close_memory();
     std::set_terminate(terminate_before);
-    world().phase = Phase::finalized;
+    world().phase = ShmemPhase::finalized;
 }
 
 }  // namespace
@@ -156,12 +156,12 @@ void mention(const char* format, ...) {
     va_end(arguments);
 }
 
-Call::Call(const char* name) {
+ShmemCall::ShmemCall(const char* name) {
     calling = name;
-    if (world().phase == Phase::running) [[likely]]
+    if (world().phase == ShmemPhase::running) [[likely]]
         return;
-    complain(world().phase == Phase::before ? "OpenSHMEM is not initialized: call shmem_init first"
-                                            : "OpenSHMEM is finalized already");
+    complain(world().phase == ShmemPhase::before ? "OpenSHMEM is not initialized: call shmem_init first"
+                                                 : "OpenSHMEM is finalized already");
 }
 
 extern "C" {
@@ -170,7 +170,7 @@ int starling_shmem_init(const char* name, int requested, int* provided) {
     calling = name;
     if (requested < 0 || requested > kThreadMultiple) complain("%d is not a valid thread level", requested);
     const MutexGuard guard(life);
-    if (world().phase == Phase::running) complain("OpenSHMEM is initialized already");
+    if (world().phase == ShmemPhase::running) complain("OpenSHMEM is initialized already");
     constexpr int kLevels[] = {MPI_THREAD_SINGLE, MPI_THREAD_FUNNELED, MPI_THREAD_SERIALIZED, MPI_THREAD_MULTIPLE};
     share_variables();  // must run before the process has threads
     if (runtime::acquire(kLevels[requested])) complain_of_failure();
@@ -183,7 +183,7 @@ int starling_shmem_init(const char* name, int requested, int* provided) {
 void starling_shmem_finalize(const char* name) {
     calling = name;
     const MutexGuard guard(life);
-    if (world().phase != Phase::running) complain("OpenSHMEM is not initialized");
+    if (world().phase != ShmemPhase::running) complain("OpenSHMEM is not initialized");
     if (runtime::is_forked_child()) return;
     end();
     runtime::release(false);
@@ -195,17 +195,17 @@ int starling_shmem_phase() { return static_cast<int>(world().phase); }
 int starling_shmem_thread_level() { return world().level; }
 
 int starling_shmem_my_pe(const char* name) {
-    if (world().phase == Phase::before) Call call(name);
+    if (world().phase == ShmemPhase::before) ShmemCall call(name);
     return world().me;
 }
 
 int starling_shmem_n_pes(const char* name) {
-    if (world().phase == Phase::before) Call call(name);
+    if (world().phase == ShmemPhase::before) ShmemCall call(name);
     return world().pes;
 }
 
 void* starling_shmem_ptr(const char* name, void* handle, const void* address, int pe) {
-    const Call call(name);
+    const ShmemCall call(name);
     const Team* team = team_or_null(handle);
     Spot spot;
     if (!team || pe < 0 || pe >= team->size() || !locate(address, 0, spot)) return nullptr;
@@ -213,7 +213,7 @@ void* starling_shmem_ptr(const char* name, void* handle, const void* address, in
 }
 
 int starling_shmem_accessible(const char* name, const void* address, int pe) {
-    const Call call(name);
+    const ShmemCall call(name);
     Spot spot;
     return pe >= 0 && pe < world().pes && (!address || locate(address, 0, spot));
 }

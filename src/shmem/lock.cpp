@@ -45,8 +45,8 @@ uint32_t swap_if(int pe, const Spot& spot, uint32_t from, uint32_t to) {
 STARLING_STATE int before_this = 0;
 constexpr progress::WaitSite kForLock{nullptr, progress::Expected::unrung, [](const void*, progress::WaitReporter& teller) {
                                           const link::Process& process = remote_pe(before_this).process;
-                                          WaitReportPage::Operation lock{};
-                                          lock.kind = WaitReportPage::Kind::lock;
+                                          WaitReportPage::OperationEntry lock{};
+                                          lock.kind = WaitReportPage::OperationKind::lock;
                                           lock.rank = before_this;
                                           lock.peer = process.rank;
                                           lock.peer_job = process.job->address().id;
@@ -63,7 +63,7 @@ void wait_for_own(const Words& words, bool (*ready)(void*), const progress::Wait
 extern "C" {
 
 void starling_shmem_set_lock(const char* name, long* lock) {
-    const Call call(name);
+    const ShmemCall call(name);
     const Words words = words_of(lock);
     __atomic_store_n(own_place(words), kWaits, __ATOMIC_RELEASE);
     const uint32_t before = exchange(0, words.last, me());
@@ -78,7 +78,7 @@ void starling_shmem_set_lock(const char* name, long* lock) {
 }
 
 void starling_shmem_clear_lock(const char* name, long* lock) {
-    const Call call(name);
+    const ShmemCall call(name);
     const Words words = words_of(lock);
     quiet_all();
     const auto next_of = [&] { return __atomic_load_n(own_place(words), __ATOMIC_ACQUIRE) & ~kWaits; };
@@ -97,7 +97,7 @@ void starling_shmem_clear_lock(const char* name, long* lock) {
 }
 
 int starling_shmem_test_lock(const char* name, long* lock) {
-    const Call call(name);
+    const ShmemCall call(name);
     const Words words = words_of(lock);
     uint32_t place = 0;
     // The waiting flag must be set before this PE enters the queue, because a PE may then queue behind it at once. If the entry is not 0,

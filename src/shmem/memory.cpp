@@ -41,7 +41,7 @@ rma::RegionKey key_of(const link::Process& process, Area area, uint64_t bytes) {
 
 void publish() {
     const link::Process& me = link::self();
-    shm::SymmetricMemory& shown = shm::Region(me.job->segment().region(me.rank)).symmetric();
+    shm::SymmetricMemory& shown = shm::SegmentRegion(me.job->segment().region(me.rank)).symmetric();
     const shm::PagesName& name = world().pages.name();
     shown.descriptor = name.descriptor;
     shown.inode = name.inode;
@@ -62,7 +62,7 @@ bool is_gone(const link::Process& process) {
 /// Returns a neighbor's description of its memory; waits until the neighbor is initialized, because this PE may ask first. A PE of this job
 /// that has finalized will initialize again, as this PE has done. A PE of another job will not, so that is an error.
 const shm::SymmetricMemory& shown_by(const link::Process& process) {
-    shm::SymmetricMemory& shown = shm::Region(process.job->segment().region(process.rank)).symmetric();
+    shm::SymmetricMemory& shown = shm::SegmentRegion(process.job->segment().region(process.rank)).symmetric();
     const bool of_this_job = process.job == link::self().job;
     constexpr progress::WaitSite kInit{nullptr, progress::Expected::unrung};
     const auto settled = [&] {
@@ -76,12 +76,12 @@ const shm::SymmetricMemory& shown_by(const link::Process& process) {
              shown.ready.load() == shm::SymmetricMemory::kGone ? "called shmem_finalize already" : "ended without shmem_init");
 }
 
-void map_own(Remote& remote) {
+void map_own(RemotePe& remote) {
     remote.mapped[0] = world().pages.data();
     remote.mapped[1] = world().data;
 }
 
-void map_neighbour(Remote& remote) {
+void map_neighbour(RemotePe& remote) {
     const shm::SymmetricMemory& shown = shown_by(remote.process);
     job::RankCell& cell = remote.process.job->segment().cell(remote.process.rank);
     // The pid is unknown if the process has its own PID namespace; the launcher then has the descriptors of its memory.
@@ -90,7 +90,7 @@ void map_neighbour(Remote& remote) {
     // Heaps of PEs of this job grow together. A heap of another job grows independently, so all of it is mapped.
     const uint64_t there = remote.process.job == link::self().job ? world().pages.shown() : shown.limit;
     if (remote.heap.open(name, 0, shown.limit) && remote.heap.show(there)) remote.mapped[0] = remote.heap.data();
-    remote.doorbell = &shm::Region(remote.process.job->segment().region(remote.process.rank)).doorbell();
+    remote.doorbell = &shm::SegmentRegion(remote.process.job->segment().region(remote.process.rank)).doorbell();
     remote.watching = &shown.watching;
     if (shown.data_bytes != world().data_bytes) return;
     remote.pid = link::pid_of(remote.process);
@@ -101,9 +101,9 @@ void map_neighbour(Remote& remote) {
         remote.mapped[1] = remote.variables.data() + offset;
 }
 
-std::unique_ptr<Remote> meet(const link::Process& process) {
+std::unique_ptr<RemotePe> meet(const link::Process& process) {
     if (process.job->map()) complain_of_failure();
-    auto remote = std::make_unique<Remote>();
+    auto remote = std::make_unique<RemotePe>();
     remote->process = process;
     remote->near = link::on_this_host(process);
     for (const Area area : {Area::heap, Area::data}) remote->target(area).key = key_of(process, area, 0);
@@ -121,7 +121,7 @@ std::unique_ptr<Remote> meet(const link::Process& process) {
 }
 
 /// Stores a new entry, unless another thread has stored one first.
-Remote& settle(Remote*& place, std::unique_ptr<Remote> met) {
+RemotePe& settle(RemotePe*& place, std::unique_ptr<RemotePe> met) {
     if (place) return *place;
     place = world().met.emplace_back(std::move(met)).get();
     if (place->process != link::self()) ++counters.pes_accessed;
@@ -150,7 +150,7 @@ int open_memory() {
     world().keys[1] = key_of(me, Area::data, world().data_bytes);
     rma::expose_known(world().keys[0], world().pages.data());
     rma::expose_known(world().keys[1], world().data);
-    world().remotes.reset(static_cast<Remote**>(std::calloc(static_cast<size_t>(world().pes), sizeof(Remote*))));
+    world().remotes.reset(static_cast<RemotePe**>(std::calloc(static_cast<size_t>(world().pes), sizeof(RemotePe*))));
     if (!world().remotes) return fail(MPI_ERR_NO_MEM, "not enough memory for a table of %d PEs", world().pes);
     publish();
     return MPI_SUCCESS;
@@ -158,7 +158,7 @@ int open_memory() {
 
 void hide_memory() {
     const link::Process& me = link::self();
-    shm::Region(me.job->segment().region(me.rank)).symmetric().ready.store(shm::SymmetricMemory::kGone);
+    shm::SegmentRegion(me.job->segment().region(me.rank)).symmetric().ready.store(shm::SymmetricMemory::kGone);
     delay_at("heap hidden");
     for (const rma::RegionKey& key : world().keys) rma::withdraw(key);
 }
@@ -178,7 +178,7 @@ uint64_t needed_heap() { return (world().heap.high_water() + kHugePage - 1) / kH
 bool grow_heap(uint64_t bytes) {
     bytes = std::min(bytes, (world().heap.limit() + kPage - 1) / kPage * kPage);
     if (!world().pages.grow(bytes)) return false;
-    for (const std::unique_ptr<Remote>& remote : world().met)
+    for (const std::unique_ptr<RemotePe>& remote : world().met)
         if (remote->heap.data() && !remote->heap.show(bytes)) return false;
     rma::resize(world().keys[0], std::min(bytes, world().heap.limit()));
     return true;
@@ -215,8 +215,8 @@ std::byte* own_memory(const Spot& spot) {
     return (spot.area == Area::heap ? world().pages.data() : world().data) + spot.offset;
 }
 
-Remote& remote_pe(int pe) {
-    Remote*& place = world().remotes[static_cast<size_t>(pe)];
+RemotePe& remote_pe(int pe) {
+    RemotePe*& place = world().remotes[static_cast<size_t>(pe)];
     if (place) [[likely]]
         return *place;
     settle(place, meet({link::self().job, static_cast<uint32_t>(pe)}));
@@ -226,19 +226,19 @@ Remote& remote_pe(int pe) {
     return *place;
 }
 
-Remote& remote_process(const link::Process& process) {
+RemotePe& remote_process(const link::Process& process) {
     if (process.job == link::self().job) return remote_pe(static_cast<int>(process.rank));
-    Remote*& place = world().foreign[{process.job->address().id, process.rank}];
+    RemotePe*& place = world().foreign[{process.job->address().id, process.rank}];
     return place ? *place : settle(place, meet(process));
 }
 
-void note_store(Remote& remote) {
+void note_store(RemotePe& remote) {
     if (!remote.doorbell) return;
     if (std::find(world().stored.begin(), world().stored.end(), &remote) == world().stored.end())
         world().stored.push_back(&remote);
 }
 
-void wake(Remote& remote) {
+void wake(RemotePe& remote) {
     if (remote.watching && remote.watching->load(std::memory_order_relaxed) != 0) job::ring(*remote.doorbell);
 }
 
@@ -250,7 +250,7 @@ void wake_stored() {
     // The fence makes all stores visible before any later load, for this PE's memory too. A PE that is about to wait first sets `watching`
     // and then checks its memory again. So either that PE sees the store, or this one sees `watching`.
     std::atomic_thread_fence(std::memory_order_seq_cst);
-    for (Remote* remote : world().stored) wake(*remote);
+    for (RemotePe* remote : world().stored) wake(*remote);
     if (forget) world().stored.clear();
 }
 

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/free_deleter.h"
 #include "base/heap.h"
 #include "base/state.h"
 #include "job/doorbell.h"
@@ -19,7 +20,7 @@
 
 namespace starling::shmem {
 
-struct Context;
+struct ShmemContext;
 struct Team;
 
 /// The two areas of symmetric memory: the heap, and the program's static and global variables. The values are also their numbers among the
@@ -33,7 +34,7 @@ struct Spot {
 };
 
 /// A PE, this one included; created at the first access.
-struct Remote {
+struct RemotePe {
     link::Process process;
     bool near = false;                                ///< whether the PE is on this host
     std::byte* mapped[2] = {};                        ///< addresses of its areas in this process; null: not mapped
@@ -51,10 +52,10 @@ struct Remote {
 /// The level SHMEM_THREAD_MULTIPLE.
 inline constexpr int kThreadMultiple = 3;
 
-enum class Phase : uint8_t { before, running, finalized };
+enum class ShmemPhase : uint8_t { before, running, finalized };
 
 struct World {
-    Phase phase = Phase::before;
+    ShmemPhase phase = ShmemPhase::before;
     int me = 0, pes = 0;
     uint32_t starts = 0;  ///< number of initializations so far
     int level = 0;        ///< thread level, as OpenSHMEM numbers them
@@ -66,14 +67,12 @@ struct World {
     std::byte* data = nullptr;  ///< the program's variables
     uint64_t data_bytes = 0;
 
-    struct Free {
-        void operator()(Remote** table) const { std::free(table); }
-    };
-    std::unique_ptr<Remote*[], Free> remotes;  ///< entries by PE; from calloc, so a large job touches only the used part
-    std::map<std::pair<uint64_t, uint32_t>, Remote*> foreign;  ///< PEs of other jobs, by job and rank
-    std::vector<std::unique_ptr<Remote>> met;                  ///< all entries of `remotes` and `foreign`
-    std::vector<Remote*> reached;                              ///< those with an area that only the owner can access
-    std::vector<Remote*> stored;                               ///< neighbors that were stored to since they were last woken
+    std::unique_ptr<RemotePe*[], FreeDeleter>
+        remotes;  ///< entries by PE; from calloc, so a large job touches only the used part
+    std::map<std::pair<uint64_t, uint32_t>, RemotePe*> foreign;  ///< PEs of other jobs, by job and rank
+    std::vector<std::unique_ptr<RemotePe>> met;                  ///< all entries of `remotes` and `foreign`
+    std::vector<RemotePe*> reached;                              ///< those with an area that only the owner can access
+    std::vector<RemotePe*> stored;                               ///< neighbors that were stored to since they were last woken
     Team* everyone = nullptr;
     Team* sharing = nullptr;
 };
@@ -103,10 +102,10 @@ Spot located(const char* what, const void* address, uint64_t bytes);
 std::byte* own_memory(const Spot& spot);
 
 /// Return the entry of a PE of this job, whose number the caller has checked, or of any process. Wait until a neighbor is initialized.
-Remote& remote_pe(int pe);
-Remote& remote_process(const link::Process& process);
+RemotePe& remote_pe(int pe);
+RemotePe& remote_process(const link::Process& process);
 /// Returns the address at which the location is mapped in this process; null if it is not.
-inline std::byte* mapped(const Remote& remote, const Spot& spot) {
+inline std::byte* mapped(const RemotePe& remote, const Spot& spot) {
     std::byte* base = remote.mapped[static_cast<size_t>(spot.area)];
     return base ? base + spot.offset : nullptr;
 }
@@ -115,9 +114,9 @@ inline std::byte* mapped(const Remote& remote, const Spot& spot) {
 void wait_for_memory(bool (*ready)(void*), void* argument, const progress::WaitSite* site = nullptr);
 
 /// Records a store into a PE's mapped memory.
-void note_store(Remote& remote);
+void note_store(RemotePe& remote);
 /// Wakes all PEs that were stored to and wait for a change.
 void wake_stored();
-void wake(Remote& remote);
+void wake(RemotePe& remote);
 
 }  // namespace starling::shmem

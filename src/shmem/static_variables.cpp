@@ -37,7 +37,7 @@ struct Shared {
 STARLING_STATE Lazy<Shared> the_shared;
 
 /// A part of the variables that is one mapping in the kernel.
-struct Stretch {
+struct VariableMapping {
     uintptr_t first, last;
     bool of_file;
 };
@@ -70,8 +70,8 @@ uintptr_t last_page(const StaticVariables& all) {
 }
 
 /// Returns the mappings between two addresses. Returns none unless they are as the loader made them: private, without gaps, all writable.
-std::vector<Stretch> stretches(uintptr_t first, uintptr_t last) {
-    std::vector<Stretch> found;
+std::vector<VariableMapping> stretches(uintptr_t first, uintptr_t last) {
+    std::vector<VariableMapping> found;
     const std::unique_ptr<FILE, int (*)(FILE*)> maps(std::fopen("/proc/self/maps", "re"), std::fclose);
     char line[512], rights[5];
     unsigned long begin, end, inode;
@@ -116,7 +116,7 @@ bool find_touched(int pagemap, uintptr_t first, uint64_t (&entries)[512], size_t
 }
 
 /// Writes the touched pages of an anonymous mapping to the file; the others stay holes.
-bool write_touched(int file, const Stretch& stretch, uintptr_t base) {
+bool write_touched(int file, const VariableMapping& stretch, uintptr_t base) {
     // A process whose /proc is closed cannot open its pagemap.
     const int pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
     bool done = true;
@@ -132,10 +132,10 @@ bool write_touched(int file, const Stretch& stretch, uintptr_t base) {
 }
 
 bool put_into_file(shm::Pages& file, uintptr_t first, uintptr_t last) {
-    const std::vector<Stretch> all = stretches(first, last);
+    const std::vector<VariableMapping> all = stretches(first, last);
     if (all.empty() || !file.make_hidden(StaticVariables::offset_of(first) + (last - first))) return false;
     const int descriptor = file.name().descriptor;
-    for (const Stretch& stretch : all)
+    for (const VariableMapping& stretch : all)
         if (stretch.of_file ? !write_out(descriptor, stretch.first, stretch.last, first)
                             : !write_touched(descriptor, stretch, first))
             return false;

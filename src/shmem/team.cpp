@@ -18,9 +18,9 @@ namespace {
 
 STARLING_STATE NoDestroy<Pool<Team>> team_pool_storage;
 constinit auto& teams = team_pool_storage.value;
-STARLING_STATE NoDestroy<Pool<Context>> context_pool_storage;
+STARLING_STATE NoDestroy<Pool<ShmemContext>> context_pool_storage;
 constinit auto& contexts = context_pool_storage.value;
-STARLING_STATE NoDestroy<Context> default_storage;
+STARLING_STATE NoDestroy<ShmemContext> default_storage;
 constinit auto& the_default = default_storage.value;
 STARLING_STATE NoDestroy<std::vector<Team*>> all_teams_storage;
 constinit auto& all_teams = all_teams_storage.value;
@@ -28,7 +28,7 @@ constinit auto& all_teams = all_teams_storage.value;
 using ActiveSets = std::map<std::tuple<int, int, int>, Team*>;
 STARLING_STATE ActiveSets* active_sets = nullptr;
 
-enum class Kind : uint8_t { strided, x, y, active_set, predefined };
+enum class TeamKind : uint8_t { strided, x, y, active_set, predefined };
 
 uint64_t mix(uint64_t z) {
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
@@ -38,7 +38,7 @@ uint64_t mix(uint64_t z) {
 
 /// Computes a context id that is the same for all PEs which make the same call, and differs from all others except with a probability of
 /// 2^-60. All teams that one call makes have the same id, since no PE is in two of them.
-uint64_t context_of_call(uint64_t parent, Kind kind, uint64_t call) {
+uint64_t context_of_call(uint64_t parent, TeamKind kind, uint64_t call) {
     uint64_t hash = hash_on(kEmptyHash, world().starts);
     for (const uint64_t word : {parent, static_cast<uint64_t>(kind), call}) hash = mix(hash_on(hash, word));
     return hash << 4;
@@ -53,7 +53,7 @@ void note_shape(Team& team) {
     team.stride = runs[0].stride;
 }
 
-Team* sub_team(Team& parent, Kind kind, uint64_t call, int start, int stride, int size, int wanted) {
+Team* sub_team(Team& parent, TeamKind kind, uint64_t call, int start, int stride, int size, int wanted) {
     comm::GroupBuilder builder;
     builder.add_slice(parent.comm->local_group(), start, stride, size);
     Team* made = make_team(builder.build(), context_of_call(parent.comm->context(), kind, call));
@@ -73,7 +73,7 @@ bool is_member(int pe, int start, int stride, int size) {
 // already.
 uint64_t predefined_context(uint64_t number) {
     const uint64_t first = comm::make_context(link::self().job->address().id, number);
-    return world().starts == 1 ? first : context_of_call(first, Kind::predefined, number);
+    return world().starts == 1 ? first : context_of_call(first, TeamKind::predefined, number);
 }
 
 Team* make_team(comm::Comm* comm) {
@@ -90,7 +90,7 @@ Team* make_team(comm::Group* group, uint64_t context) {
 
 void destroy_team(Team* team) {
     while (!team->made.empty()) {
-        Context* context = team->made.back();
+        ShmemContext* context = team->made.back();
         quiet(*context);
         team->made.pop_back();
         contexts.destroy(context);
@@ -126,22 +126,22 @@ void* handle_of(Team* team) {
     return team;
 }
 
-Context& default_context() {
+ShmemContext& default_context() {
     the_default.open = &starling_shmem_near.open;
     the_default.team = world().everyone;
     return the_default;
 }
 
-Context& context_of(void* handle) {
+ShmemContext& context_of(void* handle) {
     const auto word = reinterpret_cast<uintptr_t>(handle);
     if (word == kDefaultContext) return default_context();
     if (word == 0) complain("the context is SHMEM_CTX_INVALID");
     // The handle is the address of the head, which is the first member of the context.
-    if (Context* context = object_behind<Context>(static_cast<Context*>(handle))) return *context;
+    if (ShmemContext* context = object_behind<ShmemContext>(static_cast<ShmemContext*>(handle))) return *context;
     complain("%p is not a context; was it destroyed?", handle);
 }
 
-Remote& remote_of(const Context& context, int pe) {
+RemotePe& remote_of(const ShmemContext& context, int pe) {
     const Team& team = *context.team;
     if (pe < 0 || pe >= team.size()) complain("PE %d is not in a team of %d PEs", pe, team.size());
     if (team.regular) return remote_pe(team.first + pe * team.stride);
@@ -151,7 +151,7 @@ Remote& remote_of(const Context& context, int pe) {
 extern "C" {
 
 int starling_shmem_team_split(const char* name, void* handle, int start, int stride, int size, int wanted, void** made) {
-    const Call call(name);
+    const ShmemCall call(name);
     *made = nullptr;
     Team* parent = team_or_null(handle);
     if (!parent) return 1;
@@ -166,13 +166,13 @@ int starling_shmem_team_split(const char* name, void* handle, int start, int str
         return 1;
     }
     if (!is_member(parent->rank(), start, stride, size)) return 0;
-    *made = sub_team(*parent, Kind::strided, number, start, size == 1 ? 1 : stride, size, wanted);
+    *made = sub_team(*parent, TeamKind::strided, number, start, size == 1 ? 1 : stride, size, wanted);
     return 0;
 }
 
 int starling_shmem_team_split_2d(const char* name, void* handle, int xrange, int x_contexts, void** x, int y_contexts,
                                  void** y) {
-    const Call call(name);
+    const ShmemCall call(name);
     *x = *y = nullptr;
     Team* parent = team_or_null(handle);
     if (!parent) return 1;
@@ -182,13 +182,13 @@ int starling_shmem_team_split_2d(const char* name, void* handle, int xrange, int
     const int n = parent->size(), me = parent->rank();
     xrange = std::min(xrange, n);
     const int row = me / xrange * xrange, column = me % xrange;
-    *x = sub_team(*parent, Kind::x, number, row, 1, std::min(xrange, n - row), x_contexts);
-    *y = sub_team(*parent, Kind::y, number, column, xrange, (n - column + xrange - 1) / xrange, y_contexts);
+    *x = sub_team(*parent, TeamKind::x, number, row, 1, std::min(xrange, n - row), x_contexts);
+    *y = sub_team(*parent, TeamKind::y, number, column, xrange, (n - column + xrange - 1) / xrange, y_contexts);
     return 0;
 }
 
 void starling_shmem_team_destroy(const char* name, void* handle) {
-    const Call call(name);
+    const ShmemCall call(name);
     Team* team = team_or_null(handle);
     if (!team) return;
     if (team->predefined) complain("the predefined teams can't be destroyed");
@@ -196,25 +196,25 @@ void starling_shmem_team_destroy(const char* name, void* handle) {
 }
 
 int starling_shmem_team_my_pe(const char* name, void* handle) {
-    const Call call(name);
+    const ShmemCall call(name);
     const Team* team = team_or_null(handle);
     return team ? team->rank() : -1;
 }
 
 int starling_shmem_team_n_pes(const char* name, void* handle) {
-    const Call call(name);
+    const ShmemCall call(name);
     const Team* team = team_or_null(handle);
     return team ? team->size() : -1;
 }
 
 int starling_shmem_team_contexts(const char* name, void* handle) {
-    const Call call(name);
+    const ShmemCall call(name);
     const Team* team = team_or_null(handle);
     return team ? team->contexts : -1;
 }
 
 int starling_shmem_team_translate(const char* name, void* from, int pe, void* to) {
-    const Call call(name);
+    const ShmemCall call(name);
     const Team *source = team_or_null(from), *target = team_or_null(to);
     if (!source || !target || pe < 0 || pe >= source->size()) return -1;
     const int found = target->comm->local_group().rank_of(source->at(pe));
@@ -222,11 +222,11 @@ int starling_shmem_team_translate(const char* name, void* from, int pe, void* to
 }
 
 int starling_shmem_context_create(const char* name, void* handle, long, void** made) {
-    const Call call(name);
+    const ShmemCall call(name);
     *made = nullptr;
     Team* team = team_or_null(handle);
     if (!team) return 1;
-    Context* context = contexts.create();
+    ShmemContext* context = contexts.create();
     context->team = team;
     if (team->regular) static_cast<ContextHead&>(*context) = {static_cast<uint32_t>(team->size()), team->first, team->stride};
     team->made.push_back(context);
@@ -235,9 +235,9 @@ int starling_shmem_context_create(const char* name, void* handle, long, void** m
 }
 
 void starling_shmem_context_destroy(const char* name, void* handle) {
-    const Call call(name);
+    const ShmemCall call(name);
     if (!handle) return;
-    Context& context = context_of(handle);
+    ShmemContext& context = context_of(handle);
     if (&context == &default_context()) complain("SHMEM_CTX_DEFAULT can't be destroyed");
     quiet(context);
     std::erase(context.team->made, &context);
@@ -245,12 +245,12 @@ void starling_shmem_context_destroy(const char* name, void* handle) {
 }
 
 void* starling_shmem_context_team(const char* name, void* handle) {
-    const Call call(name);
+    const ShmemCall call(name);
     return handle ? handle_of(context_of(handle).team) : nullptr;
 }
 
 void* starling_shmem_active_set(const char* name, int start, int log_stride, int size) {
-    const Call call(name);
+    const ShmemCall call(name);
     const int64_t stride = log_stride >= 0 && log_stride < 31 ? int64_t{1} << log_stride : 0;
     if (size < 1 || start < 0 || stride == 0 || start + stride * (size - 1) >= world().pes)
         complain("an active set of %d PEs from PE %d on with a stride of 2^%d does not fit in %d PEs", size, start, log_stride,
@@ -262,7 +262,7 @@ void* starling_shmem_active_set(const char* name, int start, int log_stride, int
     if (!team) {
         const uint64_t number =
             static_cast<uint64_t>(start) << 32 | static_cast<uint64_t>(log_stride) << 27 | static_cast<uint64_t>(size);
-        team = sub_team(*world().everyone, Kind::active_set, number, start, static_cast<int>(stride), size, 0);
+        team = sub_team(*world().everyone, TeamKind::active_set, number, start, static_cast<int>(stride), size, 0);
         team->predefined = true;
     }
     return team;

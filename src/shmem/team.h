@@ -20,10 +20,10 @@ struct Team {
     comm::Comm* comm;               ///< owned by the team; holds a reference
     int32_t first = 0, stride = 1;  ///< its PEs in the world, if `regular`: all of this job at a constant stride
     bool regular = true;
-    int contexts = 0;            ///< num_contexts of its configuration
-    bool predefined = false;     ///< must not be destroyed by the program
-    uint64_t splits = 0;         ///< splits of the team so far; the same on all members
-    std::vector<Context*> made;  ///< contexts created on the team
+    int contexts = 0;                 ///< num_contexts of its configuration
+    bool predefined = false;          ///< must not be destroyed by the program
+    uint64_t splits = 0;              ///< splits of the team so far; the same on all members
+    std::vector<ShmemContext*> made;  ///< contexts created on the team
 
     explicit Team(comm::Comm* its_comm) : comm(its_comm) {}
     int size() const { return comm->size; }
@@ -32,7 +32,7 @@ struct Team {
     link::Process at(int pe) const { return comm->local_group().at(pe); }
 };
 
-struct Context : ContextHead {
+struct ShmemContext : ContextHead {
     static constexpr uint32_t kMagic = 0x43747874;
     uint32_t magic = 0;
     uint32_t pool_index = 0;
@@ -54,10 +54,10 @@ Team* team_or_null(void* handle);
 Team& team_of(void* handle);
 void* handle_of(Team* team);
 
-Context& context_of(void* handle);
-Context& default_context();
+ShmemContext& context_of(void* handle);
+ShmemContext& default_context();
 /// Returns a PE of a context's team; ends the job if the team has no PE of that number.
-Remote& remote_of(const Context& context, int pe);
+RemotePe& remote_of(const ShmemContext& context, int pe);
 
 /// Destroys all teams, those of active sets included, when OpenSHMEM is finalized.
 void destroy_teams();

@@ -16,8 +16,8 @@ constexpr int kSpins = 100;
 
 /// Wait site for memory that any other PE may change.
 constexpr progress::WaitSite kMemory{nullptr, progress::Expected::unrung, [](const void*, progress::WaitReporter& teller) {
-                                         WaitReportPage::Operation change{};
-                                         change.kind = WaitReportPage::Kind::memory;
+                                         WaitReportPage::OperationEntry change{};
+                                         change.kind = WaitReportPage::OperationKind::memory;
                                          change.rank = WaitReportPage::kAnyRank;
                                          change.context = comm::world()->context();
                                          teller.waits_for(change, nullptr);
@@ -26,7 +26,7 @@ constexpr progress::WaitSite kMemory{nullptr, progress::Expected::unrung, [](con
 /// Increments this PE's `watching` for a scope; neighbors then ring the doorbell after a store.
 class Watching {
   public:
-    Watching() : watching_(shm::Region(link::self().job->segment().region(link::self().rank)).symmetric().watching) {
+    Watching() : watching_(shm::SegmentRegion(link::self().job->segment().region(link::self().rank)).symmetric().watching) {
         watching_.fetch_add(1);
     }
     ~Watching() { watching_.fetch_sub(1); }
@@ -73,19 +73,19 @@ void wait_for_memory(bool (*ready)(void*), void* argument, const progress::WaitS
 extern "C" {
 
 void starling_shmem_wait(const char* name, bool (*ready)(void*), void* argument) {
-    const Call call(name);
+    const ShmemCall call(name);
     wake_stored();
     wait_for_memory(ready, argument);
 }
 
 void starling_shmem_check(const char* name, const char* what, const void* address, size_t bytes) {
-    const Call call(name);
+    const ShmemCall call(name);
     if (bytes > 0) located(what, address, bytes);
 }
 
 void starling_shmem_poll() {
     const Lock lock;
-    if (world().phase != Phase::running) return;
+    if (world().phase != ShmemPhase::running) return;
     wake_stored();
     progress::test();
 }

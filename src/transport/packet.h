@@ -10,9 +10,9 @@ namespace starling::packet {
 
 /// The kinds up to `piece` belong to the message room. The first two carry a message's envelope and are matched in the order of its
 /// sequence number; the others take effect on arrival.
-enum class Kind : uint8_t {
-    eager = 1,        ///< a whole message; Message
-    rendezvous,       ///< RTS, a message's envelope; Message, payload: Rts (message/protocol/packets.h)
+enum class PacketKind : uint8_t {
+    eager = 1,        ///< a whole message; MessageHeader
+    rendezvous,       ///< RTS, a message's envelope; MessageHeader, payload: Rts (message/protocol/packets.h)
     fetched,          ///< FIN, the receiver has the data; payload: Fin
     clear_to_stream,  ///< CTS, the receiver asks for the data in fragments; payload: Cts
     share_copy,       ///< the receiver copies and asks the sender to copy too; payload: Share
@@ -21,27 +21,27 @@ enum class Kind : uint8_t {
     accept,           ///< accepts a connection; payload: the sender's end
     refuse,           ///< refuses a connection: the sender is at its limit
     close,            ///< last packet on a ring: its sender has stopped writing to it
-    access,           ///< put, get or update of exposed memory, or the answer; Access, payload: AccessPacket (rma/packets.h)
-    knock,            ///< connect, accept and disconnect between jobs; payload: ConnectRequest (dynamic/port.cpp)
-    farewell,         ///< between hosts: the sender's last packet, it has called MPI_Finalize
-    window_lock,      ///< requests, grants or releases a window's lock; payload: LockMessage (window/lock.cpp)
-    rail_gone,        ///< between hosts: an interface of the sender is down; payload: its IPv4 address, network byte order
-    multicast,        ///< between members of a group; payload: Note (multicast/datagram.h), optionally followed by a datagram
+    access,       ///< put, get or update of exposed memory, or the answer; AccessHeader, payload: AccessPacket (rma/packets.h)
+    knock,        ///< connect, accept and disconnect between jobs; payload: ConnectRequest (dynamic/port.cpp)
+    farewell,     ///< between hosts: the sender's last packet, it has called MPI_Finalize
+    window_lock,  ///< requests, grants or releases a window's lock; payload: LockMessage (window/lock.cpp)
+    rail_gone,    ///< between hosts: an interface of the sender is down; payload: its IPv4 address, network byte order
+    multicast,    ///< between members of a group; payload: Note (multicast/datagram.h), optionally followed by a datagram
     wire_gone,  ///< between hosts: an RC queue of the sender has failed; payload: QueuePair (transport/network/rdma/rc_connection.h)
     ports,   ///< between hosts: the sender's verbs ports; payload: addresses (transport/network/datagram/gid_pairs.h)
     cancel,  ///< requests the cancelation of a sent message, or answers; payload: Cancel (message/remote_cancel.cpp)
 };
-inline constexpr size_t kKinds = static_cast<size_t>(Kind::cancel) + 1;  ///< including the unused value 0
-constexpr bool is_for_messages(Kind kind) { return kind <= Kind::piece; }
+inline constexpr size_t kKinds = static_cast<size_t>(PacketKind::cancel) + 1;  ///< including the unused value 0
+constexpr bool is_for_messages(PacketKind kind) { return kind <= PacketKind::piece; }
 
 /// In shared memory, the place of a payload that does not fit into a ring's line; in an inbox, of any payload.
-enum class Where : uint16_t {
+enum class PayloadLocation : uint16_t {
     here,    ///< in the ring's bulk area or the inbox's cell
     outbox,  ///< in the sender's outbox (transport/shm/outbox.h); an OutboxPlace takes the payload's place
 };
 
 /// Kinds eager and rendezvous: the envelope of a message.
-struct [[gnu::packed, gnu::aligned(4)]] Message {
+struct [[gnu::packed, gnu::aligned(4)]] MessageHeader {
     uint32_t sequence;  ///< counted per ordered pair of processes
     int32_t tag;
     uint64_t context;
@@ -57,7 +57,7 @@ struct [[gnu::packed, gnu::aligned(4)]] Fragment {
 };
 
 /// Kind access.
-struct [[gnu::packed, gnu::aligned(4)]] Access {
+struct [[gnu::packed, gnu::aligned(4)]] AccessHeader {
     uint32_t generation;  ///< generation of the access: distinguishes consecutive accesses with one serial
     uint32_t serial;      ///< request id of the access at the process that started it
     uint64_t offset;      ///< bytes of the access in earlier packets
@@ -66,17 +66,17 @@ struct [[gnu::packed, gnu::aligned(4)]] Access {
 /// The first 32 bytes of a ring line and of an inbox cell's packet, and of every packet in a session.
 struct alignas(8) Header {
     std::atomic<uint32_t> stamp;  ///< used by rings only
-    Kind kind;
+    PacketKind kind;
     uint8_t operation;  ///< kind of an access (rma/packets.h)
-    Where where;
+    PayloadLocation where;
     union {
-        Message message;
+        MessageHeader message;
         Fragment piece;
-        Access access;
+        AccessHeader access;
     };
     uint32_t bytes;  ///< length of the payload, without padding
 };
 static_assert(sizeof(Header) == 32 && offsetof(Header, message) == 8 && offsetof(Header, bytes) == 28);
-static_assert(offsetof(Message, context) == 8 && offsetof(Fragment, offset) == 8 && offsetof(Access, offset) == 8);
+static_assert(offsetof(MessageHeader, context) == 8 && offsetof(Fragment, offset) == 8 && offsetof(AccessHeader, offset) == 8);
 
 }  // namespace starling::packet

@@ -36,7 +36,7 @@ inline constexpr PathId kReliablePath = 0;
 class OutStream {
   public:
     /// The fields of the fragments' headers, and the data: at `memory` or, if that is null, as `pack` writes it.
-    struct Source {
+    struct StreamSource {
         uint32_t serial = 0;  ///< request id of the receive; sent in header.tag
         /// Distinguishes requests with one serial: the message's sequence number; sent in header.sequence.
         uint32_t generation = 0;
@@ -47,12 +47,12 @@ class OutStream {
         void (*stranded)(OutStream& stream) = nullptr;
         void* user = nullptr;
     };
-    explicit OutStream(const Source& source) : source_(source) {}
+    explicit OutStream(const StreamSource& source) : source_(source) {}
     ~OutStream() { hook.unlink(); }
     OutStream(const OutStream&) = delete;
     OutStream& operator=(const OutStream&) = delete;
 
-    const Source& source() const { return source_; }
+    const StreamSource& source() const { return source_; }
     /// Returns whether bytes wait for a path.
     bool has_work() const { return next_ < source_.bytes || !again_.empty(); }
     uint64_t waiting_bytes() const;
@@ -77,7 +77,7 @@ class OutStream {
         StreamRange range;
         PathId path;
     };
-    Source source_;
+    StreamSource source_;
     uint64_t next_ = 0;               ///< first byte that no path ever took
     std::vector<StreamRange> again_;  ///< ranges lost by a path; the last is taken first
     std::vector<Taken> taken_;        ///< ranges on paths other than kReliablePath

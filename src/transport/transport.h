@@ -22,11 +22,11 @@
 namespace starling::transport {
 
 /// A process, identified by this host's segment of its job and its rank.
-struct Process {
+struct ProcessAddress {
     const job::JobSegment* segment = nullptr;  ///< valid as long as any path to a process of the job
     uint32_t rank = 0;
     job::JobId job() const { return segment->header().id; }
-    bool operator==(const Process& other) const { return rank == other.rank && job() == other.job(); }
+    bool operator==(const ProcessAddress& other) const { return rank == other.rank && job() == other.job(); }
 };
 
 /// Capabilities of a transport besides moving packets.
@@ -78,16 +78,16 @@ enum class WriteNotice : uint8_t {
 
 /// The name under which peers access registered memory, once its owner has sent it to them (elsewhere: an rkey). Opaque to all but the
 /// transport.
-struct Region {
+struct RemoteKey {
     uint64_t word[2] = {};
 };
 
 /// Reserved space for one packet.
-struct Slot {
+struct PacketSlot {
     std::byte* payload = nullptr;
     packet::Header* header = nullptr;
     Path* path = nullptr;   ///< the path that commits it
-    bool rotates = false;   ///< the payload lies in memory that is used in rotation: CopyPath::Into (base/copy.h)
+    bool rotates = false;   ///< the payload lies in memory that is used in rotation: CopyPath::CopyDestination (base/copy.h)
     bool quiet = false;     ///< the receiver need not wake for this packet: a transport may delay it until other packets follow
     void* place = nullptr;  ///< owned by the path
 };
@@ -96,13 +96,13 @@ struct Slot {
 /// Packets arrive in order, except where a connection begins or ends.
 class Path {
   public:
-    Path(Transport& by, const Process& to, void* user) : by(by), to(to), user(user) {}
+    Path(Transport& by, const ProcessAddress& to, void* user) : by(by), to(to), user(user) {}
     Path(const Path&) = delete;
     Path& operator=(const Path&) = delete;
     virtual ~Path() = default;
 
     Transport& by;
-    const Process to;
+    const ProcessAddress to;
     void* user;  ///< passed to the sink in place of the path
 
     /// Returns the longest payload that a packet can have now, at least kLeastPayload and at most Traits::payload. It may change between
@@ -110,10 +110,10 @@ class Path {
     virtual uint32_t payload_limit() const = 0;
     /// Reserves space for a packet of `bytes`, at most payload_limit(). Returns false if there is no room now, or if the path has failed or
     /// was closed, after which it never has room again. Commit each reservation before the next reserve().
-    virtual bool reserve(uint32_t bytes, Slot& slot) = 0;
+    virtual bool reserve(uint32_t bytes, PacketSlot& slot) = 0;
     /// Sends the packet. The caller has filled the header except stamp, where and bytes; the payload has at most the reserved number of
     /// bytes. The receiver wakes if it sleeps, unless the packet is quiet.
-    virtual void commit(Slot& slot, uint32_t bytes) = 0;
+    virtual void commit(PacketSlot& slot, uint32_t bytes) = 0;
     /// Returns whether everything sent has arrived, so that this process may end.
     virtual bool idle() const = 0;
     /// Closes the path, because the process has ended or is no longer needed: the path neither sends nor delivers from now on. Safe to call
@@ -129,7 +129,7 @@ class Path {
 
     // Streams, if traits.can has kStreams: long data from the sender's memory straight into the receiver's.
     /// Returns whether a connection of the path carries the stream, now or from before. Data that a connection cannot carry is stranded
-    /// (OutStream::Source) and is sent as packets.
+    /// (OutStream::StreamSource) and is sent as packets.
     virtual bool carry(OutStream& stream) { return (void)stream, false; }
     /// Ends the stream: its memory is not read afterwards. `confirmed`: the receiver has all of the data.
     virtual void end(OutStream& stream, bool confirmed) { (void)stream, (void)confirmed; }
@@ -140,17 +140,17 @@ class Path {
     /// Lets the peer access the memory by Transport::put, get and update, once the region was sent to it. `stays`: the memory stays mapped
     /// where it is until deregister(); otherwise registering memory that was registered before is cheap. Returns null if it is not possible
     /// now.
-    virtual void* register_memory(const void* memory, uint64_t bytes, bool stays, Region& region) {
+    virtual void* register_memory(const void* memory, uint64_t bytes, bool stays, RemoteKey& region) {
         return (void)memory, (void)bytes, (void)stays, (void)region, nullptr;
     }
     /// Returns whether register_memory() can succeed: a connection is open whose device accesses memory.
     virtual bool lends() const { return false; }
     /// Returns whether put, get and update of a region of the peer are carried out now. They may still fail together with the connection.
-    virtual bool reaches(const Region& region) const { return (void)region, false; }
+    virtual bool reaches(const RemoteKey& region) const { return (void)region, false; }
 
     /// Lets the peer write the memory by Transport::write(), once the region and `word` were sent to it. `word` must differ from those of
     /// the other RDMA targets of this peer. Returns false if it is not possible now.
-    virtual bool post_rdma_target(void* memory, uint64_t bytes, uint32_t word, RdmaTarget& arrival, Region& region) {
+    virtual bool post_rdma_target(void* memory, uint64_t bytes, uint32_t word, RdmaTarget& arrival, RemoteKey& region) {
         return (void)memory, (void)bytes, (void)word, (void)arrival, (void)region, false;
     }
 
@@ -176,12 +176,12 @@ class Connector {
     /// Writes the payload of a packet `open` or `accept`, by which the peer can send to this process: at most kOffer bytes. Returns its
     /// length.
     static constexpr uint32_t kOffer = 32;
-    virtual uint32_t describe(Path& path, packet::Kind kind, std::byte* offer) = 0;
+    virtual uint32_t describe(Path& path, packet::PacketKind kind, std::byte* offer) = 0;
     /// Returns whether `offer`, padded with zeros, is a payload that a peer's describe() can have written.
     virtual bool is_offer(const std::byte* offer) const = 0;
     /// Starts to connect by the payload of the peer's packet. The event `ready` follows, at once or later, when the connection carries
     /// packets, or else `broken`.
-    virtual void use(Path& path, packet::Kind kind, const std::byte* offer) = 0;
+    virtual void use(Path& path, packet::PacketKind kind, const std::byte* offer) = 0;
     /// Sends the last packet on the connection; later packets take the base path.
     virtual void finish(Path& path) = 0;
     /// Frees the slot and everything of the connection, whatever its state.
@@ -227,7 +227,7 @@ class Sink {
     /// Asks where the process is, since no address is known: call confirm_alive() once the address is in its segment.
     virtual void locate(void* user) = 0;
     /// Sends a small packet of the transport's own kinds as soon as there is room.
-    virtual void send(void* user, packet::Kind kind, const void* payload, uint32_t bytes) = 0;
+    virtual void send(void* user, packet::PacketKind kind, const void* payload, uint32_t bytes) = 0;
 
     /// Returns where bytes [done, done + bytes) of a stream fragment belong: memory for all of them, or nullptr to pass them to unpack().
     /// Called before each read, so for a receive that has completed meanwhile it returns nullptr and ignores unpack().
@@ -243,7 +243,7 @@ class Sink {
 };
 
 /// Atomic updates of memory, atomic also with respect to all other updates.
-enum class Update : uint8_t {
+enum class AtomicOperation : uint8_t {
     add,
     exchange,          ///< sets the word to the operand
     compare_exchange,  ///< sets the word to the operand if it was equal to `compare`
@@ -276,12 +276,12 @@ class DatagramHandler {
 };
 
 /// This process's membership in a group; the destructor leaves the group.
-class Group {
+class MulticastMembership {
   public:
-    Group() = default;
-    Group(const Group&) = delete;
-    Group& operator=(const Group&) = delete;
-    virtual ~Group() = default;
+    MulticastMembership() = default;
+    MulticastMembership(const MulticastMembership&) = delete;
+    MulticastMembership& operator=(const MulticastMembership&) = delete;
+    virtual ~MulticastMembership() = default;
 
     /// Sends an unreliable datagram, at most Transport::group_payload() bytes in at most three parts, to all other members. Returns false
     /// if there is no room now.
@@ -302,10 +302,10 @@ class Transport {
     const Traits& traits;
 
     // Paths.
-    virtual bool reaches(const Process& process) const = 0;
+    virtual bool reaches(const ProcessAddress& process) const = 0;
     /// Creates the path to a process that this transport reaches, in constant time and without a handshake. Returns an MPI error class with
     /// failure_text().
-    virtual int attach(const Process& to, void* user, Path*& out) = 0;
+    virtual int attach(const ProcessAddress& to, void* user, Path*& out) = 0;
     /// Closes and destroys a path. Must not be called from inside the sink.
     virtual void detach(Path& path) = 0;
     /// The job has ended, and all paths to it are closed and about to be detached. No later call names the job.
@@ -318,9 +318,9 @@ class Transport {
     // Polling and time.
     /// The urgency of a poll. `busy`: other transports have just delivered something, so system calls may be skipped now and then. `quiet`:
     /// none has. `now`: everything that has arrived must be delivered, as a process is about to be declared dead.
-    enum class Look : uint8_t { busy, quiet, now };
+    enum class PollUrgency : uint8_t { busy, quiet, now };
     /// Delivers arrivals and advances pending operations. Returns whether anything was delivered or completed, or there is room again.
-    virtual bool poll(Look look) = 0;
+    virtual bool poll(PollUrgency look) = 0;
     /// Removes half-written packets of dead senders, which hide the packets behind them. Slow. Returns whether there were any.
     virtual bool recover() { return false; }
     /// Returns a descriptor that is readable when poll() would find something. -1: senders ring the doorbell of this process's region
@@ -351,25 +351,25 @@ class Transport {
     virtual void cancel_rdma_target(RdmaTarget& arrival, bool at_once) { (void)arrival, (void)at_once; }
     /// Writes all of the memory that the peer has posted with Path::post_rdma_target, and notifies it. Returns MPI_ERR_OTHER with
     /// failure_text() if nothing was written and nothing will be.
-    virtual int write(Path& to, const Region& region, const void* from, uint64_t bytes, uint32_t word, WriteNotice told,
+    virtual int write(Path& to, const RemoteKey& region, const void* from, uint64_t bytes, uint32_t word, WriteNotice told,
                       Completion& done);
 
     // Registered memory, if traits.can has kRegions, or where Path::reaches() returns true. Operations are ordered neither with each other
     // nor with packets; only an operation that completed before another was started precedes it. An operation outside its region completes
     // with an error.
     /// Lets other processes access this memory until withdraw(); it must not move. The caller sends the region to them in a packet.
-    virtual int expose(void* memory, uint64_t bytes, Region& out);
-    virtual int withdraw(const Region& region);
-    virtual int put(Path& to, const Region& region, uint64_t offset, const void* from, uint64_t bytes, Completion& done);
-    virtual int get(Path& of, const Region& region, uint64_t offset, void* into, uint64_t bytes, Completion& done);
+    virtual int expose(void* memory, uint64_t bytes, RemoteKey& out);
+    virtual int withdraw(const RemoteKey& region);
+    virtual int put(Path& to, const RemoteKey& region, uint64_t offset, const void* from, uint64_t bytes, Completion& done);
+    virtual int get(Path& of, const RemoteKey& region, uint64_t offset, void* into, uint64_t bytes, Completion& done);
     /// Updates an aligned word of 8 bytes; `before` receives its old value.
-    virtual int update(Path& of, const Region& region, uint64_t offset, Update how, uint64_t operand, uint64_t compare,
-                       uint64_t* before, Completion& done);
+    virtual int update(Path& of, const RemoteKey& region, uint64_t offset, AtomicOperation how, uint64_t operand,
+                       uint64_t compare, uint64_t* before, Completion& done);
 
     // Groups, if traits.can has kGroups.
     /// Makes this process a member of the named group, without a handshake: it receives the other members' datagrams from some later
     /// moment, which is not reported. Returns an MPI error class with failure_text() if the network has no groups, or no more of them.
-    virtual int join(const GroupName& name, DatagramHandler& audience, std::unique_ptr<Group>& out);
+    virtual int join(const GroupName& name, DatagramHandler& audience, std::unique_ptr<MulticastMembership>& out);
     /// Returns the longest datagram to a group, in bytes.
     virtual uint32_t group_payload() const { return 0; }
 

@@ -184,7 +184,7 @@ void expose(Window& window) {
 }
 
 /// Maps a neighbour's memory if that is possible, so that accesses do not involve the neighbour.
-void map(Window& window, Remote& remote, const WindowInfo& claim) {
+void map(Window& window, WindowTarget& remote, const WindowInfo& claim) {
     rma::Target& target = remote.target;
     const auto place = static_cast<uint32_t>(window.my_place);
     if (remote.rank != window.rank()) rma::watch(target, window.comm->local_group().at(remote.rank));
@@ -329,9 +329,9 @@ int free(Window& window) {
     return error;
 }
 
-Remote& meet(Window& window, int rank) {
-    std::unique_ptr<Remote>& place = window.remotes.place(rank);
-    place = std::make_unique<Remote>();
+WindowTarget& meet(Window& window, int rank) {
+    std::unique_ptr<WindowTarget>& place = window.remotes.place(rank);
+    place = std::make_unique<WindowTarget>();
     place->rank = rank;
     place->disp_unit = window.kept.disp_unit(rank);
     place->bytes = static_cast<uint64_t>(window.kept.bytes(rank));
@@ -346,7 +346,7 @@ Remote& meet(Window& window, int rank) {
     return *place;
 }
 
-std::byte* address_of(const Remote& remote) { return remote.target.mapped ? remote.target.mapping : nullptr; }
+std::byte* address_of(const WindowTarget& remote) { return remote.target.mapped ? remote.target.mapping : nullptr; }
 
 Window* window_at(uint32_t pool_index) { return pool.at(pool_index); }
 

@@ -49,7 +49,7 @@ int ends(const Window& window, Epoch epoch) {
     return fail(MPI_ERR_RMA_SYNC, "the window is in %s, but this call ends %s", name_of(window.epoch), name_of(epoch));
 }
 
-int flush_one(Remote& remote) {
+int flush_one(WindowTarget& remote) {
     rma::Target& target = remote.target;
     rma::flush(target);
     if (target.open)
@@ -74,7 +74,7 @@ int not_in_window() { return fail(MPI_ERR_GROUP, "the group has members that are
 void tell(Window& window, std::list<message::SendRequest>& requests, const std::vector<int>& ranks, int tag) {
     for (const int rank : ranks)
         message::start_send(requests.emplace_back(), window.comm->point_to_point, nullptr, 0, collective::byte_type(), rank,
-                            tag, message::Mode::standard);
+                            tag, message::SendMode::standard);
 }
 
 /// Waits for all requests. Returns the first error.
@@ -126,7 +126,7 @@ int last_barrier(Window& window) {
                                                                         datatype::predefined(MPI_BAND))));
 }
 
-int begin_access(Window& window, Remote& remote) {
+int begin_access(Window& window, WindowTarget& remote) {
     switch (window.epoch) {
         case Epoch::fence:
             window.fence_used = true;
@@ -164,7 +164,7 @@ int start(Window& window, const comm::Group& group, int assertion) {
     const std::vector<int> ranks = ranks_of(window, group);
     if (static_cast<int>(ranks.size()) != group.size()) return not_in_window();
     for (const int rank : ranks) {
-        Remote& r = remote(window, rank);
+        WindowTarget& r = remote(window, rank);
         r.in_group = true;
         window.group.push_back(&r);
     }
@@ -179,7 +179,7 @@ int complete(Window& window) {
     if (window.epoch != Epoch::started) return ends(window, Epoch::started);
     int error = MPI_SUCCESS;
     std::vector<int> ranks;
-    for (Remote* r : window.group) {
+    for (WindowTarget* r : window.group) {
         if (const int failed = flush_one(*r); failed && !error) error = failed;
         r->in_group = false;
         ranks.push_back(r->rank);
@@ -223,7 +223,7 @@ int wait(Window& window, bool* flag) {
 
 int lock(Window& window, LockHeld kind, int rank, int assertion) {
     if (window.epoch != Epoch::locks && !is_free(window)) return not_now(window);
-    Remote& target = remote(window, rank);
+    WindowTarget& target = remote(window, rank);
     if (target.held != LockHeld::no || target.asking)
         return fail(MPI_ERR_RMA_SYNC, "rank %d of the window is locked already", rank);
     if (const int error = take_lock(window, target, assertion & MPI_MODE_NOCHECK ? LockHeld::unchecked : kind)) return error;
@@ -233,7 +233,7 @@ int lock(Window& window, LockHeld kind, int rank, int assertion) {
 }
 
 int unlock(Window& window, int rank) {
-    Remote& target = remote(window, rank);
+    WindowTarget& target = remote(window, rank);
     if (window.epoch != Epoch::locks || target.held == LockHeld::no)
         return fail(MPI_ERR_RMA_SYNC, "rank %d of the window is not locked by MPI_Win_lock", rank);
     const int error = flush_one(target);
@@ -262,7 +262,7 @@ int unlock_all(Window& window) {
 }
 
 int flush(Window& window, int rank) {
-    Remote& target = remote(window, rank);
+    WindowTarget& target = remote(window, rank);
     const bool locked = window.epoch == Epoch::lock_all || (window.epoch == Epoch::locks && target.held != LockHeld::no);
     if (!locked) return fail(MPI_ERR_RMA_SYNC, "rank %d of the window is not locked", rank);
     return flush_one(target);

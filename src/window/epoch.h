@@ -8,7 +8,7 @@ namespace starling::window {
 
 /// Checks that the current epoch allows an access to that rank; returns MPI_ERR_RMA_SYNC if not. In an epoch of MPI_Win_lock_all it
 /// acquires the rank's lock if needed.
-int begin_access(Window& window, Remote& remote);
+int begin_access(Window& window, WindowTarget& remote);
 
 int fence(Window& window, int assertion);
 int start(Window& window, const comm::Group& group, int assertion);

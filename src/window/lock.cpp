@@ -22,7 +22,7 @@ namespace starling::window {
 
 namespace {
 
-enum class What : uint32_t {
+enum class LockMessageKind : uint32_t {
     ask_shared = 1,
     ask_exclusive,
     grant,
@@ -35,9 +35,9 @@ enum class What : uint32_t {
 struct LockMessage {
     uint64_t context;  ///< context id of the window's communicator
     uint32_t number;
-    What what;
+    LockMessageKind what;
 };
-static_assert(sizeof(LockMessage) <= link::Control::kMost);
+static_assert(sizeof(LockMessage) <= link::PendingControl::kMost);
 
 /// A request for a window that is not created here yet. Holds its sender's job, so that it still exists when the window does.
 struct OutOfOrderLockMessage {
@@ -52,15 +52,16 @@ constinit auto& early = early_storage.value;
 STARLING_STATE uint32_t making = 0;  ///< creations of windows in progress, one per thread
 
 void send(link::Peer& peer, const LockMessage& message) {
-    link::send_control(peer, packet::Kind::window_lock, &message, sizeof message);
+    link::send_control(peer, packet::PacketKind::window_lock, &message, sizeof message);
 }
 
-void tell(const Window& window, link::Peer& peer, What what, uint32_t number) {
+void tell(const Window& window, link::Peer& peer, LockMessageKind what, uint32_t number) {
     send(peer, {window.comm->context(), number, what});
 }
 
-void ask_from_afar(const Window& window, const Remote& remote) {
-    tell(window, *remote.target.peer, remote.asks_exclusive ? What::ask_exclusive : What::ask_shared, remote.asked);
+void ask_from_afar(const Window& window, const WindowTarget& remote) {
+    tell(window, *remote.target.peer, remote.asks_exclusive ? LockMessageKind::ask_exclusive : LockMessageKind::ask_shared,
+         remote.asked);
 }
 
 uint32_t place(const Window& window) { return static_cast<uint32_t>(window.my_place); }
@@ -68,7 +69,7 @@ uint32_t place(const Window& window) { return static_cast<uint32_t>(window.my_pl
 void ring_neighbour(const Window& window, uint32_t who) {
     if (who == place(window)) return progress::notify();
     const link::Process process = window.comm->local_group().at(window.neighbours[who]);
-    job::ring(shm::Region(process.job->segment().region(process.rank)).doorbell());
+    job::ring(shm::SegmentRegion(process.job->segment().region(process.rank)).doorbell());
 }
 
 /// Rings the processes that wait for a lock of that target, so that they try again.
@@ -108,7 +109,7 @@ bool serve_pending(Window& window) {
         const uint64_t now = desk.has_pending() ? now_ns() : 0;
         while (desk.serve(served, now) ||
                (desk.has_pending() && bury_neighbours(window, place(window)) && desk.serve(served, now))) {
-            tell(window, *remote(window, served.rank).target.peer, What::grant, served.number);
+            tell(window, *remote(window, served.rank).target.peer, LockMessageKind::grant, served.number);
             any = true;
         }
     } while (await_ring(window));
@@ -124,35 +125,35 @@ bool poll_locks() {
 
 /// Returns the sender as a target of the window; null if it is not a member on another host. Only the path identifies the sender, not the
 /// packet.
-Remote* sender(Window& window, const link::Process& process) {
+WindowTarget* sender(Window& window, const link::Process& process) {
     const int rank = window.comm->local_group().rank_of(process);
     if (rank == MPI_UNDEFINED) return nullptr;
-    Remote& from = remote(window, rank);
+    WindowTarget& from = remote(window, rank);
     return from.local < 0 && from.target.peer ? &from : nullptr;
 }
 
 /// Returns whether a thread waits for this answer.
-bool is_awaited(const Remote& remote, uint32_t number) { return remote.asking && remote.asked == number; }
+bool is_awaited(const WindowTarget& remote, uint32_t number) { return remote.asking && remote.asked == number; }
 
 void take(Window& window, const link::Process& process, const LockMessage& message) {
-    Remote* const from = sender(window, process);
+    WindowTarget* const from = sender(window, process);
     if (!from) return;
     switch (message.what) {
-        case What::ask_shared:
-        case What::ask_exclusive:
-            if (window.desk.ask({from->rank, message.number, message.what == What::ask_exclusive, now_ns()}))
+        case LockMessageKind::ask_shared:
+        case LockMessageKind::ask_exclusive:
+            if (window.desk.ask({from->rank, message.number, message.what == LockMessageKind::ask_exclusive, now_ns()}))
                 serve_pending(window);
             return;
-        case What::grant:
+        case LockMessageKind::grant:
             if (is_awaited(*from, message.number)) from->granted = true;
             return;
-        case What::later:
+        case LockMessageKind::later:
             if (is_awaited(*from, message.number)) ask_from_afar(window, *from);
             return;
-        case What::never:
+        case LockMessageKind::never:
             if (is_awaited(*from, message.number)) from->refused = true;
             return;
-        case What::give_back:
+        case LockMessageKind::give_back:
             if (!window.desk.give_back(from->rank, message.number)) return;
             ring_waiters(window, place(window));
             serve_pending(window);
@@ -160,13 +161,13 @@ void take(Window& window, const link::Process& process, const LockMessage& messa
     }
 }
 
-void answer(link::Peer& peer, const LockMessage& ask, What what) { send(peer, {ask.context, ask.number, what}); }
+void answer(link::Peer& peer, const LockMessage& ask, LockMessageKind what) { send(peer, {ask.context, ask.number, what}); }
 
 /// Keeps a request for an unknown window. A process has a window only after all members reached the end of its creation. So if none is
 /// being created here, the window's creation has failed here, by a death that the sender did not notice.
 void keep_early(link::Peer& peer, const LockMessage& message) {
-    if (message.what != What::ask_shared && message.what != What::ask_exclusive) return;
-    if (making == 0) return answer(peer, message, What::never);
+    if (message.what != LockMessageKind::ask_shared && message.what != LockMessageKind::ask_exclusive) return;
+    if (making == 0) return answer(peer, message, LockMessageKind::never);
     const link::Process process{&peer.job, peer.rank};
     std::erase_if(early, [](const auto& e) { return has_died(e->process); });
     const auto same = std::count_if(early.begin(), early.end(), [&](const auto& e) { return e->process == process; });
@@ -174,14 +175,14 @@ void keep_early(link::Peer& peer, const LockMessage& message) {
         early.push_back(std::make_unique<OutOfOrderLockMessage>(link::JobHold(process.job), process, message));
         return;
     }
-    answer(peer, message, What::later);
+    answer(peer, message, LockMessageKind::later);
 }
 
 /// Refuses the kept requests, whose windows were not created.
 void refuse_early() {
     for (const auto& each : early) {
         link::Peer* peer = each->process.job->peer_if_met(each->process.rank);
-        if (peer && !peer->dead) answer(*peer, each->message, What::never);
+        if (peer && !peer->dead) answer(*peer, each->message, LockMessageKind::never);
     }
     early.clear();
 }
@@ -194,7 +195,7 @@ void on_lock_packet(link::Peer& peer, const link::Packet& packet) {
     keep_early(peer, message);
 }
 
-int gone(const Remote& remote) {
+int gone(const WindowTarget& remote) {
     if (remote.refused)
         return fail(MPI_ERR_PROC_ABORTED, "rank %d has no such window: its creation failed there when a process died",
                     remote.rank);
@@ -207,14 +208,14 @@ constexpr progress::WaitSite kForGivenBack{};  // a wait for releases, at the en
 /// The argument of a wait for a lock of `target`.
 struct LockWait {
     const Window& window;
-    const Remote& target;
+    const WindowTarget& target;
 };
 
 /// Reports a wait for a lock. The lock table names the holder if it is on this host; otherwise it may be any rank.
 void tell_lock(const void* argument, progress::WaitReporter& teller) {
     const auto& [window, target] = *static_cast<const LockWait*>(argument);
-    WaitReportPage::Operation lock{};
-    lock.kind = WaitReportPage::Kind::lock;
+    WaitReportPage::OperationEntry lock{};
+    lock.kind = WaitReportPage::OperationKind::lock;
     lock.context = window.comm->context();
     const int holder = target.local >= 0 ? window.board.holder(static_cast<uint32_t>(target.local)) : -1;
     lock.rank = WaitReportPage::kAnyRank;
@@ -229,18 +230,18 @@ void tell_lock(const void* argument, progress::WaitReporter& teller) {
 constexpr progress::WaitSite kForLock{nullptr, progress::Expected::soon, tell_lock};
 
 template <class F>
-struct Until : LockWait {
+struct LockCondition : LockWait {
     F condition;
     bool operator()() { return condition(); }
 };
 /// Waits for a lock of `target`, until `condition` holds.
 template <class F>
-void wait_for_lock(const Window& window, const Remote& target, F condition) {
-    Until<F> until{{window, target}, condition};
-    progress::wait_until([](void* u) { return (*static_cast<Until<F>*>(u))(); }, &until, kForLock);
+void wait_for_lock(const Window& window, const WindowTarget& target, F condition) {
+    LockCondition<F> until{{window, target}, condition};
+    progress::wait_until([](void* u) { return (*static_cast<LockCondition<F>*>(u))(); }, &until, kForLock);
 }
 
-int take_from_afar(Window& window, Remote& remote, LockHeld kind) {
+int take_from_afar(Window& window, WindowTarget& remote, LockHeld kind) {
     ++counters.locks_waited;
     link::Peer& peer = *remote.target.peer;
     remote.granted = remote.refused = false;
@@ -266,7 +267,7 @@ void release_on_board(Window& window, uint32_t target, LockHeld held) {
     if (target == place(window)) serve_others_now(window);
 }
 
-int take_on_board(Window& window, Remote& remote, LockHeld kind) {
+int take_on_board(Window& window, WindowTarget& remote, LockHeld kind) {
     const uint32_t me = place(window), target = static_cast<uint32_t>(remote.local);
     const auto had = [&] {
         return kind == LockHeld::exclusive ? window.board.try_exclusive(LockTable::holder_here(me), target)
@@ -288,7 +289,7 @@ int take_on_board(Window& window, Remote& remote, LockHeld kind) {
     return gone(remote);
 }
 
-int take_unless_held(Window& window, Remote& remote, LockHeld kind) {
+int take_unless_held(Window& window, WindowTarget& remote, LockHeld kind) {
     // Another thread may be acquiring it: two threads share one lock of a target by MPI_Win_lock_all.
     if (remote.asking) progress::wait_until([&] { return !remote.asking; }, kForAnother);
     if (remote.held != LockHeld::no) return MPI_SUCCESS;
@@ -304,7 +305,7 @@ int take_unless_held(Window& window, Remote& remote, LockHeld kind) {
 
 }  // namespace
 
-int take_lock(Window& window, Remote& remote, LockHeld kind) {
+int take_lock(Window& window, WindowTarget& remote, LockHeld kind) {
     if (!remote.target.peer) return MPI_ERR_PROC_ABORTED;
     if (remote.target.peer->dead) return gone(remote);
     const bool had = window.on_board && remote.local >= 0;
@@ -313,11 +314,11 @@ int take_lock(Window& window, Remote& remote, LockHeld kind) {
     return MPI_SUCCESS;
 }
 
-void give_back(Window& window, Remote& remote) {
+void give_back(Window& window, WindowTarget& remote) {
     const LockHeld held = remote.held;
     remote.held = LockHeld::no;
     if (held == LockHeld::unchecked || held == LockHeld::no) return;
-    if (remote.local < 0) return tell(window, *remote.target.peer, What::give_back, remote.asked);
+    if (remote.local < 0) return tell(window, *remote.target.peer, LockMessageKind::give_back, remote.asked);
     release_on_board(window, static_cast<uint32_t>(remote.local), held);
 }
 
@@ -328,14 +329,14 @@ void take_all_on_board(Window& window) {
             take_lock(window, remote(window, rank), LockHeld::shared);
         } else {
             ++counters.locks;
-            if (Remote* met = window.remotes.find(rank)) met->held = LockHeld::shared;
+            if (WindowTarget* met = window.remotes.find(rank)) met->held = LockHeld::shared;
         }
     }
     window.on_board = true;
 }
 
 void give_all_back(Window& window) {
-    for (Remote* remote : window.used)
+    for (WindowTarget* remote : window.used)
         if (remote->local < 0 || !window.on_board)
             give_back(window, *remote);
         else
@@ -365,8 +366,8 @@ bool leave_board(Window& window, bool all_have_come) {
 }
 
 void listen_for_locks() {
-    if (link::takes_packets(packet::Kind::window_lock)) return;
-    link::register_handler(packet::Kind::window_lock, on_lock_packet);
+    if (link::takes_packets(packet::PacketKind::window_lock)) return;
+    link::register_handler(packet::PacketKind::window_lock, on_lock_packet);
     progress::add_poller(poll_locks);
 }
 

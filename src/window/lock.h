@@ -12,9 +12,9 @@ namespace starling::window {
 bool leave_board(Window& window, bool all_have_come);
 
 /// Waits until the lock is acquired. Returns MPI_ERR_PROC_ABORTED with failure_text() if the target has ended.
-int take_lock(Window& window, Remote& remote, LockHeld kind);
+int take_lock(Window& window, WindowTarget& remote, LockHeld kind);
 /// Releases the lock; all accesses must be complete.
-void give_back(Window& window, Remote& remote);
+void give_back(Window& window, WindowTarget& remote);
 
 /// Acquires the shared locks of all processes of this host, always in the order of their places, so that processes cannot wait for each
 /// other in a cycle. Skips dead processes.

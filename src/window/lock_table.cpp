@@ -4,18 +4,18 @@ namespace starling::window {
 
 size_t LockTable::bytes(uint32_t processes) {
     const size_t n = processes;
-    return n * (sizeof(Slot) + sizeof(rma::UpdateMark)) + n * sizeof(std::atomic<uint32_t>) + n * n;
+    return n * (sizeof(LockSlot) + sizeof(rma::UpdateMark)) + n * sizeof(std::atomic<uint32_t>) + n * n;
 }
 
 LockTable::LockTable(void* memory, uint32_t processes)
     : processes_(processes),
-      slots_(static_cast<Slot*>(memory)),
+      slots_(static_cast<LockSlot*>(memory)),
       updating_(reinterpret_cast<rma::UpdateMark*>(slots_ + processes)),
       waits_(reinterpret_cast<std::atomic<uint32_t>*>(updating_ + processes)),
       marks_(reinterpret_cast<std::atomic<uint8_t>*>(waits_ + processes)) {}
 
 bool LockTable::try_shared(uint32_t who, uint32_t target) {
-    Slot& slot = slots_[target];
+    LockSlot& slot = slots_[target];
     if (slot.exclusive.load(std::memory_order_relaxed) != 0) return false;
     mark(who, target).store(1);
     if (slot.exclusive.load() == 0) return true;
@@ -24,7 +24,7 @@ bool LockTable::try_shared(uint32_t who, uint32_t target) {
 }
 
 bool LockTable::try_shared_for_another(uint32_t target, bool past_waiting) {
-    Slot& slot = slots_[target];
+    LockSlot& slot = slots_[target];
     const uint32_t keeps_out = past_waiting ? kHad : ~uint32_t{0};
     if (slot.exclusive.load(std::memory_order_relaxed) & keeps_out) return false;
     slot.others.fetch_add(1);
@@ -41,7 +41,7 @@ bool LockTable::any_shared(uint32_t target) const {
 }
 
 bool LockTable::try_exclusive(uint32_t holder, uint32_t target) {
-    Slot& slot = slots_[target];
+    LockSlot& slot = slots_[target];
     uint32_t now = 0;
     if (!slot.exclusive.compare_exchange_strong(now, holder) && now != holder) return now == (holder | kHad);
     if (any_shared(target)) return false;

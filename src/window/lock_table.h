@@ -95,7 +95,7 @@ class LockTable {
     rma::UpdateLock exclusion(uint32_t me, uint32_t target) const;
 
   private:
-    struct alignas(64) Slot {
+    struct alignas(64) LockSlot {
         std::atomic<uint32_t> exclusive;  ///< holder, with kHad if it has the lock, otherwise waiting; 0: none
         std::atomic<uint32_t> others;     ///< number of shared locks of processes on other hosts
         std::atomic<uint32_t> pending;
@@ -107,7 +107,7 @@ class LockTable {
     std::atomic<uint8_t>& mark(uint32_t who, uint32_t target) { return marks_[target * processes_ + who]; }
 
     uint32_t processes_ = 0;
-    Slot* slots_ = nullptr;
+    LockSlot* slots_ = nullptr;
     rma::UpdateMark* updating_ = nullptr;
     std::atomic<uint32_t>* waits_ = nullptr;
     std::atomic<uint8_t>* marks_ = nullptr;

@@ -9,17 +9,17 @@
 namespace starling::window {
 
 /// The last update that was found valid, for calls that repeat it. Its type and operation are predefined, so they are never freed.
-struct Found {
+struct CachedUpdate {
     MPI_Datatype type = nullptr;
     MPI_Op op = nullptr;
     rma::Update update;
-    rma::Way way;
+    rma::UpdateMethod way;
 };
-extern Found last_found;
+extern CachedUpdate last_found;
 
 /// A contiguous block of a target that may be accessed.
 struct NearBlock {
-    Remote* remote;
+    WindowTarget* remote;
     std::byte* memory;
     uint64_t bytes;
 };
@@ -35,7 +35,7 @@ inline uint64_t block_bytes(MPI_Datatype handle, MPI_Count count) {
 
 inline bool find_near(Window& window, int rank, MPI_Aint disp, uint64_t bytes, NearBlock& block) {
     if (static_cast<size_t>(rank) >= window.remotes.size()) return false;
-    Remote* const to = window.remotes.find(rank);
+    WindowTarget* const to = window.remotes.find(rank);
     if (!to || !to->near || (to->held == LockHeld::no && window.epoch != Epoch::fence)) return false;
     int64_t offset;
     if (__builtin_mul_overflow(int64_t{disp}, to->disp_unit, &offset)) return false;
@@ -63,11 +63,11 @@ inline bool get_near(Window& window, void* result, MPI_Count count, MPI_Datatype
 inline bool update_near(Window& window, const void* origin, void* old, MPI_Count count, MPI_Datatype type, int rank,
                         MPI_Aint disp, MPI_Op op) {
     if (type != last_found.type || op != last_found.op) return false;
-    const bool looks = last_found.way.known == rma::Known::load;
+    const bool looks = last_found.way.known == rma::WordOperation::load;
     NearBlock block;
     if ((!origin && !looks) || !find_near(window, rank, disp, block_bytes(type, count), block)) return false;
     const rma::Target& target = block.remote->target;
-    rma::count_in_memory(target, rma::Operation::update, block.bytes);
+    rma::count_in_memory(target, rma::AccessOperation::update, block.bytes);
     rma::before_update(looks);
     const auto* operand = looks ? nullptr : static_cast<const std::byte*>(origin);
     if (count == 1)
@@ -101,7 +101,7 @@ inline bool swap_near(Window& window, const void* origin, const void* compare, v
 /// Flushes a target without accesses in progress. Returns false if there are any, or if a poll is due.
 inline bool flush_near(Window& window, int rank) {
     if (static_cast<size_t>(rank) >= window.remotes.size()) return false;
-    const Remote* const to = window.remotes.find(rank);
+    const WindowTarget* const to = window.remotes.find(rank);
     if (!to || to->held == LockHeld::no || to->target.open != 0 || to->target.batch || to->target.error) return false;
     if ((idle_flushes + 1) % kFlushesPerLook == 0) return false;
     ++idle_flushes;

@@ -12,17 +12,17 @@
 
 namespace starling::window {
 
-STARLING_STATE Found last_found;
+STARLING_STATE CachedUpdate last_found;
 
 namespace {
 
 using datatype::Datatype;
-using What = rma::Operation;
+using AccessOperation = rma::AccessOperation;
 
 STARLING_STATE NoDestroy<Pool<rma::Access>> pool_storage;
 constinit auto& pool = pool_storage.value;
 
-bool is_update(What what) { return what == What::update || what == What::fetch_update; }
+bool is_update(AccessOperation what) { return what == AccessOperation::update || what == AccessOperation::fetch_update; }
 
 /// Returns the predefined datatype with the same elements. Most unnamed types have one.
 const Datatype* with_number(const Datatype& type) {
@@ -35,10 +35,10 @@ const Datatype* with_number(const Datatype& type) {
 }
 
 /// Determines the element and the operation of an update.
-int find_update(const Operation& asked, rma::Update& update) {
+int find_update(const WindowOperation& asked, rma::Update& update) {
     const bool plain = asked.type->predefined && (!asked.origin.type || asked.origin.type == asked.type);
-    const bool by_window =
-        asked.op->operation == datatype::Operation::replace || asked.op->operation == datatype::Operation::no_op;
+    const bool by_window = asked.op->operation == datatype::ReductionOperation::replace ||
+                           asked.op->operation == datatype::ReductionOperation::no_op;
     const Datatype* element = datatype::element_of(*asked.type);
     if (!asked.op->predefined ||
         (datatype::packed_size(*asked.type, asked.count) > 0 && !datatype::op_valid_for_window(*asked.op, *asked.type)))
@@ -59,7 +59,7 @@ int find_update(const Operation& asked, rma::Update& update) {
 }
 
 /// Computes the position in the target's region, and checks it as far as the region is known here.
-int locate(const Window& window, const Remote& remote, const Operation& asked, rma::RemoteBlock& there) {
+int locate(const Window& window, const WindowTarget& remote, const WindowOperation& asked, rma::RemoteBlock& there) {
     const uint64_t data = datatype::packed_size(*asked.type, asked.count);
     int64_t offset = 0, first = 0;  // of the first accessed byte
     bool outside = __builtin_mul_overflow(int64_t{asked.disp}, remote.disp_unit, &offset) ||
@@ -76,7 +76,7 @@ int locate(const Window& window, const Remote& remote, const Operation& asked, r
 }
 
 /// Checks an access to this process's memory in a dynamic window: no other code checks that it is attached.
-int check_attached(const Window& window, const Remote& remote, const rma::RemoteBlock& there) {
+int check_attached(const Window& window, const WindowTarget& remote, const rma::RemoteBlock& there) {
     if (window.flavor != MPI_WIN_FLAVOR_DYNAMIC || !remote.target.mapped || there.bytes() == 0) return MPI_SUCCESS;
     const rma::Region* region = rma::find_region(window.key.id, window.key.secret);
     const uint64_t first = there.offset + static_cast<uint64_t>(datatype::span_offset(*there.type, there.count));
@@ -84,9 +84,9 @@ int check_attached(const Window& window, const Remote& remote, const rma::Remote
     return fail(MPI_ERR_RMA_RANGE, "the memory at %p is not attached to the window", reinterpret_cast<void*>(first));
 }
 
-int check_lengths(const Operation& asked) {
+int check_lengths(const WindowOperation& asked) {
     const uint64_t there = datatype::packed_size(*asked.type, asked.count);
-    const bool takes = asked.what == What::get || asked.what == What::fetch_update;
+    const bool takes = asked.what == AccessOperation::get || asked.what == AccessOperation::fetch_update;
     if (asked.origin.type && asked.origin.bytes() > there)
         return fail(MPI_ERR_TRUNCATE, "the origin has %llu bytes, but the target's datatype and count hold only %llu",
                     static_cast<unsigned long long>(asked.origin.bytes()), static_cast<unsigned long long>(there));
@@ -97,7 +97,7 @@ int check_lengths(const Operation& asked) {
 }
 
 /// Checks that the epoch allows the access, and that it stays within the region.
-int check(Window& window, const Operation& asked, Remote& target, rma::RemoteBlock& there) {
+int check(Window& window, const WindowOperation& asked, WindowTarget& target, rma::RemoteBlock& there) {
     if (!target.target.peer) return MPI_ERR_PROC_ABORTED;
     if (const int error = begin_access(window, target)) return error;
     if (const int error = locate(window, target, asked, there)) return error;
@@ -105,18 +105,18 @@ int check(Window& window, const Operation& asked, Remote& target, rma::RemoteBlo
     return check_lengths(asked);
 }
 
-int check_swap(const Operation& asked) {
+int check_swap(const WindowOperation& asked) {
     if (can_be_compared(*asked.type)) return MPI_SUCCESS;
     return fail(MPI_ERR_TYPE, "the datatype is not valid for compare-and-swap: use a predefined integer, logical or byte type");
 }
 
 /// Fills all fields of the access but its remote block.
-int describe(const Operation& asked, rma::Access& access) {
+int describe(const WindowOperation& asked, rma::Access& access) {
     access.operation = asked.what;
     access.origin = asked.origin;
     access.result = asked.result;
     if (is_update(asked.what)) return find_update(asked, access.update);
-    if (asked.what != What::compare_swap) return MPI_SUCCESS;
+    if (asked.what != AccessOperation::compare_swap) return MPI_SUCCESS;
     if (const int error = check_swap(asked)) return error;
     access.update.element = with_number(*asked.type);
     const auto size = static_cast<size_t>(asked.type->size);
@@ -145,8 +145,8 @@ void release_types(const rma::Access& access) {
 namespace {
 
 /// Fast path: both sides are contiguous and the epoch allows the access. Returns false otherwise; check() then finds the reason.
-bool find_blocks(Window& window, const Remote& to, const Operation& asked, const rma::LocalBuffer& local, uint64_t& bytes,
-                 uint64_t& offset) {
+bool find_blocks(Window& window, const WindowTarget& to, const WindowOperation& asked, const rma::LocalBuffer& local,
+                 uint64_t& bytes, uint64_t& offset) {
     const Datatype &there = *asked.type, &here = *local.type;
     if (to.held == LockHeld::no && window.epoch != Epoch::fence) return false;
     if (!there.contiguous || !here.contiguous || there.true_lb != 0 || here.true_lb != 0) return false;
@@ -162,12 +162,12 @@ bool find_blocks(Window& window, const Remote& to, const Operation& asked, const
 }
 
 /// Carries out an access in a mapping; complete on return.
-int run_in_mapping(const rma::Target& target, const Operation& asked, const rma::RemoteBlock& there) {
-    if (asked.what == What::put) {
+int run_in_mapping(const rma::Target& target, const WindowOperation& asked, const rma::RemoteBlock& there) {
+    if (asked.what == AccessOperation::put) {
         rma::put_in_mapping(target, asked.origin, there);
-    } else if (asked.what == What::get) {
+    } else if (asked.what == AccessOperation::get) {
         rma::get_from_mapping(target, there, asked.result);
-    } else if (asked.what == What::compare_swap) {
+    } else if (asked.what == AccessOperation::compare_swap) {
         if (const int error = check_swap(asked)) return error;
         rma::compare_and_swap_in_mapping(target, *asked.type, there.offset, static_cast<const std::byte*>(asked.origin.buffer),
                                          static_cast<const std::byte*>(asked.compare),
@@ -182,10 +182,10 @@ int run_in_mapping(const rma::Target& target, const Operation& asked, const rma:
 
 }  // namespace
 
-int run(Window& window, const Operation& asked) {
-    Remote& to = remote(window, asked.rank);
-    if (asked.what <= What::get) {
-        const rma::LocalBuffer& local = asked.what == What::put ? asked.origin : asked.result;
+int run(Window& window, const WindowOperation& asked) {
+    WindowTarget& to = remote(window, asked.rank);
+    if (asked.what <= AccessOperation::get) {
+        const rma::LocalBuffer& local = asked.what == AccessOperation::put ? asked.origin : asked.result;
         uint64_t bytes, offset;
         if (find_blocks(window, to, asked, local, bytes, offset) &&
             rma::move_block(to.target, asked.what, local.buffer, offset, bytes))
@@ -207,8 +207,8 @@ int run(Window& window, const Operation& asked) {
     return MPI_SUCCESS;
 }
 
-int start(Window& window, const Operation& asked, rma::Access& access) {
-    Remote& to = remote(window, asked.rank);
+int start(Window& window, const WindowOperation& asked, rma::Access& access) {
+    WindowTarget& to = remote(window, asked.rank);
     int error = check(window, asked, to, access.there);
     if (!error) error = describe(asked, access);
     if (error) {

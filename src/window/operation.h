@@ -7,8 +7,8 @@
 namespace starling::window {
 
 /// The arguments of an access. Types are committed; `rank` is a rank of the window.
-struct Operation {
-    rma::Operation what = rma::Operation::put;
+struct WindowOperation {
+    rma::AccessOperation what = rma::AccessOperation::put;
     rma::LocalBuffer origin, result;
     int rank = 0;
     MPI_Aint disp = 0;
@@ -20,9 +20,9 @@ struct Operation {
 
 /// Starts an access. It is complete after the window's next flush of that rank, or at the end of the epoch. Returns an error class with
 /// failure_text().
-int run(Window& window, const Operation& operation);
+int run(Window& window, const WindowOperation& operation);
 /// Starts an access with a request, which is `access`. It holds references of the types that it uses.
-int start(Window& window, const Operation& operation, rma::Access& access);
+int start(Window& window, const WindowOperation& operation, rma::Access& access);
 void release_types(const rma::Access& access);
 
 }  // namespace starling::window

@@ -69,7 +69,7 @@ class WindowInfoTable {
 enum class LockHeld : uint8_t { no, shared, exclusive, unchecked };
 
 /// A process (another one or this one) as a target of the window.
-struct Remote {
+struct WindowTarget {
     rma::Target target;
     shm::Pages pages;  ///< the target's memory, if it is mapped here
     std::optional<rma::UpdateLock> exclusion;
@@ -95,20 +95,20 @@ class Remotes {
         rows_.resize((processes + kRow - 1) / kRow);
     }
     size_t size() const { return size_; }
-    Remote* find(int rank) const {
+    WindowTarget* find(int rank) const {
         const auto& row = rows_[static_cast<size_t>(rank) / kRow];
         return row ? row[static_cast<size_t>(rank) % kRow].get() : nullptr;
     }
-    std::unique_ptr<Remote>& place(int rank) {
+    std::unique_ptr<WindowTarget>& place(int rank) {
         auto& row = rows_[static_cast<size_t>(rank) / kRow];
-        if (!row) row = std::make_unique<std::unique_ptr<Remote>[]>(kRow);
+        if (!row) row = std::make_unique<std::unique_ptr<WindowTarget>[]>(kRow);
         return row[static_cast<size_t>(rank) % kRow];
     }
 
   private:
     static constexpr size_t kRow = 64;
     size_t size_ = 0;
-    std::vector<std::unique_ptr<std::unique_ptr<Remote>[]>> rows_;
+    std::vector<std::unique_ptr<std::unique_ptr<WindowTarget>[]>> rows_;
 };
 
 /// The access epoch that this process is in.
@@ -132,7 +132,7 @@ struct Window {
     rma::RegionKey key;
     WindowInfoTable kept;
     Remotes remotes;  ///< created at the first use
-    std::vector<Remote*> used;
+    std::vector<WindowTarget*> used;
 
     std::vector<int> neighbours;  ///< ranks on this host, in order; an index is a place in the lock table
     int my_place = 0;
@@ -145,7 +145,7 @@ struct Window {
     int locked = 0;                                  ///< number of targets locked by MPI_Win_lock
     bool unchecked = false;                          ///< MPI_Win_lock_all was called with MPI_MODE_NOCHECK
     bool on_board = false;                           ///< MPI_Win_lock_all holds the locks of all processes of this host
-    std::vector<Remote*> group;                      ///< targets of MPI_Win_start
+    std::vector<WindowTarget*> group;                ///< targets of MPI_Win_start
     bool exposed = false;                            ///< MPI_Win_post was called, and MPI_Win_wait was not
     std::list<message::ReceiveRequest> completions;  ///< from the group of MPI_Win_post; an empty list allocates nothing
     std::list<message::SendRequest> posts;           ///< messages of MPI_Win_post, which does not wait for them
@@ -178,14 +178,14 @@ int make(comm::Comm& comm, const CreateParams& wanted, Window*& made);
 int free(Window& window);
 
 /// Returns the target of that rank, which the caller has checked; created at its first use.
-Remote& meet(Window& window, int rank);
-inline Remote& remote(Window& window, int rank) {
-    Remote* met = window.remotes.find(rank);
+WindowTarget& meet(Window& window, int rank);
+inline WindowTarget& remote(Window& window, int rank) {
+    WindowTarget* met = window.remotes.find(rank);
     return met ? *met : meet(window, rank);
 }
 
 /// Returns where this process can access the target's memory by loads and stores; null if it cannot.
-std::byte* address_of(const Remote& remote);
+std::byte* address_of(const WindowTarget& remote);
 
 /// Find windows by pool index, and by context id, which is the same in all processes.
 Window* window_at(uint32_t pool_index);

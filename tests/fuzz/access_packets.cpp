@@ -44,13 +44,13 @@ struct Target {
     void take(uint8_t operation, const std::byte* payload, uint32_t bytes) {
         const std::vector<std::byte> before = memory, copy(payload, payload + bytes);  // exact size, for the sanitizer
         packet::Header header{};
-        header.kind = packet::Kind::access;
+        header.kind = packet::PacketKind::access;
         header.operation = operation;
         header.bytes = bytes;
         std::vector<std::byte> result;
-        const Operation came = do_access({header, copy.data()}, result);
+        const AccessOperation came = do_access({header, copy.data()}, result);
         check();
-        if (came == Operation::refused && (memory != before || !result.empty())) std::abort();
+        if (came == AccessOperation::refused && (memory != before || !result.empty())) std::abort();
         if (result.size() > kMostBytes) std::abort();
     }
 
@@ -87,16 +87,18 @@ void take_recipe(Target& target, const Recipe& recipe) {
     const uint64_t base = by_address ? reinterpret_cast<uintptr_t>(target.memory.data() + kAround) : 0;
     std::string runs;
     for (uint32_t i = 0; i < recipe.runs % 4u && i < 3; ++i) {
-        Run run{recipe.run[i].offset, recipe.run[i].bytes};
+        BlockRun run{recipe.run[i].offset, recipe.run[i].bytes};
         if (!(recipe.liar & 8)) run.offset = base + run.offset % (kBytes + 16);
         if (!(recipe.liar & 16)) run.bytes = run.bytes % 8 * 16;
         says.bytes += static_cast<uint32_t>(run.bytes);
         runs.append(reinterpret_cast<const char*>(&run), sizeof run);
     }
     if (recipe.liar & 32) says.bytes = recipe.bytes;
-    const auto operation = static_cast<Operation>(recipe.operation % 12);
-    const bool swaps = operation == Operation::compare_swap;
-    const size_t data = recipe.liar & 128 ? recipe.data : operation == Operation::get ? 0 : says.bytes * (swaps ? 2u : 1u);
+    const auto operation = static_cast<AccessOperation>(recipe.operation % 12);
+    const bool swaps = operation == AccessOperation::compare_swap;
+    const size_t data = recipe.liar & 128                   ? recipe.data
+                        : operation == AccessOperation::get ? 0
+                                                            : says.bytes * (swaps ? 2u : 1u);
     std::string payload(reinterpret_cast<const char*>(&says), sizeof says);
     payload += runs;
     payload.append(std::min<size_t>(data, 20000), 'd');

@@ -34,11 +34,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const std::string_view bytes(reinterpret_cast<const char*>(data) + 1, size - 1);
     const size_t step = data[0] == 0 ? 1 : data[0];  // size of the portions into which the stream is cut
     FrameDecoder decoder(1 << 16);
-    Frame frame;
+    ControlFrame frame;
     for (size_t at = 0; at < bytes.size(); at += step) {
         decoder.feed(bytes.substr(at, step));
-        while (decoder.next(frame) == FrameDecoder::Result::frame) {
-            check<Hello>(frame.payload);
+        while (decoder.next(frame) == FrameDecoder::ControlDecodeResult::frame) {
+            check<ControlHello>(frame.payload);
             check<SpawnRequest>(frame.payload);
             check<SpawnReply>(frame.payload);
             check<NameRequest>(frame.payload);
@@ -52,8 +52,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     return 0;
 }
 
-static ProfileReport::Phase phase_of_all() {
-    ProfileReport::Phase phase;
+static ProfileReport::PhaseRecord phase_of_all() {
+    ProfileReport::PhaseRecord phase;
     phase.name = "step";
     phase.peers = {{1, 2, {3, 4, 5}, {6, 7, 8}, 9, 300}};
     phase.collectives = {{"a+0x1", "bcast", "node", 16, 2, 1, true, 3, 4, 5, 6.5}};
@@ -65,7 +65,7 @@ static ProfileReport::Phase phase_of_all() {
 /// Well-formed inputs to start from, for the replay driver.
 const std::string* fuzz_seeds(size_t& count) {
     static const std::string seeds[] = {
-        std::string(1, '\x07') + encode_frame(MessageKind::hello, encode(Hello{1, 2, {3, 4}, 5})) +
+        std::string(1, '\x07') + encode_frame(MessageKind::hello, encode(ControlHello{1, 2, {3, 4}, 5})) +
             encode_frame(MessageKind::spawn,
                          encode(SpawnRequest{"blob", {{{"./a", "b"}, 2, {{"wdir", "/tmp"}}}, {{"c"}, 1, {}}}})),
         std::string(1, '\xff') + encode_frame(MessageKind::reply, encode(SpawnReply{53, "text", {1, 2, 3}, {0, 53}})),

@@ -24,7 +24,7 @@ class Target final : public SessionEnvironment {
         self = {7, 0};
         key = 11;
         window = 128 * 1024;
-        session = std::make_unique<Session>(*this, Name{7, 1}, 22, nullptr);
+        session = std::make_unique<Session>(*this, PeerName{7, 1}, 22, nullptr);
         session->set_path(0, {1, 9, 0}, 1472);
         session->set_path(1, {2, 9, 1}, 1472);
     }

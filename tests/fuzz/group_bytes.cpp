@@ -12,9 +12,9 @@ using namespace starling;
 
 namespace {
 
-std::string seed(std::initializer_list<comm::Run> runs) {
+std::string seed(std::initializer_list<comm::GroupRun> runs) {
     comm::GroupBuilder builder;
-    for (const comm::Run& run : runs) builder.add(run);
+    for (const comm::GroupRun& run : runs) builder.add(run);
     comm::Group* group = builder.build();
     std::string bytes = comm::encode(*group);
     group->release();

@@ -75,7 +75,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const std::string_view bytes(reinterpret_cast<const char*>(data), size);
     kind_of(bytes);
     check_all(bytes);
-    Order order;
+    HostOrder order;
     if (decode(bytes, order)) {
         if (encode(order) != bytes) std::abort();
         check_all(order.bytes);
@@ -117,22 +117,22 @@ const std::string* fuzz_seeds(size_t& count) {
     };
     static const std::string seeds[] = {
         start(),
-        seed(Order{.kind = OrderKind::start, .job = 7, .text = "text", .bytes = start()}),
+        seed(HostOrder{.kind = OrderKind::start, .job = 7, .text = "text", .bytes = start()}),
         seed(StartReport{1, 2, 3, "why"}),
         stub(),
         failure(),
-        seed(Order{.kind = OrderKind::failed, .job = 7, .rank = 3, .bytes = failure()}),
+        seed(HostOrder{.kind = OrderKind::failed, .job = 7, .rank = 3, .bytes = failure()}),
         seed(RankRuns{{0, 1, 2, 0, 0}}),
         submission(),
         seed(SubmissionReply{1, true, "why", 4}),
         seed(ClientNotice{1, "a line\n"}),
         seed(GoneReport{true, 3, 1}),
         seed(PortTable{{0, true, {5, 6}}, {1, false, {7}}}),
-        seed(Order{.kind = OrderKind::table, .job = 7, .bytes = seed(PortTable{{0, true, {5, 6}}, {1, false, {7}}})}),
-        seed(Order{.kind = OrderKind::absent, .job = 7, .rank = 1, .text = "rank 1 has exited"}),
-        seed(Order{.kind = OrderKind::host_ports, .job = 7, .round = 1, .bytes = seed(HostPorts{1, true, {8}})}),
-        seed(Order{.kind = OrderKind::ports, .job = 7, .rank = 2, .host = 1, .looks = 3, .bytes = std::string(16, '\3')}),
-        seed(Order{.kind = OrderKind::ask, .job = 7, .rank = 2, .token = 1, .message = 2, .bytes = "request"}),
+        seed(HostOrder{.kind = OrderKind::table, .job = 7, .bytes = seed(PortTable{{0, true, {5, 6}}, {1, false, {7}}})}),
+        seed(HostOrder{.kind = OrderKind::absent, .job = 7, .rank = 1, .text = "rank 1 has exited"}),
+        seed(HostOrder{.kind = OrderKind::host_ports, .job = 7, .round = 1, .bytes = seed(HostPorts{1, true, {8}})}),
+        seed(HostOrder{.kind = OrderKind::ports, .job = 7, .rank = 2, .host = 1, .looks = 3, .bytes = std::string(16, '\3')}),
+        seed(HostOrder{.kind = OrderKind::ask, .job = 7, .rank = 2, .token = 1, .message = 2, .bytes = "request"}),
     };
     count = sizeof seeds / sizeof seeds[0];
     return seeds;

@@ -22,15 +22,15 @@ class Target final : public GroupEnvironment {
     Target() : group(names(), 1, {99, 1000, 256, 5'000'000'000}, *this, desk) {
         receive.memory = memory, receive.bytes = sizeof memory;
         desk.post(receive, {7, 5, 1, 0});
-        group.apply(Event::want, now);
+        group.apply(GroupEvent::want, now);
     }
-    static std::vector<Name> names() {
-        std::vector<Name> all;
+    static std::vector<MemberName> names() {
+        std::vector<MemberName> all;
         for (uint32_t i = 0; i < kMembers; ++i) all.push_back({7, i});
         return all;
     }
-    bool to_group(const Head&, const std::byte* body, uint32_t bytes) override { return touch(body, bytes); }
-    bool to_member(uint32_t member, const Head&, const std::byte* body, uint32_t bytes) override {
+    bool to_group(const GroupDatagramHeader&, const std::byte* body, uint32_t bytes) override { return touch(body, bytes); }
+    bool to_member(uint32_t member, const GroupDatagramHeader&, const std::byte* body, uint32_t bytes) override {
         if (member >= kMembers) std::abort();
         return touch(body, bytes);
     }
@@ -50,8 +50,8 @@ class Target final : public GroupEnvironment {
     uint64_t now = 1'000'000'000;
     ReceiveQueue desk;
     std::byte memory[700];
-    Receive receive;
-    Group group;
+    MulticastReceive receive;
+    MulticastGroup group;
     volatile unsigned sum = 0;
 };
 
@@ -65,7 +65,7 @@ struct Recipe {
 void take(Target& target, const std::string& bytes, bool single, uint32_t from) {
     const auto copy = std::make_unique<std::byte[]>(bytes.size());
     std::memcpy(copy.get(), bytes.data(), bytes.size());
-    Datagram datagram;
+    GroupDatagram datagram;
     if (!decode(copy.get(), bytes.size(), kMembers, datagram)) return;
     if (datagram.bytes > 0) target.touch(datagram.body, datagram.bytes);
     if (single)
@@ -75,8 +75,8 @@ void take(Target& target, const std::string& bytes, bool single, uint32_t from) 
 }
 
 std::string datagram_of(const Recipe& recipe) {
-    Head head{};
-    head.magic = Head::kMagic, head.version = Head::kVersion;
+    GroupDatagramHeader head{};
+    head.magic = GroupDatagramHeader::kMagic, head.version = GroupDatagramHeader::kVersion;
     head.word = static_cast<Word>(recipe.liar & 1 ? recipe.word : recipe.word % 5 + 1);
     head.sender = recipe.liar & 2 ? recipe.sender : static_cast<uint16_t>(recipe.sender % kMembers);
     head.flags = recipe.flags & 1;
@@ -113,7 +113,7 @@ void take_note(Target& target, const Recipe& recipe, uint32_t from) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     Target target;
     take(target, std::string(reinterpret_cast<const char*>(data), size), false, 0);
-    Send sends[4];
+    MulticastSend sends[4];
     uint64_t value[100] = {};
     int sent = 0;
     for (; size >= sizeof(Recipe); data += sizeof(Recipe), size -= sizeof(Recipe)) {

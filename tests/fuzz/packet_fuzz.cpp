@@ -53,7 +53,7 @@ Target& target() {
         set_variable("STARLING_SINGLE_COPY", "off");
         link::start();
         message::start();
-        t->inbox = &shm::Region(job->segment().region(0)).inbox();
+        t->inbox = &shm::SegmentRegion(job->segment().region(0)).inbox();
         t->channel = std::make_unique<message::MatchContext>(kContext, t->everyone, 0);
         return t;
     }();
@@ -91,9 +91,9 @@ void put(Target& t, const Recipe& recipe, const uint8_t* payload, size_t payload
     if (!cell) return;
     std::memset(cell->payload, 0, shm::Cell::kPayload);
     cell->sender = {t.address.id, t.address.owner_pid, t.address.owner_fd, recipe.sender < 250 ? 1u : recipe.sender, 0};
-    cell->header.kind = static_cast<packet::Kind>(recipe.kind % 14);
+    cell->header.kind = static_cast<packet::PacketKind>(recipe.kind % 14);
     cell->header.operation = 0;
-    cell->header.where = static_cast<packet::Where>(recipe.kind >> 6);
+    cell->header.where = static_cast<packet::PayloadLocation>(recipe.kind >> 6);
     // Mostly the expected sequence number; otherwise no message would match.
     cell->header.message.sequence = recipe.sequence_step < 200 ? sequence : sequence + recipe.sequence_step - 220;
     cell->header.message.tag = recipe.tag;
@@ -139,12 +139,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
 }
 
 namespace {
-std::string recipe_of(packet::Kind kind, uint32_t bytes, int tag, uint64_t context, const std::string& payload) {
+std::string recipe_of(packet::PacketKind kind, uint32_t bytes, int tag, uint64_t context, const std::string& payload) {
     const Recipe recipe{static_cast<uint8_t>(kind), 1, 0, static_cast<uint8_t>(payload.size()), bytes, tag, 1, context};
     return std::string(reinterpret_cast<const char*>(&recipe), sizeof recipe) + payload;
 }
 template <class Payload>
-std::string recipe_of(packet::Kind kind, int tag, uint64_t context, const Payload& payload) {
+std::string recipe_of(packet::PacketKind kind, int tag, uint64_t context, const Payload& payload) {
     return recipe_of(kind, sizeof payload, tag, context, std::string(reinterpret_cast<const char*>(&payload), sizeof payload));
 }
 message::Rts offer(uint64_t bytes, uint8_t ahead = 0) {
@@ -157,19 +157,23 @@ message::Rts offer(uint64_t bytes, uint8_t ahead = 0) {
 
 /// Well-formed inputs to start from, for the replay driver.
 const std::string* fuzz_seeds(size_t& count) {
-    using packet::Kind;
+    using packet::PacketKind;
     static const std::string seeds[] = {
-        recipe_of(Kind::eager, 5, 1, kContext, "hello") + recipe_of(Kind::eager, 200, 2, kContext, std::string(200, 'x')),
-        recipe_of(Kind::rendezvous, 1, kContext, offer(1000)) + recipe_of(Kind::piece, 100, 0, 0, std::string(100, 'a')) +
-            recipe_of(Kind::piece, 156, 0, 100, std::string(156, 'b')),
-        recipe_of(Kind::rendezvous, 1, kContext, offer(200, 1)) + recipe_of(Kind::piece, 100, 0, 0, std::string(100, 'a')) +
-            recipe_of(Kind::piece, 100, 0, 100, std::string(100, 'b')),
-        recipe_of(Kind::rendezvous, 1, 77, offer(10)) + recipe_of(Kind::fetched, 0, 0, message::Fin{0}) +
-            recipe_of(Kind::clear_to_stream, 0, 0, message::Cts{10, 0, 0, 1, 1}),
-        recipe_of(Kind::rendezvous, 1, kContext, offer(1000)) + recipe_of(Kind::share_copy, 0, 0, message::Share{}),
-        recipe_of(Kind::open, 4, 0, 0, std::string("\3\0\0\0", 4)) +
-            recipe_of(Kind::accept, 4, 0, 0, std::string("\1\0\0\0", 4)) + recipe_of(Kind::refuse, 0, 0, 0, "") +
-            recipe_of(Kind::close, 0, 0, 0, ""),
+        recipe_of(PacketKind::eager, 5, 1, kContext, "hello") +
+            recipe_of(PacketKind::eager, 200, 2, kContext, std::string(200, 'x')),
+        recipe_of(PacketKind::rendezvous, 1, kContext, offer(1000)) +
+            recipe_of(PacketKind::piece, 100, 0, 0, std::string(100, 'a')) +
+            recipe_of(PacketKind::piece, 156, 0, 100, std::string(156, 'b')),
+        recipe_of(PacketKind::rendezvous, 1, kContext, offer(200, 1)) +
+            recipe_of(PacketKind::piece, 100, 0, 0, std::string(100, 'a')) +
+            recipe_of(PacketKind::piece, 100, 0, 100, std::string(100, 'b')),
+        recipe_of(PacketKind::rendezvous, 1, 77, offer(10)) + recipe_of(PacketKind::fetched, 0, 0, message::Fin{0}) +
+            recipe_of(PacketKind::clear_to_stream, 0, 0, message::Cts{10, 0, 0, 1, 1}),
+        recipe_of(PacketKind::rendezvous, 1, kContext, offer(1000)) +
+            recipe_of(PacketKind::share_copy, 0, 0, message::ShareCopy{}),
+        recipe_of(PacketKind::open, 4, 0, 0, std::string("\3\0\0\0", 4)) +
+            recipe_of(PacketKind::accept, 4, 0, 0, std::string("\1\0\0\0", 4)) + recipe_of(PacketKind::refuse, 0, 0, 0, "") +
+            recipe_of(PacketKind::close, 0, 0, 0, ""),
     };
     count = std::size(seeds);
     return seeds;

@@ -15,18 +15,18 @@ using namespace starling::bootstrap;
 
 namespace {
 
-void check_stream(pmi::Version version, std::string_view bytes, size_t step) {
+void check_stream(pmi::PmiVersion version, std::string_view bytes, size_t step) {
     pmi::Decoder decoder;
     decoder.set_version(version);
-    pmi::Message message, again;
+    pmi::PmiMessage message, again;
     for (size_t at = 0; at < bytes.size(); at += step) {
         decoder.feed(bytes.substr(at, step));
-        while (decoder.next(message) == pmi::Decoder::Result::message) {
+        while (decoder.next(message) == pmi::Decoder::PmiReadResult::message) {
             // The encoding of a decoded message decodes to an equal message.
             pmi::Decoder other;
             other.set_version(version);
             other.feed(encode(version, message));
-            if (other.next(again) == pmi::Decoder::Result::message && !(again == message)) std::abort();
+            if (other.next(again) == pmi::Decoder::PmiReadResult::message && !(again == message)) std::abort();
         }
     }
 }
@@ -40,9 +40,9 @@ void check_placements(const std::vector<Placement>& runs, uint32_t size, size_t 
     if (placed != size) std::abort();
 }
 
-template <class Message>
+template <class PmiMessage>
 void check(std::string_view payload) {
-    Message message;
+    PmiMessage message;
     if (decode(payload, message) && encode(message) != payload) std::abort();
 }
 
@@ -52,8 +52,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (size == 0) return 0;
     const std::string_view bytes(reinterpret_cast<const char*>(data) + 1, size - 1);
     const size_t step = data[0] == 0 ? 1 : data[0];
-    check_stream(pmi::Version::one, bytes, step);
-    check_stream(pmi::Version::two, bytes, step);
+    check_stream(pmi::PmiVersion::one, bytes, step);
+    check_stream(pmi::PmiVersion::two, bytes, step);
     std::vector<Placement> runs;
     std::vector<std::string> names;
     uint32_t hosts = 0;

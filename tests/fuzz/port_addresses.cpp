@@ -14,7 +14,7 @@ using namespace starling::network;
 namespace {
 
 std::string address(char network, char lid, char queue) {
-    verbs::Address made;
+    verbs::VerbsAddress made;
     made.gid[0] = static_cast<uint8_t>(network);
     made.queue = static_cast<uint32_t>(queue);
     made.lid = static_cast<uint16_t>(lid);
@@ -38,7 +38,7 @@ const std::string* fuzz_seeds(size_t& count) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     // The first byte is the number of our own addresses. Copy of exactly the size, for the sanitizer.
     const uint32_t count = size > 0 ? data[0] % (verbs::Ports::kMost + 1) : 0;
-    verbs::Address ours[verbs::Ports::kMost];
+    verbs::VerbsAddress ours[verbs::Ports::kMost];
     size_t at = size > 0;
     for (uint32_t i = 0; i < count && size - at >= sizeof ours[i]; ++i, at += sizeof ours[i])
         std::memcpy(&ours[i], data + at, sizeof ours[i]);
@@ -47,7 +47,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (rest > 0) std::memcpy(told.get(), data + at, rest);
     PortAddresses theirs;
     if (!PortAddresses::decode(told.get(), static_cast<uint32_t>(rest), theirs)) return 0;
-    if (theirs.count > PortAddresses::kMost || theirs.count * sizeof(verbs::Address) != rest) std::abort();
+    if (theirs.count > PortAddresses::kMost || theirs.count * sizeof(verbs::VerbsAddress) != rest) std::abort();
     PortPair pairs[verbs::Ports::kMost];
     for (int most = 0; most <= verbs::Ports::kMost; ++most) {
         const int made = pair_ports(ours, count, theirs, pairs, most);

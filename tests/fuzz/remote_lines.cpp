@@ -33,7 +33,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         for (const hang::JobReport& job : reports) {
             expect_printable(job.command + job.stacks);
             for (const std::string& text : hang::findings(job.ranks, job.id)) expect_printable(text);
-            for (const hang::Rank& rank : job.ranks) expect_printable(hang::sentence(rank, job.id));
+            for (const hang::RankReport& rank : job.ranks) expect_printable(hang::sentence(rank, job.id));
         }
     return 0;
 }

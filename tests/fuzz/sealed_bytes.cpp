@@ -14,7 +14,7 @@ using namespace starling::network;
 
 namespace {
 
-constexpr Name kHere{7, 0}, kThere{7, 1};
+constexpr PeerName kHere{7, 0}, kThere{7, 1};
 const SealKey kPair{{1, 2, 3}};
 
 const Cipher& cipher() {
@@ -81,10 +81,10 @@ std::string open_records(Suite suite, const std::string& bytes, size_t portion) 
         opener.arrived(part);
         at += part;
         Bytes text;
-        RecordOpener::Result result;
-        while ((result = opener.next(text)) == RecordOpener::Result::text)
+        RecordOpener::RecordReadResult result;
+        while ((result = opener.next(text)) == RecordOpener::RecordReadResult::text)
             got.append(reinterpret_cast<const char*>(text.data()), text.size());
-        if (result == RecordOpener::Result::garbage) return got;
+        if (result == RecordOpener::RecordReadResult::garbage) return got;
     }
     return got;
 }

@@ -40,7 +40,7 @@ class Segment {
         if (job::JobSegment::create(description, 0, segment_) != MPI_SUCCESS) std::abort();
         start_ = reinterpret_cast<std::byte*>(&segment_.header());
         tables_.assign(reinterpret_cast<char*>(start_), segment_.header().cells_offset);
-        account_ = reinterpret_cast<std::byte*>(&shm::Region(segment_.region(0)).account());
+        account_ = reinterpret_cast<std::byte*>(&shm::SegmentRegion(segment_.region(0)).account());
     }
     /// Half of the offsets are in the tables, half in the wait report of rank 0.
     void damage(const Word& word) {
@@ -52,19 +52,20 @@ class Segment {
     void look() {
         job::SegmentView sight;
         if (job::SegmentView::open(getpid(), segment_.fd(), false, sight) != MPI_SUCCESS) return;
-        std::vector<hang::Rank> ranks;
+        std::vector<hang::RankReport> ranks;
         for (uint32_t i = 0; i < sight.ranks(); ++i) {
             if (sight.rank(i) >= sight.size()) std::abort();
-            hang::Rank& rank = ranks.emplace_back();
+            hang::RankReport& rank = ranks.emplace_back();
             rank.who = {sight.id(), sight.rank(i)};
             rank.host = sight.my_host();
             rank.doing = hang::Doing::waiting;
             rank.pid = sight.cell(i).pid.load() + static_cast<int32_t>(sight.place(i));
             WaitReportPage account;
-            if (i == 0 && copy_account(shm::Region(sight.region(i)).account(), account)) rank.told = hang::check(account, kNow);
+            if (i == 0 && copy_account(shm::SegmentRegion(sight.region(i)).account(), account))
+                rank.told = hang::check(account, kNow);
         }
         for (const std::string& line : hang::findings(ranks, sight.id())) expect_printable(line);
-        for (const hang::Rank& rank : ranks) expect_printable(hang::sentence(rank, sight.id()));
+        for (const hang::RankReport& rank : ranks) expect_printable(hang::sentence(rank, sight.id()));
     }
     void repair() {
         std::memcpy(start_, tables_.data(), tables_.size());

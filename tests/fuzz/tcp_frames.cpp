@@ -22,7 +22,7 @@ struct Sink final : FrameSink {
         return piece.serial > 0 && piece.serial < 3 && piece.offset <= 1024 && piece.bytes <= 1024 - piece.offset;
     }
     void mix(uint64_t value) { digest = digest * 1099511628211u + value + 1; }
-    bool frame(FrameKind kind, const std::byte* contents, size_t bytes) override {
+    bool frame(TcpFrameKind kind, const std::byte* contents, size_t bytes) override {
         if (bytes == 0 || bytes > kTcpFrame || reinterpret_cast<uintptr_t>(contents) % 8) std::abort();
         mix(static_cast<uint64_t>(kind));
         for (size_t i = 0; i < bytes; ++i) mix(static_cast<uint64_t>(contents[i]));
@@ -79,11 +79,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const bool good = read_all(data, size, size ? size : 1, whole);
     const size_t portion = size ? data[0] % 61 + 1 : 1;
     if (read_all(data, size, portion, slices) != good || (good && whole.digest != slices.digest)) std::abort();
-    if (size >= sizeof(Hello)) {
-        Hello hello;
+    if (size >= sizeof(TcpHello)) {
+        TcpHello hello;
         std::memcpy(&hello, data, sizeof hello);
         judge(hello, {1, 2}, 3);
-        Welcome welcome;
+        TcpWelcome welcome;
         std::memcpy(&welcome, data, sizeof welcome);
         refusal(welcome, 3);
     }
@@ -91,7 +91,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
 }
 
 const std::string* fuzz_seeds(size_t& count) {
-    const auto frame = [](FrameKind kind, const std::string& contents) {
+    const auto frame = [](TcpFrameKind kind, const std::string& contents) {
         const FramePrefix prefix{static_cast<uint32_t>(contents.size()), kind, 0, FramePrefix::kMark};
         std::string text(reinterpret_cast<const char*>(&prefix), sizeof prefix);
         text += contents;
@@ -100,13 +100,13 @@ const std::string* fuzz_seeds(size_t& count) {
     };
     const auto piece = [&](uint32_t serial, uint64_t offset, size_t bytes) {
         const PieceHead head{serial, 7, offset};
-        return frame(FrameKind::piece,
+        return frame(TcpFrameKind::piece,
                      std::string(reinterpret_cast<const char*>(&head), sizeof head) + std::string(bytes, 'x'));
     };
     static const std::string seeds[] = {
-        frame(FrameKind::session, "hello") + frame(FrameKind::session, std::string(300, 'y')),
-        piece(1, 0, 100) + piece(2, 100, 55) + frame(FrameKind::session, "z") + piece(9, 5, 10),
-        frame(FrameKind::addresses, std::string(8, '\1')) + piece(1, 1000, 24),
+        frame(TcpFrameKind::session, "hello") + frame(TcpFrameKind::session, std::string(300, 'y')),
+        piece(1, 0, 100) + piece(2, 100, 55) + frame(TcpFrameKind::session, "z") + piece(9, 5, 10),
+        frame(TcpFrameKind::addresses, std::string(8, '\1')) + piece(1, 1000, 24),
     };
     count = std::size(seeds);
     return seeds;

@@ -45,7 +45,7 @@ void check_all(std::string_view bytes) {
     check<HostSet>(bytes);
     check<DoneRanges>(bytes);
     check<Report>(bytes);
-    check<Gathered>(bytes);
+    check<GatheredPayload>(bytes);
     std::string version;
     parse_greeting(bytes, version);
 }
@@ -53,17 +53,17 @@ void check_all(std::string_view bytes) {
 // The input cannot prove a key that it does not contain, and no frame is accepted that was not sealed with the right key.
 void check_stream(std::string_view bytes, size_t step) {
     static const TreeKey key = make_key();
-    Handshake parent(Handshake::Role::parent, key), child(Handshake::Role::child, key);
+    Handshake parent(Handshake::HandshakeRole::parent, key), child(Handshake::HandshakeRole::child, key);
     FrameOpener opener(FrameKey{{1, 2, 3}, (bytes.size() & 1) != 0});
     for (size_t at = 0; at < bytes.size(); at += step) {
         std::string answer, body;
-        FrameKind kind{};
+        TreeFrameKind kind{};
         std::string_view part = bytes.substr(at, step);
-        if (parent.feed(part, answer) == Handshake::State::proved) std::abort();
+        if (parent.feed(part, answer) == Handshake::HandshakeState::proved) std::abort();
         part = bytes.substr(at, step);
-        if (child.feed(part, answer) == Handshake::State::proved) std::abort();
+        if (child.feed(part, answer) == Handshake::HandshakeState::proved) std::abort();
         part = bytes.substr(at, step);
-        if (opener.feed(part, kind, body) == FrameOpener::Result::frame) std::abort();
+        if (opener.feed(part, kind, body) == FrameOpener::FrameOpenResult::frame) std::abort();
     }
 }
 
@@ -106,10 +106,10 @@ const std::string* fuzz_seeds(size_t& count) {
         none + encode(Grow{{{1, 1, "a"}, {2, 3, "b"}}}),
         none + encode(HostSet::of({1, 2, 3, 7, 8})),
         none + encode(DoneRanges{Urgency::bulk, {{1, 4}, {7, 7}}}),
-        none + encode(Report{Report::What::lost, HostSet::of({3, 4}), 1, "why"}),
-        none + Handshake(Handshake::Role::child, make_key()).opening() + std::string(80, 'x'),
-        none + FrameSealer(FrameKey{{1, 2, 4}}).seal(FrameKind::message, message()),
-        none + FrameSealer(FrameKey{{1, 2, 4}, true}).seal(FrameKind::message, message()),
+        none + encode(Report{Report::HostReportKind::lost, HostSet::of({3, 4}), 1, "why"}),
+        none + Handshake(Handshake::HandshakeRole::child, make_key()).opening() + std::string(80, 'x'),
+        none + FrameSealer(FrameKey{{1, 2, 4}}).seal(TreeFrameKind::message, message()),
+        none + FrameSealer(FrameKey{{1, 2, 4}, true}).seal(TreeFrameKind::message, message()),
         none + greeting_line("0.1.0"),
     };
     count = sizeof seeds / sizeof seeds[0];

@@ -85,13 +85,13 @@ void wait_for_script(const std::string& name) { read_file(directory + "/" + name
 // Events
 
 struct Seen {
-    Event event;
+    VerbsEvent event;
     Bytes data;
 };
 std::deque<Seen> unseen;
 
 void poll_once() {
-    Event events[16];
+    VerbsEvent events[16];
     const int count = port->poll(events, 16);
     for (int i = 0; i < count; ++i) {
         Seen seen{events[i], {}};
@@ -101,7 +101,7 @@ void poll_once() {
     }
 }
 
-bool look(Event::Kind kind, Seen& out) {
+bool look(VerbsEvent::VerbsEventKind kind, Seen& out) {
     for (size_t i = 0; i < unseen.size(); ++i) {
         if (unseen[i].event.kind != kind) continue;
         out = std::move(unseen[i]);
@@ -111,7 +111,7 @@ bool look(Event::Kind kind, Seen& out) {
     return false;
 }
 
-Seen next(Event::Kind kind, int seconds = 60) {
+Seen next(VerbsEvent::VerbsEventKind kind, int seconds = 60) {
     const auto end = Clock::now() + std::chrono::seconds(seconds);
     Seen seen;
     while (!look(kind, seen)) {
@@ -121,10 +121,10 @@ Seen next(Event::Kind kind, int seconds = 60) {
     return seen;
 }
 
-void until_taken(const std::function<Status()>& call) {
-    Status status;
-    while ((status = call()) == Status::busy) poll_once();
-    CHECK(status == Status::done, "status %d", static_cast<int>(status));
+void until_taken(const std::function<WorkStatus()>& call) {
+    WorkStatus status;
+    while ((status = call()) == WorkStatus::busy) poll_once();
+    CHECK(status == WorkStatus::done, "status %d", static_cast<int>(status));
 }
 
 Bytes pattern(size_t bytes, unsigned seed) {
@@ -149,20 +149,20 @@ Queue* connected(const std::string& name, void* user) {
 // Steps
 
 void datagrams() {
-    const Address theirs = exchange("datagrams", port->address());
+    const VerbsAddress theirs = exchange("datagrams", port->address());
     for (unsigned i = 0; i < 200; ++i) {
         const Bytes data = pattern(i % 3 ? 8 + i : port->datagram_limit() - i, i);
         const iovec parts[2] = {{const_cast<std::byte*>(data.data()), 5},
                                 {const_cast<std::byte*>(data.data()) + 5, data.size() - 5}};
         Seen seen;
-        if (side == 1) seen = next(Event::Kind::datagram);
+        if (side == 1) seen = next(VerbsEvent::VerbsEventKind::datagram);
         until_taken([&] { return port->send(theirs, parts, 2); });
-        if (side == 0) seen = next(Event::Kind::datagram);
+        if (side == 0) seen = next(VerbsEvent::VerbsEventKind::datagram);
         CHECK(seen.data == data, "datagram %u of %zu bytes came as %zu", i, data.size(), seen.data.size());
         CHECK(std::memcmp(seen.event.gid, theirs.gid, 16) == 0 && seen.event.source_queue == theirs.queue, "of a stranger");
     }
     const iovec long_one = {pattern(8, 0).data(), port->datagram_limit() + 1};
-    CHECK(port->send(theirs, &long_one, 1) == Status::too_long);
+    CHECK(port->send(theirs, &long_one, 1) == WorkStatus::too_long);
     meet("datagrams-done");
 }
 
@@ -172,7 +172,7 @@ void frames() {
     for (unsigned i = 0; i < 100; ++i) {
         const Bytes data = pattern(i == 99 ? port->frame_limit() : i * 40, i);
         if (side == 0) send_frame(queue, data);
-        const Seen seen = next(Event::Kind::frame);
+        const Seen seen = next(VerbsEvent::VerbsEventKind::frame);
         CHECK(seen.data == data && seen.event.user == &user, "frame %u of %zu bytes", i, seen.data.size());
         if (side == 1) send_frame(queue, data);
     }
@@ -180,7 +180,7 @@ void frames() {
     for (unsigned i = 0; side == 0 && i < 1000; ++i) send_frame(queue, pattern(1 + i % 600, i));
     if (side == 1) usleep(200'000);
     for (unsigned i = 0; side == 1 && i < 1000; ++i)
-        CHECK(next(Event::Kind::frame).data == pattern(1 + i % 600, i), "of the flood, %u", i);
+        CHECK(next(VerbsEvent::VerbsEventKind::frame).data == pattern(1 + i % 600, i), "of the flood, %u", i);
     meet("frames-done");
     queue->close(false);
 }
@@ -191,8 +191,8 @@ struct Area {
 };
 
 uint64_t done() {
-    const Seen seen = next(Event::Kind::done);
-    CHECK(seen.event.status == Status::done, "transfer %llu", static_cast<unsigned long long>(seen.event.token));
+    const Seen seen = next(VerbsEvent::VerbsEventKind::done);
+    CHECK(seen.event.status == WorkStatus::done, "transfer %llu", static_cast<unsigned long long>(seen.event.token));
     return seen.event.token;
 }
 
@@ -232,7 +232,7 @@ void write_all(Queue* queue, const Mirror& mirror) {
 }
 
 void check_all() {
-    CHECK(next(Event::Kind::note).event.word == 4711);
+    CHECK(next(VerbsEvent::VerbsEventKind::note).event.word == 4711);
     CHECK(std::memcmp(area, pattern(kBytes, 7).data(), kBytes) == 0, "the long write");
     uint64_t words[5];
     std::memcpy(words, area + kBytes, sizeof words);
@@ -272,9 +272,9 @@ void memory() {
         Queue::Transfer bad_key = mirror.at(0, kBytes, 7);
         bad_key.remote ^= 0x5500;
         until_taken([&] { return queue->write(bad_key); });
-        const Seen seen = next(Event::Kind::done);
-        CHECK(seen.event.token == 7 && seen.event.status == Status::broken);
-        CHECK(next(Event::Kind::broken).event.user == &user);
+        const Seen seen = next(VerbsEvent::VerbsEventKind::done);
+        CHECK(seen.event.token == 7 && seen.event.status == WorkStatus::broken);
+        CHECK(next(VerbsEvent::VerbsEventKind::broken).event.user == &user);
         std::printf("said: %s\n", port->problem());
     }
     meet("memory-done");
@@ -289,7 +289,8 @@ void last_words() {
         for (unsigned i = 0; i < 40; ++i) send_frame(queue, pattern(20, i));
         queue->close(true);
     }
-    for (unsigned i = 0; side == 1 && i < 40; ++i) CHECK(next(Event::Kind::frame).data == pattern(20, i), "last word %u", i);
+    for (unsigned i = 0; side == 1 && i < 40; ++i)
+        CHECK(next(VerbsEvent::VerbsEventKind::frame).data == pattern(20, i), "last word %u", i);
     meet("last-heard");
     const auto end = Clock::now() + std::chrono::seconds(20);
     while (side == 0 && port->counters().queues > 0) {
@@ -302,7 +303,7 @@ void last_words() {
 }
 
 void sleeping() {
-    const Address theirs = exchange("sleeping", port->address());
+    const VerbsAddress theirs = exchange("sleeping", port->address());
     for (unsigned i = 0; i < 20; ++i) {
         const Bytes data = pattern(30, i);
         if (side == 0) {
@@ -311,7 +312,7 @@ void sleeping() {
             until_taken([&] { return port->send(theirs, &part, 1); });
         } else {
             Seen seen;
-            while (!look(Event::Kind::datagram, seen)) {
+            while (!look(VerbsEvent::VerbsEventKind::datagram, seen)) {
                 pollfd waited = {port->wait_fd(), POLLIN, 0};
                 if (port->arm()) CHECK(poll(&waited, 1, 20'000) == 1, "no event has arrived");
                 poll_once();
@@ -324,11 +325,11 @@ void sleeping() {
 
 void groups() {
     const uint8_t gid[16] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 239, 7, 7, 7};
-    Membership* member = port->join(gid);
+    PortMembership* member = port->join(gid);
     CHECK(member);
     const auto end = Clock::now() + std::chrono::seconds(20);
-    while (member->state() == Membership::State::joining && Clock::now() < end) poll_once();
-    CHECK(member->state() == Membership::State::ready);
+    while (member->state() == PortMembership::MembershipState::joining && Clock::now() < end) poll_once();
+    CHECK(member->state() == PortMembership::MembershipState::ready);
     meet("joined");
     for (unsigned i = 0; i < 20; ++i) {
         const Bytes data = pattern(i % 4 > 1 ? 40 : 1500, i);
@@ -342,7 +343,7 @@ void groups() {
                 usleep(20'000);
             } while (access(heard.c_str(), F_OK) != 0 && Clock::now() < end);
         } else {
-            while (next(Event::Kind::datagram).data != data) {}
+            while (next(VerbsEvent::VerbsEventKind::datagram).data != data) {}
         }
         meet(name);
     }
@@ -356,7 +357,7 @@ void link_down() {
     Queue* queue = connected("link", &user);
     meet("pull");
     if (side == 0) {
-        next(Event::Kind::down);
+        next(VerbsEvent::VerbsEventKind::down);
         std::printf("said: %s\n", port->problem());
         tell("is-down", "", 0);
     } else {
@@ -364,11 +365,11 @@ void link_down() {
     }
     // A frame sent now cannot reach the peer.
     send_frame(queue, pattern(10, 1));
-    CHECK(next(Event::Kind::broken).event.user == &user);
+    CHECK(next(VerbsEvent::VerbsEventKind::broken).event.user == &user);
     std::printf("said: %s\n", port->problem());
     queue->close(false);
     tell("put-back", "", 0);
-    if (side == 0) next(Event::Kind::up);
+    if (side == 0) next(VerbsEvent::VerbsEventKind::up);
     meet("is-up");
     unseen.clear();
 }
@@ -382,14 +383,14 @@ void removal() {
     meet("remove");
     const auto end = Clock::now() + std::chrono::seconds(60);
     Seen seen;
-    const Event::Kind last = side == 0 ? Event::Kind::broken : Event::Kind::down;
+    const VerbsEvent::VerbsEventKind last = side == 0 ? VerbsEvent::VerbsEventKind::broken : VerbsEvent::VerbsEventKind::down;
     while (!look(last, seen)) {
         CHECK(Clock::now() < end, "no event");
         const Bytes data = pattern(200, 3);
         const iovec part = {const_cast<std::byte*>(data.data()), data.size()};
         queue->send(&part, 1);
         poll_once();
-        while (look(Event::Kind::frame, seen)) {}
+        while (look(VerbsEvent::VerbsEventKind::frame, seen)) {}
     }
     std::printf("said: %s\n", port->problem());
     queue->close(false);
@@ -405,7 +406,7 @@ void open_port(const char* library_file, const char* device) {
     CHECK(library, "%s", dlerror());
     const auto* plugin = static_cast<const Plugin*>(dlsym(library, kPluginSymbol));
     CHECK(plugin && plugin->version == kPluginVersion);
-    const Options options;
+    const DeviceOptions options;
     PortFacts facts[8];
     const int found = plugin->list(facts, 8, &options);
     for (int i = 0; i < found; ++i) {

@@ -44,7 +44,7 @@ void pause_ms(long ms) {
 }
 
 void init() {
-    Identity identity;
+    ProcessIdentity identity;
     if (read_identity(identity)) fail_with("identity");
     if (identity.launched) {
         if (JobSegment::open(identity.job, own)) fail_with("open");
@@ -123,7 +123,7 @@ void name(MessageKind kind, std::istringstream& words) {
 void publish_long(std::istringstream& words) {
     size_t bytes = 0;
     words >> bytes;
-    Hello hello;
+    ControlHello hello;
     hello.job = own.header().id;
     std::copy(std::begin(own.header().secret), std::end(own.header().secret), hello.secret);
     hello.rank = own_rank;

@@ -83,7 +83,7 @@ bool Daemons::is_mapping(const void* memory) const {
 
 void Daemons::ring(uint32_t rank) {
     job::JobSegment& segment = segments_[placement_.host_of_rank[rank]];
-    job::ring(shm::Region(segment.region(rank)).doorbell());
+    job::ring(shm::SegmentRegion(segment.region(rank)).doorbell());
 }
 
 void Daemons::kill(Process& process) {
@@ -117,7 +117,7 @@ void Daemons::mark_dead(uint32_t rank, uint32_t host) {
     segment.port(rank).store(job::PortWord{port, job::PortWord::failed}.word());
     if (segment.is_local(rank)) {
         segment.cell(rank).state.store(job::RankState::failed);
-        segment.place(segment.local_index(rank)).store(job::Place::kNowhere);
+        segment.place(segment.local_index(rank)).store(job::CpuLocation::kNowhere);
     }
     segment.header().failures.fetch_add(1);
     for (uint32_t other = 0; other < segment.header().size; ++other)
@@ -185,9 +185,9 @@ void Daemons::on_arrived() {
 
 void ControlSocket::send(std::string_view bytes, int fd) {
     decoder.feed(bytes);
-    control::Frame frame;
+    control::ControlFrame frame;
     control::JobQuery query;
-    while (decoder.next(frame) == control::FrameDecoder::Result::frame) {
+    while (decoder.next(frame) == control::FrameDecoder::ControlDecodeResult::frame) {
         const bool asks = control::decode(frame.payload, query);
         if (frame.kind == control::MessageKind::locate && asks) daemons()->on_locate(*owner, query, fd);
         if (frame.kind == control::MessageKind::given_up && asks) daemons()->on_given_up(query, owner->rank);

@@ -58,8 +58,8 @@ void SimulatedPort::take_datagram_queue() {
     sending_ = 0;
 }
 
-verbs::Address SimulatedPort::address() const {
-    verbs::Address all;
+verbs::VerbsAddress SimulatedPort::address() const {
+    verbs::VerbsAddress all;
     std::memcpy(all.gid, facts_.gid, sizeof all.gid);
     all.queue = datagram_queue_;
     all.key = kKey;
@@ -69,14 +69,14 @@ verbs::Address SimulatedPort::address() const {
 
 // Datagrams.
 
-bool SimulatedPort::takes_datagram(verbs::Status& status, const std::string& bytes) {
-    status = verbs::Status::broken;
+bool SimulatedPort::takes_datagram(verbs::WorkStatus& status, const std::string& bytes) {
+    status = verbs::WorkStatus::broken;
     if (!works()) return false;
-    status = verbs::Status::too_long;
+    status = verbs::WorkStatus::too_long;
     if (bytes.size() > datagram_limit()) return false;
-    status = verbs::Status::busy;
+    status = verbs::WorkStatus::busy;
     if (sending_ >= devices_.weather().sends) return told_busy_ = true, false;
-    status = verbs::Status::done;
+    status = verbs::WorkStatus::done;
     ++sending_;
     ++count.datagrams_sent;
     devices_.world().at(devices_.world().now + kSendNs, [of = datagram_queue_] {
@@ -85,16 +85,16 @@ bool SimulatedPort::takes_datagram(verbs::Status& status, const std::string& byt
         SimulatedPort& port = *found->second;
         --port.sending_;
         if (!std::exchange(port.told_busy_, false)) return;
-        verbs::Event event;
-        event.kind = verbs::Event::Kind::room;
+        verbs::VerbsEvent event;
+        event.kind = verbs::VerbsEvent::VerbsEventKind::room;
         port.tell(event);
     });
     return true;
 }
 
-verbs::Status SimulatedPort::send(const verbs::Address& to, const iovec* parts, int parts_count) {
+verbs::WorkStatus SimulatedPort::send(const verbs::VerbsAddress& to, const iovec* parts, int parts_count) {
     const std::string bytes = gather(parts, static_cast<size_t>(parts_count));
-    verbs::Status status;
+    verbs::WorkStatus status;
     if (!takes_datagram(status, bytes)) return status;
     uint32_t address = 0;
     std::memcpy(&address, to.gid + 12, sizeof address);
@@ -112,10 +112,10 @@ verbs::Status SimulatedPort::send(const verbs::Address& to, const iovec* parts, 
     return after(status);
 }
 
-void SimulatedPort::datagram(std::string_view bytes, const verbs::Address& from, uint32_t source_queue) {
+void SimulatedPort::datagram(std::string_view bytes, const verbs::VerbsAddress& from, uint32_t source_queue) {
     if (!works()) return;
-    verbs::Event event;
-    event.kind = verbs::Event::Kind::datagram;
+    verbs::VerbsEvent event;
+    event.kind = verbs::VerbsEvent::VerbsEventKind::datagram;
     event.source_queue = source_queue;
     std::memcpy(event.gid, from.gid, sizeof event.gid);
     if (bring(event, bytes))
@@ -131,14 +131,14 @@ SimulatedMembership::SimulatedMembership(SimulatedPort& port, const uint8_t* gid
 }
 
 bool SimulatedMembership::is_of(const uint8_t* gid) const {
-    return state_ == State::ready && std::memcmp(gid, gid_, sizeof gid_) == 0;
+    return state_ == MembershipState::ready && std::memcmp(gid, gid_, sizeof gid_) == 0;
 }
 
-verbs::Status SimulatedMembership::send(const iovec* parts, int count) { return port_.send_to_group(gid_, parts, count); }
+verbs::WorkStatus SimulatedMembership::send(const iovec* parts, int count) { return port_.send_to_group(gid_, parts, count); }
 
 void SimulatedMembership::leave() { port_.drop_membership(*this); }
 
-verbs::Membership* SimulatedPort::join(const uint8_t* group_gid) {
+verbs::PortMembership* SimulatedPort::join(const uint8_t* group_gid) {
     SimulatedMembership& made = *memberships_.emplace_back(std::make_unique<SimulatedMembership>(*this, group_gid));
     made.number_ = devices_.draw_number();
     World& world = devices_.world();
@@ -147,7 +147,8 @@ verbs::Membership* SimulatedPort::join(const uint8_t* group_gid) {
         for (SimulatedPort* const port : simulation::devices()->ports)
             for (const auto& one : port->memberships_)
                 if (one->number_ == number)
-                    one->state_ = fails ? verbs::Membership::State::failed : verbs::Membership::State::ready;
+                    one->state_ =
+                        fails ? verbs::PortMembership::MembershipState::failed : verbs::PortMembership::MembershipState::ready;
     });
     return after(&made);
 }
@@ -160,9 +161,9 @@ bool SimulatedPort::is_member(const uint8_t* gid) const {
     return std::any_of(memberships_.begin(), memberships_.end(), [gid](const auto& one) { return one->is_of(gid); });
 }
 
-verbs::Status SimulatedPort::send_to_group(const uint8_t* gid, const iovec* parts, int parts_count) {
+verbs::WorkStatus SimulatedPort::send_to_group(const uint8_t* gid, const iovec* parts, int parts_count) {
     const std::string bytes = gather(parts, static_cast<size_t>(parts_count));
-    verbs::Status status;
+    verbs::WorkStatus status;
     if (!takes_datagram(status, bytes)) return status;
     world()->note("verbs group", datagram_queue_, bytes.size());
     // The switch knows the rails with members; each cable loses datagrams independently. On the sender's own host the device delivers to
@@ -215,7 +216,7 @@ void SimulatedPort::dismiss(verbs::Memory& memory) {
 
 // Events.
 
-void SimulatedPort::tell(const verbs::Event& event) {
+void SimulatedPort::tell(const verbs::VerbsEvent& event) {
     events_.push_back(event);
     world()->happened();
     if (!armed_) {
@@ -228,7 +229,7 @@ void SimulatedPort::tell(const verbs::Event& event) {
 }
 
 // Exactly as long as the data, so that the sanitizer finds reads past its end.
-bool SimulatedPort::bring(verbs::Event event, std::string_view bytes) {
+bool SimulatedPort::bring(verbs::VerbsEvent event, std::string_view bytes) {
     if (!has_buffer()) return false;
     auto& buffer = lent_.emplace_back(std::make_unique_for_overwrite<uint64_t[]>((bytes.size() + 7) / 8));
     std::memcpy(buffer.get(), bytes.data(), bytes.size());
@@ -239,14 +240,14 @@ bool SimulatedPort::bring(verbs::Event event, std::string_view bytes) {
     return true;
 }
 
-void SimulatedPort::give_back(const verbs::Event& event) {
+void SimulatedPort::give_back(const verbs::VerbsEvent& event) {
     const auto at = std::find_if(lent_.begin(), lent_.end(), [&](const auto& one) { return one.get() == event.buffer; });
     if (at == lent_.end()) fail_run("a receive buffer is returned that is not in use");
     lent_.erase(at);
 }
 
 // Each queue's events in order; events of different queues in any order.
-int SimulatedPort::poll(verbs::Event* events, int most) {
+int SimulatedPort::poll(verbs::VerbsEvent* events, int most) {
     int taken = 0;
     for (; taken < most && !events_.empty(); ++taken) {
         auto at = events_.begin();
@@ -271,12 +272,12 @@ bool SimulatedPort::arm() {
 }
 
 void SimulatedPort::forget(const void* user) {
-    for (verbs::Event& event : events_) {
+    for (verbs::VerbsEvent& event : events_) {
         if (event.user != user) continue;
         event.user = nullptr;
-        if (event.kind == verbs::Event::Kind::done) continue;
+        if (event.kind == verbs::VerbsEvent::VerbsEventKind::done) continue;
         if (event.buffer) give_back(event);
-        event.kind = verbs::Event::Kind::broken;  // the event names no queue
+        event.kind = verbs::VerbsEvent::VerbsEventKind::broken;  // the event names no queue
         event.buffer = nullptr;
     }
 }
@@ -285,16 +286,16 @@ void SimulatedPort::removed() {
     gone_ = true;
     say("the device has been removed");
     for (const auto& queue : queues_) queue->fail("the device has been removed");
-    verbs::Event event;
-    event.kind = verbs::Event::Kind::down;
+    verbs::VerbsEvent event;
+    event.kind = verbs::VerbsEvent::VerbsEventKind::down;
     tell(event);
 }
 
 void SimulatedPort::link_changed(bool up) {
     if (gone_) return;
     if (up) take_datagram_queue();
-    verbs::Event event;
-    event.kind = up ? verbs::Event::Kind::up : verbs::Event::Kind::down;
+    verbs::VerbsEvent event;
+    event.kind = up ? verbs::VerbsEvent::VerbsEventKind::up : verbs::VerbsEvent::VerbsEventKind::down;
     tell(event);
 }
 

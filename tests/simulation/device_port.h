@@ -12,11 +12,11 @@ namespace starling::simulation {
 
 struct PortChannel;
 
-class SimulatedMembership final : public verbs::Membership {
+class SimulatedMembership final : public verbs::PortMembership {
   public:
     SimulatedMembership(SimulatedPort& port, const uint8_t* gid);
-    State state() override { return state_; }
-    verbs::Status send(const iovec* parts, int count) override;
+    MembershipState state() override { return state_; }
+    verbs::WorkStatus send(const iovec* parts, int count) override;
     void leave() override;
     bool is_of(const uint8_t* gid) const;
 
@@ -25,7 +25,7 @@ class SimulatedMembership final : public verbs::Membership {
     SimulatedPort& port_;
     uint8_t gid_[16];
     uint32_t number_ = 0;
-    State state_ = State::joining;
+    MembershipState state_ = MembershipState::joining;
 };
 
 class SimulatedPort final : public verbs::Port {
@@ -34,16 +34,16 @@ class SimulatedPort final : public verbs::Port {
     ~SimulatedPort();
 
     const verbs::PortFacts& facts() const override { return facts_; }
-    verbs::Address address() const override;
+    verbs::VerbsAddress address() const override;
     uint32_t datagram_limit() const override { return devices_.weather().mtu; }
     uint32_t frame_limit() const override { return devices_.weather().frame; }
-    verbs::Status send(const verbs::Address& to, const iovec* parts, int count) override;
+    verbs::WorkStatus send(const verbs::VerbsAddress& to, const iovec* parts, int count) override;
     verbs::Queue* make_queue(void* user) override;
-    verbs::Membership* join(const uint8_t* group_gid) override;
+    verbs::PortMembership* join(const uint8_t* group_gid) override;
     bool enroll(void* memory, uint64_t bytes, bool remote, verbs::Memory& out) override;
     void dismiss(verbs::Memory& memory) override;
-    int poll(verbs::Event* events, int most) override;
-    void give_back(const verbs::Event& event) override;
+    int poll(verbs::VerbsEvent* events, int most) override;
+    void give_back(const verbs::VerbsEvent& event) override;
     int wait_fd() const override { return channel_; }
     bool arm() override;
     verbs::PortCounters counters() const override;
@@ -58,18 +58,18 @@ class SimulatedPort final : public verbs::Port {
     bool works() const { return !gone_ && network()->is_up(host(), rail_); }
     Devices& devices() const { return devices_; }
     void say(std::string problem) { problem_ = std::move(problem); }
-    void tell(const verbs::Event& event);
+    void tell(const verbs::VerbsEvent& event);
     /// Adds an event with a receive buffer; returns false if no buffer is free.
-    bool bring(verbs::Event event, std::string_view bytes);
+    bool bring(verbs::VerbsEvent event, std::string_view bytes);
     bool has_buffer() const { return lent_.size() < devices_.weather().receives; }
     /// Drops the queued events of this user's queue, except completions of its transfers.
     void forget(const void* user);
     void end(SimulatedQueue& queue);
     void removed();
     void link_changed(bool up);
-    void datagram(std::string_view bytes, const verbs::Address& from, uint32_t source_queue);
+    void datagram(std::string_view bytes, const verbs::VerbsAddress& from, uint32_t source_queue);
     /// Sends to all members of the group that the network reaches.
-    verbs::Status send_to_group(const uint8_t* gid, const iovec* parts, int count);
+    verbs::WorkStatus send_to_group(const uint8_t* gid, const iovec* parts, int count);
     bool is_member(const uint8_t* gid) const;
     void drop_membership(SimulatedMembership& one);
     bool fired() const { return fired_; }
@@ -78,7 +78,7 @@ class SimulatedPort final : public verbs::Port {
   private:
     void take_datagram_queue();
     void note_most();
-    bool takes_datagram(verbs::Status& status, const std::string& bytes);
+    bool takes_datagram(verbs::WorkStatus& status, const std::string& bytes);
 
     Devices& devices_;
     Process& owner_;
@@ -90,7 +90,7 @@ class SimulatedPort final : public verbs::Port {
     bool slept_through_ = false;  ///< an event came while its owner slept without having armed the port
     uint32_t sending_ = 0;
     bool told_busy_ = false;
-    std::deque<verbs::Event> events_;
+    std::deque<verbs::VerbsEvent> events_;
     std::vector<std::unique_ptr<uint64_t[]>> lent_;  ///< receive buffers in use
     std::vector<std::unique_ptr<SimulatedQueue>> queues_;
     std::vector<std::unique_ptr<SimulatedMembership>> memberships_;

@@ -52,12 +52,12 @@ bool SimulatedQueue::connect(const verbs::QueueAddress& peer) {
 
 // Posting work.
 
-verbs::Status SimulatedQueue::post(Work work) {
-    if (broken_ || closed_ || peer_ == 0 || port_.gone()) return verbs::Status::broken;
+verbs::WorkStatus SimulatedQueue::post(Work work) {
+    if (broken_ || closed_ || peer_ == 0 || port_.gone()) return verbs::WorkStatus::broken;
     World& w = port_.devices().world();
     if (works_.size() >= port_.devices().weather().places) {
         told_busy_ = true;
-        return verbs::Status::busy;
+        return verbs::WorkStatus::busy;
     }
     uint64_t takes = network()->latency();
     // Lost in transit, and retransmitted by the device.
@@ -65,7 +65,7 @@ verbs::Status SimulatedQueue::post(Work work) {
     work.arrives = last_arrival_ = std::max(last_arrival_, w.now + takes);
     works_.push_back(std::move(work));
     later(last_arrival_, &SimulatedQueue::deliver);
-    return after(verbs::Status::done);
+    return after(verbs::WorkStatus::done);
 }
 
 void SimulatedQueue::later(uint64_t when, void (SimulatedQueue::*what)()) {
@@ -75,34 +75,34 @@ void SimulatedQueue::later(uint64_t when, void (SimulatedQueue::*what)()) {
     });
 }
 
-verbs::Status SimulatedQueue::send(const iovec* parts, int count) {
+verbs::WorkStatus SimulatedQueue::send(const iovec* parts, int count) {
     Work work{.kind = Kind::frame, .bytes = gather(parts, static_cast<size_t>(count))};
-    if (work.bytes.size() > port_.frame_limit()) return verbs::Status::too_long;
-    const verbs::Status status = post(std::move(work));
-    if (status == verbs::Status::done) ++port_.count.frames_sent;
+    if (work.bytes.size() > port_.frame_limit()) return verbs::WorkStatus::too_long;
+    const verbs::WorkStatus status = post(std::move(work));
+    if (status == verbs::WorkStatus::done) ++port_.count.frames_sent;
     return status;
 }
 
-verbs::Status SimulatedQueue::transfer(Work work) {
+verbs::WorkStatus SimulatedQueue::transfer(Work work) {
     const bool writes = work.kind == Kind::write || work.kind == Kind::note;
     if (writes && work.what.bytes <= port_.facts().inline_bytes) {
         work.inlined = true;
         work.bytes.assign(static_cast<const char*>(work.what.memory), work.what.bytes);
     }
-    const verbs::Status status = post(std::move(work));
-    if (status == verbs::Status::done) ++port_.count.transfers;
+    const verbs::WorkStatus status = post(std::move(work));
+    if (status == verbs::WorkStatus::done) ++port_.count.transfers;
     return status;
 }
 
-verbs::Status SimulatedQueue::write(const Transfer& what) { return transfer({.kind = Kind::write, .what = what}); }
-verbs::Status SimulatedQueue::write_with_note(const Transfer& what, uint32_t word) {
+verbs::WorkStatus SimulatedQueue::write(const Transfer& what) { return transfer({.kind = Kind::write, .what = what}); }
+verbs::WorkStatus SimulatedQueue::write_with_note(const Transfer& what, uint32_t word) {
     return transfer({.kind = Kind::note, .what = what, .word = word});
 }
-verbs::Status SimulatedQueue::read(const Transfer& what) { return transfer({.kind = Kind::read, .what = what}); }
-verbs::Status SimulatedQueue::fetch_add(const Transfer& what, uint64_t operand) {
+verbs::WorkStatus SimulatedQueue::read(const Transfer& what) { return transfer({.kind = Kind::read, .what = what}); }
+verbs::WorkStatus SimulatedQueue::fetch_add(const Transfer& what, uint64_t operand) {
     return transfer({.kind = Kind::add, .what = what, .operand = operand});
 }
-verbs::Status SimulatedQueue::compare_swap(const Transfer& what, uint64_t compare, uint64_t operand) {
+verbs::WorkStatus SimulatedQueue::compare_swap(const Transfer& what, uint64_t compare, uint64_t operand) {
     return transfer({.kind = Kind::swap, .what = what, .operand = operand, .compare = compare});
 }
 
@@ -164,21 +164,21 @@ void SimulatedQueue::acknowledge() {
         check_own(work);
         put_at(reinterpret_cast<uint64_t>(work.what.memory), work.bytes.data(), work.bytes.size());
     }
-    if (work.kind != Kind::frame && !work.what.quiet) tell_done(work, verbs::Status::done);
+    if (work.kind != Kind::frame && !work.what.quiet) tell_done(work, verbs::WorkStatus::done);
     if (closed_) {
         if (works_.empty()) port_.end(*this);
         return;
     }
     if (!std::exchange(told_busy_, false)) return;
-    verbs::Event event;
-    event.kind = verbs::Event::Kind::room;
+    verbs::VerbsEvent event;
+    event.kind = verbs::VerbsEvent::VerbsEventKind::room;
     event.user = user_;
     port_.tell(event);
 }
 
-void SimulatedQueue::tell_done(const Work& work, verbs::Status status) {
-    verbs::Event event;
-    event.kind = verbs::Event::Kind::done;
+void SimulatedQueue::tell_done(const Work& work, verbs::WorkStatus status) {
+    verbs::VerbsEvent event;
+    event.kind = verbs::VerbsEvent::VerbsEventKind::done;
     event.status = status;
     event.user = closed_ ? nullptr : user_;
     event.token = work.what.token;
@@ -189,8 +189,8 @@ void SimulatedQueue::tell_done(const Work& work, verbs::Status status) {
 
 SimulatedQueue::Outcome SimulatedQueue::carry_out(Work& work, SimulatedQueue& at) {
     if (work.kind == Kind::frame) {
-        verbs::Event event;
-        event.kind = verbs::Event::Kind::frame;
+        verbs::VerbsEvent event;
+        event.kind = verbs::VerbsEvent::VerbsEventKind::frame;
         event.user = at.user_;
         if (at.closed_) return Outcome::done;
         if (!at.port_.bring(event, work.bytes)) return Outcome::not_ready;
@@ -210,8 +210,8 @@ SimulatedQueue::Outcome SimulatedQueue::write_there(Work& work, SimulatedQueue& 
     put_at(work.what.address, work.inlined ? work.bytes.data() : work.what.memory, work.what.bytes);
     world()->happened();
     if (work.kind != Kind::note || at.closed_) return Outcome::done;
-    verbs::Event event;
-    event.kind = verbs::Event::Kind::note;
+    verbs::VerbsEvent event;
+    event.kind = verbs::VerbsEvent::VerbsEventKind::note;
     event.user = at.user_;
     event.word = work.word;
     at.port_.tell(event);
@@ -247,13 +247,13 @@ void SimulatedQueue::fail(const char* why) {
     broken_ = true;
     world()->note("queue broken", number_);
     port_.say(why);
-    verbs::Event event;
-    event.kind = verbs::Event::Kind::broken;
-    event.status = verbs::Status::broken;
+    verbs::VerbsEvent event;
+    event.kind = verbs::VerbsEvent::VerbsEventKind::broken;
+    event.status = verbs::WorkStatus::broken;
     event.user = user_;
     if (!closed_) port_.tell(event);
     for (const Work& work : std::exchange(works_, {}))
-        if (work.kind != Kind::frame) tell_done(work, verbs::Status::broken);
+        if (work.kind != Kind::frame) tell_done(work, verbs::WorkStatus::broken);
     // A lingering queue has no user. It ends in a separate event, because its port may be the caller.
     if (closed_) later(port_.devices().world().now, &SimulatedQueue::end);
 }
@@ -266,7 +266,7 @@ void SimulatedQueue::close(bool linger) {
     closed_ = true;
     if (linger && peer_ != 0 && !broken_ && !port_.gone() && !works_.empty()) return;
     for (const Work& work : std::exchange(works_, {}))
-        if (work.kind != Kind::frame) tell_done(work, verbs::Status::broken);
+        if (work.kind != Kind::frame) tell_done(work, verbs::WorkStatus::broken);
     port_.end(*this);
     world()->pass(kCallNs);
 }

@@ -15,12 +15,12 @@ class SimulatedQueue final : public verbs::Queue {
 
     verbs::QueueAddress address() const override;
     bool connect(const verbs::QueueAddress& peer) override;
-    verbs::Status send(const iovec* parts, int count) override;
-    verbs::Status write(const Transfer& what) override;
-    verbs::Status write_with_note(const Transfer& what, uint32_t word) override;
-    verbs::Status read(const Transfer& what) override;
-    verbs::Status fetch_add(const Transfer& what, uint64_t operand) override;
-    verbs::Status compare_swap(const Transfer& what, uint64_t compare, uint64_t operand) override;
+    verbs::WorkStatus send(const iovec* parts, int count) override;
+    verbs::WorkStatus write(const Transfer& what) override;
+    verbs::WorkStatus write_with_note(const Transfer& what, uint32_t word) override;
+    verbs::WorkStatus read(const Transfer& what) override;
+    verbs::WorkStatus fetch_add(const Transfer& what, uint64_t operand) override;
+    verbs::WorkStatus compare_swap(const Transfer& what, uint64_t compare, uint64_t operand) override;
     void close(bool linger) override;
 
     uint32_t number() const { return number_; }
@@ -39,13 +39,13 @@ class SimulatedQueue final : public verbs::Queue {
     };
     enum class Outcome : uint8_t { done, not_ready, refused };
 
-    verbs::Status post(Work work);
-    verbs::Status transfer(Work work);
+    verbs::WorkStatus post(Work work);
+    verbs::WorkStatus transfer(Work work);
     /// Executes at the peer all work that has arrived, in order.
     void deliver();
     void acknowledge();
     bool gives_up();
-    void tell_done(const Work& work, verbs::Status status);
+    void tell_done(const Work& work, verbs::WorkStatus status);
     /// Returns the other end if it exists, is connected with this one, and the network between them works.
     SimulatedQueue* reachable_peer() const;
     Outcome carry_out(Work& work, SimulatedQueue& at);

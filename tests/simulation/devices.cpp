@@ -38,7 +38,7 @@ verbs::PortFacts facts_of(const Process& of, uint32_t rail) {
     return facts;
 }
 
-int list(verbs::PortFacts* out, int most, const verbs::Options*) {
+int list(verbs::PortFacts* out, int most, const verbs::DeviceOptions*) {
     int count = 0;
     for (uint32_t rail = 0; rail < network()->rails(); ++rail) {
         if (!devices()->is_there(caller()->host, rail)) continue;
@@ -48,7 +48,7 @@ int list(verbs::PortFacts* out, int most, const verbs::Options*) {
     return after(count);
 }
 
-verbs::Port* open(const verbs::PortFacts* which, const verbs::Options*, char* problem, size_t problem_size) {
+verbs::Port* open(const verbs::PortFacts* which, const verbs::DeviceOptions*, char* problem, size_t problem_size) {
     const auto rail = static_cast<uint32_t>(std::atoi(which->device + std::strlen("sim")));
     if (devices()->is_there(caller()->host, rail))
         return after(new SimulatedPort(*devices(), *caller(), rail, facts_of(*caller(), rail)));

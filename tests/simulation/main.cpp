@@ -68,7 +68,7 @@ void add_counters(Daemons& daemons, const Script& script, Result& result) {
     const Counter* const table = counter_table(count);
     for (uint32_t rank = 0; rank < script.ranks; ++rank) {
         job::JobSegment& segment = daemons.segment(script.placement.host_of_rank[rank]);
-        const Counters& of_rank = *shm::Region(segment.region(rank)).counters();
+        const Counters& of_rank = *shm::SegmentRegion(segment.region(rank)).counters();
         for (size_t i = 0; i < count && i < kCounters; ++i) result.counted[i] += counter_value(table[i], of_rank);
     }
 }

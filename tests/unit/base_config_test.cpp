@@ -41,7 +41,7 @@ TEST(Config, EveryVariableHasANameADocumentationAndAValidDefault) {
 
 TEST(Config, TypedValues) {
     EXPECT_EQ(set_variable("STARLING_WAIT", "Poll"), MPI_SUCCESS);
-    EXPECT_EQ(config().wait, Wait::poll);
+    EXPECT_EQ(config().wait, WaitPolicy::poll);
     EXPECT_EQ(set_variable("STARLING_SINGLE_COPY", "off"), MPI_SUCCESS);
     EXPECT_EQ(config().single_copy, SingleCopy::off);
     EXPECT_EQ(set_variable("STARLING_EAGER_LIMIT", "16K"), MPI_SUCCESS);

@@ -45,7 +45,8 @@ TEST(Copy, StreamingStoresPastTheCaches) {
 TEST(Copy, CopyPathCopiesCorrectlyWhateverItChooses) {
     CopyPath path;
     for (int i = 0; i < 20; ++i)
-        for (const auto into : {CopyPath::Into::again, CopyPath::Into::streamed, CopyPath::Into::rotation})
+        for (const auto into :
+             {CopyPath::CopyDestination::again, CopyPath::CopyDestination::streamed, CopyPath::CopyDestination::rotation})
             expect_copies({0, 1, 2047, 2048, 2049, 4096, 4097}, 1,
                           [&](void* to, const void* from, size_t bytes) { path.copy(to, from, bytes, into); });
 }

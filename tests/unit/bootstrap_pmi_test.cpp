@@ -18,8 +18,8 @@ namespace starling::bootstrap {
 namespace {
 
 using pmi::Decoder;
-using pmi::Message;
-using pmi::Version;
+using pmi::PmiMessage;
+using pmi::PmiVersion;
 
 /// An expected line and its answer, verbatim in the spoken version's syntax. Empty: no answer. "HANG UP" closes the socket.
 struct Line {
@@ -50,10 +50,10 @@ class Server {
   private:
     void play() {
         Decoder decoder;
-        Version version = Version::one;
+        PmiVersion version = PmiVersion::one;
         for (const Line& line : script_) {
-            Message message;
-            while (decoder.next(message) != Decoder::Result::message) {
+            PmiMessage message;
+            while (decoder.next(message) != Decoder::PmiReadResult::message) {
                 char buffer[4096];
                 const ssize_t got = recv(fd_, buffer, sizeof buffer, 0);
                 if (got <= 0) return;
@@ -63,14 +63,14 @@ class Server {
             ++played;
             if (line.answer == "HANG UP") break;
             std::string answer = line.answer;
-            if (version == Version::two && answer.starts_with("cmd=")) {
+            if (version == PmiVersion::two && answer.starts_with("cmd=")) {
                 std::string length = std::to_string(answer.size());
                 length.resize(6, ' ');
                 answer = length + answer;
             }
             if (send(fd_, answer.data(), answer.size(), MSG_NOSIGNAL) < 0) return;
             if (answer.find("pmi_version=2") != std::string::npos && answer.find("rc=0") != std::string::npos) {
-                version = Version::two;
+                version = PmiVersion::two;
                 decoder.set_version(version);
             }
         }
@@ -114,10 +114,10 @@ constexpr size_t kFactsTwo = 5;
 struct Finding {
     std::string value = "(not called)";
     uint32_t rank = ~0u;
-    Outcome outcome = Outcome::too_early;
+    LookupOutcome outcome = LookupOutcome::too_early;
 };
 
-void note(void* context, uint32_t rank, Outcome outcome, std::string_view value) {
+void note(void* context, uint32_t rank, LookupOutcome outcome, std::string_view value) {
     *static_cast<Finding*>(context) = {std::string(value), rank, outcome};
 }
 
@@ -137,9 +137,9 @@ int converse(Manager& manager, ManagedJob& job) {
     if (const int error = look_up(manager, 3, finding)) return error;
     EXPECT_EQ(finding.value, "there");
     EXPECT_EQ(finding.rank, 3u);
-    EXPECT_EQ(finding.outcome, Outcome::found);
+    EXPECT_EQ(finding.outcome, LookupOutcome::found);
     if (const int error = look_up(manager, 2, finding)) return error;
-    EXPECT_EQ(finding.outcome, Outcome::nothing);
+    EXPECT_EQ(finding.outcome, LookupOutcome::nothing);
     return manager.leave();
 }
 

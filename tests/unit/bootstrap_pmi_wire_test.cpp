@@ -13,20 +13,21 @@ namespace starling::bootstrap {
 namespace {
 
 using pmi::Decoder;
-using pmi::Message;
-using pmi::Version;
+using pmi::PmiMessage;
+using pmi::PmiVersion;
 
-Message decode_all(Version version, std::string_view bytes, Decoder::Result expected = Decoder::Result::message) {
+PmiMessage decode_all(PmiVersion version, std::string_view bytes,
+                      Decoder::PmiReadResult expected = Decoder::PmiReadResult::message) {
     Decoder decoder;
     decoder.set_version(version);
     decoder.feed(bytes);
-    Message message;
+    PmiMessage message;
     EXPECT_EQ(decoder.next(message), expected) << bytes;
     return message;
 }
 
 TEST(PmiWire, LinesAreSplitAtBlanks) {
-    const Message message = decode_all(Version::one, "cmd=get_result rc=0  msg=success value=a=b\n");
+    const PmiMessage message = decode_all(PmiVersion::one, "cmd=get_result rc=0  msg=success value=a=b\n");
     EXPECT_EQ(message.command(), "get_result");
     EXPECT_EQ(message.get("value"), "a=b");
     int rc = -1;
@@ -38,40 +39,40 @@ TEST(PmiWire, LinesAreSplitAtBlanks) {
 }
 
 TEST(PmiWire, WordsAfterAnAttributesValueAreNotAttributes) {
-    EXPECT_EQ(decode_all(Version::one, "cmd=get_result rc=-1 msg=key not found\n").get("msg"), "key");
+    EXPECT_EQ(decode_all(PmiVersion::one, "cmd=get_result rc=-1 msg=key not found\n").get("msg"), "key");
 }
 
 TEST(PmiWire, BodiesHaveALengthAndDoubledSemicolons) {
-    const Message message = decode_all(Version::two, "28    cmd=x-response;value=a;;b;;;");
+    const PmiMessage message = decode_all(PmiVersion::two, "28    cmd=x-response;value=a;;b;;;");
     EXPECT_EQ(message.command(), "x-response");
     EXPECT_EQ(message.get("value"), "a;b;");
-    EXPECT_EQ(decode_all(Version::two, "     8cmd=x;z=").get("z"), "") << "blanks before the digits";
+    EXPECT_EQ(decode_all(PmiVersion::two, "     8cmd=x;z=").get("z"), "") << "blanks before the digits";
 }
 
 TEST(PmiWire, MessagesSurviveEncodingAndDecoding) {
-    for (const Version version : {Version::one, Version::two}) {
-        Message message("kvs-put");
-        message.set("key", "k").set("value", version == Version::two ? "blank ; semicolon;" : "plain").set("n", -3);
+    for (const PmiVersion version : {PmiVersion::one, PmiVersion::two}) {
+        PmiMessage message("kvs-put");
+        message.set("key", "k").set("value", version == PmiVersion::two ? "blank ; semicolon;" : "plain").set("n", -3);
         EXPECT_EQ(decode_all(version, encode(version, message)), message);
     }
 }
 
 TEST(PmiWire, ValuesThatALineCannotCarryAreNotSent) {
-    EXPECT_EQ(encode(Version::one, Message("put").set("value", "two words")), "");
-    EXPECT_EQ(encode(Version::one, Message("put").set("value", "two\nlines")), "");
-    EXPECT_EQ(encode(Version::two, Message("put").set("value", std::string(pmi::kMostBody, 'x'))), "");
+    EXPECT_EQ(encode(PmiVersion::one, PmiMessage("put").set("value", "two words")), "");
+    EXPECT_EQ(encode(PmiVersion::one, PmiMessage("put").set("value", "two\nlines")), "");
+    EXPECT_EQ(encode(PmiVersion::two, PmiMessage("put").set("value", std::string(pmi::kMostBody, 'x'))), "");
 }
 
 TEST(PmiWire, BytesMayArriveOneByOne) {
-    for (const Version version : {Version::one, Version::two}) {
-        const std::string bytes = encode(version, Message("a").set("b", "c")) + encode(version, Message("d"));
+    for (const PmiVersion version : {PmiVersion::one, PmiVersion::two}) {
+        const std::string bytes = encode(version, PmiMessage("a").set("b", "c")) + encode(version, PmiMessage("d"));
         Decoder decoder;
         decoder.set_version(version);
         std::vector<std::string> commands;
         for (const char c : bytes) {
-            Message message;
+            PmiMessage message;
             decoder.feed({&c, 1});
-            while (decoder.next(message) == Decoder::Result::message) commands.emplace_back(message.command());
+            while (decoder.next(message) == Decoder::PmiReadResult::message) commands.emplace_back(message.command());
         }
         EXPECT_EQ(commands, (std::vector<std::string>{"a", "d"}));
     }
@@ -81,15 +82,15 @@ TEST(PmiWire, GarbageEndsDecoding) {
     for (const char* bytes : {"\n", "rc=0\n", "hello world\n", "=x cmd=y\n"}) {
         Decoder decoder;
         decoder.feed(bytes);
-        Message message;
-        EXPECT_EQ(decoder.next(message), Decoder::Result::garbage) << bytes;
+        PmiMessage message;
+        EXPECT_EQ(decoder.next(message), Decoder::PmiReadResult::garbage) << bytes;
         decoder.feed("cmd=init\n");
-        EXPECT_EQ(decoder.next(message), Decoder::Result::garbage) << bytes;
+        EXPECT_EQ(decoder.next(message), Decoder::PmiReadResult::garbage) << bytes;
     }
     for (const char* bytes : {"      cmd=x;", "12a   cmd=x;", "-5    cmd=x;", "4     rc=0", "5     cmd=;", "3     ;;;"})
-        decode_all(Version::two, bytes, Decoder::Result::garbage);
-    decode_all(Version::one, std::string(pmi::kMostLine + 1, 'x'), Decoder::Result::garbage);
-    decode_all(Version::two, "999999cmd=x;", Decoder::Result::need_more);
+        decode_all(PmiVersion::two, bytes, Decoder::PmiReadResult::garbage);
+    decode_all(PmiVersion::one, std::string(pmi::kMostLine + 1, 'x'), Decoder::PmiReadResult::garbage);
+    decode_all(PmiVersion::two, "999999cmd=x;", Decoder::PmiReadResult::need_more);
 }
 
 std::vector<uint32_t> hosts_of(std::string_view mapping, uint32_t size) {

@@ -12,14 +12,14 @@
 namespace starling::collective {
 namespace {
 
-Call call(Kind kind, int n, uint64_t bytes, bool node = false) {
-    Call call{kind, n, bytes};
+CallParameters call(CollectiveKind kind, int n, uint64_t bytes, bool node = false) {
+    CallParameters call{kind, n, bytes};
     call.node = call.pieces = node;
     return call;
 }
 
 TEST(AlgorithmOverride, AlternativesRotateStartingWithTheTablesChoice) {
-    const Call small = call(Kind::allreduce, 4, 8, true);
+    const CallParameters small = call(CollectiveKind::allreduce, 4, 8, true);
     std::map<std::string_view, int> counts;
     for (uint32_t turn = 0; turn < 6 * kCallsInARow; ++turn) {
         const Algorithm* const algorithm = alternative(small, turn);
@@ -33,9 +33,9 @@ TEST(AlgorithmOverride, AlternativesRotateStartingWithTheTablesChoice) {
 }
 
 TEST(AlgorithmOverride, UnsuitableAlgorithmsAreSkipped) {
-    Call ordered = call(Kind::allreduce, 6, 8);
+    CallParameters ordered = call(CollectiveKind::allreduce, 6, 8);
     ordered.commutative = false;
-    Call uneven = call(Kind::gather, 6, 8);
+    CallParameters uneven = call(CollectiveKind::gather, 6, 8);
     uneven.uniform = false;
     std::set<std::string_view> names;
     for (uint32_t turn = 0; turn < 40; ++turn) names.insert(alternative(ordered, turn)->name);
@@ -45,14 +45,14 @@ TEST(AlgorithmOverride, UnsuitableAlgorithmsAreSkipped) {
 
 TEST(AlgorithmOverride, APlanChoosesByOperationSizeAndProcesses) {
     ASSERT_EQ(read_planned("allreduce/<=64/4=ring;bcast/>256K/2=chain"), MPI_SUCCESS);
-    ASSERT_TRUE(planned(call(Kind::allreduce, 4, 64)));
-    EXPECT_EQ(planned(call(Kind::allreduce, 4, 64))->name, "ring");
-    EXPECT_EQ(planned(call(Kind::bcast, 2, 1 << 20))->name, "chain");
-    EXPECT_EQ(planned(call(Kind::allreduce, 4, 65)), nullptr);
-    EXPECT_EQ(planned(call(Kind::allreduce, 5, 64)), nullptr);
-    EXPECT_EQ(planned(call(Kind::reduce, 4, 64)), nullptr);
+    ASSERT_TRUE(planned(call(CollectiveKind::allreduce, 4, 64)));
+    EXPECT_EQ(planned(call(CollectiveKind::allreduce, 4, 64))->name, "ring");
+    EXPECT_EQ(planned(call(CollectiveKind::bcast, 2, 1 << 20))->name, "chain");
+    EXPECT_EQ(planned(call(CollectiveKind::allreduce, 4, 65)), nullptr);
+    EXPECT_EQ(planned(call(CollectiveKind::allreduce, 5, 64)), nullptr);
+    EXPECT_EQ(planned(call(CollectiveKind::reduce, 4, 64)), nullptr);
     EXPECT_EQ(read_planned(""), MPI_SUCCESS);
-    EXPECT_EQ(planned(call(Kind::allreduce, 4, 64)), nullptr);
+    EXPECT_EQ(planned(call(CollectiveKind::allreduce, 4, 64)), nullptr);
 }
 
 TEST(AlgorithmOverride, MalformedPlansAreRefused) {

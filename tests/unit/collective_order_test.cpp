@@ -310,7 +310,8 @@ bool fail_from(const collective::Algorithm& row, int64_t message, uint64_t seed)
 // A participant returns the error that ended its part with that error's text, whatever else failed meanwhile, here or elsewhere.
 TEST(CollectiveOrder, EachAlgorithmReturnsItsFirstErrorWithThatErrorsText) {
     for (int kind = 0; kind < collective::kKinds; ++kind) {
-        for (int index = 0; const auto* row = collective::algorithm_of(static_cast<collective::Kind>(kind), index); ++index) {
+        for (int index = 0; const auto* row = collective::algorithm_of(static_cast<collective::CollectiveKind>(kind), index);
+             ++index) {
             if (row->needs & collective::kSharedMemory) continue;  // the shared-memory stage has no requests
             for (uint64_t seed = 0; seed < 10; ++seed) {
                 SCOPED_TRACE(std::string(collective::name(row->kind)) + " " + std::string(row->name) + ", seed " +
@@ -338,19 +339,19 @@ TEST(CollectiveOrder, AFailureReachesAllDependentParticipants) {
 }
 
 TEST(CollectiveSelect, OverridesAreCheckedAndUsedOnlyIfSuitable) {
-    using collective::Call;
-    using collective::Kind;
-    EXPECT_EQ(collective::set_override(Kind::allreduce, "ring"), MPI_SUCCESS);
-    EXPECT_EQ(collective::select(Call{Kind::allreduce, 4, 8}).name, "ring");
-    Call ordered{Kind::allreduce, 4, 1 << 20};
+    using collective::CallParameters;
+    using collective::CollectiveKind;
+    EXPECT_EQ(collective::set_override(CollectiveKind::allreduce, "ring"), MPI_SUCCESS);
+    EXPECT_EQ(collective::select(CallParameters{CollectiveKind::allreduce, 4, 8}).name, "ring");
+    CallParameters ordered{CollectiveKind::allreduce, 4, 1 << 20};
     ordered.commutative = false;
     EXPECT_EQ(collective::select(ordered).name, "recursive_doubling");
-    EXPECT_EQ(collective::set_override(Kind::allreduce, "bruck"), MPI_ERR_ARG);
+    EXPECT_EQ(collective::set_override(CollectiveKind::allreduce, "bruck"), MPI_ERR_ARG);
     EXPECT_NE(starling::failure_text().find("recursive_doubling"), std::string_view::npos);
-    EXPECT_EQ(collective::set_override(Kind::allreduce, "rign"), MPI_ERR_ARG);
+    EXPECT_EQ(collective::set_override(CollectiveKind::allreduce, "rign"), MPI_ERR_ARG);
     EXPECT_NE(collective::describe_selection().find("overridden: ring"), std::string::npos);
-    EXPECT_EQ(collective::set_override(Kind::allreduce, "auto"), MPI_SUCCESS);
-    EXPECT_NE(collective::select(Call{Kind::allreduce, 4, 8}).name, "ring");
+    EXPECT_EQ(collective::set_override(CollectiveKind::allreduce, "auto"), MPI_SUCCESS);
+    EXPECT_NE(collective::select(CallParameters{CollectiveKind::allreduce, 4, 8}).name, "ring");
 }
 
 // If several receives fail, the first one's error text is kept.

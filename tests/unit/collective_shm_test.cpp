@@ -292,7 +292,7 @@ class Member {
         if constexpr (requires { operation.room_bytes(); }) {
             if (in_lane) start(lanes.drive(lanes.draw(), operation), *requests_.back());
         }
-        if (!in_lane) { start(stage_.drive(Turn(turns_), operation), *requests_.back()); }
+        if (!in_lane) { start(stage_.drive(QueueTurn(turns_), operation), *requests_.back()); }
     }
     /// Waits until at most `most` operations are outstanding; progresses all of them.
     void wait(size_t most) {
@@ -559,7 +559,7 @@ struct Program {
                     for (int i = 0; i < n; ++i) sum += Data::of(i, at).first;
                     expect(Data::read(result) == Data{sum, ~sum}, me, at, "combined data");
                 };
-                return member.call(driver, Combine<Summed<decltype(look), decltype(add)>>{{{mine, look}, add}, 4});
+                return member.call(driver, CombineProtocol<Summed<decltype(look), decltype(add)>>{{{mine, look}, add}, 4});
             }
             case kRing: {
                 const int before = (me + n - 1) % n, behind = (me + 1) % n;

@@ -191,7 +191,7 @@ class World {
 
     /// The message that one leader of a side sends to the group in one call.
     struct Sent {
-        std::map<int, starling::multicast::Receive*> receives;  ///< posted, by leader
+        std::map<int, starling::multicast::MulticastReceive*> receives;  ///< posted, by leader
         std::vector<std::byte> data;
         bool sent = false;
         int left = 0;  ///< leaders that have not received it
@@ -203,7 +203,7 @@ class World {
         int side = 0, me = 0, n = 0;
         Sent& at(int sender, uint64_t call) { return world.casts_[{side, sender, call}]; }
 
-        bool start_send(starling::multicast::Send& send, uint64_t call, const void* data, uint64_t bytes) override {
+        bool start_send(starling::multicast::MulticastSend& send, uint64_t call, const void* data, uint64_t bytes) override {
             if (static_cast<int>(world.chooser_.pick(2)) >= world.to_group) return false;
             Sent& sent = at(me, call);
             if (sent.sent) std::abort();  // call numbers are unique
@@ -215,7 +215,7 @@ class World {
             send.complete();
             return true;
         }
-        void start_receive(starling::multicast::Receive& receive, int sender, uint64_t call, void* memory,
+        void start_receive(starling::multicast::MulticastReceive& receive, int sender, uint64_t call, void* memory,
                            uint64_t bytes) override {
             receive.memory = static_cast<std::byte*>(memory);
             receive.bytes = bytes;
@@ -231,12 +231,12 @@ class World {
             }
             at(sender, call).receives[me] = &receive;
         }
-        bool withdraw(starling::multicast::Receive& receive) override {
+        bool withdraw(starling::multicast::MulticastReceive& receive) override {
             if (receive.done) return false;
             at(static_cast<int>(receive.sender), receive.call).receives.erase(me);
             return true;
         }
-        void refuse(starling::multicast::Receive& receive) override {
+        void refuse(starling::multicast::MulticastReceive& receive) override {
             if (withdraw(receive)) --at(static_cast<int>(receive.sender), receive.call).left;
         }
     };
@@ -340,7 +340,7 @@ class World {
     }
 
     void deliver(Sent& sent, int to) {
-        starling::multicast::Receive& receive = *sent.receives.at(to);
+        starling::multicast::MulticastReceive& receive = *sent.receives.at(to);
         sent.receives.erase(to);
         --sent.left;
         if (fails_from >= 0 && delivered_++ >= fails_from) return fail_anew(receive);

@@ -18,7 +18,7 @@ namespace {
 using namespace data;
 using namespace simulation;
 namespace collective = starling::collective;
-using collective::Kind;
+using collective::CollectiveKind;
 using collective::Shares;
 
 /// One random case: number of participants, groups, counts and types.
@@ -396,20 +396,28 @@ void test_alltoall(Case& c) {
 }
 
 struct Operations {
-    Kind kind;
+    CollectiveKind kind;
     void (*test)(Case&);
 };
 constexpr Operations kOperations[] = {
-    {Kind::barrier, test_barrier},     {Kind::bcast, test_bcast},       {Kind::reduce, test_reduce},
-    {Kind::allreduce, test_allreduce}, {Kind::gather, test_gather},     {Kind::scatter, test_scatter},
-    {Kind::allgather, test_allgather}, {Kind::alltoall, test_alltoall}, {Kind::reduce_scatter, test_reduce_scatter},
-    {Kind::scan, test_scan},
+    {CollectiveKind::barrier, test_barrier},
+    {CollectiveKind::bcast, test_bcast},
+    {CollectiveKind::reduce, test_reduce},
+    {CollectiveKind::allreduce, test_allreduce},
+    {CollectiveKind::gather, test_gather},
+    {CollectiveKind::scatter, test_scatter},
+    {CollectiveKind::allgather, test_allgather},
+    {CollectiveKind::alltoall, test_alltoall},
+    {CollectiveKind::reduce_scatter, test_reduce_scatter},
+    {CollectiveKind::scan, test_scan},
 };
 
 /// Restores the table's choice when a test ends.
 struct Override {
-    Kind kind;
-    Override(Kind k, std::string_view algorithm) : kind(k) { EXPECT_EQ(collective::set_override(k, algorithm), MPI_SUCCESS); }
+    CollectiveKind kind;
+    Override(CollectiveKind k, std::string_view algorithm) : kind(k) {
+        EXPECT_EQ(collective::set_override(k, algorithm), MPI_SUCCESS);
+    }
     ~Override() { collective::set_override(kind, "auto"); }
 };
 

@@ -73,7 +73,7 @@ class Groups : public testing::Test {
 
 TEST_F(Groups, AWholeJobIsOneRunWhateverItsSize) {
     GroupBuilder builder;
-    builder.add(comm::Run{own, 0, 1, 1 << 30});
+    builder.add(comm::GroupRun{own, 0, 1, 1 << 30});
     Group* group = builder.build();
     EXPECT_EQ(group->size(), 1 << 30);
     EXPECT_EQ(group->runs().size(), 1u);

@@ -20,7 +20,7 @@ class Comms : public testing::Test {
     }
     static Group* run(link::Job* job, int first, int count) {
         GroupBuilder builder;
-        builder.add(comm::Run{job, first, 1, count});
+        builder.add(comm::GroupRun{job, first, 1, count});
         return builder.build();
     }
     static inline link::Job* own = nullptr;

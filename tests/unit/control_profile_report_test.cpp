@@ -6,7 +6,7 @@
 namespace starling::control {
 namespace {
 
-using Phase = ProfileReport::Phase;
+using Phase = ProfileReport::PhaseRecord;
 
 Phase a_phase(uint64_t occurrence) {
     Phase phase;
@@ -67,7 +67,7 @@ TEST(ProfileReport, EntriesOfOnePeerAreAddedUp) {
     phase.peers = {{7, 1, {1, 0, 0}, {8, 0, 0}, 1, 8}, {7, 0, {}, {}, 0, 0}, {7, 1, {}, {}, 0, 0, {2, 0, 0}, {16, 0, 0}, 1, 8}};
     sort(phase);
     ASSERT_EQ(phase.peers.size(), 2u);
-    EXPECT_EQ(phase.peers[1], (ProfileReport::Peer{7, 1, {1, 0, 0}, {8, 0, 0}, 1, 8, {2, 0, 0}, {16, 0, 0}, 1, 8}));
+    EXPECT_EQ(phase.peers[1], (ProfileReport::PeerRecord{7, 1, {1, 0, 0}, {8, 0, 0}, 1, 8, {2, 0, 0}, {16, 0, 0}, 1, 8}));
 }
 
 TEST(ProfileReport, OccurrencesAreSummedUp) {
@@ -83,7 +83,8 @@ TEST(ProfileReport, OccurrencesAreSummedUp) {
     EXPECT_EQ(sum.waits_ns[3], 6u);
     ASSERT_EQ(sum.peers.size(), 4u);
     EXPECT_EQ(sum.peers[0].rank, 9u) << "by job and rank";
-    EXPECT_EQ(sum.peers[1], (ProfileReport::Peer{7, 0, {4, 0, 0}, {32, 0, 0}, 0, 0, {0, 10, 0}, {0, 1000, 0}, 6, 0, 0, 2}));
+    EXPECT_EQ(sum.peers[1],
+              (ProfileReport::PeerRecord{7, 0, {4, 0, 0}, {32, 0, 0}, 0, 0, {0, 10, 0}, {0, 1000, 0}, 6, 0, 0, 2}));
     EXPECT_EQ(sum.peers[3].messages[2], 600u);
     EXPECT_EQ(sum.peers[3].connection_bytes, 256u);
     ASSERT_EQ(sum.collectives.size(), 2u);

@@ -79,7 +79,7 @@ TEST(Wire, HostileLengthsReadNothing) {
     EXPECT_FALSE(reader.ok());
 }
 
-using control::Frame;
+using control::ControlFrame;
 using control::FrameDecoder;
 using control::MessageKind;
 
@@ -91,8 +91,8 @@ TEST(Frames, AreDecodedWholeHoweverTheStreamIsCut) {
         std::string seen;
         for (size_t at = 0; at < bytes.size(); at += step) {
             decoder.feed(std::string_view(bytes).substr(at, step));
-            Frame frame;
-            while (decoder.next(frame) == FrameDecoder::Result::frame) {
+            ControlFrame frame;
+            while (decoder.next(frame) == FrameDecoder::ControlDecodeResult::frame) {
                 seen += std::to_string(static_cast<int>(frame.kind)) + ":" + frame.payload + ";";
             }
         }
@@ -102,24 +102,24 @@ TEST(Frames, AreDecodedWholeHoweverTheStreamIsCut) {
 
 TEST(Frames, GarbageEndsDecoding) {
     FrameDecoder decoder;
-    Frame frame;
+    ControlFrame frame;
     decoder.feed("GET / HTTP/1.1\r\n\r\n");
-    EXPECT_EQ(decoder.next(frame), FrameDecoder::Result::garbage);
+    EXPECT_EQ(decoder.next(frame), FrameDecoder::ControlDecodeResult::garbage);
     decoder.feed(encode_frame(MessageKind::publish, "x"));
-    EXPECT_EQ(decoder.next(frame), FrameDecoder::Result::garbage);
+    EXPECT_EQ(decoder.next(frame), FrameDecoder::ControlDecodeResult::garbage);
 }
 
 TEST(Frames, UnknownKindsAndLongPayloadsAreGarbage) {
-    Frame frame;
+    ControlFrame frame;
     FrameDecoder unknown;
     unknown.feed(encode_frame(static_cast<MessageKind>(99), ""));
-    EXPECT_EQ(unknown.next(frame), FrameDecoder::Result::garbage);
+    EXPECT_EQ(unknown.next(frame), FrameDecoder::ControlDecodeResult::garbage);
     FrameDecoder longer(10);
     longer.feed(encode_frame(MessageKind::spawn, std::string(11, 'x')));
-    EXPECT_EQ(longer.next(frame), FrameDecoder::Result::garbage);
+    EXPECT_EQ(longer.next(frame), FrameDecoder::ControlDecodeResult::garbage);
     FrameDecoder enough(11);
     enough.feed(encode_frame(MessageKind::spawn, std::string(11, 'x')));
-    EXPECT_EQ(enough.next(frame), FrameDecoder::Result::frame);
+    EXPECT_EQ(enough.next(frame), FrameDecoder::ControlDecodeResult::frame);
 }
 
 TEST(Messages, SpawnRequestSurvivesEncodingAndDecoding) {

@@ -261,8 +261,9 @@ TEST(Op, HandlesMatchTheAbi) {
 // The loops for old processors return the results of those that the tests above ran.
 TEST(Op, BaselineAgreesWithNewerProcessors) {
     using datatype::Basic;
-    using datatype::Operation;
-    for (const Operation operation : {Operation::sum, Operation::prod, Operation::min, Operation::max})
+    using datatype::ReductionOperation;
+    for (const ReductionOperation operation :
+         {ReductionOperation::sum, ReductionOperation::prod, ReductionOperation::min, ReductionOperation::max})
         for (const Basic basic : {Basic::int32, Basic::uint64, Basic::float32, Basic::float64}) {
             const size_t bytes = 8 * 1003;
             const std::vector<double> a = numbers<double>(1003, 3), b = numbers<double>(1003, 4);

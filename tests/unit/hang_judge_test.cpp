@@ -11,7 +11,7 @@
 namespace starling::hang {
 namespace {
 
-using Kind = WaitReportPage::Kind;
+using Kind = WaitReportPage::OperationKind;
 
 constexpr uint64_t kJob = 0x1234;
 constexpr uint64_t kContext = 0x10, kOther = 0x20;
@@ -25,27 +25,27 @@ struct Builder {
         communicator(kOther, size, "other");
     }
     void communicator(uint64_t context, uint32_t size, const char* name) {
-        WaitReportPage::Communicator& c = account.communicator[account.communicators++];
+        WaitReportPage::CommunicatorEntry& c = account.communicator[account.communicators++];
         c.context = context;
         c.size = size;
         c.runs = 1;
         c.run[0] = {kJob, 0, size, 1, 0};
         std::strcpy(c.name, name);
     }
-    void begin(WaitReportPage::Range& range) { range.first = static_cast<uint16_t>(account.operations); }
+    void begin(WaitReportPage::OperationRange& range) { range.first = static_cast<uint16_t>(account.operations); }
     Builder& wait(const char* call, double seconds = 5) {
-        WaitReportPage::Wait& wait = account.wait[account.waits++];
+        WaitReportPage::WaitEntry& wait = account.wait[account.waits++];
         wait.since = kNow - static_cast<uint64_t>(seconds * 1e9);
         wait.communicator = WaitReportPage::kNoCommunicator;
         std::strcpy(wait.call, call);
         begin(wait.waited);
         return *this;
     }
-    WaitReportPage::Wait& last() { return account.wait[account.waits - 1]; }
-    void add(WaitReportPage::Range& range, Kind kind, int peer, int tag, uint64_t context) {
+    WaitReportPage::WaitEntry& last() { return account.wait[account.waits - 1]; }
+    void add(WaitReportPage::OperationRange& range, Kind kind, int peer, int tag, uint64_t context) {
         ++range.count;
         ++range.total;
-        WaitReportPage::Operation& operation = account.operation[account.operations++];
+        WaitReportPage::OperationEntry& operation = account.operation[account.operations++];
         operation.kind = kind;
         operation.communicator = context == kContext ? 0 : context == kOther ? 1 : WaitReportPage::kNoCommunicator;
         operation.rank = peer;
@@ -77,24 +77,24 @@ struct Builder {
     }
 };
 
-Rank computing(uint32_t rank) {
-    Rank r;
+RankReport computing(uint32_t rank) {
+    RankReport r;
     r.who = {kJob, rank};
     r.host = "here";
     r.doing = Doing::computing;
     return r;
 }
 
-Rank waiting(uint32_t rank, const Builder& builder) {
-    Rank r = computing(rank);
+RankReport waiting(uint32_t rank, const Builder& builder) {
+    RankReport r = computing(rank);
     r.doing = Doing::waiting;
     r.told = check(builder.account, kNow);
     EXPECT_TRUE(r.told);
     return r;
 }
 
-std::vector<Rank> ring(uint32_t n) {
-    std::vector<Rank> ranks;
+std::vector<RankReport> ring(uint32_t n) {
+    std::vector<RankReport> ranks;
     for (uint32_t i = 0; i < n; ++i)
         ranks.push_back(waiting(i, Builder(n).wait("MPI_Recv").waits_for(Kind::receive, static_cast<int>((i + 1) % n))));
     return ranks;
@@ -117,7 +117,7 @@ TEST(Judge, ALongCycleIsDescribedBriefly) {
 }
 
 TEST(Judge, AWaitForItselfAndTwoCycles) {
-    std::vector<Rank> ranks = ring(2);
+    std::vector<RankReport> ranks = ring(2);
     ranks.push_back(waiting(2, Builder(4).wait("MPI_Recv").waits_for(Kind::receive, 2)));
     ranks.push_back(waiting(3, Builder(4).wait("MPI_Recv").waits_for(Kind::receive, 0)));  // points into the first cycle
     EXPECT_EQ(findings(ranks, kJob),
@@ -125,13 +125,13 @@ TEST(Judge, AWaitForItselfAndTwoCycles) {
 }
 
 TEST(Judge, AShortWaitIsNoHang) {
-    std::vector<Rank> ranks = ring(2);
+    std::vector<RankReport> ranks = ring(2);
     ranks[1] = waiting(1, Builder(2).wait("MPI_Recv", 0.05).waits_for(Kind::receive, 0));
     EXPECT_EQ(findings(ranks, kJob), Lines{});
 }
 
 TEST(Judge, AWaitForAnyOfSeveralPeersCanStillEnd) {
-    std::vector<Rank> ranks = ring(2);
+    std::vector<RankReport> ranks = ring(2);
     ranks[0] = waiting(0, Builder(3).wait("MPI_Waitany").any().waits_for(Kind::receive, 1).waits_for(Kind::receive, 2));
     ranks.push_back(computing(2));
     for (const std::string& line : findings(ranks, kJob)) EXPECT_EQ(line.find("deadlock"), std::string::npos) << line;
@@ -140,7 +140,7 @@ TEST(Judge, AWaitForAnyOfSeveralPeersCanStillEnd) {
 }
 
 TEST(Judge, AnAnySourceReceiveWaitsForAllMembers) {
-    std::vector<Rank> ranks = ring(3);
+    std::vector<RankReport> ranks = ring(3);
     ranks[0] = waiting(0, Builder(3).wait("MPI_Recv").waits_for(Kind::receive, WaitReportPage::kAnyRank));
     EXPECT_EQ(findings(ranks, kJob).at(0), "deadlock: rank 0 waits for rank 1, which waits for rank 2, which waits for rank 0");
     ranks[2] = computing(2);
@@ -148,7 +148,7 @@ TEST(Judge, AnAnySourceReceiveWaitsForAllMembers) {
 }
 
 TEST(Judge, TheRankForWhichAllOthersWait) {
-    std::vector<Rank> ranks = ring(3);
+    std::vector<RankReport> ranks = ring(3);
     ranks[2] = computing(2);
     EXPECT_EQ(findings(ranks, kJob), Lines{"rank 0 and rank 1 wait, in the end, for rank 2, which computes"});
     ranks[2].doing = Doing::finalized;
@@ -156,7 +156,7 @@ TEST(Judge, TheRankForWhichAllOthersWait) {
 }
 
 TEST(Judge, AWaitForARankThatHasEnded) {
-    std::vector<Rank> ranks = ring(3);
+    std::vector<RankReport> ranks = ring(3);
     EXPECT_FALSE(is_ended_awaited(ranks));
     for (const Doing other : {Doing::computing, Doing::starting, Doing::finalized, Doing::failed, Doing::gone}) {
         ranks[2].doing = other;
@@ -170,7 +170,7 @@ TEST(Judge, AWaitForARankThatHasEnded) {
 }
 
 TEST(Judge, TheRankMissingFromACollective) {
-    std::vector<Rank> ranks;
+    std::vector<RankReport> ranks;
     for (uint32_t i = 0; i < 3; ++i) ranks.push_back(waiting(i, Builder(4).wait("MPI_Barrier").collective(5, true)));
     ranks.push_back(waiting(3, Builder(4).wait("MPI_Recv").waits_for(Kind::receive, 1)));
     EXPECT_EQ(findings(ranks, kJob), Lines{"deadlock: rank 3 waits for rank 1, which waits for rank 3"});
@@ -179,7 +179,7 @@ TEST(Judge, TheRankMissingFromACollective) {
 }
 
 TEST(Judge, MembersInDifferentCollectives) {
-    std::vector<Rank> ranks;
+    std::vector<RankReport> ranks;
     ranks.push_back(waiting(0, Builder(2).wait("MPI_Barrier").collective(3, true)));
     ranks.push_back(waiting(1, Builder(2).wait("MPI_Bcast").collective(3, false).waits_for(Kind::member, 0)));
     EXPECT_EQ(
@@ -191,19 +191,21 @@ TEST(Judge, MembersInDifferentCollectives) {
 }
 
 TEST(Sentence, NearMisses) {
-    const Rank wrong_tag = waiting(1, Builder(2).wait("MPI_Recv", 12.34).waits_for(Kind::receive, 0).message(0, 8, kContext));
+    const RankReport wrong_tag =
+        waiting(1, Builder(2).wait("MPI_Recv", 12.34).waits_for(Kind::receive, 0).message(0, 8, kContext));
     EXPECT_EQ(
         sentence(wrong_tag, kJob),
         "rank 1 waits in MPI_Recv on MPI_COMM_WORLD for rank 0, tag 7 (up to 4 bytes), for 12.3 s; rank 0 has sent it tag 8 "
         "(4 bytes)");
-    const Rank wrong_communicator = waiting(1, Builder(2).wait("MPI_Recv").waits_for(Kind::receive, 0).message(0, 7, kOther));
+    const RankReport wrong_communicator =
+        waiting(1, Builder(2).wait("MPI_Recv").waits_for(Kind::receive, 0).message(0, 7, kOther));
     EXPECT_NE(sentence(wrong_communicator, kJob).find("rank 0 has sent it tag 7 on other (4 bytes)"), std::string::npos);
-    const Rank unrelated = waiting(1, Builder(2).wait("MPI_Recv").waits_for(Kind::receive, 0).message(2, 9, kContext));
+    const RankReport unrelated = waiting(1, Builder(2).wait("MPI_Recv").waits_for(Kind::receive, 0).message(2, 9, kContext));
     EXPECT_NE(sentence(unrelated, kJob).find("; 1 more message that no receive has taken"), std::string::npos);
 }
 
 TEST(Sentence, States) {
-    Rank rank = computing(3);
+    RankReport rank = computing(3);
     rank.cores = 0.99;
     rank.since_wait = 754;
     EXPECT_EQ(sentence(rank, kJob), "rank 3 computes (99 % of a core): it last waited in the library 12:34 min ago");
@@ -224,7 +226,7 @@ TEST(Check, GarbageIsHandledSafely) {
         auto* bytes = reinterpret_cast<unsigned char*>(&account);
         for (uint32_t i = 0; i < 1 + random() % 6; ++i)
             bytes[random() % (turn % 2 ? sizeof account : 200)] = static_cast<unsigned char>(random());
-        Rank rank = computing(1);
+        RankReport rank = computing(1);
         rank.doing = Doing::waiting;
         rank.told = check(account, kNow);
         taken += rank.told.has_value();

@@ -54,7 +54,7 @@ class IdentityTest : public ::testing::Test {
 };
 
 TEST_F(IdentityTest, WithoutVariablesItIsASingleton) {
-    Identity identity;
+    ProcessIdentity identity;
     EXPECT_EQ(read_identity(identity), MPI_SUCCESS);
     EXPECT_FALSE(identity.launched);
 }
@@ -62,7 +62,7 @@ TEST_F(IdentityTest, WithoutVariablesItIsASingleton) {
 TEST_F(IdentityTest, ReadsBothVariables) {
     setenv(kJobVariable, "10:3:ab", 1);
     setenv(kRankVariable, "5", 1);
-    Identity identity;
+    ProcessIdentity identity;
     ASSERT_EQ(read_identity(identity), MPI_SUCCESS);
     EXPECT_TRUE(identity.launched);
     EXPECT_EQ(identity.rank, 5u);
@@ -70,7 +70,7 @@ TEST_F(IdentityTest, ReadsBothVariables) {
 }
 
 TEST_F(IdentityTest, RefusesMissingAndMalformedVariables) {
-    Identity identity;
+    ProcessIdentity identity;
     setenv(kJobVariable, "10:3:ab", 1);
     EXPECT_EQ(read_identity(identity), MPI_ERR_OTHER);
     setenv(kRankVariable, "5x", 1);

@@ -137,7 +137,7 @@ TEST(Options, TheAgentOptionHasManyNames) {
         EXPECT_EQ(good({name, "my agent", "a"}).agent, "my agent") << name;
     EXPECT_EQ(good({"--mca", "plm_rsh_agent", "other", "a"}).agent, "other");
     EXPECT_TRUE(mentions(bad({"-launcher", "carrier-pigeon", "a"}), "--launcher-agent"));
-    EXPECT_EQ(good({"--via", "daemons", "a"}).way, Way::standing);
+    EXPECT_EQ(good({"--via", "daemons", "a"}).way, LaunchMethod::standing);
     EXPECT_TRUE(mentions(bad({"--via", "sea", "a"}), "daemons"));
 }
 

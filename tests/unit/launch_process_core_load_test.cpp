@@ -53,12 +53,12 @@ TEST(CoreUse, OnlyCoresOfTheMaskAreChosen) {
 TEST(CoreUse, CountsTheRanksOfAJobThatHaveNotEnded) {
     job::JobSegment segment;
     ASSERT_EQ(job::JobSegment::create(5, nullptr, 0, segment), 0);
-    segment.place(0).store(job::Place::on(3));
-    segment.place(1).store(job::Place::on(3) | job::Place::kAsleep);
-    segment.place(2).store(job::Place::on(1));
+    segment.place(0).store(job::CpuLocation::on(3));
+    segment.place(1).store(job::CpuLocation::on(3) | job::CpuLocation::kAsleep);
+    segment.place(2).store(job::CpuLocation::on(1));
     segment.cell(2).state.store(job::RankState::exited);
     segment.cell(3).state.store(job::RankState::initialized);  // rank 3 has not published its core
-    segment.place(4).store(job::Place::on(0));
+    segment.place(4).store(job::CpuLocation::on(0));
     segment.cell(4).state.store(job::RankState::failed);
     CoreUse use;
     use.add(segment);

@@ -15,7 +15,7 @@ namespace {
 class Root final : public Controller {
   public:
     explicit Root(Launcher& launcher) : launcher_(launcher) {}
-    void failed(Job& job, const Failure& failure) override {
+    void failed(LocalJob& job, const RankFailure& failure) override {
         EXPECT_EQ(failure.rank, 1u);
         expect_marked_once(job);
         job::Doorbell& bell = *reinterpret_cast<job::Doorbell*>(job.segment.region(0));
@@ -27,14 +27,14 @@ class Root final : public Controller {
         job.segment.cell(0).state.store(before);
         told = true;
     }
-    void absent(Job&, uint32_t, const std::string&) override { ADD_FAILURE() << "rank 1 was killed"; }
-    void all_gone(Job&) override { launcher_.loop().stop(0); }
-    bool ask(Job&, uint32_t, control::MessageKind, const std::string&, Answer) override { return false; }
+    void absent(LocalJob&, uint32_t, const std::string&) override { ADD_FAILURE() << "rank 1 was killed"; }
+    void all_gone(LocalJob&) override { launcher_.loop().stop(0); }
+    bool ask(LocalJob&, uint32_t, control::MessageKind, const std::string&, ReplyCallback) override { return false; }
 
     bool told = false;
 
   private:
-    static void expect_marked_once(const Job& job) {
+    static void expect_marked_once(const LocalJob& job) {
         EXPECT_EQ(job::PortWord::of(job.segment.port(1).load()).state, job::PortWord::failed);
         EXPECT_EQ(job::PortWord::of(job.segment.port(0).load()).state, job::PortWord::unknown);
         EXPECT_EQ(job.segment.header().failures.load(), 1u);

@@ -83,11 +83,11 @@ class Agents : public ::testing::Test {
         const auto settled = [this, &loop, n = hosts.size(), then] {
             if (ready.size() + failed.size() == n) loop.after(std::chrono::milliseconds(0), then);
         };
-        handlers.on_ready = [this, settled](HostId host, std::string_view facts) {
+        handlers.on_ready = [this, settled](TreeHostId host, std::string_view facts) {
             ready[host] = facts;
             settled();
         };
-        handlers.on_failed = [this, settled](HostId host, const std::string& why) {
+        handlers.on_failed = [this, settled](TreeHostId host, const std::string& why) {
             failed[host] = why;
             settled();
         };
@@ -128,20 +128,20 @@ class Agents : public ::testing::Test {
 
     std::string directory;
     TreeSettings settings;
-    std::map<HostId, std::string> ready, failed;
+    std::map<TreeHostId, std::string> ready, failed;
     std::function<void(const TreeMessage&)> on_message;
 };
 
 TEST_F(Agents, StartAnswerAndEnd) {
     EventLoop loop;
     Tree tree(loop, settings);
-    std::set<HostId> answered;
+    std::set<TreeHostId> answered;
     const std::string text = "hello " + std::string(100000, 'x');
     on_message = [&](const TreeMessage& m) {
         EXPECT_EQ(m.payload, text);
         answered.insert(m.from);
         if (answered.size() < 9) return;
-        tree.shut_down(std::chrono::seconds(20), [&](const std::vector<HostId>& left) {
+        tree.shut_down(std::chrono::seconds(20), [&](const std::vector<TreeHostId>& left) {
             EXPECT_TRUE(left.empty());
             loop.stop(0);
         });

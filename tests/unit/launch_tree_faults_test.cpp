@@ -9,17 +9,17 @@ namespace {
 class Traffic {
   public:
     explicit Traffic(Forest& forest) : forest_(forest) {
-        forest.on_message = [this](HostId at, const TreeMessage& message) { receive(at, message); };
+        forest.on_message = [this](TreeHostId at, const TreeMessage& message) { receive(at, message); };
     }
 
-    void send(HostId from, HostId to, Urgency urgency) {
+    void send(TreeHostId from, TreeHostId to, Urgency urgency) {
         const int number = ++sent_[{from, to, urgency}];
         forest_.at(from).send(to, text(number, urgency) + std::string(forest_.random() % 3000, '.'), urgency);
     }
 
     void broadcast() {
         ++broadcasts_;
-        for (HostId host = 1; host < forest_.root_inside->hosts.size(); ++host) broadcast_seen_[host];
+        for (TreeHostId host = 1; host < forest_.root_inside->hosts.size(); ++host) broadcast_seen_[host];
         forest_.root->broadcast("all " + std::to_string(broadcasts_) + " ");
     }
 
@@ -28,8 +28,8 @@ class Traffic {
         const auto living = forest_.living();
         if (living.empty()) return;
         for (int i = 0; i < 8; ++i) {
-            const HostId from = forest_.random() % 4 == 0 ? kRootHost : forest_.any_living();
-            const HostId to = forest_.random() % 4 == 0 ? kRootHost : forest_.any_living();
+            const TreeHostId from = forest_.random() % 4 == 0 ? kRootHost : forest_.any_living();
+            const TreeHostId to = forest_.random() % 4 == 0 ? kRootHost : forest_.any_living();
             if (from != to) send(from, to, forest_.random() % 2 ? Urgency::control : Urgency::bulk);
         }
         if (forest_.random() % 4 == 0) broadcast();
@@ -43,7 +43,7 @@ class Traffic {
             const auto seen = seen_.find(key);
             if (seen == seen_.end() || seen->second != number) return false;
         }
-        for (const HostId host : forest_.living()) {
+        for (const TreeHostId host : forest_.living()) {
             const auto seen = broadcast_seen_.find(host);
             if (seen != broadcast_seen_.end() && seen->second != broadcasts_) return false;
         }
@@ -55,7 +55,7 @@ class Traffic {
         return (urgency == Urgency::bulk ? "bulk " : "one ") + std::to_string(number) + " ";
     }
 
-    void receive(HostId at, const TreeMessage& message) {
+    void receive(TreeHostId at, const TreeMessage& message) {
         const std::string payload(message.payload.substr(0, 20));
         const size_t space = payload.find(' ');
         const int number = std::atoi(payload.c_str() + space);
@@ -67,11 +67,11 @@ class Traffic {
         EXPECT_EQ(number, (++seen_[{message.from, at, urgency}])) << "from " << message.from << " to " << at;
     }
 
-    using Key = std::tuple<HostId, HostId, Urgency>;
+    using Key = std::tuple<TreeHostId, TreeHostId, Urgency>;
     Forest& forest_;
     std::map<Key, int> sent_, seen_;
     int broadcasts_ = 0;
-    std::map<HostId, int> broadcast_seen_;
+    std::map<TreeHostId, int> broadcast_seen_;
 };
 
 // Checks the invariants of a tree that has settled.
@@ -79,7 +79,7 @@ void expect_truth(const Forest& forest) {
     for (const auto& [host, why] : forest.lost)
         EXPECT_TRUE(forest.killed.contains(host)) << "host " << host << " lives, but: " << why;
     for (const auto& [host, why] : forest.failed) ADD_FAILURE() << host << " failed: " << why;
-    for (const HostId host : forest.doubtful) ADD_FAILURE() << "host " << host << " is still doubtful";
+    for (const TreeHostId host : forest.doubtful) ADD_FAILURE() << "host " << host << " is still doubtful";
     EXPECT_TRUE(forest.orphaned.empty());
 }
 
@@ -89,7 +89,7 @@ void calm_down(Forest& forest) {
 }
 
 bool all_dead_are_known(const Forest& forest) {
-    for (const HostId host : forest.killed) {
+    for (const TreeHostId host : forest.killed) {
         if (!forest.lost.contains(host)) return false;
     }
     return true;
@@ -118,15 +118,15 @@ TEST_P(Seeds, DaemonsDieWhileMessagesFlow) {
         "again",
         [&] {
             traffic.broadcast();
-            for (const HostId host : forest.living()) {
+            for (const TreeHostId host : forest.living()) {
                 traffic.send(host, kRootHost, Urgency::control);
-                const HostId other = forest.any_living();
+                const TreeHostId other = forest.any_living();
                 if (other != host) traffic.send(host, other, Urgency::control);
             }
         },
         [&] { return traffic.complete(); });
     calm_down(forest);
-    std::vector<HostId> left{99};
+    std::vector<TreeHostId> left{99};
     forest.step(
         "end",
         [&] {
@@ -148,7 +148,7 @@ TEST_P(Seeds, DaemonsDieWhileTheTreeGrows) {
         "start", [&] { forest.root->grow(forest.names(n)); },
         [&] {
             if (deaths < 6 && !forest.nodes.empty() && forest.random() % 3 == 0) {
-                const HostId host = forest.any_living();
+                const TreeHostId host = forest.any_living();
                 // A daemon that dies before it was reported ready is restarted, and a second death might be its last attempt. One that dies
                 // before it connects counts as failed to start.
                 if (forest.killed.contains(host) || !forest.nodes.at(host).inside->uplink.connection) return false;
@@ -158,7 +158,7 @@ TEST_P(Seeds, DaemonsDieWhileTheTreeGrows) {
             return forest.ready.size() == n;
         });
     forest.step("settle", {}, [&] {
-        for (HostId host = 1; host <= n; ++host) {
+        for (TreeHostId host = 1; host <= n; ++host) {
             if (!forest.lives(host) && !forest.lost.contains(host)) return false;
         }
         return true;
@@ -167,8 +167,8 @@ TEST_P(Seeds, DaemonsDieWhileTheTreeGrows) {
         "use it",
         [&] {
             traffic.broadcast();
-            for (const HostId host : forest.living()) traffic.send(host, kRootHost, Urgency::control);
-            for (const HostId host : forest.living()) traffic.send(kRootHost, host, Urgency::control);
+            for (const TreeHostId host : forest.living()) traffic.send(host, kRootHost, Urgency::control);
+            for (const TreeHostId host : forest.living()) traffic.send(kRootHost, host, Urgency::control);
         },
         [&] { return traffic.complete(); });
     calm_down(forest);
@@ -207,7 +207,7 @@ TEST(Tree, AWholeLineOfAncestorsDiesAtOnce) {
                 traffic.send(10, kRootHost, Urgency::bulk);
                 traffic.send(10, 1, Urgency::control);
             }
-            for (HostId host = 3; host <= 8; ++host) forest.kill(host);
+            for (TreeHostId host = 3; host <= 8; ++host) forest.kill(host);
         },
         [&] { return forest.lost.size() == 6 && traffic.complete(); });
     calm_down(forest);
@@ -243,13 +243,13 @@ TEST(Tree, ABrokenConnectionRaisesADoubtLongBeforeTheHostIsLost) {
         Forest forest(fanout);
         forest.plant();
         // With a fanout of 2, some hosts are far from the root, and die together with hosts below them.
-        const std::set<HostId> dying{3, 7};
+        const std::set<TreeHostId> dying{3, 7};
         forest.step(
             "start", [&] { forest.root->grow(forest.names(14)); }, [&] { return forest.ready.size() == 14; });
         forest.step(
             "doubt",
             [&] {
-                for (const HostId host : dying) forest.kill(host);
+                for (const TreeHostId host : dying) forest.kill(host);
             },
             [&] { return forest.doubtful.contains(3) && forest.doubtful.contains(7); });
         forest.step(
@@ -275,7 +275,7 @@ TEST(Tree, MissingHeartbeatsLoseTheHost) {
             forest.loop.cancel(inside.heartbeat_timer);
             inside.heartbeat_timer = 0;
             for (const auto& [serial, neighbour] : inside.by_serial)
-                neighbour->connection->set_handlers({{}, [](FrameKind, std::string&) {}, {}, {}});
+                neighbour->connection->set_handlers({{}, [](TreeFrameKind, std::string&) {}, {}, {}});
             inside.by_serial.clear();
             forest.killed.insert(1);
         },

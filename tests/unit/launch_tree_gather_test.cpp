@@ -5,9 +5,9 @@
 namespace starling::launch {
 namespace {
 
-HostSet all_of(HostId n) {
-    std::vector<HostId> list;
-    for (HostId host = 0; host <= n; ++host) list.push_back(host);
+HostSet all_of(TreeHostId n) {
+    std::vector<TreeHostId> list;
+    for (TreeHostId host = 0; host <= n; ++host) list.push_back(host);
     return HostSet::of(std::move(list));
 }
 
@@ -17,21 +17,21 @@ struct Got {
         forest.on_gathered = [this](std::string_view topic, const std::vector<GatheredPiece>& pieces) {
             ++messages[std::string(topic)];
             for (const GatheredPiece& piece : pieces) {
-                for (const HostId host : piece.hosts.list()) by_host[std::string(topic)][host].emplace_back(piece.bytes);
+                for (const TreeHostId host : piece.hosts.list()) by_host[std::string(topic)][host].emplace_back(piece.bytes);
             }
         };
     }
     size_t hosts(const std::string& topic) { return by_host[topic].size(); }
 
     std::map<std::string, size_t> messages;
-    std::map<std::string, std::map<HostId, std::vector<std::string>>> by_host;
+    std::map<std::string, std::map<TreeHostId, std::vector<std::string>>> by_host;
 };
 
 class Fanout : public ::testing::TestWithParam<uint32_t> {};
 INSTANTIATE_TEST_SUITE_P(Tree, Fanout, ::testing::Values(1u, 2u, 3u, 16u, 100u));
 
 TEST_P(Fanout, EachBranchSendsOneMessage) {
-    const HostId n = GetParam() == 1 ? 12 : 70;
+    const TreeHostId n = GetParam() == 1 ? 12 : 70;
     Forest forest(GetParam());
     forest.plant();
     Got got(forest);
@@ -41,14 +41,14 @@ TEST_P(Fanout, EachBranchSendsOneMessage) {
     forest.step(
         "gather",
         [&] {
-            for (HostId host = 0; host <= n; ++host) {
+            for (TreeHostId host = 0; host <= n; ++host) {
                 forest.at(host).gather("same", "yes", all);
                 forest.at(host).gather("own", "piece " + std::to_string(host), all, Urgency::bulk);
             }
         },
         [&] { return got.hosts("same") == n + 1 && got.hosts("own") == n + 1; });
     forest.run();
-    for (HostId host = 0; host <= n; ++host) {
+    for (TreeHostId host = 0; host <= n; ++host) {
         EXPECT_EQ(got.by_host["same"][host], std::vector<std::string>{"yes"}) << host;
         EXPECT_EQ(got.by_host["own"][host], std::vector<std::string>{"piece " + std::to_string(host)}) << host;
     }
@@ -71,7 +71,7 @@ TEST(Gather, OnlySomeHostsContribute) {
     forest.step(
         "gather",
         [&] {
-            for (const HostId host : some.list()) forest.at(host).gather("t", "x", some);
+            for (const TreeHostId host : some.list()) forest.at(host).gather("t", "x", some);
         },
         [&] { return got.hosts("t") == some.size(); });
     forest.run();
@@ -88,7 +88,7 @@ TEST(Gather, AMissingContributionOnlyDelaysTheOthers) {
     forest.step(
         "all but a leaf",
         [&] {
-            for (HostId host = 1; host < 14; ++host) forest.at(host).gather("t", "x", all);
+            for (TreeHostId host = 1; host < 14; ++host) forest.at(host).gather("t", "x", all);
         },
         [&] { return got.hosts("t") == 13; });
     // The daemons above it have forwarded all other contributions; this last one completes theirs.
@@ -110,7 +110,7 @@ TEST(Gather, AnEagerGatherSendsTheFirstContributionAtOnce) {
     forest.step(
         "all",
         [&] {
-            for (HostId host = 1; host < 30; ++host) forest.at(host).gather("t", "x", all, Urgency::control, true);
+            for (TreeHostId host = 1; host < 30; ++host) forest.at(host).gather("t", "x", all, Urgency::control, true);
         },
         [&] { return got.hosts("t") == 30; });
     forest.run();
@@ -122,8 +122,8 @@ TEST(Gather, ContributionsDoNotOvertakeEarlierMessages) {
     Forest forest(2);
     forest.plant();
     Got got(forest);
-    std::map<HostId, int> messages;
-    forest.on_message = [&](HostId at, const TreeMessage& message) {
+    std::map<TreeHostId, int> messages;
+    forest.on_message = [&](TreeHostId at, const TreeMessage& message) {
         if (at == kRootHost) ++messages[message.from];
         for (const auto& [host, pieces] : got.by_host["end"]) EXPECT_NE(host, message.from) << "overtaken";
     };
@@ -134,7 +134,7 @@ TEST(Gather, ContributionsDoNotOvertakeEarlierMessages) {
         "send",
         [&] {
             forest.root->hold_bulk(true);
-            for (HostId host = 1; host <= 14; ++host) {
+            for (TreeHostId host = 1; host <= 14; ++host) {
                 for (int i = 0; i < 20; ++i) forest.at(host).send(kRootHost, std::string(20000, '.'), Urgency::bulk);
                 forest.at(host).gather("end", "", all, Urgency::bulk);
             }
@@ -150,7 +150,7 @@ TEST(Gather, ContributionsDoNotOvertakeEarlierMessages) {
         },
         [&] { return got.hosts("end") == 14; });
     forest.run();
-    for (HostId host = 1; host <= 14; ++host) EXPECT_EQ(messages[host], 20) << host;
+    for (TreeHostId host = 1; host <= 14; ++host) EXPECT_EQ(messages[host], 20) << host;
 }
 
 TEST(Gather, ContributionsAreSentBeforeADaemonLeaves) {
@@ -158,13 +158,13 @@ TEST(Gather, ContributionsAreSentBeforeADaemonLeaves) {
     forest.plant();
     Got got(forest);
     const HostSet all = all_of(30);
-    std::vector<HostId> left{99};
+    std::vector<TreeHostId> left{99};
     forest.step(
         "start", [&] { forest.root->grow(forest.names(30)); }, [&] { return forest.ready.size() == 30; });
     forest.step(
         "gather and end",
         [&] {
-            for (HostId host = 3; host <= 30; ++host) forest.at(host).gather("t", "x", all);
+            for (TreeHostId host = 3; host <= 30; ++host) forest.at(host).gather("t", "x", all);
             forest.root->shut_down(std::chrono::seconds(30), [&](const auto& hosts) { left = hosts; });
         },
         [&] { return forest.nodes.empty() && left.empty(); });
@@ -178,18 +178,18 @@ INSTANTIATE_TEST_SUITE_P(Tree, Seeds, ::testing::Range(1u, 9u));
 // Every living host's contribution arrives, although daemons died with it in their memory.
 TEST_P(Seeds, DaemonsDieOnTheWay) {
     constexpr uint32_t kFanouts[] = {2, 3, 5, 16};
-    const HostId n = 64;
+    const TreeHostId n = 64;
     Forest forest(kFanouts[GetParam() % 4], GetParam());
     forest.plant();
     Got got(forest);
     const HostSet all = all_of(n);
-    std::map<std::string, std::set<HostId>> told;
+    std::map<std::string, std::set<TreeHostId>> told;
     forest.step(
         "start", [&] { forest.root->grow(forest.names(n)); }, [&] { return forest.ready.size() == n; });
     int turns = 0;
     forest.step("deaths", {}, [&] {
         const std::string topic = "topic " + std::to_string(turns / 20);
-        for (const HostId host : forest.living()) {
+        for (const TreeHostId host : forest.living()) {
             if (forest.random() % 4 != 0 || !told[topic].insert(host).second) continue;
             forest.at(host).gather(topic, topic + " of " + std::to_string(host % 3), all,
                                    turns / 20 % 2 ? Urgency::bulk : Urgency::control);
@@ -199,7 +199,7 @@ TEST_P(Seeds, DaemonsDieOnTheWay) {
     });
     const auto heard_all = [&] {
         for (const auto& [topic, hosts] : told) {
-            for (const HostId host : hosts) {
+            for (const TreeHostId host : hosts) {
                 if (forest.lives(host) && !got.by_host[topic].contains(host)) return false;
             }
         }
@@ -216,37 +216,37 @@ TEST_P(Seeds, DaemonsDieOnTheWay) {
     }
 }
 
-TEST(Gathered, SurvivesEncodingAndDecoding) {
+TEST(GatheredPayload, SurvivesEncodingAndDecoding) {
     const HostSet some = HostSet::of({1, 2, 3, 9});
-    const Gathered message{"topic", some, true, {{HostSet::one(2), "a"}, {HostSet::of({3, 9}), ""}}};
+    const GatheredPayload message{"topic", some, true, {{HostSet::one(2), "a"}, {HostSet::of({3, 9}), ""}}};
     const std::string bytes = encode(message);
-    Gathered again;
+    GatheredPayload again;
     ASSERT_TRUE(decode(bytes, again));
     EXPECT_EQ(encode(again), bytes);
     EXPECT_EQ(again.topic, "topic");
     EXPECT_EQ(again.contributors, some);
     ASSERT_EQ(again.pieces.size(), 2u);
-    EXPECT_EQ(again.pieces[1].hosts.list(), (std::vector<HostId>{3, 9}));
+    EXPECT_EQ(again.pieces[1].hosts.list(), (std::vector<TreeHostId>{3, 9}));
     for (size_t length = 0; length < bytes.size(); ++length) EXPECT_FALSE(decode(bytes.substr(0, length), again));
     EXPECT_FALSE(decode(bytes + "x", again));
-    EXPECT_FALSE(decode(encode(Gathered{"topic", some, false, {}}), again)) << "without contributors";
+    EXPECT_FALSE(decode(encode(GatheredPayload{"topic", some, false, {}}), again)) << "without contributors";
 }
 
-TEST(Gathering, FoldsEqualPieces) {
-    Gathering gathering;
+TEST(TopicGathering, FoldsEqualPieces) {
+    TopicGathering gathering;
     const HostSet all = HostSet::of({1, 2, 3, 4, 5});
     int receipts = 0;
-    const auto receipt = [&] { return Receipt(nullptr, [&](void*) { ++receipts; }); };
-    for (const HostId host : {1u, 2u, 4u}) gathering.add({"t", all, false, {{HostSet::one(host), "yes"}}}, receipt());
+    const auto receipt = [&] { return DeliveryReceipt(nullptr, [&](void*) { ++receipts; }); };
+    for (const TreeHostId host : {1u, 2u, 4u}) gathering.add({"t", all, false, {{HostSet::one(host), "yes"}}}, receipt());
     gathering.add({"t", all, false, {{HostSet::one(3), "no"}}}, receipt());
     gathering.add({"t", all, false, {{HostSet::one(2), "yes"}}}, receipt());  // a duplicate
     EXPECT_TRUE(gathering.complete_for(HostSet::of({1, 2, 3, 4, 7})));
     EXPECT_FALSE(gathering.complete_for(all));
-    Receipt together;
+    DeliveryReceipt together;
     const std::string bytes = gathering.take("t", together);
     EXPECT_TRUE(gathering.empty());
     EXPECT_EQ(receipts, 0) << "nothing has arrived yet";
-    Gathered message;
+    GatheredPayload message;
     ASSERT_TRUE(decode(bytes, message));
     ASSERT_EQ(message.pieces.size(), 2u);
     EXPECT_EQ(message.pieces[0].hosts, HostSet::of({1, 2, 4}));

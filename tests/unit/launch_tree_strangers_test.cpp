@@ -17,7 +17,7 @@
 namespace starling::launch {
 namespace {
 
-int knock(const Endpoint& endpoint) {
+int knock(const DaemonAddress& endpoint) {
     sockaddr_in name{};
     socket_address(endpoint, name);
     const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -35,7 +35,7 @@ int knock(const Endpoint& endpoint) {
 
 class Crowd {
   public:
-    Crowd(std::vector<Endpoint> endpoints, std::string hello, int number)
+    Crowd(std::vector<DaemonAddress> endpoints, std::string hello, int number)
         : endpoints_(std::move(endpoints)), hello_(std::move(hello)), thread_([this, number] { run(number); }) {}
     ~Crowd() {
         thread_.join();
@@ -91,7 +91,7 @@ class Crowd {
 
     static void say(int fd, const std::string& text) { (void)!send(fd, text.data(), text.size(), MSG_NOSIGNAL); }
 
-    std::vector<Endpoint> endpoints_;
+    std::vector<DaemonAddress> endpoints_;
     std::string hello_;
     std::deque<int> silent_;
     std::atomic<bool> over_{false};
@@ -107,17 +107,17 @@ TEST(TreeStrangers, PortScansAndGarbageDisturbNoDaemon) {
     forest.plant();
     std::unique_ptr<Crowd> crowd;
     size_t sent = 0, received = 0, most_strangers = 0;
-    forest.on_message = [&](HostId, const TreeMessage& message) { received += message.payload == "to all"; };
+    forest.on_message = [&](TreeHostId, const TreeMessage& message) { received += message.payload == "to all"; };
     forest.step(
         "start", [&] { forest.root->grow(forest.names(20)); }, [&] { return forest.ready.size() == 20; });
     forest.step(
         "crowd",
         [&] {
-            std::vector<Endpoint> endpoints = forest.root_inside->listener->endpoints();
+            std::vector<DaemonAddress> endpoints = forest.root_inside->listener->endpoints();
             for (const auto& [host, node] : forest.nodes) {
                 if (node.inside->listener) endpoints.push_back(node.inside->listener->endpoints()[0]);
             }
-            Handshake overheard(Handshake::Role::child, forest.settings.key);
+            Handshake overheard(Handshake::HandshakeRole::child, forest.settings.key);
             crowd = std::make_unique<Crowd>(endpoints, overheard.opening(), number);
         },
         [&] {
@@ -161,11 +161,11 @@ TEST(TreeStrangers, APeerWithTheKeyThatSendsNonsenseIsDisconnected) {
                     std::string body(random() % 60, '\0');
                     for (char& c : body) c = static_cast<char>(random() % 4);
                     // Any kind but the heartbeat, which carries nothing.
-                    liar->send(static_cast<FrameKind>(2 + random() % (kLastFrameKind - 1)), body);
+                    liar->send(static_cast<TreeFrameKind>(2 + random() % (kLastFrameKind - 1)), body);
                 };
-                handlers.on_frame = [](FrameKind kind, std::string&) { EXPECT_EQ(kind, FrameKind::refuse); };
+                handlers.on_frame = [](TreeFrameKind kind, std::string&) { EXPECT_EQ(kind, TreeFrameKind::refuse); };
                 handlers.on_close = [&](const std::string&) { ++closed; };
-                liar = std::make_unique<TreeConnection>(forest.loop, fd, Handshake::Role::child, forest.settings.key,
+                liar = std::make_unique<TreeConnection>(forest.loop, fd, Handshake::HandshakeRole::child, forest.settings.key,
                                                         std::move(handlers));
             },
             [&, round] { return closed == round + 1; });

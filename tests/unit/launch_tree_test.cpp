@@ -12,7 +12,7 @@ TEST_P(Fanout, EveryHostStartsAndEnds) {
     const size_t n = GetParam() == 1 ? 12 : 64;
     Forest forest(GetParam());
     forest.plant();
-    std::vector<HostId> left{99};
+    std::vector<TreeHostId> left{99};
     forest.step(
         "start", [&] { EXPECT_EQ(forest.root->grow(forest.names(n)), 1u); }, [&] { return forest.ready.size() == n; });
     forest.step(
@@ -20,9 +20,9 @@ TEST_P(Fanout, EveryHostStartsAndEnds) {
         [&] {
             for (const auto& [host, node] : forest.nodes) EXPECT_LE(node.inside->branches.size(), GetParam()) << host;
             EXPECT_LE(forest.root_inside->branches.size(), GetParam());
-            forest.root->shut_down(std::chrono::seconds(30), [&](const std::vector<HostId>& hosts) { left = hosts; });
+            forest.root->shut_down(std::chrono::seconds(30), [&](const std::vector<TreeHostId>& hosts) { left = hosts; });
         },
-        [&] { return left != std::vector<HostId>{99} && forest.nodes.empty(); });
+        [&] { return left != std::vector<TreeHostId>{99} && forest.nodes.empty(); });
     forest.run();
     EXPECT_TRUE(left.empty());
     EXPECT_EQ(forest.told_to_end.size(), n);
@@ -32,13 +32,13 @@ TEST_P(Fanout, EveryHostStartsAndEnds) {
 }
 
 TEST_P(Fanout, MessagesAreRoutedBetweenAllHosts) {
-    const HostId n = 20;
+    const TreeHostId n = 20;
     Forest forest(GetParam());
     forest.plant();
-    std::map<std::pair<HostId, HostId>, int> got;  // (from, to)
-    std::map<HostId, std::vector<std::string>> from_root;
+    std::map<std::pair<TreeHostId, TreeHostId>, int> got;  // (from, to)
+    std::map<TreeHostId, std::vector<std::string>> from_root;
     int expected = 0;
-    forest.on_message = [&](HostId at, const TreeMessage& message) {
+    forest.on_message = [&](TreeHostId at, const TreeMessage& message) {
         if (message.payload.starts_with("pair")) {
             EXPECT_EQ(message.payload, "pair " + std::to_string(message.from) + " " + std::to_string(at) + " " +
                                            std::to_string(got[{message.from, at}]));
@@ -54,8 +54,8 @@ TEST_P(Fanout, MessagesAreRoutedBetweenAllHosts) {
         "pairs",
         [&] {
             for (int round = 0; round < 3; ++round) {
-                for (HostId from = 0; from <= n; ++from) {
-                    for (HostId to = 0; to <= n; ++to) {
+                for (TreeHostId from = 0; from <= n; ++from) {
+                    for (TreeHostId to = 0; to <= n; ++to) {
                         if (from == to) continue;
                         ++expected;
                         forest.at(from).send(
@@ -70,21 +70,21 @@ TEST_P(Fanout, MessagesAreRoutedBetweenAllHosts) {
         [&] {
             forest.root->broadcast("all");
             forest.root->multicast({3, 7, 4, 3}, "some");
-            std::vector<std::pair<HostId, std::string>> parts;
-            for (HostId host = 1; host <= n; ++host) parts.emplace_back(host, "part " + std::to_string(host));
+            std::vector<std::pair<TreeHostId, std::string>> parts;
+            for (TreeHostId host = 1; host <= n; ++host) parts.emplace_back(host, "part " + std::to_string(host));
             forest.root->scatter("shared", parts);
             forest.root->send(0, "to itself");
             forest.root->send(12345, "to no host");
             forest.root->broadcast("last");
         },
         [&] {
-            for (HostId host = 1; host <= n; ++host) {
+            for (TreeHostId host = 1; host <= n; ++host) {
                 if (from_root[host].empty() || from_root[host].back() != "last/") return false;
             }
             return true;
         });
     forest.run();
-    for (HostId host = 1; host <= n; ++host) {
+    for (TreeHostId host = 1; host <= n; ++host) {
         std::vector<std::string> wanted{"all/"};
         if (host == 3 || host == 4 || host == 7) wanted.push_back("some/");
         wanted.push_back("shared/part " + std::to_string(host));
@@ -98,8 +98,8 @@ TEST(Tree, MessagesToStartingHostsWaitForThem) {
     Forest forest(2);
     forest.most_delay_ms = 40;
     forest.plant();
-    std::map<HostId, std::string> got;
-    forest.on_message = [&](HostId at, const TreeMessage& message) { got[at] += message.payload; };
+    std::map<TreeHostId, std::string> got;
+    forest.on_message = [&](TreeHostId at, const TreeMessage& message) { got[at] += message.payload; };
     forest.step(
         "start",
         [&] {
@@ -116,7 +116,7 @@ TEST(Tree, ReportsWhenAllHaveReceivedAMessage) {
     forest.plant();
     size_t got = 0;
     bool nobody = false, everybody = false;
-    forest.on_message = [&](HostId, const TreeMessage&) { ++got; };
+    forest.on_message = [&](TreeHostId, const TreeMessage&) { ++got; };
     forest.step(
         "nobody", [&] { forest.root->broadcast("a", Urgency::control, [&] { nobody = true; }); }, [&] { return nobody; });
     forest.step(
@@ -137,7 +137,7 @@ TEST(Tree, GrowsRepeatedly) {
     forest.plant();
     for (int round = 0; round < 6; ++round) {
         forest.step(
-            "grow", [&, round] { EXPECT_EQ(forest.root->grow(forest.names(7)), HostId(1 + 7 * round)); },
+            "grow", [&, round] { EXPECT_EQ(forest.root->grow(forest.names(7)), TreeHostId(1 + 7 * round)); },
             [&, round] { return forest.ready.size() == size_t(7 * (round + 1)); });
     }
     forest.run();
@@ -167,7 +167,7 @@ TEST(Tree, NamesThatAreOptionsOrCommandsAreRefused) {
         [&] { return forest.ready.size() + forest.failed.size() == 6; });
     forest.run();
     EXPECT_EQ(forest.failed.size(), 5u);
-    EXPECT_EQ(forest.ready, std::set<HostId>{6});
+    EXPECT_EQ(forest.ready, std::set<TreeHostId>{6});
 }
 
 class Sealed : public ::testing::TestWithParam<bool> {};
@@ -181,7 +181,7 @@ TEST_P(Sealed, LargeMessagesAndManyBulkMessagesArriveWhole) {
     const std::string large(20 << 20, 'x');
     size_t bulk = 0, large_ones = 0;
     bool urgent_before_bulk = false;
-    forest.on_message = [&](HostId at, const TreeMessage& message) {
+    forest.on_message = [&](TreeHostId at, const TreeMessage& message) {
         if (message.payload == "urgent") urgent_before_bulk = bulk < 400;
         if (message.payload.size() == large.size()) large_ones += message.payload == large;
         if (at == 0 && message.payload.size() == 60000) ++bulk;
@@ -221,7 +221,7 @@ TEST(Tree, HeldBulkMessagesWaitAtTheirSource) {
     Forest forest(2);
     forest.plant();
     size_t bulk = 0, control = 0;
-    forest.on_message = [&](HostId, const TreeMessage& message) { ++(message.payload == "c" ? control : bulk); };
+    forest.on_message = [&](TreeHostId, const TreeMessage& message) { ++(message.payload == "c" ? control : bulk); };
     forest.step(
         "start", [&] { forest.root->grow(forest.names(7)); }, [&] { return forest.ready.size() == 7; });
     forest.step(
@@ -236,7 +236,7 @@ TEST(Tree, HeldBulkMessagesWaitAtTheirSource) {
         "release",
         [&] {
             EXPECT_EQ(bulk, 0u);
-            EXPECT_LE(forest.root_inside->held.size() * 60000, Outbox::kBulkWindow + 60000);
+            EXPECT_LE(forest.root_inside->held.size() * 60000, TreeOutbox::kBulkWindow + 60000);
             EXPECT_GT(forest.at(7).bulk_backlog(), 0u);
             forest.root->hold_bulk(false);
         },

@@ -12,39 +12,39 @@
 namespace starling::launch {
 namespace {
 
-HostSet random_set(std::mt19937& random, std::set<HostId>& same) {
-    std::vector<HostId> hosts;
+HostSet random_set(std::mt19937& random, std::set<TreeHostId>& same) {
+    std::vector<TreeHostId> hosts;
     same.clear();
     for (size_t n = random() % 20; n > 0; --n) {
-        const HostId first = random() % 60;
-        for (HostId host = first; host < first + random() % 6; ++host) hosts.push_back(host);
+        const TreeHostId first = random() % 60;
+        for (TreeHostId host = first; host < first + random() % 6; ++host) hosts.push_back(host);
     }
     same.insert(hosts.begin(), hosts.end());
     return HostSet::of(hosts);
 }
 
-std::vector<HostId> list_of(const std::set<HostId>& set) { return {set.begin(), set.end()}; }
+std::vector<TreeHostId> list_of(const std::set<TreeHostId>& set) { return {set.begin(), set.end()}; }
 
 TEST(HostSet, BehavesAsASet) {
     std::mt19937 random(1);
     for (int round = 0; round < 3000; ++round) {
-        std::set<HostId> a, b;
+        std::set<TreeHostId> a, b;
         const HostSet x = random_set(random, a), y = random_set(random, b);
         EXPECT_EQ(x.list(), list_of(a));
         EXPECT_EQ(x.size(), a.size());
         HostSet sum = x, rest = x;
         sum.add(y);
         rest.remove(y);
-        std::set<HostId> sum_of = a, rest_of = a, both_of;
+        std::set<TreeHostId> sum_of = a, rest_of = a, both_of;
         sum_of.insert(b.begin(), b.end());
-        for (const HostId host : b) {
+        for (const TreeHostId host : b) {
             rest_of.erase(host);
             if (a.contains(host)) both_of.insert(host);
         }
         EXPECT_EQ(sum.list(), list_of(sum_of));
         EXPECT_EQ(rest.list(), list_of(rest_of));
         EXPECT_EQ(x.intersection(y).list(), list_of(both_of));
-        for (HostId host = 0; host < 70; ++host) EXPECT_EQ(x.contains(host), a.contains(host));
+        for (TreeHostId host = 0; host < 70; ++host) EXPECT_EQ(x.contains(host), a.contains(host));
         // Equal sets have equal runs: runs never touch.
         EXPECT_EQ(sum, HostSet::of(list_of(sum_of)));
         HostSet again;
@@ -69,31 +69,31 @@ TEST(HostSet, RefusesMalformedSets) {
 bool shake(
     Handshake& child, Handshake& parent, size_t step, const std::function<void(std::string&)>& spoil = [](std::string&) {}) {
     std::string up = child.opening(), down;
-    auto child_state = Handshake::State::waiting, parent_state = child_state;
+    auto child_state = Handshake::HandshakeState::waiting, parent_state = child_state;
     spoil(up);
     while (!up.empty() || !down.empty()) {
         std::string_view part = std::string_view(up).substr(0, step);
         const size_t given = part.size();
         std::string answer;
-        if (parent_state == Handshake::State::waiting) parent_state = parent.feed(part, answer);
+        if (parent_state == Handshake::HandshakeState::waiting) parent_state = parent.feed(part, answer);
         up.erase(0, given);
         if (!answer.empty()) spoil(answer);
         down += answer;
         part = std::string_view(down).substr(0, step);
         const size_t taken = part.size();
         answer.clear();
-        if (child_state == Handshake::State::waiting) child_state = child.feed(part, answer);
+        if (child_state == Handshake::HandshakeState::waiting) child_state = child.feed(part, answer);
         down.erase(0, taken);
         if (!answer.empty()) spoil(answer);
         up += answer;
     }
-    return child_state == Handshake::State::proved && parent_state == Handshake::State::proved;
+    return child_state == Handshake::HandshakeState::proved && parent_state == Handshake::HandshakeState::proved;
 }
 
 TEST(Handshake, SucceedsWithTheSameKeyOnly) {
     const TreeKey key = make_key();
     for (const size_t step : {1, 7, 1000}) {
-        Handshake child(Handshake::Role::child, key), parent(Handshake::Role::parent, key);
+        Handshake child(Handshake::HandshakeRole::child, key), parent(Handshake::HandshakeRole::parent, key);
         ASSERT_TRUE(shake(child, parent, step));
         EXPECT_EQ(child.key_to_send(), parent.key_to_receive());
         EXPECT_EQ(child.key_to_receive(), parent.key_to_send());
@@ -101,7 +101,7 @@ TEST(Handshake, SucceedsWithTheSameKeyOnly) {
     }
     TreeKey other = key;
     other.bytes[31] ^= 1;
-    Handshake child(Handshake::Role::child, key), parent(Handshake::Role::parent, other);
+    Handshake child(Handshake::HandshakeRole::child, key), parent(Handshake::HandshakeRole::parent, other);
     EXPECT_FALSE(shake(child, parent, 1000));
 }
 
@@ -109,7 +109,7 @@ TEST(Handshake, EveryChangedBitIsDetected) {
     const TreeKey key = make_key();
     const size_t bits = 8 * (Handshake::kHello + Handshake::kNonce + 2 * Handshake::kProof);
     for (size_t bit = 0; bit < bits; ++bit) {
-        Handshake child(Handshake::Role::child, key), parent(Handshake::Role::parent, key);
+        Handshake child(Handshake::HandshakeRole::child, key), parent(Handshake::HandshakeRole::parent, key);
         size_t seen = 0;
         EXPECT_FALSE(shake(child, parent, 1000, [&](std::string& bytes) {
             if (bit >= seen && bit < seen + 8 * bytes.size()) {
@@ -124,32 +124,33 @@ TEST(Handshake, ReplayedMessagesAreRefused) {
     // A stranger replays a daemon's messages, but the parent's nonce is new.
     const TreeKey key = make_key();
     std::vector<std::string> heard;
-    Handshake child(Handshake::Role::child, key), parent(Handshake::Role::parent, key);
+    Handshake child(Handshake::HandshakeRole::child, key), parent(Handshake::HandshakeRole::parent, key);
     ASSERT_TRUE(shake(child, parent, 1000, [&](std::string& bytes) { heard.push_back(bytes); }));
-    Handshake again(Handshake::Role::parent, key);
+    Handshake again(Handshake::HandshakeRole::parent, key);
     std::string answer;
     std::string_view hello(heard[0]), proof(heard[2]);
-    EXPECT_EQ(again.feed(hello, answer), Handshake::State::waiting);
-    EXPECT_EQ(again.feed(proof, answer), Handshake::State::refused);
+    EXPECT_EQ(again.feed(hello, answer), Handshake::HandshakeState::waiting);
+    EXPECT_EQ(again.feed(proof, answer), Handshake::HandshakeState::refused);
     // A stranger reflects the parent's own proof.
-    Handshake mirror(Handshake::Role::parent, key);
+    Handshake mirror(Handshake::HandshakeRole::parent, key);
     std::string challenge;
     hello = heard[0];
     mirror.feed(hello, challenge);
     std::string_view reflected = std::string_view(challenge).substr(Handshake::kNonce);
-    EXPECT_EQ(mirror.feed(reflected, answer), Handshake::State::refused);
+    EXPECT_EQ(mirror.feed(reflected, answer), Handshake::HandshakeState::refused);
 }
 
 TEST(Handshake, BothEncryptOrNeither) {
     const TreeKey key = make_key();
     const TreeCredentials plain(key), encrypting(key, false, true);
-    Handshake child(Handshake::Role::child, encrypting), parent(Handshake::Role::parent, encrypting);
+    Handshake child(Handshake::HandshakeRole::child, encrypting), parent(Handshake::HandshakeRole::parent, encrypting);
     ASSERT_TRUE(shake(child, parent, 1000));
     EXPECT_TRUE(child.key_to_send().encrypt);
     EXPECT_EQ(child.key_to_send(), parent.key_to_receive());
     EXPECT_EQ(child.key_to_receive(), parent.key_to_send());
     for (const bool up : {false, true}) {
-        Handshake one(Handshake::Role::child, up ? encrypting : plain), other(Handshake::Role::parent, up ? plain : encrypting);
+        Handshake one(Handshake::HandshakeRole::child, up ? encrypting : plain),
+            other(Handshake::HandshakeRole::parent, up ? plain : encrypting);
         EXPECT_FALSE(shake(one, other, 1000));
         EXPECT_NE(one.why().find(up ? "it does not encrypt" : "it encrypts"), std::string::npos) << one.why();
         EXPECT_NE(one.why().find("set STARLING_ENCRYPTION"), std::string::npos) << one.why();
@@ -159,14 +160,14 @@ TEST(Handshake, BothEncryptOrNeither) {
 TEST(Handshake, AnAttackerCannotTurnEncryptionOff) {
     // A parent that encrypts never computes the proof of a parent without encryption, whatever the child sends.
     const TreeKey key = make_key();
-    Handshake child(Handshake::Role::child, TreeCredentials(key)),
-        parent(Handshake::Role::parent, TreeCredentials(key, false, true));
+    Handshake child(Handshake::HandshakeRole::child, TreeCredentials(key)),
+        parent(Handshake::HandshakeRole::parent, TreeCredentials(key, false, true));
     std::string challenge, answer;
     const std::string opening = child.opening();
     std::string_view bytes(opening);
-    EXPECT_EQ(parent.feed(bytes, challenge), Handshake::State::waiting);
+    EXPECT_EQ(parent.feed(bytes, challenge), Handshake::HandshakeState::waiting);
     bytes = challenge;
-    EXPECT_EQ(child.feed(bytes, answer), Handshake::State::refused);
+    EXPECT_EQ(child.feed(bytes, answer), Handshake::HandshakeState::refused);
     EXPECT_EQ(answer, "");
 }
 
@@ -184,16 +185,16 @@ TEST_P(Frames, ArriveWholeHoweverTheStreamIsCut) {
         FrameOpener opener(key);
         std::string stream;
         std::vector<std::string> bodies{"", "a", std::string(3000, 'x'), "end"};
-        for (const std::string& body : bodies) stream += sealer.seal(FrameKind::message, body);
+        for (const std::string& body : bodies) stream += sealer.seal(TreeFrameKind::message, body);
         std::vector<std::string> got;
         for (size_t at = 0; at < stream.size(); at += step) {
             std::string_view part = std::string_view(stream).substr(at, step);
             while (!part.empty()) {
-                FrameKind kind{};
+                TreeFrameKind kind{};
                 std::string body;
                 const auto result = opener.feed(part, kind, body);
-                ASSERT_NE(result, FrameOpener::Result::garbage);
-                if (result == FrameOpener::Result::frame) got.push_back(body);
+                ASSERT_NE(result, FrameOpener::FrameOpenResult::garbage);
+                if (result == FrameOpener::FrameOpenResult::frame) got.push_back(body);
             }
         }
         EXPECT_EQ(got, bodies);
@@ -205,11 +206,11 @@ size_t frames_taken(std::string_view stream, const FrameKey& key) {
     FrameOpener opener(key);
     size_t n = 0;
     while (!stream.empty()) {
-        FrameKind kind{};
+        TreeFrameKind kind{};
         std::string body;
         const auto result = opener.feed(stream, kind, body);
-        if (result == FrameOpener::Result::garbage) break;
-        n += result == FrameOpener::Result::frame;
+        if (result == FrameOpener::FrameOpenResult::garbage) break;
+        n += result == FrameOpener::FrameOpenResult::frame;
     }
     return n;
 }
@@ -217,7 +218,7 @@ size_t frames_taken(std::string_view stream, const FrameKey& key) {
 TEST_P(Frames, ChangedReplayedAndMissingFramesAreDetected) {
     const FrameKey key = this->key(9);
     FrameSealer sealer(key);
-    const std::string a = sealer.seal(FrameKind::message, "first"), b = sealer.seal(FrameKind::message, "other");
+    const std::string a = sealer.seal(TreeFrameKind::message, "first"), b = sealer.seal(TreeFrameKind::message, "other");
     EXPECT_EQ(frames_taken(a + b, key), 2u);
     EXPECT_EQ(frames_taken(a + a, key), 1u);
     EXPECT_EQ(frames_taken(b, key), 0u);
@@ -231,28 +232,29 @@ TEST_P(Frames, ChangedReplayedAndMissingFramesAreDetected) {
 
 TEST_P(Frames, TruncatedFramesAreNotAccepted) {
     const FrameKey key = this->key(9);
-    const std::string frame = FrameSealer(key).seal(FrameKind::message, "something to be said");
+    const std::string frame = FrameSealer(key).seal(TreeFrameKind::message, "something to be said");
     for (size_t length = 0; length < frame.size(); ++length)
         EXPECT_EQ(frames_taken(frame.substr(0, length), key), 0u) << length;
     // The end is missing, and the next frame's bytes fill its place.
     FrameSealer sealer(key);
-    const std::string first = sealer.seal(FrameKind::message, "first"), second = sealer.seal(FrameKind::message, "second");
+    const std::string first = sealer.seal(TreeFrameKind::message, "first"),
+                      second = sealer.seal(TreeFrameKind::message, "second");
     EXPECT_EQ(frames_taken(first.substr(0, first.size() - 1) + second, key), 0u);
 }
 
 TEST_P(Frames, PartsFormOneBody) {
     const FrameKey key = this->key(9);
     FrameSealer whole(key), parts(key);
-    EXPECT_EQ(whole.seal(FrameKind::message, "abcdef"), parts.seal(FrameKind::message, "a", "bcd", "ef"));
+    EXPECT_EQ(whole.seal(TreeFrameKind::message, "abcdef"), parts.seal(TreeFrameKind::message, "a", "bcd", "ef"));
     if (key.encrypt) return;
-    const std::string head = parts.head(FrameKind::message, 6);
-    EXPECT_EQ(whole.seal(FrameKind::message, "abcdef"), head + "abcdef" + parts.seal_of(head, "ab", "", "cdef"));
+    const std::string head = parts.head(TreeFrameKind::message, 6);
+    EXPECT_EQ(whole.seal(TreeFrameKind::message, "abcdef"), head + "abcdef" + parts.seal_of(head, "ab", "", "cdef"));
 }
 
 TEST_P(Frames, EncryptedFramesHideTheirText) {
     const std::string secret(100, 's');
     FrameSealer sealer(key(9));
-    const std::string first = sealer.seal(FrameKind::message, secret), second = sealer.seal(FrameKind::message, secret);
+    const std::string first = sealer.seal(TreeFrameKind::message, secret), second = sealer.seal(TreeFrameKind::message, secret);
     EXPECT_EQ(first.find("ssss") != std::string::npos, !GetParam());
     EXPECT_NE(first, second);
     // The key of the other encryption setting opens nothing.
@@ -273,8 +275,8 @@ std::string hex(std::string_view bytes) {
 // Frames that another implementation of RFC 8439 made (OpenSSL 3.0, by Python's cryptography): the construction follows the standard.
 TEST_P(Frames, EncryptionFollowsRfc8439) {
     FrameSealer sealer(key(1));
-    const std::string first = hex(sealer.seal(FrameKind::message, "first")),
-                      second = hex(sealer.seal(FrameKind::message, "first"));
+    const std::string first = hex(sealer.seal(TreeFrameKind::message, "first")),
+                      second = hex(sealer.seal(TreeFrameKind::message, "first"));
     if (GetParam()) {
         EXPECT_EQ(first, "05000000050000001926f6d2a1631409df1682e582000a785f9821addd");
         EXPECT_EQ(second, "05000000050000002d13e49a8f3d3b620c8cfb16d4497bf8204132f0bb");
@@ -290,7 +292,7 @@ TEST(Messages, CarryOnlyThePartsOfTheirReceivers) {
     content.storage = "sharedABCD";
     const std::string_view all(content.storage);
     content.payload = all.substr(0, 6);
-    for (HostId host = 1; host <= 4; ++host) content.parts.emplace_back(host, all.substr(5 + host, 1));
+    for (TreeHostId host = 1; host <= 4; ++host) content.parts.emplace_back(host, all.substr(5 + host, 1));
     const MessageHead head{99, HostSet::of({2, 4})};
     const std::string bytes = encode_head(head, content) + std::string(content.payload) + encode_tail(head, content);
     MessageHead got_head;
@@ -318,11 +320,11 @@ std::shared_ptr<Content> numbered(uint64_t number, Urgency urgency = Urgency::co
     return content;
 }
 
-TEST(Outbox, KeepsMessagesUntilAllReceiversAcknowledge) {
-    Outbox box;
+TEST(TreeOutbox, KeepsMessagesUntilAllReceiversAcknowledge) {
+    TreeOutbox box;
     int receipts = 0;
     for (uint64_t n = 1; n <= 4; ++n)
-        box.push({numbered(n), HostSet::of({1, 2}), Receipt(nullptr, [&](void*) { ++receipts; })});
+        box.push({numbered(n), HostSet::of({1, 2}), DeliveryReceipt(nullptr, [&](void*) { ++receipts; })});
     MessageHead head;
     for (uint64_t n = 1; n <= 3; ++n) {
         EXPECT_EQ(box.next(head)->number, n);
@@ -347,9 +349,9 @@ TEST(Outbox, KeepsMessagesUntilAllReceiversAcknowledge) {
     EXPECT_EQ(receipts, 1) << "the second receiver has not got them";
 }
 
-TEST(Outbox, BulkMessagesWaitForTheirReceivers) {
-    Outbox box;
-    const size_t each = Outbox::kBulkWindow / 4;
+TEST(TreeOutbox, BulkMessagesWaitForTheirReceivers) {
+    TreeOutbox box;
+    const size_t each = TreeOutbox::kBulkWindow / 4;
     for (uint64_t n = 1; n <= 10; ++n) box.push({numbered(n, Urgency::bulk, each), HostSet::one(1), nullptr});
     box.push({numbered(11), HostSet::one(1), nullptr});
     MessageHead head;

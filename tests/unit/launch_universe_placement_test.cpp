@@ -11,8 +11,8 @@ namespace {
 
 using Hosts = std::vector<uint32_t>;
 
-std::vector<Room> rooms(std::vector<uint32_t> slots) {
-    std::vector<Room> out;
+std::vector<HostCapacity> rooms(std::vector<uint32_t> slots) {
+    std::vector<HostCapacity> out;
     for (const uint32_t n : slots) out.push_back({n, 0, true});
     return out;
 }
@@ -79,7 +79,7 @@ TEST(Placement, RepeatedSpawnsKeepTheLoadEven) {
         spawn.least_loaded = true;
         ASSERT_EQ(place(spawn, universe).size(), spawn.count);
         double least = 1e9, most = 0;
-        for (const Room& room : universe) {
+        for (const HostCapacity& room : universe) {
             least = std::min(least, static_cast<double>(room.placed) / room.slots);
             most = std::max(most, static_cast<double>(room.placed) / room.slots);
         }

@@ -88,7 +88,7 @@ TEST(PortSearch, ForgottenLookupsAreNotAwaited) {
     EXPECT_EQ(search.next().lookups, Ranks{1});
 }
 
-HostSet hosts(std::vector<HostId> list) { return HostSet::of(std::move(list)); }
+HostSet hosts(std::vector<TreeHostId> list) { return HostSet::of(std::move(list)); }
 
 TEST(PortCollection, IsRequestedOnceAndKept) {
     PortCollection collection;
@@ -160,9 +160,9 @@ struct JobOfOneEach {
         advance(at);
     }
     void want(uint32_t at) {
-        std::vector<HostId> all(searches.size());
+        std::vector<TreeHostId> all(searches.size());
         for (uint32_t i = 0; i < all.size(); ++i) all[i] = i;
-        for (const HostId host : collection.want(HostSet::one(at), HostSet::of(all)).list())
+        for (const TreeHostId host : collection.want(HostSet::one(at), HostSet::of(all)).list())
             later([this, host] {
                 collection.add(host, {host, true, {host}});
                 send_table();
@@ -173,7 +173,7 @@ struct JobOfOneEach {
         if (!collection.ready()) return;
         HostSet to;
         const PortTable table = collection.take(to);
-        for (const HostId host : to.list()) {
+        for (const TreeHostId host : to.list()) {
             ++tables;
             later([this, host, table] {
                 for (const HostPorts& ports : table) known[host][ports.host] = true;

@@ -16,7 +16,7 @@ namespace {
 constexpr char kFirstToken = 'A';
 
 struct Packet {
-    Event event;
+    PeerConnectionEvent event;
     int token;  ///< token of an open packet
     Stamp stamp;
 };
@@ -40,7 +40,7 @@ struct Socket {
 enum class Wire : uint8_t { none, idle, waiting, dialling, open };
 
 struct End {
-    State state = State::closed;
+    ConnectionState state = ConnectionState::closed;
     Wire wire = Wire::none;
     int token = 0, deferred = 0;
     int socket = -1;
@@ -133,7 +133,7 @@ class Explorer : public test::Exploration<World> {
                 branch(world, who + ":peer-dead", [&](World& w) {
                     w.ends[static_cast<size_t>(e)].dead = true;
                     w.ends[static_cast<size_t>(e)].deferred = 0;
-                    apply(w, e, Event::peer_dead);
+                    apply(w, e, PeerConnectionEvent::peer_dead);
                 });
         }
         if (!moved) check_at_rest(world);
@@ -147,7 +147,7 @@ class Explorer : public test::Exploration<World> {
         else if (socket.finished[other] && !world.ends[static_cast<size_t>(e)].ended_told)
             move(who + ":ended", [&](World& w) {
                 w.ends[static_cast<size_t>(e)].ended_told = true;
-                apply(w, e, Event::close);
+                apply(w, e, PeerConnectionEvent::close);
             });
         if (!socket.cut && world.cuts < cuts_)
             branch(world, "cut", [&](World& w) {
@@ -158,9 +158,10 @@ class Explorer : public test::Exploration<World> {
     void want(const World& world, int e, const std::string& who) {
         const End& end = world.ends[static_cast<size_t>(e)];
         if (end.wants == wants_) return;
-        const auto event = end.state == State::closed ? Event::want_open : Event::want_close;
-        if (end.state != State::closed && end.state != State::connected) return;
-        branch(world, who + (event == Event::want_open ? ":want-open" : ":want-close"), [&](World& w) {
+        const auto event =
+            end.state == ConnectionState::closed ? PeerConnectionEvent::want_open : PeerConnectionEvent::want_close;
+        if (end.state != ConnectionState::closed && end.state != ConnectionState::connected) return;
+        branch(world, who + (event == PeerConnectionEvent::want_open ? ":want-open" : ":want-close"), [&](World& w) {
             ++w.ends[static_cast<size_t>(e)].wants;
             apply(w, e, event);
         });
@@ -169,12 +170,14 @@ class Explorer : public test::Exploration<World> {
     void check_at_rest(const World& world) {
         const End &a = world.ends[0], &b = world.ends[1];
         for (const End* end : {&a, &b}) {
-            if ((end->state == State::closed) != (end->wire == Wire::none)) fail(world, "at rest, a wire is not as the state");
-            if (end->dead && end->state != State::closed) fail(world, "something is kept for a dead peer");
+            if ((end->state == ConnectionState::closed) != (end->wire == Wire::none))
+                fail(world, "at rest, a wire is not as the state");
+            if (end->dead && end->state != ConnectionState::closed) fail(world, "something is kept for a dead peer");
         }
         if (a.dead || b.dead) return;
-        const bool closed = a.state == State::closed && b.state == State::closed;
-        const bool connected = a.state == State::connected && b.state == State::connected && a.socket == b.socket;
+        const bool closed = a.state == ConnectionState::closed && b.state == ConnectionState::closed;
+        const bool connected =
+            a.state == ConnectionState::connected && b.state == ConnectionState::connected && a.socket == b.socket;
         connected_ |= connected;
         if (!closed && !connected) fail(world, "at rest, and the ends disagree");
     }
@@ -195,20 +198,20 @@ class Explorer : public test::Exploration<World> {
         end.wire = Wire::open;
         end.socket = index;
         socket.welcome = true;
-        apply(world, listener, Event::ready);
+        apply(world, listener, PeerConnectionEvent::ready);
     }
     void welcome(World& world, int e) {
         End& end = world.ends[static_cast<size_t>(e)];
         world.sockets[static_cast<size_t>(end.socket)].welcome = false;
         end.wire = Wire::open;
-        apply(world, e, Event::ready);
+        apply(world, e, PeerConnectionEvent::ready);
     }
     void break_off(World& world, int e) {
         End& end = world.ends[static_cast<size_t>(e)];
         close_socket(world, e);
         end.wire = Wire::idle;
         end.token = 0;
-        apply(world, e, Event::broken);
+        apply(world, e, PeerConnectionEvent::broken);
     }
     void close_socket(World& world, int e) {
         End& end = world.ends[static_cast<size_t>(e)];
@@ -233,28 +236,28 @@ class Explorer : public test::Exploration<World> {
 
     // Actions of link.
 
-    void send(World& world, int e, Event event, int token = 0) {
+    void send(World& world, int e, PeerConnectionEvent event, int token = 0) {
         End &end = world.ends[static_cast<size_t>(e)], &peer = world.ends[static_cast<size_t>(1 - e)];
         const Stamp stamp = end.turns.stamp(event);
         if (!end.dead && !peer.dead) peer.base.push_back({event, token, stamp});
     }
-    void apply(World& world, int e, Event event, int token = 0) {
+    void apply(World& world, int e, PeerConnectionEvent event, int token = 0) {
         End& end = world.ends[static_cast<size_t>(e)];
-        const Step next = step(end.state, event, slot_);
+        const ConnectionStep next = step(end.state, event, slot_);
         end.state = next.next;
         if (next.actions & kTakeSlot) {
             if (end.wire != Wire::none) fail(world, "a second connection with the same peer");
             end.wire = Wire::idle;
             end.ended_told = false;
         }
-        if (next.actions & kUseOffer && event == Event::open) dial(world, e, token);
+        if (next.actions & kUseOffer && event == PeerConnectionEvent::open) dial(world, e, token);
         if (next.actions & kSendOpen) {
             end.token = ++world.tokens;
             end.wire = Wire::waiting;
-            send(world, e, Event::open, end.token);
+            send(world, e, PeerConnectionEvent::open, end.token);
         }
-        if (next.actions & kSendAccept) send(world, e, Event::accept);
-        if (next.actions & kSendRefuse) send(world, e, Event::refuse);
+        if (next.actions & kSendAccept) send(world, e, PeerConnectionEvent::accept);
+        if (next.actions & kSendRefuse) send(world, e, PeerConnectionEvent::refuse);
         if (next.actions & kSendClose) {
             if (end.wire != Wire::open) fail(world, "a close without a connection");
             world.sockets[static_cast<size_t>(end.socket)].finished[static_cast<size_t>(e)] = true;
@@ -266,10 +269,10 @@ class Explorer : public test::Exploration<World> {
             end.token = 0;
         }
         if (next.actions & kDefer) end.deferred = token;
-        if (end.state == State::closed && end.deferred) {
+        if (end.state == ConnectionState::closed && end.deferred) {
             const int deferred = end.deferred;
             end.deferred = 0;
-            apply(world, e, Event::open, deferred);
+            apply(world, e, PeerConnectionEvent::open, deferred);
         }
     }
     void take_base(World& world, int e) {

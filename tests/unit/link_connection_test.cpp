@@ -17,9 +17,9 @@ namespace {
 constexpr char kOpen = 'o', kAccept = 'a', kRefuse = 'r', kClose = 'c';
 
 bool has_stamp(char packet) { return packet == kOpen || packet == kAccept || packet == kRefuse; }
-Event event_of(char packet) {
-    if (packet == kOpen) return Event::open;
-    return packet == kAccept ? Event::accept : Event::refuse;
+PeerConnectionEvent event_of(char packet) {
+    if (packet == kOpen) return PeerConnectionEvent::open;
+    return packet == kAccept ? PeerConnectionEvent::accept : PeerConnectionEvent::refuse;
 }
 /// Removes and returns the first packet of a queue, with its stamp.
 std::string take_first(std::string& queue) {
@@ -30,7 +30,7 @@ std::string take_first(std::string& queue) {
 
 /// One end: carries out the decisions of step() as link/manager and link/paths do.
 struct End {
-    State state = State::closed;
+    ConnectionState state = ConnectionState::closed;
     bool has_slot = false;  ///< a ring in our memory, for the peer to write to
     bool sends_on_ring = false;
     bool close_pending = false;
@@ -109,22 +109,24 @@ class Explorer : public test::Exploration<World> {
             if (end.dead) continue;  // no event concerns a dead end
             if (!end.base.empty()) moved = true, branch(world, who + ":base ", [&](World& w) { take_base(w, e); });
             const bool readable =
-                end.has_slot && !end.ring.empty() && !(end.ring[0] == kClose && end.state == State::connecting);
+                end.has_slot && !end.ring.empty() && !(end.ring[0] == kClose && end.state == ConnectionState::connecting);
             if (readable) moved = true, branch(world, who + ":ring ", [&](World& w) { take_ring(w, e); });
             if (!end.controls.empty() || end.close_pending)
                 moved = true, branch(world, who + ":flush ", [&](World& w) { flush(w, e); });
             if (end.wants < wants_) {
-                if (end.state == State::closed && !end.close_pending)
-                    branch(world, who + ":want_open ", [&](World& w) { ++w.ends[e].wants, apply(w, e, Event::want_open); });
-                if (end.state == State::connected)
-                    branch(world, who + ":want_close ", [&](World& w) { ++w.ends[e].wants, apply(w, e, Event::want_close); });
+                if (end.state == ConnectionState::closed && !end.close_pending)
+                    branch(world, who + ":want_open ",
+                           [&](World& w) { ++w.ends[e].wants, apply(w, e, PeerConnectionEvent::want_open); });
+                if (end.state == ConnectionState::connected)
+                    branch(world, who + ":want_close ",
+                           [&](World& w) { ++w.ends[e].wants, apply(w, e, PeerConnectionEvent::want_close); });
             }
             if (end.sent < messages_) branch(world, who + ":send ", [&](World& w) { send_message(w, e); });
             if (deaths_ && !world.ends[1 - e].dead)
                 branch(world, who + ":peer_dead ", [&](World& w) {
                     w.ends[e].dead = true;
                     w.ends[e].sends_on_ring = w.ends[e].close_pending = w.ends[e].open_deferred = false;
-                    apply(w, e, Event::peer_dead);
+                    apply(w, e, PeerConnectionEvent::peer_dead);
                     w.ends[e].controls.clear();
                 });
         }
@@ -134,11 +136,11 @@ class Explorer : public test::Exploration<World> {
     void check_at_rest(const World& world) {
         const End &a = world.ends[0], &b = world.ends[1];
         for (const End* end : {&a, &b})
-            if (end->dead && (end->state != State::closed || end->has_slot || end->sends_on_ring))
+            if (end->dead && (end->state != ConnectionState::closed || end->has_slot || end->sends_on_ring))
                 fail(world, "something is kept for a dead peer");
         if (a.dead || b.dead) return;
-        const bool closed = a.state == State::closed && b.state == State::closed;
-        const bool connected = a.state == State::connected && b.state == State::connected;
+        const bool closed = a.state == ConnectionState::closed && b.state == ConnectionState::closed;
+        const bool connected = a.state == ConnectionState::connected && b.state == ConnectionState::connected;
         both_connected_ |= connected;
         if (!closed && !connected) return fail(world, "at rest, and the ends disagree");
         for (const End* end : {&a, &b}) {
@@ -221,9 +223,9 @@ class Explorer : public test::Exploration<World> {
             fail(world, "a slot is given back while its offer is on the way");
     }
 
-    void apply(World& world, int e, Event event) {
+    void apply(World& world, int e, PeerConnectionEvent event) {
         End& end = world.ends[e];
-        const Step next = step(end.state, event, slot_);
+        const ConnectionStep next = step(end.state, event, slot_);
         end.state = next.next;
         if (next.actions & kTakeSlot) take_slot(world, e);
         if (next.actions & kUseOffer) {
@@ -231,7 +233,7 @@ class Explorer : public test::Exploration<World> {
             if (!world.ends[1 - e].has_slot && !world.ends[1 - e].dead)
                 fail(world, "an offer of a slot that is not held is used");
             end.sends_on_ring = true;
-            apply(world, e, Event::ready);
+            apply(world, e, PeerConnectionEvent::ready);
         }
         if (next.actions & kSendOpen) send_control(world, e, kOpen);
         if (next.actions & kSendAccept) send_control(world, e, kAccept);
@@ -245,9 +247,9 @@ class Explorer : public test::Exploration<World> {
             if (end.open_deferred) fail(world, "a second open is deferred");
             end.open_deferred = true;
         }
-        if (end.state == State::closed && end.open_deferred) {
+        if (end.state == ConnectionState::closed && end.open_deferred) {
             end.open_deferred = false;
-            apply(world, e, Event::open);
+            apply(world, e, PeerConnectionEvent::open);
         }
     }
 
@@ -258,7 +260,7 @@ class Explorer : public test::Exploration<World> {
             if (end.turns.concerns(end.state, event_of(packet[0]), stamp)) apply(world, e, event_of(packet[0]));
             return;
         }
-        if (packet[0] == kClose) return apply(world, e, Event::close);
+        if (packet[0] == kClose) return apply(world, e, PeerConnectionEvent::close);
         if (end.received.find(packet) != std::string::npos) fail(world, "a message came twice");
         end.received.insert(std::upper_bound(end.received.begin(), end.received.end(), packet[0]), packet[0]);
     }
@@ -290,15 +292,15 @@ TEST(ConnectionState, ADeadPeersRingSlotIsReleased) {
 }
 
 TEST(ConnectionState, WithoutAFreeSlotNoEndWaitsForever) {
-    EXPECT_EQ(step(State::closed, Event::want_open, false).next, State::closed);
-    EXPECT_EQ(step(State::closed, Event::want_open, false).actions, kNothing);
-    EXPECT_EQ(step(State::closed, Event::open, false).actions, kSendRefuse);
-    EXPECT_EQ(step(State::connecting, Event::refuse, false).next, State::closed);
+    EXPECT_EQ(step(ConnectionState::closed, PeerConnectionEvent::want_open, false).next, ConnectionState::closed);
+    EXPECT_EQ(step(ConnectionState::closed, PeerConnectionEvent::want_open, false).actions, kNothing);
+    EXPECT_EQ(step(ConnectionState::closed, PeerConnectionEvent::open, false).actions, kSendRefuse);
+    EXPECT_EQ(step(ConnectionState::connecting, PeerConnectionEvent::refuse, false).next, ConnectionState::closed);
 }
 
 TEST(ConnectionState, LateAndDuplicatePacketsChangeNothing) {
-    for (const State state : {State::closed, State::connected, State::quiescing})
-        for (const Event event : {Event::accept, Event::refuse}) {
+    for (const ConnectionState state : {ConnectionState::closed, ConnectionState::connected, ConnectionState::quiescing})
+        for (const PeerConnectionEvent event : {PeerConnectionEvent::accept, PeerConnectionEvent::refuse}) {
             EXPECT_EQ(step(state, event, true).next, state) << name(state);
             EXPECT_EQ(step(state, event, true).actions, kNothing) << name(state);
         }

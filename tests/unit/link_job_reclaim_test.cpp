@@ -14,7 +14,7 @@
 namespace starling::link {
 namespace {
 
-using Rule = bool (*)(const Standing&);
+using Rule = bool (*)(const ReclaimState&);
 
 constexpr int kMessages = 3;  ///< messages that the other process sends
 
@@ -143,7 +143,7 @@ class Explorer : public test::Exploration<World> {
         world.met = Met{};
     }
 
-    static Standing standing_of(const World& world) {
+    static ReclaimState standing_of(const World& world) {
         return {.held = world.held[0] || world.held[1],
                 .mapped = world.met.mapped,
                 .dead = world.met.dead,
@@ -180,26 +180,27 @@ void explore_with(Rule rule) {
 }
 
 TEST(JobReclaim, LivingJobsAreKept) {
-    EXPECT_NONFATAL_FAILURE(explore_with([](const Standing& job) { return !job.held && !job.owed; }), "forever");
+    EXPECT_NONFATAL_FAILURE(explore_with([](const ReclaimState& job) { return !job.held && !job.owed; }), "forever");
 }
 
 TEST(JobReclaim, HeldJobsAreKept) {
-    EXPECT_NONFATAL_FAILURE(explore_with([](const Standing& job) { return job.dead && !job.owed; }),
+    EXPECT_NONFATAL_FAILURE(explore_with([](const ReclaimState& job) { return job.dead && !job.owed; }),
                             "refers to a forgotten job");
 }
 
 TEST(JobReclaim, JobsWithOrphanMessagesAreKept) {
-    EXPECT_NONFATAL_FAILURE(explore_with([](const Standing& job) { return !job.held && (!job.mapped || job.dead); }),
+    EXPECT_NONFATAL_FAILURE(explore_with([](const ReclaimState& job) { return !job.held && (!job.mapped || job.dead); }),
                             "a received message is lost");
 }
 
 TEST(JobReclaim, DeadJobsAreForgotten) {
-    EXPECT_NONFATAL_FAILURE(explore_with([](const Standing& job) { return !job.mapped && !job.held; }), "is kept forever");
+    EXPECT_NONFATAL_FAILURE(explore_with([](const ReclaimState& job) { return !job.mapped && !job.held; }), "is kept forever");
 }
 
 TEST(JobReclaim, NeverMappedJobsAreForgotten) {
-    EXPECT_NONFATAL_FAILURE(explore_with([](const Standing& job) { return job.mapped && job.dead && !job.held && !job.owed; }),
-                            "is kept forever");
+    EXPECT_NONFATAL_FAILURE(
+        explore_with([](const ReclaimState& job) { return job.mapped && job.dead && !job.held && !job.owed; }),
+        "is kept forever");
 }
 
 // Cases outside the model: the process's own job, and jobs whose memory may be exposed.

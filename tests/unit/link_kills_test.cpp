@@ -13,7 +13,7 @@
 namespace starling::message::test {
 namespace {
 
-using link::State;
+using link::ConnectionState;
 
 constexpr int kReady = 1;
 constexpr int kSurvivor = 0, kThird = 1, kVictim = 2;
@@ -21,13 +21,13 @@ constexpr int kSurvivor = 0, kThird = 1, kVictim = 2;
 /// Indexes into Board::arrived.
 constexpr int kVictimIsDone = 3, kVictimIsDead = 4, kEnd = 5, kRequestHasCome = 6;
 
-void poll_until(Node& node, int other, State state) {
+void poll_until(Node& node, int other, ConnectionState state) {
     node.wait_for([&] { return node.peer(other).state == state; });
 }
 
 void connect(Node& node, int other, bool asks) {
     if (asks) link::request_connection(node.peer(other));
-    poll_until(node, other, State::connected);
+    poll_until(node, other, ConnectionState::connected);
 }
 
 /// A state in which a process is killed. After its part, the victim never polls again.
@@ -35,7 +35,7 @@ struct Moment {
     const char* name;
     void (*victim)(Node& node);
     void (*survivor)(Node& node);
-    std::vector<State> states;  ///< the survivor is then in one of these
+    std::vector<ConnectionState> states;  ///< the survivor is then in one of these
 };
 
 /// Waits until the victim has done its part.
@@ -52,15 +52,15 @@ void ask_until_it_has_come(Node& node) {
 }
 
 void let_it_come(Node& node) {
-    node.wait_for([&] { return node.peer(kVictim).state != State::closed; });
+    node.wait_for([&] { return node.peer(kVictim).state != ConnectionState::closed; });
     node.board.arrived[kRequestHasCome].store(1);
 }
 
 // A TCP connection that was granted is connected only when it carries data; a ring is connected at once.
 const Moment kMoments[] = {
-    {"asked", [](Node&) {}, [](Node& node) { link::request_connection(node.peer(kVictim)); }, {State::connecting}},
-    {"granted", ask_until_it_has_come, let_it_come, {State::connecting, State::connected}},
-    {"connected", connected, [](Node& node) { connect(node, kVictim, true); }, {State::connected}},
+    {"asked", [](Node&) {}, [](Node& node) { link::request_connection(node.peer(kVictim)); }, {ConnectionState::connecting}},
+    {"granted", ask_until_it_has_come, let_it_come, {ConnectionState::connecting, ConnectionState::connected}},
+    {"connected", connected, [](Node& node) { connect(node, kVictim, true); }, {ConnectionState::connected}},
     {"closing",
      connected,
      [](Node& node) {
@@ -68,7 +68,7 @@ const Moment kMoments[] = {
          wait_for_victim(node);
          link::request_close(node.peer(kVictim));
      },
-     {State::quiescing}},
+     {ConnectionState::quiescing}},
     // An open that arrives while ours is in transit is the answer to it.
     {"crossing",
      [](Node& node) { link::request_connection(node.peer(kSurvivor)), progress::test(); },
@@ -76,7 +76,7 @@ const Moment kMoments[] = {
          wait_for_victim(node);
          link::request_connection(node.peer(kVictim));
      },
-     {State::connecting}},
+     {ConnectionState::connecting}},
 };
 
 void play_victim(Node& node, const Moment& moment) {
@@ -94,12 +94,12 @@ void play_third(Node& node) {
 void play_survivor(Node& node, const Moment& moment) {
     moment.survivor(node);
     wait_for_victim(node);
-    const State state = node.peer(kVictim).state;
+    const ConnectionState state = node.peer(kVictim).state;
     EXPECT_NE(std::find(moment.states.begin(), moment.states.end(), state), moment.states.end())
         << moment.name << ": " << link::name(state);
     node.board.stage.store(kReady);
     node.wait_for([&] { return node.peer(kVictim).dead; });
-    EXPECT_EQ(node.peer(kVictim).state, State::closed) << moment.name;
+    EXPECT_EQ(node.peer(kVictim).state, ConnectionState::closed) << moment.name;
     EXPECT_FALSE(node.peer(kVictim).open_deferred) << moment.name;
     EXPECT_EQ(counters.connections, 0u) << moment.name;
     // There is one slot, and its former user is dead.

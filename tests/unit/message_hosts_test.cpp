@@ -36,7 +36,7 @@ TEST(MessageOverHosts, TrafficByTcp) {
     traffic_over_hosts({{0, 0}, {0, 1}}, {}, 24, [](Node& node) {
         EXPECT_GT(counters.messages_tcp, 100u);
         EXPECT_EQ(counters.connections, 1u);
-        EXPECT_EQ(node.peer(1 - node.rank).state, link::State::connected);
+        EXPECT_EQ(node.peer(1 - node.rank).state, link::ConnectionState::connected);
     });
 }
 
@@ -82,7 +82,7 @@ TEST(MessageOverHosts, QueuedPacketsAreTransmittedWhileTheProgramOnlySends) {
             const datatype::Datatype& bytes = datatype::predefined(MPI_BYTE);
             const auto send = [&] {
                 SendRequest request;
-                start_send(request, *node.channel, data, sizeof data, bytes, 1, 7, Mode::standard);
+                start_send(request, *node.channel, data, sizeof data, bytes, 1, 7, SendMode::standard);
                 if (!request.done) progress::wait(request);
             };
             node.barrier(0);

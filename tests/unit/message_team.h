@@ -207,7 +207,7 @@ class Team {
         message::start();
         EXPECT_EQ(link::start(), MPI_SUCCESS) << failure_text();
         for (link::Job* job : jobs) EXPECT_EQ(job->map(), MPI_SUCCESS) << failure_text();
-        if (config().wait == Wait::thread) allow_threads(Threads::at_once);
+        if (config().wait == WaitPolicy::thread) allow_threads(Threads::at_once);
         Lock lock;  // as entry points do: a progress thread may run beside this one
         progress::start();
         node.channel = std::make_unique<MatchContext>(kContext, node.everyone, me);

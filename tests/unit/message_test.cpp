@@ -51,7 +51,7 @@ TEST(Message, OrphanMessagesWaitForTheirContext) {
             for (int i = 0; i < 10; ++i) {
                 sends.emplace_back(Plan{0, 1, i, i % 2 ? 100000u : 8u, 5, false, false, false});
                 start_send(sends.back().request, early, sends.back().buffer.memory.data(), sends.back().buffer.count,
-                           bytes_type(), 1, 5, Mode::standard);
+                           bytes_type(), 1, 5, SendMode::standard);
             }
             node.barrier(0);
             for (Sending& sending : sends) progress::wait(sending.request);
@@ -81,10 +81,11 @@ void expect_a_connection(Team& team) {
         Receiving receiving(8, false);
         start_receive(receiving.request, hinted, receiving.buffer.memory.data(), 8, bytes_type(), 1 - node.rank, 5);
         Sending sending({node.rank, 1 - node.rank, 0, 8, 5, false, false, false});
-        start_send(sending.request, hinted, sending.buffer.memory.data(), 8, bytes_type(), 1 - node.rank, 5, Mode::standard);
+        start_send(sending.request, hinted, sending.buffer.memory.data(), 8, bytes_type(), 1 - node.rank, 5,
+                   SendMode::standard);
         progress::wait(receiving.request);
         receiving.expect({1 - node.rank, node.rank, 0, 8, 5, false, false, false});
-        node.wait_for([&] { return node.peer(1 - node.rank).state == link::State::connected; });
+        node.wait_for([&] { return node.peer(1 - node.rank).state == link::ConnectionState::connected; });
         node.barrier(0);
     });
     team.expect_success();

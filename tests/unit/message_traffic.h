@@ -57,7 +57,7 @@ struct Sending {
     }
     void start(Node& node) {
         start_send(request, *node.channel, buffer.memory.data(), buffer.count, buffer.type(), plan.destination, plan.tag,
-                   plan.synchronous ? Mode::synchronous : Mode::standard);
+                   plan.synchronous ? SendMode::synchronous : SendMode::standard);
     }
 };
 

@@ -31,7 +31,7 @@ class MessageVerbs : public testing::Test {
 
 TEST_F(MessageVerbs, TrafficUsesRcAndLongMessagesUseRdmaRead) {
     traffic_of_two({}, 24, [](Node& node) {
-        EXPECT_EQ(node.peer(1 - node.rank).state, link::State::connected);
+        EXPECT_EQ(node.peer(1 - node.rank).state, link::ConnectionState::connected);
         EXPECT_GT(counters.messages_rc, 100u);
         EXPECT_GT(counters.messages_rc, counters.messages_tcp);  // TCP is connected before both sides know about verbs
         EXPECT_GT(counters.reads_rdma, 10u);
@@ -98,7 +98,7 @@ class MessageWrites : public MessageVerbs, public testing::WithParamInterface<co
             bool mine = false, theirs = false;
             while (!mine || !theirs) {
                 const link::Peer& peer = node.peer(1 - node.rank);
-                mine = peer.state == link::State::connected && peer.base->lends();
+                mine = peer.state == link::ConnectionState::connected && peer.base->lends();
                 theirs = exchange(node, mine);
             }
             std::deque<Sending> sending;
@@ -118,7 +118,7 @@ class MessageWrites : public MessageVerbs, public testing::WithParamInterface<co
         SendRequest send;
         ReceiveRequest receive;
         start_receive(receive, *node.channel, &from, 1, bytes_type(), other, 3);
-        start_send(send, *node.channel, &to, 1, bytes_type(), other, 3, Mode::standard);
+        start_send(send, *node.channel, &to, 1, bytes_type(), other, 3, SendMode::standard);
         node.wait_for([&] { return send.done && receive.done; });
         return from;
     }

@@ -42,7 +42,7 @@ struct Share {
     }
     /// Starts a receive of a message that the tree would carry: such calls make a group wanted.
     void call() const {
-        multicast::Receive probe;
+        multicast::MulticastReceive probe;
         multicast::start_receive(*channel, probe, (me + 1) % static_cast<uint32_t>(ranks.size()), 1ull << 40, nullptr, 0);
         EXPECT_TRUE(multicast::withdraw(probe));
     }
@@ -50,7 +50,7 @@ struct Share {
         std::vector<unsigned char> data(bytes);
         for (uint64_t i = 0; i < bytes; ++i) data[i] = static_cast<unsigned char>(i * 7 + call * 13 + root);
         if (me == root) {
-            multicast::Send send;
+            multicast::MulticastSend send;
             node.wait_for([&] { return multicast::may_send(*channel, bytes); });
             ASSERT_TRUE(multicast::start_send(*channel, send, call, data.data(), bytes));
             progress::wait(send);
@@ -58,7 +58,7 @@ struct Share {
             return;
         }
         std::vector<unsigned char> got(bytes);
-        multicast::Receive receive;
+        multicast::MulticastReceive receive;
         multicast::start_receive(*channel, receive, root, call, got.data(), bytes);
         progress::wait(receive);
         ASSERT_EQ(receive.outcome.error, MPI_SUCCESS) << failure_text();
@@ -120,7 +120,7 @@ TEST(MulticastChannel, AnInvalidAddressRangeLeavesCollectivesOnMessages) {
             progress::wait_until([&] { return multicast::settled(*share.channel); });
             EXPECT_FALSE(multicast::may_send(*share.channel, 1));
             uint64_t value = 1;
-            multicast::Send send;
+            multicast::MulticastSend send;
             EXPECT_FALSE(multicast::start_send(*share.channel, send, 1, &value, sizeof value));
         });
 }

@@ -13,47 +13,50 @@ namespace {
 
 constexpr uint64_t kSecond = 1'000'000'000;
 
-constexpr Event kAll[] = {Event::want,    Event::joined,  Event::refused,  Event::all_answer, Event::silence,
-                          Event::unready, Event::give_up, Event::unwanted, Event::drained};
+constexpr GroupEvent kAll[] = {GroupEvent::want,       GroupEvent::joined,   GroupEvent::refused,
+                               GroupEvent::all_answer, GroupEvent::silence,  GroupEvent::unready,
+                               GroupEvent::give_up,    GroupEvent::unwanted, GroupEvent::drained};
 
-bool is_in_network(State state) { return state == State::testing || state == State::ready || state == State::leaving; }
+bool is_in_network(GroupState state) {
+    return state == GroupState::testing || state == GroupState::ready || state == GroupState::leaving;
+}
 
 TEST(MulticastGroupStates, IsJoinedInTheNetworkExactlyInTheStatesOfTheTable) {
-    std::set<std::pair<State, Event>> seen;
-    std::function<void(State, bool, int)> walk = [&](State state, bool inside, int left) {
+    std::set<std::pair<GroupState, GroupEvent>> seen;
+    std::function<void(GroupState, bool, int)> walk = [&](GroupState state, bool inside, int left) {
         ASSERT_EQ(inside, is_in_network(state)) << name_of(state);
         if (left == 0) return;
-        for (const Event event : kAll) {
+        for (const GroupEvent event : kAll) {
             // The network answers a join only in the creating state.
-            if (event == Event::joined && state != State::creating) continue;
-            if (event == Event::refused && state != State::creating) continue;
-            const Step next = step(state, event);
+            if (event == GroupEvent::joined && state != GroupState::creating) continue;
+            if (event == GroupEvent::refused && state != GroupState::creating) continue;
+            const GroupStep next = step(state, event);
             seen.emplace(state, event);
-            const bool joins = event == Event::joined;
+            const bool joins = event == GroupEvent::joined;
             if (next.actions & kLeave) { ASSERT_TRUE(inside) << name_of(state); }
-            if (next.actions & kTellReady) { ASSERT_TRUE(state == State::testing && next.next == State::ready); }
-            if (next.next == State::ready && state != State::ready) { ASSERT_EQ(event, Event::all_answer); }
+            if (next.actions & kTellReady) { ASSERT_TRUE(state == GroupState::testing && next.next == GroupState::ready); }
+            if (next.next == GroupState::ready && state != GroupState::ready) { ASSERT_EQ(event, GroupEvent::all_answer); }
             // A member that leaves on its own initiative reports that it is not ready.
-            const bool own = event == Event::give_up || event == Event::silence || event == Event::refused;
-            if (own && (state == State::testing || state == State::ready) && next.next != state) {
+            const bool own = event == GroupEvent::give_up || event == GroupEvent::silence || event == GroupEvent::refused;
+            if (own && (state == GroupState::testing || state == GroupState::ready) && next.next != state) {
                 ASSERT_TRUE(next.actions & kTellUnready);
             }
             walk(next.next, (inside || joins) && !(next.actions & kLeave), left - 1);
         }
     };
-    walk(State::absent, false, 7);
+    walk(GroupState::absent, false, 7);
     EXPECT_EQ(seen.size(), static_cast<size_t>(kStates * kEvents - 2 * (kStates - 1)));
 }
 
 TEST(MulticastGroupStates, EveryStateReachesEveryOther) {
     for (int from = 0; from < kStates; ++from) {
-        std::set<State> reached{static_cast<State>(from)};
+        std::set<GroupState> reached{static_cast<GroupState>(from)};
         for (size_t before = 0; before != reached.size();) {
             before = reached.size();
-            for (const State state : std::set<State>(reached))
-                for (const Event event : kAll) reached.insert(step(state, event).next);
+            for (const GroupState state : std::set<GroupState>(reached))
+                for (const GroupEvent event : kAll) reached.insert(step(state, event).next);
         }
-        EXPECT_EQ(reached.size(), static_cast<size_t>(kStates)) << name_of(static_cast<State>(from));
+        EXPECT_EQ(reached.size(), static_cast<size_t>(kStates)) << name_of(static_cast<GroupState>(from));
     }
 }
 
@@ -70,15 +73,15 @@ void make_trouble(World& world, Trouble trouble, uint32_t who) {
         case Trouble::late:
             return;
         case Trouble::second_wish:
-            for (const auto& one : world.all) one->group.apply(Event::want, now);
+            for (const auto& one : world.all) one->group.apply(GroupEvent::want, now);
             return;
         case Trouble::freed_by_all:
-            for (const auto& one : world.all) one->group.apply(Event::unwanted, now);
+            for (const auto& one : world.all) one->group.apply(GroupEvent::unwanted, now);
             return;
         case Trouble::freed_by_one:
-            return world[who].group.apply(Event::unwanted, now);
+            return world[who].group.apply(GroupEvent::unwanted, now);
         case Trouble::given_up:
-            return world[who].group.apply(Event::give_up, now);
+            return world[who].group.apply(GroupEvent::give_up, now);
         case Trouble::death:
             return world.kill(who);
     }
@@ -86,7 +89,7 @@ void make_trouble(World& world, Trouble trouble, uint32_t who) {
 
 bool is_settled(const World& world) {
     for (const auto& one : world.all)
-        if (!one->dead && one->group.state() != State::ready && one->group.state() != State::absent) return false;
+        if (!one->dead && one->group.state() != GroupState::ready && one->group.state() != GroupState::absent) return false;
     return true;
 }
 
@@ -102,7 +105,7 @@ TEST(MulticastGroupStates, SettlesAfterAnyFaultAtAnyMoment) {
                     world.lose = lost;
                     world[who].refuses = trouble == Trouble::refused_first;
                     for (uint32_t i = 0; i < kMembers; ++i)
-                        if (trouble != Trouble::late || i != who) world[i].group.apply(Event::want, world.now);
+                        if (trouble != Trouble::late || i != who) world[i].group.apply(GroupEvent::want, world.now);
                     for (uint32_t i = 0; i < when; ++i) world.step();
                     make_trouble(world, trouble, who);
                     world[who].refuses = false;
@@ -111,7 +114,7 @@ TEST(MulticastGroupStates, SettlesAfterAnyFaultAtAnyMoment) {
                                                     << when << " steps, datagram " << lost << " lost";
                     };
                     // A late member joins a test in progress; a member that has left ends the test for all.
-                    if (trouble == Trouble::late) world[who].group.apply(Event::want, world.now);
+                    if (trouble == Trouble::late) world[who].group.apply(GroupEvent::want, world.now);
                     ASSERT_TRUE(world.run_until([&] { return is_settled(world); }, 5 * kSecond)) << what();
                     world.run_until([] { return false; }, kSecond);
                     ASSERT_TRUE(is_settled(world)) << what();
@@ -119,10 +122,10 @@ TEST(MulticastGroupStates, SettlesAfterAnyFaultAtAnyMoment) {
                         ASSERT_TRUE(world.all_ready()) << what();
                     }
                     for (const auto& one : world.all)
-                        if (!one->dead) { ASSERT_EQ(one->in_network, one->group.state() == State::ready) << what(); }
+                        if (!one->dead) { ASSERT_EQ(one->in_network, one->group.state() == GroupState::ready) << what(); }
                     for (int tries = 0; tries < 3 && !world.all_ready(); ++tries) {
                         for (const auto& one : world.all)
-                            if (!one->dead) one->group.apply(Event::want, world.now);
+                            if (!one->dead) one->group.apply(GroupEvent::want, world.now);
                         world.run_until([&] { return world.all_ready(); }, kSecond);
                     }
                     ASSERT_TRUE(world.all_ready()) << what();
@@ -138,7 +141,7 @@ TEST(MulticastGroupStates, SettlesAfterTwoFaults) {
                                   Trouble::death};
     const auto play = [](Trouble first, Trouble second, uint32_t whos, uint32_t when, uint32_t gap) {
         World world(kMembers, {}, 1);
-        for (const auto& one : world.all) one->group.apply(Event::want, world.now);
+        for (const auto& one : world.all) one->group.apply(GroupEvent::want, world.now);
         for (uint32_t i = 0; i < when; ++i) world.step();
         make_trouble(world, first, whos % kMembers);
         for (uint32_t i = 0; i < gap; ++i) world.step();
@@ -146,10 +149,10 @@ TEST(MulticastGroupStates, SettlesAfterTwoFaults) {
         if (!world.run_until([&] { return is_settled(world); }, 5 * kSecond)) return false;
         world.run_until([] { return false; }, kSecond);
         for (const auto& one : world.all)
-            if (!one->dead && one->in_network != (one->group.state() == State::ready)) return false;
+            if (!one->dead && one->in_network != (one->group.state() == GroupState::ready)) return false;
         for (int tries = 0; tries < 3 && !world.all_ready(); ++tries) {
             for (const auto& one : world.all)
-                if (!one->dead) one->group.apply(Event::want, world.now);
+                if (!one->dead) one->group.apply(GroupEvent::want, world.now);
             world.run_until([&] { return world.all_ready(); }, kSecond);
         }
         return world.all_ready();

@@ -15,7 +15,7 @@ namespace {
 constexpr uint64_t kSecond = 1'000'000'000;
 
 void make_ready(World& world) {
-    for (const auto& one : world.all) one->group.apply(Event::want, world.now);
+    for (const auto& one : world.all) one->group.apply(GroupEvent::want, world.now);
     ASSERT_TRUE(world.run_until([&] { return world.all_ready(); }, 10 * kSecond));
 }
 
@@ -28,7 +28,7 @@ std::vector<std::byte> data_of(uint64_t call, uint64_t bytes) {
 
 bool all_absent(const World& world) {
     for (const auto& one : world.all)
-        if (!one->dead && one->group.state() != State::absent) return false;
+        if (!one->dead && one->group.state() != GroupState::absent) return false;
     return true;
 }
 
@@ -41,8 +41,8 @@ std::string states(const World& world) {
 /// Sends one message from `sender` to all other living members; returns whether it arrived whole.
 bool broadcast(World& world, uint32_t sender, uint64_t call, uint64_t bytes) {
     const auto data = data_of(call, bytes);
-    Send send;
-    std::deque<Receive> receives(world.size());
+    MulticastSend send;
+    std::deque<MulticastReceive> receives(world.size());
     std::vector<std::vector<std::byte>> memory(world.size(), std::vector<std::byte>(bytes));
     if (!world.run_until([&] { return world[sender].group.may_send(bytes); }, 10 * kSecond)) return false;
     for (uint32_t i = 0; i < world.size(); ++i) {
@@ -96,12 +96,12 @@ TEST(MulticastGroup, AMillionMessagesAtThirtyPercentLossAreRetransmitted) {
     make_ready(world);
     constexpr uint64_t kMessages = 1'000'000 / 4, kAhead = 100;
     struct Slot {
-        Receive receive;
+        MulticastReceive receive;
         uint64_t value = 0;
     };
     struct Stream {
         uint64_t sent = 0;
-        std::deque<Send> sends;
+        std::deque<MulticastSend> sends;
         struct At {
             uint64_t posted = 0, taken = 0;
             std::deque<Slot> slots;
@@ -113,7 +113,7 @@ TEST(MulticastGroup, AMillionMessagesAtThirtyPercentLossAreRetransmitted) {
             Stream& stream = streams[sender];
             for (; stream.sent < kMessages && world[sender].group.may_send(8); ++stream.sent) {
                 const uint64_t value = stream.sent * 31 + sender;
-                Send send;
+                MulticastSend send;
                 world[sender].group.start(send, 5, stream.sent, &value, sizeof value, world.now);
                 ASSERT_TRUE(send.done);
             }
@@ -160,7 +160,7 @@ TEST(MulticastGroup, AMemberThatReceivesNoMulticastGetsUnicastRetransmissions) {
 
 TEST(MulticastGroup, IsAbandonedIfTheNetworkCarriesNothing) {
     World world(5, {.loss = 1}, 1);
-    for (const auto& one : world.all) one->group.apply(Event::want, world.now);
+    for (const auto& one : world.all) one->group.apply(GroupEvent::want, world.now);
     ASSERT_TRUE(world.run_until([&] { return all_absent(world); }, 10 * kSecond));
     for (const auto& one : world.all) EXPECT_FALSE(one->in_network);
 }
@@ -175,7 +175,7 @@ TEST(MulticastGroup, IsAbandonedIfAnyMemberIsUnreachable) {
                     world[who].longest = 200;
                 else
                     world[who].deaf = true;
-                for (const auto& one : world.all) one->group.apply(Event::want, world.now);
+                for (const auto& one : world.all) one->group.apply(GroupEvent::want, world.now);
                 ASSERT_TRUE(world.run_until([&] { return all_absent(world); }, 10 * kSecond)) << who << states(world);
                 EXPECT_TRUE(world[0].group.leads() && world[0].group.was_silent());
             }
@@ -260,17 +260,17 @@ TEST(MulticastGroup, IsKeptDespiteLoss) {
 TEST(MulticastGroup, ARefusedJoinLeavesAllOnPointToPoint) {
     World world(5, {}, 1);
     world[2].refuses = true;
-    for (const auto& one : world.all) one->group.apply(Event::want, world.now);
-    ASSERT_TRUE(world.run_until([&] { return world[0].group.state() == State::absent; }, 10 * kSecond));
+    for (const auto& one : world.all) one->group.apply(GroupEvent::want, world.now);
+    ASSERT_TRUE(world.run_until([&] { return world[0].group.state() == GroupState::absent; }, 10 * kSecond));
 }
 
 TEST(MulticastGroup, LateJoinersAreAwaited) {
     World world(9, {.loss = 0.2}, 5);
     for (uint32_t i = 0; i < 9; ++i)
-        if (i != 4) world[i].group.apply(Event::want, world.now);
+        if (i != 4) world[i].group.apply(GroupEvent::want, world.now);
     world.run_until([&] { return false; }, 100'000'000);
     EXPECT_FALSE(world[0].group.may_send(1));
-    world[4].group.apply(Event::want, world.now);
+    world[4].group.apply(GroupEvent::want, world.now);
     ASSERT_TRUE(world.run_until([&] { return world.all_ready(); }, 10 * kSecond));
 }
 
@@ -278,11 +278,11 @@ TEST(MulticastGroup, SentMessagesArriveThoughAMemberAbandonsTheGroup) {
     for (uint32_t who : {0u, 1u, 8u}) {
         World world(9, {.loss = 0.1}, 5 + who);
         make_ready(world);
-        Send send;
+        MulticastSend send;
         const auto data = data_of(1, 20'000);
         world[4].group.start(send, 5, 1, data.data(), data.size(), world.now);
-        world[who].group.apply(Event::give_up, world.now);
-        std::deque<Receive> receives(9);
+        world[who].group.apply(GroupEvent::give_up, world.now);
+        std::deque<MulticastReceive> receives(9);
         std::vector<std::vector<std::byte>> memory(9, std::vector<std::byte>(20'000));
         for (uint32_t i = 0; i < 9; ++i)
             if (i != 4) {
@@ -292,7 +292,7 @@ TEST(MulticastGroup, SentMessagesArriveThoughAMemberAbandonsTheGroup) {
         ASSERT_TRUE(world.run_until(
             [&] {
                 for (uint32_t i = 0; i < 9; ++i)
-                    if (world[i].group.state() != State::absent || (i != 4 && !receives[i].done)) return false;
+                    if (world[i].group.state() != GroupState::absent || (i != 4 && !receives[i].done)) return false;
                 return true;
             },
             60 * kSecond))
@@ -312,7 +312,7 @@ TEST(MulticastGroup, MembersAndLeadersDieInEveryState) {
         std::vector<uint32_t> order{0, 1, static_cast<uint32_t>(2 + seed % 7)};
         for (uint32_t i = 0; i < 9; ++i)
             world.later(world.up_to(3'000'000), [&, i] {
-                if (!world[i].dead) world[i].group.apply(Event::want, world.now);
+                if (!world[i].dead) world[i].group.apply(GroupEvent::want, world.now);
             });
         const uint32_t victim = order[seed % 3];
         world.later(world.up_to(8'000'000), [&, victim] { world.kill(victim); });
@@ -326,7 +326,7 @@ TEST(MulticastGroup, MembersAndLeadersDieInEveryState) {
 TEST(MulticastGroup, AReceiveFromADyingMemberReturnsAnError) {
     World world(5, {}, 1);
     make_ready(world);
-    Receive receive;
+    MulticastReceive receive;
     std::byte memory[8];
     receive.memory = memory, receive.bytes = 8;
     world[3].desk.post(receive, world[3].label(1, 5, 1));
@@ -340,9 +340,9 @@ TEST(MulticastGroup, ADeadMemberDelaysNoSender) {
         World world(9, {.loss = 0.1}, victim);
         make_ready(world);
         world.kill(victim);
-        Send send;
+        MulticastSend send;
         const auto data = data_of(1, 200'000);  // too long to be copied: complete when all have received it
-        std::deque<Receive> receives(9);
+        std::deque<MulticastReceive> receives(9);
         std::vector<std::vector<std::byte>> memory(9, std::vector<std::byte>(data.size()));
         for (uint32_t i = 1; i < 9; ++i)
             if (i != victim) {
@@ -359,7 +359,7 @@ TEST(MulticastGroup, ADeadMemberDelaysNoSender) {
 TEST(MulticastGroup, AMessageLongerThanTheWindowCompletesWhenAllReceiversHaveEnded) {
     World world(3, {}, 1);
     make_ready(world);
-    Send send;
+    MulticastSend send;
     const auto data = data_of(1, 300'000);
     // Without receives no member acknowledges beyond its limit, so the sender stops with a full window.
     world[0].group.start(send, 5, 1, data.data(), data.size(), world.now);
@@ -373,7 +373,7 @@ TEST(MulticastGroup, AMessageLongerThanTheWindowCompletesWhenAllReceiversHaveEnd
 TEST(MulticastGroup, UnexpectedMessagesHaveALimitAndBlockNoOthers) {
     World world(4, {}, 1);
     make_ready(world);
-    std::deque<Send> sends;
+    std::deque<MulticastSend> sends;
     uint64_t call = 0;
     const auto data = data_of(0, 1000);
     const auto more = [&] {
@@ -386,29 +386,29 @@ TEST(MulticastGroup, UnexpectedMessagesHaveALimitAndBlockNoOthers) {
     EXPECT_LT(call, 2000u);
     EXPECT_FALSE(world[0].group.may_send(1000));
     // Messages of another sender still arrive. The first sender continues as soon as its messages are received.
-    Receive other[3];
+    MulticastReceive other[3];
     std::byte memory[3][8];
     uint64_t value = 5;
-    Send send;
+    MulticastSend send;
     for (uint32_t i : {0u, 2u, 3u}) {
-        Receive& receive = other[i == 0 ? 0 : i - 1];
+        MulticastReceive& receive = other[i == 0 ? 0 : i - 1];
         receive.memory = memory[i == 0 ? 0 : i - 1], receive.bytes = 8;
         world[i].desk.post(receive, world[i].label(1, 6, 1));
     }
     world[1].group.start(send, 6, 1, &value, 8, world.now);
     ASSERT_TRUE(world.run_until([&] { return other[0].done && other[1].done && other[2].done; }, kSecond));
     const uint64_t sent = call;
-    std::deque<Receive> receives;
+    std::deque<MulticastReceive> receives;
     std::vector<std::byte> sink(1000);
     for (uint64_t i = 0; i < sent; ++i)
         for (uint32_t member = 1; member < 4; ++member) {
-            Receive& receive = receives.emplace_back();
+            MulticastReceive& receive = receives.emplace_back();
             receive.memory = sink.data(), receive.bytes = sink.size();
             world[member].desk.post(receive, world[member].label(0, 5, i));
         }
     ASSERT_TRUE(world.run_until(
         [&] {
-            for (const Receive& receive : receives)
+            for (const MulticastReceive& receive : receives)
                 if (!receive.done) return false;
             return world[0].group.outgoing().drained();
         },
@@ -418,18 +418,18 @@ TEST(MulticastGroup, UnexpectedMessagesHaveALimitAndBlockNoOthers) {
 TEST(MulticastGroup, AWithdrawnReceiveDiscardsItsMessage) {
     World world(3, {}, 1);
     make_ready(world);
-    Receive receive;
+    MulticastReceive receive;
     std::byte memory[8] = {};
     receive.memory = memory, receive.bytes = 8;
     world[1].desk.post(receive, world[1].label(0, 5, 1));
     EXPECT_TRUE(world[1].desk.withdraw(receive, world[1].label(0, 5, 1)));
     world[1].desk.forget(5);
-    Send send;
+    MulticastSend send;
     uint64_t value = 3;
     world[0].group.start(send, 6, 1, &value, 8, world.now);
     ASSERT_TRUE(world.run_until([&] { return world[1].desk.has_begun(world[1].label(0, 6, 1)); }, kSecond));
     EXPECT_FALSE(receive.done);
-    Receive shorter;
+    MulticastReceive shorter;
     shorter.memory = memory, shorter.bytes = 4;
     world[1].desk.post(shorter, world[1].label(0, 6, 1));
     ASSERT_TRUE(shorter.done);
@@ -440,12 +440,12 @@ TEST(MulticastGroup, AWithdrawnReceiveDiscardsItsMessage) {
 
 TEST(Datagrams, ATestMayHaveAnyNumber) {
     for (const uint32_t number : {1u, 0x7fffffffu, 0x80000001u, ~0u}) {
-        Head head{};
-        head.magic = Head::kMagic, head.version = Head::kVersion, head.word = Word::ready;
+        GroupDatagramHeader head{};
+        head.magic = GroupDatagramHeader::kMagic, head.version = GroupDatagramHeader::kVersion, head.word = Word::ready;
         head.serial = number;
         std::byte bytes[sizeof head];
         std::memcpy(bytes, &head, sizeof head);
-        Datagram datagram;
+        GroupDatagram datagram;
         EXPECT_TRUE(decode(bytes, sizeof bytes, 2, datagram)) << number;
     }
 }

@@ -17,7 +17,7 @@ constexpr uint32_t kPiece = 100;
 struct Receiver {
     ReceiveQueue desk;
     Incoming incoming{desk, 7, 1};
-    Receive receive;
+    MulticastReceive receive;
     std::vector<std::byte> memory;
     uint64_t bytes, now = 1000 * kMs;
 
@@ -27,11 +27,24 @@ struct Receiver {
     }
     void data(uint32_t fragment) {
         const std::byte body[kPiece] = {};
-        const Head head{Head::kMagic, Head::kVersion, Word::data, 1, 0, 9, 0, 0, 5, 1, bytes, fragment, kPiece};
+        const GroupDatagramHeader head{GroupDatagramHeader::kMagic,
+                                       GroupDatagramHeader::kVersion,
+                                       Word::data,
+                                       1,
+                                       0,
+                                       9,
+                                       0,
+                                       0,
+                                       5,
+                                       1,
+                                       bytes,
+                                       fragment,
+                                       kPiece};
         EXPECT_TRUE(incoming.take({head, body, kPiece}, now));
     }
     void heartbeat(uint32_t sent) {
-        const Head head{Head::kMagic, Head::kVersion, Word::heartbeat, 1, 0, 9, 1, 0, 0, 0, 0, sent, 0};
+        const GroupDatagramHeader head{
+            GroupDatagramHeader::kMagic, GroupDatagramHeader::kVersion, Word::heartbeat, 1, 0, 9, 1, 0, 0, 0, 0, sent, 0};
         EXPECT_TRUE(incoming.take({head, nullptr, 0}, now));
     }
     /// Returns the fragments requested until the time `until`, one entry per request.
@@ -102,16 +115,16 @@ TEST(MulticastRetransmission, WhileRetransmissionsArriveTheRestIsNotRequestedAga
     EXPECT_TRUE(receiver.receive.done);
 }
 
-struct Sent final : Wire {
+struct Sent final : GroupTransmitter {
     std::vector<uint32_t> group, single;
     int heartbeats = 0;
     std::vector<bool> full = std::vector<bool>(4);
-    bool to_group(const Head& head, const std::byte*, uint32_t) override {
+    bool to_group(const GroupDatagramHeader& head, const std::byte*, uint32_t) override {
         if (head.word == Word::data) group.push_back(head.fragment);
         heartbeats += head.word == Word::heartbeat;
         return true;
     }
-    bool to_member(uint32_t member, const Head& head, const std::byte*, uint32_t) override {
+    bool to_member(uint32_t member, const GroupDatagramHeader& head, const std::byte*, uint32_t) override {
         if (full[member]) return false;
         single.push_back(head.fragment);
         return true;
@@ -124,7 +137,7 @@ struct Sender {
     Sent wire;
     Outgoing outgoing{0, 1, kPiece};
     std::vector<std::byte> data = std::vector<std::byte>(40 * kPiece);
-    Send send;
+    MulticastSend send;
     uint64_t now = 1000 * kMs;
     Sender() {
         outgoing.start(send, 5, 1, data.data(), data.size(), now);
@@ -166,7 +179,7 @@ struct Flow {
     uint64_t now = 1000 * kMs;
     uint32_t next = 0;
     void message() {
-        Send send;
+        MulticastSend send;
         const std::byte one{};
         outgoing.start(send, 5, next++, &one, 1, now);
         EXPECT_TRUE(send.done);

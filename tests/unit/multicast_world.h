@@ -25,7 +25,7 @@ struct Member final : GroupEnvironment {
     World& world;
     const uint32_t me;
     ReceiveQueue desk;
-    Group group;
+    MulticastGroup group;
     bool in_network = false, dead = false, deaf = false;
     bool refuses = false;           ///< refuses to join the group
     bool mute = false;              ///< its datagrams to the group are lost
@@ -35,15 +35,15 @@ struct Member final : GroupEnvironment {
     int mute_rail = -1;             ///< its datagrams by this rail are lost; -1: none
     uint32_t longest = UINT32_MAX;  ///< longest datagram in bytes after the header that its interface sends
 
-    Member(World& its_world, uint32_t index, const std::vector<Name>& names, const GroupSettings& settings);
-    bool to_group(const Head& head, const std::byte* body, uint32_t bytes) override;
-    bool to_member(uint32_t to, const Head& head, const std::byte* body, uint32_t bytes) override;
+    Member(World& its_world, uint32_t index, const std::vector<MemberName>& names, const GroupSettings& settings);
+    bool to_group(const GroupDatagramHeader& head, const std::byte* body, uint32_t bytes) override;
+    bool to_member(uint32_t to, const GroupDatagramHeader& head, const std::byte* body, uint32_t bytes) override;
     void note(uint32_t to, const Note& note) override;
     bool join() override { return !refuses && (in_network = true); }
     void leave() override { in_network = false; }
     void flush() override {}
     void report_unreachable() override { rail ^= 1; }
-    Label label(uint32_t sender, uint64_t context, uint64_t call) const {
+    MessageLabel label(uint32_t sender, uint64_t context, uint64_t call) const {
         return {group.members()[sender].job, context, call, group.members()[sender].rank};
     }
 };
@@ -97,7 +97,7 @@ class World {
     }
     bool all_ready() const {
         for (const auto& one : all)
-            if (!one->dead && one->group.state() != State::ready) return false;
+            if (!one->dead && one->group.state() != GroupState::ready) return false;
         return true;
     }
     /// Stops the member; the others learn of its death after 20 ms.
@@ -112,7 +112,7 @@ class World {
     Weather weather;
     std::mt19937_64 random;
     uint64_t now = 1'000'000'000;
-    std::vector<Name> names;
+    std::vector<MemberName> names;
     std::vector<std::unique_ptr<Member>> all;
     uint64_t lose = 0;  ///< number, from 1, of the datagram that is lost to all; 0: none
     uint64_t datagrams = 0, singles = 0, notes = 0;
@@ -128,10 +128,10 @@ class World {
     uint64_t count = 0;
 };
 
-inline Member::Member(World& its_world, uint32_t index, const std::vector<Name>& names, const GroupSettings& settings)
+inline Member::Member(World& its_world, uint32_t index, const std::vector<MemberName>& names, const GroupSettings& settings)
     : world(its_world), me(index), group(names, index, settings, *this, desk) {}
 
-inline bool Member::to_group(const Head& head, const std::byte* body, uint32_t bytes) {
+inline bool Member::to_group(const GroupDatagramHeader& head, const std::byte* body, uint32_t bytes) {
     if (++world.datagrams == world.lose || mute || rail == mute_rail) return true;
     auto whole = std::make_shared<std::vector<std::byte>>(sizeof head + bytes);
     std::memcpy(whole->data(), &head, sizeof head);
@@ -144,7 +144,7 @@ inline bool Member::to_group(const Head& head, const std::byte* body, uint32_t b
              copies > 0; --copies)
             world.later(
                 world.weather.latency_ns + world.up_to(world.weather.late_ns), [&to = world[i], whole, bytes, by = rail] {
-                    Datagram datagram;
+                    GroupDatagram datagram;
                     const bool hears = to.in_network && !to.dead && !to.deaf && by != to.deaf_rail && bytes <= to.longest;
                     if (hears && decode(whole->data(), whole->size(), to.world.size(), datagram))
                         to.group.on_datagram(datagram, to.world.now);
@@ -153,13 +153,13 @@ inline bool Member::to_group(const Head& head, const std::byte* body, uint32_t b
     return true;
 }
 
-inline bool Member::to_member(uint32_t i, const Head& head, const std::byte* body, uint32_t bytes) {
+inline bool Member::to_member(uint32_t i, const GroupDatagramHeader& head, const std::byte* body, uint32_t bytes) {
     ++world.singles;
     auto whole = std::make_shared<std::vector<std::byte>>(sizeof head + bytes);
     std::memcpy(whole->data(), &head, sizeof head);
     if (bytes > 0) std::memcpy(whole->data() + sizeof head, body, bytes);
     world.by_session(me, i, [&to = world[i], from = me, whole] {
-        Datagram datagram;
+        GroupDatagram datagram;
         if (!to.dead && decode(whole->data(), whole->size(), to.world.size(), datagram))
             to.group.on_single(from, datagram, to.world.now);
     });

@@ -37,7 +37,7 @@ class Process {
         set_variable("STARLING_IP_INTERFACES", "lo");
         by_user()[this] = this;
         current() = this;
-        Upcalls upcalls{
+        EndpointUpcalls upcalls{
             [](void* user, const packet::Header& header, const std::byte* payload) {
                 auto* const me = static_cast<Process*>(user);
                 me->got.emplace_back(header.message.context, std::string(reinterpret_cast<const char*>(payload), header.bytes));
@@ -67,7 +67,7 @@ class Process {
         std::byte* payload;
         packet::Header* header;
         if (!endpoint->reserve(session, static_cast<uint32_t>(text.size()), payload, header)) return false;
-        header->kind = packet::Kind::eager;
+        header->kind = packet::PacketKind::eager;
         header->operation = 0;
         header->message.sequence = 0;
         header->message.tag = 0;

@@ -108,7 +108,7 @@ struct Side {
         return u;
     }
 
-    Sent send(const std::string& text) {
+    SendResult send(const std::string& text) {
         const iovec part{const_cast<char*>(text.data()), text.size()};
         return connection->send(&part, 1);
     }

@@ -8,10 +8,10 @@
 namespace starling::plan {
 namespace {
 
-using enum Standing;
+using enum ConnectionAvailability;
 using Indexes = std::vector<size_t>;
 
-Indexes ask(std::vector<Standing> wanted, Places places) { return whom_to_ask(wanted, places); }
+Indexes ask(std::vector<ConnectionAvailability> wanted, ConnectionSlots places) { return whom_to_ask(wanted, places); }
 
 TEST(ConnectionChoice, RequestsConnectionsThatHaveAPlace) {
     EXPECT_EQ(ask({missing, missing, missing}, {4, 4, 0}), (Indexes{0, 1, 2}));

@@ -14,7 +14,7 @@ namespace starling::plan {
 namespace {
 
 using namespace message::test;
-using link::State;
+using link::ConnectionState;
 
 /// Exchanges `count` messages of `bytes` bytes in both directions between processes 0 and `with`. The third process has none.
 void exchange(Node& node, int with, int count, uint64_t bytes) {
@@ -47,8 +47,8 @@ class Phases {
     void run(int with, int count, uint64_t bytes) {
         run(with, count, bytes, [] {});
     }
-    bool is(int other, State state) { return node_.peer(other).state == state; }
-    void expect_soon(int other, State state) {
+    bool is(int other, ConnectionState state) { return node_.peer(other).state == state; }
+    void expect_soon(int other, ConnectionState state) {
         node_.wait_for([&] { return is(other, state); });
     }
 
@@ -87,8 +87,8 @@ void change_partners(Node& node, uint64_t bytes) {
         for (const int with : {1, 2})
             phases.run(with, 100, bytes, [&] {
                 // Connected before the first message, because the last occurrence had as many messages.
-                if (cycle > 0 && node.rank == 0) phases.expect_soon(with, State::connected);
-                if (cycle > 0 && node.rank == with) phases.expect_soon(0, State::connected);
+                if (cycle > 0 && node.rank == 0) phases.expect_soon(with, ConnectionState::connected);
+                if (cycle > 0 && node.rank == with) phases.expect_soon(0, ConnectionState::connected);
             });
 }
 

@@ -8,10 +8,10 @@
 namespace starling::plan {
 namespace {
 
-constexpr Terms kTerms{8, 0, 2};
+constexpr DemandPolicy kTerms{8, 0, 2};
 
 uint64_t phase(OnDemand& model, const Partners& partners) {
-    std::vector<Traffic> all_sent;
+    std::vector<PeerTraffic> all_sent;
     for (const Partner& partner : partners) all_sent.push_back({partner, partner.priority});
     return model.phase(all_sent, kTerms);
 }
@@ -41,11 +41,11 @@ TEST(OnDemand, OpenConnectionsStayOpen) {
 
 TEST(OnDemand, AReplacementMustBeEarned) {
     OnDemand model;
-    const Terms terms{8, 64, 1};
-    EXPECT_EQ(model.phase(std::vector{Traffic{{1, 1, 200}, 100}}, terms), 92u);
-    EXPECT_EQ(model.phase(std::vector{Traffic{{1, 2, 200}, 100}}, terms), 36u);
-    EXPECT_EQ(model.phase(std::vector{Traffic{{1, 1, 64}, 64}}, terms), 0u);
-    EXPECT_EQ(model.phase(std::vector{Traffic{{1, 2, 50}, 50}}, terms), 50u);
+    const DemandPolicy terms{8, 64, 1};
+    EXPECT_EQ(model.phase(std::vector{PeerTraffic{{1, 1, 200}, 100}}, terms), 92u);
+    EXPECT_EQ(model.phase(std::vector{PeerTraffic{{1, 2, 200}, 100}}, terms), 36u);
+    EXPECT_EQ(model.phase(std::vector{PeerTraffic{{1, 1, 64}, 64}}, terms), 0u);
+    EXPECT_EQ(model.phase(std::vector{PeerTraffic{{1, 2, 50}, 50}}, terms), 50u);
 }
 
 TEST(OnDemand, RanksOfOtherJobsAreDistinct) {
@@ -57,23 +57,23 @@ TEST(OnDemand, RanksOfOtherJobsAreDistinct) {
 
 TEST(OnDemand, OpeningAConnectionTakesAsLongAsInThePlan) {
     OnDemand model;
-    const Traffic opened_late{{1, 1, 100}, 100, 60}, opened_at_once{{1, 2, 100}, 100, 2};
+    const PeerTraffic opened_late{{1, 1, 100}, 100, 60}, opened_at_once{{1, 2, 100}, 100, 2};
     EXPECT_EQ(model.phase(std::vector{opened_late, opened_at_once}, kTerms), 40u + 92u);
     // A connection that stays open needs no time to open.
     EXPECT_EQ(model.phase(std::vector{opened_late}, kTerms), 100u);
     // A connection that the plan never opened does not show how long opening takes.
-    EXPECT_EQ(model.phase(std::vector{Traffic{{1, 3, 300}, 300, 300}}, kTerms), 292u);
+    EXPECT_EQ(model.phase(std::vector{PeerTraffic{{1, 3, 300}, 300, 300}}, kTerms), 292u);
 }
 
 TEST(OnDemand, PeersThatOnlySendToUsUsePlacesToo) {
     OnDemand model;
-    const Traffic heard{{1, 1, 100}, 0}, heard_more{{1, 2, 200}, 50}, told{{1, 3, 90}, 90};
+    const PeerTraffic heard{{1, 1, 100}, 0}, heard_more{{1, 2, 200}, 50}, told{{1, 3, 90}, 90};
     EXPECT_EQ(model.phase(std::vector{heard, heard_more, told}, kTerms), 42u);
 }
 
 TEST(OnDemand, WithoutPlacesNothingUsesConnections) {
     OnDemand model;
-    EXPECT_EQ(model.phase(std::vector{Traffic{{1, 1, 100}, 100}}, {kTerms.threshold, 0, 0}), 0u);
+    EXPECT_EQ(model.phase(std::vector{PeerTraffic{{1, 1, 100}, 100}}, {kTerms.threshold, 0, 0}), 0u);
 }
 
 TEST(PlanReview, ThreeWorsePhasesInARowDropThePlan) {

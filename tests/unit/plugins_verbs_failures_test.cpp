@@ -14,7 +14,7 @@
 namespace starling::verbs {
 namespace {
 
-using Kind = Event::Kind;
+using Kind = VerbsEvent::VerbsEventKind;
 
 // Uses every function of the plugin. Expects only that operations which were reported as done took place.
 class Story {
@@ -58,7 +58,7 @@ class Story {
     void datagrams() {
         for (const std::string& text : {std::string("short"), std::string(1000, 'l')}) {
             const iovec one = part(text);
-            if (a.port->send(b.port->address(), &one, 1) != Status::done) {
+            if (a.port->send(b.port->address(), &one, 1) != WorkStatus::done) {
                 refused(a.port->problem());
                 continue;
             }
@@ -91,11 +91,11 @@ class Story {
         for (; sent < 40; ++sent) {
             const std::string text = std::to_string(sent) + std::string(sent % 3 ? 0 : 500, '.');
             const iovec one = part(text);
-            const Status status = from->send(&one, 1);
-            if (status == Status::broken) break;
-            if (status == Status::busy) a.poll();
-            ASSERT_TRUE(status == Status::done || status == Status::busy);
-            if (status == Status::busy) --sent;
+            const WorkStatus status = from->send(&one, 1);
+            if (status == WorkStatus::broken) break;
+            if (status == WorkStatus::busy) a.poll();
+            ASSERT_TRUE(status == WorkStatus::done || status == WorkStatus::busy);
+            if (status == WorkStatus::busy) --sent;
         }
         if (sent < 40) { EXPECT_EQ(a.count(Kind::broken), 1u) << fake::failed_call(); }
         for (int i = 0; i < sent; ++i) {
@@ -124,7 +124,7 @@ class Story {
 
     static constexpr uint64_t kTransfers = 23;  ///< the last one has `more` set: the device is not yet notified
     void transfers(uint64_t* mine, uint64_t* theirs, const Memory& ours, const Memory& shown) {
-        std::map<uint64_t, Status> ends;
+        std::map<uint64_t, WorkStatus> ends;
         std::set<uint64_t> taken;
         const auto collect = [&] {
             while (a.count(Kind::done)) {
@@ -143,18 +143,18 @@ class Story {
                                          .address = reinterpret_cast<uint64_t>(theirs + i),
                                          .remote = shown.remote,
                                          .more = i % 4 != 0};
-            const Status status = i % 5 == 0   ? from->fetch_add(one, 1)
-                                  : i % 7 == 0 ? from->read(one)
-                                  : i % 6 == 0 ? from->write_with_note(one, static_cast<uint32_t>(i))
-                                               : from->write(one);
-            if (status == Status::done) taken.insert(i);
-            ASSERT_NE(status, Status::busy);
+            const WorkStatus status = i % 5 == 0   ? from->fetch_add(one, 1)
+                                      : i % 7 == 0 ? from->read(one)
+                                      : i % 6 == 0 ? from->write_with_note(one, static_cast<uint32_t>(i))
+                                                   : from->write(one);
+            if (status == WorkStatus::done) taken.insert(i);
+            ASSERT_NE(status, WorkStatus::busy);
         }
         // The frame with the notice is chained to the last write.
         const std::string text = "written";
         const iovec word = part(text);
-        const Status status = from->send(&word, 1);
-        ASSERT_NE(status, Status::busy);
+        const WorkStatus status = from->send(&word, 1);
+        ASSERT_NE(status, WorkStatus::busy);
         collect();
         for (Told told; b.count(Kind::note) && b.next(Kind::note, &told);) {
             EXPECT_EQ(theirs[told.event.word], told.event.word);
@@ -166,7 +166,7 @@ class Story {
         const bool broken = ends.size() < taken.size() || a.count(Kind::broken);
         for (const auto& [token, status] : ends) {
             EXPECT_TRUE(taken.contains(token)) << token << " was not taken";
-            if (status == Status::done && token % 5 && token % 7) { EXPECT_EQ(theirs[token], token); }
+            if (status == WorkStatus::done && token % 5 && token % 7) { EXPECT_EQ(theirs[token], token); }
         }
         if (!broken) { EXPECT_EQ(ends.size(), kTransfers) << fake::failed_call(); }
         from->close(false);
@@ -177,22 +177,25 @@ class Story {
 
     void group() {
         const uint8_t gid[16] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 239, 1, 2, 3};
-        Membership* one = a.port->join(gid);
-        Membership* other = b.port->join(gid);
+        PortMembership* one = a.port->join(gid);
+        PortMembership* other = b.port->join(gid);
         if (!one || !other) return static_cast<void>(refused((one ? b : a).port->problem()));
         settle(a, one);
         settle(b, other);
         const std::string text = "to all";
         const iovec part = this->part(text);
-        if (one->state() == Membership::State::failed) refused(a.port->problem());
-        if (other->state() == Membership::State::failed) refused(b.port->problem());
-        if (one->send(&part, 1) == Status::done && b.count(Kind::datagram)) { EXPECT_EQ(b.next_text(Kind::datagram), text); }
+        if (one->state() == PortMembership::MembershipState::failed) refused(a.port->problem());
+        if (other->state() == PortMembership::MembershipState::failed) refused(b.port->problem());
+        if (one->send(&part, 1) == WorkStatus::done && b.count(Kind::datagram)) {
+            EXPECT_EQ(b.next_text(Kind::datagram), text);
+        }
         one->leave();
     }
-    static void settle(Listener& side, Membership* member) {
+    static void settle(Listener& side, PortMembership* member) {
         const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(5);
-        while (member->state() == Membership::State::joining && std::chrono::steady_clock::now() < end) side.poll();
-        EXPECT_NE(member->state(), Membership::State::joining) << fake::failed_call();
+        while (member->state() == PortMembership::MembershipState::joining && std::chrono::steady_clock::now() < end)
+            side.poll();
+        EXPECT_NE(member->state(), PortMembership::MembershipState::joining) << fake::failed_call();
     }
 
     // A port that came back works again within a second of the failure.
@@ -220,7 +223,7 @@ class Story {
         b.port->arm();
     }
 
-    Options options;
+    DeviceOptions options;
     Listener a, b;
     Queue *from = nullptr, *to = nullptr;
     bool connected_ = false;

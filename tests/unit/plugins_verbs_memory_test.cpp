@@ -47,7 +47,7 @@ TEST_F(VerbsMemoryOfPeers, DatagramMemoryIsIndependentOfThePeerCount) {
     for (const size_t count : {1u, 16u, 256u}) {
         meet(count);
         for (Port* peer : peers) {
-            ASSERT_EQ(send(a.port, peer->address(), "a datagram"), Status::done);
+            ASSERT_EQ(send(a.port, peer->address(), "a datagram"), WorkStatus::done);
             a.poll();
         }
         const PortCounters now = a.port->counters();

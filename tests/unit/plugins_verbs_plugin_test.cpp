@@ -15,7 +15,7 @@
 namespace starling::verbs {
 namespace {
 
-using Kind = Event::Kind;
+using Kind = VerbsEvent::VerbsEventKind;
 
 // Choice of ports
 
@@ -126,14 +126,14 @@ TEST_F(VerbsDatagrams, DatagramsOfAnyLengthAndInParts) {
         std::string text(bytes, 'x');
         if (bytes) text.back() = 'y';
         const iovec parts[3] = {{text.data(), bytes / 3}, {nullptr, 0}, {text.data() + bytes / 3, bytes - bytes / 3}};
-        ASSERT_EQ(a.port->send(b.port->address(), parts, 3), Status::done);
+        ASSERT_EQ(a.port->send(b.port->address(), parts, 3), WorkStatus::done);
         Told told;
         ASSERT_TRUE(b.next(Kind::datagram, &told));
         EXPECT_EQ(told.text, text);
         EXPECT_EQ(told.event.source_queue, a.port->address().queue);
         EXPECT_EQ(std::memcmp(told.event.gid, a.port->address().gid, 16), 0);
     }
-    EXPECT_EQ(send(a.port, b.port->address(), std::string(a.port->datagram_limit() + 1, 'x')), Status::too_long);
+    EXPECT_EQ(send(a.port, b.port->address(), std::string(a.port->datagram_limit() + 1, 'x')), WorkStatus::too_long);
     EXPECT_EQ(a.port->counters().datagrams_sent, 5u);
     EXPECT_EQ(b.port->counters().datagrams_received, 5u);
 }
@@ -143,7 +143,7 @@ TEST_F(VerbsDatagrams, TheIpv6GidOfTheSenderIsReported) {
     Listener c;
     c.port = open("fake2");
     ASSERT_TRUE(c.port) << said_;
-    ASSERT_EQ(send(c.port, b.port->address(), "six"), Status::done);
+    ASSERT_EQ(send(c.port, b.port->address(), "six"), WorkStatus::done);
     Told told;
     ASSERT_TRUE(b.next(Kind::datagram, &told));
     EXPECT_EQ(std::memcmp(told.event.gid, c.port->address().gid, 16), 0);
@@ -153,17 +153,17 @@ TEST_F(VerbsDatagrams, TheIpv6GidOfTheSenderIsReported) {
 TEST_F(VerbsDatagrams, WithoutASendBufferSendReturnsBusyThenRoomIsReported) {
     fake::hold_completions(true);
     int sent = 0;
-    Status status;
-    while ((status = send(a.port, b.port->address(), std::string(1000, 'x'))) == Status::done) ++sent;
-    EXPECT_EQ(status, Status::busy);
+    WorkStatus status;
+    while ((status = send(a.port, b.port->address(), std::string(1000, 'x'))) == WorkStatus::done) ++sent;
+    EXPECT_EQ(status, WorkStatus::busy);
     EXPECT_EQ(sent, 64);  // send buffers
     EXPECT_EQ(a.count(Kind::room), 0u);
     fake::hold_completions(false);
     EXPECT_TRUE(a.next(Kind::room));
-    EXPECT_EQ(send(a.port, b.port->address(), "x"), Status::done);
+    EXPECT_EQ(send(a.port, b.port->address(), "x"), WorkStatus::done);
     fake::hold_completions(true);
-    for (sent = 0; (status = send(a.port, b.port->address(), "x")) == Status::done; ++sent) {}
-    EXPECT_EQ(status, Status::busy);
+    for (sent = 0; (status = send(a.port, b.port->address(), "x")) == WorkStatus::done; ++sent) {}
+    EXPECT_EQ(status, WorkStatus::busy);
     EXPECT_LE(sent, 128);  // places
     fake::hold_completions(false);
     EXPECT_TRUE(a.next(Kind::room));
@@ -171,7 +171,7 @@ TEST_F(VerbsDatagrams, WithoutASendBufferSendReturnsBusyThenRoomIsReported) {
 
 TEST_F(VerbsDatagrams, ShortDatagramsCauseFewCompletions) {
     for (int i = 0; i < 1000; ++i) {
-        ASSERT_EQ(send(a.port, b.port->address(), "x"), Status::done) << i;
+        ASSERT_EQ(send(a.port, b.port->address(), "x"), WorkStatus::done) << i;
         a.poll();
         b.poll();
     }
@@ -181,14 +181,14 @@ TEST_F(VerbsDatagrams, ShortDatagramsCauseFewCompletions) {
 TEST_F(VerbsDatagrams, WithoutAReceiveBufferDatagramsAreLostAndBuffersAreReposted) {
     const int count = 400;
     for (int i = 0; i < count; ++i) {
-        while (send(a.port, b.port->address(), "x") == Status::busy) a.poll();
+        while (send(a.port, b.port->address(), "x") == WorkStatus::busy) a.poll();
     }
     EXPECT_EQ(fake::counts().without_buffer, count - 256u);
     EXPECT_EQ(b.count(Kind::datagram), 256u);
     b.forget();
     b.port->arm();
     for (int i = 0; i < 256; ++i) {
-        while (send(a.port, b.port->address(), "x") == Status::busy) a.poll();
+        while (send(a.port, b.port->address(), "x") == WorkStatus::busy) a.poll();
     }
     EXPECT_EQ(b.count(Kind::datagram), 256u);
 }
@@ -196,7 +196,7 @@ TEST_F(VerbsDatagrams, WithoutAReceiveBufferDatagramsAreLostAndBuffersAreReposte
 TEST_F(VerbsDatagrams, LostDuplicatedAndLateDatagrams) {
     fake::set({.seed = 7, .lose = 10, .twice = 10, .late = 20});
     for (int i = 0; i < 500; ++i) {
-        ASSERT_EQ(send(a.port, b.port->address(), std::to_string(i)), Status::done);
+        ASSERT_EQ(send(a.port, b.port->address(), std::to_string(i)), WorkStatus::done);
         a.poll();
         b.poll();
     }
@@ -209,25 +209,25 @@ TEST_F(VerbsDatagrams, LostDuplicatedAndLateDatagrams) {
 
 TEST_F(VerbsDatagrams, AnUnreachableAddressIsNotRetriedAtOnce) {
     fake::set_reachable("::ffff:10.0.0.2", false);
-    EXPECT_EQ(send(a.port, b.port->address(), "x"), Status::broken);
+    EXPECT_EQ(send(a.port, b.port->address(), "x"), WorkStatus::broken);
     EXPECT_NE(std::string(a.port->problem()).find("does not reach ::ffff:10.0.0.2"), std::string::npos) << a.port->problem();
     fake::fail_call(0, 0);
-    EXPECT_EQ(send(a.port, b.port->address(), "x"), Status::broken);
+    EXPECT_EQ(send(a.port, b.port->address(), "x"), WorkStatus::broken);
     EXPECT_EQ(fake::calls(), 0u);
     // Datagrams to other addresses still leave.
-    EXPECT_EQ(send(a.port, a.port->address(), "x"), Status::done);
+    EXPECT_EQ(send(a.port, a.port->address(), "x"), WorkStatus::done);
     EXPECT_TRUE(a.next(Kind::datagram));
 }
 
 TEST_F(VerbsDatagrams, ABrokenDatagramQueueIsReplaced) {
-    const Address before = a.port->address();
+    const VerbsAddress before = a.port->address();
     fake::break_queue(before.queue, IBV_WC_GENERAL_ERR);
     EXPECT_TRUE(a.next(Kind::down));
     EXPECT_TRUE(a.next(Kind::up));
     EXPECT_NE(a.port->address().queue, before.queue);
-    EXPECT_EQ(send(b.port, a.port->address(), "again"), Status::done);
+    EXPECT_EQ(send(b.port, a.port->address(), "again"), WorkStatus::done);
     EXPECT_EQ(a.next_text(Kind::datagram), "again");
-    EXPECT_EQ(send(a.port, b.port->address(), "and back"), Status::done);
+    EXPECT_EQ(send(a.port, b.port->address(), "and back"), WorkStatus::done);
     EXPECT_EQ(b.next_text(Kind::datagram), "and back");
 }
 
@@ -244,26 +244,26 @@ class VerbsConnections : public VerbsPair {
         Told told;
         ASSERT_TRUE(side.next(Kind::broken, &told));
         EXPECT_EQ(told.event.user, user);
-        EXPECT_EQ(send(queue, "x"), Status::broken);
+        EXPECT_EQ(send(queue, "x"), WorkStatus::broken);
         EXPECT_EQ(side.count(Kind::broken), 0u);
     }
 };
 
 TEST_F(VerbsConnections, FramesInOrder) {
     for (uint32_t bytes : {0u, 1u, 192u, 193u, a.port->frame_limit()})
-        EXPECT_EQ(send(from, std::string(bytes, 'f')), Status::done);
+        EXPECT_EQ(send(from, std::string(bytes, 'f')), WorkStatus::done);
     for (uint32_t bytes : {0u, 1u, 192u, 193u, a.port->frame_limit()}) {
         Told told;
         ASSERT_TRUE(b.next(Kind::frame, &told));
         EXPECT_EQ(told.text, std::string(bytes, 'f'));
         EXPECT_EQ(told.event.user, &to_user);
     }
-    EXPECT_EQ(send(from, std::string(a.port->frame_limit() + 1, 'x')), Status::too_long);
+    EXPECT_EQ(send(from, std::string(a.port->frame_limit() + 1, 'x')), WorkStatus::too_long);
 }
 
 TEST_F(VerbsConnections, NoFrameIsLostWithoutAReceiveBuffer) {
     for (int i = 0; i < 600; ++i) {
-        while (send(from, std::to_string(i)) == Status::busy) {
+        while (send(from, std::to_string(i)) == WorkStatus::busy) {
             a.poll();
             b.poll();
         }
@@ -278,20 +278,20 @@ TEST_F(VerbsConnections, NoFrameIsLostWithoutAReceiveBuffer) {
 TEST_F(VerbsConnections, AFullQueueReturnsBusyThenReportsRoom) {
     fake::hold_completions(true);
     int sent = 0;
-    while (send(from, "x") == Status::done) ++sent;
+    while (send(from, "x") == WorkStatus::done) ++sent;
     EXPECT_EQ(sent, 64);
-    EXPECT_EQ(send(from, "x"), Status::busy);
+    EXPECT_EQ(send(from, "x"), WorkStatus::busy);
     fake::hold_completions(false);
     Told told;
     ASSERT_TRUE(a.next(Kind::room, &told));
     EXPECT_EQ(told.event.user, &from_user);
-    EXPECT_EQ(send(from, "x"), Status::done);
+    EXPECT_EQ(send(from, "x"), WorkStatus::done);
 }
 
 TEST_F(VerbsConnections, RoomIsReportedToAllWhenSharedSendBuffersAreFree) {
     fake::hold_completions(true);
-    while (send(a.port, b.port->address(), std::string(1000, 'x')) == Status::done) {}
-    EXPECT_EQ(send(from, std::string(1000, 'x')), Status::busy);
+    while (send(a.port, b.port->address(), std::string(1000, 'x')) == WorkStatus::done) {}
+    EXPECT_EQ(send(from, std::string(1000, 'x')), WorkStatus::busy);
     fake::hold_completions(false);
     std::vector<void*> told_rooms;
     Told told;
@@ -301,7 +301,7 @@ TEST_F(VerbsConnections, RoomIsReportedToAllWhenSharedSendBuffersAreFree) {
 }
 
 TEST_F(VerbsConnections, AClosedQueueReportsNoMoreEvents) {
-    ASSERT_EQ(send(from, "never seen"), Status::done);
+    ASSERT_EQ(send(from, "never seen"), WorkStatus::done);
     b.port->arm();  // arm() has taken the event from the device
     to->close(false);
     EXPECT_EQ(b.count(Kind::frame), 0u);
@@ -315,19 +315,19 @@ TEST_F(VerbsConnections, AQueueClosesWithWorkOutstanding) {
     ASSERT_TRUE(a.port->enroll(&word, sizeof word, false, memory));
     to->close(false);
     ASSERT_EQ(from->read({.token = 5, .memory = &word, .local = memory.local, .bytes = 8, .address = 64, .remote = 1}),
-              Status::done);
+              WorkStatus::done);
     from->close(false);
     Told told;
     ASSERT_TRUE(a.next(Kind::done, &told));
     EXPECT_EQ(told.event.token, 5u);
-    EXPECT_EQ(told.event.status, Status::broken);
+    EXPECT_EQ(told.event.status, WorkStatus::broken);
     EXPECT_EQ(told.event.user, nullptr);
     a.port->dismiss(memory);
 }
 
 TEST_F(VerbsConnections, AClosingQueueDeliversItsLastFrames) {
     fake::set_link("fake1", false);
-    for (int i = 0; i < 20; ++i) ASSERT_EQ(send(from, std::to_string(i)), Status::done);
+    for (int i = 0; i < 20; ++i) ASSERT_EQ(send(from, std::to_string(i)), WorkStatus::done);
     from->close(true);
     EXPECT_EQ(a.port->counters().queues, 1u);
     fake::set_link("fake1", true);
@@ -339,7 +339,7 @@ TEST_F(VerbsConnections, AClosingQueueDeliversItsLastFrames) {
 
 TEST_F(VerbsConnections, AClosingQueueWithoutAPeerEndsToo) {
     to->close(false);
-    ASSERT_EQ(send(from, "hello?"), Status::done);
+    ASSERT_EQ(send(from, "hello?"), WorkStatus::done);
     from->close(true);
     a.poll();
     EXPECT_EQ(a.port->counters().queues, 1u);
@@ -351,8 +351,8 @@ TEST_F(VerbsConnections, AClosingQueueWithoutAPeerEndsToo) {
 
 TEST_F(VerbsConnections, ADeadPeerBreaksTheConnection) {
     to->close(false);
-    ASSERT_EQ(send(from, "x"), Status::done);
-    ASSERT_EQ(send(from, "y"), Status::done);
+    ASSERT_EQ(send(from, "x"), WorkStatus::done);
+    ASSERT_EQ(send(from, "y"), WorkStatus::done);
     fake::time_out();
     expect_broken(a, from, &from_user);
     EXPECT_NE(std::string(a.port->problem()).find("to ::ffff:10.0.0.2 broke: transport retry counter exceeded"),
@@ -376,7 +376,7 @@ TEST_F(VerbsConnections, AnUnreadErrorEventEndsWithItsQueue) {
 TEST_F(VerbsConnections, AQueueInErrorIsNotConnected) {
     Queue* other = a.port->make_queue(nullptr);
     ASSERT_TRUE(other);
-    EXPECT_EQ(send(other, "too early"), Status::broken);
+    EXPECT_EQ(send(other, "too early"), WorkStatus::broken);
     fake::fail_always("ibv_modify_qp", EINVAL);
     EXPECT_FALSE(other->connect(to->address()));
     EXPECT_NE(std::string(a.port->problem()).find("made ready to receive"), std::string::npos) << a.port->problem();
@@ -426,7 +426,7 @@ class VerbsMemory : public VerbsConnections {
                 .address = reinterpret_cast<uint64_t>(theirs + first),
                 .remote = shown.remote};
     }
-    void expect_done(uint64_t token, Status status = Status::done) {
+    void expect_done(uint64_t token, WorkStatus status = WorkStatus::done) {
         Told told;
         ASSERT_TRUE(a.next(Kind::done, &told));
         EXPECT_EQ(told.event.token, token);
@@ -438,21 +438,21 @@ class VerbsMemory : public VerbsConnections {
 
 TEST_F(VerbsMemory, RdmaWriteReadAndAtomics) {
     for (uint64_t i = 0; i < 1000; ++i) mine[i] = i;
-    ASSERT_EQ(from->write(words(0, 1000, 1)), Status::done);
+    ASSERT_EQ(from->write(words(0, 1000, 1)), WorkStatus::done);
     expect_done(1);
     EXPECT_EQ(std::memcmp(mine, theirs, sizeof mine), 0);
     theirs[7] = 77;
-    ASSERT_EQ(from->read(words(7, 1, 2)), Status::done);
+    ASSERT_EQ(from->read(words(7, 1, 2)), WorkStatus::done);
     expect_done(2);
     EXPECT_EQ(mine[7], 77u);
-    ASSERT_EQ(from->fetch_add(words(7, 1, 3), 3), Status::done);
+    ASSERT_EQ(from->fetch_add(words(7, 1, 3), 3), WorkStatus::done);
     expect_done(3);
     EXPECT_EQ(mine[7], 77u);
     EXPECT_EQ(theirs[7], 80u);
-    ASSERT_EQ(from->compare_swap(words(7, 1, 4), 80, 5), Status::done);
+    ASSERT_EQ(from->compare_swap(words(7, 1, 4), 80, 5), WorkStatus::done);
     expect_done(4);
     EXPECT_EQ(theirs[7], 5u);
-    ASSERT_EQ(from->compare_swap(words(7, 1, 5), 80, 6), Status::done);
+    ASSERT_EQ(from->compare_swap(words(7, 1, 5), 80, 6), WorkStatus::done);
     expect_done(5);
     EXPECT_EQ(mine[7], 5u);
     EXPECT_EQ(theirs[7], 5u);
@@ -461,7 +461,7 @@ TEST_F(VerbsMemory, RdmaWriteReadAndAtomics) {
 
 TEST_F(VerbsMemory, RdmaWriteWithImmediate) {
     mine[0] = 42;
-    ASSERT_EQ(from->write_with_note(words(0, 1, 9), 0x12345678), Status::done);
+    ASSERT_EQ(from->write_with_note(words(0, 1, 9), 0x12345678), WorkStatus::done);
     Told told;
     ASSERT_TRUE(b.next(Kind::note, &told));
     EXPECT_EQ(told.event.word, 0x12345678u);
@@ -475,9 +475,9 @@ TEST_F(VerbsMemory, AnRdmaWriteAndASendInOneDoorbellChain) {
     const uint64_t bells = fake::counts().bells;
     Queue::Transfer one = words(0, 1, 9);
     one.more = true;
-    ASSERT_EQ(from->write(one), Status::done);
+    ASSERT_EQ(from->write(one), WorkStatus::done);
     EXPECT_EQ(fake::counts().bells, bells);
-    ASSERT_EQ(send(from, "there"), Status::done);
+    ASSERT_EQ(send(from, "there"), WorkStatus::done);
     EXPECT_EQ(fake::counts().bells, bells + 1);
     EXPECT_EQ(b.next_text(Kind::frame), "there");
     EXPECT_EQ(theirs[0], 42u);
@@ -492,10 +492,10 @@ TEST_F(VerbsMemory, UnsignaledWritesInADoorbellChain) {
         one.memory = &word;  // inline: invalid after the call returns
         one.local = 0;
         one.quiet = one.more = true;
-        ASSERT_EQ(from->write(one), Status::done);
+        ASSERT_EQ(from->write(one), WorkStatus::done);
     }
     EXPECT_EQ(theirs[0], 0u);
-    ASSERT_EQ(from->write(words(100, 1, 51)), Status::done);
+    ASSERT_EQ(from->write(words(100, 1, 51)), WorkStatus::done);
     EXPECT_EQ(fake::counts().bells, bells + 1);
     expect_done(51);
     EXPECT_EQ(a.count(Kind::done), 0u);
@@ -506,7 +506,7 @@ TEST_F(VerbsMemory, PollRingsTheDoorbellOfAnOpenChain) {
     Queue::Transfer one = words(0, 1, 1);
     mine[0] = 3;
     one.more = true;
-    ASSERT_EQ(from->write(one), Status::done);
+    ASSERT_EQ(from->write(one), WorkStatus::done);
     EXPECT_EQ(theirs[0], 0u);
     expect_done(1);
     EXPECT_EQ(theirs[0], 3u);
@@ -521,7 +521,7 @@ TEST_F(VerbsMemory, TwoDoorbellChainsInTurn) {
     for (int i = 0; i < 20; ++i) {
         Queue::Transfer one = words(i % 2, 1, static_cast<uint64_t>(i));
         one.more = true;
-        ASSERT_EQ((i % 2 ? second : from)->write(one), Status::done);
+        ASSERT_EQ((i % 2 ? second : from)->write(one), WorkStatus::done);
     }
     for (int i = 0; i < 20; ++i) ASSERT_TRUE(a.next(Kind::done));
     EXPECT_EQ(theirs[0], 1u);
@@ -534,9 +534,9 @@ TEST_F(VerbsMemory, UnsignaledWritesFreeTheirQueueSlots) {
     for (int i = 0; i < 1000; ++i) {
         Queue::Transfer one = words(0, 1, 1);
         one.quiet = true;
-        Status status;
-        while ((status = from->write(one)) == Status::busy) a.poll();
-        ASSERT_EQ(status, Status::done);
+        WorkStatus status;
+        while ((status = from->write(one)) == WorkStatus::busy) a.poll();
+        ASSERT_EQ(status, WorkStatus::done);
     }
     EXPECT_EQ(a.count(Kind::done), 0u);
 }
@@ -545,10 +545,10 @@ TEST_F(VerbsMemory, AWrongRkeyBreaksTheQueueAndReportsUnsignaledWrites) {
     Queue::Transfer one = words(0, 100, 11);
     one.remote += 1000;
     one.quiet = true;
-    ASSERT_EQ(from->write(one), Status::done);
-    ASSERT_EQ(from->write(words(0, 1, 12)), Status::done);  // b has not polled yet
-    expect_done(11, Status::broken);
-    expect_done(12, Status::broken);
+    ASSERT_EQ(from->write(one), WorkStatus::done);
+    ASSERT_EQ(from->write(words(0, 1, 12)), WorkStatus::done);  // b has not polled yet
+    expect_done(11, WorkStatus::broken);
+    expect_done(12, WorkStatus::broken);
     EXPECT_NE(std::string(a.port->problem()).find("remote access error (the other side's memory is not registered"),
               std::string::npos)
         << a.port->problem();
@@ -557,8 +557,8 @@ TEST_F(VerbsMemory, AWrongRkeyBreaksTheQueueAndReportsUnsignaledWrites) {
 
 TEST_F(VerbsMemory, DeregisteredMemoryIsNotWritten) {
     b.port->dismiss(shown);
-    ASSERT_EQ(from->write(words(0, 100, 11)), Status::done);
-    expect_done(11, Status::broken);
+    ASSERT_EQ(from->write(words(0, 100, 11)), WorkStatus::done);
+    expect_done(11, WorkStatus::broken);
     EXPECT_EQ(theirs[5], 0u);
 }
 
@@ -570,8 +570,8 @@ TEST_F(VerbsMemory, CompletionsOfDifferentQueuesInAnyOrder) {
     uint64_t next[2] = {0, 0};
     for (int round = 0; round < 20; ++round) {
         for (uint64_t i = 0; i < 10; ++i) {
-            ASSERT_EQ(from->write(words(0, 1, i)), Status::done);
-            ASSERT_EQ(second->write(words(1, 1, 1000 + i)), Status::done);
+            ASSERT_EQ(from->write(words(0, 1, i)), WorkStatus::done);
+            ASSERT_EQ(second->write(words(1, 1, 1000 + i)), WorkStatus::done);
         }
         for (int i = 0; i < 20; ++i) {
             Told told;
@@ -602,19 +602,19 @@ TEST_F(VerbsConnections, AnArmedPortWakesASleeper) {
     ASSERT_TRUE(b.port->arm());
     ASSERT_TRUE(b.port->arm());
     EXPECT_FALSE(readable());
-    ASSERT_EQ(send(a.port, b.port->address(), "up"), Status::done);
+    ASSERT_EQ(send(a.port, b.port->address(), "up"), WorkStatus::done);
     EXPECT_TRUE(readable());
     EXPECT_EQ(b.next_text(Kind::datagram), "up");
     ASSERT_TRUE(b.port->arm());
     EXPECT_FALSE(readable());
     // Events before arm() do not make the descriptor readable.
-    ASSERT_EQ(send(from, "frame"), Status::done);
+    ASSERT_EQ(send(from, "frame"), WorkStatus::done);
     EXPECT_EQ(b.next_text(Kind::frame), "frame");
     EXPECT_TRUE(b.port->arm());
-    ASSERT_EQ(send(from, "frame"), Status::done);
+    ASSERT_EQ(send(from, "frame"), WorkStatus::done);
     fake::hold_completions(false);
     b.poll(1);
-    ASSERT_EQ(send(from, "unarmed"), Status::done);
+    ASSERT_EQ(send(from, "unarmed"), WorkStatus::done);
     EXPECT_FALSE(b.port->arm());
     EXPECT_EQ(b.next_text(Kind::frame), "frame");
     EXPECT_EQ(b.next_text(Kind::frame), "unarmed");
@@ -636,27 +636,27 @@ TEST_F(VerbsConnections, LinkDownAndUp) {
     ASSERT_TRUE(a.next(Kind::down));
     EXPECT_FALSE(a.port->facts().active);
     EXPECT_NE(std::string(a.port->problem()).find("link is down"), std::string::npos) << a.port->problem();
-    ASSERT_EQ(send(from, "kept"), Status::done);
+    ASSERT_EQ(send(from, "kept"), WorkStatus::done);
     fake::set_link("fake0", true);
     ASSERT_TRUE(a.next(Kind::up));
     EXPECT_TRUE(a.port->facts().active);
     // The queue did not break: waiting frames are sent.
     EXPECT_EQ(b.next_text(Kind::frame), "kept");
-    EXPECT_EQ(send(a.port, b.port->address(), "x"), Status::done);
+    EXPECT_EQ(send(a.port, b.port->address(), "x"), WorkStatus::done);
     EXPECT_EQ(b.next_text(Kind::datagram), "x");
-    EXPECT_EQ(send(b.port, a.port->address(), "y"), Status::done);
+    EXPECT_EQ(send(b.port, a.port->address(), "y"), WorkStatus::done);
     EXPECT_EQ(a.next_text(Kind::datagram), "y");
 }
 
 TEST_F(VerbsConnections, AChangedGidTakesThePortDownAndUp) {
-    const Address before = a.port->address();
-    EXPECT_EQ(send(a.port, b.port->address(), "x"), Status::done);
+    const VerbsAddress before = a.port->address();
+    EXPECT_EQ(send(a.port, b.port->address(), "x"), WorkStatus::done);
     EXPECT_TRUE(b.next(Kind::datagram));
     fake::set_gid("fake0", 0, "::ffff:10.0.0.99");
     ASSERT_TRUE(a.next(Kind::down));
     ASSERT_TRUE(a.next(Kind::up));
     EXPECT_NE(std::memcmp(before.gid, a.port->address().gid, 16), 0);
-    EXPECT_EQ(send(a.port, b.port->address(), "x"), Status::done);
+    EXPECT_EQ(send(a.port, b.port->address(), "x"), WorkStatus::done);
     Told told;
     ASSERT_TRUE(b.next(Kind::datagram, &told));
     EXPECT_EQ(std::memcmp(told.event.gid, a.port->address().gid, 16), 0);
@@ -665,20 +665,20 @@ TEST_F(VerbsConnections, AChangedGidTakesThePortDownAndUp) {
 TEST_F(VerbsConnections, AChangeOfAnotherGidHasNoEffect) {
     fake::set_gid("fake0", 0, "::ffff:10.0.0.1");
     for (int i = 0; i < 10; ++i) a.poll();
-    ASSERT_EQ(send(from, "x"), Status::done);
+    ASSERT_EQ(send(from, "x"), WorkStatus::done);
     EXPECT_EQ(b.next_text(Kind::frame), "x");
     EXPECT_EQ(a.count(Kind::down), 0u);
 }
 
 TEST_F(VerbsMemory, ARemovedDeviceFailsItsQueues) {
     fake::hold_completions(true);
-    ASSERT_EQ(from->read(words(0, 1, 1)), Status::done);
+    ASSERT_EQ(from->read(words(0, 1, 1)), WorkStatus::done);
     fake::remove("fake0");
     ASSERT_TRUE(a.next(Kind::down));
-    expect_done(1, Status::broken);
+    expect_done(1, WorkStatus::broken);
     expect_broken(a, from, &from_user);
     EXPECT_NE(std::string(a.port->problem()).find("fake0 has been removed"), std::string::npos) << a.port->problem();
-    EXPECT_EQ(send(a.port, b.port->address(), "x"), Status::broken);
+    EXPECT_EQ(send(a.port, b.port->address(), "x"), WorkStatus::broken);
     EXPECT_FALSE(a.port->make_queue(nullptr));
     EXPECT_FALSE(a.port->join(b.port->address().gid));
     Memory none;
@@ -711,12 +711,13 @@ class VerbsGroups : public VerbsPair {
         VerbsPair::SetUp();
         two_ports();
     }
-    Membership::State settle(Listener& side, Membership* member) {
+    PortMembership::MembershipState settle(Listener& side, PortMembership* member) {
         const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
-        while (member->state() == Membership::State::joining && std::chrono::steady_clock::now() < end) side.poll();
+        while (member->state() == PortMembership::MembershipState::joining && std::chrono::steady_clock::now() < end)
+            side.poll();
         return member->state();
     }
-    static Status cast(Membership* member, const std::string& text) {
+    static WorkStatus cast(PortMembership* member, const std::string& text) {
         const iovec part = {const_cast<char*>(text.data()), text.size()};
         return member->send(&part, 1);
     }
@@ -724,40 +725,40 @@ class VerbsGroups : public VerbsPair {
 };
 
 TEST_F(VerbsGroups, AMulticastDatagramReachesAllOtherMembers) {
-    Membership* one = a.port->join(group);
+    PortMembership* one = a.port->join(group);
     ASSERT_TRUE(one);
-    EXPECT_EQ(cast(one, "early"), Status::busy);
-    Membership* other = b.port->join(group);
-    ASSERT_EQ(settle(a, one), Membership::State::ready);
-    ASSERT_EQ(settle(b, other), Membership::State::ready);
-    EXPECT_EQ(cast(one, "all"), Status::done);
+    EXPECT_EQ(cast(one, "early"), WorkStatus::busy);
+    PortMembership* other = b.port->join(group);
+    ASSERT_EQ(settle(a, one), PortMembership::MembershipState::ready);
+    ASSERT_EQ(settle(b, other), PortMembership::MembershipState::ready);
+    EXPECT_EQ(cast(one, "all"), WorkStatus::done);
     EXPECT_EQ(b.next_text(Kind::datagram), "all");
     other->leave();
-    EXPECT_EQ(cast(one, "nobody"), Status::done);
+    EXPECT_EQ(cast(one, "nobody"), WorkStatus::done);
     EXPECT_EQ(b.count(Kind::datagram), 0u);
     // The membership ends with its port.
 }
 
 TEST_F(VerbsGroups, AReplacedDatagramQueueStaysAMember) {
-    Membership* one = a.port->join(group);
-    Membership* other = b.port->join(group);
-    ASSERT_EQ(settle(a, one), Membership::State::ready);
-    ASSERT_EQ(settle(b, other), Membership::State::ready);
+    PortMembership* one = a.port->join(group);
+    PortMembership* other = b.port->join(group);
+    ASSERT_EQ(settle(a, one), PortMembership::MembershipState::ready);
+    ASSERT_EQ(settle(b, other), PortMembership::MembershipState::ready);
     fake::break_queue(b.port->address().queue, IBV_WC_GENERAL_ERR);
     ASSERT_TRUE(b.next(Kind::up));
-    ASSERT_EQ(settle(b, other), Membership::State::ready);
-    EXPECT_EQ(cast(one, "still"), Status::done);
+    ASSERT_EQ(settle(b, other), PortMembership::MembershipState::ready);
+    EXPECT_EQ(cast(one, "still"), WorkStatus::done);
     EXPECT_EQ(b.next_text(Kind::datagram), "still");
 }
 
 TEST_F(VerbsGroups, ARefusedJoinReportsTheReason) {
     fake::fail_always("rdma_join_multicast's answer", EACCES);
-    Membership* one = a.port->join(group);
-    ASSERT_EQ(settle(a, one), Membership::State::failed);
+    PortMembership* one = a.port->join(group);
+    ASSERT_EQ(settle(a, one), PortMembership::MembershipState::failed);
     EXPECT_NE(std::string(a.port->problem()).find("can't join the group ::ffff:239.1.2.3: Permission denied"),
               std::string::npos)
         << a.port->problem();
-    EXPECT_EQ(cast(one, "x"), Status::broken);
+    EXPECT_EQ(cast(one, "x"), WorkStatus::broken);
     one->leave();
 }
 

@@ -19,7 +19,7 @@ std::vector<Seen> seen() {
     std::vector<Seen> all;
     const auto visit = [](const Traffic& traffic, void* argument) {
         static_cast<std::vector<Seen>*>(argument)->push_back(
-            {traffic.rank, traffic.messages(), traffic.bytes(), traffic.messages(Way::connection)});
+            {traffic.rank, traffic.messages(), traffic.bytes(), traffic.messages(PathKind::connection)});
     };
     each_traffic(visit, &all);
     return all;
@@ -31,9 +31,9 @@ TEST(ProfileTraffic, APhaseContainsTheTrafficSentInIt) {
     start_counting();
     Traffic *one = open_traffic(7, 1), *other = open_traffic(7, 2);
     ASSERT_TRUE(one && other);
-    count(*other, Size::large, Way::base, 1 << 20);
-    count(*one, Size::small, Way::base, 8);
-    count(*one, Size::small, Way::connection, 8);
+    count(*other, Size::large, PathKind::base, 1 << 20);
+    count(*one, Size::small, PathKind::base, 8);
+    count(*one, Size::small, PathKind::connection, 8);
     EXPECT_EQ(seen(), (std::vector<Seen>{{2, 1, 1 << 20, 0}, {1, 2, 16, 1}}));
 
     struct Change {
@@ -50,15 +50,15 @@ TEST(ProfileTraffic, APhaseContainsTheTrafficSentInIt) {
     EXPECT_EQ(changes[0].traffic.size(), 2u) << "a listener sees what the phase that ends has had";
     EXPECT_TRUE(seen().empty());
 
-    count(*other, Access::put, Way::connection, 8);
-    count_in_memory(*other, Access::get, 100);
+    count(*other, AccessKind::put, PathKind::connection, 8);
+    count_in_memory(*other, AccessKind::get, 100);
     EXPECT_EQ(seen(), (std::vector<Seen>{{2, 1, 8, 1}})) << "traffic without packets needs no connection";
     EXPECT_EQ(other->in_memory[1].bytes, 100u);
     begin_phase("accesses");
     EXPECT_TRUE(seen().empty());
     EXPECT_EQ(other->in_memory[1].bytes, 0u);
 
-    count(*one, Size::pool, Way::connection, 4096);
+    count(*one, Size::pool, PathKind::connection, 4096);
     let_go(one);
     EXPECT_EQ(seen(), (std::vector<Seen>{{1, 1, 4096, 1}})) << "a peer that is forgotten has had its messages";
     const PhaseId second = begin_phase("second");

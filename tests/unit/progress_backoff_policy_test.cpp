@@ -12,7 +12,7 @@ using Act = Waiting::Act;
 
 constexpr uint64_t kUs = 1000, kMs = 1'000'000;
 constexpr uint32_t kPollsAlone = 800;
-constexpr Waiting::Terms kAdaptive{true, 2 * kMs}, kPoll{false, 2 * kMs};
+constexpr Waiting::BackoffSettings kAdaptive{true, 2 * kMs}, kPoll{false, 2 * kMs};
 
 /// A core with the waiting process, neighbors (other ranks of the job, also waiting), and strangers (other programs, computing).
 struct Core {
@@ -30,7 +30,7 @@ struct Core {
     CoreWatch watch;
 
     /// Does one poll of a wait and then the action that the policy chooses. Time advances by `poll_ns`.
-    Act step(Waiting& wait, const Waiting::Terms& terms, uint64_t poll_ns = 50) {
+    Act step(Waiting& wait, const Waiting::BackoffSettings& terms, uint64_t poll_ns = 50) {
         now += poll_ns;
         if (!wait.is_time_to_look(kPollsAlone)) return Act::spin;
         const bool asks = wait.should_ask_for_cores(now);
@@ -57,7 +57,7 @@ struct Core {
     }
 
     /// Waits for `ns` nanoseconds.
-    void wait_for(uint64_t ns, const Waiting::Terms& terms, bool later = false) {
+    void wait_for(uint64_t ns, const Waiting::BackoffSettings& terms, bool later = false) {
         Waiting wait(watch, later);
         for (const uint64_t until = now + ns; now < until;) step(wait, terms);
     }
@@ -157,7 +157,7 @@ TEST(BackoffPolicy, ChecksForSpareCoresOnlyNowAndThen) {
 }
 
 TEST(BackoffPolicy, NeverYieldsToAStranger) {
-    for (const Waiting::Terms& terms : {kAdaptive, kPoll}) {
+    for (const Waiting::BackoffSettings& terms : {kAdaptive, kPoll}) {
         Core core;
         core.strangers = true;
         for (int i = 0; i < 1000; ++i) core.wait_for(3 * kMs, terms);
@@ -374,7 +374,7 @@ TEST(BackoffPolicy, InvariantsHoldUnderRandomLoad) {
     for (int run = 0; run < 200; ++run) {
         Core core;
         const bool may_sleep = random() % 4 != 0;
-        const Waiting::Terms terms{may_sleep, random() % 3 * kMs};
+        const Waiting::BackoffSettings terms{may_sleep, random() % 3 * kMs};
         Waiting wait(core.watch, random() % 8 == 0);
         Act before = Act::spin;
         uint64_t quiet = 0;  ///< ns spun since the last sleep, yield or loss

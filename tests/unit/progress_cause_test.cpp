@@ -8,7 +8,7 @@
 namespace starling::progress {
 namespace {
 
-using Kind = WaitReportPage::Kind;
+using Kind = WaitReportPage::OperationKind;
 using profile::Cause;
 
 struct Waited {
@@ -21,7 +21,7 @@ Cause cause(const Waited& waited) {
                             const auto& waited = *static_cast<const Waited*>(argument);
                             if (waited.collective) teller.in_collective(16, 1);
                             for (const Kind& kind : waited.operations) {
-                                WaitReportPage::Operation operation{};
+                                WaitReportPage::OperationEntry operation{};
                                 operation.kind = kind;
                                 teller.waits_for(operation, &kind);
                             }

@@ -22,7 +22,7 @@ void mark_failed(uint32_t rank) {
     segment.header().recovers = 1;
     segment.port(rank).store(job::PortWord{0, job::PortWord::failed}.word());
     segment.header().failures.fetch_add(1);
-    job::ring(shm::Region(segment.region(link::self().rank)).doorbell());
+    job::ring(shm::SegmentRegion(segment.region(link::self().rank)).doorbell());
 }
 
 /// Wakes all sleepers on the own job's count of dead ranks; returns how many slept.

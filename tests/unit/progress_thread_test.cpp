@@ -15,7 +15,7 @@ namespace {
 
 /// Returns how often the end of a wait rings the process's own doorbell, which wakes the progress thread.
 uint32_t rings_by_a_wait() {
-    job::Doorbell& bell = shm::Region(link::self().job->segment().region(link::self().rank)).doorbell();
+    job::Doorbell& bell = shm::SegmentRegion(link::self().job->segment().region(link::self().rank)).doorbell();
     const uint32_t before = bell.rings.load();
     int turns = 0;
     progress::wait_until([&] { return ++turns > 2; });
@@ -34,7 +34,7 @@ TEST(ProgressThread, IsWokenAfterAWaitIfSendsWaitForRoom) {
         std::deque<SendRequest> sends;
         const char byte = 0;
         while (!link::anything_waits_for_room_here() && sends.size() < 1'000'000)
-            start_send(sends.emplace_back(), *node.channel, &byte, 1, datatype::predefined(MPI_BYTE), 1, 0, Mode::standard);
+            start_send(sends.emplace_back(), *node.channel, &byte, 1, datatype::predefined(MPI_BYTE), 1, 0, SendMode::standard);
         EXPECT_EQ(rings_by_a_wait(), 1u);
         node.board.stage.store(1);
         _exit(::testing::Test::HasFailure() ? 1 : 0);  // with sends left unsent

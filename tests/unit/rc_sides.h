@@ -24,7 +24,7 @@ struct Side {
     std::unique_ptr<Rc> rc;
     Connection* connection = nullptr;
     int opened = 0, failed = 0, ended = 0, broken = 0, room = 0, stranded = 0;
-    std::vector<std::pair<packet::Kind, std::string>> told;  ///< packets that arrived on the base path
+    std::vector<std::pair<packet::PacketKind, std::string>> told;  ///< packets that arrived on the base path
     std::vector<std::string> frames;
     std::function<void(Connection&)> on_frame, on_room;
     std::vector<std::byte> memory;
@@ -57,39 +57,39 @@ struct Side {
             of(c).coverage.add({piece.offset, piece.offset + piece.bytes});
         };
         u.stranded = [](OutStream& stream) { ++static_cast<Side*>(stream.source().user)->stranded; };
-        rc = std::make_unique<Rc>(u, [](Connection& c, packet::Kind kind, const void* payload, uint32_t bytes) {
+        rc = std::make_unique<Rc>(u, [](Connection& c, packet::PacketKind kind, const void* payload, uint32_t bytes) {
             of(c).told.emplace_back(kind, std::string(static_cast<const char*>(payload), bytes));
         });
         connect();
     }
     void connect() { connection = &rc->add({1, port.id}, this, nullptr, port.id, port); }
 
-    std::string describe(packet::Kind kind) {
+    std::string describe(packet::PacketKind kind) {
         std::byte offer[32] = {};
         uint32_t bytes = 0;
         if (rc->describe(*connection, kind, offer, bytes) != MPI_SUCCESS) return "";
         return {reinterpret_cast<const char*>(offer), sizeof offer};
     }
-    int use(packet::Kind kind, const std::string& offer) {
+    int use(packet::PacketKind kind, const std::string& offer) {
         return rc->use(*connection, kind, reinterpret_cast<const std::byte*>(offer.data()));
     }
     bool poll() {
-        verbs::Event events[4];
+        verbs::VerbsEvent events[4];
         const int count = port.poll(events, 4);
         for (int i = 0; i < count; ++i) {
-            if (events[i].user || events[i].kind == verbs::Event::Kind::done) rc->happened(events[i]);
+            if (events[i].user || events[i].kind == verbs::VerbsEvent::VerbsEventKind::done) rc->happened(events[i]);
             if (events[i].data) port.give_back(events[i]);
         }
         const bool by_ring = rc->poll_rings();
         return rc->poll() || by_ring || count > 0;
     }
-    Sent send(const std::string& text) {
+    SendResult send(const std::string& text) {
         uint64_t head = DatagramHeader::kMagic;
         const iovec parts[] = {{&head, 8}, {const_cast<char*>(text.data()), text.size()}};
         return connection->send(parts, 2);
     }
     size_t queues() const { return port.counters().queues; }
-    bool is_open() const { return connection->state() == Connection::State::open; }
+    bool is_open() const { return connection->state() == Connection::CarrierState::open; }
 };
 
 struct RcPair {
@@ -110,8 +110,8 @@ struct RcPair {
                 }
         }
     }
-    static void hand(Side& to, packet::Kind kind, const std::string& payload) {
-        if (kind == packet::Kind::wire_gone) {
+    static void hand(Side& to, packet::PacketKind kind, const std::string& payload) {
+        if (kind == packet::PacketKind::wire_gone) {
             QueuePair pair;
             std::memcpy(&pair, payload.data(), sizeof pair);
             to.rc->lose_remote_queue(*to.connection, pair);
@@ -120,15 +120,15 @@ struct RcPair {
         }
     }
     void open() {
-        ASSERT_EQ(b.use(packet::Kind::open, a.describe(packet::Kind::open)), MPI_SUCCESS) << failure_text();
-        ASSERT_EQ(a.use(packet::Kind::accept, b.describe(packet::Kind::accept)), MPI_SUCCESS) << failure_text();
+        ASSERT_EQ(b.use(packet::PacketKind::open, a.describe(packet::PacketKind::open)), MPI_SUCCESS) << failure_text();
+        ASSERT_EQ(a.use(packet::PacketKind::accept, b.describe(packet::PacketKind::accept)), MPI_SUCCESS) << failure_text();
         run();
         ASSERT_TRUE(a.is_open() && b.is_open());
     }
-    OutStream::Source source(Side& from, uint64_t bytes) {
+    OutStream::StreamSource source(Side& from, uint64_t bytes) {
         data.resize(bytes);
         for (size_t i = 0; i < bytes; ++i) data[i] = static_cast<std::byte>(i * 7 + i / 253);
-        OutStream::Source source;
+        OutStream::StreamSource source;
         source.serial = 5;
         source.generation = 6;
         source.bytes = bytes;

@@ -13,8 +13,6 @@
 namespace starling::rma {
 namespace {
 
-using Stretch = Run;  // alias, because testing::Test has a member named Run
-
 class Owner : public testing::Test {
   protected:
     void SetUp() override {
@@ -27,18 +25,19 @@ class Owner : public testing::Test {
     }
 
     /// Delivers an access packet with any contents; the header's length is the actual one.
-    Operation ask(Operation operation, AccessPacket says, const std::vector<Stretch>& runs, const std::vector<uint64_t>& data) {
-        payload.resize(sizeof says + runs.size() * sizeof(Stretch) + data.size() * sizeof(uint64_t));
+    AccessOperation ask(AccessOperation operation, AccessPacket says, const std::vector<BlockRun>& runs,
+                        const std::vector<uint64_t>& data) {
+        payload.resize(sizeof says + runs.size() * sizeof(BlockRun) + data.size() * sizeof(uint64_t));
         std::memcpy(payload.data(), &says, sizeof says);
-        if (!runs.empty()) std::memcpy(payload.data() + sizeof says, runs.data(), runs.size() * sizeof(Stretch));
+        if (!runs.empty()) std::memcpy(payload.data() + sizeof says, runs.data(), runs.size() * sizeof(BlockRun));
         if (!data.empty())
-            std::memcpy(payload.data() + sizeof says + runs.size() * sizeof(Stretch), data.data(),
+            std::memcpy(payload.data() + sizeof says + runs.size() * sizeof(BlockRun), data.data(),
                         data.size() * sizeof(uint64_t));
         return deliver(operation, static_cast<uint32_t>(payload.size()));
     }
-    Operation deliver(Operation operation, uint32_t bytes) {
+    AccessOperation deliver(AccessOperation operation, uint32_t bytes) {
         packet::Header header{};
-        header.kind = packet::Kind::access;
+        header.kind = packet::PacketKind::access;
         header.operation = static_cast<uint8_t>(operation);
         header.bytes = bytes;
         result.clear();
@@ -62,52 +61,53 @@ class Owner : public testing::Test {
 };
 
 TEST_F(Owner, ExecutesCorrectPackets) {
-    EXPECT_EQ(ask(Operation::put, says(2, 16), {{0, 8}, {504, 8}}, {7, 9}), Operation::done);
+    EXPECT_EQ(ask(AccessOperation::put, says(2, 16), {{0, 8}, {504, 8}}, {7, 9}), AccessOperation::done);
     EXPECT_EQ(memory[0], 7u);
     EXPECT_EQ(memory[63], 9u);
-    EXPECT_EQ(ask(Operation::update, says(1, 8), {{0, 8}}, {3}), Operation::done);
+    EXPECT_EQ(ask(AccessOperation::update, says(1, 8), {{0, 8}}, {3}), AccessOperation::done);
     EXPECT_EQ(memory[0], 10u);
-    EXPECT_EQ(ask(Operation::fetch_update, says(1, 8), {{0, 8}}, {5}), Operation::data);
+    EXPECT_EQ(ask(AccessOperation::fetch_update, says(1, 8), {{0, 8}}, {5}), AccessOperation::data);
     EXPECT_EQ(result.size(), 8u);
     EXPECT_EQ(static_cast<int>(result[0]), 10);
     EXPECT_EQ(memory[0], 15u);
-    EXPECT_EQ(ask(Operation::compare_swap, says(1, 8), {{0, 8}}, {1, 15}), Operation::data);
+    EXPECT_EQ(ask(AccessOperation::compare_swap, says(1, 8), {{0, 8}}, {1, 15}), AccessOperation::data);
     EXPECT_EQ(memory[0], 1u);
-    EXPECT_EQ(ask(Operation::get, says(2, 16), {{504, 8}, {0, 8}}, {}), Operation::data);
+    EXPECT_EQ(ask(AccessOperation::get, says(2, 16), {{504, 8}, {0, 8}}, {}), AccessOperation::data);
     ASSERT_EQ(result.size(), 16u);
     EXPECT_EQ(static_cast<int>(result[0]), 9);
     EXPECT_EQ(static_cast<int>(result[8]), 1);
 }
 
 TEST_F(Owner, RefusesAccessesOutsideTheRegion) {
-    EXPECT_EQ(ask(Operation::put, says(1, 8), {{505, 8}}, {7}), Operation::refused);
-    EXPECT_EQ(ask(Operation::put, says(1, 8), {{512, 8}}, {7}), Operation::refused);
-    EXPECT_EQ(ask(Operation::put, says(1, 8), {{~uint64_t{7}, 8}}, {7}), Operation::refused);
-    EXPECT_EQ(ask(Operation::get, says(1, 8), {{~uint64_t{0} - 3, 8}}, {}), Operation::refused);
-    EXPECT_EQ(ask(Operation::update, says(1, 8), {{510, 8}}, {7}), Operation::refused);
+    EXPECT_EQ(ask(AccessOperation::put, says(1, 8), {{505, 8}}, {7}), AccessOperation::refused);
+    EXPECT_EQ(ask(AccessOperation::put, says(1, 8), {{512, 8}}, {7}), AccessOperation::refused);
+    EXPECT_EQ(ask(AccessOperation::put, says(1, 8), {{~uint64_t{7}, 8}}, {7}), AccessOperation::refused);
+    EXPECT_EQ(ask(AccessOperation::get, says(1, 8), {{~uint64_t{0} - 3, 8}}, {}), AccessOperation::refused);
+    EXPECT_EQ(ask(AccessOperation::update, says(1, 8), {{510, 8}}, {7}), AccessOperation::refused);
     // One bad run among several: none is executed.
-    EXPECT_EQ(ask(Operation::put, says(2, 16), {{0, 8}, {510, 8}}, {7, 9}), Operation::refused);
+    EXPECT_EQ(ask(AccessOperation::put, says(2, 16), {{0, 8}, {510, 8}}, {7, 9}), AccessOperation::refused);
     EXPECT_TRUE(result.empty());
     expect_untouched();
 }
 
 TEST_F(Owner, RefusesLengthsThatDoNotAddUp) {
-    EXPECT_EQ(ask(Operation::put, says(1, 8), {{0, 16}}, {7}), Operation::refused);
-    EXPECT_EQ(ask(Operation::put, says(1, 16), {{0, 16}}, {7}), Operation::refused);
-    EXPECT_EQ(ask(Operation::put, says(2, 8), {{0, 8}}, {7}), Operation::refused) << "a run that is data";
-    EXPECT_EQ(ask(Operation::put, says(0, 8), {}, {7}), Operation::refused);
-    EXPECT_EQ(ask(Operation::put, says(1, 8), {{0, ~uint64_t{0}}}, {7}), Operation::refused);
-    EXPECT_EQ(ask(Operation::put, says(~0u, 8), {{0, 8}}, {7}), Operation::refused);
-    EXPECT_EQ(ask(Operation::update, says(1, 4), {{0, 4}}, {7}), Operation::refused) << "half an element";
-    EXPECT_EQ(ask(Operation::compare_swap, says(2, 8), {{0, 4}, {8, 4}}, {7, 9}), Operation::refused);
-    EXPECT_EQ(ask(Operation::compare_swap, says(1, 8), {{0, 8}}, {7}), Operation::refused) << "nothing to compare with";
-    EXPECT_EQ(ask(Operation::get, says(1, 8), {{0, 8}}, {7}), Operation::refused) << "a get with data";
+    EXPECT_EQ(ask(AccessOperation::put, says(1, 8), {{0, 16}}, {7}), AccessOperation::refused);
+    EXPECT_EQ(ask(AccessOperation::put, says(1, 16), {{0, 16}}, {7}), AccessOperation::refused);
+    EXPECT_EQ(ask(AccessOperation::put, says(2, 8), {{0, 8}}, {7}), AccessOperation::refused) << "a run that is data";
+    EXPECT_EQ(ask(AccessOperation::put, says(0, 8), {}, {7}), AccessOperation::refused);
+    EXPECT_EQ(ask(AccessOperation::put, says(1, 8), {{0, ~uint64_t{0}}}, {7}), AccessOperation::refused);
+    EXPECT_EQ(ask(AccessOperation::put, says(~0u, 8), {{0, 8}}, {7}), AccessOperation::refused);
+    EXPECT_EQ(ask(AccessOperation::update, says(1, 4), {{0, 4}}, {7}), AccessOperation::refused) << "half an element";
+    EXPECT_EQ(ask(AccessOperation::compare_swap, says(2, 8), {{0, 4}, {8, 4}}, {7, 9}), AccessOperation::refused);
+    EXPECT_EQ(ask(AccessOperation::compare_swap, says(1, 8), {{0, 8}}, {7}), AccessOperation::refused)
+        << "nothing to compare with";
+    EXPECT_EQ(ask(AccessOperation::get, says(1, 8), {{0, 8}}, {7}), AccessOperation::refused) << "a get with data";
     // More than any honest packet requests: the requester could make the reply arbitrarily large.
-    const std::vector<Stretch> all(128, Stretch{0, 512});
-    EXPECT_EQ(ask(Operation::get, says(128, 128 * 512), all, {}), Operation::refused);
+    const std::vector<BlockRun> all(128, BlockRun{0, 512});
+    EXPECT_EQ(ask(AccessOperation::get, says(128, 128 * 512), all, {}), AccessOperation::refused);
     for (uint32_t cut = 0; cut < 48; ++cut) {
-        ask(Operation::put, says(1, 8), {{0, 8}}, {0});
-        EXPECT_EQ(deliver(Operation::put, cut), Operation::refused) << cut;
+        ask(AccessOperation::put, says(1, 8), {{0, 8}}, {0});
+        EXPECT_EQ(deliver(AccessOperation::put, cut), AccessOperation::refused) << cut;
     }
     expect_untouched();
 }
@@ -115,12 +115,12 @@ TEST_F(Owner, RefusesLengthsThatDoNotAddUp) {
 TEST_F(Owner, RefusesAWrongRegionKey) {
     AccessPacket wrong = says(1, 8);
     wrong.secret ^= 4;
-    EXPECT_EQ(ask(Operation::put, wrong, {{0, 8}}, {7}), Operation::refused);
+    EXPECT_EQ(ask(AccessOperation::put, wrong, {{0, 8}}, {7}), AccessOperation::refused);
     wrong = says(1, 8);
     wrong.region += 500;
-    EXPECT_EQ(ask(Operation::put, wrong, {{0, 8}}, {7}), Operation::refused);
+    EXPECT_EQ(ask(AccessOperation::put, wrong, {{0, 8}}, {7}), AccessOperation::refused);
     wrong.secret = 0;
-    EXPECT_EQ(ask(Operation::put, wrong, {{0, 8}}, {7}), Operation::refused);
+    EXPECT_EQ(ask(AccessOperation::put, wrong, {{0, 8}}, {7}), AccessOperation::refused);
     expect_untouched();
 }
 
@@ -128,22 +128,23 @@ TEST_F(Owner, RefusesInvalidElementTypesAndOperations) {
     for (const uint16_t element : {0, 0x1ff, 0x200, 0x2ff, 0x300, 0xffff}) {
         AccessPacket wrong = says(1, 8);
         wrong.element = element;
-        EXPECT_EQ(ask(Operation::update, wrong, {{0, 8}}, {7}), Operation::refused) << element;
-        EXPECT_EQ(ask(Operation::compare_swap, wrong, {{0, 8}}, {7, 0}), Operation::refused) << element;
+        EXPECT_EQ(ask(AccessOperation::update, wrong, {{0, 8}}, {7}), AccessOperation::refused) << element;
+        EXPECT_EQ(ask(AccessOperation::compare_swap, wrong, {{0, 8}}, {7, 0}), AccessOperation::refused) << element;
     }
     for (const uint16_t op : {0, 0x1f, 0x20, 0x3f, 0x40, 0xffff}) {
         AccessPacket wrong = says(1, 8);
         wrong.op = op;
-        EXPECT_EQ(ask(Operation::update, wrong, {{0, 8}}, {7}), Operation::refused) << op;
+        EXPECT_EQ(ask(AccessOperation::update, wrong, {{0, 8}}, {7}), AccessOperation::refused) << op;
     }
     for (const uint8_t operation : {0, 6, 7, 8, 9, 10, 255})
-        EXPECT_EQ(ask(static_cast<Operation>(operation), says(1, 8), {{0, 8}}, {7}), Operation::refused) << int{operation};
+        EXPECT_EQ(ask(static_cast<AccessOperation>(operation), says(1, 8), {{0, 8}}, {7}), AccessOperation::refused)
+            << int{operation};
     expect_untouched();
 }
 
 TEST_F(Owner, RefusesWithdrawnRegions) {
     withdraw(key);
-    EXPECT_EQ(ask(Operation::put, says(1, 8), {{0, 8}}, {7}), Operation::refused);
+    EXPECT_EQ(ask(AccessOperation::put, says(1, 8), {{0, 8}}, {7}), AccessOperation::refused);
     expect_untouched();
 }
 

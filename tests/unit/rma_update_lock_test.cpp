@@ -93,8 +93,8 @@ struct Shared1 {
     }
 };
 struct ModeOf : Shared1 {
-    Mode load(std::memory_order = {}) { return static_cast<Mode>(Shared1::load()); }
-    void store(Mode to, std::memory_order order) { Shared1::store(static_cast<uint64_t>(to), order); }
+    UpdateLockMode load(std::memory_order = {}) { return static_cast<UpdateLockMode>(Shared1::load()); }
+    void store(UpdateLockMode to, std::memory_order order) { Shared1::store(static_cast<uint64_t>(to), order); }
 };
 
 /// Shared words for a waiting process: a load that would not end the wait is no step, because it changes nothing. Words of dead processes
@@ -182,7 +182,7 @@ class Updates : public test::Exploration<World> {
 
     static void begin_quick(World& w, int p) {
         take_guard(w, p);
-        ModeOf{{w, p, kMode}}.store(Mode::quick, std::memory_order_release);
+        ModeOf{{w, p, kMode}}.store(UpdateLockMode::quick, std::memory_order_release);
         Shared1{w, p, kHolder}.store(0, std::memory_order_release);
     }
 
@@ -318,7 +318,7 @@ TEST(UpdateLock, ManySingleUpdatesStartTheQuickModeAndABulkUpdateEndsIt) {
     const auto shared = make_shared_with_child<Shared>();
     const UpdateLock mine = shared->at(0), other = shared->at(1);
     be_patient(mine);
-    EXPECT_EQ(shared->guard.mode.load(), Mode::quick);
+    EXPECT_EQ(shared->guard.mode.load(), UpdateLockMode::quick);
     EXPECT_EQ(shared->guard.holder.load(), 0u);
     EXPECT_TRUE(mine.begin_one());
     EXPECT_EQ(shared->marks[0].target.load(), 1u);
@@ -326,7 +326,7 @@ TEST(UpdateLock, ManySingleUpdatesStartTheQuickModeAndABulkUpdateEndsIt) {
     EXPECT_TRUE(mine.begin_one_quickly());
     mine.end_one();
     other.begin_all();
-    EXPECT_EQ(shared->guard.mode.load(), Mode::careful);
+    EXPECT_EQ(shared->guard.mode.load(), UpdateLockMode::careful);
     EXPECT_FALSE(mine.begin_one());
     EXPECT_FALSE(mine.begin_one_quickly());
     EXPECT_EQ(shared->marks[0].target.load(), 0u);
@@ -335,7 +335,7 @@ TEST(UpdateLock, ManySingleUpdatesStartTheQuickModeAndABulkUpdateEndsIt) {
     EXPECT_TRUE(mine.begin_one());
     mine.end_one();
     be_patient(mine);
-    EXPECT_EQ(shared->guard.mode.load(), Mode::quick);
+    EXPECT_EQ(shared->guard.mode.load(), UpdateLockMode::quick);
 }
 
 TEST(UpdateLock, AProcessWithBothKindsOfUpdatesStartsTheQuickModeAndStaysInIt) {
@@ -345,9 +345,9 @@ TEST(UpdateLock, AProcessWithBothKindsOfUpdatesStartsTheQuickModeAndStaysInIt) {
     const UpdateLock mine = shared->at(0);
     shared->at(1);
     for (uint32_t i = 1; i < UpdateLock::kPatience; ++i) EXPECT_FALSE(mine.begin_one_quickly());
-    EXPECT_EQ(shared->guard.mode.load(), Mode::careful);
+    EXPECT_EQ(shared->guard.mode.load(), UpdateLockMode::careful);
     EXPECT_TRUE(mine.begin_one_quickly()) << "it would end at once what it has begun";
-    EXPECT_EQ(shared->guard.mode.load(), Mode::quick);
+    EXPECT_EQ(shared->guard.mode.load(), UpdateLockMode::quick);
     mine.end_one();
 }
 
@@ -356,7 +356,7 @@ TEST(UpdateLock, NoQuickModeIfAProcessCannotEndIt) {
     const auto shared = make_shared_with_child<Shared>();
     const UpdateLock mine = shared->at(0);
     be_patient(mine);
-    EXPECT_EQ(shared->guard.mode.load(), Mode::careful);
+    EXPECT_EQ(shared->guard.mode.load(), UpdateLockMode::careful);
 }
 
 TEST(UpdateLock, AProcessThatDiesWhileEndingTheQuickModeLeavesThatToTheNext) {
@@ -368,11 +368,11 @@ TEST(UpdateLock, AProcessThatDiesWhileEndingTheQuickModeLeavesThatToTheNext) {
     be_patient(mine);
     in_child([&] {
         shared->guard.lock(static_cast<uint32_t>(getpid()));
-        shared->guard.mode.store(Mode::ending);
+        shared->guard.mode.store(UpdateLockMode::ending);
     });
     EXPECT_FALSE(mine.begin_one());
     mine.begin_all();
-    EXPECT_EQ(shared->guard.mode.load(), Mode::careful);
+    EXPECT_EQ(shared->guard.mode.load(), UpdateLockMode::careful);
     mine.end_all();
 }
 
@@ -396,7 +396,7 @@ TEST(UpdateLock, SingleAndBulkUpdatesOfTwoProcessesLoseNothing) {
         shared->ready = 1;
         uint64_t quick = 0;
         for (uint64_t i = 0; i < kSingles; ++i) {
-            quick += shared->guard.mode.load(std::memory_order_relaxed) == Mode::quick;
+            quick += shared->guard.mode.load(std::memory_order_relaxed) == UpdateLockMode::quick;
             if (!its.begin_one()) {
                 its.begin_all();
                 ++shared->number;

@@ -13,7 +13,7 @@ namespace starling::message::test {
 namespace {
 
 using rma::Access;
-using rma::Operation;
+using rma::AccessOperation;
 using rma::Target;
 using verbs::processes::shared;
 
@@ -40,7 +40,7 @@ class Asker {
         target_.peer = &node.peer(0);
         target_.key = rma::known_key(0, kSecret, kBytes);
     }
-    void move(Operation operation) {
+    void move(AccessOperation operation) {
         const uint64_t bytes = std::array<uint64_t, 6>{1, 8, 64, 1000, 5000, 70'000}[random_() % 6];
         const uint64_t offset = random_() % (kBytes - bytes);
         std::vector<std::byte> data(bytes);
@@ -48,8 +48,8 @@ class Asker {
         Access access;
         access.operation = operation;
         access.there = {offset, static_cast<int64_t>(bytes), &byte_type()};
-        (operation == Operation::put ? access.origin : access.result) = local;
-        if (operation == Operation::put) {
+        (operation == AccessOperation::put ? access.origin : access.result) = local;
+        if (operation == AccessOperation::put) {
             for (std::byte& one : data) one = static_cast<std::byte>(random_());
             std::copy(data.begin(), data.end(), mirror_.begin() + static_cast<std::ptrdiff_t>(offset));
         }
@@ -59,7 +59,7 @@ class Asker {
     }
     void add(uint64_t offset, uint64_t operand) {
         Access access;
-        access.operation = Operation::update;
+        access.operation = AccessOperation::update;
         access.origin = {&operand, 1, &datatype::predefined(MPI_UINT64_T)};
         access.there = {offset, 1, &datatype::predefined(MPI_UINT64_T)};
         access.update = {&datatype::predefined(MPI_UINT64_T), &datatype::predefined(MPI_SUM)};
@@ -72,7 +72,7 @@ class Asker {
     void read_all() {
         std::vector<std::byte> data(kBytes);
         Access access;
-        access.operation = Operation::get;
+        access.operation = AccessOperation::get;
         access.there = {0, static_cast<int64_t>(kBytes), &byte_type()};
         access.result = {data.data(), static_cast<int64_t>(kBytes), &byte_type()};
         carry_out(access);
@@ -81,7 +81,7 @@ class Asker {
     void beyond() {
         std::byte data[16];
         Access access;
-        access.operation = Operation::get;
+        access.operation = AccessOperation::get;
         access.there = {kBytes - 8, 16, &byte_type()};
         access.result = {data, 16, &byte_type()};
         rma::start(access, target_);
@@ -114,7 +114,7 @@ void two_hosts(Settings settings, int times, const std::function<void(Asker&)>& 
             Asker asker(node);
             for (int i = 0; i < times; ++i) {
                 if (i % 5 == 4) asker.add(static_cast<uint64_t>(i % 64) * 8, static_cast<uint64_t>(i));
-                asker.move(i % 2 ? Operation::get : Operation::put);
+                asker.move(i % 2 ? AccessOperation::get : AccessOperation::put);
                 if (i % 100 == 0) usleep(12'000);  // time for a better connection to open
             }
             asker.read_all();
@@ -132,7 +132,7 @@ void two_hosts(Settings settings, int times, const std::function<void(Asker&)>& 
 TEST_F(RmaVerbs, PutsAndGetsUseRdma) {
     two_hosts({}, 600, [](Asker& asker) {
         EXPECT_GT(counters.accesses_device, 100u);
-        EXPECT_EQ(asker.target().device.state, rma::RdmaState::State::known);
+        EXPECT_EQ(asker.target().device.state, rma::RdmaState::RdmaKeyState::known);
     });
     EXPECT_GT(shared->transfers, 100u);
 }

@@ -31,10 +31,10 @@ const Image pristine = take();
 /// Starts a process in this memory.
 void begin() {
     put(pristine);
-    ASSERT_EQ(runtime::phase, runtime::Phase::before);
+    ASSERT_EQ(runtime::phase, runtime::LibraryPhase::before);
     ASSERT_EQ(link::self().job, nullptr);
     ASSERT_EQ(runtime::acquire(MPI_THREAD_SINGLE), MPI_SUCCESS) << failure_text();
-    ASSERT_EQ(runtime::phase, runtime::Phase::running);
+    ASSERT_EQ(runtime::phase, runtime::LibraryPhase::running);
 }
 
 datatype::Datatype* make_triple() {
@@ -67,7 +67,7 @@ TEST_F(State, HoldsTheStateOfAllRooms) {
 TEST_F(State, AProcessStartsAgain) {
     begin();
     runtime::release(true);
-    EXPECT_EQ(runtime::phase, runtime::Phase::finalized);
+    EXPECT_EQ(runtime::phase, runtime::LibraryPhase::finalized);
     EXPECT_EQ(runtime::acquire(MPI_THREAD_SINGLE), MPI_ERR_OTHER);  // MPI is finalized in this process
     begin();
     runtime::release(true);
@@ -100,10 +100,10 @@ TEST_F(State, TwoProcessesTakeTurns) {
     release(*triple);
     EXPECT_EQ(make_triple(), triple);  // this process's pool reuses the slot
     runtime::release(true);
-    EXPECT_EQ(runtime::phase, runtime::Phase::finalized);
+    EXPECT_EQ(runtime::phase, runtime::LibraryPhase::finalized);
 
     put(second);
-    EXPECT_EQ(runtime::phase, runtime::Phase::running);
+    EXPECT_EQ(runtime::phase, runtime::LibraryPhase::running);
     EXPECT_EQ(comm::add_class(), second_class);
     runtime::release(true);
 }

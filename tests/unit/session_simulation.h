@@ -63,7 +63,7 @@ class Network {
     /// Creates a process, or replaces it by a new one, with `rails` paths to the other.
     void make(int which, int rails = 1) {
         auto made = std::make_unique<End>(*this, static_cast<uint32_t>(which), 100 + static_cast<uint64_t>(which));
-        made->session = std::make_unique<Session>(*made, Name{7, static_cast<uint32_t>(1 - which)},
+        made->session = std::make_unique<Session>(*made, PeerName{7, static_cast<uint32_t>(1 - which)},
                                                   100 + static_cast<uint64_t>(1 - which), nullptr);
         if (ends[which]) graves.push_back(std::move(ends[which]));
         ends[which] = std::move(made);
@@ -87,7 +87,7 @@ class Network {
         Session& s = session(from);
         packet::Header* const header = s.reserve(bytes);
         if (!header) return false;
-        header->kind = packet::Kind::eager;
+        header->kind = packet::PacketKind::eager;
         header->operation = 0;
         header->message.sequence = static_cast<uint32_t>(number);
         header->message.tag = 0;
@@ -179,7 +179,7 @@ class Network {
     uint32_t mtu[kMaxAddresses] = {1500, 1500, 1500, 1500};
     uint32_t black_hole[kMaxAddresses] = {~0u, ~0u, ~0u, ~0u};  ///< per rail: longer datagrams vanish without an error
     bool rail_dead[kMaxAddresses] = {};
-    Sent refuses[kMaxAddresses] = {};  ///< result of sending a datagram by the rail, if not Sent::done
+    SendResult refuses[kMaxAddresses] = {};  ///< result of sending a datagram by the rail, if not SendResult::done
     uint64_t refusals = 0;
     bool deaf[2] = {};  ///< nothing reaches this end
     std::priority_queue<Event> events;
@@ -244,13 +244,13 @@ inline void End::send(Session& from, const Route& route, uint32_t number, const 
         bytes.insert(bytes.end(), part, part + parts[i].iov_len);
     }
     const int rail = Network::rail_of(route);
-    if (network.refuses[rail] != Sent::done) {
+    if (network.refuses[rail] != SendResult::done) {
         ++network.refusals;
         from.refused(number, network.refuses[rail], network.now);
         return;
     }
     if (network.too_long(rail, bytes.size())) {
-        from.refused(number, Sent::too_long, network.now);
+        from.refused(number, SendResult::too_long, network.now);
         return;
     }
     network.carry(static_cast<int>(self.rank), route, std::move(bytes));
@@ -260,23 +260,23 @@ inline void End::send(Session& from, const Route& route, uint32_t number, const 
 class Pipe final : public Carrier {
   public:
     Pipe(Network& its_network, int its_end) : network(its_network), end(its_end) {}
-    Sent send(const iovec* parts, int count) override {
-        if (!alive) return Sent::gone;
+    SendResult send(const iovec* parts, int count) override {
+        if (!alive) return SendResult::gone;
         std::vector<std::byte> bytes;
         for (int i = 0; i < count; ++i) {
             const auto* const part = static_cast<const std::byte*>(parts[i].iov_base);
             bytes.insert(bytes.end(), part, part + parts[i].iov_len);
         }
-        if (under_way > 0 && under_way + bytes.size() > room) return Sent::busy;
+        if (under_way > 0 && under_way + bytes.size() > room) return SendResult::busy;
         longest = std::max(longest, bytes.size());
         under_way += bytes.size();
         ++frames;
-        if (stalled) return Sent::done;
+        if (stalled) return SendResult::done;
         if (hold)
             held.push_back(std::move(bytes));
         else
             bring(std::move(bytes));
-        return Sent::done;
+        return SendResult::done;
     }
     void bring(std::vector<std::byte> bytes) {
         network.later(1 - end, 30 * kMicrosecond, [this, bytes] {

@@ -45,8 +45,8 @@ class Recorder final : public Sink {
     void deliver(void* user, const Packet& packet) override {
         if (on_packet) on_packet();
         EXPECT_EQ(reinterpret_cast<uintptr_t>(packet.payload) % 8, 0u);
-        if (packet.header.kind == packet::Kind::wire_gone && on_control) return on_control(user, packet);
-        EXPECT_EQ(packet.header.kind, packet::Kind::eager);
+        if (packet.header.kind == packet::PacketKind::wire_gone && on_control) return on_control(user, packet);
+        EXPECT_EQ(packet.header.kind, packet::PacketKind::eager);
         got.push_back({user, packet.header.message.context,
                        std::string(reinterpret_cast<const char*>(packet.payload), packet.header.bytes)});
     }
@@ -61,7 +61,7 @@ class Recorder final : public Sink {
     void wake() override { ++woken; }
     void connection(void* user, ConnectionEvent what) override { news.emplace_back(user, what); }
     void locate(void* user) override { sought.push_back(user); }
-    void send(void*, packet::Kind kind, const void* payload, uint32_t bytes) override {
+    void send(void*, packet::PacketKind kind, const void* payload, uint32_t bytes) override {
         if (on_send) on_send(kind, payload, bytes);
     }
     std::byte* target(void*, const StreamFragment& piece, uint64_t done, uint64_t bytes) override {
@@ -81,7 +81,7 @@ class Recorder final : public Sink {
     int woken = 0;
     std::function<void()> on_packet;
     std::function<void(void*, const Packet&)> on_control;
-    std::function<void(packet::Kind, const void*, uint32_t)> on_send;
+    std::function<void(packet::PacketKind, const void*, uint32_t)> on_send;
     std::function<Path*(const UnknownSender&, bool&)> on_caller;
 };
 
@@ -94,8 +94,8 @@ class World {
     virtual Recorder& at_sender() = 0;
     virtual Recorder& at_receiver() { return at_sender(); }
     /// The receiver as the sender names it, and the sender as the receiver names it.
-    virtual Process target() = 0;
-    virtual Process source() { return target(); }
+    virtual ProcessAddress target() = 0;
+    virtual ProcessAddress source() { return target(); }
     /// Returns whether this end was woken since the last call, or is woken within `ms` milliseconds.
     virtual bool is_woken(Transport& end, int ms) = 0;
     /// The work that the owner of a path does besides Transport::poll().
@@ -108,7 +108,7 @@ class World {
 
     bool one_end() { return &sender() == &receiver(); }
     bool poll(Transport& end) {
-        bool any = end.poll(Transport::Look::now);
+        bool any = end.poll(Transport::PollUrgency::now);
         for (Path* path : paths)
             if (&path->by == &end) any |= poll_path(*path);
         return any;
@@ -162,8 +162,8 @@ class NetworkWorld : public World {
     Transport& receiver() override { return *ends_[1]; }
     Recorder& at_sender() override { return sinks_[0]; }
     Recorder& at_receiver() override { return sinks_[1]; }
-    Process target() override { return {&segments_[0], 1}; }
-    Process source() override { return {&segments_[1], 0}; }
+    ProcessAddress target() override { return {&segments_[0], 1}; }
+    ProcessAddress source() override { return {&segments_[1], 0}; }
     bool is_woken(Transport& end, int ms) override {
         pollfd wait{end.wait_fd(), POLLIN, 0};
         return ::poll(&wait, 1, ms) > 0;
@@ -183,12 +183,12 @@ inline void open_connection(Path& here, Path& there) {
     caller.acquire_slot(here);
     called.acquire_slot(there);
     std::byte offer[Connector::kOffer] = {}, answer[Connector::kOffer] = {};
-    EXPECT_LE(caller.describe(here, packet::Kind::open, offer), Connector::kOffer);
+    EXPECT_LE(caller.describe(here, packet::PacketKind::open, offer), Connector::kOffer);
     ASSERT_TRUE(called.is_offer(offer));
-    called.use(there, packet::Kind::open, offer);
-    EXPECT_LE(called.describe(there, packet::Kind::accept, answer), Connector::kOffer);
+    called.use(there, packet::PacketKind::open, offer);
+    EXPECT_LE(called.describe(there, packet::PacketKind::accept, answer), Connector::kOffer);
     ASSERT_TRUE(caller.is_offer(answer));
-    caller.use(here, packet::Kind::accept, answer);
+    caller.use(here, packet::PacketKind::accept, answer);
 }
 
 struct Setup {
@@ -217,8 +217,8 @@ class Contract : public ::testing::TestWithParam<Setup> {
         // The other duties of link for connections.
         for (Recorder* each : {&world->at_sender(), &world->at_receiver()}) {
             Path*& of = each == &world->at_sender() ? path : back;
-            each->on_send = [&of](packet::Kind kind, const void* payload, uint32_t bytes) {
-                Slot slot;
+            each->on_send = [&of](packet::PacketKind kind, const void* payload, uint32_t bytes) {
+                PacketSlot slot;
                 if (!of->reserve(bytes, slot)) return;  // link would queue it; in these tests there is room
                 slot.header->kind = kind;
                 slot.header->operation = 0;
@@ -251,9 +251,9 @@ class Contract : public ::testing::TestWithParam<Setup> {
         return text;
     }
     static bool send(Path& to, uint64_t number, const std::string& text, uint32_t reserve_more = 0) {
-        Slot slot;
+        PacketSlot slot;
         if (!to.reserve(static_cast<uint32_t>(text.size()) + reserve_more, slot)) return false;
-        slot.header->kind = packet::Kind::eager;
+        slot.header->kind = packet::PacketKind::eager;
         slot.header->operation = 0;
         slot.header->message = {0, 0, number, 0};
         std::memcpy(slot.payload, text.data(), text.size());
@@ -320,7 +320,7 @@ TEST_P(Contract, TheLongestPacketHasTheLengthOfTheTraits) {
     EXPECT_GE(path->payload_limit(), kLeastPayload);
     ASSERT_TRUE(send(0, path->payload_limit()));
     ASSERT_TRUE(receive(1));
-    Slot slot;
+    PacketSlot slot;
     EXPECT_FALSE(path->reserve(world->sender().traits.payload + 1, slot));
 }
 
@@ -470,7 +470,7 @@ TEST_P(UnconnectedContract, AConnectionOpensCarriesAndEnds) {
 }
 
 TEST_P(UnconnectedContract, WithoutAConnectionNoStreamIsAccepted) {
-    OutStream::Source source;
+    OutStream::StreamSource source;
     const std::string data = text_of(3, 1'000'000);
     source.bytes = data.size();
     source.memory = reinterpret_cast<const std::byte*>(data.data());
@@ -486,7 +486,7 @@ TEST_P(UnconnectedContract, WithoutAConnectionNoStreamIsAccepted) {
 TEST_P(Contract, RegisteredMemoryIsAccessibleByRkeyOrReportedUnsupported) {
     Transport& owner = world->receiver();
     std::vector<uint64_t> memory(64, 7);
-    Region region;
+    RemoteKey region;
     if (!(owner.traits.can & kRegions)) {
         EXPECT_EQ(owner.expose(memory.data(), 512, region), MPI_ERR_UNSUPPORTED_OPERATION);
         Completion done;
@@ -494,7 +494,8 @@ TEST_P(Contract, RegisteredMemoryIsAccessibleByRkeyOrReportedUnsupported) {
         EXPECT_EQ(owner.withdraw(region), MPI_ERR_UNSUPPORTED_OPERATION);
         EXPECT_EQ(world->sender().put(*path, region, 0, &word, 8, done), MPI_ERR_UNSUPPORTED_OPERATION);
         EXPECT_EQ(world->sender().get(*path, region, 0, &word, 8, done), MPI_ERR_UNSUPPORTED_OPERATION);
-        EXPECT_EQ(world->sender().update(*path, region, 0, Update::add, 1, 0, &word, done), MPI_ERR_UNSUPPORTED_OPERATION);
+        EXPECT_EQ(world->sender().update(*path, region, 0, AtomicOperation::add, 1, 0, &word, done),
+                  MPI_ERR_UNSUPPORTED_OPERATION);
         return;
     }
     ASSERT_EQ(owner.expose(memory.data(), 512, region), MPI_SUCCESS);
@@ -517,19 +518,19 @@ TEST_P(Contract, RegisteredMemoryIsAccessibleByRkeyOrReportedUnsupported) {
 
     uint64_t before = 0;
     struct {
-        Update how;
+        AtomicOperation how;
         uint64_t operand, compare, before, after;
-    } const kUpdates[] = {{Update::add, 5, 0, 11, 16},
-                          {Update::exchange, 3, 0, 16, 3},
-                          {Update::compare_exchange, 9, 4, 3, 3},
-                          {Update::compare_exchange, 9, 3, 3, 9}};
+    } const kUpdates[] = {{AtomicOperation::add, 5, 0, 11, 16},
+                          {AtomicOperation::exchange, 3, 0, 16, 3},
+                          {AtomicOperation::compare_exchange, 9, 4, 3, 3},
+                          {AtomicOperation::compare_exchange, 9, 3, 3, 9}};
     for (const auto& u : kUpdates) {
         ASSERT_EQ(asker.update(*path, region, 16, u.how, u.operand, u.compare, &before, done), MPI_SUCCESS);
         EXPECT_EQ(finish(done), MPI_SUCCESS);
         EXPECT_EQ(before, u.before);
         EXPECT_EQ(memory[2], u.after);
     }
-    EXPECT_NE(asker.update(*path, region, 12, Update::add, 1, 0, &before, done), MPI_SUCCESS);
+    EXPECT_NE(asker.update(*path, region, 12, AtomicOperation::add, 1, 0, &before, done), MPI_SUCCESS);
 
     // Past the end of the region, and after its withdrawal, nothing is touched.
     ASSERT_EQ(asker.put(*path, region, 504, two, sizeof two, done), MPI_SUCCESS);
@@ -549,12 +550,12 @@ TEST_P(Contract, CompletionsAreReportedInTheOrderOfTheirRequests) {
     static std::vector<Completion*> told;
     told.clear();
     uint64_t memory = 0, before[3];
-    Region region;
+    RemoteKey region;
     ASSERT_EQ(world->receiver().expose(&memory, sizeof memory, region), MPI_SUCCESS);
     Completion done[3];
     for (int i = 0; i < 3; ++i) {
         done[i].then = [](Completion& self) { told.push_back(&self); };
-        ASSERT_EQ(world->sender().update(*path, region, 0, Update::add, 1, 0, &before[i], done[i]), MPI_SUCCESS);
+        ASSERT_EQ(world->sender().update(*path, region, 0, AtomicOperation::add, 1, 0, &before[i], done[i]), MPI_SUCCESS);
     }
     ASSERT_TRUE(world->poll_until([&] { return told.size() == 3; }));
     EXPECT_EQ(told, (std::vector<Completion*>{&done[0], &done[1], &done[2]}));
@@ -569,7 +570,7 @@ struct Listener final : DatagramHandler {
     }
 };
 
-bool say(Group& group, std::string_view text) {
+bool say(MulticastMembership& group, std::string_view text) {
     const iovec parts[2] = {{const_cast<char*>(text.data()), 1}, {const_cast<char*>(text.data()) + 1, text.size() - 1}};
     const bool sent = group.send(parts, 2);
     group.flush();
@@ -577,14 +578,14 @@ bool say(Group& group, std::string_view text) {
 }
 
 /// Repeats a message to a group until `by` receives it: datagrams to a group may be lost, and a join takes effect with a delay.
-bool say_until_heard(World& world, Group& group, const std::string& text, const Listener& by) {
+bool say_until_heard(World& world, MulticastMembership& group, const std::string& text, const Listener& by) {
     return world.poll_until([&] { return say(group, text) && !by.heard.empty() && by.heard.back() == text; });
 }
 
 TEST_P(Contract, MulticastGroupsWorkOrAreReportedUnsupported) {
     const bool in_one = std::string(world->receiver().traits.name) == "loopback";
     Listener one, two, other;
-    std::unique_ptr<Group> first, second, stranger;
+    std::unique_ptr<MulticastMembership> first, second, stranger;
     if (!(world->receiver().traits.can & kGroups)) {
         EXPECT_EQ(world->receiver().join({5, 77}, one, first), MPI_ERR_UNSUPPORTED_OPERATION);
         return;

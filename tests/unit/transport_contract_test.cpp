@@ -11,11 +11,11 @@ class LoopbackWorld final : public World {
   public:
     LoopbackWorld() {
         EXPECT_EQ(job::JobSegment::create(2, nullptr, 0, segment_), MPI_SUCCESS) << failure_text();
-        transport_ = std::make_unique<loopback::Loopback>(Process{&segment_, 1}, sink_);
+        transport_ = std::make_unique<loopback::Loopback>(ProcessAddress{&segment_, 1}, sink_);
     }
     Transport& sender() override { return *transport_; }
     Recorder& at_sender() override { return sink_; }
-    Process target() override { return {&segment_, 1}; }
+    ProcessAddress target() override { return {&segment_, 1}; }
     bool is_woken(Transport&, int) override { return std::exchange(sink_.woken, 0) > 0; }
 
   private:
@@ -29,27 +29,27 @@ class SharedMemoryWorld final : public World {
     SharedMemoryWorld() {
         EXPECT_EQ(job::JobSegment::create(2, nullptr, 0, segment_), MPI_SUCCESS) << failure_text();
         for (uint32_t rank = 0; rank < 2; ++rank)
-            ends_[rank] = std::make_unique<shm::SharedMemory>(Process{&segment_, rank}, sinks_[rank]);
+            ends_[rank] = std::make_unique<shm::SharedMemory>(ProcessAddress{&segment_, rank}, sinks_[rank]);
     }
     Transport& sender() override { return *ends_[0]; }
     Transport& receiver() override { return *ends_[1]; }
     Recorder& at_sender() override { return sinks_[0]; }
     Recorder& at_receiver() override { return sinks_[1]; }
-    Process target() override { return {&segment_, 1}; }
-    Process source() override { return {&segment_, 0}; }
+    ProcessAddress target() override { return {&segment_, 1}; }
+    ProcessAddress source() override { return {&segment_, 0}; }
     bool is_woken(Transport& end, int) override {
         const uint32_t rank = &end == ends_[1].get();
-        job::Doorbell& doorbell = shm::Region(segment_.region(rank)).doorbell();
+        job::Doorbell& doorbell = shm::SegmentRegion(segment_.region(rank)).doorbell();
         doorbell.sleeping.store(job::kOnFutex);
         return std::exchange(rings_[rank], doorbell.rings.load()) != doorbell.rings.load();
     }
     bool poll_path(Path& path) override {
-        return static_cast<shm::Path&>(path).in && static_cast<shm::Path&>(path).poll_ring(16, [&](const Packet& packet) {
+        return static_cast<shm::ShmPath&>(path).in && static_cast<shm::ShmPath&>(path).poll_ring(16, [&](const Packet& packet) {
             sinks_[&path.by == ends_[1].get()].deliver(path.user, packet);
         });
     }
     void after_finish(Path& path) override {
-        EXPECT_TRUE(poll_until([&] { return static_cast<shm::Path&>(path).try_close(); }));
+        EXPECT_TRUE(poll_until([&] { return static_cast<shm::ShmPath&>(path).try_close(); }));
     }
 
   private:
@@ -67,7 +67,7 @@ INSTANTIATE_TEST_SUITE_P(All, UnconnectedContract, kAll, name_of);
 
 // The queue inside the loopback transport: entries of any length, wrapping around the end of its memory repeatedly.
 TEST(LoopbackQueue, EntriesOfAnyLengthStayWhole) {
-    loopback::Queue queue;
+    loopback::LoopbackQueue queue;
     std::vector<uint32_t> inside;
     uint32_t seed = 1, next = 0;
     const auto random = [&seed](uint32_t below) { return (seed = seed * 1664525 + 1013904223) / 65536 % below; };
@@ -76,7 +76,7 @@ TEST(LoopbackQueue, EntriesOfAnyLengthStayWhole) {
         const bool grows = step / 200 % 2 == 0;
         if (random(10) < (grows ? 8u : 2u)) {
             const uint32_t bytes = random(16 * 1024 + 1);
-            loopback::Entry* const entry = queue.reserve(bytes);
+            loopback::LoopbackPacket* const entry = queue.reserve(bytes);
             was_full |= !entry;
             if (!entry) continue;
             std::memset(entry->payload(), static_cast<int>(next & 0xff), bytes);
@@ -84,14 +84,15 @@ TEST(LoopbackQueue, EntriesOfAnyLengthStayWhole) {
             queue.push(*entry, bytes);
             inside.push_back(next++);
         } else if (!queue.empty()) {
-            loopback::Entry& entry = queue.front();
+            loopback::LoopbackPacket& entry = queue.front();
             ASSERT_EQ(entry.header.message.context, inside.front());
             for (uint32_t i = 0; i < entry.bytes; i += 97) ASSERT_EQ(entry.payload()[i], std::byte(inside.front() & 0xff));
             inside.erase(inside.begin());
             queue.pop();
         }
         std::vector<uint32_t> seen;
-        queue.each([&](loopback::Entry& entry) { seen.push_back(static_cast<uint32_t>(entry.header.message.context)); });
+        queue.each(
+            [&](loopback::LoopbackPacket& entry) { seen.push_back(static_cast<uint32_t>(entry.header.message.context)); });
         ASSERT_EQ(seen, inside);
     }
     EXPECT_TRUE(was_full);

@@ -238,7 +238,7 @@ TEST_F(EndpointVerbs, ABusyPortContinuesWhenThereIsRoom) {
     ASSERT_TRUE(send_on(300, [&] {
         if (port.room > 0 && port.room < 100) return;
         port.room = 3;
-        if (++waits > 1) port.happen(verbs::Event::Kind::room);
+        if (++waits > 1) port.happen(verbs::VerbsEvent::VerbsEventKind::room);
     }));
     EXPECT_GT(waits, 10);
     port.room = SIZE_MAX;
@@ -293,7 +293,7 @@ TEST_F(EndpointVerbs, FalsePortAddressesAreCountedAndHarmless) {
         std::byte* payload;
         packet::Header* header;
         ASSERT_TRUE(b.endpoint->reserve(to_a, static_cast<uint32_t>(lie.size()), payload, header));
-        header->kind = packet::Kind::ports;
+        header->kind = packet::PacketKind::ports;
         header->operation = 0;
         header->access = {};
         std::memcpy(payload, lie.data(), lie.size());
@@ -305,7 +305,7 @@ TEST_F(EndpointVerbs, FalsePortAddressesAreCountedAndHarmless) {
     ASSERT_TRUE(poll_until({&a, &b}, [&] { return b.endpoint->idle(to_a); }));
     EXPECT_EQ(a.endpoint->counters().strangers, 7u);
     // An address that could be true, of a port that no peer has: it is probed and not used.
-    verbs::Address nobody;
+    verbs::VerbsAddress nobody;
     nobody.gid[15] = 9;
     nobody.queue = 77;
     nobody.mtu_log = 12;
@@ -326,7 +326,7 @@ TEST_F(EndpointVerbs, ADatagramWithAnotherKeyIsAStranger) {
     const uint64_t before = b.endpoint->counters().strangers;
     std::string noise(200, 'x');
     const iovec part{noise.data(), noise.size()};
-    ASSERT_EQ(fabric.port(0).send(fabric.port(1).address(), &part, 1), verbs::Status::done);
+    ASSERT_EQ(fabric.port(0).send(fabric.port(1).address(), &part, 1), verbs::WorkStatus::done);
     ASSERT_TRUE(poll_until({&a, &b}, [&] { return b.endpoint->counters().strangers > before; }));
     ASSERT_TRUE(send_on(50));
     check_all();

@@ -10,8 +10,8 @@
 namespace starling::network {
 namespace {
 
-verbs::Address roce(uint8_t subnet, uint8_t host, uint32_t queue = 5) {
-    verbs::Address made;
+verbs::VerbsAddress roce(uint8_t subnet, uint8_t host, uint32_t queue = 5) {
+    verbs::VerbsAddress made;
     made.gid[10] = made.gid[11] = 0xff;
     made.gid[12] = 10;
     made.gid[13] = subnet;
@@ -21,8 +21,8 @@ verbs::Address roce(uint8_t subnet, uint8_t host, uint32_t queue = 5) {
     return made;
 }
 
-verbs::Address infiniband(uint8_t subnet, uint16_t lid) {
-    verbs::Address made;
+verbs::VerbsAddress infiniband(uint8_t subnet, uint16_t lid) {
+    verbs::VerbsAddress made;
     made.gid[0] = 0xfe;
     made.gid[7] = subnet;
     made.gid[15] = static_cast<uint8_t>(lid);
@@ -34,9 +34,9 @@ verbs::Address infiniband(uint8_t subnet, uint16_t lid) {
 
 using Pairs = std::vector<std::pair<int, int>>;
 
-Pairs pair(const std::vector<verbs::Address>& ours, const std::vector<verbs::Address>& theirs, int most = 4) {
+Pairs pair(const std::vector<verbs::VerbsAddress>& ours, const std::vector<verbs::VerbsAddress>& theirs, int most = 4) {
     PortAddresses told;
-    for (const verbs::Address& one : theirs) told.at[told.count++] = one;
+    for (const verbs::VerbsAddress& one : theirs) told.at[told.count++] = one;
     PortPair pairs[4];
     const int count = pair_ports(ours.data(), static_cast<uint32_t>(ours.size()), told, pairs, most);
     Pairs made;
@@ -56,15 +56,15 @@ TEST(PortAddresses, InfiniBandAndRoceAreNotMixed) {
 
 TEST(PortAddresses, EachPortHasOnePartnerAndPortsWithoutAQueueNone) {
     EXPECT_EQ(pair({roce(1, 1), roce(1, 2), roce(1, 3)}, {roce(1, 9)}).size(), 1u);
-    EXPECT_EQ(pair({verbs::Address(), roce(1, 2)}, {roce(1, 9), roce(1, 8)}).size(), 1u);
+    EXPECT_EQ(pair({verbs::VerbsAddress(), roce(1, 2)}, {roce(1, 9), roce(1, 8)}).size(), 1u);
     EXPECT_EQ(pair({roce(1, 1), roce(2, 1), roce(3, 1)}, {roce(1, 2), roce(2, 2), roce(3, 2)}, 2).size(), 2u);
     EXPECT_EQ(pair({}, {roce(1, 2)}), Pairs());
     EXPECT_EQ(pair({roce(1, 2)}, {}), Pairs());
 }
 
-bool decodes(const std::vector<verbs::Address>& told, size_t cut = 0) {
+bool decodes(const std::vector<verbs::VerbsAddress>& told, size_t cut = 0) {
     PortAddresses out;
-    std::vector<std::byte> bytes(told.size() * sizeof(verbs::Address));
+    std::vector<std::byte> bytes(told.size() * sizeof(verbs::VerbsAddress));
     if (!bytes.empty()) std::memcpy(bytes.data(), told.data(), bytes.size());
     if (!PortAddresses::decode(bytes.data(), static_cast<uint32_t>(bytes.size() - cut), out)) {
         EXPECT_EQ(out.count, 0u);
@@ -81,12 +81,12 @@ TEST(PortAddresses, ImpossibleAddressesAreRefused) {
     EXPECT_FALSE(decodes({roce(1, 1), roce(1, 1), roce(1, 1), roce(1, 1), roce(1, 1)}));
     EXPECT_FALSE(decodes({roce(1, 1)}, 1));
     for (const uint32_t queue : {0u, 1u, 1u << 24, ~0u}) EXPECT_FALSE(decodes({roce(1, 1), roce(1, 1, queue)})) << queue;
-    verbs::Address nowhere;
+    verbs::VerbsAddress nowhere;
     nowhere.queue = 9;
     nowhere.mtu_log = 10;
     EXPECT_FALSE(decodes({nowhere}));
     for (const uint8_t log : {0, 7, 17, 255}) {
-        verbs::Address odd = roce(1, 1);
+        verbs::VerbsAddress odd = roce(1, 1);
         odd.mtu_log = log;
         EXPECT_FALSE(decodes({odd})) << int{log};
     }

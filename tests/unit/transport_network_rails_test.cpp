@@ -66,7 +66,7 @@ void await_rails() {
 
 /// Opens the endpoint of `rank`, and a session with the other, whose port is exchanged over the two descriptors.
 Session& open_endpoint(uint32_t rank, int to_other, int from_other) {
-    const Upcalls upcalls{
+    const EndpointUpcalls upcalls{
         [](void*, const packet::Header& header, const std::byte*) { seen.out_of_turn += header.message.context != seen.got++; },
         [](void*, job::JobId job, uint32_t peer, uint64_t key) { return seen.endpoint->add(job, peer, key, nullptr); },
         [](void*) { ++seen.given_up; },
@@ -100,7 +100,7 @@ void send_all(Session& session, Event event) {
         packet::Header* header;
         while (!seen.endpoint->reserve(session, 900, payload, header) && seen.given_up == 0) seen.endpoint->poll(now_ns());
         if (seen.given_up) break;
-        header->kind = packet::Kind::eager;
+        header->kind = packet::PacketKind::eager;
         header->operation = 0;
         header->message.context = n;
         std::memset(payload, static_cast<int>(n), 900);

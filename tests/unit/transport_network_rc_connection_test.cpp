@@ -11,26 +11,26 @@ TEST_F(RcTest, OneExchangeOpensIt) {
     EXPECT_EQ(a.opened, 1);
     EXPECT_EQ(b.opened, 1);
     EXPECT_EQ(fabric.frames, 2u);  // a hello each way
-    EXPECT_EQ(a.send("one"), Sent::done);
-    EXPECT_EQ(b.send("two"), Sent::done);
+    EXPECT_EQ(a.send("one"), SendResult::done);
+    EXPECT_EQ(b.send("two"), SendResult::done);
     run();
     EXPECT_EQ(b.frames, std::vector<std::string>{"one"});
     EXPECT_EQ(a.frames, std::vector<std::string>{"two"});
 }
 
 TEST_F(RcTest, NothingIsSentToAQueueThatIsNotConnected) {
-    const std::string open_a = a.describe(packet::Kind::open);
-    ASSERT_EQ(b.use(packet::Kind::open, open_a), MPI_SUCCESS);
+    const std::string open_a = a.describe(packet::PacketKind::open);
+    ASSERT_EQ(b.use(packet::PacketKind::open, open_a), MPI_SUCCESS);
     run();
     EXPECT_EQ(fabric.frames, 0u);
-    EXPECT_EQ(b.send("early"), Sent::gone);
-    ASSERT_EQ(a.use(packet::Kind::accept, b.describe(packet::Kind::accept)), MPI_SUCCESS);
+    EXPECT_EQ(b.send("early"), SendResult::gone);
+    ASSERT_EQ(a.use(packet::PacketKind::accept, b.describe(packet::PacketKind::accept)), MPI_SUCCESS);
     run();
     EXPECT_TRUE(a.is_open() && b.is_open());
 }
 
 TEST_F(RcTest, OffersOfRcAndTcpAreDistinguished) {
-    const std::string offer = a.describe(packet::Kind::open);
+    const std::string offer = a.describe(packet::PacketKind::open);
     EXPECT_TRUE(Rc::is_offer(reinterpret_cast<const std::byte*>(offer.data())));
     for (const uint8_t version : {1, 2, 3}) {
         std::byte tcp[32] = {};
@@ -40,12 +40,12 @@ TEST_F(RcTest, OffersOfRcAndTcpAreDistinguished) {
 }
 
 TEST_F(RcTest, BothAskAtOnce) {
-    const std::string open_a = a.describe(packet::Kind::open), open_b = b.describe(packet::Kind::open);
-    ASSERT_EQ(a.use(packet::Kind::open, open_b), MPI_SUCCESS);
+    const std::string open_a = a.describe(packet::PacketKind::open), open_b = b.describe(packet::PacketKind::open);
+    ASSERT_EQ(a.use(packet::PacketKind::open, open_b), MPI_SUCCESS);
     a.port.run();
     EXPECT_EQ(fabric.frames, 0u);  // b may compute for long before it connects
     EXPECT_EQ(a.broken + a.failed, 0);
-    ASSERT_EQ(b.use(packet::Kind::open, open_a), MPI_SUCCESS);
+    ASSERT_EQ(b.use(packet::PacketKind::open, open_a), MPI_SUCCESS);
     run();
     EXPECT_TRUE(a.is_open() && b.is_open());
     EXPECT_EQ(a.opened, 1);
@@ -54,43 +54,43 @@ TEST_F(RcTest, BothAskAtOnce) {
 }
 
 TEST_F(RcTest, AnAcceptOfAnEarlierOfferIsIgnored) {
-    ASSERT_EQ(b.use(packet::Kind::open, a.describe(packet::Kind::open)), MPI_SUCCESS);
-    const std::string late = b.describe(packet::Kind::accept);
+    ASSERT_EQ(b.use(packet::PacketKind::open, a.describe(packet::PacketKind::open)), MPI_SUCCESS);
+    const std::string late = b.describe(packet::PacketKind::accept);
     a.rc->drop(*a.connection);  // a timed out and has notified b
     b.rc->drop(*b.connection);
     a.connect();
     b.connect();
-    const std::string again = a.describe(packet::Kind::open);
-    EXPECT_EQ(a.use(packet::Kind::accept, late), MPI_SUCCESS);
-    EXPECT_EQ(a.connection->state(), Connection::State::waiting);
-    ASSERT_EQ(b.use(packet::Kind::open, again), MPI_SUCCESS);
-    ASSERT_EQ(a.use(packet::Kind::accept, b.describe(packet::Kind::accept)), MPI_SUCCESS);
+    const std::string again = a.describe(packet::PacketKind::open);
+    EXPECT_EQ(a.use(packet::PacketKind::accept, late), MPI_SUCCESS);
+    EXPECT_EQ(a.connection->state(), Connection::CarrierState::waiting);
+    ASSERT_EQ(b.use(packet::PacketKind::open, again), MPI_SUCCESS);
+    ASSERT_EQ(a.use(packet::PacketKind::accept, b.describe(packet::PacketKind::accept)), MPI_SUCCESS);
     run();
     EXPECT_TRUE(a.is_open() && b.is_open());
 }
 
 TEST_F(RcTest, RefusalsAreReportedAtOnce) {
     a.port.refuse_queues = true;
-    EXPECT_EQ(a.describe(packet::Kind::open), "");
+    EXPECT_EQ(a.describe(packet::PacketKind::open), "");
     EXPECT_NE(std::string(failure_text()).find("fabric1"), std::string::npos) << failure_text();
     a.port.refuse_queues = false;
-    const std::string offer = a.describe(packet::Kind::open);
+    const std::string offer = a.describe(packet::PacketKind::open);
     b.port.refuse_connects = true;
-    EXPECT_EQ(b.use(packet::Kind::open, offer), MPI_ERR_OTHER);
+    EXPECT_EQ(b.use(packet::PacketKind::open, offer), MPI_ERR_OTHER);
     b.rc->drop(*b.connection);
     EXPECT_EQ(b.queues(), 0u);
     std::string other = offer;
     other[10] = static_cast<char>(0x83);
     b.connect();
-    EXPECT_EQ(b.use(packet::Kind::open, other), MPI_ERR_OTHER);
+    EXPECT_EQ(b.use(packet::PacketKind::open, other), MPI_ERR_OTHER);
     EXPECT_NE(std::string(failure_text()).find("version 3"), std::string::npos) << failure_text();
 }
 
 TEST_F(RcTest, AConnectionThatCarriesNothingFailsToOpen) {
-    ASSERT_EQ(b.use(packet::Kind::open, a.describe(packet::Kind::open)), MPI_SUCCESS);
-    const std::string accept = b.describe(packet::Kind::accept);
+    ASSERT_EQ(b.use(packet::PacketKind::open, a.describe(packet::PacketKind::open)), MPI_SUCCESS);
+    const std::string accept = b.describe(packet::PacketKind::accept);
     fabric.ports.erase(2);  // frames to it are lost
-    ASSERT_EQ(a.use(packet::Kind::accept, accept), MPI_SUCCESS);
+    ASSERT_EQ(a.use(packet::PacketKind::accept, accept), MPI_SUCCESS);
     run();
     EXPECT_EQ(a.failed, 1);
     EXPECT_EQ(b.failed, 1);  // b was notified
@@ -101,12 +101,12 @@ TEST_F(RcTest, AConnectionThatCarriesNothingFailsToOpen) {
 TEST_F(RcTest, AFullQueueReportsRoomLater) {
     open();
     int sent = 0;
-    while (a.send("frame " + std::to_string(sent)) == Sent::done) ++sent;
+    while (a.send("frame " + std::to_string(sent)) == SendResult::done) ++sent;
     EXPECT_EQ(static_cast<size_t>(sent), fabric.depth);
     EXPECT_EQ(a.room, 0);
     run();
     EXPECT_EQ(a.room, 1);
-    EXPECT_EQ(a.send("another"), Sent::done);
+    EXPECT_EQ(a.send("another"), SendResult::done);
     run();
     ASSERT_EQ(b.frames.size(), static_cast<size_t>(sent) + 1);
     for (int i = 0; i < sent; ++i) EXPECT_EQ(b.frames[static_cast<size_t>(i)], "frame " + std::to_string(i));
@@ -114,9 +114,9 @@ TEST_F(RcTest, AFullQueueReportsRoomLater) {
 
 TEST_F(RcTest, TheClosingFrameArrivesLast) {
     open();
-    for (size_t i = 0; i < fabric.depth; ++i) ASSERT_EQ(a.send(std::to_string(i)), Sent::done);
+    for (size_t i = 0; i < fabric.depth; ++i) ASSERT_EQ(a.send(std::to_string(i)), SendResult::done);
     a.rc->finish(*a.connection);  // the queue has no room for it
-    EXPECT_EQ(a.send("late"), Sent::gone);
+    EXPECT_EQ(a.send("late"), SendResult::gone);
     int before_end = -1;
     b.on_frame = [&](Connection&) { before_end = b.ended; };
     run();
@@ -136,7 +136,7 @@ TEST_F(RcTest, TheClosingFrameArrivesLast) {
 
 TEST_F(RcTest, DroppedWhileItsClosingFrameWaits) {
     open();
-    for (size_t i = 0; i < fabric.depth; ++i) ASSERT_EQ(b.send(std::to_string(i)), Sent::done);
+    for (size_t i = 0; i < fabric.depth; ++i) ASSERT_EQ(b.send(std::to_string(i)), SendResult::done);
     a.rc->finish(*a.connection);
     a.port.run();
     b.poll();
@@ -157,7 +157,7 @@ TEST_F(RcTest, ABreakAtOneEndBreaksTheOther) {
     run();
     EXPECT_EQ(a.broken, 1);
     EXPECT_EQ(b.broken, 1);
-    EXPECT_EQ(a.send("late"), Sent::gone);
+    EXPECT_EQ(a.send("late"), SendResult::gone);
     EXPECT_TRUE(b.connection->stalls(0));
     EXPECT_EQ(a.queues() + b.queues(), 0u);
 }
@@ -170,13 +170,13 @@ TEST_F(RcTest, QueuesBreakInEveryState) {
         a.connect(), b.connect();
         run();
         a.failed = b.failed = a.broken = b.broken = 0;
-        const std::string offer = a.describe(packet::Kind::open);
+        const std::string offer = a.describe(packet::PacketKind::open);
         if (at >= At::dialling) {
-            ASSERT_EQ(b.use(packet::Kind::open, offer), MPI_SUCCESS);
-            ASSERT_EQ(a.use(packet::Kind::accept, b.describe(packet::Kind::accept)), MPI_SUCCESS);
+            ASSERT_EQ(b.use(packet::PacketKind::open, offer), MPI_SUCCESS);
+            ASSERT_EQ(a.use(packet::PacketKind::accept, b.describe(packet::PacketKind::accept)), MPI_SUCCESS);
         }
         if (at >= At::open) run();
-        for (size_t i = 0; at >= At::finished && i < fabric.depth; ++i) ASSERT_EQ(a.send("x"), Sent::done);
+        for (size_t i = 0; at >= At::finished && i < fabric.depth; ++i) ASSERT_EQ(a.send("x"), SendResult::done);
         if (at >= At::finished) a.rc->finish(*a.connection);
         if (at == At::left) a.rc->drop(*a.connection);
         a.rc->lose_port(a.port, false);
@@ -207,7 +207,7 @@ TEST_F(RcTest, MalformedFramesBreakTheConnection) {
         open();
         a.frames.clear();
         const iovec part{const_cast<char*>(frame.data()), frame.size()};
-        ASSERT_EQ(static_cast<RcConnection*>(b.connection)->queue()->send(&part, 1), verbs::Status::done);
+        ASSERT_EQ(static_cast<RcConnection*>(b.connection)->queue()->send(&part, 1), verbs::WorkStatus::done);
         const int before = a.broken;
         run();
         EXPECT_EQ(a.broken, before + 1);
@@ -217,7 +217,7 @@ TEST_F(RcTest, MalformedFramesBreakTheConnection) {
         run();
     }
     open();
-    ASSERT_EQ(b.send("garbage"), Sent::done);
+    ASSERT_EQ(b.send("garbage"), SendResult::done);
     run();
     EXPECT_TRUE(!a.is_open() && !b.is_open());
 }
@@ -243,7 +243,7 @@ TEST_F(RcTest, AStreamIsSentInFragments) {
 
 TEST_F(RcTest, AStreamOfNoncontiguousData) {
     open();
-    OutStream::Source scattered = source(a, 300'000);
+    OutStream::StreamSource scattered = source(a, 300'000);
     scattered.memory = nullptr;
     static const std::byte* from;
     from = data.data();
@@ -260,10 +260,10 @@ TEST_F(RcTest, SessionFramesOvertakeStreamFragments) {
     OutStream stream(source(a, 200'000));
     b.memory.resize(stream.source().bytes);
     a.rc->add_stream(*a.connection, stream);
-    ASSERT_EQ(a.send("urgent"), Sent::busy);
+    ASSERT_EQ(a.send("urgent"), SendResult::busy);
     a.on_room = [&](Connection&) {
         a.on_room = nullptr;
-        EXPECT_EQ(a.send("urgent"), Sent::done);
+        EXPECT_EQ(a.send("urgent"), SendResult::done);
         EXPECT_TRUE(stream.has_work());
     };
     uint64_t pieces = 0;
@@ -281,7 +281,7 @@ TEST_F(RcTest, AStreamSurvivesItsConnection) {
     a.rc->add_stream(*a.connection, stream);
     a.port.run();
     b.poll();
-    const_cast<OutStream::Source&>(stream.source()).stranded = [](OutStream&) {};
+    const_cast<OutStream::StreamSource&>(stream.source()).stranded = [](OutStream&) {};
     a.port.queues[0]->break_now();
     run();
     EXPECT_EQ(a.stranded, 1);
@@ -317,10 +317,10 @@ class RcMemoryTest : public RcTest {
   protected:
     void SetUp() override { open(); }
     RcConnection& from_a() { return *static_cast<RcConnection*>(a.connection); }
-    Loan* register_memory(void* memory, uint64_t bytes) {
+    RegisteredMemory* register_memory(void* memory, uint64_t bytes) {
         return b.rc->memory_of(b.port.id, b.port).register_memory(memory, bytes, true, region);
     }
-    transport::Region region;
+    transport::RemoteKey region;
     transport::Completion done;
 };
 
@@ -331,7 +331,7 @@ TEST_F(RcMemoryTest, RdmaReadsAndWritesOfAllLengths) {
         SCOPED_TRACE(bytes);
         std::vector<char> theirs(bytes + 16, 'x'), mine(bytes);
         for (uint64_t i = 0; i < bytes; ++i) mine[i] = static_cast<char>(i * 31 + i / 251);
-        Loan* const loan = register_memory(theirs.data(), theirs.size());
+        RegisteredMemory* const loan = register_memory(theirs.data(), theirs.size());
         ASSERT_NE(loan, nullptr);
         ASSERT_EQ(a.rc->write(from_a(), region, 8, mine.data(), bytes, done), MPI_SUCCESS) << failure_text();
         EXPECT_FALSE(done.done);
@@ -350,7 +350,7 @@ TEST_F(RcMemoryTest, RdmaReadsAndWritesOfAllLengths) {
 
 TEST_F(RcMemoryTest, ManyConcurrentTransfersAllComplete) {
     std::vector<uint64_t> theirs(100), mine(100);
-    Loan* const loan = register_memory(theirs.data(), 800);
+    RegisteredMemory* const loan = register_memory(theirs.data(), 800);
     std::vector<transport::Completion> all(100);
     for (uint64_t i = 0; i < 100; ++i) {
         theirs[i] = i * i;
@@ -364,22 +364,22 @@ TEST_F(RcMemoryTest, ManyConcurrentTransfersAllComplete) {
 
 TEST_F(RcMemoryTest, AtomicUpdatesOfWords) {
     alignas(8) uint64_t word = 5, before = 0;
-    Loan* const loan = register_memory(&word, 8);
-    using transport::Update;
-    ASSERT_EQ(a.rc->update(from_a(), region, 0, Update::add, 3, 0, &before, done), MPI_SUCCESS);
+    RegisteredMemory* const loan = register_memory(&word, 8);
+    using transport::AtomicOperation;
+    ASSERT_EQ(a.rc->update(from_a(), region, 0, AtomicOperation::add, 3, 0, &before, done), MPI_SUCCESS);
     run();
     EXPECT_EQ(before, 5u);
-    ASSERT_EQ(a.rc->update(from_a(), region, 0, Update::compare_exchange, 100, 8, &before, done), MPI_SUCCESS);
+    ASSERT_EQ(a.rc->update(from_a(), region, 0, AtomicOperation::compare_exchange, 100, 8, &before, done), MPI_SUCCESS);
     run();
     EXPECT_EQ(before, 8u);
     EXPECT_EQ(word, 100u);
-    EXPECT_EQ(a.rc->update(from_a(), region, 0, Update::exchange, 1, 0, &before, done), MPI_ERR_UNSUPPORTED_OPERATION);
+    EXPECT_EQ(a.rc->update(from_a(), region, 0, AtomicOperation::exchange, 1, 0, &before, done), MPI_ERR_UNSUPPORTED_OPERATION);
     RcPort::deregister(*loan, false);
 }
 
 TEST_F(RcMemoryTest, TransfersOfABrokenConnectionFail) {
     std::vector<char> theirs(1 << 20), mine(1 << 20);
-    Loan* const loan = register_memory(theirs.data(), theirs.size());
+    RegisteredMemory* const loan = register_memory(theirs.data(), theirs.size());
     int told = 0;
     static int* count;
     count = &told;
@@ -398,7 +398,8 @@ TEST_F(RcMemoryTest, TransfersOfABrokenConnectionFail) {
 
 TEST_F(RcMemoryTest, DeregisteredMemoryIsNotAccessed) {
     std::vector<char> theirs(1 << 20), mine(1 << 20, 'm');
-    Loan* const loan = b.rc->memory_of(b.port.id, b.port).register_memory(theirs.data(), theirs.size(), false, region);
+    RegisteredMemory* const loan =
+        b.rc->memory_of(b.port.id, b.port).register_memory(theirs.data(), theirs.size(), false, region);
     ASSERT_EQ(a.rc->read(from_a(), region, 0, mine.data(), mine.size(), done), MPI_SUCCESS);
     RcPort::deregister(*loan, true);
     run();
@@ -409,7 +410,7 @@ TEST_F(RcMemoryTest, DeregisteredMemoryIsNotAccessed) {
 
 TEST_F(RcMemoryTest, TheClosingFrameWaitsForReads) {
     std::vector<char> theirs(20 << 20, 't'), mine(20 << 20);
-    Loan* const loan = register_memory(theirs.data(), theirs.size());
+    RegisteredMemory* const loan = register_memory(theirs.data(), theirs.size());
     ASSERT_EQ(a.rc->read(from_a(), region, 0, mine.data(), mine.size(), done), MPI_SUCCESS);
     // The other side closes; link answers and drops the connection at once.
     b.rc->finish(*b.connection);
@@ -429,7 +430,7 @@ TEST_F(RcMemoryTest, TheClosingFrameWaitsForReads) {
 TEST_F(RcMemoryTest, AnRkeyOfAnotherPortIsRefused) {
     char memory[64];
     RcPort other(9, b.port);
-    Loan* const loan = other.register_memory(memory, sizeof memory, true, region);
+    RegisteredMemory* const loan = other.register_memory(memory, sizeof memory, true, region);
     EXPECT_FALSE(from_a().reaches(region));
     EXPECT_EQ(a.rc->read(from_a(), region, 0, memory, 1, done), MPI_ERR_OTHER);
     RcPort::deregister(*loan, false);
@@ -437,13 +438,13 @@ TEST_F(RcMemoryTest, AnRkeyOfAnotherPortIsRefused) {
 
 TEST_F(RcMemoryTest, AClosedPortDeregistersItsMemory) {
     std::vector<char> theirs(1 << 20), mine(1 << 20);
-    Loan* const loan = register_memory(theirs.data(), theirs.size());
+    RegisteredMemory* const loan = register_memory(theirs.data(), theirs.size());
     ASSERT_EQ(a.rc->read(from_a(), region, 0, mine.data(), mine.size(), done), MPI_SUCCESS);
     b.rc->lose_port(b.port, true);
     EXPECT_EQ(b.port.registered, 0u);
     a.rc->lose_port(a.port, true);
     EXPECT_EQ(a.port.registered, 0u);
-    EXPECT_EQ(a.describe(packet::Kind::open), "");  // nothing is requested from a closed port
+    EXPECT_EQ(a.describe(packet::PacketKind::open), "");  // nothing is requested from a closed port
     run();
     EXPECT_EQ(done.error, MPI_ERR_OTHER);
     RcPort::deregister(*loan, false);

@@ -39,7 +39,7 @@ TEST_P(RcRingTest, ShortFramesAreWritten) {
     EXPECT_EQ(a.rc->rings(), 1u);
     EXPECT_EQ(b.rc->rings(), 1u);
     const uint64_t frames = fabric.frames;
-    ASSERT_EQ(a.send("one"), Sent::done);
+    ASSERT_EQ(a.send("one"), SendResult::done);
     EXPECT_EQ(by_ring(), 1u);
     a.port.run();
     const bool noted = !b.port.events.empty();
@@ -55,7 +55,7 @@ TEST_P(RcRingTest, FramesOfAllLengthsWrapAroundTheRing) {
     std::vector<std::string> sent;
     for (int i = 0; i < 1000; ++i) {
         sent.push_back(text(i, static_cast<size_t>(i * 37 % 1500)));
-        ASSERT_EQ(a.send(sent.back()), Sent::done);
+        ASSERT_EQ(a.send(sent.back()), SendResult::done);
         run();
     }
     EXPECT_EQ(b.frames, sent);
@@ -69,13 +69,13 @@ TEST_P(RcRingTest, AFullRingFallsBackToTheQueueInOrder) {
     std::vector<std::string> sent;
     for (int i = 0; i < 100; ++i) {
         sent.push_back(text(i));
-        ASSERT_EQ(a.send(sent.back()), Sent::done);
+        ASSERT_EQ(a.send(sent.back()), SendResult::done);
     }
     EXPECT_EQ(by_ring(), RcRing::kSlots);
     run();
     EXPECT_EQ(b.frames, sent);
     // The ring is used again.
-    for (int i = 0; i < 10; ++i) ASSERT_EQ(a.send(text(i)), Sent::done);
+    for (int i = 0; i < 10; ++i) ASSERT_EQ(a.send(text(i)), SendResult::done);
     EXPECT_GT(by_ring(), RcRing::kSlots);
     run();
     EXPECT_EQ(b.frames.size(), 110u);
@@ -83,7 +83,7 @@ TEST_P(RcRingTest, AFullRingFallsBackToTheQueueInOrder) {
 
 // Including the headers of a packet and of its session.
 TEST_P(RcRingTest, AMessageOfAKilobyteFits) {
-    ASSERT_EQ(a.send(text(1, 1024 + sizeof(packet::Header) + sizeof(DatagramHeader))), Sent::done);
+    ASSERT_EQ(a.send(text(1, 1024 + sizeof(packet::Header) + sizeof(DatagramHeader))), SendResult::done);
     EXPECT_EQ(by_ring(), 1u);
 }
 
@@ -95,7 +95,7 @@ TEST_P(RcRingTest, RingAndQueueKeepOneOrderHoweverTheyArePolled) {
     for (int round = 0; round < 200; ++round) {
         for (int i = 0; i < round % 9; ++i, ++number) {
             sent.push_back(text(number, number % 3 ? 8 : 2000));
-            if (a.send(sent.back()) != Sent::done) sent.pop_back();
+            if (a.send(sent.back()) != SendResult::done) sent.pop_back();
         }
         for (int i = 0; i < round % 5; ++i) a.port.step(*a.port.queues[0]);
         if (round % 3 == 0) (void)b.rc->poll_rings();
@@ -112,9 +112,9 @@ TEST_P(RcRingTest, CreditsArePiggybackedInBothDirections) {
     const uint64_t frames = fabric.frames;
     for (int i = 0; i < 500; ++i) {
         sent.push_back(text(i));
-        ASSERT_EQ(a.send(sent.back()), Sent::done);
+        ASSERT_EQ(a.send(sent.back()), SendResult::done);
         run();
-        ASSERT_EQ(b.send(sent.back()), Sent::done);
+        ASSERT_EQ(b.send(sent.back()), SendResult::done);
         run();
     }
     EXPECT_EQ(a.frames, sent);
@@ -128,7 +128,7 @@ TEST_P(RcRingTest, TheMirrorStaysUntilTheDeviceHasSentFromIt) {
     b.rc->finish(*b.connection);
     run();
     ASSERT_EQ(a.ended, 1);
-    for (int i = 0; i < 3; ++i) ASSERT_EQ(a.send(text(i, 500)), Sent::done);
+    for (int i = 0; i < 3; ++i) ASSERT_EQ(a.send(text(i, 500)), SendResult::done);
     ASSERT_EQ(by_ring(), 3u);
     a.rc->finish(*a.connection);
     a.rc->drop(*a.connection);
@@ -142,7 +142,7 @@ TEST_P(RcRingTest, TheMirrorStaysUntilTheDeviceHasSentFromIt) {
 
 TEST_P(RcRingTest, TheClosingFrameArrivesAfterTheRingsFrames) {
     fabric.depth = 64;
-    for (int i = 0; i < 20; ++i) ASSERT_EQ(a.send(text(i)), Sent::done);
+    for (int i = 0; i < 20; ++i) ASSERT_EQ(a.send(text(i)), SendResult::done);
     a.rc->finish(*a.connection);
     size_t before_end = 0;
     b.on_frame = [&](Connection&) { before_end += b.ended == 0; };
@@ -160,7 +160,7 @@ TEST_P(RcRingTest, TheClosingFrameArrivesAfterTheRingsFrames) {
 
 TEST_P(RcRingTest, ABrokenQueueReleasesItsRings) {
     fabric.depth = 64;
-    for (int i = 0; i < 20; ++i) ASSERT_EQ(a.send(text(i)), Sent::done);
+    for (int i = 0; i < 20; ++i) ASSERT_EQ(a.send(text(i)), SendResult::done);
     for (int i = 0; i < 7; ++i) a.port.step(*a.port.queues[0]);
     a.port.queues[0]->break_now();
     run();
@@ -168,20 +168,20 @@ TEST_P(RcRingTest, ABrokenQueueReleasesItsRings) {
     EXPECT_EQ(b.broken, 1);
     EXPECT_LE(b.frames.size(), 7u);  // the session retransmits the others on another path, by their numbers
     for (size_t i = 0; i < b.frames.size(); ++i) EXPECT_EQ(b.frames[i], text(static_cast<int>(i)));
-    EXPECT_EQ(a.send("late"), Sent::gone);
+    EXPECT_EQ(a.send("late"), SendResult::gone);
     EXPECT_EQ(a.rc->rings() + b.rc->rings(), 0u);
     EXPECT_EQ(a.port.registered + b.port.registered, 0u);
     a.rc->drop(*a.connection), b.rc->drop(*b.connection);
     a.connect(), b.connect();
     open();
-    ASSERT_EQ(a.send("anew"), Sent::done);
+    ASSERT_EQ(a.send("anew"), SendResult::done);
     run();
     EXPECT_EQ(b.frames.back(), "anew");
 }
 
 TEST_P(RcRingTest, DroppedWhileAFrameOfTheRingIsDelivered) {
-    ASSERT_EQ(a.send(text(1)), Sent::done);
-    ASSERT_EQ(a.send(text(2)), Sent::done);
+    ASSERT_EQ(a.send(text(1)), SendResult::done);
+    ASSERT_EQ(a.send(text(2)), SendResult::done);
     b.on_frame = [&](Connection& c) {
         b.rc->drop(c);
         b.on_frame = nullptr;
@@ -196,7 +196,7 @@ TEST_P(RcRingTest, DroppedWhileAFrameOfTheRingIsDelivered) {
 }
 
 TEST_P(RcRingTest, MalformedFramesInTheRingBreakTheConnection) {
-    ASSERT_EQ(a.send("garbage"), Sent::done);
+    ASSERT_EQ(a.send("garbage"), SendResult::done);
     run();
     EXPECT_TRUE(!a.is_open() && !b.is_open());
 }
@@ -211,7 +211,7 @@ TEST_P(RcRingTest, WithoutRegistrationAllFramesUseTheQueue) {
         open();
         b.frames.clear();
         for (int i = 0; i < 100; ++i) {
-            ASSERT_EQ(a.send(text(i)), Sent::done);
+            ASSERT_EQ(a.send(text(i)), SendResult::done);
             run();
         }
         EXPECT_EQ(b.frames.size(), 100u);
@@ -226,7 +226,7 @@ TEST_P(RcRingTest, WithoutRegistrationAllFramesUseTheQueue) {
 }
 
 TEST_P(RcRingTest, ClosedPortsAreNotUsed) {
-    ASSERT_EQ(a.send(text(1)), Sent::done);
+    ASSERT_EQ(a.send(text(1)), SendResult::done);
     b.rc->lose_port(b.port, true);
     EXPECT_EQ(b.port.registered, 0u);
     a.rc->lose_port(a.port, true);
@@ -251,8 +251,8 @@ class RcRingPlaces : public testing::Test {
             Peer& peer = *peers_.emplace_back(std::make_unique<Peer>(fabric_, static_cast<uint8_t>(i + 2)));
             if (i > 0) hub_->connect();
             peer.at_hub = hub_->connection;
-            ASSERT_EQ(hub_->use(packet::Kind::open, peer.side.describe(packet::Kind::open)), MPI_SUCCESS);
-            ASSERT_EQ(peer.side.use(packet::Kind::accept, hub_->describe(packet::Kind::accept)), MPI_SUCCESS);
+            ASSERT_EQ(hub_->use(packet::PacketKind::open, peer.side.describe(packet::PacketKind::open)), MPI_SUCCESS);
+            ASSERT_EQ(peer.side.use(packet::PacketKind::accept, hub_->describe(packet::PacketKind::accept)), MPI_SUCCESS);
             run();
             ASSERT_TRUE(peer.side.is_open());
         }
@@ -268,7 +268,7 @@ class RcRingPlaces : public testing::Test {
         Side& side = peers_[static_cast<size_t>(from)]->side;
         const uint64_t before = side.rc->counters().frames_by_ring;
         for (int i = 0; i < count; ++i) {
-            EXPECT_EQ(side.send(std::to_string(from) + "/" + std::to_string(sent_[from]++)), Sent::done);
+            EXPECT_EQ(side.send(std::to_string(from) + "/" + std::to_string(sent_[from]++)), SendResult::done);
             run();
         }
         return side.rc->counters().frames_by_ring - before;
@@ -355,12 +355,12 @@ TEST_F(RcRingPlaces, APlannedConnectionOpensWithARing) {
     hub_->connect();
     late.at_hub = hub_->connection;
     hub_->rc->set_expected_traffic(static_cast<RcConnection&>(*late.at_hub), 20);
-    ASSERT_EQ(hub_->use(packet::Kind::open, late.side.describe(packet::Kind::open)), MPI_SUCCESS);
-    ASSERT_EQ(late.side.use(packet::Kind::accept, hub_->describe(packet::Kind::accept)), MPI_SUCCESS);
+    ASSERT_EQ(hub_->use(packet::PacketKind::open, late.side.describe(packet::PacketKind::open)), MPI_SUCCESS);
+    ASSERT_EQ(late.side.use(packet::PacketKind::accept, hub_->describe(packet::PacketKind::accept)), MPI_SUCCESS);
     run();
     EXPECT_EQ(hub_->rc->rings(), 2u);
     const uint64_t before = late.side.rc->counters().frames_by_ring;
-    EXPECT_EQ(late.side.send("first"), Sent::done);
+    EXPECT_EQ(late.side.send("first"), SendResult::done);
     run();
     EXPECT_EQ(late.side.rc->counters().frames_by_ring - before, 1u);
     EXPECT_EQ(send(2, 10), 10u);

@@ -48,7 +48,7 @@ class RdmaTargetTest : public RcTest, public testing::WithParamInterface<WriteNo
         done = {};
         return a.rc->write_expected(from_a(), region, text.data(), text.size(), word, GetParam(), done);
     }
-    transport::Region region;
+    transport::RemoteKey region;
     transport::Completion done;
 };
 INSTANTIATE_TEST_SUITE_P(, RdmaTargetTest, testing::Values(WriteNotice::separate_send, WriteNotice::write_with_imm),
@@ -76,7 +76,7 @@ TEST_P(RdmaTargetTest, WritesAndNotifiesOnce) {
 
 TEST_P(RdmaTargetTest, SeveralTargetsInAnyOrder) {
     std::vector<std::unique_ptr<Expected>> all;
-    std::vector<transport::Region> regions(20);
+    std::vector<transport::RemoteKey> regions(20);
     std::vector<transport::Completion> ends(20);
     const std::vector<char> text = text_of(5000);
     for (uint32_t i = 0; i < 20; ++i) {
@@ -94,7 +94,7 @@ TEST_P(RdmaTargetTest, AFullQueueNotifiesLater) {
     Expected there(9'000'001);
     const std::vector<char> text = text_of(9'000'001);
     ASSERT_TRUE(post_rdma_target(there));
-    for (int i = 0; a.send("frame " + std::to_string(i)) == Sent::done;) ++i;
+    for (int i = 0; a.send("frame " + std::to_string(i)) == SendResult::done;) ++i;
     ASSERT_EQ(write(text), MPI_SUCCESS);
     run();
     EXPECT_EQ(there.written, 1);
@@ -131,7 +131,7 @@ TEST_P(RdmaTargetTest, NoWriteAfterClosing) {
 TEST_P(RdmaTargetTest, AnRkeyOfAnEarlierConnectionIsRefused) {
     Expected there(100);
     ASSERT_TRUE(post_rdma_target(there));
-    const transport::Region old = region;
+    const transport::RemoteKey old = region;
     EXPECT_TRUE(from_a().reaches(old));
     b.port.queues[0]->break_now();
     run();
@@ -177,7 +177,7 @@ class Story : public RcPair {
 
     void run_with(Fault fault, int at) {
         open();
-        transport::Region region;
+        transport::RemoteKey region;
         auto& to = *static_cast<RcConnection*>(b.connection);
         ASSERT_TRUE(Rc::post_rdma_target(to, there.memory.data(), text.size(), 7, there, region));
         auto& from = *static_cast<RcConnection*>(a.connection);

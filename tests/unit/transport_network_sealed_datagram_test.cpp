@@ -21,7 +21,7 @@ namespace {
 using Opened = DatagramLock::Opened;
 using Wire = std::vector<std::byte>;
 
-constexpr Name kHere{70, 3}, kThere{71, 5};
+constexpr PeerName kHere{70, 3}, kThere{71, 5};
 constexpr uint64_t kKey = 99;
 
 /// Returns a cipher with AES, if this machine has it, or one without.
@@ -41,15 +41,15 @@ job::NetworkSecret secret(uint8_t first) {
     return made;
 }
 
-SealKey pair_of(const Name& a, const Name& b) {
+SealKey pair_of(const PeerName& a, const PeerName& b) {
     return pair_key(cipher(), a, secret(static_cast<uint8_t>(a.job)), b, secret(static_cast<uint8_t>(b.job)));
 }
 
-DatagramLock lock(const Name& self, const Name& peer, bool aes = true) {
+DatagramLock lock(const PeerName& self, const PeerName& peer, bool aes = true) {
     return {cipher(aes), pair_of(self, peer), self, peer};
 }
 
-Wire datagram(const Name& from, const Name& to, const std::string& text, uint64_t epoch = 1000) {
+Wire datagram(const PeerName& from, const PeerName& to, const std::string& text, uint64_t epoch = 1000) {
     DatagramHeader header{};
     header.magic = DatagramHeader::kMagic;
     header.version = DatagramHeader::kVersion;
@@ -65,7 +65,7 @@ Wire datagram(const Name& from, const Name& to, const std::string& text, uint64_
     return made;
 }
 
-Wire sealed(DatagramLock& lock, const Name& from, const Name& to, const std::string& text, uint64_t epoch = 1000) {
+Wire sealed(DatagramLock& lock, const PeerName& from, const PeerName& to, const std::string& text, uint64_t epoch = 1000) {
     Wire made = datagram(from, to, text, epoch);
     lock.seal(made.data(), static_cast<uint32_t>(made.size() - kSealBytes));
     return made;

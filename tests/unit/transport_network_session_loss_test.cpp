@@ -49,7 +49,7 @@ struct Met {
         return got_at - start;
     }
     End& end(int which) { return *network.ends[which]; }
-    const Path& path() { return network.session(0).path(0); }
+    const SessionPath& path() { return network.session(0).path(0); }
 };
 
 TEST(SessionLoss, SingleLossIsRetransmittedAfterTwoRoundTrips) {

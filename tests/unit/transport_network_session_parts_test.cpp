@@ -24,7 +24,7 @@ TEST(RangeSet, AgreesWithASetOfBits) {
         std::bitset<kSize> bits;
         for (int step = 0; step < 30; ++step) {
             const uint64_t start = random() % kSize;
-            const Range range{start, start + random() % (kSize - start + 1)};
+            const SequenceRange range{start, start + random() % (kSize - start + 1)};
             const bool add = random() % 2 == 0;
             add ? set.add(range) : set.remove(range);
             for (uint64_t i = range.start; i < range.end; ++i) bits[i] = add;
@@ -39,12 +39,12 @@ TEST(RangeSet, AgreesWithASetOfBits) {
             ASSERT_EQ(sum, bits.count());
 
             const uint64_t from = random() % kSize;
-            const Range asked{from, from + random() % (kSize - from + 1)};
+            const SequenceRange asked{from, from + random() % (kSize - from + 1)};
             uint64_t gap = asked.start;
             while (gap < asked.end && bits[gap]) ++gap;
             ASSERT_EQ(set.covers(asked), gap == asked.end);
             ASSERT_EQ(set.first_gap(asked).start, gap);
-            const Range found = set.first_gap(asked);
+            const SequenceRange found = set.first_gap(asked);
             for (uint64_t b = found.start; b < found.end; ++b) ASSERT_FALSE(bits[b]);
             ASSERT_TRUE(found.start == found.end || found.end == asked.end || bits[found.end]);
         }
@@ -87,7 +87,7 @@ TEST(Flight, HoldsItsDeclaredNumberOfDatagrams) {
 
 packet::Header* append(SendBuffer& buffer, uint32_t payload, char with) {
     packet::Header* const header = buffer.reserve(payload);
-    header->kind = packet::Kind::eager;
+    header->kind = packet::PacketKind::eager;
     header->operation = 0;
     header->message.sequence = 0;
     header->message.tag = 0;
@@ -120,7 +120,7 @@ TEST(SendBuffer, KeepsTheStreamUntilItIsReleased) {
         ASSERT_EQ(buffer.kept(), stream.size());
         if (stream.empty()) continue;
         const uint64_t at = random() % (stream.size() / kGrain) * kGrain;
-        Range range{buffer.begin() + at, buffer.end()};
+        SequenceRange range{buffer.begin() + at, buffer.end()};
         const uint32_t room = (random() % 3000 + 64) & ~7u;
         if (range.length() > room) {
             uint64_t unknown = 0;
@@ -278,7 +278,7 @@ void make_stream(SlabPool& pool, std::mt19937& random, std::vector<std::string>&
         append(buffer, payload, static_cast<char>('a' + i));
         sent.emplace_back(payload, static_cast<char>('a' + i));
     }
-    Range all{0, buffer.end()};
+    SequenceRange all{0, buffer.end()};
     iovec parts[16];
     const int count = buffer.parts(all, parts, 16);
     for (int i = 0; i < count; ++i) stream.append(static_cast<const char*>(parts[i].iov_base), parts[i].iov_len);
@@ -321,11 +321,11 @@ TEST(Reassembly, StoresNoMoreThanItsWindow) {
     const auto give = [&](uint64_t offset) {
         return in.accept(offset, reinterpret_cast<const std::byte*>(crumb.data()), kGrain, sink);
     };
-    EXPECT_EQ(give(4096), Reassembly::Result::beyond);
-    EXPECT_EQ(give(4088), Reassembly::Result::early);
-    EXPECT_EQ(give(4088), Reassembly::Result::duplicate);
+    EXPECT_EQ(give(4096), Reassembly::ReassemblyResult::beyond);
+    EXPECT_EQ(give(4088), Reassembly::ReassemblyResult::early);
+    EXPECT_EQ(give(4088), Reassembly::ReassemblyResult::duplicate);
     int kept = 1;
-    for (uint64_t offset = 16; offset < 4088; offset += 16) kept += give(offset) == Reassembly::Result::early;
+    for (uint64_t offset = 16; offset < 4088; offset += 16) kept += give(offset) == Reassembly::ReassemblyResult::early;
     EXPECT_LT(kept, 8192 / 24) << "crumbs cost more than they weigh";
     AckRange ranges[16];
     bool more = false;

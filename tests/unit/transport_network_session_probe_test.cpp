@@ -32,7 +32,7 @@ struct Met {
         network.session(which).set_path(rail, Network::preferred_route(rail), 1472);
         network.arm(which);
     }
-    const Path& path(int which, int rail = 1) { return network.session(which).path(rail); }
+    const SessionPath& path(int which, int rail = 1) { return network.session(which).path(rail); }
     /// Returns the time in ns until the end sends its next probe.
     uint64_t until_probe(int which) { return network.session(which).deadline() - network.now; }
 };

@@ -229,7 +229,7 @@ TEST(Session, FailoverFromARemovedRailLosesNothing) {
 }
 
 TEST(Session, ARefusingKernelIsRetriedWithBackoff) {
-    for (const Sent why : {Sent::busy, Sent::gone, Sent::too_long}) {
+    for (const SendResult why : {SendResult::busy, SendResult::gone, SendResult::too_long}) {
         Network network(15);
         for (int i = 0; i < 2; ++i) network.set_rails(i, 2);
         Exchange exchange(network, 3000, 3000);
@@ -238,7 +238,7 @@ TEST(Session, ARefusingKernelIsRetriedWithBackoff) {
             ASSERT_TRUE(network.step());
         }
         for (const int rails : {1, 2}) {
-            if (why == Sent::busy && rails == 1) continue;  // the rails share a socket and its buffer
+            if (why == SendResult::busy && rails == 1) continue;  // the rails share a socket and its buffer
             for (int i = 0; i < rails; ++i) network.refuses[i] = why;
             exchange.fill();
             const uint64_t end = network.now + 500 * kMillisecond;
@@ -248,7 +248,7 @@ TEST(Session, ARefusingKernelIsRetriedWithBackoff) {
             }
             EXPECT_LT(network.refusals, 5000u) << static_cast<int>(why) << " " << rails;
             EXPECT_TRUE(rails == 2 || exchange.complete()) << "the other rail does";
-            for (int i = 0; i < rails; ++i) network.refuses[i] = Sent::done;
+            for (int i = 0; i < rails; ++i) network.refuses[i] = SendResult::done;
             if (rails == 1) {
                 exchange.got[0] = exchange.got[1] = exchange.sent[0] = exchange.sent[1] = 0;
                 exchange.fill();
@@ -296,7 +296,7 @@ TEST(Session, APeerThatSendsButDoesNotReceiveTimesOut) {
                 // again. An end that receives nothing cannot distinguish this from a peer that computes, unless the daemon can.
                 const bool noticed = both_ways || deaf == 0 || looks;
                 EXPECT_EQ(network.ends[1 - deaf]->given_up, noticed ? 1 : 0) << both_ways << looks << deaf;
-                EXPECT_TRUE(!noticed || network.session(1 - deaf).failure() == Failure::deaf);
+                EXPECT_TRUE(!noticed || network.session(1 - deaf).failure() == SessionFailure::deaf);
             }
 }
 
@@ -470,10 +470,10 @@ TEST(Session, AnyTemporaryFaultIsSurvived) {
                     network.rail_dead[rail] = !network.rail_dead[rail];
                     break;
                 case 1:
-                    network.refuses[rail] = static_cast<Sent>(random() % 4);
+                    network.refuses[rail] = static_cast<SendResult>(random() % 4);
                     break;
                 case 2:
-                    network.refuses[rail] = Sent::done;
+                    network.refuses[rail] = SendResult::done;
                     break;
                 case 3:
                     network.session(end).remove_path(rail);
@@ -507,7 +507,7 @@ TEST(Session, AnyTemporaryFaultIsSurvived) {
         unfinished += !exchange.complete();
         for (int rail = 0; rail < kMaxAddresses; ++rail) {
             network.rail_dead[rail] = false;
-            network.refuses[rail] = Sent::done;
+            network.refuses[rail] = SendResult::done;
         }
         for (int end = 0; end < 2; ++end) {
             network.set_rails(end, 1 + static_cast<int>(seed % 3));

@@ -15,7 +15,7 @@
 namespace starling::network {
 namespace {
 
-using Result = RecordOpener::Result;
+using Result = RecordOpener::RecordReadResult;
 using Wire = std::vector<std::byte>;
 
 const SealKey kKey{{4, 5, 6}}, kOtherKey{{4, 5, 7}};
@@ -229,11 +229,11 @@ TEST(SealedTcp, FramesAndStreamsAreUnreadable) {
     ASSERT_TRUE(watched.open());
     Pair& pair = watched.pair;
     const std::string pattern = "a pattern that anybody would know again";
-    ASSERT_EQ(pair.high.send(pattern), Sent::done);
+    ASSERT_EQ(pair.high.send(pattern), SendResult::done);
     std::vector<std::byte> data(3'000'000);
     for (size_t i = 0; i < data.size(); ++i) data[i] = static_cast<std::byte>(pattern[i % pattern.size()]);
     pair.low.incoming[1] = {1, std::vector<std::byte>(data.size()), {}, true};
-    OutStream::Source source;
+    OutStream::StreamSource source;
     source.serial = source.generation = 1;
     source.bytes = data.size();
     source.memory = data.data();
@@ -328,7 +328,7 @@ TEST(SealedTcp, AReplayedGreetingOpensNothing) {
     ASSERT_TRUE(watched.until([&] { return pair.low.tcp->counters().strangers == strangers + 1; }));
     EXPECT_EQ(pair.low.tcp->counters().sockets, sockets);
     close(fd);
-    ASSERT_EQ(pair.high.send("undisturbed"), Sent::done);
+    ASSERT_EQ(pair.high.send("undisturbed"), SendResult::done);
     ASSERT_TRUE(watched.until([&] { return pair.low.frames.size() == 1; }));
 }
 
@@ -348,8 +348,8 @@ TEST(SealedTcp, BothSidesAgreeOnACipher) {
         if (who & 1) replace(pair.low, 1);
         if (who & 2) replace(pair.high, 2);
         pair.open();
-        ASSERT_EQ(pair.high.send("up"), Sent::done);
-        ASSERT_EQ(pair.low.send("down"), Sent::done);
+        ASSERT_EQ(pair.high.send("up"), SendResult::done);
+        ASSERT_EQ(pair.low.send("down"), SendResult::done);
         ASSERT_TRUE(pair.until([&] { return pair.low.frames.size() == 1 && pair.high.frames.size() == 1; })) << who;
     }
 }

@@ -27,7 +27,7 @@ void append(Bytes& stream, const void* data, size_t bytes) {
     stream.insert(stream.end(), from, from + bytes);
 }
 
-void append_frame(Bytes& stream, FrameKind kind, const Bytes& contents) {
+void append_frame(Bytes& stream, TcpFrameKind kind, const Bytes& contents) {
     const FramePrefix prefix{static_cast<uint32_t>(contents.size()), kind, 0, FramePrefix::kMark};
     append(stream, &prefix, sizeof prefix);
     append(stream, contents.data(), contents.size());
@@ -58,7 +58,7 @@ struct Collector final : FrameSink {
     bool aligned = true;
     int stop_after = -1;
 
-    bool frame(FrameKind kind, const std::byte* contents, size_t bytes) override {
+    bool frame(TcpFrameKind kind, const std::byte* contents, size_t bytes) override {
         aligned &= reinterpret_cast<uintptr_t>(contents) % 8 == 0;
         log += "f" + std::to_string(static_cast<int>(kind)) + ":";
         log.append(reinterpret_cast<const char*>(contents), bytes);
@@ -116,12 +116,12 @@ struct Sample {
 Sample sample(uint32_t seed, int frames, size_t longest) {
     Sample result;
     std::mt19937 random(seed);
-    OutStream::Source source;
+    OutStream::StreamSource source;
     source.bytes = 1u << 30;
     for (int i = 0; i < frames; ++i) {
         const Bytes contents = pattern(random() % longest + 1, random());
         if (random() % 2) {
-            append_frame(result.stream, FrameKind::session, contents);
+            append_frame(result.stream, TcpFrameKind::session, contents);
             result.log += "f1:";
         } else {
             source.serial = random() % 4;
@@ -195,15 +195,15 @@ TEST(TcpFrames, AMalformedFrameEndsReading) {
         Collector collector;
         return !feed(stream, reader, collector, [] { return 64; });
     };
-    EXPECT_TRUE(refused({8, FrameKind::session, 0, 0x1234}));
-    EXPECT_TRUE(refused({0, FrameKind::session, 0, FramePrefix::kMark}));
-    EXPECT_TRUE(refused({kTcpFrame + 1, FrameKind::session, 0, FramePrefix::kMark}));
-    EXPECT_TRUE(refused({sizeof(PieceHead), FrameKind::piece, 0, FramePrefix::kMark}));
-    EXPECT_TRUE(refused({~0u, FrameKind::piece, 0, FramePrefix::kMark}));
-    EXPECT_TRUE(refused({7, FrameKind::addresses, 0, FramePrefix::kMark}));
-    EXPECT_TRUE(refused({16, FrameKind::finish, 0, FramePrefix::kMark}));
-    EXPECT_TRUE(refused({8, static_cast<FrameKind>(9), 0, FramePrefix::kMark}));
-    EXPECT_FALSE(refused({56, FrameKind::session, 0, FramePrefix::kMark}));
+    EXPECT_TRUE(refused({8, TcpFrameKind::session, 0, 0x1234}));
+    EXPECT_TRUE(refused({0, TcpFrameKind::session, 0, FramePrefix::kMark}));
+    EXPECT_TRUE(refused({kTcpFrame + 1, TcpFrameKind::session, 0, FramePrefix::kMark}));
+    EXPECT_TRUE(refused({sizeof(PieceHead), TcpFrameKind::piece, 0, FramePrefix::kMark}));
+    EXPECT_TRUE(refused({~0u, TcpFrameKind::piece, 0, FramePrefix::kMark}));
+    EXPECT_TRUE(refused({7, TcpFrameKind::addresses, 0, FramePrefix::kMark}));
+    EXPECT_TRUE(refused({16, TcpFrameKind::finish, 0, FramePrefix::kMark}));
+    EXPECT_TRUE(refused({8, static_cast<TcpFrameKind>(9), 0, FramePrefix::kMark}));
+    EXPECT_FALSE(refused({56, TcpFrameKind::session, 0, FramePrefix::kMark}));
 }
 
 TEST(TcpFrames, ASinkThatStopsGetsNoMoreFrames) {
@@ -219,14 +219,14 @@ TEST(TcpFrames, ASinkThatStopsGetsNoMoreFrames) {
 
 TEST(TcpFrames, APartlyReadFrameContinues) {
     const Bytes contents = pattern(500, 6);
-    const FramePrefix prefix{500, FrameKind::session, 0, FramePrefix::kMark};
+    const FramePrefix prefix{500, TcpFrameKind::session, 0, FramePrefix::kMark};
     std::byte zeros[8]{};
     const iovec list[] = {{const_cast<FramePrefix*>(&prefix), sizeof prefix},
                           {const_cast<std::byte*>(contents.data()), 200},
                           {const_cast<std::byte*>(contents.data()) + 200, 300},
                           {zeros, frame_padding(500)}};
     Bytes whole;
-    append_frame(whole, FrameKind::session, contents);
+    append_frame(whole, TcpFrameKind::session, contents);
     for (size_t taken = 0; taken < whole.size(); ++taken) {
         FrameWriter writer;
         writer.keep_tail(list, 4, taken);

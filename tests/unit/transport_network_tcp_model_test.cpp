@@ -53,7 +53,7 @@ class World {
             auto deliver = network.ends[i]->on_packet;
             network.ends[i]->on_packet = [this, i, deliver](Session& s, const packet::Header& header,
                                                             const std::byte* payload) {
-                if (header.kind == packet::Kind::eager)
+                if (header.kind == packet::PacketKind::eager)
                     deliver(s, header, payload);
                 else
                     take_packet(i, header, payload);
@@ -153,14 +153,14 @@ class World {
         Streams::One& one = streams[from].sending[generation];
         one.data.resize(random() % 400'000 + 1);
         for (size_t i = 0; i < one.data.size(); ++i) one.data[i] = static_cast<std::byte>(generation * 7 + i * 13 + i / 251);
-        OutStream::Source source;
+        OutStream::StreamSource source;
         source.serial = 1;
         source.generation = generation;
         source.bytes = one.data.size();
         source.memory = one.data.data();
         one.out = std::make_unique<OutStream>(source);
         received[1 - from][generation] = {generation, std::vector<std::byte>(one.data.size()), {}, generation % 3 != 0};
-        if (Connection* c = side(from).connection; c && c->state() == Connection::State::open)
+        if (Connection* c = side(from).connection; c && c->state() == Connection::CarrierState::open)
             side(from).tcp->add_stream(*c, *one.out);
         else
             one.on_base_path = true;
@@ -178,7 +178,7 @@ class World {
                 packet::Header* const header = session(from).reserve(kStreamPiece);
                 if (!header) return serve(from);
                 const StreamRange range = one.out->take(kReliablePath, kStreamPiece);
-                header->kind = packet::Kind::piece;
+                header->kind = packet::PacketKind::piece;
                 header->piece.generation = generation;
                 header->piece.offset = range.begin;
                 std::memcpy(reinterpret_cast<std::byte*>(header + 1), one.data.data() + range.begin, range.bytes());
@@ -188,7 +188,7 @@ class World {
         serve(from);
     }
     void take_packet(int to, const packet::Header& header, const std::byte* payload) {
-        if (header.kind == packet::Kind::fetched) {
+        if (header.kind == packet::PacketKind::fetched) {
             const auto it = streams[to].sending.find(header.piece.generation);
             if (it == streams[to].sending.end()) return void(spoilt = true);
             side(to).tcp->remove_stream(*it->second.out, true);
@@ -214,7 +214,7 @@ class World {
         while (!fetched[from].empty()) {
             packet::Header* const header = session(from).reserve(0);
             if (!header) return;
-            header->kind = packet::Kind::fetched;
+            header->kind = packet::PacketKind::fetched;
             header->piece.generation = fetched[from].front();
             fetched[from].pop_front();
             session(from).commit(0, network.now);
@@ -304,7 +304,7 @@ class World {
     void clean_up() {
         for (int i = 0; i < 2; ++i) {
             Connection* const c = side(i).connection;
-            if (!std::exchange(doubts[i], false) || !c || c->state() != Connection::State::open) continue;
+            if (!std::exchange(doubts[i], false) || !c || c->state() != Connection::CarrierState::open) continue;
             session(i).detach(*c);
             if (!c->doubted() && !c->finished()) session(i).attach(*c);
             serve(i);
@@ -315,7 +315,8 @@ class World {
                 close_side(i);
             }
         for (int i = 0; i < 2; ++i)
-            if (!side(i).connection && side(1 - i).connection && side(1 - i).connection->state() != Connection::State::open)
+            if (!side(i).connection && side(1 - i).connection &&
+                side(1 - i).connection->state() != Connection::CarrierState::open)
                 close_side(1 - i);
     }
 

@@ -19,8 +19,8 @@ std::vector<std::byte> pattern(size_t bytes, uint32_t seed) {
     return result;
 }
 
-OutStream::Source source_of(Side& side, const std::vector<std::byte>& data, uint32_t serial, uint32_t generation) {
-    OutStream::Source source;
+OutStream::StreamSource source_of(Side& side, const std::vector<std::byte>& data, uint32_t serial, uint32_t generation) {
+    OutStream::StreamSource source;
     source.serial = serial;
     source.generation = generation;
     source.bytes = data.size();
@@ -52,7 +52,7 @@ TEST(TcpStreams, DataThatMustBePacked) {
     static std::vector<std::byte> data;
     data = pattern(1'000'003, 2);
     pair.high.incoming[3] = {1, std::vector<std::byte>(data.size()), {}, true};
-    OutStream::Source source = source_of(pair.low, data, 3, 1);
+    OutStream::StreamSource source = source_of(pair.low, data, 3, 1);
     source.memory = nullptr;
     source.pack = [](void*, uint64_t offset, std::byte* to, uint64_t bytes) { std::memcpy(to, data.data() + offset, bytes); };
     OutStream stream(source);
@@ -71,7 +71,7 @@ TEST(TcpStreams, FramesOvertakeALongStream) {
     pair.low.tcp->add_stream(*pair.low.connection, stream);
     int to_send = 20;
     const auto send_on = [&] {
-        while (to_send > 0 && pair.low.send("in between") == Sent::done) --to_send;
+        while (to_send > 0 && pair.low.send("in between") == SendResult::done) --to_send;
     };
     pair.low.on_room = send_on;
     send_on();
@@ -176,7 +176,7 @@ TEST(TcpRails, FailoverToANewRailWhenOneIsRemoved) {
     pair.high.tcp->set_rails(third);
     pair.low.tcp->set_rails(third);  // the listener notifies the side that dialed
     ASSERT_TRUE(pair.until([&] { return pair.low.tcp->counters().sockets == 2 && pair.high.tcp->counters().sockets == 2; }));
-    EXPECT_EQ(pair.low.send("on"), Sent::done);
+    EXPECT_EQ(pair.low.send("on"), SendResult::done);
     ASSERT_TRUE(pair.until([&] { return pair.high.frames.size() == 1; }));
 }
 
@@ -188,7 +188,7 @@ TEST(TcpRails, SocketsToARemovedInterfaceOfThePeerAreClosedAtOnce) {
     pair.low.tcp->poll(now_ns());
     EXPECT_EQ(pair.low.tcp->counters().sockets, 1u);
     EXPECT_EQ(pair.low.rerouted, 1) << "the first socket had carried the frames";
-    EXPECT_EQ(pair.low.send("on"), Sent::done);
+    EXPECT_EQ(pair.low.send("on"), SendResult::done);
     ASSERT_TRUE(pair.until([&] { return pair.high.frames.size() == 1; }));
     EXPECT_EQ(pair.low.broken + pair.high.broken, 0);
     for (const uint8_t last : {1, 2}) pair.low.tcp->lose_remote(*pair.low.connection, loopback(last));

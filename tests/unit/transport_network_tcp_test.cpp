@@ -63,8 +63,8 @@ TEST(Tcp, FramesGoBothWaysInOrder) {
     std::vector<std::string> sent;
     for (int i = 0; i < 2000; ++i) {
         sent.push_back("frame " + std::to_string(i) + std::string(static_cast<size_t>(i * 37 % 1500), 'x'));
-        ASSERT_EQ(pair.low.send(sent.back()), Sent::done);
-        ASSERT_EQ(pair.high.send(sent.back()), Sent::done);
+        ASSERT_EQ(pair.low.send(sent.back()), SendResult::done);
+        ASSERT_EQ(pair.high.send(sent.back()), SendResult::done);
         if (i % 50 == 0) pair.poll();
     }
     ASSERT_TRUE(pair.until([&] { return pair.low.frames.size() == 2000 && pair.high.frames.size() == 2000; }));
@@ -95,10 +95,10 @@ TEST(Tcp, AFullSocketReturnsBusyAndLaterReportsRoom) {
     pair.open();
     const std::string frame(60000, 'f');
     size_t sent = 0;
-    while (pair.low.send(frame) == Sent::done) ASSERT_LT(++sent, 10000u);
+    while (pair.low.send(frame) == SendResult::done) ASSERT_LT(++sent, 10000u);
     EXPECT_EQ(pair.low.room, 0);
     ASSERT_TRUE(pair.until([&] { return pair.low.room > 0; }));
-    ASSERT_EQ(pair.low.send("last"), Sent::done);
+    ASSERT_EQ(pair.low.send("last"), SendResult::done);
     ASSERT_TRUE(pair.until([&] { return pair.high.frames.size() == sent + 1; }));
     EXPECT_EQ(pair.high.frames.back(), "last");
     for (size_t i = 0; i < sent; ++i) ASSERT_EQ(pair.high.frames[i], frame);
@@ -137,8 +137,8 @@ TEST(Tcp, ARefusedConnectionNamesAddressAndPort) {
     ASSERT_EQ(pair.high.failed, 1);
     EXPECT_NE(pair.high.failure.find("127.0.0.1 port " + std::to_string(offer.port)), std::string::npos) << pair.high.failure;
     EXPECT_NE(pair.high.failure.find("refused"), std::string::npos) << pair.high.failure;
-    EXPECT_EQ(pair.high.send("x"), Sent::gone);
-    EXPECT_EQ(pair.high.connection->state(), Connection::State::idle);
+    EXPECT_EQ(pair.high.send("x"), SendResult::gone);
+    EXPECT_EQ(pair.high.connection->state(), Connection::CarrierState::idle);
 }
 
 bool listens_at(uint8_t last, uint16_t port) {
@@ -197,13 +197,13 @@ TEST(Tcp, AnotherVersionIsNamed) {
     EXPECT_NE(failure_text().find("version 9"), std::string::npos);
 
     const int caller = plain_connection(offer.port);
-    Hello hello;
+    TcpHello hello;
     hello.version = 77;
     ASSERT_EQ(send(caller, &hello, sizeof hello, 0), static_cast<ssize_t>(sizeof hello));
     pair.polls(100);
-    Welcome welcome;
+    TcpWelcome welcome;
     ASSERT_EQ(recv(caller, &welcome, sizeof welcome, MSG_WAITALL), static_cast<ssize_t>(sizeof welcome));
-    EXPECT_EQ(welcome.answer, Answer::wrong_version);
+    EXPECT_EQ(welcome.answer, HandshakeAnswer::wrong_version);
     EXPECT_NE(std::string(refusal(welcome, 0)).find("version"), std::string::npos);
     EXPECT_TRUE(is_hung_up(pair, caller));
     close(caller);
@@ -223,26 +223,26 @@ TEST(Tcp, StrangersAreDisconnected) {
     };
     std::string garbage(4096, 'G');
     EXPECT_TRUE(hung_up_after(garbage.data(), garbage.size()));
-    Hello hello;
+    TcpHello hello;
     hello.job = hello.target_job = 7;
     hello.rank = 2;
     hello.target_rank = 1;
     hello.key = 1001;
     hello.token = offer.token;
-    const auto wrong = [&](auto Hello::*member) {
-        Hello bad = hello;
+    const auto wrong = [&](auto TcpHello::*member) {
+        TcpHello bad = hello;
         bad.*member ^= 1;
         return hung_up_after(&bad, sizeof bad);
     };
-    EXPECT_TRUE(wrong(&Hello::key));
-    EXPECT_TRUE(wrong(&Hello::token));
-    EXPECT_TRUE(wrong(&Hello::rank));
-    EXPECT_TRUE(wrong(&Hello::target_rank));
-    EXPECT_TRUE(wrong(&Hello::job));
-    EXPECT_TRUE(wrong(&Hello::target_job));
-    EXPECT_TRUE(wrong(&Hello::magic));
+    EXPECT_TRUE(wrong(&TcpHello::key));
+    EXPECT_TRUE(wrong(&TcpHello::token));
+    EXPECT_TRUE(wrong(&TcpHello::rank));
+    EXPECT_TRUE(wrong(&TcpHello::target_rank));
+    EXPECT_TRUE(wrong(&TcpHello::job));
+    EXPECT_TRUE(wrong(&TcpHello::target_job));
+    EXPECT_TRUE(wrong(&TcpHello::magic));
     EXPECT_EQ(pair.low.tcp->counters().strangers, 8u);
-    EXPECT_EQ(pair.low.send("still there"), Sent::done);
+    EXPECT_EQ(pair.low.send("still there"), SendResult::done);
     ASSERT_TRUE(pair.until([&] { return !pair.high.frames.empty(); }));
 }
 
@@ -260,7 +260,7 @@ TEST(Tcp, AThousandSilentCallersDoNoHarm) {
             callers.erase(callers.begin());
         }
     }
-    EXPECT_EQ(pair.low.send("still there"), Sent::done);
+    EXPECT_EQ(pair.low.send("still there"), SendResult::done);
     ASSERT_TRUE(pair.until([&] { return !pair.high.frames.empty() && pair.low.tcp->counters().strangers >= 960; }));
     for (const int fd : callers) close(fd);
 }
@@ -304,7 +304,7 @@ TEST(Tcp, GarbageOnAnOpenConnectionBreaksIt) {
     pair.low.send("nonsense");
     ASSERT_TRUE(pair.until([&] { return pair.high.broken == 1 && (pair.low.broken == 1 || pair.low.ended == 1); }));
     EXPECT_NE(pair.high.failure.find("is malformed"), std::string::npos) << pair.high.failure;
-    EXPECT_EQ(pair.high.send("x"), Sent::gone);
+    EXPECT_EQ(pair.high.send("x"), SendResult::gone);
 }
 
 TEST(Tcp, ClosingDeliversFramesSentBefore) {
@@ -312,10 +312,10 @@ TEST(Tcp, ClosingDeliversFramesSentBefore) {
     pair.open();
     const std::string frame(50000, 'f');
     size_t sent = 0;
-    while (pair.low.send(frame) == Sent::done) ++sent;
+    while (pair.low.send(frame) == SendResult::done) ++sent;
     pair.low.tcp->finish(*pair.low.connection);
-    EXPECT_EQ(pair.low.send("x"), Sent::gone);
-    EXPECT_EQ(pair.high.send("answer"), Sent::done);
+    EXPECT_EQ(pair.low.send("x"), SendResult::gone);
+    EXPECT_EQ(pair.high.send("answer"), SendResult::done);
     ASSERT_TRUE(pair.until([&] { return pair.high.ended == 1; }));
     EXPECT_EQ(pair.high.frames.size(), sent);
     EXPECT_EQ(pair.low.ended, 0);
@@ -335,7 +335,7 @@ TEST(Tcp, FramesToAClosingPeerMayBeLost) {
     pair.high.tcp->finish(*pair.high.connection);
     ASSERT_TRUE(pair.until([&] { return pair.low.ended == 1; }));
     // The peer closes without having read this: its host answers with a reset.
-    ASSERT_EQ(pair.low.send(std::string(50000, 'f')), Sent::done);
+    ASSERT_EQ(pair.low.send(std::string(50000, 'f')), SendResult::done);
     pair.high.tcp->drop(*pair.high.connection);
     EXPECT_TRUE(pair.until([&] { return pair.low.broken == 1; }));
 }

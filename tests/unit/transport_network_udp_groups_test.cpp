@@ -73,7 +73,7 @@ class Host {
     std::unique_ptr<verbs::Ports> ports;
     std::unique_ptr<GroupSockets> groups;
     Heard heard;
-    std::unique_ptr<transport::Group> member;
+    std::unique_ptr<transport::MulticastMembership> member;
     int others = 0;
 };
 
@@ -184,7 +184,7 @@ TEST_F(Groups, AMemberThatLeftReceivesNothing) {
 
 TEST_F(Groups, GroupsOfOneAddressShareItsMembership) {
     join();
-    std::unique_ptr<transport::Group> another;
+    std::unique_ptr<transport::MulticastMembership> another;
     Heard heard;
     ASSERT_EQ(hosts[1]->groups->join(kSamePlace, heard, another), MPI_SUCCESS);
     EXPECT_EQ(fabric.port(1).groups.size(), 1u);

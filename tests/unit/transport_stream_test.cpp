@@ -10,8 +10,8 @@
 namespace starling::transport {
 namespace {
 
-OutStream::Source of_bytes(uint64_t bytes) {
-    OutStream::Source source;
+OutStream::StreamSource of_bytes(uint64_t bytes) {
+    OutStream::StreamSource source;
     source.bytes = bytes;
     return source;
 }

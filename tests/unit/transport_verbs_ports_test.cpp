@@ -157,9 +157,9 @@ TEST(Plugin, TheKernelsFilesListDevices) {
 }
 
 struct Listener final : QueueListener {
-    void happened(uint16_t place, Port&, const Event& event) override { seen.emplace_back(place, event.kind); }
+    void happened(uint16_t place, Port&, const VerbsEvent& event) override { seen.emplace_back(place, event.kind); }
     void closing(uint16_t place, Port&) override { closed.push_back(place); }
-    std::vector<std::pair<uint16_t, Event::Kind>> seen;
+    std::vector<std::pair<uint16_t, VerbsEvent::VerbsEventKind>> seen;
     std::vector<uint16_t> closed;
 };
 
@@ -170,7 +170,7 @@ TEST(Ports, LinkDownAndUpAreReported) {
     ASSERT_EQ(Ports::open(fabric.host(0), ports), MPI_SUCCESS);
     Listener listener;
     ports->listen(listener);
-    const Address before = ports->port(0)->address();
+    const VerbsAddress before = ports->port(0)->address();
     uint32_t version = ports->version();
     fabric.set_link(fabric.port(0), false);
     EXPECT_EQ(ports->poll(), 0);
@@ -182,7 +182,7 @@ TEST(Ports, LinkDownAndUpAreReported) {
     EXPECT_TRUE(ports->usable(0));
     EXPECT_NE(version, ports->version());
     EXPECT_FALSE(ports->port(0)->address() == before);
-    using Kind = Event::Kind;
+    using Kind = VerbsEvent::VerbsEventKind;
     EXPECT_EQ(listener.seen, (std::vector<std::pair<uint16_t, Kind>>{{0, Kind::down}, {0, Kind::up}}));
     ports.reset();
     EXPECT_EQ(listener.closed, std::vector<uint16_t>{0});
@@ -218,7 +218,7 @@ TEST(Ports, ASleeperIsWoken) {
     epoll_event event{};
     char text[] = "12345678";
     const iovec part{text, 8};
-    const auto send = [&] { EXPECT_EQ(there->port(0)->send(here->port(0)->address(), &part, 1), Status::done); };
+    const auto send = [&] { EXPECT_EQ(there->port(0)->send(here->port(0)->address(), &part, 1), WorkStatus::done); };
     EXPECT_TRUE(here->arm());
     EXPECT_EQ(epoll_wait(epoll, &event, 1, 0), 0);
     send();

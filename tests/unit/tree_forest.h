@@ -49,20 +49,20 @@ class Forest {
         root_inside = made.get();
         root = std::make_unique<Tree>(std::move(made));
         TreeHandlers handlers;
-        handlers.on_ready = [this](HostId host, std::string_view facts) {
+        handlers.on_ready = [this](TreeHostId host, std::string_view facts) {
             EXPECT_EQ(facts, "facts of " + root->name_of(host));
             EXPECT_TRUE(ready.insert(host).second) << "host " << host << " was reported twice";
         };
-        handlers.on_failed = [this](HostId host, const std::string& why) {
+        handlers.on_failed = [this](TreeHostId host, const std::string& why) {
             EXPECT_TRUE(failed.emplace(host, why).second);
             EXPECT_FALSE(ready.contains(host));
         };
-        handlers.on_lost = [this](HostId host, const std::string& why) {
+        handlers.on_lost = [this](TreeHostId host, const std::string& why) {
             EXPECT_TRUE(lost.emplace(host, why).second);
             EXPECT_TRUE(ready.contains(host));
             doubtful.erase(host);
         };
-        handlers.on_doubt = [this](HostId host, bool doubt) {
+        handlers.on_doubt = [this](TreeHostId host, bool doubt) {
             EXPECT_TRUE(ready.contains(host));
             EXPECT_FALSE(lost.contains(host));
             EXPECT_TRUE(doubt ? doubtful.insert(host).second : doubtful.erase(host) == 1) << host << " twice";
@@ -81,22 +81,22 @@ class Forest {
         return list;
     }
 
-    Tree& at(HostId host) { return host == kRootHost ? *root : *nodes.at(host).tree; }
-    bool lives(HostId host) const { return host == kRootHost || nodes.contains(host); }
+    Tree& at(TreeHostId host) { return host == kRootHost ? *root : *nodes.at(host).tree; }
+    bool lives(TreeHostId host) const { return host == kRootHost || nodes.contains(host); }
 
     /// Acts as if the daemon's process were killed: all its connections close at once.
-    void kill(HostId host) {
+    void kill(TreeHostId host) {
         killed.insert(host);
         nodes.erase(host);
     }
 
-    std::vector<HostId> living() const {
-        std::vector<HostId> list;
+    std::vector<TreeHostId> living() const {
+        std::vector<TreeHostId> list;
         for (const auto& [host, node] : nodes) list.push_back(host);
         return list;
     }
 
-    HostId any_living() {
+    TreeHostId any_living() {
         const auto list = living();
         return list[random() % list.size()];
     }
@@ -126,11 +126,11 @@ class Forest {
     TreeSettings settings;
     Tree::Implementation* root_inside = nullptr;
     std::unique_ptr<Tree> root;
-    std::map<HostId, Node> nodes;
-    std::set<HostId> ready, killed, orphaned, told_to_end;
-    std::set<HostId> doubtful, ever_doubtful;  ///< doubted now; doubted at any time
-    std::map<HostId, std::string> failed, lost;
-    std::function<void(HostId at, const TreeMessage&)> on_message = [](HostId, const TreeMessage&) {};
+    std::map<TreeHostId, Node> nodes;
+    std::set<TreeHostId> ready, killed, orphaned, told_to_end;
+    std::set<TreeHostId> doubtful, ever_doubtful;  ///< doubted now; doubted at any time
+    std::map<TreeHostId, std::string> failed, lost;
+    std::function<void(TreeHostId at, const TreeMessage&)> on_message = [](TreeHostId, const TreeMessage&) {};
     std::function<void(std::string_view topic, const std::vector<GatheredPiece>&)> on_gathered =
         [](std::string_view, const std::vector<GatheredPiece>&) {};
     /// Returns why a host of this name cannot be started; empty if it can.
@@ -190,7 +190,7 @@ class Forest {
     };
 
     void sprout(Orders orders, const std::function<void(const std::string&)>& on_failed) {
-        const HostId host = orders.self.host;
+        const TreeHostId host = orders.self.host;
         const std::string name = orders.self.name;
         orders.settings.version = "test";
         auto made = std::make_unique<Tree::Implementation>(loop, std::move(orders), std::make_unique<Starter>(*this),
@@ -218,7 +218,7 @@ class Forest {
     }
 
     // Deferred, because a tree must not be destroyed within one of its calls.
-    void end(HostId host) {
+    void end(TreeHostId host) {
         const Tree* const tree = nodes.contains(host) ? nodes[host].tree.get() : nullptr;
         loop.after(std::chrono::milliseconds(0), [this, host, tree] {
             if (nodes.contains(host) && nodes[host].tree.get() == tree) nodes.erase(host);

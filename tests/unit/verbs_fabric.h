@@ -22,16 +22,16 @@ class Fabric;
 class FabricPort;
 
 /// A membership that takes effect at the next poll of its port.
-class FabricMembership final : public Membership {
+class FabricMembership final : public PortMembership {
   public:
     FabricMembership(FabricPort& by, const uint8_t* gid) : port(by) { std::memcpy(group, gid, sizeof group); }
-    State state() override { return state_; }
-    Status send(const iovec* parts, int count) override;
+    MembershipState state() override { return state_; }
+    WorkStatus send(const iovec* parts, int count) override;
     void leave() override;
 
     FabricPort& port;
     uint8_t group[16];
-    State state_ = State::joining;
+    MembershipState state_ = MembershipState::joining;
 };
 
 /// Treatment of one datagram.
@@ -42,8 +42,8 @@ class FabricPort final : public Port {
     FabricPort(Fabric& by, const PortFacts& its_facts, uint32_t queue) : fabric_(by), facts_(its_facts), queue_(queue) {}
 
     const PortFacts& facts() const override { return facts_; }
-    Address address() const override {
-        Address mine;
+    VerbsAddress address() const override {
+        VerbsAddress mine;
         std::memcpy(mine.gid, facts_.gid, sizeof mine.gid);
         mine.queue = queue_;
         mine.key = 0x1234;
@@ -53,15 +53,15 @@ class FabricPort final : public Port {
     }
     uint32_t datagram_limit() const override { return facts_.mtu; }
     uint32_t frame_limit() const override { return 66'560; }
-    Status send(const Address& to, const iovec* parts, int count) override;
+    WorkStatus send(const VerbsAddress& to, const iovec* parts, int count) override;
     Queue* make_queue(void*) override { return nullptr; }
-    Membership* join(const uint8_t* gid) override {
+    PortMembership* join(const uint8_t* gid) override {
         return groups.emplace_back(std::make_unique<FabricMembership>(*this, gid)).get();
     }
     bool enroll(void*, uint64_t, bool, Memory&) override { return false; }
     void dismiss(Memory&) override {}
-    int poll(Event* events, int most) override;
-    void give_back(const Event& event) override {
+    int poll(VerbsEvent* events, int most) override;
+    void give_back(const VerbsEvent& event) override {
         --lent;
         delete static_cast<std::vector<uint64_t>*>(event.buffer);
     }
@@ -76,8 +76,8 @@ class FabricPort final : public Port {
 
     /// Queues a datagram for poll().
     void bring(std::vector<std::byte> bytes, const FabricPort& from);
-    void happen(Event::Kind kind) {
-        Event event;
+    void happen(VerbsEvent::VerbsEventKind kind) {
+        VerbsEvent event;
         event.kind = kind;
         news_.push_back(event);
         wake();
@@ -85,11 +85,12 @@ class FabricPort final : public Port {
 
     bool is_in(const uint8_t* gid) const {
         return std::any_of(groups.begin(), groups.end(), [gid](const auto& one) {
-            return one->state_ == Membership::State::ready && std::memcmp(one->group, gid, sizeof one->group) == 0;
+            return one->state_ == PortMembership::MembershipState::ready &&
+                   std::memcmp(one->group, gid, sizeof one->group) == 0;
         });
     }
     /// Sends to all ports for which `whom` is true.
-    Status carry(const iovec* parts, int count, std::function<bool(const FabricPort&)> whom);
+    WorkStatus carry(const iovec* parts, int count, std::function<bool(const FabricPort&)> whom);
 
     std::vector<std::unique_ptr<FabricMembership>> groups;
     bool refuses_groups = false;
@@ -109,7 +110,7 @@ class FabricPort final : public Port {
     Fabric& fabric_;
     PortFacts facts_;
     uint32_t queue_;
-    std::deque<Event> inbox_, news_;
+    std::deque<VerbsEvent> inbox_, news_;
     int wake_ = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     bool armed_ = false;
 };
@@ -146,7 +147,7 @@ class Fabric {
         for (Device& device : devices)
             if (std::strcmp(device.facts.device, of.facts_.device) == 0) device.facts.active = up;
         if (up) of.queue_ = ++queues;
-        of.happen(up ? Event::Kind::up : Event::Kind::down);
+        of.happen(up ? VerbsEvent::VerbsEventKind::up : VerbsEvent::VerbsEventKind::down);
     }
     void let_go() {
         auto late = std::move(held);
@@ -172,13 +173,13 @@ class Fabric {
         static Fabric* fabric = nullptr;
         return fabric;
     }
-    static int list(PortFacts* out, int most, const Options*) {
+    static int list(PortFacts* out, int most, const DeviceOptions*) {
         int count = 0;
         for (const Device& device : the()->devices)
             if (device.host == the()->current && count < most) out[count++] = device.facts;
         return count;
     }
-    static Port* open(const PortFacts* which, const Options*, char* problem, size_t problem_size) {
+    static Port* open(const PortFacts* which, const DeviceOptions*, char* problem, size_t problem_size) {
         if (!the()->refusal.empty()) {
             std::strncpy(problem, the()->refusal.c_str(), problem_size - 1);
             return nullptr;
@@ -188,12 +189,12 @@ class Fabric {
     }
 };
 
-inline Status FabricPort::send(const Address& to, const iovec* parts, int count) {
+inline WorkStatus FabricPort::send(const VerbsAddress& to, const iovec* parts, int count) {
     return carry(parts, count, [to](const FabricPort& port) { return port.address() == to; });
 }
 
-inline Status FabricMembership::send(const iovec* parts, int count) {
-    if (state_ != State::ready) return state_ == State::failed ? Status::broken : Status::busy;
+inline WorkStatus FabricMembership::send(const iovec* parts, int count) {
+    if (state_ != MembershipState::ready) return state_ == MembershipState::failed ? WorkStatus::broken : WorkStatus::busy;
     std::vector<uint8_t> gid(group, group + sizeof group);
     return port.carry(parts, count, [gid, own = &port](const FabricPort& one) { return &one != own && one.is_in(gid.data()); });
 }
@@ -202,19 +203,19 @@ inline void FabricMembership::leave() {
     std::erase_if(port.groups, [this](const auto& one) { return one.get() == this; });
 }
 
-inline Status FabricPort::carry(const iovec* parts, int count, std::function<bool(const FabricPort&)> whom) {
-    if (!facts_.active) return Status::broken;
+inline WorkStatus FabricPort::carry(const iovec* parts, int count, std::function<bool(const FabricPort&)> whom) {
+    if (!facts_.active) return WorkStatus::broken;
     std::vector<std::byte> bytes;
     for (int i = 0; i < count; ++i) {
         const auto* const part = static_cast<const std::byte*>(parts[i].iov_base);
         bytes.insert(bytes.end(), part, part + parts[i].iov_len);
     }
-    if (bytes.size() > facts_.mtu) return Status::too_long;
-    if (room == 0) return Status::busy;
+    if (bytes.size() > facts_.mtu) return WorkStatus::too_long;
+    if (room == 0) return WorkStatus::busy;
     --room;
     ++sent;
     const Passage what = cut ? Passage::lost : fabric_.passage ? fabric_.passage() : Passage::arrives;
-    if (what == Passage::lost) return Status::done;
+    if (what == Passage::lost) return WorkStatus::done;
     for (int copies = what == Passage::doubled ? 2 : 1; copies > 0; --copies) {
         const auto arrive = [&fabric = fabric_, from = this, whom, bytes] {
             for (FabricPort* const port : fabric.ports)
@@ -225,13 +226,13 @@ inline Status FabricPort::carry(const iovec* parts, int count, std::function<boo
         else
             arrive();
     }
-    return Status::done;
+    return WorkStatus::done;
 }
 
 inline void FabricPort::bring(std::vector<std::byte> bytes, const FabricPort& from) {
     auto* const buffer = new std::vector<uint64_t>((bytes.size() + 7) / 8);
     std::memcpy(buffer->data(), bytes.data(), bytes.size());
-    Event event;
+    VerbsEvent event;
     event.bytes = static_cast<uint32_t>(bytes.size());
     event.data = reinterpret_cast<std::byte*>(buffer->data());
     event.source_queue = from.queue_;
@@ -242,14 +243,14 @@ inline void FabricPort::bring(std::vector<std::byte> bytes, const FabricPort& fr
     wake();
 }
 
-inline int FabricPort::poll(Event* events, int most) {
+inline int FabricPort::poll(VerbsEvent* events, int most) {
     for (auto& one : groups)
-        if (one->state_ == Membership::State::joining)
-            one->state_ = refuses_groups ? Membership::State::failed : Membership::State::ready;
+        if (one->state_ == PortMembership::MembershipState::joining)
+            one->state_ = refuses_groups ? PortMembership::MembershipState::failed : PortMembership::MembershipState::ready;
     uint64_t rung;
     if (!armed_) (void)!read(wake_, &rung, sizeof rung);
     int count = 0;
-    for (std::deque<Event>* const queue : {&news_, &inbox_})
+    for (std::deque<VerbsEvent>* const queue : {&news_, &inbox_})
         for (; count < most && !queue->empty(); queue->pop_front()) {
             lent += queue == &inbox_;
             events[count++] = queue->front();

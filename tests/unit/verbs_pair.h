@@ -15,7 +15,7 @@
 namespace starling::verbs {
 
 struct Told {
-    Event event;
+    VerbsEvent event;
     std::string text;
 };
 
@@ -25,10 +25,10 @@ class Listener {
     Port* port = nullptr;
 
     void poll(int most = 16) {
-        std::vector<Event> events(static_cast<size_t>(most));
+        std::vector<VerbsEvent> events(static_cast<size_t>(most));
         const int count = port->poll(events.data(), most);
         for (int i = 0; i < count; ++i) {
-            const Event& event = events[static_cast<size_t>(i)];
+            const VerbsEvent& event = events[static_cast<size_t>(i)];
             Told told{event, {}};
             if (event.data) told.text.assign(reinterpret_cast<const char*>(event.data), event.bytes);
             EXPECT_EQ(reinterpret_cast<uintptr_t>(event.data) % 8, 0u);
@@ -37,7 +37,7 @@ class Listener {
         }
     }
     /// Waits up to ten seconds for the next event of a kind; events of other kinds stay recorded.
-    bool next(Event::Kind kind, Told* out = nullptr) {
+    bool next(VerbsEvent::VerbsEventKind kind, Told* out = nullptr) {
         const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
         do {
             poll();
@@ -50,12 +50,12 @@ class Listener {
         } while (std::chrono::steady_clock::now() < end);
         return false;
     }
-    std::string next_text(Event::Kind kind) {
+    std::string next_text(VerbsEvent::VerbsEventKind kind) {
         Told told;
         return next(kind, &told) ? told.text : "nothing came";
     }
     /// Returns how many events of a kind were reported so far.
-    size_t count(Event::Kind kind) {
+    size_t count(VerbsEvent::VerbsEventKind kind) {
         for (size_t before = told_.size() + 1; before != told_.size();) {
             before = told_.size();
             poll();
@@ -109,16 +109,16 @@ class VerbsPair : public testing::Test {
         ASSERT_TRUE(from->connect(to->address())) << a.port->problem();
         ASSERT_TRUE(to->connect(from->address())) << b.port->problem();
     }
-    static Status send(Queue* queue, const std::string& text) {
+    static WorkStatus send(Queue* queue, const std::string& text) {
         const iovec part = {const_cast<char*>(text.data()), text.size()};
         return queue->send(&part, 1);
     }
-    static Status send(Port* port, const Address& address, const std::string& text) {
+    static WorkStatus send(Port* port, const VerbsAddress& address, const std::string& text) {
         const iovec part = {const_cast<char*>(text.data()), text.size()};
         return port->send(address, &part, 1);
     }
 
-    Options options;
+    DeviceOptions options;
     Listener a, b;
     Queue *from = nullptr, *to = nullptr;  ///< queues of `a` and `b`
     int from_user = 0, to_user = 0;

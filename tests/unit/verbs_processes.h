@@ -100,12 +100,12 @@ class Queue final : public verbs::Queue {
         shared->queue[number].peer.store(to);
         return true;
     }
-    Status send(const iovec* parts, int count) override;
-    Status write(const Transfer& what) override { return move(what, true); }
-    Status write_with_note(const Transfer& what, uint32_t word) override { return move(what, true, &word); }
-    Status read(const Transfer& what) override { return move(what, false); }
-    Status fetch_add(const Transfer&, uint64_t) override { return Status::broken; }
-    Status compare_swap(const Transfer&, uint64_t, uint64_t) override { return Status::broken; }
+    WorkStatus send(const iovec* parts, int count) override;
+    WorkStatus write(const Transfer& what) override { return move(what, true); }
+    WorkStatus write_with_note(const Transfer& what, uint32_t word) override { return move(what, true, &word); }
+    WorkStatus read(const Transfer& what) override { return move(what, false); }
+    WorkStatus fetch_add(const Transfer&, uint64_t) override { return WorkStatus::broken; }
+    WorkStatus compare_swap(const Transfer&, uint64_t, uint64_t) override { return WorkStatus::broken; }
     void close(bool linger) override;
     bool answers() const { return to != 0 && shared->queue[to].peer.load() == number && !shared->closed_for_queues; }
 
@@ -116,7 +116,7 @@ class Queue final : public verbs::Queue {
     bool broken = false, wants_room = false;
 
   private:
-    Status move(const Transfer& what, bool write, const uint32_t* note = nullptr);
+    WorkStatus move(const Transfer& what, bool write, const uint32_t* note = nullptr);
     bool breaks();
 };
 
@@ -132,8 +132,8 @@ class Port final : public verbs::Port {
         facts_.mtu = kFrame;
     }
     const PortFacts& facts() const override { return facts_; }
-    Address address() const override {
-        Address all;
+    VerbsAddress address() const override {
+        VerbsAddress all;
         all.gid[15] = static_cast<uint8_t>(slot + 1);
         all.queue = slot + kFirstQueue;
         all.key = 7;
@@ -142,10 +142,10 @@ class Port final : public verbs::Port {
     }
     uint32_t datagram_limit() const override { return kFrame; }
     uint32_t frame_limit() const override { return kFrame; }
-    Status send(const Address& to, const iovec* parts, int count) override {
+    WorkStatus send(const VerbsAddress& to, const iovec* parts, int count) override {
         // A datagram for which the ring has no room is lost, as on a network.
         put(to.queue - kFirstQueue, 0, parts, count);
-        return Status::done;
+        return WorkStatus::done;
     }
     verbs::Queue* make_queue(void* user) override {
         const uint32_t number = shared->queues++;
@@ -154,7 +154,7 @@ class Port final : public verbs::Port {
         queues_.push_back(std::make_unique<Queue>(*this, user, number));
         return queues_.back().get();
     }
-    Membership* join(const uint8_t*) override { return nullptr; }
+    PortMembership* join(const uint8_t*) override { return nullptr; }
     bool enroll(void* memory, uint64_t bytes, bool, Memory& out) override {
         const uint32_t key = shared->keys++;
         if (shared->refuse_memory || key >= kKeys) return false;
@@ -169,7 +169,7 @@ class Port final : public verbs::Port {
         shared->key[memory.local].owner.store(0);
         registered_ -= shared->key[memory.local].bytes;
     }
-    int poll(Event* out, int most) override {
+    int poll(VerbsEvent* out, int most) override {
         uint64_t drained;
         (void)!::read(inbox().event, &drained, sizeof drained);
         for (auto& queue : queues_) make_room(*queue);
@@ -181,7 +181,7 @@ class Port final : public verbs::Port {
         while (count < most && take(out[count])) ++count;
         return count;
     }
-    void give_back(const Event& event) override {
+    void give_back(const VerbsEvent& event) override {
         std::erase_if(lent_, [&](auto& one) { return one.get() == event.buffer; });
     }
     int wait_fd() const override { return shared->inboxes[slot].event; }
@@ -215,13 +215,13 @@ class Port final : public verbs::Port {
         (void)!::write(there.event, &one, sizeof one);
         return true;
     }
-    void tell(const Event& event) {
+    void tell(const VerbsEvent& event) {
         events_.push_back(event);
         const uint64_t one = 1;
         (void)!::write(inbox().event, &one, sizeof one);
     }
     void forget(Queue& queue) {
-        std::erase_if(events_, [&](const Event& event) { return event.user == queue.user; });
+        std::erase_if(events_, [&](const VerbsEvent& event) { return event.user == queue.user; });
         std::erase_if(queues_, [&](auto& one) { return one.get() == &queue; });
     }
 
@@ -235,13 +235,13 @@ class Port final : public verbs::Port {
         const InboxLock lock(there);
         if (there.tail - there.head > kRing / 2) return;
         queue.wants_room = false;
-        Event event;
-        event.kind = Event::Kind::room;
+        VerbsEvent event;
+        event.kind = VerbsEvent::VerbsEventKind::room;
         event.user = queue.user;
         events_.push_back(event);
     }
     /// Takes the next packet; returns false if there is none.
-    bool take(Event& out) {
+    bool take(VerbsEvent& out) {
         for (;;) {
             auto copy = std::make_unique<uint64_t[]>(kFrame / 8);
             uint32_t to = 0, from = 0;
@@ -252,18 +252,18 @@ class Port final : public verbs::Port {
                 const Shared::Packet& packet = inbox().ring[inbox().head++ % kRing];
                 std::memcpy(copy.get(), packet.data, packet.bytes);
                 to = packet.to_queue, from = packet.from, note = packet.note;
-                out = Event{};
+                out = VerbsEvent{};
                 out.bytes = packet.bytes;
             }
             if (to != 0) {
                 const auto queue = std::find_if(queues_.begin(), queues_.end(), [&](auto& one) { return one->number == to; });
                 if (queue == queues_.end() || (*queue)->broken) continue;
-                out.kind = note ? Event::Kind::note : Event::Kind::frame;
+                out.kind = note ? VerbsEvent::VerbsEventKind::note : VerbsEvent::VerbsEventKind::frame;
                 out.user = (*queue)->user;
                 if (note) std::memcpy(&out.word, copy.get(), sizeof out.word);
                 if (note) return true;
             } else {
-                out.kind = Event::Kind::datagram;
+                out.kind = VerbsEvent::VerbsEventKind::datagram;
                 out.source_queue = from + kFirstQueue;
                 out.gid[15] = static_cast<uint8_t>(from + 1);
             }
@@ -276,7 +276,7 @@ class Port final : public verbs::Port {
 
     PortFacts facts_;
     uint64_t registered_ = 0;
-    std::deque<Event> events_;
+    std::deque<VerbsEvent> events_;
     std::vector<std::unique_ptr<Queue>> queues_;
     std::vector<std::unique_ptr<uint64_t[]>> lent_;
 };
@@ -296,28 +296,28 @@ inline bool Queue::breaks() {
     if (!turn && answers()) return false;
     broken = true;
     shared->queue[number].peer.store(0);
-    Event event;
-    event.kind = Event::Kind::broken;
+    VerbsEvent event;
+    event.kind = VerbsEvent::VerbsEventKind::broken;
     event.user = user;
     port.tell(event);
     return true;
 }
 
-inline Status Queue::send(const iovec* parts, int count) {
-    if (to == 0 || breaks()) return Status::broken;
+inline WorkStatus Queue::send(const iovec* parts, int count) {
+    if (to == 0 || breaks()) return WorkStatus::broken;
     if (!port.put(shared->queue[to].process.load() - 1, to, parts, count)) {
         wants_room = true;
-        return Status::busy;
+        return WorkStatus::busy;
     }
     ++shared->frames;
-    return Status::done;
+    return WorkStatus::done;
 }
 
-inline Status Queue::move(const Transfer& what, bool write, const uint32_t* note) {
-    if (to == 0 || breaks()) return Status::broken;
+inline WorkStatus Queue::move(const Transfer& what, bool write, const uint32_t* note) {
+    if (to == 0 || breaks()) return WorkStatus::broken;
     if (write && shared->hold_writes) {
         wants_room = true;
-        return Status::busy;
+        return WorkStatus::busy;
     }
     const Shared::Key& key = shared->key[what.remote];
     const pid_t owner = key.owner.load();
@@ -333,19 +333,19 @@ inline Status Queue::move(const Transfer& what, bool write, const uint32_t* note
     if (!note) carry_out();
     if (note && !port.put(shared->queue[to].process.load() - 1, to, &word, 1, &carry_out)) {
         wants_room = true;
-        return Status::busy;
+        return WorkStatus::busy;
     }
     ++shared->transfers;
-    Event event;
-    event.kind = Event::Kind::done;
+    VerbsEvent event;
+    event.kind = VerbsEvent::VerbsEventKind::done;
     event.user = user;
     event.token = what.token;
-    event.status = moved == static_cast<ssize_t>(what.bytes) ? Status::done : Status::broken;
-    if (!what.quiet || event.status != Status::done) port.tell(event);
-    if (event.status == Status::done) return Status::done;
+    event.status = moved == static_cast<ssize_t>(what.bytes) ? WorkStatus::done : WorkStatus::broken;
+    if (!what.quiet || event.status != WorkStatus::done) port.tell(event);
+    if (event.status == WorkStatus::done) return WorkStatus::done;
     to = 0;  // as a device does if the rkey is wrong
     (void)breaks();
-    return Status::done;
+    return WorkStatus::done;
 }
 
 // Everything sent is already in the peer's ring: there is nothing to linger for.
@@ -354,7 +354,7 @@ inline void Queue::close(bool) {
     port.forget(*this);
 }
 
-inline int list(PortFacts* out, int most, const Options*) {
+inline int list(PortFacts* out, int most, const DeviceOptions*) {
     if (most > 0) {
         out[0] = PortFacts{};
         std::strcpy(out[0].device, "test0");
@@ -363,7 +363,7 @@ inline int list(PortFacts* out, int most, const Options*) {
     }
     return 1;
 }
-inline verbs::Port* open(const PortFacts*, const Options*, char*, size_t) { return new Port; }
+inline verbs::Port* open(const PortFacts*, const DeviceOptions*, char*, size_t) { return new Port; }
 
 inline constexpr Plugin kPlugin{kPluginVersion, list, open};
 

@@ -22,14 +22,16 @@ class FabricQueue final : public Queue {
 
     QueueAddress address() const override;
     bool connect(const QueueAddress& peer) override;
-    Status send(const iovec* parts, int count) override;
-    Status write(const Transfer& what) override { return start({Work::Kind::write, what, 0, 0, {}}); }
-    Status write_with_note(const Transfer& what, uint32_t word) override {
+    WorkStatus send(const iovec* parts, int count) override;
+    WorkStatus write(const Transfer& what) override { return start({Work::Kind::write, what, 0, 0, {}}); }
+    WorkStatus write_with_note(const Transfer& what, uint32_t word) override {
         return start({Work::Kind::note, what, word, 0, {}});
     }
-    Status read(const Transfer& what) override { return start({Work::Kind::read, what, 0, 0, {}}); }
-    Status fetch_add(const Transfer& what, uint64_t operand) override { return start({Work::Kind::add, what, operand, 0, {}}); }
-    Status compare_swap(const Transfer& what, uint64_t compare, uint64_t operand) override {
+    WorkStatus read(const Transfer& what) override { return start({Work::Kind::read, what, 0, 0, {}}); }
+    WorkStatus fetch_add(const Transfer& what, uint64_t operand) override {
+        return start({Work::Kind::add, what, operand, 0, {}});
+    }
+    WorkStatus compare_swap(const Transfer& what, uint64_t compare, uint64_t operand) override {
         return start({Work::Kind::swap, what, operand, compare, {}});
     }
     void close(bool linger) override;
@@ -53,7 +55,7 @@ class FabricQueue final : public Queue {
     std::deque<Work> work;
 
   private:
-    Status start(Work one);
+    WorkStatus start(Work one);
 };
 
 /// Ports that can reach each other.
@@ -81,16 +83,16 @@ class FabricPort : public Port {
 
     const PortFacts& facts() const override { return facts_; }
     PortFacts& set() { return facts_; }
-    Address address() const override { return {}; }
+    VerbsAddress address() const override { return {}; }
     uint32_t datagram_limit() const override { return 4096; }
     uint32_t frame_limit() const override { return fabric.frame; }
-    Status send(const Address&, const iovec*, int) override { return Status::broken; }
+    WorkStatus send(const VerbsAddress&, const iovec*, int) override { return WorkStatus::broken; }
     Queue* make_queue(void* user) override {
         if (refuse_queues) return nullptr;
         queues.push_back(std::make_unique<FabricQueue>(*this, user, fabric.next_queue++));
         return queues.back().get();
     }
-    Membership* join(const uint8_t*) override { return nullptr; }
+    PortMembership* join(const uint8_t*) override { return nullptr; }
     bool enroll(void* memory, uint64_t bytes, bool remote, Memory& out) override {
         if (refuse_memory || registered + bytes > most_registered) return false;
         const uint32_t key = fabric.next_key++;
@@ -103,11 +105,11 @@ class FabricPort : public Port {
         registered -= memories.at(memory.local).bytes;
         memories.erase(memory.local);
     }
-    int poll(Event* out, int most) override {
+    int poll(VerbsEvent* out, int most) override {
         int count = 0;
         for (; count < most && !events.empty(); ++count) {
             out[count] = events.front().event;
-            if (out[count].kind == Event::Kind::frame) {
+            if (out[count].kind == VerbsEvent::VerbsEventKind::frame) {
                 lent.push_back(std::move(events.front().data));
                 out[count].data = reinterpret_cast<std::byte*>(lent.back().data());
             }
@@ -115,7 +117,7 @@ class FabricPort : public Port {
         }
         return count;
     }
-    void give_back(const Event& event) override {
+    void give_back(const VerbsEvent& event) override {
         std::erase_if(lent, [&](auto& data) { return reinterpret_cast<std::byte*>(data.data()) == event.data; });
     }
     int wait_fd() const override { return -1; }
@@ -137,7 +139,7 @@ class FabricPort : public Port {
         if (address < begin || bytes > found->second.bytes || address - begin > found->second.bytes - bytes) return nullptr;
         return reinterpret_cast<std::byte*>(address);
     }
-    void tell(Event event, const std::vector<std::byte>& data = {}) {
+    void tell(VerbsEvent event, const std::vector<std::byte>& data = {}) {
         std::vector<uint64_t> copy((data.size() + 7) / 8);
         if (!data.empty()) std::memcpy(copy.data(), data.data(), data.size());
         event.bytes = static_cast<uint32_t>(data.size());
@@ -158,8 +160,8 @@ class FabricPort : public Port {
         }
         if (queue.told_busy && !queue.closing) {
             queue.told_busy = false;
-            Event room;
-            room.kind = Event::Kind::room;
+            VerbsEvent room;
+            room.kind = VerbsEvent::VerbsEventKind::room;
             room.user = queue.user;
             tell(room);
         }
@@ -167,11 +169,11 @@ class FabricPort : public Port {
     }
     bool carry_out(FabricQueue& queue, FabricQueue& there, const FabricQueue::Work& one) {
         using Kind = FabricQueue::Work::Kind;
-        Event event;
+        VerbsEvent event;
         event.user = there.user;
         if (one.kind == Kind::frame) {
             ++fabric.frames;
-            event.kind = Event::Kind::frame;
+            event.kind = VerbsEvent::VerbsEventKind::frame;
             if (!there.closing) there.port.tell(event, one.frame);
             return true;
         }
@@ -184,7 +186,7 @@ class FabricPort : public Port {
         if (one.what.bytes != 0 && (!far || (!near && !is_inline))) return false;
         uint64_t before = 0;
         if (one.what.bytes == 0) {
-            if (!one.what.quiet && !queue.closing) done(one.what.token, Status::done);
+            if (!one.what.quiet && !queue.closing) done(one.what.token, WorkStatus::done);
             return true;
         }
         switch (one.kind) {
@@ -204,16 +206,16 @@ class FabricPort : public Port {
                 std::memcpy(near, &before, 8);
         }
         if (one.kind == Kind::note && !there.closing) {
-            event.kind = Event::Kind::note;
+            event.kind = VerbsEvent::VerbsEventKind::note;
             event.word = static_cast<uint32_t>(one.operand);
             there.port.tell(event);
         }
-        if (!one.what.quiet && !queue.closing) done(one.what.token, Status::done);
+        if (!one.what.quiet && !queue.closing) done(one.what.token, WorkStatus::done);
         return true;
     }
-    void done(uint64_t token, Status status) {
-        Event event;
-        event.kind = Event::Kind::done;
+    void done(uint64_t token, WorkStatus status) {
+        VerbsEvent event;
+        event.kind = VerbsEvent::VerbsEventKind::done;
         event.token = token;
         event.status = status;
         tell(event);
@@ -231,7 +233,7 @@ class FabricPort : public Port {
     }
 
     struct Told {
-        Event event;
+        VerbsEvent event;
         std::vector<uint64_t> data;
     };
     struct Registered {
@@ -268,21 +270,21 @@ inline bool FabricQueue::connect(const QueueAddress& to) {
     return connected = true;
 }
 
-inline Status FabricQueue::send(const iovec* parts, int count) {
+inline WorkStatus FabricQueue::send(const iovec* parts, int count) {
     Work one{Work::Kind::frame, {}, 0, 0, {}};
     for (int i = 0; i < count; ++i) {
         const auto* const from = static_cast<const std::byte*>(parts[i].iov_base);
         one.frame.insert(one.frame.end(), from, from + parts[i].iov_len);
     }
-    if (one.frame.size() > port.frame_limit()) return Status::too_long;
+    if (one.frame.size() > port.frame_limit()) return WorkStatus::too_long;
     return start(std::move(one));
 }
 
-inline Status FabricQueue::start(Work one) {
-    if (broken || closing || !connected) return Status::broken;
+inline WorkStatus FabricQueue::start(Work one) {
+    if (broken || closing || !connected) return WorkStatus::broken;
     if (work.size() >= port.fabric.depth) {
         told_busy = true;
-        return Status::busy;
+        return WorkStatus::busy;
     }
     const bool writes = one.kind == Work::Kind::write || one.kind == Work::Kind::note;
     if (writes && one.what.local == 0 && one.what.bytes <= port.facts().inline_bytes) {
@@ -290,18 +292,18 @@ inline Status FabricQueue::start(Work one) {
         one.frame.assign(from, from + one.what.bytes);
     }
     work.push_back(std::move(one));
-    return Status::done;
+    return WorkStatus::done;
 }
 
 inline void FabricQueue::break_now() {
     if (broken) return;
     broken = true;
     for (const Work& one : work)
-        if (one.kind != Work::Kind::frame && !closing) port.done(one.what.token, Status::broken);
+        if (one.kind != Work::Kind::frame && !closing) port.done(one.what.token, WorkStatus::broken);
     work.clear();
     if (closing) return;
-    Event event;
-    event.kind = Event::Kind::broken;
+    VerbsEvent event;
+    event.kind = VerbsEvent::VerbsEventKind::broken;
     event.user = user;
     port.tell(event);
 }
@@ -309,7 +311,7 @@ inline void FabricQueue::break_now() {
 inline void FabricQueue::close(bool linger) {
     // A lingering queue still sends its remaining frames from their buffers.
     for (const Work& one : work)
-        if (one.kind != Work::Kind::frame && !linger) port.done(one.what.token, Status::broken);
+        if (one.kind != Work::Kind::frame && !linger) port.done(one.what.token, WorkStatus::broken);
     if (!linger) work.clear();
     std::erase_if(port.events, [&](const FabricPort::Told& told) { return told.event.user == user; });
     closing = true;

@@ -39,7 +39,7 @@ struct LockMessage {
 enum : uint32_t { kAskShared = 1, kAskExclusive, kGrant, kGiveBack, kLater, kNever };
 
 void say(Node& node, int to, const LockMessage& message, uint32_t bytes = sizeof(LockMessage)) {
-    link::send_control(node.peer(to), packet::Kind::window_lock, &message, bytes);
+    link::send_control(node.peer(to), packet::PacketKind::window_lock, &message, bytes);
 }
 
 /// Locks rank 0's window exclusively, `times` times; meanwhile no other process changes the counter.
@@ -155,11 +155,11 @@ TEST(WindowOverHosts, ALockAtATargetWithoutTheWindowIsRefused) {
 /// Each rank's share of rank 0's memory in words: many packets, and not a whole number of them.
 constexpr int64_t kWords = 50'001;
 
-void access(Window& window, rma::Operation what, std::vector<uint64_t>& words, int64_t at) {
-    window::Operation asked;
+void access(Window& window, rma::AccessOperation what, std::vector<uint64_t>& words, int64_t at) {
+    window::WindowOperation asked;
     asked.what = what;
-    (what == rma::Operation::get ? asked.result : asked.origin) = {words.data(), static_cast<int64_t>(words.size()),
-                                                                   &datatype::predefined(MPI_UINT64_T)};
+    (what == rma::AccessOperation::get ? asked.result : asked.origin) = {words.data(), static_cast<int64_t>(words.size()),
+                                                                         &datatype::predefined(MPI_UINT64_T)};
     asked.disp = at;
     asked.count = static_cast<int64_t>(words.size());
     asked.type = &datatype::predefined(MPI_UINT64_T);
@@ -168,12 +168,12 @@ void access(Window& window, rma::Operation what, std::vector<uint64_t>& words, i
 }
 
 /// An access that no honest process starts: its first packets are right, and its last ones exceed the region.
-void leave_the_region(Window& window, rma::Operation what, std::vector<uint64_t>& words, int64_t at) {
+void leave_the_region(Window& window, rma::AccessOperation what, std::vector<uint64_t>& words, int64_t at) {
     rma::Target& target = window::remote(window, 0).target;
     rma::Access wrong;
     const auto count = static_cast<int64_t>(words.size());
     const datatype::Datatype& type = datatype::predefined(MPI_UINT64_T);
-    (what == rma::Operation::get ? wrong.result : wrong.origin) = {words.data(), count, &type};
+    (what == rma::AccessOperation::get ? wrong.result : wrong.origin) = {words.data(), count, &type};
     wrong.operation = what;
     wrong.there = {static_cast<uint64_t>(at) * 8, count, &type};
     wrong.over = [](rma::Access&) {};
@@ -192,16 +192,17 @@ TEST(WindowOverHosts, LongAccessesAreCompleteAfterAFlush) {
         for (int i = 0; i < kWords; ++i) words[static_cast<size_t>(i)] = static_cast<uint64_t>(node.rank + 1) << 32 | i;
         ASSERT_EQ(window::lock(*window, LockHeld::shared, 0, 0), MPI_SUCCESS) << failure_text();
         for (int turn = 0; turn < 10; ++turn) {
-            access(*window, rma::Operation::put, words, mine);
+            access(*window, rma::AccessOperation::put, words, mine);
             ASSERT_EQ(window::flush(*window, 0), MPI_SUCCESS) << failure_text();
             // Consecutive updates are executed in the order of the calls.
-            for (int times = 0; times < 3; ++times) access(*window, rma::Operation::update, words, mine);
+            for (int times = 0; times < 3; ++times) access(*window, rma::AccessOperation::update, words, mine);
             ASSERT_EQ(window::flush(*window, 0), MPI_SUCCESS) << failure_text();
-            access(*window, rma::Operation::get, found, mine);
+            access(*window, rma::AccessOperation::get, found, mine);
             ASSERT_EQ(window::flush(*window, 0), MPI_SUCCESS) << failure_text();
             for (int i = 0; i < kWords; ++i) ASSERT_EQ(found[static_cast<size_t>(i)], 4 * words[static_cast<size_t>(i)]) << i;
             if (node.rank != node.size - 1) continue;
-            for (const rma::Operation what : {rma::Operation::put, rma::Operation::update, rma::Operation::get})
+            for (const rma::AccessOperation what :
+                 {rma::AccessOperation::put, rma::AccessOperation::update, rma::AccessOperation::get})
                 leave_the_region(*window, what, words, mine + kWords / 2);
         }
         ASSERT_EQ(window::unlock(*window, 0), MPI_SUCCESS) << failure_text();

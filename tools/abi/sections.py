@@ -56,7 +56,7 @@ class Call:
         if not described:
             return f"first_of({name})"
         partitions, count, datatype = described
-        kind = "PartitionedData" if partitions else "Data"
+        kind = "PartitionedData" if partitions else "SectionData"
         values = [name] + ([f"*{partitions.name}"] if partitions else []) + [f"*{count.name}", f"in<MPI_Datatype>(*{datatype.name})"]
         self.before.append(f"const {kind} {name}_data({', '.join(values)});")
         self.replaced[count.name] = f"static_cast<int>({name}_data.count())" if count.base == "int" else f"{name}_data.count()"

@@ -44,7 +44,7 @@ int main(int argc, char** argv) {
         launch::check_settings(options.programs);
     options.profile = options.profile || config().profile;
     if (options.profile) setenv("STARLING_PROFILE", "on", 1);  // spawned processes inherit it
-    if (options.way != launch::Way::direct) {
+    if (options.way != launch::LaunchMethod::direct) {
         if (const std::string problem = launch::use_allocation(options); !problem.empty()) return complain(problem);
     }
 
@@ -54,7 +54,7 @@ int main(int argc, char** argv) {
     launch::ProfileFile profile;
     if (const std::string problem = profile.open(options); !problem.empty()) return complain(problem);
     launch::Choice choice = launch::choose_way(options, true, {});
-    if (choice.way == launch::Way::standing) {
+    if (choice.way == launch::LaunchMethod::standing) {
         const launch::ClientOutcome outcome = launch::run_as_client(options, profile);
         if (outcome.served) return outcome.exit_code;
         choice = launch::choose_way(options, false, outcome.text);

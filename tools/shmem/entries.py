@@ -42,7 +42,7 @@ def verb_of(function, with_context):
     """Returns the name of the implementation in src/oshmem, and its element type ("": none)."""
     row = function.row
     if match := ACTIVE.match(function.name):
-        return match[1] + "_active", f"Block<{int(match[2]) // 8}>"
+        return match[1] + "_active", f"ByteBlock<{int(match[2]) // 8}>"
     if row in OF_LONG:
         verb = row.removeprefix("shmem_")
         return ALIASES.get(verb, verb), "long"
@@ -53,7 +53,7 @@ def verb_of(function, with_context):
     if "TYPENAME_" in verb:
         verb, element = verb.replace("TYPENAME_", ""), function.type
     elif "SIZE" in verb:
-        verb, element = verb.replace("SIZE", ""), f"Block<{function.bytes}>"
+        verb, element = verb.replace("SIZE", ""), f"ByteBlock<{function.bytes}>"
     elif match := re.match(r"(put|get|broadcast|collect|fcollect|alltoall|alltoalls)mem(_\w+)?$", verb):
         verb, element = match[1] + (match[2] or ""), "std::byte"
     return ALIASES.get(verb, verb), element

@@ -121,7 +121,7 @@ std::string state_of(const verbs::Plugin& plugin, const verbs::DeviceChoice& cho
     if (used == verbs::Ports::kMost)
         return fmt::format("not used: a process uses {} ports at most; {}", verbs::Ports::kMost, what);
     char problem[512] = "";
-    const verbs::Options options = verbs::configured_options();
+    const verbs::DeviceOptions options = verbs::configured_options();
     verbs::Port* const port = plugin.open(&facts, &options, problem, sizeof problem);
     if (!port) return fmt::format("not usable: {}; {}", problem, what);
     const verbs::PortCounters counters = port->counters();
@@ -134,7 +134,7 @@ std::string state_of(const verbs::Plugin& plugin, const verbs::DeviceChoice& cho
 
 void add_verbs(std::vector<TransportReport>& to) {
     const auto say = [&to](const std::string& state) { to.push_back({"verbs", state}); };
-    if (config().verbs == Verbs::off) return say("off (STARLING_VERBS)");
+    if (config().verbs == VerbsUse::off) return say("off (STARLING_VERBS)");
     if (!verbs::has_device()) return say("not usable: the kernel knows no InfiniBand or RoCE device (`rdma link` lists them)");
     verbs::DeviceChoice choice;
     if (verbs::DeviceChoice::parse(config().verbs_devices, choice) != MPI_SUCCESS)
@@ -142,7 +142,7 @@ void add_verbs(std::vector<TransportReport>& to) {
     const verbs::Plugin* const plugin = verbs::load_plugin();
     if (!plugin) return say("not usable: " + std::string(failure_text()));
     std::vector<verbs::PortFacts> ports(64);
-    const verbs::Options options = verbs::configured_options();
+    const verbs::DeviceOptions options = verbs::configured_options();
     const int count =
         std::min<int>(plugin->list(ports.data(), static_cast<int>(ports.size()), &options), static_cast<int>(ports.size()));
     if (count == 0)

@@ -78,7 +78,7 @@ double handshake() {
     const double both = time_of(500, [&] {
         const int child_fd = connect_to(address);
         const int parent_fd = accept(listener, nullptr, nullptr);
-        Handshake child(Handshake::Role::child, key), parent(Handshake::Role::parent, key);
+        Handshake child(Handshake::HandshakeRole::child, key), parent(Handshake::HandshakeRole::parent, key);
         std::string to_parent = child.opening(), to_child;
         for (int i = 0; i < 4 && (!to_parent.empty() || !to_child.empty()); ++i) {
             std::string_view bytes = to_parent;
@@ -113,7 +113,7 @@ void exchange(int fd, bool first, int rounds, size_t bytes) {
     static char buffer[64 << 10];
     for (int round = 0; round < rounds; ++round) {
         if (!first || round > 0) {
-            FrameKind kind;
+            TreeFrameKind kind;
             std::string got;
             for (bool whole = false; !whole;) {
                 epoll_event event;
@@ -121,11 +121,11 @@ void exchange(int fd, bool first, int rounds, size_t bytes) {
                 const ssize_t n = read(fd, buffer, sizeof buffer);
                 if (n <= 0) give_up("read");
                 std::string_view rest(buffer, static_cast<size_t>(n));
-                whole = opener.feed(rest, kind, got) == FrameOpener::Result::frame;
+                whole = opener.feed(rest, kind, got) == FrameOpener::FrameOpenResult::frame;
             }
         }
         if (!first && round + 1 == rounds) break;  // the last answer is not needed
-        const std::string frame = sealer.seal(FrameKind::message, body);
+        const std::string frame = sealer.seal(TreeFrameKind::message, body);
         for (size_t at = 0; at < frame.size();) {
             const ssize_t n = write(fd, frame.data() + at, frame.size() - at);
             if (n < 0) give_up("write");
@@ -197,7 +197,7 @@ double place_one() {
     static constexpr uint32_t kHosts = 1000, kEach = 64;
     return time_of(5,
                    [] {
-                       std::vector<Room> rooms(kHosts);
+                       std::vector<HostCapacity> rooms(kHosts);
                        PlacementRequest request;
                        request.count = kHosts * kEach;
                        for (uint32_t h = 0; h < kHosts; ++h) {

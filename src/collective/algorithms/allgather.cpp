@@ -15,7 +15,7 @@ Task allgather_ring(View v, Blocks blocks) {
 }
 
 Task allgather_linear(View v, Blocks blocks) {
-    Group group(v, v.n, v.n);
+    RequestGroup group(v, v.n, v.n);
     for (int i = 1; i < v.n; ++i) {
         const int from = (v.me - i + v.n) % v.n;
         group.receive(blocks.at(from), blocks.count(from), blocks.type(from), from);

@@ -75,7 +75,7 @@ Task allreduce_linear(View v, const void* send, void* receive, int64_t count, co
     const ElementRange mine = piece_of(count, v.n, v.me);
     Temporary room(type, mine.count * v.n);
     const auto operand = [&](int rank) { return element(room.data(), rank * mine.count, type); };
-    Group group(v, v.n, v.n);
+    RequestGroup group(v, v.n, v.n);
 
     // Each rank receives its piece of all operands and so reduces in rank order, which suits every operation.
     for (int i = 1; i < v.n; ++i) {

@@ -14,7 +14,7 @@ void copy_own_block(View& v, const Blocks& send, const Blocks& receive) {
 }  // namespace
 
 Task alltoall_linear(View v, Blocks send, Blocks receive) {
-    Group group(v, v.n, v.n);
+    RequestGroup group(v, v.n, v.n);
     for (int i = 1; i < v.n; ++i) {
         const int from = (v.me - i + v.n) % v.n;
         group.receive(receive.at(from), receive.count(from), receive.type(from), from);

@@ -45,7 +45,7 @@ Task bcast_binomial(View v, void* buffer, int64_t count, const Datatype& type, i
     if (!tree.is_root()) co_await v.receive(buffer, count, type, tree.parent());
     if (tree.children() == 0) co_return v.error;
     // Eager messages complete at once; long ones are fetched by all children at the same time.
-    Group sends(v, tree.children(), 0);
+    RequestGroup sends(v, tree.children(), 0);
     tree.each_child([&](int child) { sends.send(buffer, count, type, child); });
     co_await sends;
     co_return v.error;
@@ -56,7 +56,7 @@ Task bcast_linear(View v, void* buffer, int64_t count, const Datatype& type, int
         co_await v.receive(buffer, count, type, root);
         co_return v.error;
     }
-    Group sends(v, v.n, 0);
+    RequestGroup sends(v, v.n, 0);
     for (int i = 1; i < v.n; ++i) sends.send(buffer, count, type, (root + i) % v.n);
     co_await sends;
     co_return v.error;

@@ -28,7 +28,7 @@ Task gather_linear(View v, const void* send, int64_t count, const Datatype& type
         co_await v.send(send, count, type, root);
         co_return v.error;
     }
-    Group receives(v, 0, v.n);
+    RequestGroup receives(v, 0, v.n);
     for (int i = 1; i < v.n; ++i) {
         const int from = (root + i) % v.n;
         receives.receive(receive.at(from), receive.count(from), receive.type(from), from);
@@ -48,7 +48,7 @@ Task gather_binomial(View v, const void* send, int64_t count, const Datatype& ty
     const bool at_root = v.me == root;
     const uint64_t block = at_root ? receive.bytes(root) : datatype::packed_size(type, count);
     Temporary room(block * static_cast<uint64_t>(tree.size));
-    Group receives(v, 0, children_of(tree, v.n));
+    RequestGroup receives(v, 0, children_of(tree, v.n));
     for (int d = 1; d < tree.parent_distance && tree.relative + d < v.n; d *= 2) {
         const int blocks = std::min(d, v.n - tree.relative - d);
         receives.receive(room.data() + static_cast<uint64_t>(d) * block,
@@ -77,7 +77,7 @@ Task scatter_linear(View v, Blocks send, void* receive, int64_t count, const Dat
         co_await v.receive(receive, count, type, root);
         co_return v.error;
     }
-    Group sends(v, v.n, 0);
+    RequestGroup sends(v, v.n, 0);
     for (int i = 1; i < v.n; ++i) {
         const int to = (root + i) % v.n;
         sends.send(send.at(to), send.count(to), send.type(to), to);
@@ -97,7 +97,7 @@ Task scatter_binomial(View v, Blocks send, void* receive, int64_t count, const D
     const bool at_root = v.me == root;
     const uint64_t block = at_root ? send.bytes(root) : datatype::packed_size(type, count);
     Temporary room(block * static_cast<uint64_t>(tree.size));
-    Group sends(v, children_of(tree, v.n), 0);
+    RequestGroup sends(v, children_of(tree, v.n), 0);
     if (at_root) {
         for (int i = 1; i < v.n; ++i) {
             const int rank = (root + i) % v.n;

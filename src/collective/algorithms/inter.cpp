@@ -60,7 +60,7 @@ Task gather(View v, const void* send, int64_t count, const Datatype& type, Block
         co_return v.error;
     }
     const int n = v.exchange->remote_size;
-    Group receives(v, 0, n);
+    RequestGroup receives(v, 0, n);
     for (int i = 0; i < n; ++i) receives.receive(receive.at(i), receive.count(i), receive.type(i), remote(v, i));
     co_await receives;
     co_return v.error;
@@ -73,7 +73,7 @@ Task scatter(View v, Blocks send, void* receive, int64_t count, const Datatype& 
         co_return v.error;
     }
     const int n = v.exchange->remote_size;
-    Group sends(v, n, 0);
+    RequestGroup sends(v, n, 0);
     for (int i = 0; i < n; ++i) sends.send(send.at(i), send.count(i), send.type(i), remote(v, i));
     co_await sends;
     co_return v.error;
@@ -86,7 +86,7 @@ Task allgather(View v, const void* send, int64_t count, const Datatype& type, Bl
     uint64_t bytes = 0;
     for (int i = 0; i < n; ++i) bytes += receive.bytes(i);
     Temporary room(bytes);
-    Group group(v, 1, side.me == 0 ? n : 0);
+    RequestGroup group(v, 1, side.me == 0 ? n : 0);
     if (side.me == 0) {
         uint64_t at = 0;
         for (int i = 0; i < n; ++i) {
@@ -108,7 +108,7 @@ Task allgather(View v, const void* send, int64_t count, const Datatype& type, Bl
 
 Task alltoall(View v, Blocks send, Blocks receive) {
     const int n = v.exchange->remote_size;
-    Group group(v, n, n);
+    RequestGroup group(v, n, n);
     for (int i = 0; i < n; ++i) group.receive(receive.at(i), receive.count(i), receive.type(i), remote(v, i));
     // Start at this rank's own number, so that not all ranks send to rank 0 first.
     const int mine = v.me - v.exchange->local_base;

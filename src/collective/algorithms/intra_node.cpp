@@ -8,19 +8,19 @@ namespace starling::collective {
 
 namespace {
 
-bool fits(Kind kind, int n, uint64_t bytes, bool commutative) {
-    Call within{kind, n, bytes, commutative};
+bool fits(CollectiveKind kind, int n, uint64_t bytes, bool commutative) {
+    CallParameters within{kind, n, bytes, commutative};
     within.node = true;
     return can_serve(*algorithm_of(kind, 0), within);
 }
 
 }  // namespace
 
-WithinHost::WithinHost(const View& v, Kind kind, uint64_t bytes, bool commutative)
+WithinHost::WithinHost(const View& v, CollectiveKind kind, uint64_t bytes, bool commutative)
     : all_(v),
       hosts_(*v.exchange->hosts()),
       stage_(fits(kind, static_cast<int>(hosts_.mine.size()), bytes, commutative) ? v.stage : nullptr),
-      turn_(stage_ ? Turn(stage_->turns()) : Turn()) {}
+      turn_(stage_ ? QueueTurn(stage_->turns()) : QueueTurn()) {}
 
 View WithinHost::view(int error) const {
     View mine = all_.of(hosts_.mine, hosts_.my_place);
@@ -38,7 +38,7 @@ Task WithinHost::arrive() {
         co_await mine.send(nullptr, 0, byte_type(), 0);
         co_return mine.error;
     }
-    Group all(mine, 0, mine.n);
+    RequestGroup all(mine, 0, mine.n);
     for (int i = 1; i < mine.n; ++i) all.receive(nullptr, 0, byte_type(), i);
     co_await all;
     co_return mine.error;
@@ -57,7 +57,7 @@ Task WithinHost::release(FirstError error) {
         co_await mine.receive(nullptr, 0, byte_type(), 0);
         co_return mine.error;
     }
-    Group all(mine, mine.n, 0);
+    RequestGroup all(mine, mine.n, 0);
     for (int i = 1; i < mine.n; ++i) all.send(nullptr, 0, byte_type(), i);
     co_await all;
     co_return mine.error;
@@ -78,7 +78,7 @@ Task WithinHost::bcast(FirstError error, int root, void* buffer, int64_t count, 
 Task WithinHost::reduce(const void* send, void* receive, int64_t count, const Datatype& type, const Op& op, int root) {
     if (!stage_) co_return co_await collective::reduce(view(MPI_SUCCESS), send, receive, count, type, op, root);
     co_await turn_;
-    const node::Range everyone{0, static_cast<int>(hosts_.mine.size())};
+    const node::ParticipantRange everyone{0, static_cast<int>(hosts_.mine.size())};
     co_return co_await node::reduce(stage(), root, everyone, input_of(send, receive), receive, count, type, op);
 }
 

@@ -13,7 +13,7 @@ namespace starling::collective {
 class WithinHost {
   public:
     /// `v`: all participants; its exchange has hosts(). Kind, size and operation decide whether the stage serves the call.
-    WithinHost(const View& v, Kind kind, uint64_t bytes = 0, bool commutative = true);
+    WithinHost(const View& v, CollectiveKind kind, uint64_t bytes = 0, bool commutative = true);
 
     // Roots are indices among the participants on this host. Await the calls one after the other.
 
@@ -26,12 +26,12 @@ class WithinHost {
 
   private:
     View view(int error) const;
-    NodeDriver stage() const { return {*stage_, NodeDriver::Mode::has_turn}; }
+    NodeDriver stage() const { return {*stage_, NodeDriver::DriveMode::has_turn}; }
 
     const View& all_;
     const HostMap& hosts_;
     NodeOwner* stage_ = nullptr;  ///< null: use messages
-    Turn turn_{};
+    QueueTurn turn_{};
 };
 
 }  // namespace starling::collective

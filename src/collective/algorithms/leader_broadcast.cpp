@@ -23,10 +23,10 @@ struct Done {
 
 /// Waits until the multicast group has room, but at most 5 ms, after which waiting is unlikely to pay. Members that do not poll acknowledge
 /// nothing, and the program may have them poll only after this operation.
-class Room {
+class SpaceAwaiter {
   public:
-    Room(const Cast& cast, uint64_t bytes) : cast_(cast), bytes_(bytes) {}
-    Room(const Room&) = delete;
+    SpaceAwaiter(const Cast& cast, uint64_t bytes) : cast_(cast), bytes_(bytes) {}
+    SpaceAwaiter(const SpaceAwaiter&) = delete;
     bool await_ready() const { return !cast_.is_full(bytes_); }
     void await_suspend(std::coroutine_handle<> waiter) {
         until_ = now_ns() + kPatienceNs;
@@ -38,7 +38,7 @@ class Room {
   private:
     static constexpr uint64_t kPatienceNs = 5'000'000;
     static bool is_over(void* self) {
-        const auto& room = *static_cast<Room*>(self);
+        const auto& room = *static_cast<SpaceAwaiter*>(self);
         return !room.cast_.is_full(room.bytes_) || now_ns() >= room.until_;
     }
 
@@ -133,7 +133,7 @@ class FromEither {
     std::byte* const data_;
     const uint64_t bytes_;
     const int root_;
-    multicast::Receive group_;
+    multicast::MulticastReceive group_;
     message::ReceiveRequest tree_;
     uint32_t open_ = 1;
     bool in_tree_ = false;
@@ -145,7 +145,7 @@ Task descend(View v, const BroadcastDown& way, std::byte* data, bool receives) {
     const bool sends = v.error == MPI_SUCCESS;
     for (uint64_t i = 0; i < way.segments(); ++i) {
         const bool more = receives && i + 1 < way.segments();
-        Group both(v, way.children(), more);
+        RequestGroup both(v, way.children(), more);
         if (sends || i == 0)
             for (int child = 0; child < way.children(); ++child)
                 both.send(data + way.begin(i), static_cast<int64_t>(way.length(i)), byte_type(), way.child(child));
@@ -162,8 +162,8 @@ Task spread(View v, void* buffer, int64_t count, const Datatype& type, int root)
     const BroadcastDown way(v, root, packed.bytes());
     if (way.is_root()) {
         packed.load();
-        multicast::Send send;
-        if (v.error == MPI_SUCCESS) co_await Room(*v.cast, packed.bytes());
+        multicast::MulticastSend send;
+        if (v.error == MPI_SUCCESS) co_await SpaceAwaiter(*v.cast, packed.bytes());
         // With an error, skip the multicast: the tree carries the error marker.
         if (v.error == MPI_SUCCESS && v.cast->start_send(send, static_cast<uint64_t>(v.tag), packed.data(), packed.bytes())) {
             co_await Done{send};

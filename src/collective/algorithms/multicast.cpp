@@ -24,7 +24,7 @@ Task reduce_up(View v, void* receive, int64_t count, const Datatype& type, const
     const int children = way.last - way.first;
     {
         Temporary operands(type, count * children);
-        Group group(v, 0, children);
+        RequestGroup group(v, 0, children);
         for (int i = 0; i < children; ++i) group.receive(element(operands.data(), i * count, type), count, type, way.first + i);
         co_await group;
         for (int i = 0; i < children && v.error == MPI_SUCCESS; ++i)
@@ -38,7 +38,7 @@ Task reduce_up(View v, void* receive, int64_t count, const Datatype& type, const
 
 Task barrier_multicast(View v) {
     const ReduceUp way(v);
-    Group arrivals(v, 0, way.last - way.first);
+    RequestGroup arrivals(v, 0, way.last - way.first);
     for (int child = way.first; child < way.last; ++child) arrivals.receive(nullptr, 0, byte_type(), child);
     co_await arrivals;
     if (v.me != 0) co_await v.send(nullptr, 0, byte_type(), way.parent);
@@ -65,7 +65,7 @@ Task allgather_multicast(View v, Blocks blocks) {
     const int64_t count = blocks.count(0);
     const Datatype& type = blocks.type(0);
     if (v.me == 0) {
-        Group arrivals(v, 0, v.n - 1);
+        RequestGroup arrivals(v, 0, v.n - 1);
         for (int i = 1; i < v.n; ++i) arrivals.receive(blocks.at(i), count, type, i);
         co_await arrivals;
     }

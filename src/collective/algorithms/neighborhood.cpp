@@ -15,15 +15,15 @@ namespace {
 using comm::NeighborEdge;
 using comm::Neighborhood;
 using node::ByMessages;
-using Traffic = node::NeighborTraffic;
+using NeighborTraffic = node::NeighborTraffic;
 
 // Starts all messages at once: the program has specified how many there are, and any other algorithm would send as many. `error`: an
 // earlier error.
-Task exchange_blocks(View v, Traffic traffic, ByMessages what, int error) {
+Task exchange_blocks(View v, NeighborTraffic traffic, ByMessages what, int error) {
     FirstError first;
     first.note(error);
     const Neighborhood& near = traffic.near;
-    Group group(v, what.mine ? static_cast<int>(near.sends.size()) : 0, static_cast<int>(what.from.size()));
+    RequestGroup group(v, what.mine ? static_cast<int>(near.sends.size()) : 0, static_cast<int>(what.from.size()));
     for (size_t i = 0; i < what.from.size(); ++i) {
         const NeighborEdge& from = near.receives[i];
         const Blocks& to = traffic.receive;
@@ -43,7 +43,7 @@ Task exchange_places(View v, const Neighborhood& near, std::vector<int>& found) 
     const Datatype& type = datatype::predefined(MPI_INT);
     std::vector<int> own(near.sends.size());
     std::iota(own.begin(), own.end(), 0);
-    Group group(v, static_cast<int>(own.size()), static_cast<int>(found.size()));
+    RequestGroup group(v, static_cast<int>(own.size()), static_cast<int>(found.size()));
     for (size_t i = 0; i < found.size(); ++i) group.receive(&found[i], 1, type, near.receives[i].rank);
     for (size_t i = 0; i < own.size(); ++i) group.send(&own[i], 1, type, near.sends[i].rank);
     co_await group;
@@ -51,7 +51,7 @@ Task exchange_places(View v, const Neighborhood& near, std::vector<int>& found) 
 }
 
 /// For a persistent operation.
-Task through_stage(NodeOwner& stage, NodeDriver on, View v, Traffic traffic) {
+Task through_stage(NodeOwner& stage, NodeDriver on, View v, NeighborTraffic traffic) {
     if (!stage.places) {
         auto& found = stage.places.emplace(traffic.near.receives.size());
         if (const int error = co_await exchange_places(v, traffic.near, found)) co_return error;
@@ -63,7 +63,7 @@ Task through_stage(NodeOwner& stage, NodeDriver on, View v, Traffic traffic) {
 }
 
 /// For a blocking operation: completes all but the messages.
-Task run_through_stage(NodeOwner& stage, const NodeDriver& on, const View& v, const Traffic& traffic) {
+Task run_through_stage(NodeOwner& stage, const NodeDriver& on, const View& v, const NeighborTraffic& traffic) {
     if (!stage.places) {
         auto& found = stage.places.emplace(traffic.near.receives.size());
         if (const int error = run(exchange_places(v, traffic.near, found))) return Task::over(error);
@@ -74,7 +74,7 @@ Task run_through_stage(NodeOwner& stage, const NodeDriver& on, const View& v, co
     return exchange_blocks(v, traffic, std::move(rest), done.result());
 }
 
-void note(const char* how, const Traffic& traffic) {
+void note(const char* how, const NeighborTraffic& traffic) {
     const Neighborhood& near = traffic.near;
     const bool sends = !near.sends.empty();
     if (!sends && near.receives.empty()) return;
@@ -82,7 +82,7 @@ void note(const char* how, const Traffic& traffic) {
         how, sends ? traffic.send.bytes(traffic.block_to(near.sends[0])) : traffic.receive.bytes(near.receives[0].block));
 }
 
-Task by_messages(const View& v, const Traffic& traffic) {
+Task by_messages(const View& v, const NeighborTraffic& traffic) {
     const Neighborhood& near = traffic.near;
     if (profile::watching) [[unlikely]]
         note("linear", traffic);
@@ -92,7 +92,7 @@ Task by_messages(const View& v, const Traffic& traffic) {
 
 // Simultaneous operations use messages, so that each proceeds independently. So do graphs in which some members have no neighbors: programs
 // skip the call there (PETSc does), which does no harm with messages.
-Task begin(CommCall& call, const Traffic& traffic) {
+Task begin(CommCall& call, const NeighborTraffic& traffic) {
     if (!call.has_stage_to_itself() || !traffic.near.everyone) {
         call.view = View::all(call.exchange);
         return by_messages(call.view, traffic);

@@ -84,7 +84,7 @@ Task reduce_rabenseifner(View v, const void* send, void* receive, int64_t count,
 
     // Every core rank sends its piece directly to the root.
     if (v.me == root) {
-        Group receives(v, 0, halving.power);
+        RequestGroup receives(v, 0, halving.power);
         for (int core = 0; core < halving.power; ++core) {
             const ElementRange piece = piece_of(count, halving.power, core);
             if (core != halving.core && piece.count > 0)

@@ -34,7 +34,7 @@ struct PackedByHost {
 
 Task barrier_two_level(View v) {
     const HostMap& hosts = *v.exchange->hosts();
-    WithinHost host(v, Kind::barrier);
+    WithinHost host(v, CollectiveKind::barrier);
     v.note(co_await host.arrive());
     if (hosts.leads()) v.note(co_await barrier(between(v, hosts.leaders, hosts)));
     v.note(co_await host.release(v.error));
@@ -43,7 +43,7 @@ Task barrier_two_level(View v) {
 
 Task bcast_two_level(View v, void* buffer, int64_t count, const Datatype& type, int root) {
     const HostMap& hosts = *v.exchange->hosts();
-    WithinHost host(v, Kind::bcast, datatype::packed_size(type, count));
+    WithinHost host(v, CollectiveKind::bcast, datatype::packed_size(type, count));
     if (v.exchange->cast(v.tag)) {
         // Only leaders can multicast, so the root first passes the data to its host's leader. The root's host broadcasts before, the other
         // hosts after, the step between leaders.
@@ -71,7 +71,7 @@ Task reduce_two_level(View v, const void* send, void* receive, int64_t count, co
         value = partial.data();
     }
     {
-        WithinHost host(v, Kind::reduce, datatype::packed_size(type, count), op.commutative);
+        WithinHost host(v, CollectiveKind::reduce, datatype::packed_size(type, count), op.commutative);
         v.note(co_await host.reduce(send, value, count, type, op, tops.place));
     }
     if (!tops.is_top) co_return v.error;
@@ -81,7 +81,7 @@ Task reduce_two_level(View v, const void* send, void* receive, int64_t count, co
 
 Task allreduce_two_level(View v, const void* send, void* receive, int64_t count, const Datatype& type, const Op& op) {
     const HostMap& hosts = *v.exchange->hosts();
-    WithinHost host(v, Kind::allreduce, datatype::packed_size(type, count), op.commutative);
+    WithinHost host(v, CollectiveKind::allreduce, datatype::packed_size(type, count), op.commutative);
     const void* input = hosts.leads() ? send : input_of(send, receive);
     v.note(co_await host.reduce(input, receive, count, type, op, 0));
     if (hosts.leads()) v.note(co_await allreduce(between(v, hosts.leaders, hosts), MPI_IN_PLACE, receive, count, type, op));
@@ -98,7 +98,7 @@ Task allgather_two_level(View v, Blocks blocks) {
 
     View node = v.of(hosts.mine, hosts.my_place);
     if (hosts.leads()) {
-        Group receives(node, 0, node.n);
+        RequestGroup receives(node, 0, node.n);
         for (int i = 1; i < node.n; ++i) {
             const int rank = hosts.mine[static_cast<size_t>(i)] - v.base;
             receives.receive(place(rank), bytes(rank), byte_type(), i);

@@ -25,7 +25,7 @@ namespace {
 
 // The message that the leaders exchange, and that each then broadcasts to its own group: an envelope of fixed size. The bytes of the remote
 // group follow in a second message.
-struct Envelope {
+struct LeaderEnvelope {
     uint64_t context = 0;
     uint64_t job = 0;  ///< with `rank`: the leader that sends
     uint32_t rank = 0;
@@ -36,13 +36,14 @@ struct Envelope {
 
 // Called by leaders: exchanges envelopes and groups over their link, or the error of one group. Afterwards `envelope` and `bytes` hold the
 // data to broadcast to the own group.
-Task talk_to_leader(LeaderLink link, const comm::Group& local, int error_here, Envelope& envelope, std::string& bytes) {
+Task talk_to_leader(LeaderLink link, const comm::Group& local, int error_here, LeaderEnvelope& envelope, std::string& bytes) {
     TaggedExchange exchange(*link.channel, {link.channel->my_rank(), link.remote_leader}, 0, link.tag);
     View v = View::all(exchange);
     const link::Process me = link::self();
     const std::string mine = encode(local);
-    const Envelope hello{comm::new_context(), me.job->address().id, me.rank, static_cast<uint32_t>(mine.size()), error_here};
-    Envelope theirs;
+    const LeaderEnvelope hello{comm::new_context(), me.job->address().id, me.rank, static_cast<uint32_t>(mine.size()),
+                               error_here};
+    LeaderEnvelope theirs;
     co_await v.send_receive(&hello, sizeof hello, byte_type(), 1, &theirs, sizeof theirs, byte_type(), 1);
     if (v.error) co_return v.error;
     if (theirs.error) co_return fail(theirs.error, "a process of the other group passed invalid arguments");
@@ -72,7 +73,7 @@ Task swap_verdicts(LeaderLink link, int error, int& verdict) {
 }
 
 /// Broadcasts the other group's data from the local leader to the members of the local group.
-Task hear_of_others(const View (&steps)[2], int local_leader, int leader_error, Envelope& envelope, std::string& bytes) {
+Task hear_of_others(const View (&steps)[2], int local_leader, int leader_error, LeaderEnvelope& envelope, std::string& bytes) {
     View v = steps[0];
     envelope.error = leader_error;
     if (const int error = co_await bcast(v, &envelope, sizeof envelope, byte_type(), local_leader)) co_return error;
@@ -101,7 +102,7 @@ Task meet(Exchange& local_exchange, comm::Group& local, int local_leader, Leader
     const View agreement = View::all(local_exchange), end = View::all(local_exchange);
     for (int own = 0; own < 4; ++own) local_exchange.last_was_own();
     const bool leads = agreement.me == local_leader;
-    Envelope envelope;
+    LeaderEnvelope envelope;
     std::string bytes;
     if (const int wrong = co_await agree(start, error_here, "communicator")) {
         const ErrorHere ours(wrong);

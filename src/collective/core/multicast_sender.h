@@ -16,12 +16,13 @@ class Cast {
     virtual ~Cast() = default;
 
     /// These match the functions of multicast/channel.h.
-    virtual bool start_send(multicast::Send& send, uint64_t call, const void* data, uint64_t bytes) = 0;
+    virtual bool start_send(multicast::MulticastSend& send, uint64_t call, const void* data, uint64_t bytes) = 0;
     virtual bool is_full([[maybe_unused]] uint64_t bytes) const { return false; }
-    virtual void start_receive(multicast::Receive& receive, int sender, uint64_t call, void* memory, uint64_t bytes) = 0;
-    virtual bool withdraw(multicast::Receive& receive) = 0;
+    virtual void start_receive(multicast::MulticastReceive& receive, int sender, uint64_t call, void* memory,
+                               uint64_t bytes) = 0;
+    virtual bool withdraw(multicast::MulticastReceive& receive) = 0;
     /// Withdraws the receive of a failed call: fragments that still arrive are discarded, so that their sender need not keep them.
-    virtual void refuse(multicast::Receive& receive) = 0;
+    virtual void refuse(multicast::MulticastReceive& receive) = 0;
 };
 
 }  // namespace starling::collective

@@ -11,7 +11,7 @@ namespace starling::collective {
 class NodeOwner;
 
 /// Null and 0 mean unknown.
-struct Label {
+struct OperationLabel {
     const char* function = nullptr;            ///< such as "MPI_Barrier", a literal; null: the function that waits
     message::MatchContext* channel = nullptr;  ///< channel of its messages
     uint32_t number =
@@ -21,6 +21,6 @@ struct Label {
 };
 
 /// Reports a wait in this operation: its place, and the messages or members for which it waits.
-void tell(const Label& label, progress::WaitReporter& teller);
+void tell(const OperationLabel& label, progress::WaitReporter& teller);
 
 }  // namespace starling::collective

@@ -19,11 +19,11 @@ namespace starling::collective {
 class [[nodiscard]] Task {
   public:
     struct promise_type;
-    using Handle = std::coroutine_handle<promise_type>;
+    using TaskHandle = std::coroutine_handle<promise_type>;
 
     struct FinalAwaiter {
         bool await_ready() const noexcept { return false; }
-        std::coroutine_handle<> await_suspend(Handle handle) const noexcept {
+        std::coroutine_handle<> await_suspend(TaskHandle handle) const noexcept {
             promise_type& promise = handle.promise();
             if (promise.continuation) return promise.continuation;
             if (promise.request) {
@@ -45,7 +45,7 @@ class [[nodiscard]] Task {
         static void* operator new(std::size_t bytes) { return allocate_frame(bytes); }
         static void operator delete(void* frame, std::size_t bytes) noexcept { release_frame(frame, bytes); }
 
-        Task get_return_object() { return Task(Handle::from_promise(*this)); }
+        Task get_return_object() { return Task(TaskHandle::from_promise(*this)); }
         std::suspend_always initial_suspend() const noexcept { return {}; }
         FinalAwaiter final_suspend() const noexcept { return {}; }
         void return_value(int error) { result = error; }
@@ -77,12 +77,12 @@ class [[nodiscard]] Task {
     }
 
     /// Returns the frame, for starting the task; null if the task is complete already.
-    Handle handle() const { return handle_; }
+    TaskHandle handle() const { return handle_; }
     /// Returns the result of a task that was complete from the start.
     int result() const { return result_; }
 
     struct Awaiter {
-        Handle handle;
+        TaskHandle handle;
         int result;
         bool await_ready() const noexcept { return !handle; }
         std::coroutine_handle<> await_suspend(std::coroutine_handle<> awaiting) const noexcept {
@@ -94,8 +94,8 @@ class [[nodiscard]] Task {
     Awaiter operator co_await() const noexcept { return Awaiter{handle_, result_}; }
 
   private:
-    explicit Task(Handle handle) : handle_(handle) {}
-    Handle handle_;
+    explicit Task(TaskHandle handle) : handle_(handle) {}
+    TaskHandle handle_;
     int result_ = MPI_SUCCESS;
 };
 

@@ -54,14 +54,14 @@ int View::ended() const {
     return gone < 0 ? MPI_SUCCESS : fail(MPI_ERR_PROC_ABORTED, "a collective operation failed: member %d has ended", gone);
 }
 
-Group::~Group() {
+RequestGroup::~RequestGroup() {
     for (int i = 0; i < sent_; ++i)
         if (!sends_[i].done) panic("a collective operation ended with a send under way");
     for (int i = 0; i < received_; ++i)
         if (!receives_[i].request.done) panic("a collective operation ended with a receive under way");
 }
 
-bool Group::await_ready() const {
+bool RequestGroup::await_ready() const {
     for (int i = 0; i < received_; ++i)
         if (!receives_[i].request.done) return false;
     for (int i = 0; i < sent_; ++i)
@@ -69,12 +69,12 @@ bool Group::await_ready() const {
     return true;
 }
 
-void Group::await_suspend(std::coroutine_handle<> handle) {
+void RequestGroup::await_suspend(std::coroutine_handle<> handle) {
     for (int i = 0; i < received_; ++i) wait_for(receives_[i].request, handle);
     for (int i = 0; i < sent_; ++i) wait_for(sends_[i], handle);
 }
 
-void Group::await_resume() {
+void RequestGroup::await_resume() {
     for (int i = 0; i < received_; ++i) view_.finish(receives_[i].request, receives_[i].expected);
     for (int i = 0; i < sent_; ++i) view_.finish(sends_[i]);
     sent_ = received_ = 0;

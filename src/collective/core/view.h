@@ -195,21 +195,21 @@ class PairAwaiter {
 
 /// Any number of sends and receives, started one by one and awaited together: `co_await group;`. Reusable afterwards. Every started
 /// operation must be awaited before the group is destroyed.
-class Group {
+class RequestGroup {
   public:
     /// Makes room for that many operations of each kind; throws std::bad_alloc.
-    Group(View& view, int sends, int receives)
+    RequestGroup(View& view, int sends, int receives)
         : view_(view),
           sends_(sends ? new message::SendRequest[static_cast<size_t>(sends)] : nullptr),
-          receives_(receives ? new Receive[static_cast<size_t>(receives)] : nullptr) {}
-    Group(const Group&) = delete;
-    ~Group();
+          receives_(receives ? new GroupReceive[static_cast<size_t>(receives)] : nullptr) {}
+    RequestGroup(const RequestGroup&) = delete;
+    ~RequestGroup();
 
     void send(const void* buffer, int64_t count, const Datatype& type, int to) {
         view_.start(sends_[sent_++] = message::SendRequest(), buffer, count, type, to);
     }
     void receive(void* buffer, int64_t count, const Datatype& type, int from) {
-        Receive& r = receives_[received_++];
+        GroupReceive& r = receives_[received_++];
         r.request = message::ReceiveRequest();
         r.expected = datatype::packed_size(type, count);
         view_.start(r.request, buffer, count, type, from);
@@ -220,7 +220,7 @@ class Group {
     void await_resume();
 
   private:
-    struct Receive {
+    struct GroupReceive {
         message::ReceiveRequest request;
         uint64_t expected = 0;
     };
@@ -233,7 +233,7 @@ class Group {
 
     View& view_;
     std::unique_ptr<message::SendRequest[]> sends_;
-    std::unique_ptr<Receive[]> receives_;
+    std::unique_ptr<GroupReceive[]> receives_;
     int sent_ = 0, received_ = 0;
     uint32_t open_ = 0;
 };

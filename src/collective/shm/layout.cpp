@@ -16,25 +16,25 @@ namespace {
 
 /// Allocated areas of this process's region. An area is reused as a whole, for the same number of participants, once all of them have left
 /// it.
-struct Parts {
+struct LayoutParts {
     int64_t end;
     /// Offsets, oldest first, by number of participants and whether the area is for meetings only.
     std::map<std::pair<int, bool>, std::deque<int64_t>> retired;
 };
-STARLING_STATE Parts* parts = nullptr;
+STARLING_STATE LayoutParts* parts = nullptr;
 /// The number of retired areas to check before a new one is allocated.
 constexpr size_t kLooks = 4;
 
 std::byte* own_region() {
     const link::Process& me = link::self();
-    return shm::Region(me.job->segment().region(me.rank)).collective();
+    return shm::SegmentRegion(me.job->segment().region(me.rank)).collective();
 }
 
 }  // namespace
 
 void NodeLayout::clear(uint32_t first) const {
     const auto ranks = static_cast<size_t>(n_);
-    std::memset(base_, 0, (kLines + ranks) * sizeof(Line));
+    std::memset(base_, 0, (kLines + ranks) * sizeof(StageLine));
     release(first).store(first);
     for (uint32_t i = 0; i < kRingBuffers; ++i) ring(i).sequence.store(first);
     for (int i = 0; i < n_; ++i) {
@@ -70,7 +70,7 @@ int64_t allocate_area(int n, AreaUse use) {
     if (n > NodeLayout::kMost) return kNoArea;
     if (!parts) {
         const int world = static_cast<int>(link::self().job->segment().header().local_ranks);
-        parts = new Parts{world <= NodeLayout::kMost ? static_cast<int64_t>(NodeLayout::bytes(world)) : 0, {}};
+        parts = new LayoutParts{world <= NodeLayout::kMost ? static_cast<int64_t>(NodeLayout::bytes(world)) : 0, {}};
     }
     const bool for_meetings = use == AreaUse::meetings;
     std::byte* region = own_region();

@@ -27,7 +27,7 @@ class NodeLayout {
     static constexpr uint32_t kRingPayload = 8192;
 
     /// Precedes every payload.
-    struct alignas(16) Header {
+    struct alignas(16) StageHeader {
         std::atomic<uint32_t> sequence;  ///< number of the operation whose data is here; written last
         uint32_t bytes;
         uint32_t kind;   ///< operation kind according to the writer, for checks
@@ -35,7 +35,7 @@ class NodeLayout {
     };
     static constexpr uint32_t kNowhere = 0;
     /// A word that has a whole cache line.
-    struct alignas(64) Line {
+    struct alignas(64) StageLine {
         std::atomic<uint32_t> value;
     };
 
@@ -64,7 +64,7 @@ class NodeLayout {
     std::atomic<uint32_t>& done(int participant) const { return line(kLines + static_cast<size_t>(participant)); }
 
     /// Returns a participant's slot for operation `sequence`; there are two, used in turn.
-    Header& slot(int participant, uint32_t sequence) const {
+    StageHeader& slot(int participant, uint32_t sequence) const {
         return at(slots_offset(n_) + turn(participant, sequence) * slot_bytes(n_));
     }
     /// Returns a participant's pipeline buffer for a piece that did not fit into its outbox; the slot's header describes it. Unused buffers
@@ -72,11 +72,11 @@ class NodeLayout {
     std::byte* wide(int participant, uint32_t sequence) const {
         return base_ + wide_offset(n_) + turn(participant, sequence) * wide_payload(n_);
     }
-    Header& ring(uint32_t sequence) const { return at(ring_offset(n_) + sequence % kRingBuffers * kRingBytes); }
+    StageHeader& ring(uint32_t sequence) const { return at(ring_offset(n_) + sequence % kRingBuffers * kRingBytes); }
     /// A small payload shares the header's cache line; a larger one begins on the next line.
-    static std::byte* payload(Header& header, uint32_t bytes) {
-        const bool small = bytes <= sizeof(Line) - sizeof(Header);
-        return reinterpret_cast<std::byte*>(&header) + (small ? sizeof(Header) : sizeof(Line));
+    static std::byte* payload(StageHeader& header, uint32_t bytes) {
+        const bool small = bytes <= sizeof(StageLine) - sizeof(StageHeader);
+        return reinterpret_cast<std::byte*>(&header) + (small ? sizeof(StageHeader) : sizeof(StageLine));
     }
 
     /// Resets the area for a new owner, except the lanes: zeros, and `first` as the number of the last operation.
@@ -87,26 +87,26 @@ class NodeLayout {
     static constexpr size_t kLines = 5;
     static constexpr uint64_t kMostWide = 2u << 20;
     // A ring buffer has the header's line in front, so that the payload is still a power of two.
-    static constexpr size_t kRingBytes = kRingPayload + sizeof(Line);
-    static size_t slot_bytes(int n) { return slot_payload(n) + sizeof(Line); }
+    static constexpr size_t kRingBytes = kRingPayload + sizeof(StageLine);
+    static size_t slot_bytes(int n) { return slot_payload(n) + sizeof(StageLine); }
     static size_t turn(int participant, uint32_t sequence) { return static_cast<size_t>(participant) * 2 + sequence % 2; }
-    static size_t ring_offset(int n) { return (kLines + static_cast<size_t>(n)) * sizeof(Line); }
+    static size_t ring_offset(int n) { return (kLines + static_cast<size_t>(n)) * sizeof(StageLine); }
     static size_t slots_offset(int n) { return ring_offset(n) + kRingBuffers * kRingBytes; }
     static size_t wide_offset(int n) { return slots_offset(n) + static_cast<size_t>(n) * 2 * slot_bytes(n); }
     static size_t lanes_offset(int n) { return wide_offset(n) + static_cast<size_t>(n) * 2 * wide_payload(n); }
-    std::atomic<uint32_t>& line(size_t index) const { return reinterpret_cast<Line*>(base_)[index].value; }
-    Header& at(size_t offset) const { return *reinterpret_cast<Header*>(base_ + offset); }
+    std::atomic<uint32_t>& line(size_t index) const { return reinterpret_cast<StageLine*>(base_)[index].value; }
+    StageHeader& at(size_t offset) const { return *reinterpret_cast<StageHeader*>(base_ + offset); }
 
     std::byte* base_;
     int n_;
 };
-static_assert(sizeof(NodeLayout::Header) == 16);
+static_assert(sizeof(NodeLayout::StageHeader) == 16);
 
 /// The lanes, at the area's end. Each has all words and buffers of one small operation, so that kLanes of these can be active at the same
 /// time. Lane operations have their own numbers, and use the lanes in rotation.
 class LaneLayout {
   public:
-    using Header = NodeLayout::Header;
+    using StageHeader = NodeLayout::StageHeader;
     static constexpr uint32_t kLanes = 64;
 
     LaneLayout(std::byte* base, int n) : base_(base + NodeLayout::lanes_offset(n)), n_(n) {}
@@ -120,14 +120,16 @@ class LaneLayout {
     std::atomic<uint32_t>& done(int participant) const { return line(1 + static_cast<size_t>(participant)); }
 
     std::atomic<uint32_t>& arrivals(uint32_t sequence) const {
-        return reinterpret_cast<NodeLayout::Line*>(lane(sequence))->value;
+        return reinterpret_cast<NodeLayout::StageLine*>(lane(sequence))->value;
     }
     std::atomic<uint32_t>& release(uint32_t sequence) const { return ring(sequence).sequence; }
     /// The buffer for a root's data or for the results of a reduction: up to two payloads.
-    Header& ring(uint32_t sequence) const { return *reinterpret_cast<Header*>(lane(sequence) + sizeof(NodeLayout::Line)); }
-    Header& slot(int participant, uint32_t sequence) const {
-        return *reinterpret_cast<Header*>(lane(sequence) + slots_offset(n_) +
-                                          static_cast<size_t>(participant) * slot_bytes(n_));
+    StageHeader& ring(uint32_t sequence) const {
+        return *reinterpret_cast<StageHeader*>(lane(sequence) + sizeof(NodeLayout::StageLine));
+    }
+    StageHeader& slot(int participant, uint32_t sequence) const {
+        return *reinterpret_cast<StageHeader*>(lane(sequence) + slots_offset(n_) +
+                                               static_cast<size_t>(participant) * slot_bytes(n_));
     }
 
     /// Resets the lanes as NodeLayout::clear() resets the area; has_been_used() returns whether that is needed.
@@ -136,19 +138,20 @@ class LaneLayout {
 
   private:
     static constexpr size_t lines(uint32_t payload) {
-        return (payload + sizeof(NodeLayout::Line) - 1) / sizeof(NodeLayout::Line);
+        return (payload + sizeof(NodeLayout::StageLine) - 1) / sizeof(NodeLayout::StageLine);
     }
     // A payload that fits into the header's line needs no further line.
     static constexpr size_t slot_bytes(int n) {
-        return sizeof(NodeLayout::Line) * (payload(n) <= sizeof(NodeLayout::Line) - sizeof(Header) ? 1 : 1 + lines(payload(n)));
+        return sizeof(NodeLayout::StageLine) *
+               (payload(n) <= sizeof(NodeLayout::StageLine) - sizeof(StageHeader) ? 1 : 1 + lines(payload(n)));
     }
-    static constexpr size_t slots_offset(int n) { return sizeof(NodeLayout::Line) * (2 + 2 * lines(payload(n))); }
+    static constexpr size_t slots_offset(int n) { return sizeof(NodeLayout::StageLine) * (2 + 2 * lines(payload(n))); }
     static size_t lane_offset(int n, uint32_t lane) {
         const auto ranks = static_cast<size_t>(n);
-        return (1 + ranks) * sizeof(NodeLayout::Line) + lane * (slots_offset(n) + ranks * slot_bytes(n));
+        return (1 + ranks) * sizeof(NodeLayout::StageLine) + lane * (slots_offset(n) + ranks * slot_bytes(n));
     }
     std::byte* lane(uint32_t sequence) const { return base_ + lane_offset(n_, sequence % kLanes); }
-    std::atomic<uint32_t>& line(size_t index) const { return reinterpret_cast<NodeLayout::Line*>(base_)[index].value; }
+    std::atomic<uint32_t>& line(size_t index) const { return reinterpret_cast<NodeLayout::StageLine*>(base_)[index].value; }
 
     std::byte* base_;
     int n_;

@@ -6,7 +6,7 @@
 
 namespace starling::collective::node {
 
-inline uint32_t kind_of(Kind kind, int root = 0) {
+inline uint32_t kind_of(CollectiveKind kind, int root = 0) {
     return (static_cast<uint32_t>(kind) + 1) << 16 | static_cast<uint32_t>(root);
 }
 
@@ -24,7 +24,7 @@ inline void unpack(const Datatype& type, int64_t count, void* buffer, const std:
 
 /// Reduces packed operands: result = slot(first) ∘ … ∘ slot(last - 1). `result` is a buffer of the type.
 template <class Slot>
-int fold(Slot slot, Range range, void* result, int64_t count, const Datatype& type, const Op& op) {
+int fold(Slot slot, ParticipantRange range, void* result, int64_t count, const Datatype& type, const Op& op) {
     int next = range.last - 1;
     if (!datatype::is_block(type, count)) {
         Temporary operand(type, count);
@@ -49,7 +49,7 @@ int fold(Slot slot, Range range, void* result, int64_t count, const Datatype& ty
 
 /// Reduces like fold(), with a packed result.
 template <class Slot>
-int fold_packed(EngineSync& sync, Slot slot, Range range, std::byte* result, int64_t count, const Datatype& type,
+int fold_packed(EngineSync& sync, Slot slot, ParticipantRange range, std::byte* result, int64_t count, const Datatype& type,
                 const Op& op) {
     if (datatype::is_block(type, count)) return fold(slot, range, result - type.true_lb, count, type, op);
     Temporary unpacked(type, count);

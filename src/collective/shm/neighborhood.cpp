@@ -10,30 +10,32 @@ namespace {
 using comm::NeighborEdge;
 
 /// The format of the blocks in the buffer.
-enum class Form : uint32_t {
+enum class BlockArrangement : uint32_t {
     one,    ///< one block, for all neighbors
     alike,  ///< consecutive blocks of one size
     table   ///< consecutive blocks of any sizes, after a table of their ends
 };
 /// The place of the buffer, in the header's `place`.
-enum class Where : uint32_t { in_line, slot, wide, nowhere };
+enum class BlockLocation : uint32_t { in_line, slot, wide, nowhere };
 
 struct Neighbors {
     NeighborTraffic call;
     const std::vector<int>& places;
     ByMessages& rest;
-    Form form = call.same_for_all ? Form::one : call.send.uniform() ? Form::alike : Form::table;
+    BlockArrangement form = call.same_for_all     ? BlockArrangement::one
+                            : call.send.uniform() ? BlockArrangement::alike
+                                                  : BlockArrangement::table;
     uint64_t total = length();
 
     int out() const { return static_cast<int>(call.near.sends.size()); }
     int block_to(int edge) const { return call.block_to(call.near.sends[static_cast<size_t>(edge)]); }
     uint32_t table_bytes() const {
-        return form == Form::table ? static_cast<uint32_t>(sizeof(uint32_t)) * static_cast<uint32_t>(out()) : 0;
+        return form == BlockArrangement::table ? static_cast<uint32_t>(sizeof(uint32_t)) * static_cast<uint32_t>(out()) : 0;
     }
     uint64_t length() const {
         if (out() == 0) return 0;
-        if (form == Form::one) return call.send.bytes(0);
-        if (form == Form::alike) return static_cast<uint64_t>(out()) * call.send.bytes(block_to(0));
+        if (form == BlockArrangement::one) return call.send.bytes(0);
+        if (form == BlockArrangement::alike) return static_cast<uint64_t>(out()) * call.send.bytes(block_to(0));
         uint64_t sum = table_bytes();
         for (int i = 0; i < out(); ++i) sum += call.send.bytes(block_to(i));
         return sum;
@@ -45,7 +47,7 @@ struct Neighbors {
     uint32_t kind() const { return static_cast<uint32_t>(kKinds + 1) << 16 | static_cast<uint32_t>(form); }
     /// Bytes of one block if all have the same size, else of the table.
     uint32_t bytes() const {
-        if (form == Form::table || out() == 0) return table_bytes();
+        if (form == BlockArrangement::table || out() == 0) return table_bytes();
         return bytes_of(call.send.type(0), call.send.count(block_to(0)));
     }
 
@@ -59,32 +61,32 @@ struct Neighbors {
     bool looks_for(auto& stage, const NeighborEdge& from) const { return call.receive.bytes(from.block) <= most(stage); }
 
     std::byte* find_room(auto& stage) const {
-        NodeLayout::Header& header = stage.own_slot();
-        constexpr uint64_t kInLine = sizeof(NodeLayout::Line) - sizeof(NodeLayout::Header);
-        const Where where = total > most(stage)                                       ? Where::nowhere
-                            : total <= kInLine                                        ? Where::in_line
-                            : total <= NodeLayout::slot_payload(stage.participants()) ? Where::slot
-                                                                                      : Where::wide;
+        NodeLayout::StageHeader& header = stage.own_slot();
+        constexpr uint64_t kInLine = sizeof(NodeLayout::StageLine) - sizeof(NodeLayout::StageHeader);
+        const BlockLocation where = total > most(stage)                                       ? BlockLocation::nowhere
+                                    : total <= kInLine                                        ? BlockLocation::in_line
+                                    : total <= NodeLayout::slot_payload(stage.participants()) ? BlockLocation::slot
+                                                                                              : BlockLocation::wide;
         header.place = static_cast<uint32_t>(where);
-        rest.mine = where == Where::nowhere;
+        rest.mine = where == BlockLocation::nowhere;
         return room(stage, stage.me(), where);
     }
-    static std::byte* room(auto& stage, int participant, Where where) {
-        if (where == Where::nowhere) return nullptr;
-        if (where == Where::wide) return stage.layout().wide(participant, stage.sequence());
+    static std::byte* room(auto& stage, int participant, BlockLocation where) {
+        if (where == BlockLocation::nowhere) return nullptr;
+        if (where == BlockLocation::wide) return stage.layout().wide(participant, stage.sequence());
         return NodeLayout::payload(stage.slot(participant),
-                                   where == Where::in_line ? 0 : NodeLayout::slot_payload(stage.participants()));
+                                   where == BlockLocation::in_line ? 0 : NodeLayout::slot_payload(stage.participants()));
     }
     void write(EngineSync& sync, std::byte* room) const {
         if (!room || out() == 0) return;
-        if (form == Form::one) return pack(sync, call.send.type(0), call.send.count(0), call.send.at(0), room);
+        if (form == BlockArrangement::one) return pack(sync, call.send.type(0), call.send.count(0), call.send.at(0), room);
         auto* ends = reinterpret_cast<uint32_t*>(room);
         uint32_t at = table_bytes();
         for (int i = 0; i < out(); ++i) {
             const int block = block_to(i);
             pack(sync, call.send.type(block), call.send.count(block), call.send.at(block), room + at);
             at += bytes_of(call.send.type(block), call.send.count(block));
-            if (form == Form::table) ends[i] = at;
+            if (form == BlockArrangement::table) ends[i] = at;
         }
     }
 
@@ -102,20 +104,20 @@ struct Neighbors {
             leave_to_messages(i);
             return MPI_SUCCESS;
         }
-        const NodeLayout::Header& header = stage.slot(from.rank);
-        const auto where = static_cast<Where>(header.place);
+        const NodeLayout::StageHeader& header = stage.slot(from.rank);
+        const auto where = static_cast<BlockLocation>(header.place);
         const auto expected = call.receive.bytes(from.block);
         // With a table, each block's length is checked against the table.
-        const uint32_t in_header = form == Form::table ? header.bytes : static_cast<uint32_t>(expected);
+        const uint32_t in_header = form == BlockArrangement::table ? header.bytes : static_cast<uint32_t>(expected);
         if (const int error = stage.check(header, kind(), in_header)) return error;
-        if (where == Where::nowhere) {
+        if (where == BlockLocation::nowhere) {
             leave_to_messages(i);
             return MPI_SUCCESS;
         }
         const std::byte* data = room(stage, from.rank, where);
         const auto place = static_cast<uint32_t>(places[i]);
-        if (form == Form::alike) data += place * expected;
-        if (form == Form::table) {
+        if (form == BlockArrangement::alike) data += place * expected;
+        if (form == BlockArrangement::table) {
             const auto* ends = reinterpret_cast<const uint32_t*>(data);
             const uint32_t begin = place == 0 ? header.bytes : ends[place - 1], bytes = ends[place] - begin;
             if (bytes != expected) [[unlikely]]

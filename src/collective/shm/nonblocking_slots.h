@@ -86,7 +86,7 @@ class NodeLanes {
         Step::find_room(operation, step);
         // Only the first waiting operation polls: later ones usually complete later, and polling a cache line before it is written costs
         // its writer another transfer.
-        Turn in_line;
+        QueueTurn in_line;
         if (!operation.put(step)) {
             in_line.take(line_);
             co_await in_line;

@@ -14,16 +14,17 @@ class OperationQueue;
 
 /// One place in the queue, taken on construction or with take(), and left on destruction. `co_await turn` waits until it is the first. May
 /// be moved while no coroutine awaits it.
-class Turn {
+class QueueTurn {
   public:
     /// An empty turn: awaiting it does not wait.
-    Turn() = default;
-    explicit Turn(OperationQueue& turns) { take(turns); }
-    Turn(Turn&& other) noexcept : turns_(std::exchange(other.turns_, nullptr)), hook_(std::exchange(other.hook_, {})) {
+    QueueTurn() = default;
+    explicit QueueTurn(OperationQueue& turns) { take(turns); }
+    QueueTurn(QueueTurn&& other) noexcept
+        : turns_(std::exchange(other.turns_, nullptr)), hook_(std::exchange(other.hook_, {})) {
         if (turns_) hook_.next->prev = hook_.prev->next = &hook_;
     }
-    Turn& operator=(Turn&&) = delete;
-    ~Turn() { give_up(); }
+    QueueTurn& operator=(QueueTurn&&) = delete;
+    ~QueueTurn() { give_up(); }
 
     void take(OperationQueue& turns);
     void give_up();
@@ -47,23 +48,23 @@ class OperationQueue {
     bool none() const { return places_.empty(); }
 
   private:
-    friend Turn;
-    List<Turn, &Turn::hook_> places_;
+    friend QueueTurn;
+    List<QueueTurn, &QueueTurn::hook_> places_;
 };
 
-inline void Turn::take(OperationQueue& turns) {
+inline void QueueTurn::take(OperationQueue& turns) {
     turns_ = &turns;
     turns.places_.push_back(this);
 }
 
-inline bool Turn::await_ready() const { return !turns_ || turns_->places_.front() == this; }
+inline bool QueueTurn::await_ready() const { return !turns_ || turns_->places_.front() == this; }
 
-inline void Turn::give_up() {
+inline void QueueTurn::give_up() {
     if (!turns_) return;
     auto& places = std::exchange(turns_, nullptr)->places_;
     const bool had_turn = places.front() == this;
     hook_.unlink();
-    const Turn* next = had_turn ? places.front() : nullptr;
+    const QueueTurn* next = had_turn ? places.front() : nullptr;
     if (next && next->waiter_) progress::schedule(next->waiter_);
 }
 

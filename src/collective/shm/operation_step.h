@@ -46,17 +46,17 @@ class NodeStep {
     int me() const { return me_; }
 
     uint32_t sequence() const { return sequence_; }
-    NodeLayout::Header& own_slot() const { return layout_.slot(me_, sequence_); }
-    NodeLayout::Header& slot(int i) const { return layout_.slot(i, sequence_); }
-    NodeLayout::Header& ring() const { return layout_.ring(sequence_); }
+    NodeLayout::StageHeader& own_slot() const { return layout_.slot(me_, sequence_); }
+    NodeLayout::StageHeader& slot(int i) const { return layout_.slot(i, sequence_); }
+    NodeLayout::StageHeader& ring() const { return layout_.ring(sequence_); }
     std::byte* payload_of(int i, uint32_t bytes) const { return NodeLayout::payload(slot(i), bytes); }
 
-    void put_quietly(NodeLayout::Header& header, uint32_t kind, uint32_t bytes) {
+    void put_quietly(NodeLayout::StageHeader& header, uint32_t kind, uint32_t bytes) {
         header.bytes = bytes;
         header.kind = kind;
         sync().store(header.sequence, sequence_);
     }
-    void put(NodeLayout::Header& header, uint32_t kind, uint32_t bytes) {
+    void put(NodeLayout::StageHeader& header, uint32_t kind, uint32_t bytes) {
         header.bytes = bytes;
         header.kind = kind;
         sync().publish(header.sequence, sequence_);
@@ -104,7 +104,7 @@ class NodeStep {
         return true;
     }
 
-    int check(const NodeLayout::Header& header, uint32_t kind, uint32_t bytes) const {
+    int check(const NodeLayout::StageHeader& header, uint32_t kind, uint32_t bytes) const {
         if (header.kind == kind && header.bytes == bytes) [[likely]]
             return MPI_SUCCESS;
         return disagreement(header, kind, bytes);
@@ -146,7 +146,7 @@ class NodeStep {
     auto& sync() { return static_cast<Derived*>(this)->sync(); }
     auto& sync() const { return static_cast<const Derived*>(this)->sync(); }
 
-    [[gnu::cold, gnu::noinline]] static int disagreement(const NodeLayout::Header& header, uint32_t kind, uint32_t bytes) {
+    [[gnu::cold, gnu::noinline]] static int disagreement(const NodeLayout::StageHeader& header, uint32_t kind, uint32_t bytes) {
         if (header.kind == kFailed)
             return fail(MPI_ERR_PROC_ABORTED, "a collective operation failed on another host: a member has ended");
         if (header.kind != kind)
@@ -162,7 +162,7 @@ inline constexpr uint32_t kRenewEvery = 1u << 28;
 /// Renews this process's slot if it has not been written for long, with a number that all have finished, so that no process waits for it.
 /// `sequence`: the operation that begins here.
 template <class Sync>
-void renew(NodeLayout::Header& own, const Sync& sync, uint32_t sequence, uint32_t finished) {
+void renew(NodeLayout::StageHeader& own, const Sync& sync, uint32_t sequence, uint32_t finished) {
     const bool is_old = sequence - sync.load(own.sequence) > kRenewEvery / 2;
     if (is_old && sequence - finished < kRenewEvery / 4) sync.store(own.sequence, finished);
 }

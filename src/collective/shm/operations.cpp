@@ -13,7 +13,7 @@ constexpr uint64_t kFoldedByAll = 16 * 1024;
 /// The piece size of a broadcast among few: they read one piece while the root writes the next.
 constexpr uint64_t kBcastPiece = 16 * 1024;
 
-bool fits_slot(const Node& node, uint64_t bytes) { return bytes <= NodeLayout::slot_payload(node.participants()); }
+bool fits_slot(const EngineStage& node, uint64_t bytes) { return bytes <= NodeLayout::slot_payload(node.participants()); }
 
 /// No data: for one half of a barrier.
 struct Nothing {
@@ -67,7 +67,7 @@ struct SlotOperands {
     int64_t count;
     const Datatype& type;
     const Op& op;
-    Range range;  ///< participants whose operands are reduced
+    ParticipantRange range;  ///< participants whose operands are reduced
     uint32_t size = bytes_of(type, count);
 
     uint32_t bytes() const { return size; }
@@ -89,7 +89,8 @@ struct Sums {
     uint32_t bytes() const { return bytes_of(type, count); }
     uint32_t room_bytes() const { return bytes(); }
     size_t place(int group) const {
-        return static_cast<size_t>(group) * ((bytes() + sizeof(NodeLayout::Line) - 1) & ~(sizeof(NodeLayout::Line) - 1));
+        return static_cast<size_t>(group) *
+               ((bytes() + sizeof(NodeLayout::StageLine) - 1) & ~(sizeof(NodeLayout::StageLine) - 1));
     }
     void write(EngineSync& sync, std::byte* payload) const { pack(sync, type, count, input, payload); }
     int combine(EngineSync& sync, auto slot, std::byte* result) const {
@@ -104,12 +105,12 @@ struct Sums {
     }
 };
 
-struct Gathered {
+struct GatheredBlocks {
     const void* send;
     int64_t count;
     const Datatype& type;
     Blocks receive;
-    Range range;
+    ParticipantRange range;
     int me;
     uint32_t block;
 
@@ -132,7 +133,7 @@ struct Scattered {
     void* receive;
     int64_t count;
     const Datatype& type;
-    Range range;
+    ParticipantRange range;
     int me;
     bool is_root;
     uint32_t block;
@@ -157,7 +158,7 @@ struct Scattered {
 };
 
 struct Gathers {
-    Gathering gathering;
+    PipelinedGather gathering;
     uint32_t bytes(int participant) const { return static_cast<uint32_t>(gathering.bytes(participant)); }
     uint64_t room_bytes() const { return gathering.longest(); }
     void write(EngineSync& sync, std::byte* payload) const { gathering.write(sync, 0, gathering.mine, payload); }
@@ -167,7 +168,7 @@ struct Gathers {
     }
 };
 
-struct Exchanged {
+struct ExchangedBlocks {
     Blocks send, receive;
     int me, n;
     uint32_t block = static_cast<uint32_t>(receive.bytes(0));
@@ -189,14 +190,14 @@ struct Exchanged {
 Task barrier(const NodeDriver& on) { return on(protocol::Barrier{}); }
 
 Task arrive(const NodeDriver& on) {
-    return on(protocol::ToRoot<Nothing>{{}, kind_of(Kind::barrier), 0, 0, on.node().participants()});
+    return on(protocol::ToRoot<Nothing>{{}, kind_of(CollectiveKind::barrier), 0, 0, on.node().participants()});
 }
 
 Task release(const NodeDriver& on) {
-    return on(protocol::FromRoot<Nothing>{{}, kind_of(Kind::barrier), 0, on.node().me() != 0});
+    return on(protocol::FromRoot<Nothing>{{}, kind_of(CollectiveKind::barrier), 0, on.node().me() != 0});
 }
 
-Task give_up(const NodeDriver& on, int root) { return on(protocol::FromRoot<Nothing>{{}, Node::kFailed, root, false}); }
+Task give_up(const NodeDriver& on, int root) { return on(protocol::FromRoot<Nothing>{{}, EngineStage::kFailed, root, false}); }
 
 Task skip(const NodeDriver& on) { return on(protocol::Skip{}); }
 
@@ -205,7 +206,7 @@ bool fits_room(int participants, uint64_t bytes) { return bytes <= NodeLayout::w
 bool is_fragmented(const Datatype& type) { return type.size <= kMostElement; }
 
 Task bcast(const NodeDriver& on, int root, bool reads, void* buffer, int64_t count, const Datatype& type, bool in_one) {
-    const uint32_t kind = kind_of(Kind::bcast, root);
+    const uint32_t kind = kind_of(CollectiveKind::bcast, root);
     if (datatype::packed_size(type, count) <= NodeLayout::kRingPayload)
         return on(protocol::FromRoot<Broadcast>{{buffer, count, type}, kind, root, reads});
     const bool large = in_one || !on.node().few();
@@ -213,25 +214,25 @@ Task bcast(const NodeDriver& on, int root, bool reads, void* buffer, int64_t cou
     return on(protocol::FromRoot<BroadcastPieces, true>{{buffer, count, type, most}, kind, root, reads});
 }
 
-Task reduce(const NodeDriver& on, int root, Range range, const void* input, void* receive, int64_t count, const Datatype& type,
-            const Op& op) {
-    const uint32_t kind = kind_of(Kind::reduce, root);
+Task reduce(const NodeDriver& on, int root, ParticipantRange range, const void* input, void* receive, int64_t count,
+            const Datatype& type, const Op& op) {
+    const uint32_t kind = kind_of(CollectiveKind::reduce, root);
     if (!fits_slot(on.node(), datatype::packed_size(type, count)))
         return reduce_wide(on, kind, Operands(on.node().participants()), input,
-                           Share{receive, 0, on.node().me() == root ? count : 0}, count, type, op);
+                           ReductionShare{receive, 0, on.node().me() == root ? count : 0}, count, type, op);
     return on(protocol::ToRoot<SlotOperands>{{input, receive, count, type, op, range}, kind, root, range.first, range.last});
 }
 
 Task allreduce(const NodeDriver& on, const Exchange& exchange, const void* input, void* receive, int64_t count,
                const Datatype& type, const Op& op) {
-    const uint32_t kind = kind_of(Kind::allreduce);
+    const uint32_t kind = kind_of(CollectiveKind::allreduce);
     const uint64_t total = datatype::packed_size(type, count);
     const bool few = on.node().few(), fits = fits_slot(on.node(), total);
     // Up to this total, it is faster if each participant does the whole reduction than if all meet once more.
     const bool at_once = few && !exchange.inter() && total * static_cast<uint64_t>(exchange.size) <= kFoldedByAll;
     const Operands summands(exchange);
-    if (!fits && !at_once) return reduce_wide(on, kind, summands, input, Share{receive, 0, count}, count, type, op);
-    if (!few) return on(protocol::Combine<Sums>{{input, receive, count, type, op, summands}, kind});
+    if (!fits && !at_once) return reduce_wide(on, kind, summands, input, ReductionShare{receive, 0, count}, count, type, op);
+    if (!few) return on(protocol::CombineProtocol<Sums>{{input, receive, count, type, op, summands}, kind});
     const SlotOperands operands{input, receive, count, type, op, summands.theirs()};
     if (fits) return on(protocol::ToAll<SlotOperands>{operands, kind});
     return on(protocol::ToAll<SlotOperands, true>{operands, kind});
@@ -241,37 +242,40 @@ Task reduce_scatter(const NodeDriver& on, const Exchange& exchange, const void* 
                     const Datatype& type, const Op& op) {
     const int rank = exchange.rank - exchange.local_base;
     const int64_t first = shares.total(rank);
-    return reduce_wide(on, kind_of(Kind::reduce_scatter), Operands(exchange), input,
-                       Share{receive, first, first + shares[rank]}, shares.total(exchange.local_size), type, op);
+    return reduce_wide(on, kind_of(CollectiveKind::reduce_scatter), Operands(exchange), input,
+                       ReductionShare{receive, first, first + shares[rank]}, shares.total(exchange.local_size), type, op);
 }
 
-Task gather(const NodeDriver& on, int root, Range range, const void* send, int64_t count, const Datatype& type,
+Task gather(const NodeDriver& on, int root, ParticipantRange range, const void* send, int64_t count, const Datatype& type,
             const Blocks& receive) {
     const int me = on.node().me();
     const auto block = static_cast<uint32_t>(me == root ? receive.bytes(0) : datatype::packed_size(type, count));
-    return on(protocol::ToRoot<Gathered>{
-        {send, count, type, receive, range, me, block}, kind_of(Kind::gather, root), root, range.first, range.last});
+    return on(protocol::ToRoot<GatheredBlocks>{
+        {send, count, type, receive, range, me, block}, kind_of(CollectiveKind::gather, root), root, range.first, range.last});
 }
 
-Task scatter(const NodeDriver& on, int root, Range range, const Blocks& send, void* receive, int64_t count,
+Task scatter(const NodeDriver& on, int root, ParticipantRange range, const Blocks& send, void* receive, int64_t count,
              const Datatype& type) {
     const int me = on.node().me();
     const auto block = static_cast<uint32_t>(me == root ? send.bytes(0) : datatype::packed_size(type, count));
-    return on(protocol::FromRoot<Scattered>{
-        {send, receive, count, type, range, me, me == root, block}, kind_of(Kind::scatter, root), root, range.has(me)});
+    return on(protocol::FromRoot<Scattered>{{send, receive, count, type, range, me, me == root, block},
+                                            kind_of(CollectiveKind::scatter, root),
+                                            root,
+                                            range.has(me)});
 }
 
 Task allgather(const NodeDriver& on, const Exchange& exchange, const void* send, int64_t count, const Datatype& type,
                const Blocks& receive) {
-    const Gathering gathering(exchange, send, count, type, receive);
+    const PipelinedGather gathering(exchange, send, count, type, receive);
     if (!fits_slot(on.node(), gathering.longest())) return allgather_wide(on, gathering);
-    return on(protocol::ToAll<Gathers>{{gathering}, kind_of(Kind::allgather)});
+    return on(protocol::ToAll<Gathers>{{gathering}, kind_of(CollectiveKind::allgather)});
 }
 
 Task alltoall(const NodeDriver& on, const Blocks& send, const Blocks& receive) {
     const auto n = static_cast<uint64_t>(on.node().participants());
     if (!fits_slot(on.node(), receive.bytes(0) * n)) return alltoall_wide(on, send, receive);
-    return on(protocol::ToAll<Exchanged>{{send, receive, on.node().me(), on.node().participants()}, kind_of(Kind::alltoall)});
+    return on(protocol::ToAll<ExchangedBlocks>{{send, receive, on.node().me(), on.node().participants()},
+                                               kind_of(CollectiveKind::alltoall)});
 }
 
 }  // namespace starling::collective::node

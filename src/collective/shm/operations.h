@@ -14,7 +14,7 @@ namespace starling::collective::node {
 using datatype::Op;
 
 /// Participants [first, last).
-struct Range {
+struct ParticipantRange {
     int first, last;
     bool has(int i) const { return first <= i && i < last; }
 };
@@ -34,17 +34,17 @@ bool is_fragmented(const Datatype& type);
 /// `reads`: this participant receives the data. `in_one`: some participants count the operation without knowing its length.
 Task bcast(const NodeDriver& on, int root, bool reads, void* buffer, int64_t count, const Datatype& type, bool in_one = false);
 /// Reduces the operands of `range`, in order, at the root. `input` is not MPI_IN_PLACE.
-Task reduce(const NodeDriver& on, int root, Range range, const void* input, void* receive, int64_t count, const Datatype& type,
-            const Op& op);
+Task reduce(const NodeDriver& on, int root, ParticipantRange range, const void* input, void* receive, int64_t count,
+            const Datatype& type, const Op& op);
 /// Every participant gets the reduction of the other side's operands; in an intra-communicator, of all operands.
 Task allreduce(const NodeDriver& on, const Exchange& exchange, const void* input, void* receive, int64_t count,
                const Datatype& type, const Op& op);
 /// Reduces like allreduce(); every participant gets its share of the result.
 Task reduce_scatter(const NodeDriver& on, const Exchange& exchange, const void* input, void* receive, const Shares& shares,
                     const Datatype& type, const Op& op);
-Task gather(const NodeDriver& on, int root, Range range, const void* send, int64_t count, const Datatype& type,
+Task gather(const NodeDriver& on, int root, ParticipantRange range, const void* send, int64_t count, const Datatype& type,
             const Blocks& receive);
-Task scatter(const NodeDriver& on, int root, Range range, const Blocks& send, void* receive, int64_t count,
+Task scatter(const NodeDriver& on, int root, ParticipantRange range, const Blocks& send, void* receive, int64_t count,
              const Datatype& type);
 /// Every participant gets the blocks of the other side; in an intra-communicator, of all. `send` may be MPI_IN_PLACE.
 Task allgather(const NodeDriver& on, const Exchange& exchange, const void* send, int64_t count, const Datatype& type,

@@ -37,7 +37,7 @@ struct PartialSums {
 struct Reduction {
     const Operands summands;
     const void* const input;
-    const Share mine;
+    const ReductionShare mine;
     const int64_t count;
     const Datatype& type;
     const Op& op;
@@ -51,8 +51,8 @@ struct Reduction {
     bool has_operands = false;  ///< the piece's first meeting has ended
     FirstError first_error{};
 
-    Reduction(const Operands& s, const void* in, const Share& share, int64_t elements, const Datatype& t, const Op& o,
-              const Node& node)
+    Reduction(const Operands& s, const void* in, const ReductionShare& share, int64_t elements, const Datatype& t, const Op& o,
+              const EngineStage& node)
         : summands(s), input(in), mine(share), count(elements), type(t), op(o), me(node.me()), n(node.participants()) {
         // A buffer holds the operands of a piece, and later a share of each result.
         if (summands.groups * PartialSums(0, most, n, element_bytes).each > most) most /= summands.groups;
@@ -151,7 +151,7 @@ struct Reduction {
 
 /// Blocks longer than slots; each operation transfers one piece of every block.
 struct GatherPieces {
-    Gathering gathering;
+    PipelinedGather gathering;
     uint64_t most, from = 0;
 
     uint64_t piece(uint64_t total) const { return from < total ? std::min(most, total - from) : 0; }
@@ -204,14 +204,14 @@ struct ExchangedPieces {
 
 }  // namespace
 
-Task reduce_wide(const NodeDriver& on, uint32_t kind, const Operands& summands, const void* input, const Share& mine,
+Task reduce_wide(const NodeDriver& on, uint32_t kind, const Operands& summands, const void* input, const ReductionShare& mine,
                  int64_t count, const Datatype& type, const Op& op) {
     if (count == 0 || type.size == 0) return Task::over(MPI_SUCCESS);
     return on(protocol::ToAll<Reduction, true>{Reduction(summands, input, mine, count, type, op, on.node()), kind});
 }
 
-Gathering::Gathering(const Exchange& its_exchange, const void* send, int64_t its_count, const Datatype& its_type,
-                     const Blocks& blocks)
+PipelinedGather::PipelinedGather(const Exchange& its_exchange, const void* send, int64_t its_count, const Datatype& its_type,
+                                 const Blocks& blocks)
     : exchange(its_exchange),
       receive(blocks),
       in_place(send == MPI_IN_PLACE),
@@ -223,9 +223,9 @@ Gathering::Gathering(const Exchange& its_exchange, const void* send, int64_t its
       own_block(datatype::is_block(type, count) ? static_cast<const std::byte*>(datatype::block_address(type, buffer))
                                                 : nullptr) {}
 
-Task allgather_wide(const NodeDriver& on, const Gathering& gathering) {
+Task allgather_wide(const NodeDriver& on, const PipelinedGather& gathering) {
     const GatherPieces pieces{gathering, NodeLayout::wide_payload(on.node().participants())};
-    return on(protocol::ToAll<GatherPieces, true>{pieces, kind_of(Kind::allgather)});
+    return on(protocol::ToAll<GatherPieces, true>{pieces, kind_of(CollectiveKind::allgather)});
 }
 
 Task alltoall_wide(const NodeDriver& on, const Blocks& send, const Blocks& receive) {
@@ -235,7 +235,7 @@ Task alltoall_wide(const NodeDriver& on, const Blocks& send, const Blocks& recei
         if (const int error =
                 datatype::copy(send.type(me), send.count(me), send.at(me), receive.type(me), receive.count(me), receive.at(me)))
             return Task::over(error);
-    return on(protocol::ToAll<ExchangedPieces, true>{pieces, kind_of(Kind::alltoall)});
+    return on(protocol::ToAll<ExchangedPieces, true>{pieces, kind_of(CollectiveKind::alltoall)});
 }
 
 }  // namespace starling::collective::node

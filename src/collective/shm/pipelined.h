@@ -11,28 +11,28 @@ inline constexpr int64_t kMostElement = 1024;
 
 /// The groups of participants whose operands are reduced together: all, or each side of an inter-communicator.
 struct Operands {
-    Range group[2];
+    ParticipantRange group[2];
     int groups;
     int wanted;  ///< index of the group whose result this participant gets
     explicit Operands(const Exchange& exchange);
     /// Returns the participants whose operands, or blocks, this participant gets.
-    const Range& theirs() const { return group[wanted]; }
+    const ParticipantRange& theirs() const { return group[wanted]; }
     explicit Operands(int participants) : group{{0, participants}, {0, 0}}, groups(1), wanted(0) {}
 };
 
 /// The part of a result that a participant gets: elements [first, last), possibly none, and its buffer.
-struct Share {
+struct ReductionShare {
     void* buffer;
     int64_t first, last;
 };
 
 /// Every participant passes each other one its share of the operands, reduces its own share and passes the result to all. `input` may be
 /// the buffer of `mine`, if the result begins at or before its operands.
-Task reduce_wide(const NodeDriver& on, uint32_t kind, const Operands& summands, const void* input, const Share& mine,
+Task reduce_wide(const NodeDriver& on, uint32_t kind, const Operands& summands, const void* input, const ReductionShare& mine,
                  int64_t count, const Datatype& type, const Op& op);
 
 /// The blocks of an all-gather: this process's own, and those that it gets, which all have one size.
-struct Gathering {
+struct PipelinedGather {
     const Exchange& exchange;
     const Blocks receive;
     const bool in_place;
@@ -41,7 +41,7 @@ struct Gathering {
     const void* buffer;
     const uint64_t mine, theirs;  ///< bytes per block: this process's own, and each received one
     const std::byte* own_block;   ///< this process's block, if its memory is contiguous in packed order; else null
-    Gathering(const Exchange& exchange, const void* send, int64_t count, const Datatype& type, const Blocks& receive);
+    PipelinedGather(const Exchange& exchange, const void* send, int64_t count, const Datatype& type, const Blocks& receive);
 
     uint64_t longest() const { return mine > theirs ? mine : theirs; }
     uint64_t bytes(int participant) const { return is_mine(participant) ? mine : theirs; }
@@ -66,7 +66,7 @@ struct Gathering {
         return participant >= exchange.local_base && participant < exchange.local_base + exchange.local_size;
     }
 };
-Task allgather_wide(const NodeDriver& on, const Gathering& gathering);
+Task allgather_wide(const NodeDriver& on, const PipelinedGather& gathering);
 
 Task alltoall_wide(const NodeDriver& on, const Blocks& send, const Blocks& receive);
 

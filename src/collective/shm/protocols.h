@@ -85,14 +85,14 @@ struct FromRoot {
     int take(auto& stage) {
         int error = MPI_SUCCESS;
         if (stage.me() != root && reads) {
-            NodeLayout::Header& header = stage.ring();
+            NodeLayout::StageHeader& header = stage.ring();
             error = stage.check(header, kind, data.bytes());
             if (error == MPI_SUCCESS) error = data.read(room_to_read(stage, header));
         }
         stage.finish();
         return error;
     }
-    const std::byte* room_to_read(auto& stage, NodeLayout::Header& header) const {
+    const std::byte* room_to_read(auto& stage, NodeLayout::StageHeader& header) const {
         if constexpr (Wide)
             return stage.room_of(root, header);
         else
@@ -122,7 +122,7 @@ struct ToRoot {
     bool put(auto& stage) {
         const bool is_root = stage.me() == root;
         if (writes(stage)) {
-            NodeLayout::Header& header = stage.own_slot();
+            NodeLayout::StageHeader& header = stage.own_slot();
             data.write(stage.sync(), NodeLayout::payload(header, data.bytes()));
             stage.put(header, kind, data.bytes());
             if (!is_root) stage.sync().wake(root);
@@ -191,7 +191,7 @@ struct ToAll {
 /// A meeting: every participant writes, the last one to arrive calls `combine(sync, slot, result)`, which returns an error class, and every
 /// participant reads the result. The result may be as long as a ring buffer. `data` has also bytes().
 template <class Data>
-struct Combine {
+struct CombineProtocol {
     Data data;
     uint32_t kind;
     int next_slot = 0;
@@ -199,12 +199,12 @@ struct Combine {
     uint64_t room_bytes() const { return data.room_bytes(); }
     uint32_t turns(auto&) const { return 2; }
     bool put(auto& stage) {
-        NodeLayout::Header& header = stage.own_slot();
+        NodeLayout::StageHeader& header = stage.own_slot();
         const uint32_t bytes = data.bytes();
         data.write(stage.sync(), NodeLayout::payload(header, bytes));
         stage.put_quietly(header, kind, bytes);
         return stage.come_by_count([&] {
-            NodeLayout::Header& result = stage.ring();
+            NodeLayout::StageHeader& result = stage.ring();
             int error = stage.check_slots(0, stage.participants(), kind, [bytes](int) { return bytes; });
             if (error == MPI_SUCCESS)
                 error = data.combine(
@@ -216,7 +216,7 @@ struct Combine {
     bool here(auto& stage) const { return stage.released(); }
     NodeWait waits_for(auto& stage) const { return {NodeWait::Who::everyone, stage.sequence()}; }
     int take(auto& stage) {
-        NodeLayout::Header& result = stage.ring();
+        NodeLayout::StageHeader& result = stage.ring();
         int error = static_cast<int>(result.bytes);
         if (error == MPI_SUCCESS)
             error = data.read(static_cast<const std::byte*>(NodeLayout::payload(result, data.bytes())));

@@ -43,15 +43,15 @@ namespace starling::collective {
 /// MPI_ERR_PROC_ABORTED.
 template <class Sync>
 class NodeStage : public NodeStep<NodeStage<Sync>, NodeLayout> {
-    using Step = NodeStep<NodeStage, NodeLayout>;
-    using Step::few_, Step::has_next, Step::layout_, Step::me_, Step::n_, Step::sequence_;
+    using StageStep = NodeStep<NodeStage, NodeLayout>;
+    using StageStep::few_, StageStep::has_next, StageStep::layout_, StageStep::me_, StageStep::n_, StageStep::sequence_;
 
   public:
-    using Step::reached;
+    using StageStep::reached;
 
     /// `first`: initial value of the numbers in the area, see NodeLayout::clear().
     NodeStage(std::byte* base, int n, int me, Sync sync, uint32_t first = 0, int few = NodeLayout::kFew)
-        : Step(NodeLayout(base, n), n, me, n <= few, first),
+        : StageStep(NodeLayout(base, n), n, me, n <= few, first),
           sync_(std::move(sync)),
           finished_by_all_(first),
           met_readers_at_(first),
@@ -88,10 +88,10 @@ class NodeStage : public NodeStep<NodeStage<Sync>, NodeLayout> {
             count();
             if (const uint32_t turns = operation.turns(*this); turns != 0 && !is_free(turns) && !wait_until_free(turns))
                 return gone();
-            if (!Step::find_room(operation, *this)) {
+            if (!StageStep::find_room(operation, *this)) {
                 sync_.wake_all();
                 if (!wait_until_free(kRoomTurns)) return gone();
-                Step::find_room(operation, *this);
+                StageStep::find_room(operation, *this);
             }
             if (!operation.put(*this) && !sync_.wait([&] { return operation.here(*this); }, operation.waits_for(*this)))
                 return gone();
@@ -102,8 +102,8 @@ class NodeStage : public NodeStep<NodeStage<Sync>, NodeLayout> {
 
     /// Awaitable run(); begins when `given` is the first in the queue.
     template <class Operation>
-    Task drive(Turn given, Operation operation) {
-        Turn turn = std::move(given);
+    Task drive(QueueTurn given, Operation operation) {
+        QueueTurn turn = std::move(given);
         co_await turn;
         for (;;) {
             if (broken_) co_return gone();
@@ -117,7 +117,7 @@ class NodeStage : public NodeStep<NodeStage<Sync>, NodeLayout> {
                         layout_, sync_, [this, wanted] { return all_done(wanted); }, what);
                     if (error != MPI_SUCCESS) co_return gone();
                 }
-                room = Step::find_room(operation, *this);
+                room = StageStep::find_room(operation, *this);
                 if (!room) sync_.wake_all();
             }
             if (!operation.put(*this)) {
@@ -134,12 +134,12 @@ class NodeStage : public NodeStep<NodeStage<Sync>, NodeLayout> {
     // The functions below, with those of NodeStep, are the interface of the protocols.
 
     /// Returns a buffer for `bytes` of data, and sets the header's place. Null if all must first finish the operation before the last one.
-    std::byte* own_room(NodeLayout::Header& header, uint32_t bytes) {
+    std::byte* own_room(NodeLayout::StageHeader& header, uint32_t bytes) {
         if (std::byte* room = sync_.lend(bytes, number(), finished_by_all_, header.place)) return room;
         header.place = NodeLayout::kNowhere;
         return is_free(kRoomTurns) ? layout_.wide(me_, sequence_) : nullptr;
     }
-    const std::byte* room_of(int i, const NodeLayout::Header& header) const {
+    const std::byte* room_of(int i, const NodeLayout::StageHeader& header) const {
         return header.place == NodeLayout::kNowhere ? layout_.wide(i, sequence_) : sync_.lent(i, header.place);
     }
 

@@ -27,7 +27,7 @@ constexpr int kMostLend = 4;
 bool EngineSync::add_participant(const link::Process& process) {
     if (process.job->dead() || process.job->map() != MPI_SUCCESS) return false;
     participants_.push_back(process);
-    const shm::Region region(process.job->segment().region(process.rank));
+    const shm::SegmentRegion region(process.job->segment().region(process.rank));
     doorbells_.push_back(&region.doorbell());
     outboxes_.push_back(region.outbox());
     if (process.job != link::self().job && std::find(other_jobs_.begin(), other_jobs_.end(), process.job) == other_jobs_.end())
@@ -48,7 +48,7 @@ EngineSync EngineSync::same() const {
 
 std::byte* EngineSync::area_at(int64_t offset) const {
     const link::Process& leader = participants_[0];
-    return shm::Region(leader.job->segment().region(leader.rank)).collective() + offset;
+    return shm::SegmentRegion(leader.job->segment().region(leader.rank)).collective() + offset;
 }
 
 void EngineSync::use_area(std::byte* area, int64_t offset, AreaUse use) {
@@ -66,7 +66,7 @@ bool EngineSync::look_for_gone() const {
     return watches_elsewhere_ && message::failed_member(*tells.channel) >= 0;
 }
 
-struct EngineSync::Waiting {
+struct EngineSync::LongWait {
     const EngineSync& sync;
     bool (*condition)(void*);
     void* argument;
@@ -81,8 +81,8 @@ void EngineSync::tell_missing(const NodeWait& what, const Layout& layout, progre
     const auto n = static_cast<int>(participants_.size());
     const auto missing = [&](int i) {
         if (i == me_ || i >= n) return;
-        WaitReportPage::Operation member{};
-        member.kind = WaitReportPage::Kind::member;
+        WaitReportPage::OperationEntry member{};
+        member.kind = WaitReportPage::OperationKind::member;
         member.flags = WaitReportPage::kOfCollective;
         member.rank = i;
         member.context = tells.channel->context();
@@ -97,17 +97,17 @@ void EngineSync::tell_missing(const NodeWait& what, const Layout& layout, progre
     for (int i = what.first; i < what.last; ++i) {
         const int who = what.participant(i);
         const uint32_t there = writers ? layout.slot(who, what.sequence).sequence.load() : layout.done(who).load();
-        if (!Node::reached(there, what.sequence)) missing(who);
+        if (!EngineStage::reached(there, what.sequence)) missing(who);
     }
 }
 template void EngineSync::tell_missing(const NodeWait&, const NodeLayout&, progress::WaitReporter&) const;
 template void EngineSync::tell_missing(const NodeWait&, const LaneLayout&, progress::WaitReporter&) const;
 
 bool EngineSync::wait_long(bool (*condition)(void*), void* argument, const NodeWait& what) const {
-    Waiting ready{*this, condition, argument, what};
+    LongWait ready{*this, condition, argument, what};
     const progress::WaitSite site{
         nullptr, progress::Expected::soon, [](const void* a, progress::WaitReporter& teller) {
-            const auto& waiting = *static_cast<const Waiting*>(a);
+            const auto& waiting = *static_cast<const LongWait*>(a);
             waiting.sync.tell_call(teller);
             waiting.sync.tell_missing(
                 waiting.what, NodeLayout(waiting.sync.tells.area, static_cast<int>(waiting.sync.participants_.size())), teller);
@@ -124,14 +124,14 @@ bool EngineSync::wait_long(bool (*condition)(void*), void* argument, const NodeW
 namespace {
 
 /// A member's knowledge after all have exchanged whether they can access the leader's area.
-struct Reach {
+struct StageReach {
     int64_t offset;  ///< offset of the area; negative: none
     int mine = 1;    ///< whether this process knows the offset and can access all regions
     int of_all = 0;  ///< whether this process knows that all members can
 };
 
 /// Errors are recorded in `reach`.
-Task ask_all(View v, Reach& reach) {
+Task ask_all(View v, StageReach& reach) {
     v.note(co_await bcast_binomial(v, &reach.offset, 1, datatype::predefined(MPI_INT64_T), 0));
     if (v.error != MPI_SUCCESS || reach.offset < 0) reach.mine = 0;
     int least = reach.mine;
@@ -143,7 +143,7 @@ Task ask_all(View v, Reach& reach) {
 
 /// Decides whether the area is used, with the same result on all members. If a member dies during the exchange, some may know that all can
 /// access the area and others may not. But all of them know its offset, so the first one to write its verdict there decides for all.
-bool decide(const NodeLayout& area, const Reach& reach) {
+bool decide(const NodeLayout& area, const StageReach& reach) {
     enum : uint32_t { undecided, used, unused };
     if (!reach.mine) return false;
     uint32_t verdict = undecided;
@@ -205,7 +205,7 @@ Task NodeOwner::make_of(comm::Comm& comm, Exchange& exchange, std::vector<int> m
     const bool is_world = &comm == comm::world() && !of_plan;
     const message::Roster& roster = comm.collective.roster();
     EngineSync sync(me);
-    Reach reach{kWorldArea};
+    StageReach reach{kWorldArea};
     for (int i = 0; i < n && reach.mine; ++i) reach.mine = sync.add_participant(roster.at(members[static_cast<size_t>(i)]));
     const AreaUse use = of_plan ? AreaUse::plan : AreaUse::communicator;
     const bool leads = !is_world && me == 0;
@@ -214,7 +214,7 @@ Task NodeOwner::make_of(comm::Comm& comm, Exchange& exchange, std::vector<int> m
         const int64_t allocated = reach.offset;
         co_await ask_all(all.of(members, me), reach);
         const link::Process leader = roster.at(members[0]);
-        const shm::Region region(leader.job->segment().region(leader.rank));
+        const shm::SegmentRegion region(leader.job->segment().region(leader.rank));
         const NodeLayout area(region.collective() + reach.offset, n);
         if (!decide(area, reach)) {
             // The area is not used, but is kept until all have read the verdict.
@@ -237,11 +237,11 @@ void NodeOwner::start(EngineSync&& sync, comm::Comm& comm, Exchange& exchange, u
     is_part_ = n < exchange.size;
     if (is_part_) sync.watch_elsewhere();
     std::byte* const area = sync.tells.area;
-    node_ = std::make_unique<Node>(area, n, me, std::move(sync), first);
+    node_ = std::make_unique<EngineStage>(area, n, me, std::move(sync), first);
 }
 
 int64_t NodeOwner::allocate_next() const {
-    const Node* first = node_of_all();
+    const EngineStage* first = node_of_all();
     return first && first->me() == 0 ? allocate_area(first->participants(), AreaUse::meetings) : kNoArea;
 }
 
@@ -253,7 +253,7 @@ void NodeOwner::meet_as(const NodeOwner& first, comm::Comm& comm, Exchange& exch
 }
 
 void NodeOwner::give_up_next(int64_t offset) const {
-    const Node& first = *node_;
+    const EngineStage& first = *node_;
     NodeLayout(first.sync().area_at(offset), first.participants()).detached().fetch_add(1);
     if (first.me() == 0) retire_area(offset, first.participants(), AreaUse::meetings);
 }

@@ -25,22 +25,22 @@ namespace starling::collective {
 /// and ended jobs are noticed.
 class EngineSync {
     /// An operation that is awaited.
-    struct Awaited {
+    struct AwaitedOperation {
         ListHook hook;
         const NodeWait what;
         const std::variant<NodeLayout, LaneLayout> layout;
     };
 
   public:
-    explicit EngineSync(int me) : me_(me), awaited_(std::make_unique<List<Awaited, &Awaited::hook>>()) {}
+    explicit EngineSync(int me) : me_(me), awaited_(std::make_unique<List<AwaitedOperation, &AwaitedOperation::hook>>()) {}
     /// Returns a new EngineSync for the same participants.
     EngineSync same() const;
 
     /// Adds the next participant; returns false if its job has ended.
     bool add_participant(const link::Process& process);
 
-    CopyPath copies;                                   ///< copy method for data that all read
-    CopyPath::Into into_room = CopyPath::Into::again;  ///< kind of the buffer that lend() returned last
+    CopyPath copies;                                                         ///< copy method for data that all read
+    CopyPath::CopyDestination into_room = CopyPath::CopyDestination::again;  ///< kind of the buffer that lend() returned last
     std::unique_ptr<NodeLender> lender;
 
     /// The operation of a wait, for wait reports.
@@ -55,7 +55,7 @@ class EngineSync {
     }
     /// Reports the participants for which the current operation waits; with several operations, those of the first.
     void tell_awaited(progress::WaitReporter& teller) const {
-        if (const Awaited* first = awaited_->front())
+        if (const AwaitedOperation* first = awaited_->front())
             std::visit([&](const auto& layout) { tell_missing(first->what, layout, teller); }, first->layout);
     }
 
@@ -68,7 +68,7 @@ class EngineSync {
     void pass(uint64_t number, uint32_t finished) { lender->pass(number, finished); }
     std::byte* lend(uint32_t bytes, uint64_t number, uint32_t finished, uint32_t& place) {
         std::byte* room = lends_ ? lender->lend(bytes, number, finished, place) : nullptr;
-        into_room = room ? CopyPath::Into::rotation : CopyPath::Into::again;
+        into_room = room ? CopyPath::CopyDestination::rotation : CopyPath::CopyDestination::again;
         return room;
     }
     std::byte* lent(int participant, uint32_t place) const {
@@ -104,11 +104,11 @@ class EngineSync {
 
     /// Awaits a condition: `const bool here = co_await until`.
     template <class Condition>
-    class Until {
+    class ConditionAwaiter {
       public:
-        Until(EngineSync& sync, const Condition& condition, const NodeWait& what, const auto& layout)
+        ConditionAwaiter(EngineSync& sync, const Condition& condition, const NodeWait& what, const auto& layout)
             : sync_(sync), condition_(condition), awaited_{{}, what, layout} {}
-        Until(const Until&) = delete;
+        ConditionAwaiter(const ConditionAwaiter&) = delete;
         bool await_ready() { return here_ = condition_(); }
         void await_suspend(std::coroutine_handle<> waiter) {
             flag_.waiter = waiter;
@@ -124,17 +124,17 @@ class EngineSync {
         bool look() { return (here_ = condition_()) || sync_.someone_gone(); }
         EngineSync& sync_;
         const Condition& condition_;
-        Awaited awaited_;
+        AwaitedOperation awaited_;
         bool here_ = false;
-        progress::FlagWait flag_{{}, [](void* until) { return static_cast<Until*>(until)->look(); }, this};
+        progress::FlagWait flag_{{}, [](void* until) { return static_cast<ConditionAwaiter*>(until)->look(); }, this};
     };
     template <class Condition, class Layout>
-    Until<Condition> until(const Condition& condition, const NodeWait& what, const Layout& layout) {
-        return Until<Condition>(*this, condition, what, layout);
+    ConditionAwaiter<Condition> until(const Condition& condition, const NodeWait& what, const Layout& layout) {
+        return ConditionAwaiter<Condition>(*this, condition, what, layout);
     }
 
   private:
-    struct Waiting;
+    struct LongWait;
     bool wait_long(bool (*condition)(void*), void* argument, const NodeWait& what) const;
     bool someone_gone() const { return (!other_jobs_.empty() || !mortals_.empty() || watches_elsewhere_) && look_for_gone(); }
     bool look_for_gone() const;
@@ -142,7 +142,7 @@ class EngineSync {
     void tell_missing(const NodeWait& what, const Layout& layout, progress::WaitReporter& teller) const;
 
     int me_;
-    std::unique_ptr<List<Awaited, &Awaited::hook>> awaited_;
+    std::unique_ptr<List<AwaitedOperation, &AwaitedOperation::hook>> awaited_;
     bool lends_ = false;
     bool watches_elsewhere_ = false;
     std::vector<job::Doorbell*> doorbells_;
@@ -152,7 +152,7 @@ class EngineSync {
     std::vector<link::Process> mortals_;  ///< participants whose jobs continue after their death
 };
 
-using Node = NodeStage<EngineSync>;
+using EngineStage = NodeStage<EngineSync>;
 
 /// Owns a communicator's shared-memory stage: of all its members if they share a host, else of those on this host. It is created at the
 /// second collective call, after an agreement by messages; for the world at the first call, without messages.
@@ -163,11 +163,11 @@ class NodeOwner {
     ~NodeOwner();
 
     /// Returns the stage; null if there is none (yet).
-    Node* node() const { return node_.get(); }
+    EngineStage* node() const { return node_.get(); }
     /// Returns the stage if it covers all members, so that it can run whole operations; else null.
-    Node* node_of_all() const { return is_part_ ? nullptr : node_.get(); }
+    EngineStage* node_of_all() const { return is_part_ ? nullptr : node_.get(); }
     /// Returns the stage if it covers only this host, and the communicator has several hosts; else null.
-    Node* node_of_host() const { return is_part_ ? node_.get() : nullptr; }
+    EngineStage* node_of_host() const { return is_part_ ? node_.get() : nullptr; }
     /// The queue of the awaited operations that use the stage.
     OperationQueue& turns() { return turns_; }
     /// Blocks until the queue is empty.
@@ -202,7 +202,7 @@ class NodeOwner {
     Task make_of(comm::Comm& comm, Exchange& exchange, std::vector<int> members, int me, View all);
     void start(EngineSync&& sync, comm::Comm& comm, Exchange& exchange, uint32_t first);
 
-    std::unique_ptr<Node> node_;
+    std::unique_ptr<EngineStage> node_;
     OperationQueue turns_, callers_;
     int calls_ = 0;
     bool tried_ = false, is_part_ = false;

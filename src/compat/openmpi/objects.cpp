@@ -19,11 +19,11 @@ namespace starling::compat::abi {
 namespace {
 
 constexpr size_t kPlaces = 512;  // over three per object
-struct Pair {
+struct HandlePair {
     const void* there = nullptr;
     void* here = nullptr;
 };
-std::array<Pair, kPlaces> by_address;
+std::array<HandlePair, kPlaces> by_address;
 constexpr uintptr_t kMostHere = 0x1000;  // predefined handles are less
 std::array<void*, 0x300> by_handle;
 

@@ -4,9 +4,9 @@
 
 namespace starling::fortran {
 
-const Door& door() {
-    static const Door found{compat::find_in_library<decltype(Door::blocks)>("starling_blocks"),
-                            compat::find_in_library<decltype(Door::lend)>("starling_lend")};
+const SectionCalls& door() {
+    static const SectionCalls found{compat::find_in_library<decltype(SectionCalls::blocks)>("starling_blocks"),
+                                    compat::find_in_library<decltype(SectionCalls::lend)>("starling_lend")};
     return found;
 }
 

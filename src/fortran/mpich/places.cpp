@@ -14,11 +14,11 @@ namespace starling::fortran {
 
 namespace {
 
-struct Place {
+struct SentinelAddress {
     const void* address;
     Meaning meaning;
 };
-const Place kPlaces[] = {
+const SentinelAddress kPlaces[] = {
     {&mpipriv1_.bottom, Meaning::bottom},
     {&mpich_bottom, Meaning::bottom},
     {&mpipriv1_.in_place, Meaning::in_place},
@@ -37,7 +37,7 @@ const Place kPlaces[] = {
 
 [[gnu::constructor(102)]] void find_span() {
     places_span = {UINTPTR_MAX, 0};
-    for (const Place& place : kPlaces) {
+    for (const SentinelAddress& place : kPlaces) {
         const auto at = reinterpret_cast<uintptr_t>(place.address);
         places_span = {std::min(places_span.first, at), std::max(places_span.last, at)};
     }
@@ -48,7 +48,7 @@ const Place kPlaces[] = {
 PlacesSpan places_span;
 
 Meaning meaning_within_span(const void* place) {
-    for (const Place& known : kPlaces)
+    for (const SentinelAddress& known : kPlaces)
         if (place == known.address) return known.meaning;
     return Meaning::none;
 }

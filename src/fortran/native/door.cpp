@@ -2,8 +2,8 @@
 
 namespace starling::fortran {
 
-const Door& door() {
-    static constexpr Door linked{starling_blocks, starling_lend};
+const SectionCalls& door() {
+    static constexpr SectionCalls linked{starling_blocks, starling_lend};
     return linked;
 }
 

@@ -12,8 +12,8 @@ namespace {
 using compat::library;
 
 /// The bytes that an element of a datatype uses in an array without gaps.
-struct Bounds {
-    explicit Bounds(MPI_Datatype type) {
+struct ArrayBounds {
+    explicit ArrayBounds(MPI_Datatype type) {
         MPI_Count lower = 0;
         library.Type_size_c(type, &size);
         library.Type_get_extent_c(type, &lower, &extent);
@@ -43,7 +43,7 @@ class Types {
         if (count == 1) return type;
         return make([&](MPI_Datatype* made) { library.Type_contiguous_c(count, type, made); });
     }
-    MPI_Datatype strided(const Section::Dimension& dimension, MPI_Datatype type) {
+    MPI_Datatype strided(const Section::SectionDimension& dimension, MPI_Datatype type) {
         return make(
             [&](MPI_Datatype* made) { library.Type_create_hvector_c(dimension.extent, 1, dimension.stride, type, made); });
     }
@@ -63,7 +63,7 @@ class Types {
     std::vector<MPI_Datatype> made_;
 };
 
-struct Parts {
+struct StructParts {
     void add(MPI_Count place, MPI_Count length, MPI_Datatype type) {
         places.push_back(place);
         lengths.push_back(length);
@@ -81,9 +81,9 @@ MPI_Datatype in_elements(Types& types, const Section& section, MPI_Count count, 
     nests[0] = types.repeated(in_each, type);
     for (int i = 1; i < section.rank; ++i) nests[i] = types.strided(section.dimensions[i - 1], nests[i - 1]);
     MPI_Count left = count / in_each, below = section.elements(), place = 0;
-    Parts parts;
+    StructParts parts;
     for (int i = section.rank - 1; i >= 0; --i) {
-        const Section::Dimension& dimension = section.dimensions[i];
+        const Section::SectionDimension& dimension = section.dimensions[i];
         below /= dimension.extent;
         const MPI_Count whole = left / below;
         if (whole) parts.add(place, 1, types.strided({whole, dimension.stride}, nests[i]));
@@ -158,7 +158,7 @@ MPI_Datatype in_blocks(Types& types, const Section& section, MPI_Count count, MP
     });
 }
 
-MPI_Datatype in_section(Types& types, const Section& section, MPI_Count count, MPI_Datatype type, const Bounds& bounds) {
+MPI_Datatype in_section(Types& types, const Section& section, MPI_Count count, MPI_Datatype type, const ArrayBounds& bounds) {
     if (!bounds.within() || section.length % bounds.extent != 0) return in_blocks(types, section, count, type);
     const MPI_Count in_each = section.length / bounds.extent;
     return count <= section.elements() * in_each ? in_elements(types, section, count, type, in_each) : MPI_DATATYPE_NULL;
@@ -166,20 +166,20 @@ MPI_Datatype in_section(Types& types, const Section& section, MPI_Count count, M
 
 }  // namespace
 
-void Data::replace(MPI_Datatype by) {
+void SectionData::replace(MPI_Datatype by) {
     type_ = by;
     count_ = 1;
     made_ = true;
 }
 
-void Data::release() { library.Type_free(&type_); }
+void SectionData::release() { library.Type_free(&type_); }
 
 /// With a count of -1 the library reports an invalid count.
-void Data::refuse() { count_ = -1; }
+void SectionData::refuse() { count_ = -1; }
 
-void Data::take(const Descriptor& array) {
+void SectionData::take(const Descriptor& array) {
     if (count_ <= 0 || type_ == MPI_DATATYPE_NULL) return;
-    const Bounds bounds(type_);
+    const ArrayBounds bounds(type_);
     if (bounds.size == 0) return;
     Types types;
     const MPI_Datatype made = in_section(types, Section(array), count_, type_, bounds);
@@ -189,10 +189,10 @@ void Data::take(const Descriptor& array) {
 /// Creates a type with one element per partition at a constant distance. So a partition must consist of whole slices of the last dimension.
 void PartitionedData::take(const Descriptor& array, int partitions) {
     if (count() <= 0 || partitions <= 0 || type() == MPI_DATATYPE_NULL) return;
-    const Bounds bounds(type());
+    const ArrayBounds bounds(type());
     if (bounds.size == 0) return;
     const Section section(array);
-    const Section::Dimension& last = section.dimensions[section.rank - 1];
+    const Section::SectionDimension& last = section.dimensions[section.rank - 1];
     const MPI_Count row = section.bytes() / std::max<MPI_Count>(last.extent, 1), partition = count() * bounds.extent;
     if (row == 0 || partition % row != 0 || partition * partitions > section.bytes()) return refuse();
     Types types;

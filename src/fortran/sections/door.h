@@ -5,10 +5,10 @@
 
 namespace starling::fortran {
 
-struct Door {
+struct SectionCalls {
     decltype(&starling_blocks) blocks;
     decltype(&starling_lend) lend;
 };
-const Door& door();
+const SectionCalls& door();
 
 }  // namespace starling::fortran

@@ -4,7 +4,7 @@ namespace starling::fortran {
 
 Section::Section(const Descriptor& array) : address(static_cast<std::byte*>(array.address())), length(array.length()) {
     for (int i = 0; i < array.rank(); ++i) {
-        const Dimension next{array.extent(i), array.stride(i)};
+        const SectionDimension next{array.extent(i), array.stride(i)};
         if (next.extent == 1) continue;
         if (rank == 0 && next.stride == length) {
             length *= next.extent;

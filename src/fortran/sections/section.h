@@ -33,13 +33,13 @@ struct Section {
     /// Returns the offset from the first byte of the array of byte `at` of its data.
     MPI_Count place_of(MPI_Count at) const;
 
-    struct Dimension {
+    struct SectionDimension {
         MPI_Count extent, stride;
     };
     std::byte* address;
     MPI_Count length;
     int rank = 0;
-    Dimension dimensions[15];
+    SectionDimension dimensions[15];
 };
 
 /// Returns the address of an array, for calls that use a single element or an array that is always contiguous.
@@ -50,14 +50,14 @@ int refuse_gaps();
 
 /// Data that a call describes by buffer, count and datatype. An array with gaps is replaced by one element of a derived type, which the
 /// library keeps as long as the operation needs it.
-class Data {
+class SectionData {
   public:
-    Data(const Descriptor* array, MPI_Count count, MPI_Datatype type) : Data(first_of(array), count, type) {
+    SectionData(const Descriptor* array, MPI_Count count, MPI_Datatype type) : SectionData(first_of(array), count, type) {
         if (!lies_together(*array)) [[unlikely]]
             take(*array);
     }
-    Data(const Data&) = delete;
-    ~Data() {
+    SectionData(const SectionData&) = delete;
+    ~SectionData() {
         if (made_) [[unlikely]]
             release();
     }
@@ -66,7 +66,7 @@ class Data {
     MPI_Datatype type() const { return type_; }
 
   protected:
-    Data(void* address, MPI_Count count, MPI_Datatype type) : address_(address), count_(count), type_(type) {}
+    SectionData(void* address, MPI_Count count, MPI_Datatype type) : address_(address), count_(count), type_(type) {}
     void replace(MPI_Datatype by);
     void refuse();
 
@@ -81,10 +81,10 @@ class Data {
 };
 
 /// Data of a message in partitions of `count` elements each.
-class PartitionedData : public Data {
+class PartitionedData : public SectionData {
   public:
     PartitionedData(const Descriptor* array, int partitions, MPI_Count count, MPI_Datatype type)
-        : Data(first_of(array), count, type) {
+        : SectionData(first_of(array), count, type) {
         if (!lies_together(*array)) [[unlikely]]
             take(*array, partitions);
     }

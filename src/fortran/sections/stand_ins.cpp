@@ -50,7 +50,7 @@ class StandIn {
                 here += length;
                 return;
             }
-            const Section::Dimension& of = section_.dimensions[dimension];
+            const Section::SectionDimension& of = section_.dimensions[dimension];
             for (MPI_Count i = 0; i < of.extent; ++i) deeper(deeper, at + i * of.stride, dimension - 1);
         };
         level(level, section_.address, section_.rank - 1);
@@ -84,10 +84,10 @@ void StandIns::finish() {
 }
 
 void StandIns::hand_over(int request) {
-    const Loan loan{.begin = [](void* all) { static_cast<All*>(all)->begin(); },
-                    .finish = [](void* all) { static_cast<All*>(all)->finish(); },
-                    .release = [](void* all) { delete static_cast<All*>(all); },
-                    .state = all_};
+    const SubstituteBuffer loan{.begin = [](void* all) { static_cast<All*>(all)->begin(); },
+                                .finish = [](void* all) { static_cast<All*>(all)->finish(); },
+                                .release = [](void* all) { delete static_cast<All*>(all); },
+                                .state = all_};
     if (door().lend(compat::in<MPI_Request>(request), &loan)) all_ = nullptr;
 }
 

@@ -31,15 +31,15 @@ namespace {
 
 constexpr int kCannotStart = 127;
 
-class Client {
+class DaemonClient {
   public:
-    Client(const Options& options, ProfileFile& profile)
+    DaemonClient(const Options& options, ProfileFile& profile)
         : options_(options),
           profile_(profile),
           output_(loop_, options.quiet ? "" : "mpiexec"),
           reader_(loop_, [this](std::string data) { send(ClientMessage::input, data); }) {}
 
-    ~Client() {
+    ~DaemonClient() {
         if (socket_ >= 0) close(socket_);
         if (signals_ < 0) return;
         close(signals_);
@@ -213,15 +213,15 @@ class Client {
         heard_ = EventLoop::Clock::now();
         asked_ = false;
         decoder_.feed({buffer, static_cast<size_t>(n)});
-        control::Frame frame;
+        control::ControlFrame frame;
         while (!loop_.stopped()) {
             const auto result = decoder_.next(frame);
-            if (result == control::FrameDecoder::Result::need_more) return;
-            if (result == control::FrameDecoder::Result::garbage || !on_frame(frame)) return lost();
+            if (result == control::FrameDecoder::ControlDecodeResult::need_more) return;
+            if (result == control::FrameDecoder::ControlDecodeResult::garbage || !on_frame(frame)) return lost();
         }
     }
 
-    bool on_frame(const control::Frame& frame) {
+    bool on_frame(const control::ControlFrame& frame) {
         ClientNotice notice;
         if (frame.kind == control::MessageKind::reply) return true;  // reply to the status request
         switch (static_cast<ClientMessage>(frame.kind)) {
@@ -296,6 +296,6 @@ class Client {
 
 }  // namespace
 
-ClientOutcome run_as_client(const Options& options, ProfileFile& profile) { return Client(options, profile).run(); }
+ClientOutcome run_as_client(const Options& options, ProfileFile& profile) { return DaemonClient(options, profile).run(); }
 
 }  // namespace starling::launch

@@ -27,24 +27,25 @@ using control::MessageKind;
 constexpr int kPatienceSeconds = 5;
 constexpr const char* kNoAnswer = "the standing daemons do not answer";
 
-enum class Answer { given, hung_up, none };
+enum class DaemonAnswer { given, hung_up, none };
 
-Answer ask(int fd, MessageKind kind, control::NameReply& reply) {
+DaemonAnswer ask(int fd, MessageKind kind, control::NameReply& reply) {
     const timeval patience{kPatienceSeconds, 0};
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
     if (!control::send_all(fd, control::encode_frame(kind, encode(control::NameRequest{}))))
-        return errno == EPIPE || errno == ECONNRESET ? Answer::hung_up : Answer::none;
+        return errno == EPIPE || errno == ECONNRESET ? DaemonAnswer::hung_up : DaemonAnswer::none;
     control::FrameDecoder decoder(control::kMaxFrame);
-    control::Frame frame;
+    control::ControlFrame frame;
     char buffer[4096];
     for (;;) {
         const ssize_t n = recv(fd, buffer, sizeof buffer, 0);
         if (n < 0 && errno == EINTR) continue;
-        if (n <= 0) return n == 0 || errno == ECONNRESET ? Answer::hung_up : Answer::none;
+        if (n <= 0) return n == 0 || errno == ECONNRESET ? DaemonAnswer::hung_up : DaemonAnswer::none;
         decoder.feed({buffer, static_cast<size_t>(n)});
         const auto result = decoder.next(frame);
-        if (result == control::FrameDecoder::Result::garbage) return Answer::none;
-        if (result == control::FrameDecoder::Result::frame) return decode(frame.payload, reply) ? Answer::given : Answer::none;
+        if (result == control::FrameDecoder::ControlDecodeResult::garbage) return DaemonAnswer::none;
+        if (result == control::FrameDecoder::ControlDecodeResult::frame)
+            return decode(frame.payload, reply) ? DaemonAnswer::given : DaemonAnswer::none;
     }
 }
 
@@ -57,10 +58,10 @@ int start_names(int running) {
     std::string problem;
     control::NameReply reply;
     if (running >= 0) {
-        const Answer answer = ask(running, MessageKind::persist, reply);
-        if (answer == Answer::none) return complain("the running daemon does not answer");
-        if (answer == Answer::given) std::puts("the daemon was running and now stays until stopped");
-        if (answer == Answer::given) return 0;
+        const DaemonAnswer answer = ask(running, MessageKind::persist, reply);
+        if (answer == DaemonAnswer::none) return complain("the running daemon does not answer");
+        if (answer == DaemonAnswer::given) std::puts("the daemon was running and now stays until stopped");
+        if (answer == DaemonAnswer::given) return 0;
         // The running daemon was about to end: start another.
     }
     const std::string program = control::find_starlingd();
@@ -138,18 +139,18 @@ bool ask_standing(MessageKind kind, std::string& text) {
     const int fd = control::connect_at({universe_socket_name()});
     if (fd < 0) return false;
     control::NameReply reply;
-    const Answer answer = ask(fd, kind, reply);
+    const DaemonAnswer answer = ask(fd, kind, reply);
     ucred daemon{};
     socklen_t length = sizeof daemon;
     getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &daemon, &length);
     // Wait until the stopped daemons have ended: the user's next command may start others, which must not find these.
     char byte;
-    while (answer == Answer::given && kind == MessageKind::stop && recv(fd, &byte, 1, 0) > 0) {}
+    while (answer == DaemonAnswer::given && kind == MessageKind::stop && recv(fd, &byte, 1, 0) > 0) {}
     close(fd);
-    text = answer == Answer::none
+    text = answer == DaemonAnswer::none
                ? kNoAnswer + (" (process " + std::to_string(daemon.pid) + "): kill it if it is stopped or hangs")
                : reply.text;
-    return answer != Answer::hung_up;
+    return answer != DaemonAnswer::hung_up;
 }
 
 int complain_of_usage() {
@@ -196,10 +197,10 @@ int daemon_command(const std::vector<std::string>& arguments) {
         return verb == "status" ? 3 : 0;
     }
     control::NameReply reply;
-    const Answer answer = ask(fd, question, reply);
+    const DaemonAnswer answer = ask(fd, question, reply);
     close(fd);
-    if (answer == Answer::none) return complain("the daemon does not answer");
-    if (answer == Answer::hung_up) reply.text = "no daemon runs; the last one has just ended\n";
+    if (answer == DaemonAnswer::none) return complain("the daemon does not answer");
+    if (answer == DaemonAnswer::hung_up) reply.text = "no daemon runs; the last one has just ended\n";
     std::fputs(verb == "stop" ? "the daemon ends\n" : reply.text.c_str(), stdout);
     return 0;
 }

@@ -27,17 +27,17 @@ Choice choose_way(const Options& options, bool standing, const std::string& refu
         std::find_if(hosts.begin(), hosts.end(), [](const HostSlots& host) { return !is_this_machine(host.name); });
     const bool all_here = elsewhere == hosts.end();
     Choice choice;
-    if (options.way == Way::direct && !all_here) {
+    if (options.way == LaunchMethod::direct && !all_here) {
         choice.problem = "'--via direct' starts processes on this machine (" + host_name() + ") only, and host '" +
                          elsewhere->name + "' is another machine; leave out one of the two";
-    } else if (options.way == Way::direct || (options.way == Way::automatic && all_here && !hosts.empty())) {
+    } else if (options.way == LaunchMethod::direct || (options.way == LaunchMethod::automatic && all_here && !hosts.empty())) {
         choice.why = "started by mpiexec itself: all processes are on this machine";
-    } else if (standing && options.way != Way::agent) {
-        choice.way = Way::standing;
-    } else if (options.way == Way::standing) {
+    } else if (standing && options.way != LaunchMethod::agent) {
+        choice.way = LaunchMethod::standing;
+    } else if (options.way == LaunchMethod::standing) {
         choice.problem = refusal;
-    } else if (options.way == Way::agent || !all_here) {
-        choice.way = Way::agent;
+    } else if (options.way == LaunchMethod::agent || !all_here) {
+        choice.way = LaunchMethod::agent;
         choice.why = "starting daemons on " + std::to_string(hosts.size()) + " hosts through the agent" +
                      (refusal.empty() ? "" : ": " + refusal);
     } else {

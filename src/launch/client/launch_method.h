@@ -9,7 +9,7 @@
 namespace starling::launch {
 
 struct Choice {
-    Way way = Way::direct;
+    LaunchMethod way = LaunchMethod::direct;
     std::string why;      ///< for --verbose
     std::string problem;  ///< not empty: the job can't be started in the requested way
 };

@@ -267,11 +267,11 @@ class Parser {
 
     void read_way(const Given& given) {
         if (given.value == "direct") {
-            out_.way = Way::direct;
+            out_.way = LaunchMethod::direct;
         } else if (given.value == "agent") {
-            out_.way = Way::agent;
+            out_.way = LaunchMethod::agent;
         } else if (given.value == "daemons") {
-            out_.way = Way::standing;
+            out_.way = LaunchMethod::standing;
         } else if (given.value != "auto") {
             error_ = "'--via " + given.value + "': it is auto, direct, agent or daemons";
         }

@@ -9,7 +9,7 @@
 namespace starling::launch {
 
 /// The way in which a job is started.
-enum class Way {
+enum class LaunchMethod {
     automatic,  ///< the fastest that can serve the job
     direct,     ///< by mpiexec itself: this host only
     agent,      ///< mpiexec starts daemons through ssh or another agent
@@ -20,7 +20,7 @@ struct Options {
     std::vector<Program> programs;
     std::string agent;   ///< command that runs another command on a host; empty: ssh
     std::string prefix;  ///< where Starling is installed on the hosts; empty: in the same place as here
-    Way way = Way::automatic;
+    LaunchMethod way = LaunchMethod::automatic;
     std::vector<std::string> notes;  ///< options that were accepted and ignored, one sentence each
     bool tag_output = false;
     bool verbose = false;

@@ -77,9 +77,9 @@ std::vector<PlannedPeer> read_peers(const Json& list, uint32_t rank, uint32_t si
     return peers;
 }
 
-Plan::Phase read_phase(const Json& from, uint32_t size, std::string where) {
+Plan::PlanPhase read_phase(const Json& from, uint32_t size, std::string where) {
     if (!from.is_object()) refuse(where, "is not an object");
-    Plan::Phase phase;
+    Plan::PlanPhase phase;
     const Json& name = member(from, "name", where);
     if (!name.is_string() || name.get_ref<const std::string&>().size() > 1000) refuse(where + " \"name\"", "is not a name");
     phase.name = name.get<std::string>();
@@ -137,9 +137,9 @@ std::string read_collectives(const Json& plan) {
 }
 
 // Rejects overlapping entries, so that each occurrence of a phase is in one entry only.
-void check_overlaps(const std::vector<Plan::Phase>& phases) {
-    std::vector<const Plan::Phase*> sorted;
-    for (const Plan::Phase& phase : phases) sorted.push_back(&phase);
+void check_overlaps(const std::vector<Plan::PlanPhase>& phases) {
+    std::vector<const Plan::PlanPhase*> sorted;
+    for (const Plan::PlanPhase& phase : phases) sorted.push_back(&phase);
     std::sort(sorted.begin(), sorted.end(),
               [](const auto* a, const auto* b) { return std::tie(a->name, a->from) < std::tie(b->name, b->from); });
     for (size_t i = 1; i < sorted.size(); ++i)

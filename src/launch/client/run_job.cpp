@@ -115,7 +115,7 @@ class Terminal : public LocalClient {
             std::fprintf(stderr, "mpiexec: %s\n", problem.c_str());
             return end(kCannotStart);
         }
-        const auto up = [](const UniverseHost& host) { return host.state == UniverseHost::State::up; };
+        const auto up = [](const UniverseHost& host) { return host.state == UniverseHost::HostState::up; };
         const auto others = std::count_if(universe_.hosts().begin() + 1, universe_.hosts().end(), up);
         detail("daemons are up on " + std::to_string(others) + " other hosts");
         if (const std::string names = universe_.aliases(); !names.empty()) detail(names);
@@ -172,7 +172,7 @@ class Terminal : public LocalClient {
 
 int run_job(const Options& options, char** argv, const Choice& choice, ProfileFile& profile) {
     EventLoop loop;
-    Terminal terminal(loop, options, argv, choice.way == Way::agent, profile);
+    Terminal terminal(loop, options, argv, choice.way == LaunchMethod::agent, profile);
     return terminal.run(choice.why);
 }
 

@@ -33,26 +33,26 @@ FrameServer::~FrameServer() {
 
 bool FrameServer::listen(std::string_view name) {
     listener_ = control::listen_local(name);
-    return listener_ >= 0 && watch(listener_, Door::abstract);
+    return listener_ >= 0 && watch(listener_, SocketKind::abstract);
 }
 
 bool FrameServer::meet(const control::WellKnownSocket& meeting) {
     anywhere_ = meeting.anywhere;
-    return doors_.open(meeting) && (doors_.file() < 0 || watch(doors_.file(), Door::meeting_file)) &&
-           (doors_.abstract() < 0 || watch(doors_.abstract(), Door::meeting_abstract));
+    return doors_.open(meeting) && (doors_.file() < 0 || watch(doors_.file(), SocketKind::meeting_file)) &&
+           (doors_.abstract() < 0 || watch(doors_.abstract(), SocketKind::meeting_abstract));
 }
 
-bool FrameServer::watch(int listener, Door door) {
+bool FrameServer::watch(int listener, SocketKind door) {
     return loop_.watch(listener, EPOLLIN, [this, listener, door](uint32_t) { on_connect(listener, door); });
 }
 
-bool FrameServer::admits(int fd, Door door) const {
+bool FrameServer::admits(int fd, SocketKind door) const {
     if (connections_.size() >= kMaxConnections) return false;
-    return door == Door::meeting_abstract ? control::is_own_peer(fd, anywhere_) : control::is_trusted_peer(fd);
+    return door == SocketKind::meeting_abstract ? control::is_own_peer(fd, anywhere_) : control::is_trusted_peer(fd);
 }
 
 /// Accepts one connection. Returns whether there was one.
-bool FrameServer::on_connect(int listener, Door door) {
+bool FrameServer::on_connect(int listener, SocketKind door) {
     const int fd = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd < 0) {
         if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
@@ -67,7 +67,7 @@ bool FrameServer::on_connect(int listener, Door door) {
         return true;
     }
     const ConnectionId id = ++last_id_;
-    Connection& connection = connections_[id];
+    FrameConnection& connection = connections_[id];
     connection.fd = fd;
     connection.deadline = loop_.after(kTimeToProve, [this, id] {
         connections_[id].deadline = 0;
@@ -79,7 +79,7 @@ bool FrameServer::on_connect(int listener, Door door) {
 }
 
 void FrameServer::take_what_has_come() {
-    for (int peers = 0; listener_ >= 0 && peers < kBacklog && on_connect(listener_, Door::abstract); ++peers) {}
+    for (int peers = 0; listener_ >= 0 && peers < kBacklog && on_connect(listener_, SocketKind::abstract); ++peers) {}
     std::vector<ConnectionId> ids;
     for (const auto& [id, connection] : connections_) ids.push_back(id);
     for (const ConnectionId id : ids) {
@@ -106,16 +106,16 @@ bool FrameServer::receive(ConnectionId id) {
     if (n == 0) return false;
     connections_[id].decoder.feed({buffer, static_cast<size_t>(n)});
     for (;;) {
-        control::Frame frame;
+        control::ControlFrame frame;
         // Look the connection up each time: the handler may have sent, and a failed send closes the connection.
         const auto found = connections_.find(id);
         if (found == connections_.end()) return true;
         switch (found->second.decoder.next(frame)) {
-            case control::FrameDecoder::Result::need_more:
+            case control::FrameDecoder::ControlDecodeResult::need_more:
                 return true;
-            case control::FrameDecoder::Result::garbage:
+            case control::FrameDecoder::ControlDecodeResult::garbage:
                 return false;
-            case control::FrameDecoder::Result::frame:
+            case control::FrameDecoder::ControlDecodeResult::frame:
                 break;
         }
         if (!on_frame_(id, frame)) return false;
@@ -123,7 +123,7 @@ bool FrameServer::receive(ConnectionId id) {
 }
 
 void FrameServer::trust(ConnectionId id) {
-    Connection& connection = connections_[id];
+    FrameConnection& connection = connections_[id];
     connection.decoder.set_max_payload(control::kMaxFrame);
     loop_.cancel(connection.deadline);
     connection.deadline = 0;
@@ -137,7 +137,7 @@ void FrameServer::send(ConnectionId id, control::MessageKind kind, std::string_v
 }
 
 bool FrameServer::flush(ConnectionId id) {
-    Connection& connection = connections_[id];
+    FrameConnection& connection = connections_[id];
     while (!connection.outgoing.empty()) {
         const ssize_t n = ::send(connection.fd, connection.outgoing.data(), connection.outgoing.size(), MSG_NOSIGNAL);
         if (n > 0) {

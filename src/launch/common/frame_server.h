@@ -18,7 +18,7 @@ class FrameServer {
   public:
     using ConnectionId = uint64_t;
     /// Handles one frame. Returns false to close the connection.
-    using FrameHandler = std::function<bool(ConnectionId, const control::Frame&)>;
+    using FrameHandler = std::function<bool(ConnectionId, const control::ControlFrame&)>;
     using CloseHandler = std::function<void(ConnectionId)>;
 
     FrameServer(EventLoop& loop, FrameHandler on_frame, CloseHandler on_close)
@@ -44,18 +44,18 @@ class FrameServer {
     size_t connections() const { return connections_.size(); }
 
   private:
-    struct Connection {
+    struct FrameConnection {
         int fd = -1;
         control::FrameDecoder decoder;
         std::string outgoing;
         EventLoop::TimerId deadline = 0;  ///< for the peer to prove its identity
     };
 
-    enum class Door { abstract, meeting_file, meeting_abstract };
+    enum class SocketKind { abstract, meeting_file, meeting_abstract };
 
-    bool watch(int listener, Door door);
-    bool on_connect(int listener, Door door);
-    bool admits(int fd, Door door) const;
+    bool watch(int listener, SocketKind door);
+    bool on_connect(int listener, SocketKind door);
+    bool admits(int fd, SocketKind door) const;
     void on_ready(ConnectionId id, uint32_t events);
     bool receive(ConnectionId id);
     bool flush(ConnectionId id);
@@ -69,7 +69,7 @@ class FrameServer {
     bool anywhere_ = false;  ///< WellKnownSocket::anywhere
     bool trusts_everyone_ = false;
     ConnectionId last_id_ = 0;
-    std::unordered_map<ConnectionId, Connection> connections_;
+    std::unordered_map<ConnectionId, FrameConnection> connections_;
 };
 
 }  // namespace starling::launch

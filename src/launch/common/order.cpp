@@ -14,38 +14,38 @@ bool known(uint32_t kind) {
            in(OrderKind::want_ports, OrderKind::given_up);
 }
 
-// The fields of an Order that each kind puts on the wire; kinds that are not listed use none.
-struct Places {
+// The fields of a HostOrder that each kind puts on the wire; kinds that are not listed use none.
+struct OrderFields {
     OrderKind kind;
-    uint64_t Order::*first;
-    uint64_t Order::*second = nullptr;
+    uint64_t HostOrder::*first;
+    uint64_t HostOrder::*second = nullptr;
 };
 
-constexpr Places kPlaces[] = {
-    {OrderKind::fail, &Order::failed_rank},
-    {OrderKind::over, &Order::state},
-    {OrderKind::signal, &Order::signal},
-    {OrderKind::written, &Order::descriptor, &Order::count},
-    {OrderKind::output, &Order::descriptor},
-    {OrderKind::ask, &Order::token, &Order::message},
-    {OrderKind::answer, &Order::token, &Order::message},
-    {OrderKind::to_client, &Order::connection, &Order::message},
-    {OrderKind::client, &Order::connection, &Order::message},
-    {OrderKind::client_gone, &Order::connection},
-    {OrderKind::gather_ports, &Order::round},
-    {OrderKind::host_ports, &Order::round},
-    {OrderKind::ports, &Order::host, &Order::looks},
-    {OrderKind::given_up, &Order::by_job, &Order::by_rank},
+constexpr OrderFields kPlaces[] = {
+    {OrderKind::fail, &HostOrder::failed_rank},
+    {OrderKind::over, &HostOrder::state},
+    {OrderKind::signal, &HostOrder::signal},
+    {OrderKind::written, &HostOrder::descriptor, &HostOrder::count},
+    {OrderKind::output, &HostOrder::descriptor},
+    {OrderKind::ask, &HostOrder::token, &HostOrder::message},
+    {OrderKind::answer, &HostOrder::token, &HostOrder::message},
+    {OrderKind::to_client, &HostOrder::connection, &HostOrder::message},
+    {OrderKind::client, &HostOrder::connection, &HostOrder::message},
+    {OrderKind::client_gone, &HostOrder::connection},
+    {OrderKind::gather_ports, &HostOrder::round},
+    {OrderKind::host_ports, &HostOrder::round},
+    {OrderKind::ports, &HostOrder::host, &HostOrder::looks},
+    {OrderKind::given_up, &HostOrder::by_job, &HostOrder::by_rank},
 };
 
-Places places_of(OrderKind kind) {
-    for (const Places& places : kPlaces) {
+OrderFields places_of(OrderKind kind) {
+    for (const OrderFields& places : kPlaces) {
         if (places.kind == kind) return places;
     }
     return {kind, nullptr};
 }
 
-bool read(Reader& reader, uint64_t Order::*place, Order& out) {
+bool read(Reader& reader, uint64_t HostOrder::*place, HostOrder& out) {
     const auto number = reader.number<uint64_t>();
     if (place) out.*place = number;
     return place || number == 0;
@@ -138,8 +138,8 @@ bool read(Reader& reader, JobSpec& out) {
     return reader.ok() && !out.programs.empty();
 }
 
-std::string encode(const Order& order) {
-    const Places places = places_of(order.kind);
+std::string encode(const HostOrder& order) {
+    const OrderFields places = places_of(order.kind);
     Writer writer;
     writer.number(static_cast<uint32_t>(order.kind)).number(order.job).number(order.rank);
     writer.number(places.first ? order.*places.first : 0).number(places.second ? order.*places.second : 0);
@@ -149,13 +149,13 @@ std::string encode(const Order& order) {
 
 OrderKind kind_of(std::string_view payload) { return static_cast<OrderKind>(Reader(payload).number<uint32_t>()); }
 
-bool decode(std::string_view payload, Order& out) {
+bool decode(std::string_view payload, HostOrder& out) {
     Reader reader(payload);
     const auto kind = reader.number<uint32_t>();
     out.kind = static_cast<OrderKind>(kind);
     out.job = reader.number<job::JobId>();
     out.rank = reader.number<uint32_t>();
-    const Places places = places_of(out.kind);
+    const OrderFields places = places_of(out.kind);
     const bool numbers = read(reader, places.first, out) && read(reader, places.second, out);
     out.text = reader.string();
     out.bytes = reader.string();

@@ -56,7 +56,7 @@ enum class OrderKind : uint32_t {
     given_up = 66,    ///< `by_rank` of `by_job` no longer waits for the rank of the job, which must not wait for it either
 };
 
-struct Order {
+struct HostOrder {
     OrderKind kind = OrderKind::say;
     job::JobId job = 0;
     uint32_t rank = 0;
@@ -82,11 +82,11 @@ struct Order {
 /// Returns whether the root's Universe handles this order from a host agent. Orders of other kinds are for the root's own host agent.
 inline bool is_for_root(OrderKind kind) { return kind >= OrderKind::started && kind <= OrderKind::absent; }
 
-std::string encode(const Order& order);
+std::string encode(const HostOrder& order);
 /// Returns the kind of an encoded order; any value if `payload` is not an order.
 OrderKind kind_of(std::string_view payload);
 /// Returns false if `payload` is not exactly one order of a known kind.
-bool decode(std::string_view payload, Order& out);
+bool decode(std::string_view payload, HostOrder& out);
 
 /// Starts a job on the hosts that have ranks of it. Each host determines its own JobPart::my_host.
 struct StartOrder {

@@ -11,7 +11,7 @@ bool Plan::is_for(std::string_view command, uint32_t processes) const {
 control::PlanReply Plan::part_of(uint32_t rank) const {
     control::PlanReply part;
     part.limits = limits;
-    for (const Phase& phase : phases) {
+    for (const PlanPhase& phase : phases) {
         const auto mine = phase.peers.find(rank);
         part.phases.push_back(
             {phase.name, phase.from, phase.to, mine == phase.peers.end() ? std::vector<control::PlannedPeer>() : mine->second});
@@ -28,7 +28,7 @@ void write(Writer& writer, const Plan& plan) {
     writer.string(plan.application).number(plan.size);
     write(writer, plan.limits);
     writer.number(static_cast<uint32_t>(plan.phases.size()));
-    for (const Plan::Phase& phase : plan.phases) {
+    for (const Plan::PlanPhase& phase : plan.phases) {
         writer.string(phase.name).number(phase.from).number(phase.to).number(static_cast<uint32_t>(phase.peers.size()));
         for (const auto& [rank, peers] : phase.peers) {
             writer.number(rank);
@@ -44,7 +44,7 @@ bool read(Reader& reader, Plan& out) {
     out.size = reader.number<uint32_t>();
     read(reader, out.limits);
     out.phases.resize(reader.count(kLeastPhase));
-    for (Plan::Phase& phase : out.phases) {
+    for (Plan::PlanPhase& phase : out.phases) {
         phase.name = reader.string();
         phase.from = reader.number<uint64_t>();
         phase.to = reader.number<uint64_t>();

@@ -14,16 +14,16 @@
 namespace starling::launch {
 
 struct Plan {
-    struct Phase {
+    struct PlanPhase {
         std::string name;
         uint64_t from = 1, to = 1;
         std::map<uint32_t, std::vector<control::PlannedPeer>> peers;  ///< by rank; ranks without peers may be missing
-        bool operator==(const Phase&) const = default;
+        bool operator==(const PlanPhase&) const = default;
     };
     std::string application;  ///< base name of the command
     uint32_t size = 0;        ///< processes
     control::PlanLimits limits;
-    std::vector<Phase> phases;
+    std::vector<PlanPhase> phases;
     std::string collectives;  ///< value for STARLING_PLAN_COLLECTIVES
     bool operator==(const Plan&) const = default;
 

@@ -17,12 +17,12 @@ namespace starling::launch {
 
 namespace {
 
-struct Outcome {
+struct ExecOutcome {
     volatile int error = 0;
     const char* volatile step = "fork";
 };
 
-[[noreturn]] void give_up(Outcome& outcome, const char* step) {
+[[noreturn]] void give_up(ExecOutcome& outcome, const char* step) {
     outcome.error = errno;
     outcome.step = step;
     _exit(127);
@@ -41,12 +41,12 @@ void begin_on_free_core(const ProcessStart& start) {
     if (sched_setaffinity(0, sizeof *start.begin_on, start.begin_on) != 0) return;
     // Use the system call: in a vfork child on its parent's memory, sched_getcpu() would return the parent's core.
     unsigned cpu = 0;
-    if (syscall(SYS_getcpu, &cpu, nullptr, nullptr) == 0) start.place->store(job::Place::on(cpu));
+    if (syscall(SYS_getcpu, &cpu, nullptr, nullptr) == 0) start.place->store(job::CpuLocation::on(cpu));
     sched_setaffinity(0, sizeof *start.usable, start.usable);
 }
 
 // Runs in the vfork child, on the memory of the suspended parent: only system calls are allowed.
-[[noreturn]] void become(const ProcessStart& start, pid_t launcher, char* const* script_argv, Outcome& outcome) {
+[[noreturn]] void become(const ProcessStart& start, pid_t launcher, char* const* script_argv, ExecOutcome& outcome) {
     if (start.guard_slot) *start.guard_slot = getpid();
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -69,7 +69,7 @@ void begin_on_free_core(const ProcessStart& start) {
 
 // vfork returns twice, and the child runs on this stack frame. A separate function that is not inlined has no variables that the child
 // could overwrite.
-[[gnu::noinline]] pid_t spawn_child(const ProcessStart& start, pid_t launcher, char* const* script_argv, Outcome& outcome) {
+[[gnu::noinline]] pid_t spawn_child(const ProcessStart& start, pid_t launcher, char* const* script_argv, ExecOutcome& outcome) {
     const pid_t pid = vfork();
     if (pid == 0) become(start, launcher, script_argv, outcome);
     return pid;
@@ -116,7 +116,7 @@ StartedProcess start_process(const ProcessStart& start) {
     for (char* const* a = start.argv + 1; start.argv[0] && *a; ++a) script_argv.push_back(*a);
     script_argv.push_back(nullptr);
 
-    Outcome outcome;
+    ExecOutcome outcome;
     StartedProcess result;
     result.pid = spawn_child(start, getpid(), script_argv.data(), outcome);
     result.error = result.pid < 0 ? errno : outcome.error;

@@ -30,21 +30,21 @@ bool submission_for_network(std::string_view payload, std::string& out) {
     return true;
 }
 
-ClientRelay::ClientRelay(EventLoop& loop, HostAgent::Send send)
+ClientRelay::ClientRelay(EventLoop& loop, HostAgent::SendOrder send)
     : server_(
           loop,
-          [this](auto id, const control::Frame& frame) {
+          [this](auto id, const control::ControlFrame& frame) {
               if (frame.payload.size() > control::kMaxRequest) return false;
-              Order order{.kind = OrderKind::client,
-                          .connection = id,
-                          .message = static_cast<uint64_t>(frame.kind),
-                          .bytes = frame.payload};
+              HostOrder order{.kind = OrderKind::client,
+                              .connection = id,
+                              .message = static_cast<uint64_t>(frame.kind),
+                              .bytes = frame.payload};
               const bool submits = frame.kind == kind_of(ClientMessage::submit);
               if (submits && !submission_for_network(frame.payload, order.bytes)) return false;
               send_(kRoot, encode(order), false);
               return true;
           },
-          [this](auto id) { send_(kRoot, encode(Order{.kind = OrderKind::client_gone, .connection = id}), false); }),
+          [this](auto id) { send_(kRoot, encode(HostOrder{.kind = OrderKind::client_gone, .connection = id}), false); }),
       send_(std::move(send)) {}
 
 bool ClientRelay::listen(std::string_view name) {
@@ -52,7 +52,7 @@ bool ClientRelay::listen(std::string_view name) {
     return server_.meet({std::string(name)});
 }
 
-void ClientRelay::on_order(const Order& order) {
+void ClientRelay::on_order(const HostOrder& order) {
     server_.send(order.connection, static_cast<control::MessageKind>(order.message), order.bytes);
 }
 

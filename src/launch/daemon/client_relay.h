@@ -14,16 +14,16 @@ bool submission_for_network(std::string_view payload, std::string& out);
 
 class ClientRelay {
   public:
-    ClientRelay(EventLoop& loop, HostAgent::Send send);
+    ClientRelay(EventLoop& loop, HostAgent::SendOrder send);
 
     /// Listens on a socket. Returns false and sets errno on failure.
     bool listen(std::string_view name);
     /// Handles an order of the root with a frame for a client of this host.
-    void on_order(const Order& order);
+    void on_order(const HostOrder& order);
 
   private:
     FrameServer server_;
-    HostAgent::Send send_;
+    HostAgent::SendOrder send_;
 };
 
 }  // namespace starling::launch

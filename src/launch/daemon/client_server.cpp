@@ -12,7 +12,7 @@ using control::MessageKind;
 /// An mpiexec that is connected.
 class ClientServer::Client : public JobClient {
   public:
-    Client(ClientServer& server, Key key) : server_(server), key_(key) {}
+    Client(ClientServer& server, ClientKey key) : server_(server), key_(key) {}
 
     void say(const std::string& sentence) override {
         if (!quiet) output(2, "mpiexec: " + sentence + "\n", nullptr);
@@ -45,7 +45,7 @@ class ClientServer::Client : public JobClient {
 
   private:
     ClientServer& server_;
-    Key key_;
+    ClientKey key_;
     std::deque<std::function<void()>> written_;
 };
 
@@ -54,7 +54,7 @@ ClientServer::ClientServer(EventLoop& loop, Universe& universe)
       universe_(universe),
       server_(
           loop,
-          [this](auto id, const control::Frame& frame) {
+          [this](auto id, const control::ControlFrame& frame) {
               return on_frame({0, id}, frame.kind, frame.payload);
           },
           [this](auto id) {
@@ -70,7 +70,7 @@ bool ClientServer::listen() {
     return server_.meet({universe_socket_name()});
 }
 
-void ClientServer::send(Key key, MessageKind kind, const std::string& payload) {
+void ClientServer::send(ClientKey key, MessageKind kind, const std::string& payload) {
     if (key.first == 0) {
         server_.send(key.second, kind, payload);
     } else if (send_relayed) {
@@ -90,7 +90,7 @@ void ClientServer::on_host_lost(uint32_t host) {
     }
 }
 
-bool ClientServer::on_frame(Key key, MessageKind kind, const std::string& payload) {
+bool ClientServer::on_frame(ClientKey key, MessageKind kind, const std::string& payload) {
     if (kind == kind_of(ClientMessage::submit)) return submit(key, payload);
     if (kind == MessageKind::status || kind == MessageKind::stop) {
         reply_to_tool(key, kind);
@@ -116,14 +116,14 @@ bool ClientServer::on_frame(Key key, MessageKind kind, const std::string& payloa
     }
 }
 
-void ClientServer::reply_to_tool(Key key, MessageKind kind) {
+void ClientServer::reply_to_tool(ClientKey key, MessageKind kind) {
     control::NameReply reply;
     if (kind == MessageKind::status && get_status) reply.text = get_status();
     send(key, MessageKind::reply, encode(reply));
     if (kind == MessageKind::stop && on_stop) on_stop();
 }
 
-bool ClientServer::submit(Key key, const std::string& payload) {
+bool ClientServer::submit(ClientKey key, const std::string& payload) {
     Submission submission;
     SubmissionReply reply;
     if (clients_.contains(key)) return false;
@@ -167,11 +167,11 @@ bool ClientServer::submit(Key key, const std::string& payload) {
 }
 
 // Closes the client from the loop: a connection may break during a send whose caller still uses the client.
-void ClientServer::close_soon(Key key) {
+void ClientServer::close_soon(ClientKey key) {
     loop_.after(std::chrono::milliseconds(0), [this, key] { on_close(key); });
 }
 
-void ClientServer::on_close(Key key) {
+void ClientServer::on_close(ClientKey key) {
     const auto found = clients_.find(key);
     if (found == clients_.end()) return;
     const std::unique_ptr<Client> client = std::move(found->second);

@@ -37,22 +37,22 @@ class ClientServer {
 
   private:
     class Client;
-    using Key = std::pair<uint32_t, uint64_t>;  ///< host (0: this one), number of the connection
-    struct Hash {
-        size_t operator()(const Key& key) const { return key.second * 0x9e3779b97f4a7c15u + key.first; }
+    using ClientKey = std::pair<uint32_t, uint64_t>;  ///< host (0: this one), number of the connection
+    struct ClientKeyHash {
+        size_t operator()(const ClientKey& key) const { return key.second * 0x9e3779b97f4a7c15u + key.first; }
     };
 
-    bool on_frame(Key key, control::MessageKind kind, const std::string& payload);
-    bool submit(Key key, const std::string& payload);
-    void reply_to_tool(Key key, control::MessageKind kind);
-    void close_soon(Key key);
-    void on_close(Key key);
-    void send(Key key, control::MessageKind kind, const std::string& payload);
+    bool on_frame(ClientKey key, control::MessageKind kind, const std::string& payload);
+    bool submit(ClientKey key, const std::string& payload);
+    void reply_to_tool(ClientKey key, control::MessageKind kind);
+    void close_soon(ClientKey key);
+    void on_close(ClientKey key);
+    void send(ClientKey key, control::MessageKind kind, const std::string& payload);
 
     EventLoop& loop_;
     Universe& universe_;
     FrameServer server_;
-    std::unordered_map<Key, std::unique_ptr<Client>, Hash> clients_;
+    std::unordered_map<ClientKey, std::unique_ptr<Client>, ClientKeyHash> clients_;
 };
 
 }  // namespace starling::launch

@@ -141,10 +141,10 @@ HostJob::HostJob(EventLoop& loop, LocalClient& patron)
       patron_(patron),
       launcher_(patron.launcher()),
       server_(
-          loop, [this](auto id, const control::Frame& frame) { return on_frame(id, frame); }, [](auto) {}) {}
+          loop, [this](auto id, const control::ControlFrame& frame) { return on_frame(id, frame); }, [](auto) {}) {}
 
 HostJob::~HostJob() {
-    for (const Member& member : members_)
+    for (const JobMember& member : members_)
         if (member.pid_fd >= 0) close(member.pid_fd);
     for (const int fd : {starter_fd_, manager_fd_})
         if (fd >= 0) close(fd);
@@ -176,7 +176,7 @@ HostJob::Start HostJob::start(const job::JobDescription& description, uint32_t m
     return Start::ready;
 }
 
-bool HostJob::on_frame(FrameServer::ConnectionId id, const control::Frame& frame) {
+bool HostJob::on_frame(FrameServer::ConnectionId id, const control::ControlFrame& frame) {
     bootstrap::HostJoin join;
     bootstrap::HostWelcome welcome;
     if (frame.kind != control::MessageKind::hello) return false;
@@ -204,8 +204,8 @@ std::string HostJob::admit(const bootstrap::HostJoin& join, job::JobAddress& job
     if (join.rank >= join.size || !job_->segment.is_local(join.rank))
         return who + " is on another host, according to the information that the process manager gave the first rank here";
     if (job_->failing) return who + " called MPI_Init after its job had failed";
-    Member& record = member(join.rank);
-    if (record.where != Where::awaited) {
+    JobMember& record = member(join.rank);
+    if (record.where != MemberState::awaited) {
         job = job_->segment.address();
         return who + " has called MPI_Init already, in another process that was started as it";
     }
@@ -213,7 +213,7 @@ std::string HostJob::admit(const bootstrap::HostJoin& join, job::JobAddress& job
     if (record.pid_fd < 0) return "cannot watch process " + std::to_string(join.pid) + ", " + who + ": " + std::strerror(errno);
     const uint32_t rank = join.rank;
     loop_.watch(record.pid_fd, EPOLLIN, [this, rank](uint32_t) { on_exit(rank); });
-    record.where = Where::here;
+    record.where = MemberState::here;
     job_->segment.cell(rank).pid.store(join.pid, std::memory_order_relaxed);
     job_->segment.cell(rank).appnum = static_cast<int32_t>(join.appnum);
     if (linger_ != 0) loop_.cancel(std::exchange(linger_, 0));
@@ -256,15 +256,15 @@ void HostJob::watch_manager(pid_t rank) {
     loop_.watch(manager_fd_, EPOLLIN, [this](uint32_t) { on_manager_gone(); });
 }
 
-bool HostJob::anybody(Where where) const {
-    return std::any_of(members_.begin(), members_.end(), [&](const Member& m) { return m.where == where; });
+bool HostJob::anybody(MemberState where) const {
+    return std::any_of(members_.begin(), members_.end(), [&](const JobMember& m) { return m.where == where; });
 }
 
 void HostJob::on_exit(uint32_t rank) {
-    Member& record = member(rank);
+    JobMember& record = member(rank);
     loop_.forget(record.pid_fd);
     close(std::exchange(record.pid_fd, -1));
-    record.where = Where::gone;
+    record.where = MemberState::gone;
     const job::RankCell& cell = job_->segment.cell(rank);
     const bool failed = cell.state.load(std::memory_order_acquire) != job::RankState::finalized ||
                         cell.aborted.load(std::memory_order_acquire) != 0;
@@ -288,7 +288,7 @@ void HostJob::on_manager_gone() {
     loop_.forget(manager_fd_);
     manager_gone_ = true;
     for (uint32_t i = 0; i < members_.size() && !failing_; ++i) {
-        if (members_[i].where != Where::here) continue;
+        if (members_[i].where != MemberState::here) continue;
         const uint32_t rank = job_->segment.local_rank(i);
         launcher_.say("the process manager of job %s has ended; ending its processes here", job_->segment.header().command);
         launcher_.fail_external(*job_);
@@ -298,8 +298,8 @@ void HostJob::on_manager_gone() {
 }
 
 void HostJob::end_all(uint32_t failed) {
-    const auto left =
-        std::count_if(members_.begin(), members_.end(), [](const Member& member) { return member.where == Where::here; });
+    const auto left = std::count_if(members_.begin(), members_.end(),
+                                    [](const JobMember& member) { return member.where == MemberState::here; });
     if (left > 0 && !manager_gone_) {
         launcher_.say("rank %u (%s) has died without MPI_Finalize; ending the other %ld on this host", failed,
                       job_->segment.header().command, static_cast<long>(left));
@@ -309,21 +309,21 @@ void HostJob::end_all(uint32_t failed) {
 }
 
 void HostJob::end_rest() {
-    for (const Member& member : members_)
-        if (member.where == Where::here) signal_process(member.pid_fd, SIGTERM);
+    for (const JobMember& member : members_)
+        if (member.where == MemberState::here) signal_process(member.pid_fd, SIGTERM);
     mercy_ = loop_.after(kMercy, [this] {
         mercy_ = 0;
-        for (const Member& member : members_)
-            if (member.where == Where::here) signal_process(member.pid_fd, SIGKILL);
+        for (const JobMember& member : members_)
+            if (member.where == MemberState::here) signal_process(member.pid_fd, SIGKILL);
         settle();
     });
 }
 
 // Ends the helper once no rank needs it any more.
 void HostJob::settle() {
-    if (!job_ || turn_ != 0 || anybody(Where::here)) return;
+    if (!job_ || turn_ != 0 || anybody(MemberState::here)) return;
     const bool nobody_came = !manager_known_;
-    if (anybody(Where::awaited) && !failing_ && !manager_gone_) {
+    if (anybody(MemberState::awaited) && !failing_ && !manager_gone_) {
         if (linger_ != 0) return;
         if (!nobody_came) drop_output(launcher_.output());
         linger_ = loop_.after(kLinger, [this] { release(); });

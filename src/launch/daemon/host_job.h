@@ -37,14 +37,14 @@ class HostJob {
     Start start(const job::JobDescription& description, uint32_t my_host, pid_t starter);
 
   private:
-    enum class Where { awaited, here, gone };
-    struct Member {
-        Where where = Where::awaited;
+    enum class MemberState { awaited, here, gone };
+    struct JobMember {
+        MemberState where = MemberState::awaited;
         int pid_fd = -1;
     };
 
     Start listen();
-    bool on_frame(FrameServer::ConnectionId id, const control::Frame& frame);
+    bool on_frame(FrameServer::ConnectionId id, const control::ControlFrame& frame);
     std::string admit(const bootstrap::HostJoin& join, job::JobAddress& job);
     bool watch_starter(pid_t starter);
     void forget_starter();
@@ -57,16 +57,16 @@ class HostJob {
     void end_rest();
     void settle();
     void release();
-    bool anybody(Where where) const;
-    Member& member(uint32_t rank) { return members_[job_->segment.local_index(rank)]; }
+    bool anybody(MemberState where) const;
+    JobMember& member(uint32_t rank) { return members_[job_->segment.local_index(rank)]; }
 
     EventLoop& loop_;
     LocalClient& patron_;
     Launcher& launcher_;
     FrameServer server_;
-    Job* job_ = nullptr;  ///< null once the launcher has released it
+    LocalJob* job_ = nullptr;  ///< null once the launcher has released it
     job::JobId id_ = 0;
-    std::vector<Member> members_;
+    std::vector<JobMember> members_;
     int starter_fd_ = -1;  ///< watched until the first rank has joined
     int manager_fd_ = -1;
     bool manager_known_ = false, manager_gone_ = false;

@@ -19,7 +19,7 @@ constexpr size_t kMaxNames = 100000;
 NameDaemon::NameDaemon(EventLoop& loop, bool persistent)
     : loop_(loop),
       server_(
-          loop, [this](auto id, const control::Frame& frame) { return on_frame(id, frame); },
+          loop, [this](auto id, const control::ControlFrame& frame) { return on_frame(id, frame); },
           [this](auto id) { on_close(id); }),
       persistent_(persistent) {}
 
@@ -31,7 +31,7 @@ bool NameDaemon::start() {
     return true;
 }
 
-bool NameDaemon::on_frame(ConnectionId id, const control::Frame& frame) {
+bool NameDaemon::on_frame(ConnectionId id, const control::ControlFrame& frame) {
     NameRequest request;
     if (!decode(frame.payload, request)) return false;
     server_.trust(id);  // the kernel has confirmed that it is the same user

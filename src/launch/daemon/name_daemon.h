@@ -21,13 +21,13 @@ class NameDaemon {
 
   private:
     using ConnectionId = FrameServer::ConnectionId;
-    struct Name {
+    struct PublishedName {
         std::string port;
         job::JobId job;
         ConnectionId owner;
     };
 
-    bool on_frame(ConnectionId id, const control::Frame& frame);
+    bool on_frame(ConnectionId id, const control::ControlFrame& frame);
     void on_close(ConnectionId id);
     control::NameReply publish(ConnectionId id, const control::NameRequest& request);
     control::NameReply unpublish(ConnectionId id, const control::NameRequest& request);
@@ -37,7 +37,7 @@ class NameDaemon {
     EventLoop& loop_;
     FrameServer server_;
     bool persistent_;
-    std::map<std::string, Name> names_;
+    std::map<std::string, PublishedName> names_;
     std::unordered_set<ConnectionId> launchers_;  ///< connections that made requests about names, for status
 };
 

@@ -31,7 +31,7 @@ NodeDaemon::NodeDaemon(EventLoop& loop, Tree& tree, char** argv)
     launcher_.on_signal = [this](int signal) { on_signal(signal); };
     launcher_.on_other_child = [this](pid_t pid, int status) { tree_.child_exited(pid, status); };
     launcher_.on_say = [this](const std::string& sentence) {
-        tree_.send(kRootHost, encode(Order{.kind = OrderKind::say, .text = sentence}));
+        tree_.send(kRootHost, encode(HostOrder{.kind = OrderKind::say, .text = sentence}));
     };
 
     deputy_ = std::make_unique<HostAgent>(
@@ -39,7 +39,7 @@ NodeDaemon::NodeDaemon(EventLoop& loop, Tree& tree, char** argv)
         [this](uint32_t to, std::string payload, bool bulk) {
             tree_.send(to, std::move(payload), bulk ? Urgency::bulk : Urgency::control);
         },
-        [this](const Order& topic, std::string_view piece, const HostSet& contributors, bool bulk) {
+        [this](const HostOrder& topic, std::string_view piece, const HostSet& contributors, bool bulk) {
             tree_.gather(encode(topic), piece, contributors, bulk ? Urgency::bulk : Urgency::control,
                          topic.kind == OrderKind::want_table);
         });
@@ -61,7 +61,7 @@ void NodeDaemon::on_message(const TreeMessage& message) {
 }
 
 bool NodeDaemon::on_word_of_root(std::string_view payload) {
-    Order order;
+    HostOrder order;
     if (kind_of(payload) != OrderKind::signal || !decode(payload, order) || order.job != 0) return false;
     tree_.bear_silence_of_root(order.signal == SIGTSTP);
     return true;
@@ -69,7 +69,7 @@ bool NodeDaemon::on_word_of_root(std::string_view payload) {
 
 bool NodeDaemon::on_client_order(std::string_view payload) {
     const OrderKind kind = kind_of(payload);
-    Order order;
+    HostOrder order;
     if (kind != OrderKind::to_client && kind != OrderKind::serve_clients) return false;
     if (!decode(payload, order)) return false;
     if (kind == OrderKind::to_client) {

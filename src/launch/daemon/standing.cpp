@@ -25,14 +25,14 @@ LauncherSettings root_settings(char** argv) {
 
 const char* state_of(const UniverseHost& host) {
     switch (host.state) {
-        case UniverseHost::State::starting:
+        case UniverseHost::HostState::starting:
             return "starting";
-        case UniverseHost::State::up:
+        case UniverseHost::HostState::up:
             return host.doubtful ? "not answering" : "up";
-        case UniverseHost::State::failed:
+        case UniverseHost::HostState::failed:
             return "failed";
-        case UniverseHost::State::alias:
-        case UniverseHost::State::lost:
+        case UniverseHost::HostState::alias:
+        case UniverseHost::HostState::lost:
             break;
     }
     return "lost";
@@ -64,7 +64,7 @@ int StandingRoot::run(const std::string& hosts, const std::string& prefix) {
     };
     launcher_.on_say = [this](const std::string& sentence) { note(sentence); };
     universe_->on_say = [this](const std::string& sentence) { note(sentence); };
-    universe_->on_client = [this](uint32_t host, const Order& order) {
+    universe_->on_client = [this](uint32_t host, const HostOrder& order) {
         if (order.kind == OrderKind::client_gone) return clients_->on_relayed_end(host, order.connection);
         clients_->on_relayed(host, order.connection, static_cast<control::MessageKind>(order.message), order.bytes);
     };

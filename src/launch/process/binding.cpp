@@ -54,7 +54,7 @@ std::string CoreMap::load() {
         const unsigned count = hwloc.get_nbobjs_by_depth(topology, depth);
         for (unsigned i = 0; i < count; ++i) {
             const hwloc_obj_t object = hwloc.get_obj_by_depth(topology, depth, i);
-            Core core{};
+            ProcessorCore core{};
             CPU_ZERO(&core.cpus);
             for (int cpu = hwloc.bitmap_next(object->cpuset, -1); cpu >= 0; cpu = hwloc.bitmap_next(object->cpuset, cpu)) {
                 if (cpu >= CPU_SETSIZE || !CPU_ISSET(cpu, &usable)) continue;
@@ -69,8 +69,8 @@ std::string CoreMap::load() {
 }
 
 uint32_t CoreMap::take(cpu_set_t& cpus) {
-    const auto least =
-        std::min_element(cores_.begin(), cores_.end(), [](const Core& a, const Core& b) { return a.processes < b.processes; });
+    const auto least = std::min_element(
+        cores_.begin(), cores_.end(), [](const ProcessorCore& a, const ProcessorCore& b) { return a.processes < b.processes; });
     ++least->processes;
     cpus = least->cpus;
     return static_cast<uint32_t>(least - cores_.begin());

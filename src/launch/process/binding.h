@@ -24,12 +24,12 @@ class CoreMap {
     uint32_t first_cpu(uint32_t core) const { return cores_[core].first; }
 
   private:
-    struct Core {
+    struct ProcessorCore {
         cpu_set_t cpus;
         uint32_t first;
         uint32_t processes;
     };
-    std::vector<Core> cores_;
+    std::vector<ProcessorCore> cores_;
 };
 
 }  // namespace starling::launch

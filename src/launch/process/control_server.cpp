@@ -19,7 +19,7 @@ using control::MessageKind;
 ControlServer::ControlServer(Launcher& launcher)
     : launcher_(launcher),
       server_(
-          launcher.loop(), [this](auto id, const control::Frame& frame) { return on_frame(id, frame); },
+          launcher.loop(), [this](auto id, const control::ControlFrame& frame) { return on_frame(id, frame); },
           [this](auto id) { askers_.erase(id); }),
       keeper_(launcher) {}
 
@@ -31,20 +31,20 @@ bool ControlServer::start(const std::string& name) {
     return false;
 }
 
-bool ControlServer::on_frame(FrameServer::ConnectionId id, const control::Frame& frame) {
+bool ControlServer::on_frame(FrameServer::ConnectionId id, const control::ControlFrame& frame) {
     if (frame.kind == MessageKind::hello) return greet(id, frame);
     const auto asker = askers_.find(id);
     if (asker == askers_.end()) return false;
-    Job* job = launcher_.find_job(asker->second.job);
+    LocalJob* job = launcher_.find_job(asker->second.job);
     if (!job || frame.payload.size() > control::kMaxRequest) return false;
     return launcher_.superior()->ask(*job, asker->second.rank, frame.kind, frame.payload,
                                      [this, id](const std::string& payload) { reply(id, payload); });
 }
 
-bool ControlServer::greet(FrameServer::ConnectionId id, const control::Frame& frame) {
-    control::Hello hello;
+bool ControlServer::greet(FrameServer::ConnectionId id, const control::ControlFrame& frame) {
+    control::ControlHello hello;
     if (askers_.contains(id) || !decode(frame.payload, hello) || !understands(hello.version)) return false;
-    const Job* job = launcher_.find_job(hello.job);
+    const LocalJob* job = launcher_.find_job(hello.job);
     if (!job || hello.rank >= job->segment.header().size || !job->segment.is_local(hello.rank)) return false;
     const uint64_t* secret = job->segment.header().secret;
     if (((hello.secret[0] ^ secret[0]) | (hello.secret[1] ^ secret[1])) != 0) return false;
@@ -58,7 +58,7 @@ void ControlServer::reply(FrameServer::ConnectionId id, std::string_view payload
     if (asker == askers_.end()) return;
     const Asker who = asker->second;  // a copy, because send() may close the connection
     server_.send(id, MessageKind::reply, payload);
-    Job* job = launcher_.find_job(who.job);
+    LocalJob* job = launcher_.find_job(who.job);
     if (!job) return;
     job->segment.cell(who.rank).replies.fetch_add(1, std::memory_order_release);
     job::ring(*reinterpret_cast<job::Doorbell*>(job->segment.region(who.rank)));

@@ -31,8 +31,8 @@ class ControlServer {
         uint32_t rank;
     };
 
-    bool on_frame(FrameServer::ConnectionId id, const control::Frame& frame);
-    bool greet(FrameServer::ConnectionId id, const control::Frame& frame);
+    bool on_frame(FrameServer::ConnectionId id, const control::ControlFrame& frame);
+    bool greet(FrameServer::ConnectionId id, const control::ControlFrame& frame);
     void reply(FrameServer::ConnectionId id, std::string_view payload);
 
     Launcher& launcher_;

@@ -11,7 +11,7 @@
 namespace starling::launch {
 
 /// How a rank failed.
-struct Failure {
+struct RankFailure {
     uint32_t rank = 0;
     int status = 0;        ///< status from waitpid
     int exit_code = 1;     ///< the exit code for mpiexec
@@ -24,16 +24,17 @@ class Controller {
     virtual ~Controller() = default;
 
     /// The first rank of this host's part has failed, and the launcher is ending the part.
-    virtual void failed(Job& job, const Failure& failure) = 0;
+    virtual void failed(LocalJob& job, const RankFailure& failure) = 0;
     /// A rank of a job on several hosts has exited with 0 without calling MPI_Init, as `sentence` says. Other ranks may be waiting for it.
-    virtual void absent(Job& job, uint32_t rank, const std::string& sentence) = 0;
+    virtual void absent(LocalJob& job, uint32_t rank, const std::string& sentence) = 0;
     /// All ranks of the job on this host have ended, and so have the processes that they started.
-    virtual void all_gone(Job& job) = 0;
+    virtual void all_gone(LocalJob& job) = 0;
 
-    using Answer = std::function<void(std::string payload)>;
+    using ReplyCallback = std::function<void(std::string payload)>;
     /// Handles a rank's request. `answer` is called once with the encoded reply: at once, later, or never if the universe ends first.
     /// Returns false if `kind` is not a request.
-    virtual bool ask(Job& job, uint32_t rank, control::MessageKind kind, const std::string& payload, Answer answer) = 0;
+    virtual bool ask(LocalJob& job, uint32_t rank, control::MessageKind kind, const std::string& payload,
+                     ReplyCallback answer) = 0;
 };
 
 }  // namespace starling::launch

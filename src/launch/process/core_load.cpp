@@ -19,7 +19,7 @@ namespace starling::launch {
 
 namespace {
 
-using job::Place;
+using job::CpuLocation;
 using job::RankState;
 
 std::string text_of(const std::string& path) {
@@ -71,8 +71,8 @@ void CoreUse::add(const job::SegmentView& sight) {
 }
 
 void CoreUse::add_at(uint32_t place) {
-    const uint32_t word = place & Place::kCpu;
-    if (word == Place::kNowhere)
+    const uint32_t word = place & CpuLocation::kCpu;
+    if (word == CpuLocation::kNowhere)
         ++ranks_;
     else if (word <= CPU_SETSIZE)
         add(word - 1);

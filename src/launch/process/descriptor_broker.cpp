@@ -108,7 +108,7 @@ bool DescriptorBroker::answer(const job::DescriptorRequest& request, int& descri
 }
 
 int DescriptorBroker::find_segment(const job::DescriptorRequest& request) const {
-    const Job* job = launcher_.find_job(request.wanted);
+    const LocalJob* job = launcher_.find_job(request.wanted);
     if (job && job->segment.fd() >= 0) return fcntl(job->segment.fd(), F_DUPFD_CLOEXEC, 0);
     return open_memory(request, "/memfd:starling-job");
 }
@@ -116,7 +116,7 @@ int DescriptorBroker::find_segment(const job::DescriptorRequest& request) const 
 /// A starting process has no segment yet, so it does not know the secret. But it knows its job's random id from its environment, which
 /// suffices for its own segment. In jobs of other managers the id proves nothing, because socket names show it.
 bool DescriptorBroker::is_entitled(const job::DescriptorRequest& request) const {
-    const Job* job = launcher_.find_job(request.job);
+    const LocalJob* job = launcher_.find_job(request.job);
     if (!job) return false;
     if (request.what == job::DescriptorCall::segment && request.wanted == request.job && !job->external) return true;
     const uint64_t* secret = job->segment.header().secret;

@@ -14,21 +14,21 @@ namespace {
 constexpr std::chrono::milliseconds kFirst{1000};
 constexpr int kQuietSeconds = 1;
 
-using Shared = std::shared_ptr<const EndedLook>;
+using SharedLook = std::shared_ptr<const EndedLook>;
 
-void look_after(EventLoop& loop, Launcher& launcher, const Shared& look, std::chrono::milliseconds wait) {
+void look_after(EventLoop& loop, Launcher& launcher, const SharedLook& look, std::chrono::milliseconds wait) {
     loop.after(wait, [&loop, &launcher, look, wait] {
         const auto again = [&loop, &launcher, look, wait] {
             look_after(loop, launcher, look, std::min(2 * wait, look->longest));
         };
-        const Look state = look->state();
-        if (state == Look::never) return;
-        if (state == Look::later) return again();
+        const NextCheck state = look->state();
+        if (state == NextCheck::never) return;
+        if (state == NextCheck::later) return again();
         char name[20];
         std::snprintf(name, sizeof name, "%016llx", static_cast<unsigned long long>(look->job));
         explain(loop, launcher, name, {.quiet = kQuietSeconds, .ended_awaited = true},
                 look->hosts ? look->hosts() : std::vector<std::string>(), [look, again](const std::string& text) {
-                    if (look->state() == Look::never) return;
+                    if (look->state() == NextCheck::never) return;
                     text.empty() ? again() : look->found();
                 });
     });

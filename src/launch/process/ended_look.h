@@ -14,7 +14,7 @@ namespace starling::launch {
 
 class Launcher;
 
-enum class Look : uint8_t {
+enum class NextCheck : uint8_t {
     now,
     later,  ///< no rank can wait yet
     never,  ///< no more checks are needed
@@ -23,7 +23,7 @@ enum class Look : uint8_t {
 struct EndedLook {
     job::JobId job = 0;
     std::chrono::milliseconds longest{};              ///< longest interval between two checks
-    std::function<Look()> state;                      ///< called before and after each check
+    std::function<NextCheck()> state;                 ///< called before and after each check
     std::function<std::vector<std::string>()> hosts;  ///< returns other hosts to check too; null: this host only
     std::function<void()> found;                      ///< called when a rank waits; then no more checks
 };

@@ -8,11 +8,11 @@
 
 namespace starling::launch {
 
-std::string Launcher::absence_of(const Job& job, uint32_t rank) const {
+std::string Launcher::absence_of(const LocalJob& job, uint32_t rank) const {
     return name_of(job, rank) + " on " + host_name() + " has exited with code 0 and never called MPI_Init or shmem_init";
 }
 
-void Launcher::note_absent(Job& job, uint32_t rank) {
+void Launcher::note_absent(LocalJob& job, uint32_t rank) {
     const job::JobHeader& header = job.segment.header();
     if (header.size == 1 || job.external || std::exchange(job.absent_noted, true)) return;
     // If ranks run on other hosts, only the root can find out whether a rank waits for this one.
@@ -25,19 +25,19 @@ void Launcher::note_absent(Job& job, uint32_t rank) {
                       .found = [this, id = job.id(), rank] { fail_for_absent(*find_job(id), rank); }});
 }
 
-Look Launcher::worth_a_look(job::JobId id) {
-    const Job* job = find_job(id);
-    if (!job || job->failing || job->running == 0) return Look::never;
-    const bool anybody = std::any_of(job->ranks.begin(), job->ranks.end(), [&](const Rank& rank) {
+NextCheck Launcher::worth_a_look(job::JobId id) {
+    const LocalJob* job = find_job(id);
+    if (!job || job->failing || job->running == 0) return NextCheck::never;
+    const bool anybody = std::any_of(job->ranks.begin(), job->ranks.end(), [&](const LocalRank& rank) {
         const auto index = static_cast<size_t>(&rank - job->ranks.data());
         return job->segment.cell(job->rank_of(index)).state.load(std::memory_order_acquire) == job::RankState::initialized;
     });
-    return anybody ? Look::now : Look::later;
+    return anybody ? NextCheck::now : NextCheck::later;
 }
 
-void Launcher::fail_for_absent(Job& job, uint32_t absent) {
+void Launcher::fail_for_absent(LocalJob& job, uint32_t absent) {
     const bool goes_on = job.segment.header().recovers != 0;
-    Failure failure;
+    RankFailure failure;
     failure.rank = absent;
     failure.sentence = absence_of(job, absent) + ", but others wait for it; " + (goes_on ? "the other " : "ending the other ") +
                        std::to_string(job.running) + (goes_on ? " go on" : "");

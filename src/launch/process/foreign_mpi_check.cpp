@@ -16,12 +16,12 @@ namespace {
 
 /// Loader names of MPI libraries; further digits after a complete number do not match. Libraries that no shim can replace have an empty
 /// interface.
-struct Name {
+struct LibraryName {
     std::string_view begin;
     const char* mpi;
     const char* binary_interface;
 };
-constexpr Name kNames[] = {
+constexpr LibraryName kNames[] = {
     {"libmpi.so.12", "MPICH, Intel MPI or MVAPICH", "mpich"},
     {"libmpifort.so.12", "MPICH, Intel MPI or MVAPICH", "mpich"},
     {"libmpicxx.so.12", "MPICH, Intel MPI or MVAPICH", "mpich"},
@@ -103,7 +103,7 @@ void add_children(std::vector<pid_t>& processes, size_t of) {
 
 MpiLibrary mpi_library(std::string_view file) {
     if (file.starts_with(kOwn)) return {"Starling", "standard"};
-    for (const Name& name : kNames)
+    for (const LibraryName& name : kNames)
         if (is_called(file, name.begin)) return {name.mpi, name.binary_interface};
     return {};
 }

@@ -29,7 +29,7 @@ std::string starling_program() {
 }
 
 /// A run of `starling why` in progress.
-struct Question {
+struct ReportRequest {
     EventLoop& loop;
     std::function<void(const std::string&)> done;
     pid_t pid = -1;
@@ -48,7 +48,7 @@ struct Question {
     }
 };
 
-void read_answer(Question& question) {
+void read_answer(ReportRequest& question) {
     char buffer[16 << 10];
     ssize_t got;
     while ((got = read(question.fd, buffer, sizeof buffer)) > 0)
@@ -85,7 +85,7 @@ void explain(EventLoop& loop, Launcher& launcher, const std::string& job, Explai
         return done({});
     }
     fcntl(ends[0], F_SETFL, O_NONBLOCK);
-    auto question = std::make_shared<Question>(loop, std::move(done), process.pid, ends[0]);
+    auto question = std::make_shared<ReportRequest>(loop, std::move(done), process.pid, ends[0]);
     loop.watch(ends[0], EPOLLIN, [question](uint32_t) { read_answer(*question); });
     question->timer = loop.after(kLongest, [question] {
         kill(-question->pid, SIGKILL);

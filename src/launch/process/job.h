@@ -14,7 +14,7 @@
 namespace starling::launch {
 
 /// A process of a job on this host.
-struct Rank {
+struct LocalRank {
     pid_t pid = -1;  ///< also its process group; -1 once both have ended
     bool running = false;
     volatile pid_t* guard_slot = nullptr;
@@ -22,10 +22,10 @@ struct Rank {
     bool marked_failed = false;  ///< the job segment shows the failure to all its readers
 };
 
-struct Job {
+struct LocalJob {
     uint32_t number = 0;  ///< 0 for the job client's own job; spawned jobs count up
     job::JobSegment segment;
-    std::vector<Rank> ranks;            ///< ranks on this host, by JobSegment::local_index
+    std::vector<LocalRank> ranks;       ///< ranks on this host, by JobSegment::local_index
     std::vector<std::string> programs;  ///< by appnum, for messages
     uint32_t running = 0;               ///< ranks of this host that are not reaped yet
     /// Returns whether the job must end if its parent job fails.
@@ -44,8 +44,8 @@ struct Job {
     job::JobId id() const { return segment.header().id; }
     uint32_t rank_of(size_t index) const { return segment.local_rank(static_cast<uint32_t>(index)); }
     bool has(uint32_t rank) const { return segment.local_index(rank) < ranks.size(); }
-    Rank& at(uint32_t rank) { return ranks[segment.local_index(rank)]; }
-    const Rank& at(uint32_t rank) const { return ranks[segment.local_index(rank)]; }
+    LocalRank& at(uint32_t rank) { return ranks[segment.local_index(rank)]; }
+    const LocalRank& at(uint32_t rank) const { return ranks[segment.local_index(rank)]; }
 };
 
 }  // namespace starling::launch

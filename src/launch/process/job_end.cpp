@@ -78,16 +78,16 @@ void Launcher::reap() {
     for (const Exit& exit : exits) note_exit(exit);
 }
 
-bool Launcher::counts_as_failure(const Job& job, uint32_t rank, int status) const {
+bool Launcher::counts_as_failure(const LocalJob& job, uint32_t rank, int status) const {
     const job::RankCell& cell = job.segment.cell(rank);
     return !WIFEXITED(status) || WEXITSTATUS(status) != 0 || cell.aborted.load(std::memory_order_acquire) != 0 ||
            cell.state.load(std::memory_order_acquire) == RankState::initialized;
 }
 
 void Launcher::note_exit(const Exit& exit) {
-    Job& job = *exit.who.job;
+    LocalJob& job = *exit.who.job;
     const uint32_t rank = exit.who.rank;
-    Rank& record = job.at(rank);
+    LocalRank& record = job.at(rank);
     record.running = false;
     --job.running;
     if (record.core >= 0) cores_.release(static_cast<uint32_t>(record.core));
@@ -97,7 +97,7 @@ void Launcher::note_exit(const Exit& exit) {
     const bool absent = !failed && cell.state.load(std::memory_order_acquire) == RankState::started;
     cell.exit_status.store(exit.status, std::memory_order_relaxed);
     cell.state.store(failed ? RankState::failed : RankState::exited, std::memory_order_release);
-    job.segment.place(job.segment.local_index(rank)).store(job::Place::kNowhere);
+    job.segment.place(job.segment.local_index(rank)).store(job::CpuLocation::kNowhere);
     if (first) note_failure(job, rank, exit.status);
     if (absent) note_absent(job, rank);
     if (job.number == 0 && rank == 0 && input_) input_->stop();
@@ -111,13 +111,13 @@ void Launcher::note_exit(const Exit& exit) {
 // The kernel may reuse the pid of a reaped process, unless its process group still has members. So the pid is forgotten, because it might
 // soon mean a foreign process. Exception: processes that a dead wrapper leaves behind in a failing job keep it, and are killed with the
 // job.
-void Launcher::forget_unless_left_over(Job& job, Rank& rank) {
+void Launcher::forget_unless_left_over(LocalJob& job, LocalRank& rank) {
     if (job.failing && kill(-rank.pid, 0) == 0) return;
     release_guard(rank);
     rank.pid = -1;
 }
 
-void Launcher::on_external_exit(Job& job, int pid_fd) {
+void Launcher::on_external_exit(LocalJob& job, int pid_fd) {
     loop_.forget(pid_fd);
     close(pid_fd);
     // Only the parent can read the exit status. The rank's cell shows whether it ended properly: it must not be `initialized` any more.
@@ -125,27 +125,27 @@ void Launcher::on_external_exit(Job& job, int pid_fd) {
     release(job);
 }
 
-void Launcher::external_exit(Job& job, uint32_t rank, bool failed) {
+void Launcher::external_exit(LocalJob& job, uint32_t rank, bool failed) {
     job.segment.cell(rank).state.store(failed ? RankState::failed : RankState::exited, std::memory_order_release);
     if (failed) fail_external(job, static_cast<int>(rank));
 }
 
-void Launcher::fail_external(Job& job, int failed_rank) {
+void Launcher::fail_external(LocalJob& job, int failed_rank) {
     if (job.failing) return;
     end_ranks(job, failed_rank);
     // The job's own manager decides whether the job continues, and reports the failure.
-    Failure failure;
+    RankFailure failure;
     failure.rank = static_cast<uint32_t>(failed_rank);
     failure.aborted = true;
     superior_->failed(job, failure);
 }
 
-void Launcher::release(Job& job) {
+void Launcher::release(LocalJob& job) {
     job.running = 0;
     finish(job);
 }
 
-std::string Launcher::name_of(const Job& job, uint32_t rank) const {
+std::string Launcher::name_of(const LocalJob& job, uint32_t rank) const {
     const auto app = static_cast<size_t>(job.segment.cell(rank).appnum);
     std::string text = "rank " + std::to_string(rank);
     if (app < job.programs.size()) text += " (" + job.programs[app] + ")";
@@ -153,7 +153,7 @@ std::string Launcher::name_of(const Job& job, uint32_t rank) const {
     return text;
 }
 
-std::string Launcher::what_happened(const Job& job, uint32_t rank, int status) const {
+std::string Launcher::what_happened(const LocalJob& job, uint32_t rank, int status) const {
     const job::RankCell& cell = job.segment.cell(rank);
     char text[768];
     const int length = std::snprintf(text, sizeof text, "%s, process %d on %s, ", name_of(job, rank).c_str(), job.at(rank).pid,
@@ -180,7 +180,7 @@ std::string Launcher::what_happened(const Job& job, uint32_t rank, int status) c
     return text;
 }
 
-void Launcher::note_failure(Job& job, uint32_t rank, int status) {
+void Launcher::note_failure(LocalJob& job, uint32_t rank, int status) {
     const job::RankCell& cell = job.segment.cell(rank);
     const job::JobHeader& header = job.segment.header();
     // Wake the ranks that wait for this one before anything else. There is no need to wait for the root, whose decision is known.
@@ -192,8 +192,8 @@ void Launcher::note_failure(Job& job, uint32_t rank, int status) {
         if (header.hosts > 1) ring_ranks(job);
     }
     if (output_) output_->read_now();  // print its last output first
-    Failure failure{rank, status, exit_code_of(status), cell.aborted.load(std::memory_order_acquire) != 0,
-                    what_happened(job, rank, status)};
+    RankFailure failure{rank, status, exit_code_of(status), cell.aborted.load(std::memory_order_acquire) != 0,
+                        what_happened(job, rank, status)};
     if (failure.aborted) failure.exit_code = cell.abort_code.load(std::memory_order_relaxed) & 0xff;
     const bool well = failure.aborted && failure.exit_code == 0 && cell.aborted.load() == job::kEndedForAll;
     if (failure.exit_code == 0 && !well) failure.exit_code = 1;
@@ -210,7 +210,7 @@ void Launcher::note_failure(Job& job, uint32_t rank, int status) {
     superior_->failed(job, failure);
 }
 
-void Launcher::mark_and_wake(Job& job, const std::vector<uint32_t>& ranks) {
+void Launcher::mark_and_wake(LocalJob& job, const std::vector<uint32_t>& ranks) {
     uint32_t news = 0;
     for (const uint32_t rank : ranks) {
         // A rank of this host was marked when it was reaped.
@@ -225,18 +225,18 @@ void Launcher::mark_and_wake(Job& job, const std::vector<uint32_t>& ranks) {
     syscall(SYS_futex, &failures, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);  // wakes most waiting ranks at once
 }
 
-void Launcher::mark_failed(Job& job, const std::vector<uint32_t>& ranks) {
+void Launcher::mark_failed(LocalJob& job, const std::vector<uint32_t>& ranks) {
     mark_and_wake(job, ranks);
     ring_everyone(&job);
 }
 
-void Launcher::end_ranks(Job& job, int failed_rank) {
+void Launcher::end_ranks(LocalJob& job, int failed_rank) {
     job.failing = true;
     job::JobHeader& header = job.segment.header();
     header.failed_rank.store(failed_rank, std::memory_order_relaxed);
     header.state.store(JobState::failed, std::memory_order_release);
     ring_everyone(&job);
-    for (const Rank& rank : job.ranks) {
+    for (const LocalRank& rank : job.ranks) {
         if (rank.pid <= 0) continue;
         kill(-rank.pid, SIGTERM);
         kill(-rank.pid, SIGCONT);  // a stopped process would not handle SIGTERM
@@ -249,51 +249,51 @@ void Launcher::end_ranks(Job& job, int failed_rank) {
     });
 }
 
-void Launcher::release_guard(Rank& rank) {
+void Launcher::release_guard(LocalRank& rank) {
     if (rank.guard_slot) guard_.release_slot(rank.guard_slot);
     rank.guard_slot = nullptr;
 }
 
-void Launcher::kill_rest(Job& job) {
-    for (const Rank& rank : job.ranks) {
+void Launcher::kill_rest(LocalJob& job) {
+    for (const LocalRank& rank : job.ranks) {
         if (rank.pid > 0) kill(-rank.pid, SIGKILL);
     }
     // Processes that left their process group still have the job's address in their environment.
     if (!job.external) kill_marked(std::string(job::kJobVariable) + "=" + job::to_string(job.segment.address()));
 }
 
-void Launcher::finish(Job& job) {
+void Launcher::finish(LocalJob& job) {
     if (job.failing && job.deadline != 0) {
         // The ranks have ended. Processes that they started keep the rest of the grace period.
         const bool left = std::any_of(job.ranks.begin(), job.ranks.end(),
-                                      [](const Rank& rank) { return rank.pid > 0 && kill(-rank.pid, 0) == 0; });
+                                      [](const LocalRank& rank) { return rank.pid > 0 && kill(-rank.pid, 0) == 0; });
         if (left) return;
         loop_.cancel(job.deadline);
         job.deadline = 0;
         kill_rest(job);
     }
     if (job.failing) {
-        for (Rank& rank : job.ranks) release_guard(rank);
+        for (LocalRank& rank : job.ranks) release_guard(rank);
     }
     if (std::exchange(job.reported, true)) return;
     if (output_ && job.style.capture) output_->end_job(job.id());
     superior_->all_gone(job);
 }
 
-void Launcher::keep_ended(Job& job) {
+void Launcher::keep_ended(LocalJob& job) {
     // Keep the segment for a while: a parent may only now open the segment of a child that ended quickly, to see that it existed and how it
     // ended.
     ended_.push_back(std::move(job.segment));
     if (ended_.size() > kEndedKept) ended_.pop_front();
 }
 
-void Launcher::ring_everyone(const Job* first) {
+void Launcher::ring_everyone(const LocalJob* first) {
     if (first) ring_ranks(*first);
-    for (const Job& job : jobs_)
+    for (const LocalJob& job : jobs_)
         if (&job != first) ring_ranks(job);
 }
 
-void Launcher::ring_ranks(const Job& job) {
+void Launcher::ring_ranks(const LocalJob& job) {
     for (size_t i = 0; i < job.ranks.size(); ++i) {
         const uint32_t rank = job.rank_of(i);
         // Skip ranks that are not initialized: their doorbell may be memory that is not touched yet, and should stay so.

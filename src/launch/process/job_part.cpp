@@ -29,7 +29,7 @@ StartOutcome Launcher::start_part(const JobSpec& spec, const JobPart& part) {
         outcome.text = cores_.load();
         if (!outcome.text.empty()) outcome.error_class = MPI_ERR_SPAWN;
     }
-    Job job;
+    LocalJob job;
     if (outcome.error_class == MPI_SUCCESS) {
         outcome.error_class = job::JobSegment::create(part.description, part.my_host, job.segment);
         if (outcome.error_class != MPI_SUCCESS) outcome.text = failure_text();
@@ -40,13 +40,14 @@ StartOutcome Launcher::start_part(const JobSpec& spec, const JobPart& part) {
     job.style = part.style;
     describe(job, spec);
     jobs_.push_back(std::move(job));
-    Job& placed = jobs_.back();
+    LocalJob& placed = jobs_.back();
     if (!launch_all(placed, spec, part, outcome)) jobs_.pop_back();
     return outcome;
 }
 
-Job* Launcher::make_stub(const job::JobDescription& description, const std::vector<uint32_t>& tree_hosts, uint32_t number) {
-    Job job;
+LocalJob* Launcher::make_stub(const job::JobDescription& description, const std::vector<uint32_t>& tree_hosts,
+                              uint32_t number) {
+    LocalJob job;
     if (job::JobSegment::create(description, job::kNoHost, job.segment) != MPI_SUCCESS) return nullptr;
     job.number = number;
     job.reported = true;  // no ranks to wait for
@@ -57,12 +58,12 @@ Job* Launcher::make_stub(const job::JobDescription& description, const std::vect
     return &jobs_.back();
 }
 
-void Launcher::end_part(Job& job, int failed_rank) {
+void Launcher::end_part(LocalJob& job, int failed_rank) {
     if (!job.failing) end_ranks(job, failed_rank);
 }
 
-void Launcher::signal_part(const Job& job, int signal) {
-    for (const Rank& rank : job.ranks) {
+void Launcher::signal_part(const LocalJob& job, int signal) {
+    for (const LocalRank& rank : job.ranks) {
         if (!rank.running) continue;
         kill(-rank.pid, signal);
         if (ends(signal)) kill(-rank.pid, SIGCONT);  // a stopped process would not handle the signal
@@ -70,7 +71,7 @@ void Launcher::signal_part(const Job& job, int signal) {
     if (signal == SIGCONT && input_) input_->resume();
 }
 
-void Launcher::release_part(Job& job, JobState state) {
+void Launcher::release_part(LocalJob& job, JobState state) {
     if (job.segment.header().state.load(std::memory_order_relaxed) == JobState::running)
         job.segment.header().state.store(state, std::memory_order_release);
     ring_everyone();
@@ -80,19 +81,19 @@ void Launcher::release_part(Job& job, JobState state) {
         take_back(job);
         if (job.deadline != 0) loop_.cancel(job.deadline);
     }
-    for (Rank& rank : job.ranks) release_guard(rank);
+    for (LocalRank& rank : job.ranks) release_guard(rank);
     input_pipes_.erase(job.id());
     keep_ended(job);
-    jobs_.remove_if([&](const Job& other) { return &other == &job; });
+    jobs_.remove_if([&](const LocalJob& other) { return &other == &job; });
 }
 
-void Launcher::take_back_part(Job& job) {
+void Launcher::take_back_part(LocalJob& job) {
     take_back(job);
     if (job.deadline != 0) loop_.cancel(job.deadline);
-    jobs_.remove_if([&](const Job& other) { return &other == &job; });
+    jobs_.remove_if([&](const LocalJob& other) { return &other == &job; });
 }
 
-void Launcher::feed_input(Job& job, std::string data) {
+void Launcher::feed_input(LocalJob& job, std::string data) {
     const auto pipe = input_pipes_.find(job.id());
     if (pipe != input_pipes_.end()) {
         pipe->second->feed(std::move(data));
@@ -101,7 +102,7 @@ void Launcher::feed_input(Job& job, std::string data) {
     }
 }
 
-void Launcher::show_stacks(Job& job, std::function<void()> done) {
+void Launcher::show_stacks(LocalJob& job, std::function<void()> done) {
     std::vector<std::pair<std::string, pid_t>> processes;
     for (size_t i = 0; i < job.ranks.size(); ++i) {
         const uint32_t rank = job.rank_of(i);

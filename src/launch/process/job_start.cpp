@@ -44,7 +44,7 @@ class ProgramFiles {
     ProgramFiles(const JobSpec& spec, const JobPart& part, const std::string& address, const std::string& mark)
         : spec_(spec), part_(part), address_(address), mark_(mark) {}
 
-    struct File {
+    struct ProgramFile {
         ProcessEnvironment environment;
         std::string path;     ///< empty: not found
         std::string problem;  ///< reason why its processes could not communicate; empty: they can
@@ -59,17 +59,18 @@ class ProgramFiles {
         return index_;
     }
 
-    File& file(size_t index) {
+    ProgramFile& file(size_t index) {
         files_.resize(spec_.programs.size());
         if (!files_[index]) files_[index] = find(spec_.programs[index]);
         return *files_[index];
     }
 
   private:
-    std::unique_ptr<File> find(const Program& program) const {
+    std::unique_ptr<ProgramFile> find(const Program& program) const {
         static char* const empty[] = {nullptr};
         char* const* base = part_.whole_environment ? empty : environ;
-        std::unique_ptr<File> file(new File{ProcessEnvironment(program, base, part_.environment, address_, mark_), {}, {}, {}});
+        std::unique_ptr<ProgramFile> file(
+            new ProgramFile{ProcessEnvironment(program, base, part_.environment, address_, mark_), {}, {}, {}});
         std::string_view path = program.search_path;
         if (path.empty()) path = file->environment.value("PATH");
         if (path.empty()) path = "/usr/local/bin:/usr/bin:/bin";
@@ -83,7 +84,7 @@ class ProgramFiles {
         return file;
     }
 
-    static void add_library_path(File& file, const std::string& before, const std::string& behind) {
+    static void add_library_path(ProgramFile& file, const std::string& before, const std::string& behind) {
         std::string path = before;
         for (const std::string& next : {std::string(file.environment.value("LD_LIBRARY_PATH")), behind})
             if (!next.empty()) path += (path.empty() ? "" : ":") + next;
@@ -91,7 +92,7 @@ class ProgramFiles {
     }
 
     /// Adds a shim for a program that is linked with another MPI, if the user asked for it.
-    void meet_other_library(const Program& program, const std::string& path, File& file) const {
+    void meet_other_library(const Program& program, const std::string& path, ProgramFile& file) const {
         const std::string_view setting = file.environment.value("STARLING_COMPAT");
         const bool alone = spec_.size() == 1 && spec_.parent == 0;
         if (setting.empty() && (alone || allows_singletons(file.environment))) return;
@@ -112,12 +113,12 @@ class ProgramFiles {
     const std::string& mark_;
     size_t index_ = 0;
     uint32_t first_ = 0;
-    std::vector<std::unique_ptr<File>> files_;
+    std::vector<std::unique_ptr<ProgramFile>> files_;
 };
 
 }  // namespace
 
-void Launcher::describe(Job& job, const JobSpec& spec) const {
+void Launcher::describe(LocalJob& job, const JobSpec& spec) const {
     job.ranks.resize(job.segment.header().local_ranks);
     job::JobHeader& header = job.segment.header();
     std::snprintf(header.control_socket, sizeof header.control_socket, "%s", control_->name().c_str());
@@ -125,7 +126,7 @@ void Launcher::describe(Job& job, const JobSpec& spec) const {
     for (const Program& program : spec.programs) job.programs.push_back(program.argv[0]);
 }
 
-bool Launcher::launch_all(Job& job, const JobSpec& spec, const JobPart& part, StartOutcome& outcome) {
+bool Launcher::launch_all(LocalJob& job, const JobSpec& spec, const JobPart& part, StartOutcome& outcome) {
     const std::string address = job::to_string(job.segment.address());
     ProgramFiles files(spec, part, address, mark_);
     count_cores(job);
@@ -134,7 +135,7 @@ bool Launcher::launch_all(Job& job, const JobSpec& spec, const JobPart& part, St
         uint32_t which = 0;
         const size_t index = files.index_of(rank, which);
         const Program& program = spec.programs[index];
-        ProgramFiles::File& file = files.file(index);
+        ProgramFiles::ProgramFile& file = files.file(index);
         ProcessStart start;
         start.path = file.path.empty() ? nullptr : file.path.c_str();
         start.argv = file.argv.data();
@@ -165,7 +166,7 @@ bool Launcher::launch_all(Job& job, const JobSpec& spec, const JobPart& part, St
 // Starling. One that has not called it after a minute most likely never will.
 void Launcher::watch_for_other_library(job::JobId id, std::chrono::milliseconds wait) {
     loop_.after(wait, [this, id, wait] {
-        Job* job = find_job(id);
+        LocalJob* job = find_job(id);
         if (!job || job->failing || !job->ranks[0].running) return;
         const uint32_t rank = job->rank_of(0);
         if (job->segment.cell(rank).state.load(std::memory_order_acquire) != job::RankState::started) return;
@@ -181,25 +182,25 @@ void Launcher::watch_for_other_library(job::JobId id, std::chrono::milliseconds 
     });
 }
 
-void Launcher::count_cores(const Job& job) {
+void Launcher::count_cores(const LocalJob& job) {
     use_.reset();
     if (job.style.binding != Binding::automatic) return;
     CoreUse use;
-    for (const Job& other : jobs_)
+    for (const LocalJob& other : jobs_)
         if (&other != &job) use.add(other.segment);
     for (const int32_t launcher : other_launchers()) add_jobs_of(launcher, use);
     // With more ranks than cores, leave the placement to the kernel, which has to share the cores anyway.
     if (use.ranks() + job.ranks.size() <= cores_allowed()) use_ = std::move(use);
 }
 
-void Launcher::assign_cores(Job& job, uint32_t rank, Cores& cores, ProcessStart& start) {
+void Launcher::assign_cores(LocalJob& job, uint32_t rank, Cores& cores, ProcessStart& start) {
     std::atomic<uint32_t>& place = job.segment.place(job.segment.local_index(rank));
     if (job.style.binding == Binding::core) {
         cores.bound_to = static_cast<int>(cores_.take(cores.cpus));
         start.cpus = &cores.cpus;
         const uint32_t first = cores_.first_cpu(static_cast<uint32_t>(cores.bound_to));
         job.segment.cell(rank).cpu = first;
-        place.store(job::Place::on(first));
+        place.store(job::CpuLocation::on(first));
     } else if (use_ && sched_getaffinity(0, sizeof cores.usable, &cores.usable) == 0) {
         cores.cpus = use_->least_used(cores.usable, siblings_of);
         start.begin_on = &cores.cpus;
@@ -208,20 +209,20 @@ void Launcher::assign_cores(Job& job, uint32_t rank, Cores& cores, ProcessStart&
     }
 }
 
-void Launcher::report_binding(Job& job, uint32_t rank) {
+void Launcher::report_binding(LocalJob& job, uint32_t rank) {
     const uint32_t bound = job.segment.cell(rank).cpu;
-    const uint32_t word = job.segment.place(job.segment.local_index(rank)).load() & job::Place::kCpu;
+    const uint32_t word = job.segment.place(job.segment.local_index(rank)).load() & job::CpuLocation::kCpu;
     const char* host = job.segment.host(job.segment.header().my_host).name;
     if (bound != job::kNotBound)
         say("rank %u on %s is bound to core %u", rank, host, bound);
-    else if (use_ && word != job::Place::kNowhere)
+    else if (use_ && word != job::CpuLocation::kNowhere)
         say("rank %u on %s begins on core %u and is not bound", rank, host, word - 1);
     else
         say("rank %u on %s is not bound%s", rank, host,
             job.style.binding == Binding::automatic ? ": there are more ranks than cores" : "");
 }
 
-StartedProcess Launcher::launch_one(Job& job, uint32_t rank, ProcessStart start, bool forward_input) {
+StartedProcess Launcher::launch_one(LocalJob& job, uint32_t rank, ProcessStart start, bool forward_input) {
     StartedProcess process;
     if (!start.path) {
         process.step = "find";
@@ -253,7 +254,8 @@ StartedProcess Launcher::launch_one(Job& job, uint32_t rank, ProcessStart start,
         job.segment.cell(rank).state.store(job::RankState::not_started, std::memory_order_relaxed);
         return process;
     }
-    if (const uint32_t word = start.place ? start.place->load() & job::Place::kCpu : job::Place::kNowhere) use_->add(word - 1);
+    if (const uint32_t word = start.place ? start.place->load() & job::CpuLocation::kCpu : job::CpuLocation::kNowhere)
+        use_->add(word - 1);
     // The program may already have stored its own pid, which differs from this one under a wrapper.
     int32_t none = 0;
     job.segment.cell(rank).pid.compare_exchange_strong(none, process.pid, std::memory_order_relaxed);
@@ -266,7 +268,7 @@ StartedProcess Launcher::launch_one(Job& job, uint32_t rank, ProcessStart start,
 
 // Opens the output of a rank. A single process gets the launcher's own descriptors. With several, pipes keep each line whole, however it is
 // written.
-bool Launcher::open_output(const Job& job, uint32_t rank, ProcessStart& start, int (&ours)[3]) {
+bool Launcher::open_output(const LocalJob& job, uint32_t rank, ProcessStart& start, int (&ours)[3]) {
     const JobStyle& style = job.style;
     const bool must = style.tag_output || style.capture;
     const bool alone = job.segment.header().size == 1 && job.number == 0;
@@ -291,7 +293,7 @@ bool Launcher::open_output(const Job& job, uint32_t rank, ProcessStart& start, i
     return true;
 }
 
-int Launcher::open_input(Job& job, int& pipe_end) {
+int Launcher::open_input(LocalJob& job, int& pipe_end) {
     if (job.style.capture) {
         const job::JobId id = job.id();
         auto pipe = std::make_unique<InputPipe>(loop_, [this, id] {
@@ -306,8 +308,8 @@ int Launcher::open_input(Job& job, int& pipe_end) {
     return pipe_end = input_->open_pipe();
 }
 
-void Launcher::take_back(Job& job) {
-    for (Rank& rank : job.ranks) {
+void Launcher::take_back(LocalJob& job) {
+    for (LocalRank& rank : job.ranks) {
         if (!rank.running) continue;
         kill(-rank.pid, SIGKILL);
         waitpid(rank.pid, nullptr, 0);

@@ -113,13 +113,13 @@ void Launcher::on_signals() {
     if (children) reap();
 }
 
-Job* Launcher::find_job(job::JobId id) {
-    const auto found = std::find_if(jobs_.begin(), jobs_.end(), [id](const Job& job) { return job.id() == id; });
+LocalJob* Launcher::find_job(job::JobId id) {
+    const auto found = std::find_if(jobs_.begin(), jobs_.end(), [id](const LocalJob& job) { return job.id() == id; });
     return found == jobs_.end() ? nullptr : &*found;
 }
 
 bool Launcher::find_segment(job::JobId id, job::JobAddress& out) const {
-    for (const Job& job : jobs_) {
+    for (const LocalJob& job : jobs_) {
         if (job.id() != id) continue;
         out = job.segment.address();
         return true;
@@ -147,7 +147,7 @@ static bool take_inherited(const job::JobAddress& address, job::JobSegment& out)
     return true;
 }
 
-Job* Launcher::adopt(const job::JobAddress& address) {
+LocalJob* Launcher::adopt(const job::JobAddress& address) {
     job::JobSegment segment;
     if (!take_inherited(address, segment) && job::JobSegment::open(address, segment) != MPI_SUCCESS) return nullptr;
     const int pid_fd = static_cast<int>(syscall(SYS_pidfd_open, address.owner_pid, 0));
@@ -155,13 +155,13 @@ Job* Launcher::adopt(const job::JobAddress& address) {
         fail(MPI_ERR_OTHER, "cannot watch process %d: %s", address.owner_pid, std::strerror(errno));
         return nullptr;
     }
-    Job& job = adopt(std::move(segment));
+    LocalJob& job = adopt(std::move(segment));
     loop_.watch(pid_fd, EPOLLIN, [this, pid_fd, &job](uint32_t) { on_external_exit(job, pid_fd); });
     return &job;
 }
 
-Job& Launcher::adopt(job::JobSegment&& segment) {
-    Job& job = jobs_.emplace_back();
+LocalJob& Launcher::adopt(job::JobSegment&& segment) {
+    LocalJob& job = jobs_.emplace_back();
     job.segment = std::move(segment);
     job::JobHeader& header = job.segment.header();
     job.external = true;

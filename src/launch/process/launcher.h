@@ -69,25 +69,25 @@ class Launcher {
     /// removes the segment.
     StartOutcome start_part(const JobSpec& spec, const JobPart& part);
     /// Creates a segment for a job that has no ranks here. Returns null and sets failure_text() on failure.
-    Job* make_stub(const job::JobDescription& description, const std::vector<uint32_t>& tree_hosts, uint32_t number);
+    LocalJob* make_stub(const job::JobDescription& description, const std::vector<uint32_t>& tree_hosts, uint32_t number);
     /// Sends SIGTERM to the ranks here, and SIGKILL after a grace period; then Controller::all_gone is called. Does nothing if the ranks
     /// are already being ended.
-    void end_part(Job& job, int failed_rank);
+    void end_part(LocalJob& job, int failed_rank);
     /// Sends SIGKILL at once.
-    void kill_part(Job& job) { kill_rest(job); }
-    void signal_part(const Job& job, int signal);
+    void kill_part(LocalJob& job) { kill_rest(job); }
+    void signal_part(const LocalJob& job, int signal);
     /// Marks ranks as failed in a job that continues without them: all readers of this segment see the marks, and all ranks here are woken.
     /// Ranks of this host are marked earlier, when they are reaped, and the ranks that wait for them are woken then.
-    void mark_failed(Job& job, const std::vector<uint32_t>& ranks);
+    void mark_failed(LocalJob& job, const std::vector<uint32_t>& ranks);
     /// Releases the job, which has ended on all hosts: processes that have its segment mapped see `state`.
-    void release_part(Job& job, job::JobState state);
+    void release_part(LocalJob& job, job::JobState state);
     /// Undoes start_part(), as if the job had not been started.
-    void take_back_part(Job& job);
+    void take_back_part(LocalJob& job);
     /// Passes standard input to rank 0, which runs here; an empty text marks the end. on_input_taken is called as InputPipe's `on_taken`.
-    void feed_input(Job& job, std::string data);
+    void feed_input(LocalJob& job, std::string data);
     std::function<void(job::JobId)> on_input_taken;
     /// Writes the stacks of the job's ranks here to the job's standard error, while the loop continues; then calls `done`.
-    void show_stacks(Job& job, std::function<void()> done);
+    void show_stacks(LocalJob& job, std::function<void()> done);
 
     /// Called for every signal of this process except SIGCHLD.
     std::function<void(int signal)> on_signal;
@@ -99,16 +99,16 @@ class Launcher {
     // --- jobs that this launcher did not start ---
 
     /// Adopts the job of a singleton, which started this launcher. Returns null and sets failure_text() on failure.
-    Job* adopt(const job::JobAddress& address);
+    LocalJob* adopt(const job::JobAddress& address);
 
     /// Adopts a job whose processes another manager starts, and whose segment this process owns, until release().
-    Job& adopt(job::JobSegment&& segment);
+    LocalJob& adopt(job::JobSegment&& segment);
     /// Handles the end of a rank that this launcher did not start.
-    void external_exit(Job& job, uint32_t rank, bool failed);
+    void external_exit(LocalJob& job, uint32_t rank, bool failed);
     /// Handles the failure of a job that this launcher did not start; `failed_rank`: -1 if none of its ranks here failed.
-    void fail_external(Job& job, int failed_rank = -1);
+    void fail_external(LocalJob& job, int failed_rank = -1);
     /// Ends the part of an adopted job: no process of the job is left on this host. `job` becomes invalid soon.
-    void release(Job& job);
+    void release(LocalJob& job);
 
     /// Runs until the loop is stopped, and returns the loop's result.
     int run();
@@ -118,15 +118,15 @@ class Launcher {
     /// Ends the guard process, for callers that never call run().
     void shut_down() { guard_.dismiss(); }
 
-    Job* find_job(job::JobId id);
-    std::list<Job>& jobs() { return jobs_; }
+    LocalJob* find_job(job::JobId id);
+    std::list<LocalJob>& jobs() { return jobs_; }
     /// Finds the segment of a job that runs here or ended a moment ago. Returns false if there is none.
     bool find_segment(job::JobId id, job::JobAddress& out) const;
 
     EventLoop& loop() { return loop_; }
     OutputTagger& output();
-    std::string name_of(const Job& job, uint32_t rank) const;
-    void ring_ranks(const Job& job);
+    std::string name_of(const LocalJob& job, uint32_t rank) const;
+    void ring_ranks(const LocalJob& job);
 
     /// Writes "<name>: <sentence>" to standard error with one write. say() is silent with --quiet.
     [[gnu::format(printf, 2, 3)]] void say(const char* format, ...);
@@ -137,7 +137,7 @@ class Launcher {
 
   private:
     struct Running {
-        Job* job;
+        LocalJob* job;
         uint32_t rank;
     };
     struct Exit {
@@ -145,8 +145,8 @@ class Launcher {
         int status;
     };
 
-    void describe(Job& job, const JobSpec& spec) const;
-    bool launch_all(Job& job, const JobSpec& spec, const JobPart& part, StartOutcome& outcome);
+    void describe(LocalJob& job, const JobSpec& spec) const;
+    bool launch_all(LocalJob& job, const JobSpec& spec, const JobPart& part, StartOutcome& outcome);
     /// The cores of one process.
     struct Cores {
         cpu_set_t cpus;
@@ -154,35 +154,35 @@ class Launcher {
         int bound_to = -1;  ///< index in `cores_`; -1: not bound
     };
     /// Decides before a job's processes start whether they start on the least used cores (then sets `use_`).
-    void count_cores(const Job& job);
+    void count_cores(const LocalJob& job);
     /// Selects the cores of a process. `cores` must live as long as `start`.
-    void assign_cores(Job& job, uint32_t rank, Cores& cores, ProcessStart& start);
-    void report_binding(Job& job, uint32_t rank);
-    StartedProcess launch_one(Job& job, uint32_t rank, ProcessStart start, bool forward_input);
-    bool open_output(const Job& job, uint32_t rank, ProcessStart& start, int (&ours)[3]);
-    int open_input(Job& job, int& pipe_end);
+    void assign_cores(LocalJob& job, uint32_t rank, Cores& cores, ProcessStart& start);
+    void report_binding(LocalJob& job, uint32_t rank);
+    StartedProcess launch_one(LocalJob& job, uint32_t rank, ProcessStart start, bool forward_input);
+    bool open_output(const LocalJob& job, uint32_t rank, ProcessStart& start, int (&ours)[3]);
+    int open_input(LocalJob& job, int& pipe_end);
     void watch_for_other_library(job::JobId id, std::chrono::milliseconds wait);
-    void take_back(Job& job);
+    void take_back(LocalJob& job);
     bool watch_signals();
     void on_signals();
     void reap();
     void note_exit(const Exit& exit);
-    bool counts_as_failure(const Job& job, uint32_t rank, int status) const;
-    std::string what_happened(const Job& job, uint32_t rank, int status) const;
-    void note_failure(Job& job, uint32_t rank, int status);
-    void note_absent(Job& job, uint32_t rank);
-    std::string absence_of(const Job& job, uint32_t rank) const;
-    Look worth_a_look(job::JobId id);
-    void fail_for_absent(Job& job, uint32_t absent);
-    void end_ranks(Job& job, int failed_rank);
-    void kill_rest(Job& job);
-    void mark_and_wake(Job& job, const std::vector<uint32_t>& ranks);
-    void release_guard(Rank& rank);
-    void forget_unless_left_over(Job& job, Rank& rank);
-    void finish(Job& job);
-    void ring_everyone(const Job* first = nullptr);
-    void on_external_exit(Job& job, int pid_fd);
-    void keep_ended(Job& job);
+    bool counts_as_failure(const LocalJob& job, uint32_t rank, int status) const;
+    std::string what_happened(const LocalJob& job, uint32_t rank, int status) const;
+    void note_failure(LocalJob& job, uint32_t rank, int status);
+    void note_absent(LocalJob& job, uint32_t rank);
+    std::string absence_of(const LocalJob& job, uint32_t rank) const;
+    NextCheck worth_a_look(job::JobId id);
+    void fail_for_absent(LocalJob& job, uint32_t absent);
+    void end_ranks(LocalJob& job, int failed_rank);
+    void kill_rest(LocalJob& job);
+    void mark_and_wake(LocalJob& job, const std::vector<uint32_t>& ranks);
+    void release_guard(LocalRank& rank);
+    void forget_unless_left_over(LocalJob& job, LocalRank& rank);
+    void finish(LocalJob& job);
+    void ring_everyone(const LocalJob* first = nullptr);
+    void on_external_exit(LocalJob& job, int pid_fd);
+    void keep_ended(LocalJob& job);
 
     EventLoop& loop_;
     LauncherSettings settings_;
@@ -194,7 +194,7 @@ class Launcher {
     rlimit original_descriptors_{};
     bool descriptors_raised_ = false;
 
-    std::list<Job> jobs_;
+    std::list<LocalJob> jobs_;
     static constexpr size_t kEndedKept = 16;
     std::deque<job::JobSegment> ended_;  ///< segments of the jobs that ended last
     std::unordered_map<pid_t, Running> running_;

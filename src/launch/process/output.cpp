@@ -84,16 +84,16 @@ bool output_and_error_are_one() {
 OutputTagger::OutputTagger(EventLoop& loop, std::string name) : loop_(loop), name_(std::move(name)), buffer_(kBuffer) {}
 
 OutputTagger::~OutputTagger() {
-    for (Source& source : sources_) close_source(source);
+    for (OutputSource& source : sources_) close_source(source);
     for (auto& [key, sink] : sinks_) {
         if (sink.waiting) loop_.forget(sink.fd);
         if (sink.job == 0 && sink.fd != sink.target) close(sink.fd);
     }
 }
 
-OutputTagger::Sink& OutputTagger::sink(int target, job::JobId job) {
+OutputTagger::OutputSink& OutputTagger::sink(int target, job::JobId job) {
     const auto [found, created] = sinks_.try_emplace({job, target});
-    Sink& sink = found->second;
+    OutputSink& sink = found->second;
     if (!created) return sink;
     sink.target = target;
     sink.job = job;
@@ -101,7 +101,7 @@ OutputTagger::Sink& OutputTagger::sink(int target, job::JobId job) {
     return sink;
 }
 
-void OutputTagger::open_sink(Sink& sink) {
+void OutputTagger::open_sink(OutputSink& sink) {
     struct stat status {};
     sink.fd = sink.target;
     if (fstat(sink.target, &status) != 0) return;
@@ -125,22 +125,22 @@ void OutputTagger::reopen() {
 int OutputTagger::open_pipe(OutputRoute route) {
     forget_closed();
     int ends[2];
-    Sink& to = sink(route.target, route.job);
+    OutputSink& to = sink(route.target, route.job);
     if ((!route.terminal || !open_terminal(route.target, ends)) && pipe2(ends, O_CLOEXEC) != 0) return -1;
     fcntl(ends[0], F_SETFL, O_NONBLOCK);
-    Source& source = sources_.emplace_back(Source{ends[0], &to, std::move(route), {}});
+    OutputSource& source = sources_.emplace_back(OutputSource{ends[0], &to, std::move(route), {}});
     loop_.watch(ends[0], to.paused ? 0 : static_cast<uint32_t>(EPOLLIN), [this, &source](uint32_t) { on_readable(source); });
     return ends[1];
 }
 
-void OutputTagger::on_readable(Source& source) {
+void OutputTagger::on_readable(OutputSource& source) {
     size_t bytes = 0;
     if (!read_some(source, bytes)) end(source);
     flush(*source.sink, false);
     forget_closed();
 }
 
-bool OutputTagger::read_some(Source& source, size_t& bytes) {
+bool OutputTagger::read_some(OutputSource& source, size_t& bytes) {
     bytes = 0;
     const ssize_t n = read(source.fd, buffer_.data(), buffer_.size());
     if (n < 0) return errno == EAGAIN || errno == EINTR;  // EIO: all processes have closed the terminal's other end
@@ -150,12 +150,12 @@ bool OutputTagger::read_some(Source& source, size_t& bytes) {
     return true;
 }
 
-void OutputTagger::take_rest(Source& source) {
+void OutputTagger::take_rest(OutputSource& source) {
     for (size_t bytes = 0, all = 0; all < kMostRest && read_some(source, bytes) && bytes > 0; all += bytes) {}
     end(source);
 }
 
-void OutputTagger::add_text(Source& source, std::string_view text) {
+void OutputTagger::add_text(OutputSource& source, std::string_view text) {
     source.last_text = EventLoop::Clock::now();
     source.bytes += text.size();
     if (!source.route.prefix.empty()) return add_tagged(source, text);
@@ -176,7 +176,7 @@ void OutputTagger::add_text(Source& source, std::string_view text) {
             loop_.after(source.route.alone ? kShortPatience : kPatience, [this, &source] { hand_on_unfinished(source); });
 }
 
-void OutputTagger::add_tagged(Source& source, std::string_view text) {
+void OutputTagger::add_tagged(OutputSource& source, std::string_view text) {
     while (!text.empty()) {
         const size_t newline = text.find('\n');
         const size_t length = newline == std::string_view::npos ? text.size() : newline + 1;
@@ -189,7 +189,7 @@ void OutputTagger::add_tagged(Source& source, std::string_view text) {
     }
 }
 
-void OutputTagger::hand_on_unfinished(Source& source) {
+void OutputTagger::hand_on_unfinished(OutputSource& source) {
     source.patience = 0;
     if (source.line.empty()) return;
     // The line of this timer may have ended, and another begun. A process that writes full blocks has not paused to prompt, but has lost
@@ -208,7 +208,7 @@ void OutputTagger::hand_on_unfinished(Source& source) {
     flush(*source.sink, false);
 }
 
-void OutputTagger::end(Source& source) {
+void OutputTagger::end(OutputSource& source) {
     if (source.fd < 0) return;
     if (!source.line.empty()) {
         if (source.route.prefix.empty()) {
@@ -220,7 +220,7 @@ void OutputTagger::end(Source& source) {
     close_source(source);
 }
 
-void OutputTagger::close_source(Source& source) {
+void OutputTagger::close_source(OutputSource& source) {
     if (source.fd < 0) return;
     loop_.forget(source.fd);
     loop_.cancel(source.patience);
@@ -230,10 +230,10 @@ void OutputTagger::close_source(Source& source) {
 }
 
 void OutputTagger::forget_closed() {
-    sources_.remove_if([](const Source& source) { return source.fd < 0; });
+    sources_.remove_if([](const OutputSource& source) { return source.fd < 0; });
 }
 
-void OutputTagger::write_out(Sink& sink, bool may_block) {
+void OutputTagger::write_out(OutputSink& sink, bool may_block) {
     int patience = may_block ? kLastWait : 0;
     while (sink.written < sink.pending.size()) {
         pollfd ready{sink.fd, POLLOUT, 0};
@@ -262,7 +262,7 @@ void OutputTagger::write_out(Sink& sink, bool may_block) {
 
 // Returns how many bytes a pipe that poll reports as ready takes in one piece without blocking. PIPE_BUF bytes always fit. Half of its
 // capacity minus its content fits too, since its pages are at least half full. A longer piece might be split.
-size_t OutputTagger::piece(const Sink& sink) {
+size_t OutputTagger::piece(const OutputSink& sink) {
     int held;
     if (sink.pipe_bytes / 2 <= PIPE_BUF || ioctl(sink.fd, FIONREAD, &held) != 0 || held < 0) return PIPE_BUF;
     const auto full = static_cast<size_t>(held);
@@ -270,7 +270,7 @@ size_t OutputTagger::piece(const Sink& sink) {
 }
 
 // Writes one piece of the pending text. Returns false if nothing was written.
-bool OutputTagger::write_piece(Sink& sink) {
+bool OutputTagger::write_piece(OutputSink& sink) {
     std::string_view front = std::string_view(sink.pending).substr(sink.written);
     if (!sink.never_blocks) {
         // Write whole lines in one piece, since other processes may write to the same file.
@@ -285,14 +285,14 @@ bool OutputTagger::write_piece(Sink& sink) {
     return true;
 }
 
-void OutputTagger::lose(Sink& sink, int error) {
+void OutputTagger::lose(OutputSink& sink, int error) {
     sink.pending.clear();
     sink.written = 0;
     if (error == EPIPE || error == ECONNRESET) {
         // Close the pipes of the ranks, so that they get the SIGPIPE that a direct pipe to that reader would cause.
         if (exit_code_ == 0) exit_code_ = 128 + SIGPIPE;
         sink.gone = true;
-        for (Source& source : sources_) {
+        for (OutputSource& source : sources_) {
             if (source.sink == &sink) close_source(source);
         }
         return sink.from_elsewhere ? tell_reader_gone() : void();
@@ -311,7 +311,7 @@ void OutputTagger::tell_reader_gone() {
     loop_.after(std::chrono::milliseconds(0), [this] { on_reader_gone(); });
 }
 
-void OutputTagger::flush(Sink& sink, bool may_block) {
+void OutputTagger::flush(OutputSink& sink, bool may_block) {
     if (sink.job == 0) {
         if (sink.gone) sink.pending.clear();
         write_out(sink, may_block);
@@ -322,10 +322,10 @@ void OutputTagger::flush(Sink& sink, bool may_block) {
     regulate(sink);
 }
 
-void OutputTagger::regulate(Sink& sink) {
+void OutputTagger::regulate(OutputSink& sink) {
     const bool pause = sink.pending.size() - sink.written + sink.in_flight > kEnoughPending;
     if (pause != std::exchange(sink.paused, pause)) {
-        for (const Source& source : sources_) {
+        for (const OutputSource& source : sources_) {
             if (source.sink == &sink && source.fd >= 0) loop_.change(source.fd, pause ? 0 : static_cast<uint32_t>(EPOLLIN));
         }
     }
@@ -335,7 +335,7 @@ void OutputTagger::regulate(Sink& sink) {
 }
 
 void OutputTagger::read_now() {
-    for (Source& source : sources_) {
+    for (OutputSource& source : sources_) {
         size_t bytes = 0;
         if (source.fd < 0 || source.sink->paused) continue;
         while (read_some(source, bytes) && bytes == buffer_.size() && !source.sink->paused) flush(*source.sink, false);
@@ -357,7 +357,7 @@ bool OutputTagger::all_written() const {
 void OutputTagger::check_written() {
     if (!when_written_ || checking_) return;
     checking_ = true;
-    for (Source& source : sources_) {
+    for (OutputSource& source : sources_) {
         if (!all_written()) break;
         if (source.fd < 0 || source.sink->job != 0) continue;
         take_rest(source);
@@ -376,7 +376,7 @@ void OutputTagger::acknowledge(job::JobId job, int target, size_t bytes) {
 }
 
 void OutputTagger::write_lines(int target, std::string_view lines, std::function<void()> written) {
-    Sink& to = sink(target, 0);
+    OutputSink& to = sink(target, 0);
     to.pending.append(lines);
     if (written) {
         to.from_elsewhere = true;
@@ -387,17 +387,17 @@ void OutputTagger::write_lines(int target, std::string_view lines, std::function
 }
 
 void OutputTagger::end_job(job::JobId job) {
-    for (Source& source : sources_) {
+    for (OutputSource& source : sources_) {
         if (source.fd < 0 || source.sink->job != job) continue;
         take_rest(source);
         flush(*source.sink, false);
     }
-    sources_.remove_if([job](const Source& source) { return source.sink->job == job; });
+    sources_.remove_if([job](const OutputSource& source) { return source.sink->job == job; });
     std::erase_if(sinks_, [job](const auto& entry) { return entry.second.job == job; });
 }
 
 void OutputTagger::drain() {
-    for (Source& source : sources_) {
+    for (OutputSource& source : sources_) {
         if (source.fd < 0) continue;
         take_rest(source);
         flush(*source.sink, true);

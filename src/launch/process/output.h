@@ -69,7 +69,7 @@ class OutputTagger {
     int exit_code() const { return exit_code_; }
 
   private:
-    struct Sink {
+    struct OutputSink {
         int target;
         job::JobId job;             ///< 0: this process's descriptor `target`
         int fd = -1;                ///< descriptor `target`, or a non-blocking one opened on the same file
@@ -85,9 +85,9 @@ class OutputTagger {
         bool from_elsewhere = false;
         std::vector<std::function<void()>> on_room;
     };
-    struct Source {
+    struct OutputSource {
         int fd;  ///< -1: closed
-        Sink* sink;
+        OutputSink* sink;
         OutputRoute route;
         std::string line;                 ///< an unfinished line
         EventLoop::TimerId patience = 0;  ///< timer after which an unfinished line is passed on
@@ -95,31 +95,31 @@ class OutputTagger {
         uint64_t bytes = 0;  ///< total received
     };
 
-    void on_readable(Source& source);
-    bool read_some(Source& source, size_t& bytes);
-    void take_rest(Source& source);
-    void add_text(Source& source, std::string_view text);
-    void add_tagged(Source& source, std::string_view text);
-    void hand_on_unfinished(Source& source);
-    void end(Source& source);
-    void close_source(Source& source);
+    void on_readable(OutputSource& source);
+    bool read_some(OutputSource& source, size_t& bytes);
+    void take_rest(OutputSource& source);
+    void add_text(OutputSource& source, std::string_view text);
+    void add_tagged(OutputSource& source, std::string_view text);
+    void hand_on_unfinished(OutputSource& source);
+    void end(OutputSource& source);
+    void close_source(OutputSource& source);
     void forget_closed();
-    void open_sink(Sink& sink);
-    void flush(Sink& sink, bool may_block);
-    void write_out(Sink& sink, bool may_block);
-    static size_t piece(const Sink& sink);
-    bool write_piece(Sink& sink);
-    void lose(Sink& sink, int error);
+    void open_sink(OutputSink& sink);
+    void flush(OutputSink& sink, bool may_block);
+    void write_out(OutputSink& sink, bool may_block);
+    static size_t piece(const OutputSink& sink);
+    bool write_piece(OutputSink& sink);
+    void lose(OutputSink& sink, int error);
     void tell_reader_gone();
-    void regulate(Sink& sink);
+    void regulate(OutputSink& sink);
     bool all_written() const;
     void check_written();
-    Sink& sink(int target, job::JobId job);
+    OutputSink& sink(int target, job::JobId job);
 
     EventLoop& loop_;
     std::string name_;
-    std::list<Source> sources_;
-    std::map<std::pair<job::JobId, int>, Sink> sinks_;
+    std::list<OutputSource> sources_;
+    std::map<std::pair<job::JobId, int>, OutputSink> sinks_;
     std::vector<char> buffer_;
     std::function<void()> when_written_;
     bool checking_ = false;

@@ -18,7 +18,7 @@ namespace starling::launch {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using SteadyClock = std::chrono::steady_clock;
 constexpr std::chrono::seconds kAll{30}, kOne{10};
 
 std::string proc_text(pid_t pid, const char* file) {
@@ -62,10 +62,10 @@ bool print_by(const std::vector<std::string>& arguments, pid_t pid) {
         if (process.pid > 0) waitpid(process.pid, nullptr, 0);
         return false;
     }
-    const auto give_up = Clock::now() + kOne;
+    const auto give_up = SteadyClock::now() + kOne;
     int status = 0;
     while (waitpid(process.pid, &status, WNOHANG) == 0) {
-        if (Clock::now() > give_up) {
+        if (SteadyClock::now() > give_up) {
             kill(-process.pid, SIGKILL);
             waitpid(process.pid, nullptr, 0);
             kill(pid, SIGCONT);  // a killed debugger may leave the process stopped
@@ -98,13 +98,13 @@ void print_stacks(const std::vector<std::pair<std::string, pid_t>>& processes) {
     const std::string where = path ? path : "/usr/bin:/bin";
     const std::string gdb = find_program("gdb", where, "/"), py_spy = find_program("py-spy", where, "/");
     if (gdb.empty()) std::fprintf(stderr, "(install gdb to see stacks here)\n");
-    const auto give_up = Clock::now() + kAll;
+    const auto give_up = SteadyClock::now() + kAll;
     for (const auto& [name, pid] : processes) {
         std::fprintf(stderr, "---- %s, process %d\n", name.c_str(), pid);
         print_proc(pid);
-        if (!py_spy.empty() && runs_python(pid) && Clock::now() < give_up)
+        if (!py_spy.empty() && runs_python(pid) && SteadyClock::now() < give_up)
             print_by({py_spy, "dump", "--pid", std::to_string(pid)}, pid);
-        if (!gdb.empty() && Clock::now() < give_up) print_by_gdb(gdb, pid);
+        if (!gdb.empty() && SteadyClock::now() < give_up) print_by_gdb(gdb, pid);
     }
 }
 

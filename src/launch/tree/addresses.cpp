@@ -78,9 +78,9 @@ int own_addresses(std::string_view filter, std::vector<std::string>& out) {
     return MPI_SUCCESS;
 }
 
-std::vector<Endpoint> nearest_first(std::vector<Endpoint> endpoints) {
+std::vector<DaemonAddress> nearest_first(std::vector<DaemonAddress> endpoints) {
     const std::vector<Interface> own = interfaces();
-    std::stable_partition(endpoints.begin(), endpoints.end(), [&](const Endpoint& e) {
+    std::stable_partition(endpoints.begin(), endpoints.end(), [&](const DaemonAddress& e) {
         sockaddr_in address{};
         if (!socket_address(e, address)) return false;
         return std::any_of(own.begin(), own.end(),
@@ -89,13 +89,13 @@ std::vector<Endpoint> nearest_first(std::vector<Endpoint> endpoints) {
     return endpoints;
 }
 
-bool socket_address(const Endpoint& endpoint, sockaddr_in& out) {
+bool socket_address(const DaemonAddress& endpoint, sockaddr_in& out) {
     out = {};
     out.sin_family = AF_INET;
     out.sin_port = htons(endpoint.port);
     return inet_pton(AF_INET, endpoint.address.c_str(), &out.sin_addr) == 1;
 }
 
-std::string to_text(const Endpoint& endpoint) { return endpoint.address + " port " + std::to_string(endpoint.port); }
+std::string to_text(const DaemonAddress& endpoint) { return endpoint.address + " port " + std::to_string(endpoint.port); }
 
 }  // namespace starling::launch

@@ -17,12 +17,12 @@ namespace starling::launch {
 int own_addresses(std::string_view filter, std::vector<std::string>& out);
 
 /// Returns `endpoints` sorted so that those in directly connected networks of this machine come first.
-std::vector<Endpoint> nearest_first(std::vector<Endpoint> endpoints);
+std::vector<DaemonAddress> nearest_first(std::vector<DaemonAddress> endpoints);
 
 /// Converts an endpoint for connect(). Returns false if its address is not an IPv4 address in digits.
-bool socket_address(const Endpoint& endpoint, sockaddr_in& out);
+bool socket_address(const DaemonAddress& endpoint, sockaddr_in& out);
 
 /// Returns text such as "10.0.0.1 port 4711".
-std::string to_text(const Endpoint& endpoint);
+std::string to_text(const DaemonAddress& endpoint);
 
 }  // namespace starling::launch

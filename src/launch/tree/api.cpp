@@ -13,31 +13,31 @@ Tree::~Tree() = default;
 
 void Tree::set_handlers(TreeHandlers handlers) { implementation_->handlers = std::move(handlers); }
 void Tree::set_facts(std::string facts) { implementation_->facts = std::move(facts); }
-HostId Tree::self() const { return implementation_->self.host; }
+TreeHostId Tree::self() const { return implementation_->self.host; }
 const std::string& Tree::host_name() const { return implementation_->self.name; }
 
-HostId Tree::grow(const std::vector<std::string>& hosts) { return implementation_->grow(hosts); }
+TreeHostId Tree::grow(const std::vector<std::string>& hosts) { return implementation_->grow(hosts); }
 
-const std::string& Tree::name_of(HostId host) const {
+const std::string& Tree::name_of(TreeHostId host) const {
     static const std::string unknown = "?";
     const auto& hosts = implementation_->hosts;
     return host < hosts.size() ? hosts[host].name : unknown;
 }
 
-bool Tree::is_up(HostId host) const {
+bool Tree::is_up(TreeHostId host) const {
     const auto& hosts = implementation_->hosts;
-    return host < hosts.size() && hosts[host].state == KnownHost::State::up;
+    return host < hosts.size() && hosts[host].state == KnownHost::KnownHostState::up;
 }
 
-void Tree::shut_down(std::chrono::milliseconds limit, std::function<void(const std::vector<HostId>&)> done) {
+void Tree::shut_down(std::chrono::milliseconds limit, std::function<void(const std::vector<TreeHostId>&)> done) {
     implementation_->shut_down(limit, std::move(done));
 }
 
-void Tree::send(HostId to, std::string payload, Urgency urgency) {
+void Tree::send(TreeHostId to, std::string payload, Urgency urgency) {
     implementation_->originate(std::move(payload), {}, HostSet::one(to), urgency, false);
 }
 
-void Tree::multicast(const std::vector<HostId>& to, std::string payload, Urgency urgency) {
+void Tree::multicast(const std::vector<TreeHostId>& to, std::string payload, Urgency urgency) {
     implementation_->originate(std::move(payload), {}, HostSet::of(to), urgency, false);
 }
 
@@ -47,9 +47,9 @@ void Tree::broadcast(std::string payload, Urgency urgency, std::function<void()>
     implementation_->originate(std::move(payload), {}, std::move(everybody), urgency, false, std::move(arrived));
 }
 
-void Tree::scatter(std::string shared, std::vector<std::pair<HostId, std::string>> parts, Urgency urgency) {
+void Tree::scatter(std::string shared, std::vector<std::pair<TreeHostId, std::string>> parts, Urgency urgency) {
     std::sort(parts.begin(), parts.end());
-    std::vector<HostId> to;
+    std::vector<TreeHostId> to;
     for (const auto& part : parts) to.push_back(part.first);
     implementation_->originate(std::move(shared), std::move(parts), HostSet::of(std::move(to)), urgency, false);
 }
@@ -76,7 +76,7 @@ void Tree::leave(std::chrono::milliseconds limit, std::function<void()> done) {
 std::vector<uint32_t> Tree::addresses_above() const {
     std::vector<uint32_t> found;
     for (const Ancestor& ancestor : implementation_->ancestors) {
-        for (const Endpoint& endpoint : ancestor.endpoints) {
+        for (const DaemonAddress& endpoint : ancestor.endpoints) {
             sockaddr_in address{};
             if (socket_address(endpoint, address)) found.push_back(address.sin_addr.s_addr);
         }

@@ -19,7 +19,7 @@ constexpr int kMaxPieces = 64;
 
 }  // namespace
 
-TreeConnection::TreeConnection(EventLoop& loop, int fd, Handshake::Role role, const TreeCredentials& credentials,
+TreeConnection::TreeConnection(EventLoop& loop, int fd, Handshake::HandshakeRole role, const TreeCredentials& credentials,
                                Handlers handlers)
     : loop_(loop), fd_(fd), handlers_(std::move(handlers)), handshake_(role, credentials) {
     loop_.watch(fd_, EPOLLIN, [this](uint32_t events) { on_ready(events); });
@@ -81,14 +81,14 @@ void TreeConnection::receive() {
 bool TreeConnection::take(std::string_view bytes) {
     if (!opener_ && !greet(bytes)) return false;
     while (!bytes.empty()) {
-        FrameKind kind{};
+        TreeFrameKind kind{};
         std::string body;
         const auto result = opener_->feed(bytes, kind, body);
-        if (result == FrameOpener::Result::garbage) {
+        if (result == FrameOpener::FrameOpenResult::garbage) {
             lose("it sent data that is damaged or not authentic");
             return false;
         }
-        if (result == FrameOpener::Result::frame && kind != FrameKind::heartbeat) handlers_.on_frame(kind, body);
+        if (result == FrameOpener::FrameOpenResult::frame && kind != TreeFrameKind::heartbeat) handlers_.on_frame(kind, body);
         if (fd_ < 0) return false;
     }
     return true;
@@ -102,11 +102,11 @@ bool TreeConnection::greet(std::string_view& bytes) {
         pieces_.push_back({std::move(answer), nullptr});
         pump();
     }
-    if (state == Handshake::State::refused) {
+    if (state == Handshake::HandshakeState::refused) {
         lose(handshake_.why());
         return false;
     }
-    if (state == Handshake::State::waiting) return true;
+    if (state == Handshake::HandshakeState::waiting) return true;
     sealer_.emplace(handshake_.key_to_send());
     opener_.emplace(handshake_.key_to_receive());
     const auto tell = handlers_.on_open;  // a copy, because the call may replace the handlers
@@ -114,7 +114,7 @@ bool TreeConnection::greet(std::string_view& bytes) {
     return fd_ >= 0;
 }
 
-void TreeConnection::add(Outgoing frame) {
+void TreeConnection::add(OutgoingFrame frame) {
     const std::string_view payload = frame.content ? frame.content->payload : std::string_view();
     const size_t body = frame.head.size() + payload.size() + frame.tail.size();
     queued_ += kFrameHead + body + kFrameSeal;
@@ -130,7 +130,7 @@ void TreeConnection::add(Outgoing frame) {
     pieces_.push_back({std::move(frame.tail.append(seal)), nullptr});
 }
 
-void TreeConnection::send(FrameKind kind, std::string body) {
+void TreeConnection::send(TreeFrameKind kind, std::string body) {
     if (!is_open()) return;
     add({kind, std::move(body), nullptr, {}});
     pump();
@@ -145,7 +145,7 @@ void TreeConnection::pump() {
 }
 
 bool TreeConnection::refill() {
-    Outgoing frame;
+    OutgoingFrame frame;
     while (queued_ < kWriteAhead && sealer_ && handlers_.pull && handlers_.pull(frame)) {
         add(std::move(frame));
         frame = {};

@@ -16,8 +16,8 @@
 namespace starling::launch {
 
 /// A frame to be sent. Its body consists of head, payload of the content, and tail.
-struct Outgoing {
-    FrameKind kind = FrameKind::heartbeat;
+struct OutgoingFrame {
+    TreeFrameKind kind = TreeFrameKind::heartbeat;
     std::string head;
     std::shared_ptr<const Content> content;  ///< may be null
     std::string tail;
@@ -29,14 +29,15 @@ class TreeConnection {
     using Clock = EventLoop::Clock;
     struct Handlers {
         std::function<void()> on_open;  ///< the peer has proved that it holds the key
-        std::function<void(FrameKind, std::string& body)> on_frame;
+        std::function<void(TreeFrameKind, std::string& body)> on_frame;
         std::function<void(const std::string& why)> on_close;  ///< not called after close()
         /// Asked for the next frame when there is room. Returns false if there is none.
-        std::function<bool(Outgoing&)> pull;
+        std::function<bool(OutgoingFrame&)> pull;
     };
 
     /// Takes ownership of `fd`, which must be connected and non-blocking.
-    TreeConnection(EventLoop& loop, int fd, Handshake::Role role, const TreeCredentials& credentials, Handlers handlers);
+    TreeConnection(EventLoop& loop, int fd, Handshake::HandshakeRole role, const TreeCredentials& credentials,
+                   Handlers handlers);
     TreeConnection(const TreeConnection&) = delete;
     TreeConnection& operator=(const TreeConnection&) = delete;
     ~TreeConnection();
@@ -44,7 +45,7 @@ class TreeConnection {
     void set_handlers(Handlers handlers) { handlers_ = std::move(handlers); }
 
     /// Queues a frame before all frames that pull() has not returned yet. The body may be empty.
-    void send(FrameKind kind, std::string body);
+    void send(TreeFrameKind kind, std::string body);
     /// Announces that pull() has a frame to return. Writes at the end of the current loop iteration.
     void pump();
     /// Writes as much as the kernel accepts and closes the connection, without calling on_close.
@@ -70,7 +71,7 @@ class TreeConnection {
     void receive();
     bool take(std::string_view bytes);
     bool greet(std::string_view& bytes);
-    void add(Outgoing frame);
+    void add(OutgoingFrame frame);
     void flush();
     bool refill();
     bool write_some();

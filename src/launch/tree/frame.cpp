@@ -15,8 +15,8 @@ static_assert(kFrameSeal == crypto_aead_chacha20poly1305_ietf_ABYTES && kFrameSe
 static_assert(sizeof FrameKey::bytes == crypto_aead_chacha20poly1305_ietf_KEYBYTES);
 
 // A nonce is never used twice with one key: each key belongs to one connection and direction, and frame numbers only increase.
-struct Nonce {
-    explicit Nonce(uint64_t number) { std::memcpy(bytes, &number, sizeof number); }
+struct FrameNonce {
+    explicit FrameNonce(uint64_t number) { std::memcpy(bytes, &number, sizeof number); }
     unsigned char bytes[crypto_aead_chacha20poly1305_ietf_NPUBBYTES] = {};
 };
 
@@ -28,7 +28,7 @@ unsigned char* raw(std::string& bytes) { return reinterpret_cast<unsigned char*>
 std::string seal_open_frame(const FrameKey& key, uint64_t number, std::string_view head, std::string_view a, std::string_view b,
                             std::string_view c) {
     unsigned char once[crypto_onetimeauth_KEYBYTES];
-    crypto_stream_chacha20_ietf(once, sizeof once, Nonce(number).bytes, key.bytes.data());
+    crypto_stream_chacha20_ietf(once, sizeof once, FrameNonce(number).bytes, key.bytes.data());
     crypto_onetimeauth_state state;
     crypto_onetimeauth_init(&state, once);
     for (const std::string_view part : {head, a, b, c}) crypto_onetimeauth_update(&state, raw(part), part.size());
@@ -39,7 +39,7 @@ std::string seal_open_frame(const FrameKey& key, uint64_t number, std::string_vi
 
 }  // namespace
 
-std::string FrameSealer::head(FrameKind kind, size_t body_bytes) const {
+std::string FrameSealer::head(TreeFrameKind kind, size_t body_bytes) const {
     Writer out;
     out.number(static_cast<uint32_t>(body_bytes)).number(static_cast<uint32_t>(kind));
     return out.take();
@@ -49,7 +49,7 @@ std::string FrameSealer::seal_of(std::string_view head, std::string_view a, std:
     return seal_open_frame(key_, number_++, head, a, b, c);
 }
 
-std::string FrameSealer::seal(FrameKind kind, std::string_view a, std::string_view b, std::string_view c) {
+std::string FrameSealer::seal(TreeFrameKind kind, std::string_view a, std::string_view b, std::string_view c) {
     const size_t length = a.size() + b.size() + c.size();
     std::string frame = head(kind, length);
     frame.reserve(kFrameHead + length + kFrameSeal);
@@ -61,7 +61,7 @@ std::string FrameSealer::seal(FrameKind kind, std::string_view a, std::string_vi
     frame.resize(kFrameHead + length + kFrameSeal);
     unsigned char* const body = raw(frame) + kFrameHead;
     crypto_aead_chacha20poly1305_ietf_encrypt_detached(body, body + length, nullptr, body, length, raw(frame), kFrameHead,
-                                                       nullptr, Nonce(number_++).bytes, key_.bytes.data());
+                                                       nullptr, FrameNonce(number_++).bytes, key_.bytes.data());
     return frame;
 }
 
@@ -81,32 +81,32 @@ bool FrameOpener::open_body() {
         return crypto_verify_16(raw(seal), body + length_) == 0;
     }
     return crypto_aead_chacha20poly1305_ietf_decrypt_detached(body, nullptr, body, length_, body + length_, raw(head_),
-                                                              kFrameHead, Nonce(number).bytes, key_.bytes.data()) == 0;
+                                                              kFrameHead, FrameNonce(number).bytes, key_.bytes.data()) == 0;
 }
 
-FrameOpener::Result FrameOpener::feed(std::string_view& bytes, FrameKind& kind, std::string& body) {
-    if (garbage_) return Result::garbage;
+FrameOpener::FrameOpenResult FrameOpener::feed(std::string_view& bytes, TreeFrameKind& kind, std::string& body) {
+    if (garbage_) return FrameOpenResult::garbage;
     if (head_.size() < kFrameHead) {
         const size_t part = std::min(bytes.size(), kFrameHead - head_.size());
         head_.append(bytes.substr(0, part));
         bytes.remove_prefix(part);
-        if (head_.size() < kFrameHead) return Result::need_more;
+        if (head_.size() < kFrameHead) return FrameOpenResult::need_more;
         garbage_ = !read_head();
-        if (garbage_) return Result::garbage;
+        if (garbage_) return FrameOpenResult::garbage;
     }
     // The buffer grows with the received bytes, not with the announced length.
     const size_t part = std::min(bytes.size(), length_ + kFrameSeal - body_.size());
     body_.append(bytes.substr(0, part));
     bytes.remove_prefix(part);
-    if (body_.size() < length_ + kFrameSeal) return Result::need_more;
+    if (body_.size() < length_ + kFrameSeal) return FrameOpenResult::need_more;
     garbage_ = !open_body();
-    if (garbage_) return Result::garbage;
-    kind = static_cast<FrameKind>(head_[4]);
+    if (garbage_) return FrameOpenResult::garbage;
+    kind = static_cast<TreeFrameKind>(head_[4]);
     body_.resize(length_);
     body = std::move(body_);
     head_.clear();
     body_.clear();
-    return Result::frame;
+    return FrameOpenResult::frame;
 }
 
 }  // namespace starling::launch

@@ -12,10 +12,10 @@
 
 namespace starling::launch {
 
-enum class FrameKind : uint8_t {
+enum class TreeFrameKind : uint8_t {
     heartbeat = 1,
     attach,    ///< child → parent, the first frame: Attach
-    welcome,   ///< parent → child, accepts an attach: Welcome
+    welcome,   ///< parent → child, accepts an attach: TreeWelcome
     refuse,    ///< parent → child, rejects an attach: a sentence
     message,   ///< between any two hosts: MessageHead, payload, parts
     done,      ///< DoneRanges: messages from the peer that have arrived at all their receivers
@@ -25,7 +25,7 @@ enum class FrameKind : uint8_t {
     end,       ///< parent → child: the root has ended or cannot be reached; a sentence
     bye,       ///< child → parent: the child leaves, and has no children
 };
-inline constexpr uint8_t kLastFrameKind = static_cast<uint8_t>(FrameKind::bye);
+inline constexpr uint8_t kLastFrameKind = static_cast<uint8_t>(TreeFrameKind::bye);
 
 inline constexpr size_t kFrameHead = 8;  ///< bytes: length of the body (32 bits), kind, three zeros
 inline constexpr size_t kFrameSeal = 16;
@@ -45,10 +45,10 @@ class FrameSealer {
     explicit FrameSealer(const FrameKey& key) : key_(key) {}
     bool encrypts() const { return key_.encrypt; }
     /// Returns the whole frame; its body is the concatenation of the three parts.
-    std::string seal(FrameKind kind, std::string_view a, std::string_view b = {}, std::string_view c = {});
+    std::string seal(TreeFrameKind kind, std::string_view a, std::string_view b = {}, std::string_view c = {});
     /// Return the pieces of a frame, so that a long part need not be copied: head(), the unchanged parts, seal_of(). Not for encrypted
     /// frames.
-    std::string head(FrameKind kind, size_t body_bytes) const;
+    std::string head(TreeFrameKind kind, size_t body_bytes) const;
     std::string seal_of(std::string_view head, std::string_view a, std::string_view b, std::string_view c);
 
   private:
@@ -59,11 +59,11 @@ class FrameSealer {
 /// Splits a stream into frames and checks their seals. After garbage it returns no more frames.
 class FrameOpener {
   public:
-    enum class Result { need_more, frame, garbage };
+    enum class FrameOpenResult { need_more, frame, garbage };
 
     explicit FrameOpener(const FrameKey& key) : key_(key) {}
     /// Consumes `bytes` from the front, up to the end of one frame.
-    Result feed(std::string_view& bytes, FrameKind& kind, std::string& body);
+    FrameOpenResult feed(std::string_view& bytes, TreeFrameKind& kind, std::string& body);
 
   private:
     bool read_head();

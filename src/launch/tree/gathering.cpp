@@ -26,7 +26,7 @@ constexpr size_t kMostHeld = 4u << 20;
 
 }  // namespace
 
-std::string encode(const Gathered& message) {
+std::string encode(const GatheredPayload& message) {
     Writer out;
     out.string(message.topic).number(static_cast<uint8_t>(message.eager));
     message.contributors.encode(out);
@@ -38,7 +38,7 @@ std::string encode(const Gathered& message) {
     return out.take();
 }
 
-bool decode(std::string_view bytes, Gathered& out) {
+bool decode(std::string_view bytes, GatheredPayload& out) {
     Reader in(bytes);
     out.topic = in.string();
     const auto eager = in.number<uint8_t>();
@@ -53,7 +53,7 @@ bool decode(std::string_view bytes, Gathered& out) {
     return in.done() && !out.pieces.empty();
 }
 
-void Gathering::add(const Gathered& news, Receipt receipt) {
+void TopicGathering::add(const GatheredPayload& news, DeliveryReceipt receipt) {
     contributors_.add(news.contributors);
     eager_ = eager_ || news.eager;
     for (const GatheredPiece& piece : news.pieces) {
@@ -77,17 +77,17 @@ void Gathering::add(const Gathered& news, Receipt receipt) {
     if (receipt.use_count() > 0) receipts_.push_back(std::move(receipt));  // not a test of its pointer, which is always null
 }
 
-bool Gathering::complete_for(const HostSet& hosts) const {
+bool TopicGathering::complete_for(const HostSet& hosts) const {
     HostSet missing = contributors_.intersection(hosts);
     missing.remove(heard_);
     return missing.empty();
 }
 
-std::string Gathering::take(std::string_view topic, Receipt& receipt) {
-    Gathered message{topic, contributors_, eager_, {}};
+std::string TopicGathering::take(std::string_view topic, DeliveryReceipt& receipt) {
+    GatheredPayload message{topic, contributors_, eager_, {}};
     for (const GatheredPart& piece : pieces_) message.pieces.push_back({piece.hosts, piece.bytes});
     std::string bytes = encode(message);
-    receipt = std::make_shared<std::vector<Receipt>>(std::move(receipts_));
+    receipt = std::make_shared<std::vector<DeliveryReceipt>>(std::move(receipts_));
     receipts_.clear();
     pieces_.clear();
     held_ = {};
@@ -99,15 +99,15 @@ std::string Gathering::take(std::string_view topic, Receipt& receipt) {
 void Implementation::gather(std::string_view topic, std::string_view piece, const HostSet& contributors, Urgency urgency,
                             bool eager) {
     if (orphan) return;
-    const Gathered own{topic, contributors, eager, {{HostSet::one(self.host), piece}}};
+    const GatheredPayload own{topic, contributors, eager, {{HostSet::one(self.host), piece}}};
     if (!is_root()) return gather_in(own, urgency, nullptr);
     defer([this, bytes = encode(own)] { hand_over_gathered(bytes); });
 }
 
-void Implementation::gather_in(const Gathered& news, Urgency urgency, Receipt receipt) {
+void Implementation::gather_in(const GatheredPayload& news, Urgency urgency, DeliveryReceipt receipt) {
     auto& topics = gatherings[static_cast<size_t>(urgency)];
     const auto it = topics.try_emplace(std::string(news.topic)).first;
-    Gathering& gathering = it->second;
+    TopicGathering& gathering = it->second;
     gathering.add(news, std::move(receipt));
     gathering.last_news = EventLoop::Clock::now();
     if (ending || gathering.in_a_hurry() || gathering.bytes() > kMostHeld || gathering.complete_for(all_here()))
@@ -128,11 +128,11 @@ void Implementation::gather_up(const std::string& topic, Urgency urgency) {
     auto& topics = gatherings[static_cast<size_t>(urgency)];
     const auto it = topics.find(topic);
     if (it == topics.end()) return;
-    Gathering& gathering = it->second;
+    TopicGathering& gathering = it->second;
     if (gathering.timer != 0) loop.cancel(std::exchange(gathering.timer, 0));
     if (gathering.empty()) return;
     auto content = std::make_shared<Content>();
-    Receipt receipt;
+    DeliveryReceipt receipt;
     content->storage = gathering.take(it->first, receipt);
     content->payload = content->storage;
     content->origin = self.host;
@@ -170,7 +170,7 @@ void Implementation::drop_gatherings() {
 }
 
 void Implementation::hand_over_gathered(std::string_view bytes) {
-    Gathered message;
+    GatheredPayload message;
     if (handlers.on_gathered && decode(bytes, message)) handlers.on_gathered(message.topic, message.pieces);
 }
 

@@ -11,23 +11,23 @@
 namespace starling::launch {
 
 /// The payload of a gathered message: pieces of some of the hosts that contribute to its topic. Views point into the decoded bytes.
-struct Gathered {
+struct GatheredPayload {
     std::string_view topic;
     HostSet contributors;  ///< all hosts that will contribute
     bool eager = false;
     std::vector<GatheredPiece> pieces;  ///< at least one
 };
 
-std::string encode(const Gathered& message);
+std::string encode(const GatheredPayload& message);
 /// Returns false if `bytes` is not exactly one such message; `out` is unspecified then.
-bool decode(std::string_view bytes, Gathered& out);
+bool decode(std::string_view bytes, GatheredPayload& out);
 
 /// The pieces of one topic that a daemon has from itself and from below, and has not sent up yet. Equal pieces are stored once with their
 /// set of hosts, so "started" of a thousand hosts takes a few bytes.
-class Gathering {
+class TopicGathering {
   public:
     /// Stores copies of the pieces. `receipt` is dropped when they have arrived at the root.
-    void add(const Gathered& news, Receipt receipt);
+    void add(const GatheredPayload& news, DeliveryReceipt receipt);
 
     /// Returns whether all contributors among `hosts` have contributed, including pieces that were sent up earlier.
     bool complete_for(const HostSet& hosts) const;
@@ -38,7 +38,7 @@ class Gathering {
     size_t bytes() const { return bytes_; }
 
     /// Removes all pieces and returns them as one message. `receipt` is set to their combined receipt.
-    std::string take(std::string_view topic, Receipt& receipt);
+    std::string take(std::string_view topic, DeliveryReceipt& receipt);
 
     // For use by the daemon.
     EventLoop::TimerId timer = 0;  ///< when it expires, incomplete pieces are sent up
@@ -52,7 +52,7 @@ class Gathering {
     HostSet contributors_, heard_, held_;
     bool eager_ = false, taken_ = false;
     std::vector<GatheredPart> pieces_;
-    std::vector<Receipt> receipts_;
+    std::vector<DeliveryReceipt> receipts_;
     size_t bytes_ = 0;
 };
 

@@ -32,7 +32,7 @@ void Implementation::place(std::vector<GrowHost> list) {
     }
     std::vector<Branch*> smallest;
     for (Branch& branch : branches) {
-        if (branch.state != Branch::State::limbo) smallest.push_back(&branch);
+        if (branch.state != Branch::BranchState::limbo) smallest.push_back(&branch);
     }
     // All branches may be about to disappear: exceeding the fanout by one is the lesser evil.
     if (smallest.empty()) return start(std::move(list));
@@ -48,8 +48,8 @@ void Implementation::delegate(Branch& branch, std::vector<GrowHost> list) {
         if (host.attempt > 1) attempts[host.host] = host.attempt;
     }
     if (list.empty()) return;
-    if (branch.state == Branch::State::live) {
-        branch.connection->send(FrameKind::grow, encode(Grow{std::move(list)}));
+    if (branch.state == Branch::BranchState::live) {
+        branch.connection->send(TreeFrameKind::grow, encode(Grow{std::move(list)}));
     } else {
         branch.waiting.insert(branch.waiting.end(), std::make_move_iterator(list.begin()), std::make_move_iterator(list.end()));
     }
@@ -87,9 +87,9 @@ void Implementation::start_fails_soon(Branch& branch, const std::string& why) {
 
 void Implementation::start_failed(uint64_t id, const std::string& why) {
     const auto found = std::find_if(branches.begin(), branches.end(), [id](const Branch& b) { return b.id == id; });
-    if (found == branches.end() || found->state != Branch::State::starting) return;
+    if (found == branches.end() || found->state != Branch::BranchState::starting) return;
     Branch& branch = *found;
-    Report failed{Report::What::failed, HostSet::one(branch.head.host), branch.head.attempt,
+    Report failed{Report::HostReportKind::failed, HostSet::one(branch.head.host), branch.head.attempt,
                   "host " + branch.head.name + ": " + why};
     std::vector<GrowHost> waiting = std::move(branch.waiting);
     branch.members.remove(branch.head.host);
@@ -114,7 +114,7 @@ int Implementation::listen() {
 }
 
 std::vector<Ancestor> Implementation::ancestors_of_child() const {
-    std::vector<Ancestor> list{{self.host, self.name, listener ? listener->endpoints() : std::vector<Endpoint>()}};
+    std::vector<Ancestor> list{{self.host, self.name, listener ? listener->endpoints() : std::vector<DaemonAddress>()}};
     list.insert(list.end(), ancestors.begin(), ancestors.end());
     return list;
 }

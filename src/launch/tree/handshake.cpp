@@ -54,10 +54,10 @@ bool equal_secret(std::string_view a, std::string_view b) {
 
 }  // namespace
 
-Handshake::Handshake(Role role, const TreeCredentials& credentials)
+Handshake::Handshake(HandshakeRole role, const TreeCredentials& credentials)
     : role_(role), key_(credentials.key), munge_(credentials.munge), encrypt_(credentials.encrypt) {
     if (sodium_init() < 0) panic("libsodium can't be used on this machine");
-    (role_ == Role::child ? child_nonce_ : parent_nonce_) = fresh_nonce();
+    (role_ == HandshakeRole::child ? child_nonce_ : parent_nonce_) = fresh_nonce();
 }
 
 // Distinguishes universes before any proof is exchanged.
@@ -68,54 +68,54 @@ Handshake::Digest Handshake::derive(std::string_view purpose, bool encrypt) cons
     return keyed_hash(key_, {purpose, encrypt ? "encrypted" : "", child_nonce_, parent_nonce_, secret_});
 }
 
-Handshake::Digest Handshake::proof(Role of, bool encrypt) const {
-    return derive(of == Role::child ? "starling child  " : "starling parent ", encrypt);
+Handshake::Digest Handshake::proof(HandshakeRole of, bool encrypt) const {
+    return derive(of == HandshakeRole::child ? "starling child  " : "starling parent ", encrypt);
 }
 
-FrameKey Handshake::frame_key(Role of) const {
-    return {derive(of == Role::child ? "starling frames up  " : "starling frames down", encrypt_), encrypt_};
+FrameKey Handshake::frame_key(HandshakeRole of) const {
+    return {derive(of == HandshakeRole::child ? "starling frames up  " : "starling frames down", encrypt_), encrypt_};
 }
 
 std::string Handshake::opening() {
-    if (role_ == Role::parent) return {};
+    if (role_ == HandshakeRole::parent) return {};
     return std::string(kMagic) + tag() + child_nonce_;
 }
 
 // Returns the number of bytes of the current step; it grows once the length of a credential is known.
 size_t Handshake::wanted() const {
-    if (role_ == Role::parent) return challenged_ ? kProof : kHello;
+    if (role_ == HandshakeRole::parent) return challenged_ ? kProof : kHello;
     const size_t fixed = kNonce + kProof + (munge_ ? kLength : 0);
     if (!munge_ || buffer_.size() < fixed) return fixed;
     Reader in(std::string_view(buffer_).substr(kNonce + kProof));
     return fixed + in.number<uint16_t>();
 }
 
-Handshake::State Handshake::feed(std::string_view& bytes, std::string& out) {
-    while (state_ == State::waiting && !bytes.empty()) {
+Handshake::HandshakeState Handshake::feed(std::string_view& bytes, std::string& out) {
+    while (state_ == HandshakeState::waiting && !bytes.empty()) {
         const size_t part = std::min(bytes.size(), wanted() - buffer_.size());
         buffer_.append(bytes.substr(0, part));
         bytes.remove_prefix(part);
         // Refuse after the first wrong byte, so that clients of other protocols need not wait.
         const size_t known = std::min(buffer_.size(), kMagic.size());
-        if (role_ == Role::parent && !challenged_ && buffer_.substr(0, known) != kMagic.substr(0, known))
-            return state_ = State::refused;
+        if (role_ == HandshakeRole::parent && !challenged_ && buffer_.substr(0, known) != kMagic.substr(0, known))
+            return state_ = HandshakeState::refused;
         if (buffer_.size() < wanted()) continue;
-        state_ = role_ == Role::child ? take_challenge(out) : challenged_ ? take_proof() : take_hello(out);
+        state_ = role_ == HandshakeRole::child ? take_challenge(out) : challenged_ ? take_proof() : take_hello(out);
         buffer_.clear();
     }
     return state_;
 }
 
-Handshake::State Handshake::take_hello(std::string& out) {
-    if (!equal_secret(std::string_view(buffer_).substr(kMagic.size(), kTag), tag())) return State::refused;
+Handshake::HandshakeState Handshake::take_hello(std::string& out) {
+    if (!equal_secret(std::string_view(buffer_).substr(kMagic.size(), kTag), tag())) return HandshakeState::refused;
     child_nonce_ = buffer_.substr(kMagic.size() + kTag);
     challenged_ = true;
     std::string credential;
-    if (munge_ && !add_credential(credential)) return State::refused;
+    if (munge_ && !add_credential(credential)) return HandshakeState::refused;
     out += parent_nonce_;
-    out += view_of(proof(Role::parent, encrypt_));
+    out += view_of(proof(HandshakeRole::parent, encrypt_));
     out += credential;
-    return State::waiting;
+    return HandshakeState::waiting;
 }
 
 bool Handshake::add_credential(std::string& out) {
@@ -137,20 +137,22 @@ bool Handshake::open_credential() {
     return true;
 }
 
-Handshake::State Handshake::take_challenge(std::string& out) {
+Handshake::HandshakeState Handshake::take_challenge(std::string& out) {
     parent_nonce_ = buffer_.substr(0, kNonce);
-    if (munge_ && !open_credential()) return State::refused;
+    if (munge_ && !open_credential()) return HandshakeState::refused;
     const std::string_view given = std::string_view(buffer_).substr(kNonce, kProof);
-    if (!equal_secret(given, view_of(proof(Role::parent, encrypt_)))) {
-        if (equal_secret(given, view_of(proof(Role::parent, !encrypt_)))) why_ = encrypt_ ? kPlainParent : kEncryptingParent;
-        return State::refused;
+    if (!equal_secret(given, view_of(proof(HandshakeRole::parent, encrypt_)))) {
+        if (equal_secret(given, view_of(proof(HandshakeRole::parent, !encrypt_))))
+            why_ = encrypt_ ? kPlainParent : kEncryptingParent;
+        return HandshakeState::refused;
     }
-    out += view_of(proof(Role::child, encrypt_));
-    return State::proved;
+    out += view_of(proof(HandshakeRole::child, encrypt_));
+    return HandshakeState::proved;
 }
 
-Handshake::State Handshake::take_proof() {
-    return equal_secret(buffer_, view_of(proof(Role::child, encrypt_))) ? State::proved : State::refused;
+Handshake::HandshakeState Handshake::take_proof() {
+    return equal_secret(buffer_, view_of(proof(HandshakeRole::child, encrypt_))) ? HandshakeState::proved
+                                                                                 : HandshakeState::refused;
 }
 
 }  // namespace starling::launch

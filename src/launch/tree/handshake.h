@@ -20,13 +20,13 @@ namespace starling::launch {
 /// hashed too: if the settings of both ends differ, the child detects it and reports it.
 class Handshake {
   public:
-    enum class Role { child, parent };
-    enum class State { waiting, proved, refused };
+    enum class HandshakeRole { child, parent };
+    enum class HandshakeState { waiting, proved, refused };
 
-    Handshake(Role role, const TreeCredentials& credentials);
+    Handshake(HandshakeRole role, const TreeCredentials& credentials);
 
     /// Consumes handshake bytes from the front of `bytes`; the rest after `proved` are frames. Appends the bytes to send to `out`.
-    State feed(std::string_view& bytes, std::string& out);
+    HandshakeState feed(std::string_view& bytes, std::string& out);
     /// Returns the first bytes that a child sends; empty for a parent.
     std::string opening();
 
@@ -35,30 +35,32 @@ class Handshake {
 
     /// Return the frame keys; valid in state `proved`.
     FrameKey key_to_send() const { return frame_key(role_); }
-    FrameKey key_to_receive() const { return frame_key(role_ == Role::child ? Role::parent : Role::child); }
+    FrameKey key_to_receive() const {
+        return frame_key(role_ == HandshakeRole::child ? HandshakeRole::parent : HandshakeRole::child);
+    }
 
     static constexpr size_t kNonce = 16, kHello = 32, kProof = 32;
 
   private:
-    State take_hello(std::string& out);
-    State take_challenge(std::string& out);
-    State take_proof();
+    HandshakeState take_hello(std::string& out);
+    HandshakeState take_challenge(std::string& out);
+    HandshakeState take_proof();
     using Digest = std::array<uint8_t, 32>;
 
     Digest derive(std::string_view purpose, bool encrypt) const;
-    Digest proof(Role of, bool encrypt) const;
-    FrameKey frame_key(Role of) const;
+    Digest proof(HandshakeRole of, bool encrypt) const;
+    FrameKey frame_key(HandshakeRole of) const;
     std::string tag() const;
     size_t wanted() const;
     bool add_credential(std::string& out);
     bool open_credential();
 
-    Role role_;
+    HandshakeRole role_;
     TreeKey key_;
     bool munge_, encrypt_;
     std::string secret_;  ///< secret from the MUNGE credential
     std::string why_ = "it does not hold this universe's key";
-    State state_ = State::waiting;
+    HandshakeState state_ = HandshakeState::waiting;
     std::string child_nonce_, parent_nonce_;
     std::string buffer_;
     bool challenged_ = false;  ///< the parent has sent its nonce and proof

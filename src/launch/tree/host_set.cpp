@@ -8,10 +8,11 @@ namespace {
 
 // Visits the borders of both sets in order; a stretch between two borders belongs to the result if `keep(in a, in b)`.
 template <class Keep>
-std::vector<HostSet::Run> combine(const std::vector<HostSet::Run>& a, const std::vector<HostSet::Run>& b, Keep keep) {
-    std::vector<HostSet::Run> result;
+std::vector<HostSet::HostRun> combine(const std::vector<HostSet::HostRun>& a, const std::vector<HostSet::HostRun>& b,
+                                      Keep keep) {
+    std::vector<HostSet::HostRun> result;
     size_t i = 0, j = 0;  // border n belongs to run n / 2: its first host if n is even, its end if odd
-    const auto border = [](const std::vector<HostSet::Run>& runs, size_t n) -> uint64_t {
+    const auto border = [](const std::vector<HostSet::HostRun>& runs, size_t n) -> uint64_t {
         if (n / 2 >= runs.size()) return uint64_t{1} << 32;
         return n % 2 == 0 ? runs[n / 2].first : runs[n / 2].end;
     };
@@ -21,8 +22,8 @@ std::vector<HostSet::Run> combine(const std::vector<HostSet::Run>& a, const std:
         while (i < 2 * a.size() && border(a, i) == at) ++i;
         while (j < 2 * b.size() && border(b, j) == at) ++j;
         const bool now = keep(i % 2 == 1, j % 2 == 1);
-        if (now && !inside) result.push_back({static_cast<HostId>(at), 0});
-        if (!now && inside) result.back().end = static_cast<HostId>(at);
+        if (now && !inside) result.push_back({static_cast<TreeHostId>(at), 0});
+        if (!now && inside) result.back().end = static_cast<TreeHostId>(at);
         inside = now;
     }
     return result;
@@ -30,10 +31,10 @@ std::vector<HostSet::Run> combine(const std::vector<HostSet::Run>& a, const std:
 
 }  // namespace
 
-HostSet HostSet::of(std::vector<HostId> hosts) {
+HostSet HostSet::of(std::vector<TreeHostId> hosts) {
     if (!std::is_sorted(hosts.begin(), hosts.end())) std::sort(hosts.begin(), hosts.end());
     HostSet set;
-    for (const HostId host : hosts) {
+    for (const TreeHostId host : hosts) {
         if (!set.runs_.empty() && host < set.runs_.back().end) continue;
         if (!set.runs_.empty() && host == set.runs_.back().end) {
             ++set.runs_.back().end;
@@ -46,12 +47,13 @@ HostSet HostSet::of(std::vector<HostId> hosts) {
 
 size_t HostSet::size() const {
     size_t n = 0;
-    for (const Run& run : runs_) n += run.end - run.first;
+    for (const HostRun& run : runs_) n += run.end - run.first;
     return n;
 }
 
-bool HostSet::contains(HostId host) const {
-    const auto after = std::upper_bound(runs_.begin(), runs_.end(), host, [](HostId h, const Run& r) { return h < r.first; });
+bool HostSet::contains(TreeHostId host) const {
+    const auto after =
+        std::upper_bound(runs_.begin(), runs_.end(), host, [](TreeHostId h, const HostRun& r) { return h < r.first; });
     return after != runs_.begin() && host < std::prev(after)->end;
 }
 
@@ -67,18 +69,18 @@ HostSet HostSet::intersection(const HostSet& other) const {
     return HostSet(combine(runs_, other.runs_, [](bool a, bool b) { return a && b; }));
 }
 
-std::vector<HostId> HostSet::list() const {
-    std::vector<HostId> hosts;
+std::vector<TreeHostId> HostSet::list() const {
+    std::vector<TreeHostId> hosts;
     hosts.reserve(size());
-    for (const Run& run : runs_) {
-        for (HostId host = run.first; host < run.end; ++host) hosts.push_back(host);
+    for (const HostRun& run : runs_) {
+        for (TreeHostId host = run.first; host < run.end; ++host) hosts.push_back(host);
     }
     return hosts;
 }
 
 void HostSet::encode(Writer& out) const {
     out.number(static_cast<uint32_t>(runs_.size()));
-    for (const Run& run : runs_) out.number(run.first).number(run.end);
+    for (const HostRun& run : runs_) out.number(run.first).number(run.end);
 }
 
 bool HostSet::decode(Reader& in, HostSet& out) {
@@ -86,8 +88,8 @@ bool HostSet::decode(Reader& in, HostSet& out) {
     out.runs_.clear();
     out.runs_.reserve(n);
     for (uint32_t i = 0; i < n; ++i) {
-        const auto first = in.number<HostId>();
-        const auto end = in.number<HostId>();
+        const auto first = in.number<TreeHostId>();
+        const auto end = in.number<TreeHostId>();
         const bool ordered = out.runs_.empty() || first > out.runs_.back().end;
         if (!in.ok() || !ordered || first >= end || end > kMostHosts) return false;
         out.runs_.push_back({first, end});

@@ -8,36 +8,37 @@
 
 namespace starling::launch {
 
-using HostId = uint32_t;
-inline constexpr HostId kMostHosts = 1u << 24;  ///< all host numbers are below this
+/// Number of a host in its tree. The root is 0; Tree::grow() assigns numbers in order and never reuses them.
+using TreeHostId = uint32_t;
+inline constexpr TreeHostId kMostHosts = 1u << 24;  ///< all host numbers are below this
 
 class HostSet {
   public:
-    struct Run {
-        HostId first;
-        HostId end;  ///< one past the last
-        bool operator==(const Run&) const = default;
+    struct HostRun {
+        TreeHostId first;
+        TreeHostId end;  ///< one past the last
+        bool operator==(const HostRun&) const = default;
     };
 
     HostSet() = default;
     /// Returns the set of `hosts`, which may be in any order and repeated.
-    static HostSet of(std::vector<HostId> hosts);
-    static HostSet one(HostId host) { return HostSet({{host, host + 1}}); }
+    static HostSet of(std::vector<TreeHostId> hosts);
+    static HostSet one(TreeHostId host) { return HostSet({{host, host + 1}}); }
     static HostSet everyone() { return HostSet({{0, kMostHosts}}); }
 
     bool empty() const { return runs_.empty(); }
     size_t size() const;
-    bool contains(HostId host) const;
-    HostId front() const { return runs_.front().first; }
+    bool contains(TreeHostId host) const;
+    TreeHostId front() const { return runs_.front().first; }
 
     void add(const HostSet& other);
-    void add(HostId host) { add(one(host)); }
+    void add(TreeHostId host) { add(one(host)); }
     void remove(const HostSet& other);
-    void remove(HostId host) { remove(one(host)); }
+    void remove(TreeHostId host) { remove(one(host)); }
     HostSet intersection(const HostSet& other) const;
 
-    std::vector<HostId> list() const;
-    const std::vector<Run>& runs() const { return runs_; }
+    std::vector<TreeHostId> list() const;
+    const std::vector<HostRun>& runs() const { return runs_; }
     bool operator==(const HostSet&) const = default;
 
     void encode(Writer& out) const;
@@ -45,9 +46,9 @@ class HostSet {
     static bool decode(Reader& in, HostSet& out);
 
   private:
-    explicit HostSet(std::vector<Run> runs) : runs_(std::move(runs)) {}
+    explicit HostSet(std::vector<HostRun> runs) : runs_(std::move(runs)) {}
 
-    std::vector<Run> runs_;  ///< ascending, not empty, separated by gaps
+    std::vector<HostRun> runs_;  ///< ascending, not empty, separated by gaps
 };
 
 }  // namespace starling::launch

@@ -23,13 +23,13 @@ namespace starling::launch {
 struct Neighbour {
     uint64_t serial = 0;  ///< number of the current connection; messages of earlier connections are not acknowledged on it
     std::unique_ptr<TreeConnection> connection;  ///< null without a connection
-    Outbox outbox;
+    TreeOutbox outbox;
     DoneRanges done[2] = {{Urgency::control, {}}, {Urgency::bulk, {}}};  ///< acknowledgements to be sent
 };
 
 /// A child and all hosts below it.
 struct Branch : Neighbour {
-    enum class State {
+    enum class BranchState {
         starting,  ///< the launch agent runs
         live,
         limbo,  ///< the connection is lost; for a while, hosts below may reconnect by themselves
@@ -37,7 +37,7 @@ struct Branch : Neighbour {
     uint64_t id = 0;
     GrowHost head;
     HostSet members;  ///< the head and all hosts below it, ready or not
-    State state = State::starting;
+    BranchState state = BranchState::starting;
     uint64_t incarnation = 0;
     bool doubted = false;           ///< live, but silent for some heartbeats
     std::vector<GrowHost> waiting;  ///< hosts that the head will start once it is connected
@@ -48,9 +48,9 @@ struct Branch : Neighbour {
 
 /// The root's record of a host.
 struct KnownHost {
-    enum class State : uint8_t { starting, up, failed, lost };
+    enum class KnownHostState : uint8_t { starting, up, failed, lost };
     std::string name;
-    State state = State::starting;
+    KnownHostState state = KnownHostState::starting;
     uint32_t attempt = 1;
     bool doubtful = false;  ///< in state `up`: its connection is silent or lost
 };
@@ -67,8 +67,8 @@ struct Tree::Implementation {
     bool is_root() const { return self.host == kRootHost; }
 
     // tree.cpp
-    HostId grow(const std::vector<std::string>& hosts);
-    void shut_down(std::chrono::milliseconds limit, std::function<void(const std::vector<HostId>&)> done);
+    TreeHostId grow(const std::vector<std::string>& hosts);
+    void shut_down(std::chrono::milliseconds limit, std::function<void(const std::vector<TreeHostId>&)> done);
     void leave(std::chrono::milliseconds limit, std::function<void()> done);
     void begin_end();
     void check_end();
@@ -77,24 +77,25 @@ struct Tree::Implementation {
     void bury(std::unique_ptr<TreeConnection> connection);
 
     // routing.cpp
-    void originate(std::string payload, std::vector<std::pair<HostId, std::string>> parts, HostSet to, Urgency urgency,
+    void originate(std::string payload, std::vector<std::pair<TreeHostId, std::string>> parts, HostSet to, Urgency urgency,
                    bool internal, std::function<void()> arrived = {});
-    void route(const std::shared_ptr<const Content>& content, HostSet to, const Receipt& receipt, const Neighbour* from);
-    void deliver(const std::shared_ptr<const Content>& content, const Receipt& receipt);
+    void route(const std::shared_ptr<const Content>& content, HostSet to, const DeliveryReceipt& receipt,
+               const Neighbour* from);
+    void deliver(const std::shared_ptr<const Content>& content, const DeliveryReceipt& receipt);
     void hand_over(const Content& content);
     void release_bulk();
     void on_message(Neighbour& from, std::string& body);
     void on_done(Neighbour& from, const std::string& body);
-    bool pull(Neighbour& to, Outgoing& out);
+    bool pull(Neighbour& to, OutgoingFrame& out);
     void connect(Neighbour& neighbour, std::unique_ptr<TreeConnection> connection,
-                 std::function<void(FrameKind, std::string&)> on_frame, std::function<void(const std::string&)> on_close);
+                 std::function<void(TreeFrameKind, std::string&)> on_frame, std::function<void(const std::string&)> on_close);
     void disconnect(Neighbour& neighbour);
     void arrived(uint64_t serial, Urgency urgency, uint64_t number);
-    void push(Neighbour& to, Outbox::Message message);
+    void push(Neighbour& to, TreeOutbox::OutboxMessage message);
 
     // gathering.cpp: combines pieces on the way up
     void gather(std::string_view topic, std::string_view piece, const HostSet& contributors, Urgency urgency, bool eager);
-    void gather_in(const Gathered& news, Urgency urgency, Receipt receipt);
+    void gather_in(const GatheredPayload& news, Urgency urgency, DeliveryReceipt receipt);
     void gather_up(const std::string& topic, Urgency urgency);
     void gather_up_everything();
     void hand_over_gathered(std::string_view bytes);
@@ -115,10 +116,10 @@ struct Tree::Implementation {
     void on_peer(std::unique_ptr<TreeConnection> connection);
     void on_attach(TreeConnection* newcomer, const std::string& body);
     Branch* adopt(const Attach& attach, std::string& refusal);
-    void on_branch_frame(Branch& branch, FrameKind kind, std::string& body);
+    void on_branch_frame(Branch& branch, TreeFrameKind kind, std::string& body);
     void on_branch_closed(Branch& branch, const std::string& why);
     void on_moved(const HostSet& hosts);
-    void release(const HostSet& hosts, Branch* keep, std::vector<Outbox::Message>& messages);
+    void release(const HostSet& hosts, Branch* keep, std::vector<TreeOutbox::OutboxMessage>& messages);
     void remove_branch(Branch& branch);
     void limbo(Branch& branch, const std::string& why);
     void doubt_silent_branches(EventLoop::Clock::time_point now);
@@ -126,15 +127,15 @@ struct Tree::Implementation {
     void report(const Report& report);
     bool pass_report(Branch& from, Content& content);
     void on_report(const Report& report);
-    void on_doubt(HostId host, bool doubtful);
-    void on_host_lost(HostId host, const std::string& why);
-    Branch* branch_of(HostId host);
-    uint32_t attempt_of(HostId host) const;
+    void on_doubt(TreeHostId host, bool doubtful);
+    void on_host_lost(TreeHostId host, const std::string& why);
+    Branch* branch_of(TreeHostId host);
+    uint32_t attempt_of(TreeHostId host) const;
 
     // uplink.cpp: the connection to the parent
     void search_uplink(bool first);
-    void on_uplink_found(UplinkSearch::Found found);
-    void on_uplink_frame(FrameKind kind, std::string& body);
+    void on_uplink_found(UplinkSearch::FoundParent found);
+    void on_uplink_frame(TreeFrameKind kind, std::string& body);
     void on_uplink_closed(const std::string& why);
     void orphaned(const std::string& why);
 
@@ -149,8 +150,8 @@ struct Tree::Implementation {
 
     std::unique_ptr<TreeListener> listener;
     std::list<Branch> branches;
-    std::unordered_map<HostId, uint32_t> attempts;  ///< by host, for hosts below that were started more than once
-    std::vector<KnownHost> hosts;                   ///< by number; root only
+    std::unordered_map<TreeHostId, uint32_t> attempts;  ///< by host, for hosts below that were started more than once
+    std::vector<KnownHost> hosts;                       ///< by number; root only
     struct Newcomer {
         std::unique_ptr<TreeConnection> connection;  ///< authenticated, but has not sent its Attach yet
         EventLoop::Clock::time_point since;
@@ -163,12 +164,12 @@ struct Tree::Implementation {
     std::unique_ptr<UplinkSearch> search;
     bool root_is_suspended = false;
 
-    uint64_t numbers[2] = {};                                  ///< of the last message sent from here, by urgency
-    std::unordered_map<HostId, uint64_t> seen[2];              ///< number of the last message delivered here, by origin
-    std::unordered_map<std::string, Gathering> gatherings[2];  ///< by topic; empty at the root
-    size_t backlog = 0;                                        ///< bulk bytes sent from here that have not arrived
+    uint64_t numbers[2] = {};                                       ///< of the last message sent from here, by urgency
+    std::unordered_map<TreeHostId, uint64_t> seen[2];               ///< number of the last message delivered here, by origin
+    std::unordered_map<std::string, TopicGathering> gatherings[2];  ///< by topic; empty at the root
+    size_t backlog = 0;                                             ///< bulk bytes sent from here that have not arrived
     bool hold_bulk = false;
-    std::deque<std::pair<std::shared_ptr<const Content>, Receipt>> held;
+    std::deque<std::pair<std::shared_ptr<const Content>, DeliveryReceipt>> held;
     uint64_t last_serial = 0;
     std::unordered_map<uint64_t, Neighbour*> by_serial;
 
@@ -179,7 +180,7 @@ struct Tree::Implementation {
     bool destroying = false;
     EventLoop::Clock::time_point end_limit{};
     EventLoop::TimerId end_timer = 0;
-    std::function<void(const std::vector<HostId>&)> on_ended;
+    std::function<void(const std::vector<TreeHostId>&)> on_ended;
     std::function<void()> on_left;
 
     EventLoop::TimerId heartbeat_timer = 0;

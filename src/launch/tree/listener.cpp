@@ -90,7 +90,8 @@ void TreeListener::admit(int fd) {
         on_peer_(std::move(connection));
     };
     handlers.on_close = [this, it](const std::string&) { drop(it); };
-    it->connection = std::make_unique<TreeConnection>(loop_, fd, Handshake::Role::parent, credentials_, std::move(handlers));
+    it->connection =
+        std::make_unique<TreeConnection>(loop_, fd, Handshake::HandshakeRole::parent, credentials_, std::move(handlers));
     if (expiry_ == 0) expiry_ = loop_.after(kTimeToProve, [this] { expire(); });
 }
 

@@ -24,7 +24,7 @@ class TreeListener {
     /// Returns an MPI error class and sets failure_text() on failure.
     int open(const std::string& filter);
     bool is_open() const { return !sockets_.empty(); }
-    const std::vector<Endpoint>& endpoints() const { return endpoints_; }
+    const std::vector<DaemonAddress>& endpoints() const { return endpoints_; }
     /// Returns the number of connections that are not authenticated yet.
     size_t strangers() const { return strangers_.size(); }
 
@@ -48,7 +48,7 @@ class TreeListener {
     TreeCredentials credentials_;
     OnPeer on_peer_;
     std::vector<int> sockets_;
-    std::vector<Endpoint> endpoints_;
+    std::vector<DaemonAddress> endpoints_;
     std::list<Stranger> strangers_;                        ///< oldest first
     std::vector<std::unique_ptr<TreeConnection>> graves_;  ///< connections that were closed within their own handlers
     EventLoop::TimerId expiry_ = 0, burial_ = 0, pause_ = 0;

@@ -11,14 +11,14 @@ namespace starling::launch {
 
 using Implementation = Tree::Implementation;
 
-Branch* Implementation::branch_of(HostId host) {
+Branch* Implementation::branch_of(TreeHostId host) {
     for (Branch& branch : branches) {
         if (branch.members.contains(host)) return &branch;
     }
     return nullptr;
 }
 
-uint32_t Implementation::attempt_of(HostId host) const {
+uint32_t Implementation::attempt_of(TreeHostId host) const {
     const auto found = attempts.find(host);
     return found == attempts.end() ? 1 : found->second;
 }
@@ -27,8 +27,8 @@ void Implementation::on_peer(std::unique_ptr<TreeConnection> connection) {
     TreeConnection* const newcomer = connection.get();
     newcomers.push_back({std::move(connection), EventLoop::Clock::now()});
     TreeConnection::Handlers handlers;
-    handlers.on_frame = [this, newcomer](FrameKind kind, std::string& body) {
-        if (kind == FrameKind::attach) return on_attach(newcomer, std::string(body));
+    handlers.on_frame = [this, newcomer](TreeFrameKind kind, std::string& body) {
+        if (kind == TreeFrameKind::attach) return on_attach(newcomer, std::string(body));
         newcomer->lose("it did not send its identity");
     };
     handlers.on_close = [this, newcomer](const std::string&) {
@@ -50,7 +50,7 @@ void Implementation::on_attach(TreeConnection* newcomer, const std::string& body
     std::string refusal = "it does not understand this daemon; both must be of the same version of Starling";
     Branch* branch = decode(body, attach) ? adopt(attach, refusal) : nullptr;
     if (!branch) {
-        connection->send(FrameKind::refuse, refusal);
+        connection->send(TreeFrameKind::refuse, refusal);
         connection->close();
         bury(std::move(connection));
         return;
@@ -58,13 +58,13 @@ void Implementation::on_attach(TreeConnection* newcomer, const std::string& body
     TreeConnection* const peer = connection.get();
     connect(
         *branch, std::move(connection),
-        [this, branch](FrameKind kind, std::string& frame) { on_branch_frame(*branch, kind, frame); },
+        [this, branch](TreeFrameKind kind, std::string& frame) { on_branch_frame(*branch, kind, frame); },
         [this, branch](const std::string& why) { on_branch_closed(*branch, why); });
-    peer->send(FrameKind::welcome, encode(ancestors_of_child()));
+    peer->send(TreeFrameKind::welcome, encode(ancestors_of_child()));
     HostSet not_ours = attach.members;
     not_ours.remove(branch->members);
-    if (!not_ours.empty()) peer->send(FrameKind::moved, encode(not_ours));
-    if (!branch->waiting.empty()) peer->send(FrameKind::grow, encode(Grow{std::exchange(branch->waiting, {})}));
+    if (!not_ours.empty()) peer->send(TreeFrameKind::moved, encode(not_ours));
+    if (!branch->waiting.empty()) peer->send(TreeFrameKind::grow, encode(Grow{std::exchange(branch->waiting, {})}));
 }
 
 // Returns the branch of the new connection, or null with the reason in `refusal`.
@@ -75,11 +75,11 @@ Branch* Implementation::adopt(const Attach& attach, std::string& refusal) {
         return nullptr;
     }
     const bool at_its_place = old->head.host == attach.host;
-    if (at_its_place && old->state != Branch::State::starting && old->incarnation != attach.incarnation) {
+    if (at_its_place && old->state != Branch::BranchState::starting && old->incarnation != attach.incarnation) {
         refusal = "another daemon serves this host in the tree already";
         return nullptr;
     }
-    std::unordered_map<HostId, uint32_t> theirs(attach.later_attempts.begin(), attach.later_attempts.end());
+    std::unordered_map<TreeHostId, uint32_t> theirs(attach.later_attempts.begin(), attach.later_attempts.end());
     HostSet members, known;
     for (const Branch& branch : branches) known.add(branch.members.intersection(attach.members));
     members = known;
@@ -91,20 +91,20 @@ Branch* Implementation::adopt(const Attach& attach, std::string& refusal) {
         if (known.contains(host) && attempt_of(host) != attempt) members.remove(host);
     }
 
-    const bool is_new = at_its_place && old->state == Branch::State::starting;
+    const bool is_new = at_its_place && old->state == Branch::BranchState::starting;
     Branch* branch = old;
     if (!at_its_place) {
         branch = &branches.emplace_back();
         branch->head = {attach.host, attach.attempt, {}};
     }
-    std::vector<Outbox::Message> messages;
+    std::vector<TreeOutbox::OutboxMessage> messages;
     release(members, branch, messages);
     // Hosts that were delegated to it but that it does not list: it has declared them lost, or never received them.
     HostSet unknown = branch->members;
     unknown.remove(members);
     for (const GrowHost& host : branch->waiting) unknown.remove(host.host);
     branch->members.add(members);
-    branch->state = Branch::State::live;
+    branch->state = Branch::BranchState::live;
     branch->incarnation = attach.incarnation;
     if (branch->timer != 0) loop.cancel(branch->timer);
     branch->timer = 0;
@@ -116,30 +116,30 @@ Branch* Implementation::adopt(const Attach& attach, std::string& refusal) {
             lose_members(*branch, unknown, "was to be started when the connections to it broke");
         });
     }
-    if (!is_new && !members.empty()) report({Report::What::sure, members, 1, {}});
+    if (!is_new && !members.empty()) report({Report::HostReportKind::sure, members, 1, {}});
     return branch;
 }
 
 // Removes hosts from all branches except `keep`, which may be null, and appends their undelivered messages to `messages`.
-void Implementation::release(const HostSet& hosts, Branch* keep, std::vector<Outbox::Message>& messages) {
+void Implementation::release(const HostSet& hosts, Branch* keep, std::vector<TreeOutbox::OutboxMessage>& messages) {
     std::vector<GrowHost> homeless;
-    std::vector<Outbox::Message> theirs;  // messages for the homeless hosts
+    std::vector<TreeOutbox::OutboxMessage> theirs;  // messages for the homeless hosts
     std::vector<Branch*> emptied;
     for (Branch& branch : branches) {
         HostSet gone = branch.members.intersection(hosts);
         if (&branch == keep || gone.empty()) continue;
         branch.members.remove(gone);
         for (auto& message : branch.outbox.take(gone)) messages.push_back(std::move(message));
-        if (branch.state == Branch::State::live && !gone.contains(branch.head.host))
-            branch.connection->send(FrameKind::moved, encode(gone));
+        if (branch.state == Branch::BranchState::live && !gone.contains(branch.head.host))
+            branch.connection->send(TreeFrameKind::moved, encode(gone));
         std::erase_if(branch.waiting, [&](const GrowHost& host) { return gone.contains(host.host); });
         if (gone.contains(branch.head.host)) {
-            if (branch.state == Branch::State::starting) {
+            if (branch.state == Branch::BranchState::starting) {
                 for (auto& message : branch.outbox.take(branch.members)) theirs.push_back(std::move(message));
                 branch.members = {};
                 std::move(branch.waiting.begin(), branch.waiting.end(), std::back_inserter(homeless));
                 branch.waiting.clear();
-            } else if (branch.state == Branch::State::live) {
+            } else if (branch.state == Branch::BranchState::live) {
                 limbo(branch, "it has moved to another place in the tree");
             }
         }
@@ -152,21 +152,21 @@ void Implementation::release(const HostSet& hosts, Branch* keep, std::vector<Out
 
 // Handles the parent's notice that hosts below this daemon have found another parent.
 void Implementation::on_moved(const HostSet& hosts) {
-    std::vector<Outbox::Message> messages;
+    std::vector<TreeOutbox::OutboxMessage> messages;
     release(hosts, nullptr, messages);
     for (const auto& message : messages) route(message.content, message.to, message.receipt, nullptr);
     check_end();
 }
 
-void Implementation::on_branch_frame(Branch& branch, FrameKind kind, std::string& body) {
+void Implementation::on_branch_frame(Branch& branch, TreeFrameKind kind, std::string& body) {
     switch (kind) {
-        case FrameKind::message:
+        case TreeFrameKind::message:
             on_message(branch, body);
             break;
-        case FrameKind::done:
+        case TreeFrameKind::done:
             on_done(branch, body);
             break;
-        case FrameKind::bye:
+        case TreeFrameKind::bye:
             remove_branch(branch);
             break;
         default:
@@ -179,10 +179,10 @@ void Implementation::on_branch_closed(Branch& branch, const std::string& why) { 
 
 void Implementation::limbo(Branch& branch, const std::string& why) {
     disconnect(branch);
-    branch.state = Branch::State::limbo;
+    branch.state = Branch::BranchState::limbo;
     branch.trouble = why;
     branch.doubted = false;
-    if (!branch.members.empty()) report({Report::What::doubtful, branch.members, 1, {}});
+    if (!branch.members.empty()) report({Report::HostReportKind::doubtful, branch.members, 1, {}});
     if (branch.timer != 0) loop.cancel(branch.timer);
     branch.timer = loop.after(settings.grace, [this, &branch] {
         branch.timer = 0;
@@ -199,7 +199,7 @@ void Implementation::doubt_silent_branches(EventLoop::Clock::time_point now) {
         if (!branch.connection || branch.members.empty()) continue;
         const bool silent = now - branch.connection->heard() > settings.heartbeat * kBeats;
         if (std::exchange(branch.doubted, silent) == silent) continue;
-        report({silent ? Report::What::doubtful : Report::What::sure, branch.members, 1, {}});
+        report({silent ? Report::HostReportKind::doubtful : Report::HostReportKind::sure, branch.members, 1, {}});
     }
 }
 
@@ -207,7 +207,7 @@ void Implementation::remove_branch(Branch& branch) {
     disconnect(branch);
     if (branch.timer != 0) loop.cancel(branch.timer);
     for (const auto& run : branch.members.runs()) {
-        for (HostId host = run.first; !attempts.empty() && host < run.end; ++host) attempts.erase(host);
+        for (TreeHostId host = run.first; !attempts.empty() && host < run.end; ++host) attempts.erase(host);
     }
     // The start may be the caller of this function.
     if (branch.start) defer([start = std::shared_ptr<NodeStart>(std::move(branch.start))] {});
@@ -223,7 +223,7 @@ void Implementation::lose_members(Branch& branch, const HostSet& hosts, const st
         if (lost.contains(host)) attempts.erase(host);
     }
     if (branch.members.empty()) remove_branch(branch);
-    if (!lost.empty()) report({Report::What::lost, lost, 1, why});
+    if (!lost.empty()) report({Report::HostReportKind::lost, lost, 1, why});
     check_end();
 }
 
@@ -236,11 +236,11 @@ void Implementation::report(const Report& report) {
 bool Implementation::pass_report(Branch& from, Content& content) {
     Report report;
     if (!decode(content.payload, report)) return false;
-    if (report.what == Report::What::ready) return true;
+    if (report.what == Report::HostReportKind::ready) return true;
     const HostSet right = report.hosts.intersection(from.members);
     if (right.empty()) return false;
-    if (report.what == Report::What::failed && attempt_of(report.hosts.front()) != report.attempt) return false;
-    if (report.what == Report::What::failed || report.what == Report::What::lost) {
+    if (report.what == Report::HostReportKind::failed && attempt_of(report.hosts.front()) != report.attempt) return false;
+    if (report.what == Report::HostReportKind::failed || report.what == Report::HostReportKind::lost) {
         from.members.remove(right);
         for (const auto& [host, attempt] : std::unordered_map(attempts)) {
             if (right.contains(host)) attempts.erase(host);
@@ -254,40 +254,40 @@ bool Implementation::pass_report(Branch& from, Content& content) {
 
 // Handles a report at the root.
 void Implementation::on_report(const Report& report) {
-    for (const HostId id : report.hosts.list()) {
+    for (const TreeHostId id : report.hosts.list()) {
         if (id >= hosts.size()) continue;
         KnownHost& host = hosts[id];
-        if (report.what == Report::What::lost) {
+        if (report.what == Report::HostReportKind::lost) {
             on_host_lost(id, report.text);
-        } else if (report.what == Report::What::doubtful || report.what == Report::What::sure) {
-            on_doubt(id, report.what == Report::What::doubtful);
-        } else if (host.state == KnownHost::State::starting && host.attempt == report.attempt) {
-            const bool ready = report.what == Report::What::ready;
-            host.state = ready ? KnownHost::State::up : KnownHost::State::failed;
+        } else if (report.what == Report::HostReportKind::doubtful || report.what == Report::HostReportKind::sure) {
+            on_doubt(id, report.what == Report::HostReportKind::doubtful);
+        } else if (host.state == KnownHost::KnownHostState::starting && host.attempt == report.attempt) {
+            const bool ready = report.what == Report::HostReportKind::ready;
+            host.state = ready ? KnownHost::KnownHostState::up : KnownHost::KnownHostState::failed;
             if (ready && handlers.on_ready) handlers.on_ready(id, report.text);
             if (!ready && handlers.on_failed) handlers.on_failed(id, report.text);
         }
     }
 }
 
-void Implementation::on_doubt(HostId id, bool doubtful) {
+void Implementation::on_doubt(TreeHostId id, bool doubtful) {
     KnownHost& host = hosts[id];
-    if (host.state != KnownHost::State::up || std::exchange(host.doubtful, doubtful) == doubtful) return;
+    if (host.state != KnownHost::KnownHostState::up || std::exchange(host.doubtful, doubtful) == doubtful) return;
     if (handlers.on_doubt) handlers.on_doubt(id, doubtful);
 }
 
-void Implementation::on_host_lost(HostId id, const std::string& why) {
+void Implementation::on_host_lost(TreeHostId id, const std::string& why) {
     constexpr uint32_t kMostAttempts = 8;
     KnownHost& host = hosts[id];
-    if (host.state == KnownHost::State::starting && host.attempt < kMostAttempts && !ending) {
+    if (host.state == KnownHost::KnownHostState::starting && host.attempt < kMostAttempts && !ending) {
         // The daemon that should have started the host died. The host itself may be fine, so try again.
         ++host.attempt;
         defer([this, id] { place({{id, hosts[id].attempt, hosts[id].name}}); });
         return;
     }
-    const bool was_up = host.state == KnownHost::State::up;
-    if (!was_up && host.state != KnownHost::State::starting) return;
-    host.state = was_up ? KnownHost::State::lost : KnownHost::State::failed;
+    const bool was_up = host.state == KnownHost::KnownHostState::up;
+    if (!was_up && host.state != KnownHost::KnownHostState::starting) return;
+    host.state = was_up ? KnownHost::KnownHostState::lost : KnownHost::KnownHostState::failed;
     const std::string sentence = "host " + host.name + ": " + why;
     if (was_up && handlers.on_lost) handlers.on_lost(id, sentence);
     if (!was_up && handlers.on_failed) handlers.on_failed(id, sentence);

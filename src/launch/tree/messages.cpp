@@ -27,15 +27,15 @@ bool get_list(Reader& in, size_t least_bytes, std::vector<T>& list, Decode decod
 void put(Writer& out, const std::vector<Ancestor>& ancestors) {
     put_list(out, ancestors, [&](const Ancestor& a) {
         out.number(a.host).string(a.name);
-        put_list(out, a.endpoints, [&](const Endpoint& e) { out.string(e.address).number(e.port); });
+        put_list(out, a.endpoints, [&](const DaemonAddress& e) { out.string(e.address).number(e.port); });
     });
 }
 
 bool get(Reader& in, std::vector<Ancestor>& ancestors) {
     return get_list(in, 12, ancestors, [&](Ancestor& a) {
-        a.host = in.number<HostId>();
+        a.host = in.number<TreeHostId>();
         a.name = in.string();
-        get_list(in, 6, a.endpoints, [&](Endpoint& e) {
+        get_list(in, 6, a.endpoints, [&](DaemonAddress& e) {
             e.address = in.string();
             e.port = in.number<uint16_t>();
         });
@@ -45,7 +45,7 @@ bool get(Reader& in, std::vector<Ancestor>& ancestors) {
 void put(Writer& out, const GrowHost& host) { out.number(host.host).number(host.attempt).string(host.name); }
 
 bool get(Reader& in, GrowHost& host) {
-    host.host = in.number<HostId>();
+    host.host = in.number<TreeHostId>();
     host.attempt = in.number<uint32_t>();
     host.name = in.string();
     return in.ok() && host.host < kMostHosts;
@@ -104,12 +104,12 @@ std::string encode(const Attach& message) {
 
 bool decode(std::string_view bytes, Attach& out) {
     Reader in(bytes);
-    out.host = in.number<HostId>();
+    out.host = in.number<TreeHostId>();
     out.attempt = in.number<uint32_t>();
     out.incarnation = in.number<uint64_t>();
     if (!HostSet::decode(in, out.members)) return false;
     get_list(in, 8, out.later_attempts, [&](auto& a) {
-        a.first = in.number<HostId>();
+        a.first = in.number<TreeHostId>();
         a.second = in.number<uint32_t>();
     });
     return in.done() && out.members.contains(out.host);
@@ -180,10 +180,10 @@ std::string encode(const Report& report) {
 bool decode(std::string_view bytes, Report& out) {
     Reader in(bytes);
     const auto what = in.number<uint8_t>();
-    out.what = static_cast<Report::What>(what);
+    out.what = static_cast<Report::HostReportKind>(what);
     out.attempt = in.number<uint32_t>();
     out.text = in.string();
-    const bool known = what >= 1 && what <= static_cast<uint8_t>(Report::What::sure);
+    const bool known = what >= 1 && what <= static_cast<uint8_t>(Report::HostReportKind::sure);
     return known && HostSet::decode(in, out.hosts) && in.done() && !out.hosts.empty();
 }
 
@@ -211,7 +211,7 @@ bool decode_message(std::string bytes, MessageHead& head, Content& content) {
     content.storage = std::move(bytes);
     Reader in(content.storage);
     head.edge_number = in.number<uint64_t>();
-    content.origin = in.number<HostId>();
+    content.origin = in.number<TreeHostId>();
     content.number = in.number<uint64_t>();
     const auto flags = in.number<uint8_t>();
     const auto has_parts = in.number<uint8_t>();
@@ -228,9 +228,9 @@ bool decode_message(std::string bytes, MessageHead& head, Content& content) {
         // Each part takes at least eight bytes: reject a set with more hosts than that.
         if (n > content.storage.size() / 8) return false;
         content.parts.reserve(n);
-        for (const HostSet::Run& run : head.to.runs()) {
-            for (HostId host = run.first; host < run.end; ++host) {
-                if (in.number<HostId>() != host) return false;
+        for (const HostSet::HostRun& run : head.to.runs()) {
+            for (TreeHostId host = run.first; host < run.end; ++host) {
+                if (in.number<TreeHostId>() != host) return false;
                 content.parts.emplace_back(host, in.string());
             }
         }

@@ -14,21 +14,21 @@
 
 namespace starling::launch {
 
-struct Endpoint {
+struct DaemonAddress {
     std::string address;  ///< IPv4, in digits and dots
     uint16_t port = 0;
 };
 
 /// A daemon above, with the endpoints where it listens.
 struct Ancestor {
-    HostId host = kRootHost;
+    TreeHostId host = kRootHost;
     std::string name;
-    std::vector<Endpoint> endpoints;
+    std::vector<DaemonAddress> endpoints;
 };
 
 /// A host to be started. `attempt` distinguishes a node from an earlier one on the same host that was declared lost.
 struct GrowHost {
-    HostId host = 0;
+    TreeHostId host = 0;
     uint32_t attempt = 1;
     std::string name;
 };
@@ -41,14 +41,14 @@ struct Orders {
 };
 
 struct Attach {
-    HostId host = 0;
+    TreeHostId host = 0;
     uint32_t attempt = 1;
-    uint64_t incarnation = 0;                                 ///< random; identifies the process
-    HostSet members;                                          ///< the node and all hosts below it, started or starting
-    std::vector<std::pair<HostId, uint32_t>> later_attempts;  ///< attempts of members other than 1
+    uint64_t incarnation = 0;                                     ///< random; identifies the process
+    HostSet members;                                              ///< the node and all hosts below it, started or starting
+    std::vector<std::pair<TreeHostId, uint32_t>> later_attempts;  ///< attempts of members other than 1
 };
 
-struct Welcome {
+struct TreeWelcome {
     std::vector<Ancestor> ancestors;  ///< those of the child
 };
 
@@ -58,14 +58,14 @@ struct Grow {
 
 /// A message as it travels from host to host. Views point into `storage`.
 struct Content {
-    HostId origin = kRootHost;
+    TreeHostId origin = kRootHost;
     uint64_t number = 0;  ///< ascending for each origin and urgency, so that receivers detect duplicates
     Urgency urgency = Urgency::control;
     bool internal = false;  ///< for the trees themselves: a Report, or an order to end
     bool gathered = false;  ///< the payload is a Gathered: each hop on the way to the root adds it to its own pieces
     std::string storage;
     std::string_view payload;
-    std::vector<std::pair<HostId, std::string_view>> parts;  ///< ascending by host
+    std::vector<std::pair<TreeHostId, std::string_view>> parts;  ///< ascending by host
 };
 
 /// The part of a message that differs between hops: its number on the connection, and its receivers at or below the next hop.
@@ -81,14 +81,14 @@ struct DoneRanges {
 
 /// A report to the root about hosts.
 struct Report {
-    enum class What : uint8_t {
+    enum class HostReportKind : uint8_t {
         ready = 1,
         failed,
         lost,
         doubtful,  ///< the connection to the hosts is broken or silent; followed by `lost` or `sure`
         sure,      ///< the connection works again
     };
-    What what = What::ready;
+    HostReportKind what = HostReportKind::ready;
     HostSet hosts;
     uint32_t attempt = 1;
     std::string text;  ///< facts, or a sentence

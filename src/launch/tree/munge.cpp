@@ -43,12 +43,12 @@ const Library& library() {
     return loaded;
 }
 
-class Context {
+class MungeContext {
   public:
-    Context() : context_(library().create()) {
+    MungeContext() : context_(library().create()) {
         if (context_ && config().munge_socket) library().set(context_, kOptionSocket, config().munge_socket);
     }
-    ~Context() {
+    ~MungeContext() {
         if (context_) library().destroy(context_);
     }
     void* get() const { return context_; }
@@ -74,7 +74,7 @@ bool explain(int error, std::string& why) {
 
 bool munge_seal(std::string_view bytes, std::string& credential, std::string& why) {
     if (!usable(why)) return false;
-    const Context context;
+    const MungeContext context;
     library().set(context.get(), kOptionUser, geteuid());
     char* text = nullptr;
     const int error = library().encode(&text, context.get(), bytes.data(), static_cast<int>(bytes.size()));
@@ -85,7 +85,7 @@ bool munge_seal(std::string_view bytes, std::string& credential, std::string& wh
 
 bool munge_open(const std::string& credential, std::string& bytes, std::string& why) {
     if (!usable(why)) return false;
-    const Context context;
+    const MungeContext context;
     void* data = nullptr;
     int size = 0;
     uid_t user = 0;

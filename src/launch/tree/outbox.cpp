@@ -8,16 +8,16 @@ size_t weight(const Content& content) { return content.urgency == Urgency::bulk 
 
 }  // namespace
 
-void Outbox::push(Message message) {
-    Lane& lane = this->lane(message.content->urgency);
+void TreeOutbox::push(OutboxMessage message) {
+    PriorityLane& lane = this->lane(message.content->urgency);
     lane.entries.push_back({std::move(message)});
 }
 
-std::shared_ptr<const Content> Outbox::next(MessageHead& head) {
-    for (Lane& lane : lanes_) {
+std::shared_ptr<const Content> TreeOutbox::next(MessageHead& head) {
+    for (PriorityLane& lane : lanes_) {
         const bool full = &lane == &lanes_[1] && bulk_in_flight_ >= kBulkWindow;
         while (!full && lane.next < lane.entries.size()) {
-            Entry& entry = lane.entries[lane.next];
+            QueuedMessage& entry = lane.entries[lane.next];
             const uint64_t number = lane.first + lane.next++;
             if (entry.done) continue;
             entry.sent = true;
@@ -29,16 +29,16 @@ std::shared_ptr<const Content> Outbox::next(MessageHead& head) {
     return nullptr;
 }
 
-void Outbox::finish(Lane& lane, Entry& entry) {
+void TreeOutbox::finish(PriorityLane& lane, QueuedMessage& entry) {
     if (entry.done) return;
     entry.done = true;
     if (entry.sent) bulk_in_flight_ -= weight(*entry.message.content);
     // Dropping a receipt may call this outbox again, so drop it after the change.
-    const Message gone = std::move(entry.message);
+    const OutboxMessage gone = std::move(entry.message);
     trim(lane);
 }
 
-void Outbox::trim(Lane& lane) {
+void TreeOutbox::trim(PriorityLane& lane) {
     while (!lane.entries.empty() && lane.entries.front().done) {
         lane.entries.pop_front();
         ++lane.first;
@@ -46,8 +46,8 @@ void Outbox::trim(Lane& lane) {
     }
 }
 
-bool Outbox::done(Urgency urgency, uint64_t first, uint64_t last) {
-    Lane& lane = this->lane(urgency);
+bool TreeOutbox::done(Urgency urgency, uint64_t first, uint64_t last) {
+    PriorityLane& lane = this->lane(urgency);
     if (first > last || last >= lane.first + lane.next) return false;
     // Iterate backwards: finishing the front entry shifts the others.
     for (uint64_t n = last + 1; n > first && n > lane.first; --n)
@@ -55,18 +55,18 @@ bool Outbox::done(Urgency urgency, uint64_t first, uint64_t last) {
     return true;
 }
 
-void Outbox::restart() {
-    for (Lane& lane : lanes_) {
+void TreeOutbox::restart() {
+    for (PriorityLane& lane : lanes_) {
         lane.next = 0;
-        for (Entry& entry : lane.entries) entry.sent = false;
+        for (QueuedMessage& entry : lane.entries) entry.sent = false;
     }
     bulk_in_flight_ = 0;
 }
 
-std::vector<Outbox::Message> Outbox::take(const HostSet& hosts) {
-    std::vector<Message> taken;
-    for (Lane& lane : lanes_) {
-        for (Entry& entry : lane.entries) {
+std::vector<TreeOutbox::OutboxMessage> TreeOutbox::take(const HostSet& hosts) {
+    std::vector<OutboxMessage> taken;
+    for (PriorityLane& lane : lanes_) {
+        for (QueuedMessage& entry : lane.entries) {
             if (entry.done) continue;
             HostSet theirs = entry.message.to.intersection(hosts);
             if (theirs.empty()) continue;

@@ -12,17 +12,17 @@
 namespace starling::launch {
 
 /// When the last copy of a receipt is dropped, the hop that sent the message is informed of its arrival.
-using Receipt = std::shared_ptr<void>;
+using DeliveryReceipt = std::shared_ptr<void>;
 
-class Outbox {
+class TreeOutbox {
   public:
-    struct Message {
+    struct OutboxMessage {
         std::shared_ptr<const Content> content;
         HostSet to;
-        Receipt receipt;
+        DeliveryReceipt receipt;
     };
 
-    void push(Message message);
+    void push(OutboxMessage message);
 
     /// Returns the next message to send; null if there is none, or if only bulk messages are left and the window is full.
     std::shared_ptr<const Content> next(MessageHead& head);
@@ -35,7 +35,7 @@ class Outbox {
     void restart();
 
     /// Removes `hosts` from the receivers of all messages, and returns the messages for them in order.
-    std::vector<Message> take(const HostSet& hosts);
+    std::vector<OutboxMessage> take(const HostSet& hosts);
 
     bool empty() const { return lanes_[0].entries.empty() && lanes_[1].entries.empty(); }
 
@@ -44,22 +44,22 @@ class Outbox {
     static constexpr size_t kBulkWindow = 1 << 20;
 
   private:
-    struct Entry {
-        Message message;
+    struct QueuedMessage {
+        OutboxMessage message;
         bool sent = false;
         bool done = false;
     };
-    struct Lane {
-        std::deque<Entry> entries;
+    struct PriorityLane {
+        std::deque<QueuedMessage> entries;
         uint64_t first = 1;  ///< number of entries.front(); numbers are consecutive
         size_t next = 0;     ///< index of the first entry that is not sent yet
     };
 
-    Lane& lane(Urgency urgency) { return lanes_[static_cast<size_t>(urgency)]; }
-    void finish(Lane& lane, Entry& entry);
-    void trim(Lane& lane);
+    PriorityLane& lane(Urgency urgency) { return lanes_[static_cast<size_t>(urgency)]; }
+    void finish(PriorityLane& lane, QueuedMessage& entry);
+    void trim(PriorityLane& lane);
 
-    Lane lanes_[2];
+    PriorityLane lanes_[2];
     size_t bulk_in_flight_ = 0;
 };
 

@@ -7,7 +7,8 @@ namespace starling::launch {
 using Implementation = Tree::Implementation;
 
 // Copies the caller's data into the layout of a received message.
-static std::shared_ptr<Content> make_content(std::string payload, const std::vector<std::pair<HostId, std::string>>& parts) {
+static std::shared_ptr<Content> make_content(std::string payload,
+                                             const std::vector<std::pair<TreeHostId, std::string>>& parts) {
     auto content = std::make_shared<Content>();
     const size_t shared = payload.size();
     content->storage = std::move(payload);
@@ -25,7 +26,7 @@ static std::shared_ptr<Content> make_content(std::string payload, const std::vec
     return content;
 }
 
-void Implementation::originate(std::string payload, std::vector<std::pair<HostId, std::string>> parts, HostSet to,
+void Implementation::originate(std::string payload, std::vector<std::pair<TreeHostId, std::string>> parts, HostSet to,
                                Urgency urgency, bool internal, std::function<void()> arrived) {
     to.remove(self.host);
     if (to.empty() && arrived) defer(std::move(arrived));
@@ -39,11 +40,11 @@ void Implementation::originate(std::string payload, std::vector<std::pair<HostId
     content->urgency = urgency;
     content->internal = internal;
     content->number = ++numbers[static_cast<size_t>(urgency)];
-    Receipt receipt;
+    DeliveryReceipt receipt;
     const size_t bytes = urgency == Urgency::bulk ? content->storage.size() : 0;
     backlog += bytes;
     if (bytes > 0 || arrived) {
-        receipt = Receipt(nullptr, [this, bytes, arrived = std::move(arrived)](void*) {
+        receipt = DeliveryReceipt(nullptr, [this, bytes, arrived = std::move(arrived)](void*) {
             backlog -= bytes;
             if (arrived && !destroying) defer(arrived);
         });
@@ -51,12 +52,12 @@ void Implementation::originate(std::string payload, std::vector<std::pair<HostId
     route(content, std::move(to), receipt, nullptr);
 }
 
-void Implementation::push(Neighbour& to, Outbox::Message message) {
+void Implementation::push(Neighbour& to, TreeOutbox::OutboxMessage message) {
     to.outbox.push(std::move(message));
     if (to.connection) to.connection->pump();
 }
 
-void Implementation::route(const std::shared_ptr<const Content>& content, HostSet to, const Receipt& receipt,
+void Implementation::route(const std::shared_ptr<const Content>& content, HostSet to, const DeliveryReceipt& receipt,
                            const Neighbour* from) {
     if (to.contains(self.host)) {
         to.remove(self.host);
@@ -74,7 +75,7 @@ void Implementation::route(const std::shared_ptr<const Content>& content, HostSe
     if (!to.empty() && !is_root() && !orphan && from != &uplink) push(uplink, {content, std::move(to), receipt});
 }
 
-void Implementation::deliver(const std::shared_ptr<const Content>& content, const Receipt& receipt) {
+void Implementation::deliver(const std::shared_ptr<const Content>& content, const DeliveryReceipt& receipt) {
     // Skip the duplicate check for gathered messages: they may arrive late if a daemon died on their way, and duplicates are harmless.
     if (!content->gathered) {
         uint64_t& last = seen[static_cast<size_t>(content->urgency)][content->origin];
@@ -124,11 +125,11 @@ void Implementation::on_message(Neighbour& from, std::string& body) {
     }
     const uint64_t serial = from.serial, number = head.edge_number;
     const Urgency urgency = content->urgency;
-    const Receipt receipt(nullptr, [this, serial, urgency, number](void*) { arrived(serial, urgency, number); });
+    const DeliveryReceipt receipt(nullptr, [this, serial, urgency, number](void*) { arrived(serial, urgency, number); });
     // Every hop between a host and the root checks reports against its own knowledge.
     if (content->internal && &from != &uplink && !pass_report(static_cast<Branch&>(from), *content)) return;
     if (content->gathered && !is_root()) {
-        Gathered news;
+        GatheredPayload news;
         if (&from == &uplink || !decode(content->payload, news))
             return from.connection->lose("it sent an invalid gathered message");
         return gather_in(news, urgency, receipt);
@@ -158,10 +159,10 @@ void Implementation::arrived(uint64_t serial, Urgency urgency, uint64_t number) 
     found->second->connection->pump();
 }
 
-bool Implementation::pull(Neighbour& to, Outgoing& out) {
+bool Implementation::pull(Neighbour& to, OutgoingFrame& out) {
     for (DoneRanges& done : to.done) {
         if (done.ranges.empty()) continue;
-        out.kind = FrameKind::done;
+        out.kind = TreeFrameKind::done;
         out.head = encode(done);
         done.ranges.clear();
         return true;
@@ -169,22 +170,23 @@ bool Implementation::pull(Neighbour& to, Outgoing& out) {
     MessageHead head;
     out.content = to.outbox.next(head);
     if (!out.content) return false;
-    out.kind = FrameKind::message;
+    out.kind = TreeFrameKind::message;
     out.head = encode_head(head, *out.content);
     out.tail = encode_tail(head, *out.content);
     return true;
 }
 
 void Implementation::connect(Neighbour& neighbour, std::unique_ptr<TreeConnection> connection,
-                             std::function<void(FrameKind, std::string&)> on_frame,
+                             std::function<void(TreeFrameKind, std::string&)> on_frame,
                              std::function<void(const std::string&)> on_close) {
     disconnect(neighbour);
     neighbour.serial = ++last_serial;
     by_serial[neighbour.serial] = &neighbour;
     neighbour.outbox.restart();
     neighbour.connection = std::move(connection);
-    neighbour.connection->set_handlers(
-        {{}, std::move(on_frame), std::move(on_close), [this, &neighbour](Outgoing& out) { return pull(neighbour, out); }});
+    neighbour.connection->set_handlers({{}, std::move(on_frame), std::move(on_close), [this, &neighbour](OutgoingFrame& out) {
+                                            return pull(neighbour, out);
+                                        }});
     neighbour.connection->pump();
 }
 

@@ -28,7 +28,8 @@ UplinkSearch::UplinkSearch(EventLoop& loop, const TreeCredentials& credentials, 
       on_found_(std::move(on_found)),
       on_failed_(std::move(on_failed)) {
     for (const Ancestor& candidate : candidates) {
-        for (Endpoint& endpoint : nearest_first(candidate.endpoints)) targets_.push_back({candidate.name, std::move(endpoint)});
+        for (DaemonAddress& endpoint : nearest_first(candidate.endpoints))
+            targets_.push_back({candidate.name, std::move(endpoint)});
     }
     limit_ = loop_.after(limit, [this] {
         limit_ = 0;
@@ -105,11 +106,11 @@ void UplinkSearch::converse(Attempts::iterator attempt) {
         attempt->proved = true;
         ask_one();
     };
-    handlers.on_frame = [this, attempt](FrameKind kind, std::string& body) { on_frame(attempt, kind, body); };
+    handlers.on_frame = [this, attempt](TreeFrameKind kind, std::string& body) { on_frame(attempt, kind, body); };
     handlers.on_close = [this, attempt](const std::string& why) { failed(attempt, why, false); };
     const int fd = std::exchange(attempt->fd, -1);
     attempt->connection =
-        std::make_unique<TreeConnection>(loop_, fd, Handshake::Role::child, credentials_, std::move(handlers));
+        std::make_unique<TreeConnection>(loop_, fd, Handshake::HandshakeRole::child, credentials_, std::move(handlers));
 }
 
 // Sends the Attach to one authenticated daemon at a time: two addresses may belong to one daemon, which accepts this node only once.
@@ -118,23 +119,23 @@ void UplinkSearch::ask_one() {
     for (Attempt& attempt : attempts_) {
         if (!attempt.proved) continue;
         asked_ = &attempt;
-        attempt.connection->send(FrameKind::attach, attach_);
+        attempt.connection->send(TreeFrameKind::attach, attach_);
         return;
     }
 }
 
-void UplinkSearch::on_frame(Attempts::iterator attempt, FrameKind kind, const std::string& body) {
+void UplinkSearch::on_frame(Attempts::iterator attempt, TreeFrameKind kind, const std::string& body) {
     std::vector<Ancestor> ancestors;
-    if (kind == FrameKind::refuse) {
+    if (kind == TreeFrameKind::refuse) {
         attempt->connection->close();
         return failed(attempt, body, true);
     }
-    if (kind != FrameKind::welcome || !decode(body, ancestors)) {
+    if (kind != TreeFrameKind::welcome || !decode(body, ancestors)) {
         attempt->connection->close();
         return failed(attempt, "it sent an invalid answer", true);
     }
     ended_ = true;
-    Found found{std::move(attempt->connection), std::move(ancestors)};
+    FoundParent found{std::move(attempt->connection), std::move(ancestors)};
     attempts_.erase(attempt);
     // The callback may destroy this object, so use no member after it.
     const OnFound tell = on_found_;
@@ -180,7 +181,7 @@ void UplinkSearch::give_up() {
 
 std::string UplinkSearch::sentence() const {
     std::string text;
-    for (const Target& target : targets_) {
+    for (const ParentCandidate& target : targets_) {
         text += text.empty() ? "cannot connect to " : "; to ";
         text += target.host + " at " + to_text(target.endpoint) + ": " + target.outcome;
     }

@@ -15,11 +15,11 @@ namespace starling::launch {
 /// that proves the key and accepts this node is selected.
 class UplinkSearch {
   public:
-    struct Found {
+    struct FoundParent {
         std::unique_ptr<TreeConnection> connection;  ///< its handlers must be set
         std::vector<Ancestor> ancestors;             ///< ancestors of this node from now on
     };
-    using OnFound = std::function<void(Found)>;
+    using OnFound = std::function<void(FoundParent)>;
     /// The sentence lists each address and its result.
     using OnFailed = std::function<void(const std::string& sentence)>;
 
@@ -32,9 +32,9 @@ class UplinkSearch {
     ~UplinkSearch();
 
   private:
-    struct Target {
+    struct ParentCandidate {
         std::string host;
-        Endpoint endpoint;
+        DaemonAddress endpoint;
         std::string outcome = "no answer; a firewall may drop what is sent to this port";
     };
     struct Attempt {
@@ -51,7 +51,7 @@ class UplinkSearch {
     void on_connected(Attempts::iterator attempt);
     void converse(Attempts::iterator attempt);
     void ask_one();
-    void on_frame(Attempts::iterator attempt, FrameKind kind, const std::string& body);
+    void on_frame(Attempts::iterator attempt, TreeFrameKind kind, const std::string& body);
     void not_connected(Attempts::iterator attempt, int error);
     void failed(Attempts::iterator attempt, const std::string& why, bool final);
     void set_aside(Attempts::iterator attempt);
@@ -66,7 +66,7 @@ class UplinkSearch {
     bool patient_;
     OnFound on_found_;
     OnFailed on_failed_;
-    std::vector<Target> targets_;
+    std::vector<ParentCandidate> targets_;
     Attempts attempts_;
     const Attempt* asked_ = nullptr;  ///< the attempt that has been sent the Attach
     bool ended_ = false;

@@ -57,7 +57,7 @@ TreeSettings TreeSettings::from_config() {
 
 Implementation::Implementation(EventLoop& event_loop, TreeSettings given, std::unique_ptr<NodeStarter> how)
     : loop(event_loop), settings(std::move(given)), self{kRootHost, 1, machine_name()}, starter(std::move(how)) {
-    hosts.push_back({self.name, KnownHost::State::up, 1});
+    hosts.push_back({self.name, KnownHost::KnownHostState::up, 1});
     tick();
 }
 
@@ -72,7 +72,7 @@ Implementation::Implementation(EventLoop& event_loop, Orders orders, std::unique
     incarnation = draw_random_number();
     // Run later, because the owner sets handlers and facts after construction, and both are needed when the parent is found.
     defer([this] {
-        report({Report::What::ready, HostSet::one(self.host), self.attempt, facts});
+        report({Report::HostReportKind::ready, HostSet::one(self.host), self.attempt, facts});
         search_uplink(true);
     });
     tick();
@@ -106,12 +106,12 @@ void Implementation::bury(std::unique_ptr<TreeConnection> connection) {
     graves.push_back(std::move(connection));
 }
 
-HostId Implementation::grow(const std::vector<std::string>& names) {
-    const auto first = static_cast<HostId>(hosts.size());
+TreeHostId Implementation::grow(const std::vector<std::string>& names) {
+    const auto first = static_cast<TreeHostId>(hosts.size());
     std::vector<GrowHost> list;
     for (const std::string& name : names) {
-        list.push_back({static_cast<HostId>(hosts.size()), 1, name});
-        hosts.push_back({name, KnownHost::State::starting, 1});
+        list.push_back({static_cast<TreeHostId>(hosts.size()), 1, name});
+        hosts.push_back({name, KnownHost::KnownHostState::starting, 1});
     }
     place(std::move(list));
     return first;
@@ -135,7 +135,7 @@ void Implementation::tick() {
         if (now - connection->heard() > settings.silence_limit) {
             connection->lose("no sign of life for " + std::to_string(settings.silence_limit.count()) + " ms");
         } else if (now - connection->said() >= period && connection->all_written()) {
-            connection->send(FrameKind::heartbeat, {});
+            connection->send(TreeFrameKind::heartbeat, {});
         }
     }
     while (!newcomers.empty() && now - newcomers.front().since > TreeListener::kTimeToProve)
@@ -151,7 +151,7 @@ void Implementation::begin_end() {
     ending = true;
     for (auto it = branches.begin(); it != branches.end();) {
         Branch& branch = *it++;
-        if (branch.state == Branch::State::starting) remove_branch(branch);
+        if (branch.state == Branch::BranchState::starting) remove_branch(branch);
     }
     if (is_root()) return;
     if (handlers.on_shut_down) {
@@ -161,7 +161,7 @@ void Implementation::begin_end() {
     }
 }
 
-void Implementation::shut_down(std::chrono::milliseconds limit, std::function<void(const std::vector<HostId>&)> done) {
+void Implementation::shut_down(std::chrono::milliseconds limit, std::function<void(const std::vector<TreeHostId>&)> done) {
     if (on_ended) return;
     on_ended = std::move(done);
     begin_end();
@@ -197,7 +197,7 @@ void Implementation::check_end() {
     const bool late = EventLoop::Clock::now() >= end_limit;
     if (!late && !branches.empty()) return;
     if (is_root()) {
-        std::vector<HostId> left;
+        std::vector<TreeHostId> left;
         for (const Branch& branch : branches) {
             const auto members = branch.members.list();
             left.insert(left.end(), members.begin(), members.end());
@@ -213,7 +213,7 @@ void Implementation::check_end() {
     leaving = false;
     said_bye = true;
     if (uplink.connection) {
-        uplink.connection->send(FrameKind::bye, {});
+        uplink.connection->send(TreeFrameKind::bye, {});
         disconnect(uplink);
     }
     defer([this] {

@@ -23,9 +23,7 @@
 
 namespace starling::launch {
 
-/// Number of a host in its tree. The root is 0; Tree::grow() assigns numbers in order and never reuses them.
-using HostId = uint32_t;
-inline constexpr HostId kRootHost = 0;
+inline constexpr TreeHostId kRootHost = 0;
 
 /// Control messages may overtake bulk messages (standard streams), but not vice versa. Messages of one urgency stay in order.
 enum class Urgency : uint8_t { control, bulk };
@@ -34,7 +32,7 @@ inline constexpr size_t kMaxTreePayload = 64u << 20;  ///< bytes of one message,
 
 /// A received message. The views are valid during the handler only.
 struct TreeMessage {
-    HostId from = kRootHost;
+    TreeHostId from = kRootHost;
     std::string_view payload;  ///< identical for all receivers
     std::string_view own;      ///< this host's part of a scatter(), otherwise empty
 };
@@ -51,12 +49,12 @@ struct TreeHandlers {
 
     // At the root. For every host of grow() exactly one of on_ready and on_failed is called. For every host that was ready, on_lost is
     // called at most once, and no handler after it.
-    std::function<void(HostId, std::string_view facts)> on_ready;
-    std::function<void(HostId, const std::string& sentence)> on_failed;
-    std::function<void(HostId, const std::string& sentence)> on_lost;
+    std::function<void(TreeHostId, std::string_view facts)> on_ready;
+    std::function<void(TreeHostId, const std::string& sentence)> on_failed;
+    std::function<void(TreeHostId, const std::string& sentence)> on_lost;
     /// true: a host that is up may be lost, because the connection to it or to a daemon above it broke or is silent. false: the host can be
     /// reached again. After true, either false or on_lost follows soon.
-    std::function<void(HostId, bool doubtful)> on_doubt;
+    std::function<void(TreeHostId, bool doubtful)> on_doubt;
 
     /// Receives some of the pieces of a gather(). If a daemon on the way has died, a piece may be received twice.
     std::function<void(std::string_view topic, const std::vector<GatheredPiece>& pieces)> on_gathered;
@@ -102,7 +100,7 @@ class Tree {
     /// Sets the facts that the root's on_ready receives about this host, at most 64 KB. Must be called before the loop runs. Node only.
     void set_facts(std::string facts);
 
-    HostId self() const;
+    TreeHostId self() const;
     /// Returns this host's name as it was passed to the root.
     const std::string& host_name() const;
 
@@ -110,29 +108,29 @@ class Tree {
 
     /// Starts nodes on hosts and returns the number of the first; the others follow consecutively. Returns at once. May be called again at
     /// any time.
-    HostId grow(const std::vector<std::string>& hosts);
+    TreeHostId grow(const std::vector<std::string>& hosts);
     /// Returns the name that was passed to grow(); for the root, this machine's name.
-    const std::string& name_of(HostId host) const;
+    const std::string& name_of(TreeHostId host) const;
     /// Returns whether the host has been reported ready and not lost.
-    bool is_up(HostId host) const;
+    bool is_up(TreeHostId host) const;
     /// Orders all nodes to end. `done` is called when all have left, or after `limit`, with the hosts that have not closed their connection
     /// by then. These end by themselves after the root's process has ended.
-    void shut_down(std::chrono::milliseconds limit, std::function<void(const std::vector<HostId>&)> done);
+    void shut_down(std::chrono::milliseconds limit, std::function<void(const std::vector<TreeHostId>&)> done);
 
     // --- messages between any two hosts ---
     // Each message arrives once, unless its receiver is lost. Messages of one urgency between two hosts stay in order. Suppose the root
     // sends a message to A and B by multicast() or broadcast(). Anything that A sends to B after receiving it arrives at B after that
     // message. Messages to lost hosts and to this host itself are dropped.
 
-    void send(HostId to, std::string payload, Urgency urgency = Urgency::control);
+    void send(TreeHostId to, std::string payload, Urgency urgency = Urgency::control);
     /// Sends to several hosts; each connection carries the message once. Root only, as are the next three functions.
-    void multicast(const std::vector<HostId>& to, std::string payload, Urgency urgency = Urgency::control);
+    void multicast(const std::vector<TreeHostId>& to, std::string payload, Urgency urgency = Urgency::control);
     void multicast(const HostSet& to, std::string payload, Urgency urgency = Urgency::control);
     /// Sends to all hosts that are up or starting (these receive it first). `arrived` is called when on_message has returned on each host,
     /// or the host is lost.
     void broadcast(std::string payload, Urgency urgency = Urgency::control, std::function<void()> arrived = {});
     /// Sends `shared` to all listed hosts, with each host's own part. A connection carries only the parts of the hosts below it.
-    void scatter(std::string shared, std::vector<std::pair<HostId, std::string>> parts, Urgency urgency = Urgency::control);
+    void scatter(std::string shared, std::vector<std::pair<TreeHostId, std::string>> parts, Urgency urgency = Urgency::control);
 
     /// The inverse of scatter(): sends one piece to the root from each host of `contributors`. All of them must call this with the same
     /// topic and urgency.

@@ -20,7 +20,7 @@ void Implementation::search_uplink(bool first) {
     const auto limit = first ? settings.start_limit / 2 : settings.grace;
     search = std::make_unique<UplinkSearch>(
         loop, settings.credentials(), candidates, encode(attach), limit, !first,
-        [this](UplinkSearch::Found found) { on_uplink_found(std::move(found)); },
+        [this](UplinkSearch::FoundParent found) { on_uplink_found(std::move(found)); },
         [this, first](const std::string& why) {
             if (!first) return orphaned("no daemon above this one can be reached: " + why);
             orphan = true;
@@ -28,47 +28,47 @@ void Implementation::search_uplink(bool first) {
         });
 }
 
-void Implementation::on_uplink_found(UplinkSearch::Found found) {
+void Implementation::on_uplink_found(UplinkSearch::FoundParent found) {
     defer([old = std::shared_ptr<UplinkSearch>(std::move(search))] {});
     ancestors = std::move(found.ancestors);
     connect(
-        uplink, std::move(found.connection), [this](FrameKind kind, std::string& body) { on_uplink_frame(kind, body); },
+        uplink, std::move(found.connection), [this](TreeFrameKind kind, std::string& body) { on_uplink_frame(kind, body); },
         [this](const std::string& why) { on_uplink_closed(why); });
     for (Branch& branch : branches) {
-        if (branch.connection) branch.connection->send(FrameKind::ancestry, encode(ancestors_of_child()));
+        if (branch.connection) branch.connection->send(TreeFrameKind::ancestry, encode(ancestors_of_child()));
     }
     if (const auto tell = std::exchange(connected, nullptr)) tell({});
 }
 
-void Implementation::on_uplink_frame(FrameKind kind, std::string& body) {
+void Implementation::on_uplink_frame(TreeFrameKind kind, std::string& body) {
     Grow grow;
     HostSet moved;
     std::vector<Ancestor> above;
     bool good = true;
     switch (kind) {
-        case FrameKind::message:
+        case TreeFrameKind::message:
             on_message(uplink, body);
             break;
-        case FrameKind::done:
+        case TreeFrameKind::done:
             on_done(uplink, body);
             break;
-        case FrameKind::grow:
+        case TreeFrameKind::grow:
             good = decode(body, grow);
             if (good) place(std::move(grow.hosts));
             break;
-        case FrameKind::moved:
+        case TreeFrameKind::moved:
             good = decode(body, moved);
             if (good) on_moved(moved);
             break;
-        case FrameKind::ancestry:
+        case TreeFrameKind::ancestry:
             good = decode(body, above);
             if (!good) break;
             ancestors = std::move(above);
             for (Branch& branch : branches) {
-                if (branch.connection) branch.connection->send(FrameKind::ancestry, encode(ancestors_of_child()));
+                if (branch.connection) branch.connection->send(TreeFrameKind::ancestry, encode(ancestors_of_child()));
             }
             break;
-        case FrameKind::end:
+        case TreeFrameKind::end:
             orphaned(body);
             break;
         default:
@@ -93,7 +93,7 @@ void Implementation::orphaned(const std::string& why) {
     if (search) defer([old = std::shared_ptr<UplinkSearch>(std::move(search))] {});
     for (Branch& branch : branches) {
         if (!branch.connection) continue;
-        branch.connection->send(FrameKind::end, why);
+        branch.connection->send(TreeFrameKind::end, why);
         branch.connection->close();
     }
     while (!branches.empty()) remove_branch(branches.front());

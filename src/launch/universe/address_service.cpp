@@ -76,10 +76,10 @@ AddressService::~AddressService() {
     if (more_timer_ != 0) launcher_.loop().cancel(more_timer_);
 }
 
-void AddressService::reply(job::JobId job, uint32_t rank, const Controller::Answer& answer, uint32_t looks) const {
+void AddressService::reply(job::JobId job, uint32_t rank, const Controller::ReplyCallback& answer, uint32_t looks) const {
     control::JobReply reply;
     reply.looks = looks;
-    const Job* about = launcher_.find_job(job);
+    const LocalJob* about = launcher_.find_job(job);
     launcher_.find_segment(job, reply.job);
     if (!about || about->segment.header().state.load(std::memory_order_acquire) == job::JobState::failed) {
         reply.error_class = MPI_ERR_PROC_ABORTED;
@@ -91,14 +91,14 @@ void AddressService::reply(job::JobId job, uint32_t rank, const Controller::Answ
     answer(encode(reply));
 }
 
-void AddressService::locate(Job& job, uint32_t rank, Controller::Answer answer) {
+void AddressService::locate(LocalJob& job, uint32_t rank, Controller::ReplyCallback answer) {
     const uint32_t host = job.segment.host_of(rank);
     const bool asks_nobody = host >= job.tree_hosts.size() || job.tree_hosts[host] == self_;
     if (asks_nobody || job.segment.header().state.load(std::memory_order_acquire) != job::JobState::running) {
         reply(job.id(), rank, answer);
         return;
     }
-    std::vector<Controller::Answer>& answers = asked_[{job.id(), rank}];
+    std::vector<Controller::ReplyCallback>& answers = asked_[{job.id(), rank}];
     answers.push_back(std::move(answer));
     if (answers.size() > 1) return;
     // A rank that asks although the port is known wants the state of the other rank. Only that rank's own host has it.
@@ -108,12 +108,12 @@ void AddressService::locate(Job& job, uint32_t rank, Controller::Answer answer) 
     advance(job, search);
 }
 
-void AddressService::send_question(const Job& job, uint32_t rank) const {
+void AddressService::send_question(const LocalJob& job, uint32_t rank) const {
     ways_.send(job.tree_hosts[job.segment.host_of(rank)], {.kind = OrderKind::want_ports, .job = job.id(), .rank = rank});
 }
 
-void AddressService::advance(const Job& job, PortSearch& search) {
-    const PortSearch::Step step = search.next();
+void AddressService::advance(const LocalJob& job, PortSearch& search) {
+    const PortSearch::SearchStep step = search.next();
     for (const uint32_t rank : step.lookups) send_question(job, rank);
     if (step.table) {
         HostSet all = HostSet::of(job.tree_hosts);
@@ -126,14 +126,14 @@ void AddressService::advance(const Job& job, PortSearch& search) {
 void AddressService::let_more() {
     more_timer_ = 0;
     for (auto& [id, search] : searches_) {
-        const Job* job = launcher_.find_job(id);
+        const LocalJob* job = launcher_.find_job(id);
         if (!job || !search.held_back()) continue;
         search.let_more();
         advance(*job, search);
     }
 }
 
-void AddressService::collect(const Job& job, const Order& order) {
+void AddressService::collect(const LocalJob& job, const HostOrder& order) {
     Collection collection{job.id(), order.round, {}, EventLoop::Clock::now() + kLatePatience};
     Reader set(order.bytes);
     if (!HostSet::decode(set, collection.contributors) || answer_collection(collection)) return;
@@ -143,7 +143,7 @@ void AddressService::collect(const Job& job, const Order& order) {
 
 // Returns false if the collection must be tried again later.
 bool AddressService::answer_collection(const Collection& collection) const {
-    const Job* job = launcher_.find_job(collection.job);
+    const LocalJob* job = launcher_.find_job(collection.job);
     if (!job) return true;
     HostPorts ports{job->segment.header().my_host, true, {}};
     for (uint32_t i = 0; i < job->segment.header().local_ranks; ++i) {
@@ -157,7 +157,7 @@ bool AddressService::answer_collection(const Collection& collection) const {
     return true;
 }
 
-void AddressService::on_table(Job& job, const Order& order) {
+void AddressService::on_table(LocalJob& job, const HostOrder& order) {
     PortTable table;
     if (!decode(order.bytes, table)) return;
     std::vector<const HostPorts*> by_host(job.segment.header().hosts, nullptr);
@@ -179,8 +179,8 @@ void AddressService::count(job::JobId job, uint32_t& lookups, uint32_t& tables) 
     tables = search->second.tables();
 }
 
-void AddressService::on_question(uint32_t from, const Order& order) {
-    const Question question{from, order.job, order.rank};
+void AddressService::on_question(uint32_t from, const HostOrder& order) {
+    const AddressRequest question{from, order.job, order.rank};
     if (answer_question(question)) return;
     open_.push_back(question);
     look_again_soon();
@@ -196,17 +196,17 @@ void AddressService::look_again_soon() {
 
 void AddressService::look_again() {
     timer_ = 0;
-    std::erase_if(open_, [this](const Question& question) { return answer_question(question); });
-    std::erase_if(notices_, [this](const Order& notice) { return leave_notice(notice); });
+    std::erase_if(open_, [this](const AddressRequest& question) { return answer_question(question); });
+    std::erase_if(notices_, [this](const HostOrder& notice) { return leave_notice(notice); });
     std::erase_if(collections_, [this](const Collection& collection) { return answer_collection(collection); });
     pause_ = std::min(pause_ * 2, kLongestPause);
     if (!open_.empty() || !notices_.empty() || !collections_.empty())
         timer_ = launcher_.loop().after(pause_, [this] { look_again(); });
 }
 
-bool AddressService::answer_question(const Question& question) {
-    Order answer{.kind = OrderKind::ports, .job = question.job, .rank = question.rank, .host = job::kNoHost};
-    Job* job = launcher_.find_job(question.job);
+bool AddressService::answer_question(const AddressRequest& question) {
+    HostOrder answer{.kind = OrderKind::ports, .job = question.job, .rank = question.rank, .host = job::kNoHost};
+    LocalJob* job = launcher_.find_job(question.job);
     // If the job is not on this host, or no longer, answer at once with no ports.
     if (job && question.rank < job->segment.header().size && job->segment.is_local(question.rank)) {
         const PortWord wanted = word_of(job->segment, question.rank);
@@ -222,8 +222,8 @@ bool AddressService::answer_question(const Question& question) {
     return true;
 }
 
-void AddressService::on_answer(const Order& order) {
-    Job* job = launcher_.find_job(order.job);
+void AddressService::on_answer(const HostOrder& order) {
+    LocalJob* job = launcher_.find_job(order.job);
     if (job && order.host < job->segment.header().hosts) {
         HostPorts ports;
         Reader words(order.bytes);
@@ -245,31 +245,31 @@ void AddressService::on_answer(const Order& order) {
 void AddressService::settle(job::JobId job, uint32_t rank, uint32_t looks) {
     const auto found = asked_.find({job, rank});
     if (found == asked_.end()) return;
-    const std::vector<Controller::Answer> answers = std::move(found->second);
+    const std::vector<Controller::ReplyCallback> answers = std::move(found->second);
     asked_.erase(found);
-    for (const Controller::Answer& answer : answers) reply(job, rank, answer, looks);
+    for (const Controller::ReplyCallback& answer : answers) reply(job, rank, answer, looks);
 }
 
 void AddressService::settle(job::JobId job, const std::vector<uint32_t>& ranks) {
     for (const uint32_t rank : ranks) settle(job, rank);
 }
 
-void AddressService::tell_given_up(const Job& by, uint32_t by_rank, const Job& job, uint32_t rank) {
+void AddressService::tell_given_up(const LocalJob& by, uint32_t by_rank, const LocalJob& job, uint32_t rank) {
     const uint32_t host = job.segment.host_of(rank);
     if (host >= job.tree_hosts.size() || job.tree_hosts[host] == self_) return;
     ways_.send(job.tree_hosts[host],
                {.kind = OrderKind::given_up, .job = job.id(), .rank = rank, .by_job = by.id(), .by_rank = by_rank});
 }
 
-void AddressService::on_given_up(const Order& order) {
+void AddressService::on_given_up(const HostOrder& order) {
     if (leave_notice(order)) return;
     notices_.push_back(order);
     look_again_soon();
 }
 
 // Stores a notice in the rank's cell. Returns false if the rank has not read its previous notice yet.
-bool AddressService::leave_notice(const Order& notice) {
-    Job* job = launcher_.find_job(notice.job);
+bool AddressService::leave_notice(const HostOrder& notice) {
+    LocalJob* job = launcher_.find_job(notice.job);
     if (!job || notice.rank >= job->segment.header().size || !job->segment.is_local(notice.rank)) return true;
     job::RankCell& cell = job->segment.cell(notice.rank);
     if (cell.state.load(std::memory_order_acquire) != RankState::initialized) return true;
@@ -293,7 +293,7 @@ void AddressService::forget(job::JobId job) {
 
 void AddressService::forget(job::JobId job, const std::vector<uint32_t>& ranks) {
     const auto search = searches_.find(job);
-    const Job* about = launcher_.find_job(job);
+    const LocalJob* about = launcher_.find_job(job);
     for (const uint32_t rank : ranks) {
         if (about && search != searches_.end()) search->second.forget(about->segment.host_of(rank), rank);
         settle(job, rank);

@@ -27,9 +27,9 @@ class Launcher;
 class AddressService {
   public:
     struct Ways {
-        std::function<void(uint32_t tree_host, const Order& order)> send;
+        std::function<void(uint32_t tree_host, const HostOrder& order)> send;
         /// Sends this host's piece of a gathered order to the root.
-        std::function<void(const Order& topic, std::string_view piece, const HostSet& contributors)> gather;
+        std::function<void(const HostOrder& topic, std::string_view piece, const HostSet& contributors)> gather;
     };
 
     AddressService(Launcher& launcher, uint32_t self, Ways ways);
@@ -38,18 +38,18 @@ class AddressService {
     ~AddressService();
 
     /// Finds the port of `rank` of `job` for a rank of this host, and calls `answer`.
-    void locate(Job& job, uint32_t rank, Controller::Answer answer);
+    void locate(LocalJob& job, uint32_t rank, Controller::ReplyCallback answer);
     /// Notifies the host of `rank` of `job` that `by_rank` of `by`, a rank of this host, no longer waits for it.
-    void tell_given_up(const Job& by, uint32_t by_rank, const Job& job, uint32_t rank);
+    void tell_given_up(const LocalJob& by, uint32_t by_rank, const LocalJob& job, uint32_t rank);
     /// Handles order given_up: notifies the rank as soon as it has read its previous notice.
-    void on_given_up(const Order& order);
+    void on_given_up(const HostOrder& order);
     /// Handle the orders want_ports and ports.
-    void on_question(uint32_t from, const Order& order);
-    void on_answer(const Order& order);
+    void on_question(uint32_t from, const HostOrder& order);
+    void on_answer(const HostOrder& order);
     /// Handles order gather_ports: sends the ports of the ranks here to the root, as soon as all have one, or after a short wait.
-    void collect(const Job& job, const Order& order);
+    void collect(const LocalJob& job, const HostOrder& order);
     /// Handles order table.
-    void on_table(Job& job, const Order& order);
+    void on_table(LocalJob& job, const HostOrder& order);
     /// Sets the numbers of lookups and table requests that ranks of this host have caused for `job`.
     void count(job::JobId job, uint32_t& lookups, uint32_t& tables) const;
     /// Ends all searches for this job, because no host answers questions about it any more. Its state is in the segment.
@@ -58,7 +58,7 @@ class AddressService {
     void forget(job::JobId job, const std::vector<uint32_t>& ranks);
 
   private:
-    struct Question {
+    struct AddressRequest {
         uint32_t from;
         job::JobId job;
         uint32_t rank;
@@ -72,26 +72,26 @@ class AddressService {
         EventLoop::Clock::time_point until;
     };
 
-    void advance(const Job& job, PortSearch& search);
-    void send_question(const Job& job, uint32_t rank) const;
+    void advance(const LocalJob& job, PortSearch& search);
+    void send_question(const LocalJob& job, uint32_t rank) const;
     void settle(job::JobId job, uint32_t rank, uint32_t looks = 0);
     void settle(job::JobId job, const std::vector<uint32_t>& ranks);
     void let_more();
     bool answer_collection(const Collection& collection) const;
-    bool answer_question(const Question& question);
-    bool leave_notice(const Order& notice);
+    bool answer_question(const AddressRequest& question);
+    bool leave_notice(const HostOrder& notice);
     void look_again_soon();
     void look_again();
-    void reply(job::JobId job, uint32_t rank, const Controller::Answer& answer, uint32_t looks = 0) const;
+    void reply(job::JobId job, uint32_t rank, const Controller::ReplyCallback& answer, uint32_t looks = 0) const;
 
     Launcher& launcher_;
     uint32_t self_;
     Ways ways_;
-    std::map<std::pair<job::JobId, uint32_t>, std::vector<Controller::Answer>> asked_;  ///< requests of ranks here
+    std::map<std::pair<job::JobId, uint32_t>, std::vector<Controller::ReplyCallback>> asked_;  ///< requests of ranks here
     std::map<job::JobId, PortSearch> searches_;  ///< by job that ranks of this host have asked about
     std::vector<Collection> collections_;        ///< requests that are not answered yet
-    std::vector<Question> open_;                 ///< questions of other hosts that are not answered yet
-    std::vector<Order> notices_;                 ///< given_up orders for ranks that have not read the previous one
+    std::vector<AddressRequest> open_;           ///< questions of other hosts that are not answered yet
+    std::vector<HostOrder> notices_;             ///< given_up orders for ranks that have not read the previous one
     EventLoop::TimerId timer_ = 0, more_timer_ = 0;
     std::chrono::milliseconds pause_{1};
 };

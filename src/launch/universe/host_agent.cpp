@@ -15,14 +15,14 @@ namespace {
 constexpr uint32_t kRoot = 0;
 }
 
-HostAgent::HostAgent(Launcher& launcher, uint32_t self, Send send, Gather gather)
+HostAgent::HostAgent(Launcher& launcher, uint32_t self, SendOrder send, Gather gather)
     : launcher_(launcher),
       self_(self),
       send_(std::move(send)),
       gather_(std::move(gather)),
       locator_(launcher, self,
-               {[this](uint32_t to, const Order& order) { send_(to, encode(order), false); },
-                [this](const Order& topic, std::string_view piece, const HostSet& contributors) {
+               {[this](uint32_t to, const HostOrder& order) { send_(to, encode(order), false); },
+                [this](const HostOrder& topic, std::string_view piece, const HostSet& contributors) {
                     gather_(topic, piece, contributors, false);
                 }}) {
     launcher_.set_superior(this);
@@ -38,10 +38,10 @@ HostAgent::~HostAgent() {
     launcher_.on_input_taken = nullptr;
 }
 
-void HostAgent::tell(const Order& order, bool bulk) { send_(kRoot, encode(order), bulk); }
+void HostAgent::tell(const HostOrder& order, bool bulk) { send_(kRoot, encode(order), bulk); }
 
 void HostAgent::on_order(uint32_t from, std::string_view payload) {
-    Order order;
+    HostOrder order;
     if (!decode(payload, order)) {
         launcher_.say("a message from host %u of the universe is invalid; use one version of Starling everywhere", from);
         return;
@@ -61,11 +61,11 @@ void HostAgent::on_order(uint32_t from, std::string_view payload) {
             return locator_.on_given_up(order);
         default:
             // If the job has ended already, there is nothing left to do.
-            if (Job* job = launcher_.find_job(order.job)) on_job_order(*job, order);
+            if (LocalJob* job = launcher_.find_job(order.job)) on_job_order(*job, order);
     }
 }
 
-void HostAgent::on_job_order(Job& job, Order& order) {
+void HostAgent::on_job_order(LocalJob& job, HostOrder& order) {
     switch (order.kind) {
         case OrderKind::take_back: {
             const job::JobId id = job.id();
@@ -118,7 +118,7 @@ void HostAgent::on_job_order(Job& job, Order& order) {
     }
 }
 
-void HostAgent::start(const Order& order) {
+void HostAgent::start(const HostOrder& order) {
     StartOrder start;
     StartReport report;
     StartOutcome outcome;
@@ -139,10 +139,10 @@ void HostAgent::start(const Order& order) {
     gather_({.kind = OrderKind::started, .job = order.job}, encode(report), all, false);
 }
 
-void HostAgent::make_stub(const Order& order) {
+void HostAgent::make_stub(const HostOrder& order) {
     StubOrder stub;
     if (!decode(order.bytes, stub) || launcher_.find_job(stub.description.id)) return;
-    Job* job = launcher_.make_stub(stub.description, stub.tree_hosts, stub.number);
+    LocalJob* job = launcher_.make_stub(stub.description, stub.tree_hosts, stub.number);
     if (!job) {
         launcher_.say("%s", std::string(failure_text()).c_str());
     } else if (stub.all_arrived) {
@@ -150,14 +150,14 @@ void HostAgent::make_stub(const Order& order) {
     }
 }
 
-void HostAgent::all_arrived(Job& job) {
+void HostAgent::all_arrived(LocalJob& job) {
     job::JobHeader& header = job.segment.header();
     header.all_arrived.store(1, std::memory_order_release);
     // Processes that use the stub must see all ranks as arrived.
     if (header.local_ranks == 0) header.arrived.store(header.size, std::memory_order_release);
 }
 
-void HostAgent::ranks_failed(Job& job, const Order& order) {
+void HostAgent::ranks_failed(LocalJob& job, const HostOrder& order) {
     RankRuns runs;
     if (!decode(order.bytes, runs)) return;
     const uint32_t size = job.segment.header().size;
@@ -170,17 +170,17 @@ void HostAgent::ranks_failed(Job& job, const Order& order) {
     locator_.forget(job.id(), ranks);
 }
 
-bool HostAgent::have_all_arrived(const Job& job) {
+bool HostAgent::have_all_arrived(const LocalJob& job) {
     const job::JobHeader& header = job.segment.header();
     return header.local_ranks > 0 && header.blob_size > 0 &&
            header.arrived.load(std::memory_order_acquire) >= header.local_ranks;
 }
 
 // Reports that all ranks here have reached the end of MPI_Init. `at_once`: as a message that the next one cannot overtake.
-void HostAgent::tell_arrival(Job& job, bool at_once) {
+void HostAgent::tell_arrival(LocalJob& job, bool at_once) {
     if (!have_all_arrived(job) || (job.arrival_told && !at_once)) return;
     job.arrival_told = true;
-    const Order arrived{.kind = OrderKind::arrived, .job = job.id()};
+    const HostOrder arrived{.kind = OrderKind::arrived, .job = job.id()};
     if (at_once) {
         tell(arrived);
     } else {
@@ -188,24 +188,24 @@ void HostAgent::tell_arrival(Job& job, bool at_once) {
     }
 }
 
-void HostAgent::failed(Job& job, const Failure& failure) {
+void HostAgent::failed(LocalJob& job, const RankFailure& failure) {
     // The death of a rank may be noticed before its report of the arrival is read. Check the segment, where the arrival is stored.
     tell_arrival(job, true);
     const FailureReport report{failure.rank, failure.status, failure.exit_code, failure.aborted, failure.sentence};
     tell({.kind = OrderKind::failed, .job = job.id(), .rank = failure.rank, .bytes = encode(report)});
 }
 
-void HostAgent::absent(Job& job, uint32_t rank, const std::string& sentence) {
+void HostAgent::absent(LocalJob& job, uint32_t rank, const std::string& sentence) {
     tell({.kind = OrderKind::absent, .job = job.id(), .rank = rank, .text = sentence});
 }
 
-void HostAgent::all_gone(Job& job) {
+void HostAgent::all_gone(LocalJob& job) {
     GoneReport report{have_all_arrived(job), 0, 0};
     locator_.count(job.id(), report.lookups, report.tables);
     gather_({.kind = OrderKind::gone, .job = job.id()}, encode(report), HostSet::of(job.tree_hosts), true);
 }
 
-bool HostAgent::ask(Job& job, uint32_t rank, MessageKind kind, const std::string& payload, Answer answer) {
+bool HostAgent::ask(LocalJob& job, uint32_t rank, MessageKind kind, const std::string& payload, ReplyCallback answer) {
     switch (kind) {
         case MessageKind::spawn:
             // Set the address of the child's segment on this host, which only this host knows.
@@ -239,7 +239,7 @@ bool HostAgent::ask(Job& job, uint32_t rank, MessageKind kind, const std::string
     }
 }
 
-void HostAgent::ask_root(Job& job, uint32_t rank, MessageKind kind, const std::string& payload, Answer answer) {
+void HostAgent::ask_root(LocalJob& job, uint32_t rank, MessageKind kind, const std::string& payload, ReplyCallback answer) {
     const uint64_t token = ++last_token_;
     asked_[token] = std::move(answer);
     const auto message = static_cast<uint64_t>(kind);
@@ -248,7 +248,7 @@ void HostAgent::ask_root(Job& job, uint32_t rank, MessageKind kind, const std::s
     tell({.kind = OrderKind::ask, .job = job.id(), .rank = rank, .token = token, .message = message, .bytes = payload}, bulk);
 }
 
-bool HostAgent::find(Job& job, uint32_t rank, MessageKind kind, const std::string& payload, Answer answer) {
+bool HostAgent::find(LocalJob& job, uint32_t rank, MessageKind kind, const std::string& payload, ReplyCallback answer) {
     control::JobQuery query;
     if (!decode(payload, query)) return false;
     control::JobReply reply;
@@ -258,13 +258,13 @@ bool HostAgent::find(Job& job, uint32_t rank, MessageKind kind, const std::strin
         return true;
     }
     if (kind == MessageKind::given_up) {
-        const Job* about = launcher_.find_job(query.job);
+        const LocalJob* about = launcher_.find_job(query.job);
         if (about && query.rank < about->segment.header().size) locator_.tell_given_up(job, rank, *about, query.rank);
         answer(encode(reply));
         return true;
     }
     if (kind == MessageKind::locate) {
-        Job* about = launcher_.find_job(query.job);
+        LocalJob* about = launcher_.find_job(query.job);
         if (about && query.rank < about->segment.header().size) {
             locator_.locate(*about, query.rank, std::move(answer));
             return true;
@@ -278,30 +278,30 @@ bool HostAgent::find(Job& job, uint32_t rank, MessageKind kind, const std::strin
         answer(encode(reply));
         return true;
     }
-    std::vector<Answer>& waiting = being_resolved_[query.job];
+    std::vector<ReplyCallback>& waiting = being_resolved_[query.job];
     waiting.push_back(std::move(answer));
     if (waiting.size() > 1) return true;
     ask_root(job, rank, kind, payload, [this, id = query.job](const std::string& bytes) {
         control::JobReply reply;
         if (!decode(bytes, reply)) reply.error_class = MPI_ERR_OTHER;
         if (launcher_.find_segment(id, reply.job)) reply.error_class = MPI_SUCCESS;
-        for (const Answer& answer : std::exchange(being_resolved_[id], {})) answer(encode(reply));
+        for (const ReplyCallback& answer : std::exchange(being_resolved_[id], {})) answer(encode(reply));
         being_resolved_.erase(id);
     });
     return true;
 }
 
-void HostAgent::on_answer(Order& order) {
+void HostAgent::on_answer(HostOrder& order) {
     const auto found = asked_.find(order.token);
     if (found == asked_.end()) return;
-    const Answer answer = std::move(found->second);
+    const ReplyCallback answer = std::move(found->second);
     asked_.erase(found);
     answer(order.bytes);
 }
 
 void HostAgent::end_everything() {
     while (!launcher_.jobs().empty()) {
-        Job& job = launcher_.jobs().front();
+        LocalJob& job = launcher_.jobs().front();
         launcher_.kill_part(job);
         launcher_.take_back_part(job);
     }

@@ -19,13 +19,13 @@ namespace starling::launch {
 class HostAgent : public Controller {
   public:
     /// Sends an encoded order to a host of the tree. `bulk`: other orders may overtake it.
-    using Send = std::function<void(uint32_t tree_host, std::string payload, bool bulk)>;
+    using SendOrder = std::function<void(uint32_t tree_host, std::string payload, bool bulk)>;
 
     /// Sends this host's piece of an order that `contributors` report together (Tree::gather).
-    using Gather = std::function<void(const Order& topic, std::string_view piece, const HostSet& contributors, bool bulk)>;
+    using Gather = std::function<void(const HostOrder& topic, std::string_view piece, const HostSet& contributors, bool bulk)>;
 
     /// Becomes the launcher's Controller. `self`: this host's number in the tree; the root has 0.
-    HostAgent(Launcher& launcher, uint32_t self, Send send, Gather gather);
+    HostAgent(Launcher& launcher, uint32_t self, SendOrder send, Gather gather);
     HostAgent(const HostAgent&) = delete;
     HostAgent& operator=(const HostAgent&) = delete;
     ~HostAgent() override;
@@ -35,31 +35,32 @@ class HostAgent : public Controller {
     /// Kills all processes of jobs on this host, because the root ends or cannot be reached.
     void end_everything();
 
-    void failed(Job& job, const Failure& failure) override;
-    void absent(Job& job, uint32_t rank, const std::string& sentence) override;
-    void all_gone(Job& job) override;
-    bool ask(Job& job, uint32_t rank, control::MessageKind kind, const std::string& payload, Answer answer) override;
+    void failed(LocalJob& job, const RankFailure& failure) override;
+    void absent(LocalJob& job, uint32_t rank, const std::string& sentence) override;
+    void all_gone(LocalJob& job) override;
+    bool ask(LocalJob& job, uint32_t rank, control::MessageKind kind, const std::string& payload,
+             ReplyCallback answer) override;
 
   private:
-    void start(const Order& order);
-    void make_stub(const Order& order);
-    void all_arrived(Job& job);
-    void ranks_failed(Job& job, const Order& order);
-    void on_job_order(Job& job, Order& order);
-    void on_answer(Order& order);
-    void ask_root(Job& job, uint32_t rank, control::MessageKind kind, const std::string& payload, Answer answer);
-    bool find(Job& job, uint32_t rank, control::MessageKind kind, const std::string& payload, Answer answer);
-    void tell(const Order& order, bool bulk = false);
-    void tell_arrival(Job& job, bool at_once = false);
-    static bool have_all_arrived(const Job& job);
+    void start(const HostOrder& order);
+    void make_stub(const HostOrder& order);
+    void all_arrived(LocalJob& job);
+    void ranks_failed(LocalJob& job, const HostOrder& order);
+    void on_job_order(LocalJob& job, HostOrder& order);
+    void on_answer(HostOrder& order);
+    void ask_root(LocalJob& job, uint32_t rank, control::MessageKind kind, const std::string& payload, ReplyCallback answer);
+    bool find(LocalJob& job, uint32_t rank, control::MessageKind kind, const std::string& payload, ReplyCallback answer);
+    void tell(const HostOrder& order, bool bulk = false);
+    void tell_arrival(LocalJob& job, bool at_once = false);
+    static bool have_all_arrived(const LocalJob& job);
 
     Launcher& launcher_;
     uint32_t self_;
-    Send send_;
+    SendOrder send_;
     Gather gather_;
     AddressService locator_;
-    std::unordered_map<uint64_t, Answer> asked_;                          ///< pending requests to the root, by token
-    std::unordered_map<job::JobId, std::vector<Answer>> being_resolved_;  ///< all requests about one job
+    std::unordered_map<uint64_t, ReplyCallback> asked_;                          ///< pending requests to the root, by token
+    std::unordered_map<job::JobId, std::vector<ReplyCallback>> being_resolved_;  ///< all requests about one job
     uint64_t last_token_ = 0;
 };
 

@@ -19,13 +19,13 @@ LocalClient::LocalClient(EventLoop& loop, const LauncherSettings& settings, std:
 }
 
 bool LocalClient::adopt(const job::JobAddress& address) {
-    const Job* job = launcher_.adopt(address);
+    const LocalJob* job = launcher_.adopt(address);
     if (job) universe_.adopt(*job, *this);
     return job != nullptr;
 }
 
-Job& LocalClient::adopt(job::JobSegment&& segment) {
-    Job& job = launcher_.adopt(std::move(segment));
+LocalJob& LocalClient::adopt(job::JobSegment&& segment) {
+    LocalJob& job = launcher_.adopt(std::move(segment));
     universe_.adopt(job, *this);
     return job;
 }

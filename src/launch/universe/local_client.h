@@ -19,7 +19,7 @@ class LocalClient : public JobClient {
     bool prepare() { return launcher_.prepare(); }
     /// Calls Launcher::adopt and registers the job with the universe.
     bool adopt(const job::JobAddress& address);
-    Job& adopt(job::JobSegment&& segment);
+    LocalJob& adopt(job::JobSegment&& segment);
     /// Runs until all jobs have ended. Returns mpiexec's exit code.
     int run() { return launcher_.run(); }
 

@@ -99,7 +99,7 @@ bool NameClient::transmit(Pending& pending) {
     return control::send_all(fd_, control::encode_frame(pending.kind, encode(pending.request)));
 }
 
-void NameClient::request(MessageKind kind, NameRequest request, Callback callback) {
+void NameClient::request(MessageKind kind, NameRequest request, NameCallback callback) {
     std::string problem;
     if (!connect(problem)) {
         callback({MPI_ERR_OTHER, "names can't be published or looked up: " + problem, {}});
@@ -121,17 +121,17 @@ void NameClient::on_readable() {
     const ssize_t n = recv(fd_, buffer, sizeof buffer, MSG_DONTWAIT);
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (n > 0) decoder_.feed({buffer, static_cast<size_t>(n)});
-    control::Frame frame;
-    control::FrameDecoder::Result result = control::FrameDecoder::Result::need_more;
+    control::ControlFrame frame;
+    control::FrameDecoder::ControlDecodeResult result = control::FrameDecoder::ControlDecodeResult::need_more;
     NameReply reply;
-    while (n > 0 && (result = decoder_.next(frame)) == control::FrameDecoder::Result::frame) {
+    while (n > 0 && (result = decoder_.next(frame)) == control::FrameDecoder::ControlDecodeResult::frame) {
         if (frame.kind != MessageKind::reply || !decode(frame.payload, reply) || pending_.empty()) {
-            result = control::FrameDecoder::Result::garbage;
+            result = control::FrameDecoder::ControlDecodeResult::garbage;
             break;
         }
         on_reply(reply);
     }
-    if (n <= 0 || result == control::FrameDecoder::Result::garbage) on_lost();
+    if (n <= 0 || result == control::FrameDecoder::ControlDecodeResult::garbage) on_lost();
 }
 
 void NameClient::on_reply(const NameReply& reply) {

@@ -14,21 +14,21 @@ namespace starling::launch {
 /// of this launcher's jobs again. When this connection ends, the daemon removes these names.
 class NameClient {
   public:
-    using Callback = std::function<void(const control::NameReply&)>;
+    using NameCallback = std::function<void(const control::NameReply&)>;
 
     explicit NameClient(EventLoop& loop) : loop_(loop) {}
     NameClient(const NameClient&) = delete;
     NameClient& operator=(const NameClient&) = delete;
     ~NameClient();
 
-    void request(control::MessageKind kind, control::NameRequest request, Callback callback);
+    void request(control::MessageKind kind, control::NameRequest request, NameCallback callback);
     void job_ended(job::JobId job);
 
   private:
     struct Pending {
         control::MessageKind kind;
         control::NameRequest request;
-        Callback callback;
+        NameCallback callback;
         int attempts = 0;
     };
 

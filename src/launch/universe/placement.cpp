@@ -15,7 +15,7 @@ struct Candidate {
     uint32_t given = 0;
 };
 
-std::vector<Candidate> candidates(const PlacementRequest& request, const std::vector<Room>& universe) {
+std::vector<Candidate> candidates(const PlacementRequest& request, const std::vector<HostCapacity>& universe) {
     std::vector<uint32_t> hosts = request.hosts;
     if (hosts.empty()) {
         hosts.resize(universe.size());
@@ -23,7 +23,7 @@ std::vector<Candidate> candidates(const PlacementRequest& request, const std::ve
     }
     std::vector<Candidate> out;
     for (size_t i = 0; i < hosts.size(); ++i) {
-        const Room& room = universe[hosts[i]];
+        const HostCapacity& room = universe[hosts[i]];
         if (!room.usable) continue;
         const uint32_t own = i < request.slots.size() ? request.slots[i] : 0;
         out.push_back({hosts[i], std::max(own ? own : room.slots, 1u), room.placed});
@@ -84,7 +84,7 @@ std::vector<uint32_t> one_per_host(const std::vector<Candidate>& all, uint32_t c
     return out;
 }
 
-std::vector<uint32_t> as_fixed(const PlacementRequest& request, std::vector<Room>& universe) {
+std::vector<uint32_t> as_fixed(const PlacementRequest& request, std::vector<HostCapacity>& universe) {
     std::vector<uint32_t> out;
     for (const uint32_t place : request.fixed) {
         if (!universe[request.hosts[place]].usable) return {};
@@ -96,7 +96,7 @@ std::vector<uint32_t> as_fixed(const PlacementRequest& request, std::vector<Room
 
 }  // namespace
 
-std::vector<uint32_t> place(const PlacementRequest& request, std::vector<Room>& universe) {
+std::vector<uint32_t> place(const PlacementRequest& request, std::vector<HostCapacity>& universe) {
     if (!request.fixed.empty()) return as_fixed(request, universe);
     std::vector<Candidate> all = candidates(request, universe);
     if (all.empty()) return {};

@@ -10,7 +10,7 @@
 namespace starling::launch {
 
 /// The load of one host of the universe.
-struct Room {
+struct HostCapacity {
     uint32_t slots = 1;   ///< number of processes that fit
     uint32_t placed = 0;  ///< processes of all jobs on it now
     bool usable = true;   ///< the host is up
@@ -30,7 +30,7 @@ struct PlacementRequest {
 
 /// Returns the host of each process, and adds the processes to the universe's rooms. If there are more processes than slots, they are
 /// distributed evenly in further rounds. Returns an empty vector if no host is usable, or if a host of the rank file is not.
-std::vector<uint32_t> place(const PlacementRequest& request, std::vector<Room>& universe);
+std::vector<uint32_t> place(const PlacementRequest& request, std::vector<HostCapacity>& universe);
 
 /// Replaces the universe's host numbers in `host_of_rank` by indices into a table of the hosts in use. Returns that table: the universe's
 /// numbers, in order of their first rank.

@@ -13,7 +13,7 @@ HostSet PortCollection::want(const HostSet& who, const HostSet& present) {
     return awaited_;
 }
 
-void PortCollection::add(HostId from, HostPorts ports) {
+void PortCollection::add(TreeHostId from, HostPorts ports) {
     awaited_.remove(from);
     if (complete_.contains(from)) return;
     if (ports.complete) complete_.add(from);

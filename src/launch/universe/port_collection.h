@@ -19,9 +19,9 @@ class PortCollection {
     /// If it returns none and no round is in progress, the table can be taken at once.
     HostSet want(const HostSet& who, const HostSet& present);
     /// Stores a host's answer, of this or an earlier round.
-    void add(HostId from, HostPorts ports);
+    void add(TreeHostId from, HostPorts ports);
     /// Stops waiting for a host that will not answer any more.
-    void lost(HostId host) { awaited_.remove(host); }
+    void lost(TreeHostId host) { awaited_.remove(host); }
     /// Stops waiting for slow hosts.
     void close_round() { awaited_ = {}; }
     uint64_t round() const { return round_; }
@@ -32,7 +32,7 @@ class PortCollection {
     PortTable take(HostSet& to);
 
   private:
-    std::map<HostId, HostPorts> known_;
+    std::map<TreeHostId, HostPorts> known_;
     HostSet complete_, wanting_, awaited_;
     uint64_t round_ = 0;
 };

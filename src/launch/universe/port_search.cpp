@@ -29,8 +29,8 @@ size_t PortSearch::idle_hosts() const {
     }));
 }
 
-PortSearch::Step PortSearch::next() {
-    Step step;
+PortSearch::SearchStep PortSearch::next() {
+    SearchStep step;
     if (table_wanted_) return step;
     const size_t idle = idle_hosts();
     if (idle == 0) return step;

@@ -26,12 +26,12 @@ class PortSearch {
     /// Registers that a rank of this host wants the port of `rank`.
     void want(uint32_t host, uint32_t rank);
 
-    struct Step {
+    struct SearchStep {
         std::vector<uint32_t> lookups;  ///< one rank of each host to ask
         bool table = false;             ///< the table must be requested
     };
     /// Returns the next messages to send. To be called after any of the other functions.
-    Step next();
+    SearchStep next();
 
     /// Records that the host has answered the lookup of this rank.
     void answered(uint32_t host, uint32_t rank);

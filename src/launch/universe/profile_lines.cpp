@@ -11,14 +11,14 @@ namespace starling::launch {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 using control::ProfileReport;
 
 double seconds(uint64_t ns) { return static_cast<double>(ns) / 1e9; }
 
 /// Names come from the program and may not be valid UTF-8.
-void add_line(std::string& lines, const Json& line) {
-    lines += line.dump(-1, ' ', false, Json::error_handler_t::replace);
+void add_line(std::string& lines, const OrderedJson& line) {
+    lines += line.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
     lines += '\n';
 }
 
@@ -32,7 +32,7 @@ constexpr const char* kCauses[] = {"late sender", "late receiver", "collective",
 static_assert(std::size(kCauses) == ProfileReport::kCauses);
 
 /// Returns runs of consecutive ranks, sorted by first rank: [host, first rank, count].
-Json places_of(const job::JobDescription& job) {
+OrderedJson places_of(const job::JobDescription& job) {
     std::vector<std::array<uint32_t, 3>> runs;
     for (const job::Placement& run : job.placements) {
         if (run.stride == 1 || run.count == 1) {
@@ -47,14 +47,14 @@ Json places_of(const job::JobDescription& job) {
 
 }  // namespace
 
-ProfileLines::Known& ProfileLines::know(const job::JobDescription& job, job::JobId parent, std::string& lines) {
-    const Json of_parent = parent ? Json(number_of(parent, lines)) : Json();
+ProfileLines::ProfiledJob& ProfileLines::know(const job::JobDescription& job, job::JobId parent, std::string& lines) {
+    const OrderedJson of_parent = parent ? OrderedJson(number_of(parent, lines)) : OrderedJson();
     timespec now{};
     clock_gettime(CLOCK_REALTIME, &now);
-    Known& known = known_[job.id];
+    ProfiledJob& known = known_[job.id];
     known.number = static_cast<uint32_t>(known_.size() - 1);
     known.began_ns = static_cast<uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<uint64_t>(now.tv_nsec);
-    Json hosts = Json::array();
+    OrderedJson hosts = OrderedJson::array();
     for (const job::HostEntry& host : job.hosts) hosts.push_back(host.name);
     add_line(lines, {{"kind", "job"},
                      {"job", known.number},
@@ -98,12 +98,12 @@ std::string ProfileLines::communicator_name(uint64_t context, job::JobId own) co
     return "c" + std::to_string(number);
 }
 
-void ProfileLines::write_phase(const Known& job, job::JobId id, uint32_t rank, const ProfileReport::Phase& phase,
+void ProfileLines::write_phase(const ProfiledJob& job, job::JobId id, uint32_t rank, const ProfileReport::PhaseRecord& phase,
                                std::string& lines) {
     // number_of() may append the line of a job that is new here, which must precede this line.
-    Json peers = Json::array(), accesses = Json::array(), collectives = Json::array(), connections = Json::array(),
-         waits = Json::object(), waiting = Json::array();
-    for (const ProfileReport::Peer& peer : phase.peers) {
+    OrderedJson peers = OrderedJson::array(), accesses = OrderedJson::array(), collectives = OrderedJson::array(),
+                connections = OrderedJson::array(), waits = OrderedJson::object(), waiting = OrderedJson::array();
+    for (const ProfileReport::PeerRecord& peer : phase.peers) {
         const uint64_t messages = peer.messages[0] + peer.messages[1] + peer.messages[2];
         if (messages > 0 || !peer.has_accesses())
             peers.push_back({number_of(peer.job, lines), peer.rank, peer.messages[0], peer.bytes[0], peer.messages[1],
@@ -119,31 +119,31 @@ void ProfileLines::write_phase(const Known& job, job::JobId id, uint32_t rank, c
                                seconds(calls.ns), calls.squares / 1e18, calls.tried});
     }
     for (size_t i = 0; i < ProfileReport::kCauses; ++i) waits[kCauses[i]] = seconds(phase.waits_ns[i]);
-    for (const ProfileReport::Wait& wait : phase.waits) {
-        Json row = Json::array({wait.site, wait.function});
+    for (const ProfileReport::WaitRecord& wait : phase.waits) {
+        OrderedJson row = OrderedJson::array({wait.site, wait.function});
         for (const uint64_t ns : wait.ns) row.push_back(seconds(ns));
         waiting.push_back(std::move(row));
     }
-    for (const ProfileReport::Connection& connection : phase.connections) {
+    for (const ProfileReport::ConnectionRecord& connection : phase.connections) {
         connections.push_back({seconds(connection.at_ns), number_of(connection.job, lines), connection.rank,
                                connection.opened ? "opened" : "closed"});
     }
     // Clocks of hosts differ slightly: no phase may begin before its job.
     const uint64_t began = phase.began_ns > job.began_ns ? phase.began_ns - job.began_ns : 0;
-    Json line = {{"kind", "phase"},
-                 {"job", job.number},
-                 {"rank", rank},
-                 {"phase", phase.name},
-                 {"from", phase.from},
-                 {"to", phase.to},
-                 {"mark", name_at(kMarks, phase.mark)},
-                 {"began", seconds(began)},
-                 {"seconds", seconds(phase.ns)},
-                 {"peers", peers},
-                 {"collectives", collectives},
-                 {"waits", waits},
-                 {"waiting", waiting},
-                 {"connections", connections}};
+    OrderedJson line = {{"kind", "phase"},
+                        {"job", job.number},
+                        {"rank", rank},
+                        {"phase", phase.name},
+                        {"from", phase.from},
+                        {"to", phase.to},
+                        {"mark", name_at(kMarks, phase.mark)},
+                        {"began", seconds(began)},
+                        {"seconds", seconds(phase.ns)},
+                        {"peers", peers},
+                        {"collectives", collectives},
+                        {"waits", waits},
+                        {"waiting", waiting},
+                        {"connections", connections}};
     if (!accesses.empty()) line["accesses"] = accesses;  // omitted if empty, as in most programs
     add_line(lines, line);
 }
@@ -152,8 +152,8 @@ std::string ProfileLines::report(job::JobId id, uint32_t rank, const ProfileRepo
     std::string lines;
     const auto found = known_.find(id);
     if (found == known_.end() || rank >= found->second.finalized.size()) return lines;
-    Known& job = found->second;  // the reference stays valid when other jobs are added
-    for (const ProfileReport::Phase& phase : report.phases) write_phase(job, id, rank, phase, lines);
+    ProfiledJob& job = found->second;  // the reference stays valid when other jobs are added
+    for (const ProfileReport::PhaseRecord& phase : report.phases) write_phase(job, id, rank, phase, lines);
     if (!report.last || job.finalized[rank]) return lines;
     job.finalized[rank] = true;
     add_line(lines, {{"kind", "end"}, {"job", job.number}, {"rank", rank}, {"how", "finalized"}});
@@ -164,7 +164,7 @@ std::string ProfileLines::end(job::JobId id) {
     std::string lines;
     const auto found = known_.find(id);
     if (found == known_.end()) return lines;
-    Known& job = found->second;
+    ProfiledJob& job = found->second;
     for (size_t rank = 0; rank < job.finalized.size(); ++rank) {
         if (!job.finalized[rank])
             add_line(lines, {{"kind", "end"}, {"job", job.number}, {"rank", rank}, {"how", "ended early"}});

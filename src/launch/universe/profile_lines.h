@@ -29,19 +29,19 @@ class ProfileLines {
     std::string end(job::JobId job);
 
   private:
-    struct Known {
+    struct ProfiledJob {
         uint32_t number = 0;
         uint64_t began_ns = 0;        ///< ns since 1970
         std::vector<bool> finalized;  ///< by rank: the last report has arrived
     };
-    Known& know(const job::JobDescription& job, job::JobId parent, std::string& lines);
+    ProfiledJob& know(const job::JobDescription& job, job::JobId parent, std::string& lines);
     uint32_t number_of(job::JobId job, std::string& lines);
     std::string communicator_name(uint64_t context, job::JobId own) const;
-    void write_phase(const Known& job, job::JobId id, uint32_t rank, const control::ProfileReport::Phase& phase,
+    void write_phase(const ProfiledJob& job, job::JobId id, uint32_t rank, const control::ProfileReport::PhaseRecord& phase,
                      std::string& lines);
 
     Find find_;
-    std::unordered_map<job::JobId, Known> known_;
+    std::unordered_map<job::JobId, ProfiledJob> known_;
 };
 
 }  // namespace starling::launch

@@ -24,7 +24,7 @@ Universe::Universe(EventLoop& loop, Launcher& launcher, std::optional<TreeSettin
               // Handle it later: the host agent may report in the middle of an operation.
               post([this, payload = std::move(payload)] { on_message(kRootHost, payload); });
           },
-          [this](const Order& topic, std::string_view piece, const HostSet&, bool) {
+          [this](const HostOrder& topic, std::string_view piece, const HostSet&, bool) {
               // The root needs no gathering on its own host. Its piece is posted like its other reports, so that the end of a job's
               // processes here cannot overtake their output.
               post([this, topic = encode(topic), piece = std::string(piece)] {
@@ -34,7 +34,7 @@ Universe::Universe(EventLoop& loop, Launcher& launcher, std::optional<TreeSettin
       names_(loop) {
     UniverseHost own;
     own.name = host_name();
-    own.state = UniverseHost::State::up;
+    own.state = UniverseHost::HostState::up;
     own.facts = tree_ ? own_facts() : own_identity();
     own.offered = !tree_;
     host_names_.add(own.name, kRootHost);
@@ -50,10 +50,10 @@ void Universe::listen_to_tree() {
     handlers.on_gathered = [this](std::string_view topic, const std::vector<GatheredPiece>& pieces) {
         on_gathered(topic, pieces);
     };
-    handlers.on_ready = [this](HostId host, std::string_view facts) { on_host_ready(host, facts); };
-    handlers.on_failed = [this](HostId host, const std::string& sentence) { on_host_failed(host, sentence); };
-    handlers.on_lost = [this](HostId host, const std::string& sentence) { on_host_lost(host, sentence); };
-    handlers.on_doubt = [this](HostId host, bool doubtful) {
+    handlers.on_ready = [this](TreeHostId host, std::string_view facts) { on_host_ready(host, facts); };
+    handlers.on_failed = [this](TreeHostId host, const std::string& sentence) { on_host_failed(host, sentence); };
+    handlers.on_lost = [this](TreeHostId host, const std::string& sentence) { on_host_lost(host, sentence); };
+    handlers.on_doubt = [this](TreeHostId host, bool doubtful) {
         if (host < hosts_.size()) hosts_[host].doubtful = doubtful;
     };
     tree_->set_handlers(std::move(handlers));
@@ -84,7 +84,7 @@ uint32_t Universe::offered() const {
 uint32_t Universe::slots() const {
     uint32_t sum = 0;
     for (const UniverseHost& host : hosts_) {
-        if (host.state == UniverseHost::State::up && host.offered) sum += host.slots ? host.slots : host.facts.cores;
+        if (host.state == UniverseHost::HostState::up && host.offered) sum += host.slots ? host.slots : host.facts.cores;
     }
     return std::max(sum, 1u);
 }
@@ -100,8 +100,8 @@ void Universe::add_hosts(const std::vector<HostSlots>& hosts, bool offered, std:
     Growth growth{{}, std::move(ready)};
     for (const HostSlots& host : hosts) {
         const uint32_t known = find_host(host.name);
-        if (known != job::kNoHost && hosts_[known].state != UniverseHost::State::lost &&
-            hosts_[known].state != UniverseHost::State::failed) {
+        if (known != job::kNoHost && hosts_[known].state != UniverseHost::HostState::lost &&
+            hosts_[known].state != UniverseHost::HostState::failed) {
             if (host.slots > 0) hosts_[known].slots = host.slots;
             hosts_[known].offered |= offered;
             growth.hosts.push_back(known);
@@ -126,11 +126,11 @@ void Universe::add_hosts(const std::vector<HostSlots>& hosts, bool offered, std:
 void Universe::on_host_ready(uint32_t host, std::string_view facts) {
     if (host >= hosts_.size()) return;
     if (decode(facts, hosts_[host].facts)) {
-        hosts_[host].state = UniverseHost::State::up;
+        hosts_[host].state = UniverseHost::HostState::up;
         host_names_.add(hosts_[host].facts.entry.name, host);
         recognize(host);
     } else {
-        hosts_[host].state = UniverseHost::State::failed;
+        hosts_[host].state = UniverseHost::HostState::failed;
         hosts_[host].problem = "the daemon on " + hosts_[host].name + " sent an invalid description of its host";
     }
     check_growth();
@@ -156,7 +156,7 @@ void Universe::make_alias(uint32_t host, uint32_t of) {
     }
     same.offered |= alias.offered;
     alias.offered = false;
-    alias.state = UniverseHost::State::alias;
+    alias.state = UniverseHost::HostState::alias;
     for (UniverseHost& other : hosts_) {
         if (other.same_as == host) other.same_as = of;
     }
@@ -165,7 +165,7 @@ void Universe::make_alias(uint32_t host, uint32_t of) {
 
 bool Universe::is_in_use(uint32_t host) const {
     return host == kRootHost ||
-           std::any_of(jobs_.begin(), jobs_.end(), [&](const Job& job) { return job.holders.contains(host); });
+           std::any_of(jobs_.begin(), jobs_.end(), [&](const UniverseJob& job) { return job.holders.contains(host); });
 }
 
 void Universe::forget_machine(uint32_t lost) {
@@ -174,7 +174,7 @@ void Universe::forget_machine(uint32_t lost) {
     for (UniverseHost& host : hosts_) {
         if (host.same_as != lost) continue;
         host.same_as = job::kNoHost;
-        host.state = UniverseHost::State::lost;
+        host.state = UniverseHost::HostState::lost;
         host.problem = hosts_[lost].problem;
     }
 }
@@ -182,7 +182,7 @@ void Universe::forget_machine(uint32_t lost) {
 std::string Universe::aliases() const {
     std::string text;
     for (const UniverseHost& host : hosts_) {
-        if (host.state == UniverseHost::State::alias)
+        if (host.state == UniverseHost::HostState::alias)
             text += (text.empty() ? "" : ", ") + host.name + " is the same machine as " + hosts_[host.same_as].name;
     }
     return text;
@@ -195,13 +195,13 @@ void Universe::replace_name(uint32_t host) {
     for (uint32_t i = 0; i < hosts_.size(); ++i) {
         if (hosts_[i].name.ends_with(" (before)")) continue;
         host_names_.add(hosts_[i].name, i);
-        if (hosts_[i].state == UniverseHost::State::up) host_names_.add(hosts_[i].facts.entry.name, i);
+        if (hosts_[i].state == UniverseHost::HostState::up) host_names_.add(hosts_[i].facts.entry.name, i);
     }
 }
 
 void Universe::on_host_failed(uint32_t host, const std::string& sentence) {
     if (host >= hosts_.size()) return;
-    hosts_[host].state = UniverseHost::State::failed;
+    hosts_[host].state = UniverseHost::HostState::failed;
     hosts_[host].problem = sentence;
     check_growth();
 }
@@ -209,9 +209,9 @@ void Universe::on_host_failed(uint32_t host, const std::string& sentence) {
 bool Universe::has_grown(const Growth& growth, std::string& problem) const {
     bool all_up = true;
     for (const uint32_t host : growth.hosts) {
-        const UniverseHost::State state = hosts_[host].state;
-        all_up = all_up && (state == UniverseHost::State::up || state == UniverseHost::State::alias);
-        if (state == UniverseHost::State::failed || state == UniverseHost::State::lost) problem = hosts_[host].problem;
+        const UniverseHost::HostState state = hosts_[host].state;
+        all_up = all_up && (state == UniverseHost::HostState::up || state == UniverseHost::HostState::alias);
+        if (state == UniverseHost::HostState::failed || state == UniverseHost::HostState::lost) problem = hosts_[host].problem;
     }
     return all_up || !problem.empty();
 }
@@ -221,7 +221,7 @@ void Universe::look_at_own_addresses() {
     std::vector<uint32_t> others;
     for (const UniverseHost& host : hosts_) {
         const job::HostEntry& entry = host.facts.entry;
-        if (host.state == UniverseHost::State::up && &host != &hosts_[kRootHost])
+        if (host.state == UniverseHost::HostState::up && &host != &hosts_[kRootHost])
             others.insert(others.end(), entry.ipv4, entry.ipv4 + entry.addresses);
     }
     hosts_[kRootHost].facts = own_facts(others);
@@ -247,7 +247,7 @@ void Universe::remove_load(uint32_t host, uint32_t processes) {
 }
 
 void Universe::on_message(uint32_t from, std::string_view payload) {
-    Order order;
+    HostOrder order;
     if (!decode(payload, order)) {
         if (on_say) on_say("a message from host " + hosts_[from].name + " is invalid and ignored");
         return;
@@ -265,7 +265,7 @@ void Universe::on_message(uint32_t from, std::string_view payload) {
         if (on_client) on_client(from, order);
         return;
     }
-    Job* job = find(order.job);
+    UniverseJob* job = find(order.job);
     if (!job) return;
     switch (order.kind) {
         case OrderKind::failed:
@@ -290,15 +290,15 @@ void Universe::on_message(uint32_t from, std::string_view payload) {
 }
 
 void Universe::on_gathered(std::string_view topic, const std::vector<GatheredPiece>& pieces) {
-    Order order;
+    HostOrder order;
     if (!decode(topic, order)) return;
     for (const GatheredPiece& piece : pieces) {
         // Handling a piece may end the job, so find it again each time.
-        if (Job* job = find(order.job)) on_piece(*job, order.kind, piece.hosts, piece.bytes);
+        if (UniverseJob* job = find(order.job)) on_piece(*job, order.kind, piece.hosts, piece.bytes);
     }
 }
 
-void Universe::on_piece(Job& job, OrderKind kind, const HostSet& hosts, std::string_view bytes) {
+void Universe::on_piece(UniverseJob& job, OrderKind kind, const HostSet& hosts, std::string_view bytes) {
     switch (kind) {
         case OrderKind::started:
             return on_started(job, hosts, bytes);
@@ -315,9 +315,9 @@ void Universe::on_piece(Job& job, OrderKind kind, const HostSet& hosts, std::str
     }
 }
 
-void Universe::on_output(Job& job, uint32_t host, const Order& order) {
+void Universe::on_output(UniverseJob& job, uint32_t host, const HostOrder& order) {
     const int target = order.descriptor == 2 ? 2 : 1;
-    Order written = job.order(OrderKind::written);
+    HostOrder written = job.order(OrderKind::written);
     written.descriptor = static_cast<uint64_t>(target);
     written.count = order.bytes.size();
     if (!job.patron) {
@@ -327,10 +327,10 @@ void Universe::on_output(Job& job, uint32_t host, const Order& order) {
     job.patron->output(target, order.bytes, [this, host, written] { tell(host, written); });
 }
 
-void Universe::tell(uint32_t host, const Order& order) { tell(HostSet::one(host), order); }
+void Universe::tell(uint32_t host, const HostOrder& order) { tell(HostSet::one(host), order); }
 
 // Sends an order. The host agent of this host is called directly; its reports are posted, so they arrive later.
-void Universe::tell(HostSet hosts, const Order& order) {
+void Universe::tell(HostSet hosts, const HostOrder& order) {
     if (hosts.empty()) return;
     std::string payload = encode(order);
     if (hosts.contains(kRootHost)) deputy_.on_order(kRootHost, payload);
@@ -338,15 +338,15 @@ void Universe::tell(HostSet hosts, const Order& order) {
     if (!hosts.empty()) tree_->multicast(hosts, std::move(payload));
 }
 
-Universe::Job* Universe::find(job::JobId id) {
-    for (Job& job : jobs_) {
+Universe::UniverseJob* Universe::find(job::JobId id) {
+    for (UniverseJob& job : jobs_) {
         if (job.id() == id) return &job;
     }
     return nullptr;
 }
 
-const Universe::Job* Universe::first_job(const JobClient& patron) const {
-    for (const Job& job : jobs_) {
+const Universe::UniverseJob* Universe::first_job(const JobClient& patron) const {
+    for (const UniverseJob& job : jobs_) {
         if (job.patron == &patron && job.number == 0) return &job;
     }
     return nullptr;
@@ -359,9 +359,9 @@ void Universe::detail(const JobClient& patron, const std::string& sentence) {
 void Universe::signal(JobClient& patron, int signal) {
     if (signal == SIGINT || signal == SIGQUIT || signal == SIGTERM || signal == SIGHUP) patron.forwarded_signal = signal;
     const bool at_once = patron.insistence.grows(signal);
-    for (Job& job : jobs_) {
+    for (UniverseJob& job : jobs_) {
         if (job.patron != &patron) continue;
-        Order order = job.order(at_once ? OrderKind::kill : OrderKind::signal);
+        HostOrder order = job.order(at_once ? OrderKind::kill : OrderKind::signal);
         order.signal = static_cast<uint64_t>(signal);
         tell(job.present, order);
     }
@@ -369,31 +369,32 @@ void Universe::signal(JobClient& patron, int signal) {
 
 void Universe::suspend(std::function<void()> done) {
     if (!tree_) return done();
-    tree_->broadcast(encode(Order{.kind = OrderKind::signal, .signal = SIGTSTP}), Urgency::control, std::move(done));
+    tree_->broadcast(encode(HostOrder{.kind = OrderKind::signal, .signal = SIGTSTP}), Urgency::control, std::move(done));
 }
 
 void Universe::resume() {
-    if (tree_) tree_->broadcast(encode(Order{.kind = OrderKind::signal, .signal = SIGCONT}));
+    if (tree_) tree_->broadcast(encode(HostOrder{.kind = OrderKind::signal, .signal = SIGCONT}));
 }
 
 bool Universe::reads_here(const JobClient& patron) const {
-    const Job* job = first_job(patron);
+    const UniverseJob* job = first_job(patron);
     return job && job->host_of_first() == kRootHost;
 }
 
 void Universe::input(JobClient& patron, std::string data) {
-    const Job* job = first_job(patron);
+    const UniverseJob* job = first_job(patron);
     if (!job) return;
     tell(job->host_of_first(), job->order(OrderKind::input, std::move(data)));
 }
 
 void Universe::listen_for_clients(const std::string& socket_name, std::function<void()> done) {
-    tree_->broadcast(encode(Order{.kind = OrderKind::serve_clients, .text = socket_name}), Urgency::control, std::move(done));
+    tree_->broadcast(encode(HostOrder{.kind = OrderKind::serve_clients, .text = socket_name}), Urgency::control,
+                     std::move(done));
 }
 
 void Universe::send_to_client(uint32_t host, uint64_t connection, control::MessageKind kind, const std::string& payload) {
     const auto message = static_cast<uint64_t>(kind);
-    tell(host, Order{.kind = OrderKind::to_client, .connection = connection, .message = message, .bytes = payload});
+    tell(host, HostOrder{.kind = OrderKind::to_client, .connection = connection, .message = message, .bytes = payload});
 }
 
 void Universe::shut_down(std::function<void()> done) {
@@ -401,7 +402,7 @@ void Universe::shut_down(std::function<void()> done) {
     jobs_.clear();
     const bool alone = hosts_.size() == 1;
     if (alone) return done();
-    tree_->shut_down(std::chrono::seconds(5), [done = std::move(done)](const std::vector<HostId>&) { done(); });
+    tree_->shut_down(std::chrono::seconds(5), [done = std::move(done)](const std::vector<TreeHostId>&) { done(); });
 }
 
 }  // namespace starling::launch

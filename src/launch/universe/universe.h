@@ -33,10 +33,10 @@ struct PlacedOutcome {
 
 /// One host of the universe; its number in the tree is also its number here.
 struct UniverseHost {
-    enum class State { starting, up, failed, lost, alias };
+    enum class HostState { starting, up, failed, lost, alias };
     std::string name;    ///< as the user wrote it
     uint32_t slots = 0;  ///< 0: one per core
-    State state = State::starting;
+    HostState state = HostState::starting;
     HostFacts facts;
     uint32_t placed = 0;    ///< processes of all jobs on it now
     bool offered = true;    ///< used for jobs that name no host
@@ -75,7 +75,7 @@ class Universe {
     /// Starts a job for `patron`, which must live until finished() or leave() has been called.
     void submit(const JobSpec& spec, JobClient& patron, Started started);
     /// Registers a job that was started elsewhere and that the launcher has adopted. `patron` must live as for submit().
-    void adopt(const launch::Job& here, JobClient& patron);
+    void adopt(const launch::LocalJob& here, JobClient& patron);
     /// Writes the reports of the job client's ranks to it as lines of a profile. Must be called before it submits a job.
     void write_profiles_of(JobClient& patron);
     /// Returns whether rank 0 of the client's first job is on the root's own host.
@@ -100,12 +100,12 @@ class Universe {
     // --- clients of standing daemons that connect on other hosts (launch/daemon/client_relay.h) ---
 
     void listen_for_clients(const std::string& socket_name, std::function<void()> done);
-    std::function<void(uint32_t host, const Order& order)> on_client;
+    std::function<void(uint32_t host, const HostOrder& order)> on_client;
     std::function<void(uint32_t host)> on_clients_lost;  ///< their host is lost
     void send_to_client(uint32_t host, uint64_t connection, control::MessageKind kind, const std::string& payload);
 
   private:
-    struct Job;
+    struct UniverseJob;
     struct Spawn;
     /// A call of add_hosts() whose hosts are not all up yet.
     struct Growth {
@@ -134,56 +134,56 @@ class Universe {
     bool place_job(const JobSpec& spec, bool spawned, std::vector<uint32_t>& host_of_rank, std::string& problem);
     bool find_rooms(const Program& program, bool spawned, PlacementRequest& request, std::string& problem);
     void start(const JobSpec& spec, JobClient& patron, bool spawned, Started started);
-    void describe(Job& job, std::vector<uint32_t> host_of_rank);
-    void send_start(Job& job);
-    bool fits_message(Job& job, const Order& order);
-    void introduce_parent(const Job& child);
-    void on_started(Job& job, const HostSet& hosts, std::string_view bytes);
-    void start_failed(Job& job);
-    void start_done(Job& job);
+    void describe(UniverseJob& job, std::vector<uint32_t> host_of_rank);
+    void send_start(UniverseJob& job);
+    bool fits_message(UniverseJob& job, const HostOrder& order);
+    void introduce_parent(const UniverseJob& child);
+    void on_started(UniverseJob& job, const HostSet& hosts, std::string_view bytes);
+    void start_failed(UniverseJob& job);
+    void start_done(UniverseJob& job);
 
     // ending
-    void on_failed(Job& job, uint32_t host, const Order& order);
-    std::vector<std::string> other_hosts(const Job& job) const;
-    void on_absent(Job& job, uint32_t host, const Order& order);
-    void fail_for_absent(uint32_t host, const Order& absent);
-    void fail(Job& job, int failed_rank, int exit_code);
-    bool is_connected(const Job& child) const;
-    void go_on_without(Job& job, const RankRuns& ranks, int exit_code);
-    void on_gone(Job& job, const HostSet& hosts, std::string_view bytes);
-    void check_over(Job& job);
-    void remove(Job& job, job::JobState state);
+    void on_failed(UniverseJob& job, uint32_t host, const HostOrder& order);
+    std::vector<std::string> other_hosts(const UniverseJob& job) const;
+    void on_absent(UniverseJob& job, uint32_t host, const HostOrder& order);
+    void fail_for_absent(uint32_t host, const HostOrder& absent);
+    void fail(UniverseJob& job, int failed_rank, int exit_code);
+    bool is_connected(const UniverseJob& child) const;
+    void go_on_without(UniverseJob& job, const RankRuns& ranks, int exit_code);
+    void on_gone(UniverseJob& job, const HostSet& hosts, std::string_view bytes);
+    void check_over(UniverseJob& job);
+    void remove(UniverseJob& job, job::JobState state);
     void patron_lost_a_job(JobClient& patron);
     void show_stacks(JobClient& patron);
     void on_stacks_shown(JobClient& patron);
 
     // requests of ranks
-    void on_ask(Job& job, uint32_t host, const Order& order);
-    void spawn(Job& job, uint32_t host, const Order& order);
+    void on_ask(UniverseJob& job, uint32_t host, const HostOrder& order);
+    void spawn(UniverseJob& job, uint32_t host, const HostOrder& order);
     void try_spawn(std::shared_ptr<Spawn> spawn);
-    void resolve(Job& job, uint32_t host, const Order& order);
-    void begin_profile(const Job& job);
-    void on_profile(const Job& job, uint32_t host, const Order& order);
-    void end_profile(const Job& job);
-    void on_arrived(Job& job, const HostSet& hosts);
-    void answer(uint32_t host, const Order& asked, std::string bytes);
-    void send_stub(Job& job, HostSet hosts);
+    void resolve(UniverseJob& job, uint32_t host, const HostOrder& order);
+    void begin_profile(const UniverseJob& job);
+    void on_profile(const UniverseJob& job, uint32_t host, const HostOrder& order);
+    void end_profile(const UniverseJob& job);
+    void on_arrived(UniverseJob& job, const HostSet& hosts);
+    void answer(uint32_t host, const HostOrder& asked, std::string bytes);
+    void send_stub(UniverseJob& job, HostSet hosts);
 
     // the table of a job's ports
-    void on_want_table(Job& job, const HostSet& hosts);
-    void on_host_ports(Job& job, const HostSet& hosts, std::string_view bytes);
-    void send_table(Job& job);
+    void on_want_table(UniverseJob& job, const HostSet& hosts);
+    void on_host_ports(UniverseJob& job, const HostSet& hosts, std::string_view bytes);
+    void send_table(UniverseJob& job);
 
     // messages
     void on_message(uint32_t from, std::string_view payload);
     void on_gathered(std::string_view topic, const std::vector<GatheredPiece>& pieces);
-    void on_piece(Job& job, OrderKind kind, const HostSet& hosts, std::string_view bytes);
-    void on_output(Job& job, uint32_t host, const Order& order);
-    void tell(uint32_t host, const Order& order);
-    void tell(HostSet hosts, const Order& order);
+    void on_piece(UniverseJob& job, OrderKind kind, const HostSet& hosts, std::string_view bytes);
+    void on_output(UniverseJob& job, uint32_t host, const HostOrder& order);
+    void tell(uint32_t host, const HostOrder& order);
+    void tell(HostSet hosts, const HostOrder& order);
     void post(std::function<void()> what);
-    Job* find(job::JobId id);
-    const Job* first_job(const JobClient& patron) const;
+    UniverseJob* find(job::JobId id);
+    const UniverseJob* first_job(const JobClient& patron) const;
     void detail(const JobClient& patron, const std::string& sentence);
 
     EventLoop& loop_;
@@ -195,7 +195,7 @@ class Universe {
     HostNames host_names_;                                    ///< hosts that can be requested by name
     std::unordered_map<job::HostId, uint32_t> host_with_id_;  ///< of the hosts that are up, by identity of the machine
     std::vector<Growth> growing_;
-    std::list<Job> jobs_;
+    std::list<UniverseJob> jobs_;
     std::unordered_map<JobClient*, uint32_t> stacks_awaited_;
     std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  ///< false after destruction, for posted functions
 };

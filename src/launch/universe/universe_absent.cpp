@@ -10,14 +10,14 @@
 
 namespace starling::launch {
 
-std::vector<std::string> Universe::other_hosts(const Job& job) const {
+std::vector<std::string> Universe::other_hosts(const UniverseJob& job) const {
     std::vector<std::string> names;
     for (const uint32_t host : job.tree_hosts)
         if (host != kRootHost) names.push_back(hosts_[host].name);
     return names;
 }
 
-void Universe::on_absent(Job& job, uint32_t host, const Order& order) {
+void Universe::on_absent(UniverseJob& job, uint32_t host, const HostOrder& order) {
     if (std::exchange(job.absent_noted, true)) return;
     // Each check asks all hosts, and few such jobs hang, so the interval grows to minutes.
     look_for_waiting(loop_, launcher_,
@@ -25,14 +25,14 @@ void Universe::on_absent(Job& job, uint32_t host, const Order& order) {
                       .longest = std::chrono::minutes(5),
                       .state =
                           [this, alive = alive_, id = job.id()] {
-                              const Job* found = *alive ? find(id) : nullptr;
-                              return found && !found->failing ? Look::now : Look::never;
+                              const UniverseJob* found = *alive ? find(id) : nullptr;
+                              return found && !found->failing ? NextCheck::now : NextCheck::never;
                           },
                       .hosts = [this, id = job.id()] { return other_hosts(*find(id)); },
                       .found = [this, host, absent = order] { fail_for_absent(host, absent); }});
 }
 
-void Universe::fail_for_absent(uint32_t host, const Order& absent) {
+void Universe::fail_for_absent(uint32_t host, const HostOrder& absent) {
     const FailureReport report{absent.rank, 0, 1, false, absent.text + ", but others wait for it"};
     on_failed(*find(absent.job), host,
               {.kind = OrderKind::failed, .job = absent.job, .rank = absent.rank, .bytes = encode(report)});

@@ -12,7 +12,7 @@ namespace starling::launch {
 
 using job::JobState;
 
-void Universe::on_failed(Job& job, uint32_t host, const Order& order) {
+void Universe::on_failed(UniverseJob& job, uint32_t host, const HostOrder& order) {
     FailureReport report;
     if (!decode(order.bytes, report))
         report.sentence = "a rank on host " + hosts_[host].name + " failed, and its report is invalid";
@@ -31,31 +31,31 @@ void Universe::on_failed(Job& job, uint32_t host, const Order& order) {
     fail(job, static_cast<int>(report.rank), report.exit_code);
 }
 
-void Universe::fail(Job& job, int failed_rank, int exit_code) {
+void Universe::fail(UniverseJob& job, int failed_rank, int exit_code) {
     if (job.failing) return;
     job.failing = true;
     if (job.patron && job.number == 0 && job.patron->exit_code == 0) job.patron->exit_code = exit_code;
     tell(job.holders, job.fail(failed_rank));
-    for (Job& child : jobs_) {
+    for (UniverseJob& child : jobs_) {
         if (child.spec.parent != job.id() || !is_connected(child) || child.failing) continue;
         if (child.patron) detail(*child.patron, "spawned job " + std::to_string(child.number) + " ends with its parent");
         fail(child, -1, 1);
     }
 }
 
-bool Universe::is_connected(const Job& child) const {
+bool Universe::is_connected(const UniverseJob& child) const {
     // In a universe of one host, parents that disconnect record it in the child's segment, without a request to the root.
-    const launch::Job* here = launcher_.find_job(child.id());
+    const launch::LocalJob* here = launcher_.find_job(child.id());
     return child.connected && (!here || here->connected());
 }
 
-void Universe::go_on_without(Job& job, const RankRuns& ranks, int exit_code) {
+void Universe::go_on_without(UniverseJob& job, const RankRuns& ranks, int exit_code) {
     for (const job::Placement& run : ranks) job.failures += run.count;
     if (job.patron && job.number == 0 && job.patron->exit_code == 0) job.patron->exit_code = exit_code;
     tell(job.holders, job.order(OrderKind::ranks_failed, encode(ranks)));
 }
 
-void Universe::on_gone(Job& job, const HostSet& hosts, std::string_view bytes) {
+void Universe::on_gone(UniverseJob& job, const HostSet& hosts, std::string_view bytes) {
     const HostSet fresh = hosts.intersection(job.present);
     GoneReport report;
     if (fresh.empty()) return;
@@ -71,12 +71,12 @@ void Universe::on_gone(Job& job, const HostSet& hosts, std::string_view bytes) {
     check_over(job);
 }
 
-void Universe::check_over(Job& job) {
+void Universe::check_over(UniverseJob& job) {
     if (job.present.empty() && job.starting.empty()) remove(job, job.failing ? JobState::failed : JobState::ended);
 }
 
-void Universe::remove(Job& job, JobState state) {
-    Order over = job.order(OrderKind::over);
+void Universe::remove(UniverseJob& job, JobState state) {
+    HostOrder over = job.order(OrderKind::over);
     over.state = static_cast<uint64_t>(state);
     tell(job.holders, over);
     names_.job_ended(job.id());
@@ -86,7 +86,7 @@ void Universe::remove(Job& job, JobState state) {
         detail(*patron, "finding each other: " + std::to_string(job.lookups) + " times the ports of one host were fetched, " +
                             std::to_string(job.tables) + " times those of all");
     }
-    jobs_.remove_if([&](const Job& other) { return &other == &job; });
+    jobs_.remove_if([&](const UniverseJob& other) { return &other == &job; });
     if (patron) patron_lost_a_job(*patron);
 }
 
@@ -99,16 +99,16 @@ void Universe::patron_lost_a_job(JobClient& patron) {
 void Universe::on_host_lost(uint32_t host, const std::string& sentence) {
     if (host >= hosts_.size()) return;
     if (on_clients_lost) on_clients_lost(host);
-    if (hosts_[host].state == UniverseHost::State::alias) return;  // the machine is still connected under its other name
-    hosts_[host].state = UniverseHost::State::lost;
+    if (hosts_[host].state == UniverseHost::HostState::alias) return;  // the machine is still connected under its other name
+    hosts_[host].state = UniverseHost::HostState::lost;
     hosts_[host].problem = sentence;
     hosts_[host].placed = 0;
     forget_machine(host);
     std::vector<job::JobId> touched;
-    for (const Job& job : jobs_) touched.push_back(job.id());
+    for (const UniverseJob& job : jobs_) touched.push_back(job.id());
     std::set<JobClient*> told;
     for (const job::JobId id : touched) {
-        Job* job = find(id);
+        UniverseJob* job = find(id);
         if (!job) continue;
         job->holders.remove(host);
         job->arriving.remove(host);
@@ -143,18 +143,18 @@ void Universe::on_host_lost(uint32_t host, const std::string& sentence) {
 }
 
 void Universe::end_jobs(JobClient& patron, int exit_code) {
-    for (Job& job : jobs_) {
+    for (UniverseJob& job : jobs_) {
         if (job.patron == &patron) fail(job, -1, exit_code);
     }
 }
 
 void Universe::leave(JobClient& patron) {
     stacks_awaited_.erase(&patron);
-    for (Job& job : jobs_) {
+    for (UniverseJob& job : jobs_) {
         if (job.patron != &patron) continue;
         fail(job, -1, 1);
     }
-    for (Job& job : jobs_) {
+    for (UniverseJob& job : jobs_) {
         if (job.patron == &patron) job.patron = nullptr;
     }
 }
@@ -162,23 +162,24 @@ void Universe::leave(JobClient& patron) {
 void Universe::time_out(JobClient& patron, int seconds) {
     patron.say("the job has not ended after " + std::to_string(seconds) + " s (--timeout): ending it");
     patron.timed_out = true;
-    const Job* first = first_job(patron);
+    const UniverseJob* first = first_job(patron);
     if (!first) return show_stacks(patron);
     char id[20] = "";  // without a tree: all jobs of this process
     if (tree_) std::snprintf(id, sizeof id, "%016llx", static_cast<unsigned long long>(first->id()));
-    explain(
-        loop_, launcher_, id, {}, other_hosts(*first), [this, alive = alive_, patron_is = &patron](const std::string& text) {
-            // The jobs may have ended in the meantime, together with the job client.
-            if (!*alive || std::none_of(jobs_.begin(), jobs_.end(), [=](const Job& job) { return job.patron == patron_is; }))
-                return;
-            if (!text.empty()) patron_is->say("what each process waits for:\n" + text.substr(0, text.size() - 1));
-            show_stacks(*patron_is);
-        });
+    explain(loop_, launcher_, id, {}, other_hosts(*first),
+            [this, alive = alive_, patron_is = &patron](const std::string& text) {
+                // The jobs may have ended in the meantime, together with the job client.
+                if (!*alive ||
+                    std::none_of(jobs_.begin(), jobs_.end(), [=](const UniverseJob& job) { return job.patron == patron_is; }))
+                    return;
+                if (!text.empty()) patron_is->say("what each process waits for:\n" + text.substr(0, text.size() - 1));
+                show_stacks(*patron_is);
+            });
 }
 
 void Universe::show_stacks(JobClient& patron) {
     uint32_t awaited = 0;
-    for (Job& job : jobs_) {
+    for (UniverseJob& job : jobs_) {
         if (job.patron != &patron) continue;
         awaited += static_cast<uint32_t>(job.present.size());
         tell(job.present, job.order(OrderKind::stacks));
@@ -198,7 +199,7 @@ void Universe::on_stacks_shown(JobClient& patron) {
     const auto found = stacks_awaited_.find(&patron);
     if (found == stacks_awaited_.end() || --found->second > 0) return;
     stacks_awaited_.erase(found);
-    for (Job& job : jobs_) {
+    for (UniverseJob& job : jobs_) {
         if (job.patron == &patron) fail(job, -1, 124);
     }
 }

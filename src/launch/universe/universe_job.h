@@ -6,7 +6,7 @@
 
 namespace starling::launch {
 
-struct Universe::Job {
+struct Universe::UniverseJob {
     uint32_t number = 0;
     job::JobDescription description;
     JobSpec spec;
@@ -38,11 +38,11 @@ struct Universe::Job {
         return 0;
     }
     bool all_arrived() const { return arriving.empty(); }
-    Order order(OrderKind kind, std::string bytes = {}) const {
+    HostOrder order(OrderKind kind, std::string bytes = {}) const {
         return {.kind = kind, .job = description.id, .bytes = std::move(bytes)};
     }
     /// Returns the order to end the job. `failed_rank`: -1 if no rank of the job has failed.
-    Order fail(int failed_rank) const {
+    HostOrder fail(int failed_rank) const {
         return {.kind = OrderKind::fail, .job = description.id, .failed_rank = static_cast<uint32_t>(failed_rank)};
     }
 };

@@ -7,17 +7,17 @@ namespace starling::launch {
 
 void Universe::write_profiles_of(JobClient& patron) {
     patron.profile = std::make_unique<ProfileLines>([this](job::JobId id) {
-        const Job* const job = find(id);
+        const UniverseJob* const job = find(id);
         return job ? &job->description : nullptr;
     });
 }
 
-void Universe::begin_profile(const Job& job) {
+void Universe::begin_profile(const UniverseJob& job) {
     if (job.patron && job.patron->profile)
         job.patron->write_profile(job.patron->profile->begin(job.description, job.spec.parent));
 }
 
-void Universe::on_profile(const Job& job, uint32_t host, const Order& order) {
+void Universe::on_profile(const UniverseJob& job, uint32_t host, const HostOrder& order) {
     control::NameReply reply;
     control::ProfileReport report;
     JobClient* const patron = job.patron;
@@ -29,7 +29,7 @@ void Universe::on_profile(const Job& job, uint32_t host, const Order& order) {
     answer(host, order, encode(reply));
 }
 
-void Universe::end_profile(const Job& job) {
+void Universe::end_profile(const UniverseJob& job) {
     if (job.patron && job.patron->profile) job.patron->write_profile(job.patron->profile->end(job.id()));
 }
 

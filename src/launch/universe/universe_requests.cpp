@@ -17,19 +17,19 @@ constexpr std::chrono::milliseconds kTableWait{300};
 struct Universe::Spawn {
     job::JobId parent;
     uint32_t host;  ///< host of the requesting rank
-    Order asked;
+    HostOrder asked;
     JobSpec spec;
     std::vector<uint32_t> wanted;  ///< processes of each command, as first requested
 };
 
-void Universe::answer(uint32_t host, const Order& asked, std::string bytes) {
-    Order order = asked;  // copies job, rank, token and message
+void Universe::answer(uint32_t host, const HostOrder& asked, std::string bytes) {
+    HostOrder order = asked;  // copies job, rank, token and message
     order.kind = OrderKind::answer;
     order.bytes = std::move(bytes);
     tell(host, order);
 }
 
-void Universe::on_ask(Job& job, uint32_t host, const Order& order) {
+void Universe::on_ask(UniverseJob& job, uint32_t host, const HostOrder& order) {
     const auto kind = static_cast<MessageKind>(order.message);
     switch (kind) {
         case MessageKind::spawn:
@@ -45,7 +45,7 @@ void Universe::on_ask(Job& job, uint32_t host, const Order& order) {
         }
         case MessageKind::disconnect: {
             control::DisconnectNotice notice;
-            Job* child = nullptr;
+            UniverseJob* child = nullptr;
             if (decode(order.bytes, notice) && (notice.child == job.id() || notice.parent == job.id()))
                 child = find(notice.child);
             if (child && child->spec.parent == notice.parent) child->connected = false;
@@ -53,7 +53,7 @@ void Universe::on_ask(Job& job, uint32_t host, const Order& order) {
         }
         case MessageKind::forsake: {
             control::JobQuery query;
-            Job* child = decode(order.bytes, query) ? find(query.job) : nullptr;
+            UniverseJob* child = decode(order.bytes, query) ? find(query.job) : nullptr;
             if (child && child->spec.parent == job.id()) fail(*child, -1, 1);
             return answer(host, order, encode(control::JobReply{}));
         }
@@ -95,7 +95,7 @@ void inherit(const JobSpec& parents, uint32_t rank, Program& child) {
 
 }  // namespace
 
-void Universe::spawn(Job& job, uint32_t host, const Order& order) {
+void Universe::spawn(UniverseJob& job, uint32_t host, const HostOrder& order) {
     control::SpawnRequest request;
     auto spawn = std::make_shared<Spawn>(Spawn{job.id(), host, order, {}, {}});
     size_t asked = 0;
@@ -127,7 +127,7 @@ void Universe::spawn(Job& job, uint32_t host, const Order& order) {
 }
 
 void Universe::try_spawn(std::shared_ptr<Spawn> spawn) {
-    Job* parent = find(spawn->parent);
+    UniverseJob* parent = find(spawn->parent);
     if (!parent || !parent->patron) return;
     start(spawn->spec, *parent->patron, true, [this, spawn](const PlacedOutcome& outcome) {
         if (outcome.job == 0 && outcome.error_class == MPI_ERR_SPAWN) {
@@ -149,12 +149,12 @@ void Universe::try_spawn(std::shared_ptr<Spawn> spawn) {
                 reply.codes.push_back(runs ? MPI_SUCCESS : outcome.job ? MPI_ERR_SPAWN : outcome.error_class);
             }
         }
-        if (Job* child = find(outcome.job)) send_stub(*child, HostSet::one(spawn->host));
+        if (UniverseJob* child = find(outcome.job)) send_stub(*child, HostSet::one(spawn->host));
         answer(spawn->host, spawn->asked, encode(reply));
     });
 }
 
-void Universe::send_stub(Job& job, HostSet hosts) {
+void Universe::send_stub(UniverseJob& job, HostSet hosts) {
     hosts.remove(job.holders);
     if (hosts.empty()) return;
     job.holders.add(hosts);
@@ -163,10 +163,10 @@ void Universe::send_stub(Job& job, HostSet hosts) {
     if (job.failing) tell(hosts, job.fail(-1));
 }
 
-void Universe::resolve(Job&, uint32_t host, const Order& order) {
+void Universe::resolve(UniverseJob&, uint32_t host, const HostOrder& order) {
     control::JobQuery query;
     control::JobReply reply;
-    Job* about = decode(order.bytes, query) ? find(query.job) : nullptr;
+    UniverseJob* about = decode(order.bytes, query) ? find(query.job) : nullptr;
     if (about) {
         send_stub(*about, HostSet::one(host));
     } else {
@@ -178,24 +178,24 @@ void Universe::resolve(Job&, uint32_t host, const Order& order) {
     answer(host, order, encode(reply));
 }
 
-void Universe::on_arrived(Job& job, const HostSet& hosts) {
+void Universe::on_arrived(UniverseJob& job, const HostSet& hosts) {
     if (job.arriving.empty()) return;
     job.arriving.remove(hosts);
     if (!job.arriving.empty()) return;
     tell(job.holders, job.order(OrderKind::all_arrived));
-    if (Job* parent = find(job.spec.parent)) tell(parent->present, parent->order(OrderKind::ring));
+    if (UniverseJob* parent = find(job.spec.parent)) tell(parent->present, parent->order(OrderKind::ring));
 }
 
-void Universe::on_want_table(Job& job, const HostSet& hosts) {
+void Universe::on_want_table(UniverseJob& job, const HostSet& hosts) {
     const HostSet asked = job.ports.want(hosts, HostSet::of(job.tree_hosts).intersection(job.holders));
     if (!asked.empty()) {
         Writer set;
         asked.encode(set);
-        Order order = job.order(OrderKind::gather_ports, set.take());
+        HostOrder order = job.order(OrderKind::gather_ports, set.take());
         order.round = job.ports.round();
         tell(asked, order);
         loop_.after(kTableWait, [this, alive = alive_, id = job.id(), round = job.ports.round()] {
-            Job* job = *alive ? find(id) : nullptr;
+            UniverseJob* job = *alive ? find(id) : nullptr;
             if (!job || job->ports.round() != round) return;
             job->ports.close_round();
             send_table(*job);
@@ -204,17 +204,17 @@ void Universe::on_want_table(Job& job, const HostSet& hosts) {
     send_table(job);
 }
 
-void Universe::on_host_ports(Job& job, const HostSet& hosts, std::string_view bytes) {
+void Universe::on_host_ports(UniverseJob& job, const HostSet& hosts, std::string_view bytes) {
     HostPorts ports;
     if (!decode(bytes, ports)) return;
-    for (const HostId host : hosts.list()) job.ports.add(host, ports);
+    for (const TreeHostId host : hosts.list()) job.ports.add(host, ports);
     send_table(job);
 }
 
-void Universe::send_table(Job& job) {
+void Universe::send_table(UniverseJob& job) {
     if (!job.ports.ready()) return;
     HostSet to;
-    const Order order = job.order(OrderKind::table, encode(job.ports.take(to)));
+    const HostOrder order = job.order(OrderKind::table, encode(job.ports.take(to)));
     tell(to, order);
 }
 

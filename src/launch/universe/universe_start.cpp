@@ -16,7 +16,7 @@ std::vector<uint32_t> Universe::offered_hosts() const {
         const UniverseHost& host = hosts_[i];
         if (!host.offered) continue;
         all.push_back(i);
-        if (host.state == UniverseHost::State::up && !host.doubtful) sure.push_back(i);
+        if (host.state == UniverseHost::HostState::up && !host.doubtful) sure.push_back(i);
     }
     if (!sure.empty()) return sure;
     return all.empty() ? std::vector<uint32_t>{kRootHost} : all;
@@ -29,12 +29,12 @@ std::string Universe::refusal(const JobSpec& spec) const {
             if (host == job::kNoHost)
                 return "host '" + wanted.name + "' is not one of the " + std::to_string(offered()) +
                        " hosts of the standing daemons";
-            const UniverseHost::State state = hosts_[host].state;
-            if (state == UniverseHost::State::lost || state == UniverseHost::State::failed)
+            const UniverseHost::HostState state = hosts_[host].state;
+            if (state == UniverseHost::HostState::lost || state == UniverseHost::HostState::failed)
                 return "the standing daemons have lost host '" + wanted.name + "' (" + hosts_[host].problem + ")";
         }
         const std::vector<uint32_t> rooms = program.hosts.empty() ? offered_hosts() : std::vector<uint32_t>();
-        const auto is_lost = [&](uint32_t host) { return hosts_[host].state == UniverseHost::State::lost; };
+        const auto is_lost = [&](uint32_t host) { return hosts_[host].state == UniverseHost::HostState::lost; };
         if (!rooms.empty() && std::all_of(rooms.begin(), rooms.end(), is_lost))
             return "the standing daemons have lost all their hosts (" + hosts_[rooms[0]].problem +
                    "); end them with 'starling daemon stop'";
@@ -55,7 +55,7 @@ bool Universe::find_rooms(const Program& program, bool spawned, PlacementRequest
             problem = "host '" + wanted.name + "' is not in this universe";
             return false;
         }
-        if (hosts_[host].state != UniverseHost::State::up) {
+        if (hosts_[host].state != UniverseHost::HostState::up) {
             problem = hosts_[host].problem.empty() ? "host " + wanted.name + " is not up" : hosts_[host].problem;
             return false;
         }
@@ -73,9 +73,9 @@ bool Universe::find_rooms(const Program& program, bool spawned, PlacementRequest
 }
 
 bool Universe::place_job(const JobSpec& spec, bool spawned, std::vector<uint32_t>& host_of_rank, std::string& problem) {
-    std::vector<Room> rooms;
+    std::vector<HostCapacity> rooms;
     for (const UniverseHost& host : hosts_) {
-        const bool up = host.state == UniverseHost::State::up;
+        const bool up = host.state == UniverseHost::HostState::up;
         rooms.push_back({host.slots ? host.slots : host.facts.cores, host.placed, up});
     }
     for (const Program& program : spec.programs) {
@@ -102,9 +102,9 @@ void Universe::submit(const JobSpec& spec, JobClient& patron, Started started) {
     start(spec, patron, false, std::move(started));
 }
 
-void Universe::adopt(const launch::Job& here, JobClient& patron) {
+void Universe::adopt(const launch::LocalJob& here, JobClient& patron) {
     const job::JobHeader& header = here.segment.header();
-    Job& job = jobs_.emplace_back();
+    UniverseJob& job = jobs_.emplace_back();
     job.patron = &patron;
     job.number = patron.jobs_started++;
     ++patron.jobs_left;
@@ -133,7 +133,7 @@ void Universe::start(const JobSpec& spec, JobClient& patron, bool spawned, Start
         outcome.error_class = MPI_ERR_SPAWN;
         return started(outcome);
     }
-    Job& job = jobs_.emplace_back();
+    UniverseJob& job = jobs_.emplace_back();
     job.spec = spec;
     job.patron = &patron;
     job.started = std::move(started);
@@ -149,12 +149,12 @@ void Universe::start(const JobSpec& spec, JobClient& patron, bool spawned, Start
     send_start(job);
 }
 
-void Universe::describe(Job& job, std::vector<uint32_t> host_of_rank) {
+void Universe::describe(UniverseJob& job, std::vector<uint32_t> host_of_rank) {
     job::JobDescription& description = job.description;
     description.draw();
     if (config().encryption) description.draw_network_secret();
     description.size = static_cast<uint32_t>(host_of_rank.size());
-    const Job* parent = find(job.spec.parent);
+    const UniverseJob* parent = find(job.spec.parent);
     description.universe_size = job.spec.shown_universe_size(parent ? &parent->description.universe_size : nullptr, slots());
     description.several_hosts = hosts_.size() > 1;
     description.recovers = job.spec.recovers;
@@ -171,15 +171,15 @@ void Universe::describe(Job& job, std::vector<uint32_t> host_of_rank) {
 }
 
 // Sends the parent's job to the children's hosts, since the children communicate with their parents first.
-void Universe::introduce_parent(const Job& child) {
-    Job* parent = find(child.spec.parent);
+void Universe::introduce_parent(const UniverseJob& child) {
+    UniverseJob* parent = find(child.spec.parent);
     if (!parent) return;
     send_stub(*parent, child.present);
 }
 
 // Rejects a job whose start order exceeds the size limit of tree messages. Otherwise the connections of the tree, and other jobs, would
 // suffer.
-bool Universe::fits_message(Job& job, const Order& order) {
+bool Universe::fits_message(UniverseJob& job, const HostOrder& order) {
     constexpr size_t kAround = 4096;
     if (order.bytes.size() + kAround <= kMaxTreePayload) return true;
     job.problem.error_class = MPI_ERR_SPAWN;
@@ -190,7 +190,7 @@ bool Universe::fits_message(Job& job, const Order& order) {
     return false;
 }
 
-void Universe::send_start(Job& job) {
+void Universe::send_start(UniverseJob& job) {
     const JobClient& patron = *job.patron;
     StartOrder start;
     start.spec = job.spec;
@@ -201,7 +201,7 @@ void Universe::send_start(Job& job) {
 
     HostSet others = job.present;
     others.remove(kRootHost);
-    Order for_others = job.order(OrderKind::start);
+    HostOrder for_others = job.order(OrderKind::start);
     if (!others.empty()) {
         StartOrder there = start;
         there.part.style.capture = true;
@@ -221,7 +221,7 @@ void Universe::send_start(Job& job) {
     if (!others.empty()) tell(others, for_others);
 }
 
-void Universe::on_started(Job& job, const HostSet& hosts, std::string_view bytes) {
+void Universe::on_started(UniverseJob& job, const HostSet& hosts, std::string_view bytes) {
     const HostSet fresh = hosts.intersection(job.starting);
     if (fresh.empty()) return;
     const uint32_t host = fresh.front();
@@ -251,7 +251,7 @@ void Universe::on_started(Job& job, const HostSet& hosts, std::string_view bytes
     }
 }
 
-void Universe::start_failed(Job& job) {
+void Universe::start_failed(UniverseJob& job) {
     PlacedOutcome outcome;
     outcome.error_class = job.problem.error_class;
     outcome.text = job.problem.text;
@@ -262,7 +262,7 @@ void Universe::start_failed(Job& job) {
     JobClient* patron = job.patron;
     outcome.failed_program = job.problem.failed_program;
     outcome.failed_index = job.problem.failed_index;
-    jobs_.remove_if([&](const Job& other) { return &other == &job; });
+    jobs_.remove_if([&](const UniverseJob& other) { return &other == &job; });
     if (patron) {
         --patron->jobs_left;
         if (patron->jobs_started > 0) --patron->jobs_started;
@@ -270,7 +270,7 @@ void Universe::start_failed(Job& job) {
     started(outcome);
 }
 
-void Universe::start_done(Job& job) {
+void Universe::start_done(UniverseJob& job) {
     PlacedOutcome outcome;
     outcome.job = job.id();
     if (job.patron) {

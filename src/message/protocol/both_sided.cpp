@@ -48,7 +48,7 @@ STARLING_STATE bool polled = false;
 
 shm::SplitSlot& own_slot(uint32_t slot) {
     const link::Process& me = link::self();
-    return shm::Region(me.job->segment().region(me.rank)).split(slot);
+    return shm::SegmentRegion(me.job->segment().region(me.rank)).split(slot);
 }
 
 void finish(uint32_t index, int error) {
@@ -121,15 +121,15 @@ bool start(const Matched& message) {
     ++open_splits;
     shm::SplitSlot& slot = own_slot(static_cast<uint32_t>(index));
     const uint64_t generation = shm::open_split(slot);
-    const Share share{reinterpret_cast<uint64_t>(target), message.bytes, message.offer.serial, getpid(),
-                      static_cast<uint16_t>(index),       generation};
-    link::send_control(*request.peer, packet::Kind::share_copy, &share, sizeof share);
+    const ShareCopy share{reinterpret_cast<uint64_t>(target), message.bytes, message.offer.serial, getpid(),
+                          static_cast<uint16_t>(index),       generation};
+    link::send_control(*request.peer, packet::PacketKind::share_copy, &share, sizeof share);
     split.error = read_from_front(split, slot, generation);
     settle(static_cast<uint32_t>(index));
     return true;
 }
 
-void on_share(link::Peer& peer, const Share& share) {
+void on_share(link::Peer& peer, const ShareCopy& share) {
     const SendRequest* request = rendezvous::find(peer, share.send_serial);
     if (!request || !peer.can(transport::kSharesMemory) || share.slot >= shm::kSplitSlots) return;
     if (share.bytes > request->bytes || !datatype::is_block(*request->type, request->count)) return;

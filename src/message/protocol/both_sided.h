@@ -20,7 +20,7 @@ bool pays(const Matched& message);
 bool start(const Matched& message);
 
 /// Copies the sender's part: writes the chunks that the receiver has not claimed.
-void on_share(link::Peer& peer, const Share& share);
+void on_share(link::Peer& peer, const ShareCopy& share);
 
 /// Ends the copies in progress with failed processes.
 void fail(const Gone& gone);

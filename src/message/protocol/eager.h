@@ -24,14 +24,14 @@ inline bool can(const link::Peer& peer, uint64_t bytes) {
 }
 
 /// Sends the message on any path that has room; returns false if none has.
-[[gnu::noinline]] inline bool put_anywhere(link::Peer& peer, const packet::Message& envelope, const datatype::Datatype& type,
-                                           int64_t count, const void* buffer, uint32_t bytes) {
-    link::Slot slot;
+[[gnu::noinline]] inline bool put_anywhere(link::Peer& peer, const packet::MessageHeader& envelope,
+                                           const datatype::Datatype& type, int64_t count, const void* buffer, uint32_t bytes) {
+    link::PacketSlot slot;
     if (!link::reserve(peer, bytes, slot)) return false;
-    slot.header->kind = packet::Kind::eager;
+    slot.header->kind = packet::PacketKind::eager;
     slot.header->message = envelope;
     datatype::pack_short(peer.copies, type, count, buffer, slot.payload, bytes,
-                         slot.rotates ? CopyPath::Into::rotation : CopyPath::Into::again);
+                         slot.rotates ? CopyPath::CopyDestination::rotation : CopyPath::CopyDestination::again);
     link::commit(peer, slot, bytes);
     return true;
 }
@@ -39,17 +39,17 @@ inline bool can(const link::Peer& peer, uint64_t bytes) {
 /// Sends the message, with a short code path for short payloads on a ring; returns false if there is no room. The envelope's words stay in
 /// registers until they are stored into the ring. If the envelope lay in memory, one load of 16 bytes would follow the three stores of
 /// its words. The processor would wait until these are in the cache (1 ns of a message's 40).
-[[gnu::always_inline]] inline bool put(link::Peer& peer, const packet::Message& envelope, const datatype::Datatype& type,
+[[gnu::always_inline]] inline bool put(link::Peer& peer, const packet::MessageHeader& envelope, const datatype::Datatype& type,
                                        int64_t count, const void* buffer, uint32_t bytes) {
     std::byte* const payload = peer.near.has_ring() ? peer.near.out.reserve_short(bytes) : nullptr;
     if (!payload) [[unlikely]] {
-        const packet::Message in_memory = envelope;
+        const packet::MessageHeader in_memory = envelope;
         return put_anywhere(peer, in_memory, type, count, buffer, bytes);
     }
     packet::Header& header = peer.near.out.header();
-    header.kind = packet::Kind::eager;
+    header.kind = packet::PacketKind::eager;
     header.message = envelope;
-    datatype::pack_short(peer.copies, type, count, buffer, payload, bytes, CopyPath::Into::again);
+    datatype::pack_short(peer.copies, type, count, buffer, payload, bytes, CopyPath::CopyDestination::again);
     peer.near.commit_in_ring(bytes);
     return true;
 }

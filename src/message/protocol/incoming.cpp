@@ -50,12 +50,12 @@ Cts list(const Matched& message) {
 
 void ask(const Matched& message) {
     const Cts clear = list(message);
-    link::send_control(*message.request.peer, packet::Kind::clear_to_stream, &clear, sizeof clear);
+    link::send_control(*message.request.peer, packet::PacketKind::clear_to_stream, &clear, sizeof clear);
 }
 
 void ask_again(const ReceiveRequest& request) {
     const Cts clear{request.expected, request.send_serial, request.serial, request.generation, 0};
-    link::send_control(*request.peer, packet::Kind::clear_to_stream, &clear, sizeof clear);
+    link::send_control(*request.peer, packet::PacketKind::clear_to_stream, &clear, sizeof clear);
 }
 
 ReceiveRequest* find(const link::Peer& peer, uint32_t serial, uint32_t generation, uint64_t offset, uint64_t bytes) {
@@ -70,7 +70,7 @@ void arrived(ReceiveRequest& request, uint64_t offset, uint64_t bytes) {
     if (request.moved < request.expected) return;
     if (request.coverage) {
         const Fin fetched{request.send_serial};
-        link::send_control(*request.peer, packet::Kind::fetched, &fetched, sizeof fetched);
+        link::send_control(*request.peer, packet::PacketKind::fetched, &fetched, sizeof fetched);
     }
     end(request, request.outcome.error);
 }

@@ -80,7 +80,7 @@ void settle(const Matched& message, int error) {
         return;
     }
     const Fin fetched{message.offer.serial};
-    link::send_control(*request.peer, packet::Kind::fetched, &fetched, sizeof fetched);
+    link::send_control(*request.peer, packet::PacketKind::fetched, &fetched, sizeof fetched);
     request.outcome.bytes = message.bytes;
     finish(request, request.outcome.error);
 }

@@ -23,20 +23,21 @@ struct Rts {
     /// The sender's count of abandoned sends when it sent this RTS. If the count differs after the data was read, the buffer may already
     /// have been reused.
     uint32_t let_go = 0;
-    uint32_t serial = 0;                            ///< the sender's request id
-    CopyPath::Reach reach = CopyPath::Reach::near;  ///< the receiver's distance, as the sender's copies have measured it
-    uint8_t waits = 0;                              ///< 1: the sender blocks until the message has been sent
-    uint8_t ahead = 0;                              ///< 1: the first fragments follow at once, on the ring of this packet
-    uint8_t lent : 1 = 0;                           ///< 1: the receiver's device may read the data
-    uint8_t has_verdict : 1 = 0;                    ///< 1: it has a match-or-cancel word (message/match_or_cancel.h)
+    uint32_t serial = 0;  ///< the sender's request id
+    CopyPath::CacheDistance reach =
+        CopyPath::CacheDistance::near;  ///< the receiver's distance, as the sender's copies have measured it
+    uint8_t waits = 0;                  ///< 1: the sender blocks until the message has been sent
+    uint8_t ahead = 0;                  ///< 1: the first fragments follow at once, on the ring of this packet
+    uint8_t lent : 1 = 0;               ///< 1: the receiver's device may read the data
+    uint8_t has_verdict : 1 = 0;        ///< 1: it has a match-or-cancel word (message/match_or_cancel.h)
 
-    void set_region(const transport::Region& region) {
+    void set_region(const transport::RemoteKey& region) {
         address = region.word[0];
         pid = static_cast<int32_t>(region.word[1]);
         let_go = static_cast<uint32_t>(region.word[1] >> 32);
         lent = 1;
     }
-    transport::Region region() const { return {{address, uint64_t{let_go} << 32 | static_cast<uint32_t>(pid)}}; }
+    transport::RemoteKey region() const { return {{address, uint64_t{let_go} << 32 | static_cast<uint32_t>(pid)}}; }
 };
 
 static_assert(sizeof(Rts) == 32);
@@ -59,19 +60,19 @@ struct Cts {
 /// its receive by `clear.receive_serial`.
 struct CtsRdmaWrite {
     Cts clear;
-    transport::Region target;
+    transport::RemoteKey target;
     uint64_t told;  ///< transport::WriteNotice
 };
 static_assert(sizeof(CtsRdmaWrite) == 48);
 
 /// Payload of a `share_copy` packet: asks the sender to write chunks of the message into the receiver's memory, from the back.
-struct Share {
+struct ShareCopy {
     uint64_t address;  ///< the receiver's buffer
     uint64_t bytes;
     uint32_t send_serial;
     int32_t pid;
     uint64_t slot : 16, generation : 48;
 };
-static_assert(sizeof(Share) == 32);
+static_assert(sizeof(ShareCopy) == 32);
 
 }  // namespace starling::message

@@ -17,8 +17,9 @@ namespace {
 /// reading from this process. Fragments are then faster than the kernel's copy, which takes what the sender has just written out of the
 /// sender's cache line by line.
 bool come_without_delay(const link::Peer& peer, const Rts& offer, uint64_t bytes) {
-    const uint64_t limit = offer.reach == CopyPath::Reach::far ? live(config().stream_limit) / 4 : live(config().stream_limit);
-    if (limit == 0 || (bytes > limit && offer.reach != CopyPath::Reach::close)) return false;
+    const uint64_t limit =
+        offer.reach == CopyPath::CacheDistance::far ? live(config().stream_limit) / 4 : live(config().stream_limit);
+    if (limit == 0 || (bytes > limit && offer.reach != CopyPath::CacheDistance::close)) return false;
     if (progress::core_is_crowded() || peer.open_offers > 1) return false;
     return offer.waits || peer.near.region.presence().waiting.load(std::memory_order_relaxed) != 0;
 }
@@ -51,12 +52,12 @@ bool start(const Matched& message) {
 
 bool put(SendRequest& request, uint32_t serial, uint32_t generation) {
     const uint32_t bytes = next_bytes(request);
-    link::Slot slot;
+    link::PacketSlot slot;
     if (!link::reserve(*request.peer, bytes, slot)) return false;
-    slot.header->kind = packet::Kind::piece;
+    slot.header->kind = packet::PacketKind::piece;
     slot.header->piece = {generation, serial, request.moved};
     datatype::pack(request.peer->copies, *request.type, request.count, request.buffer, request.moved, slot.payload, bytes,
-                   slot.rotates ? CopyPath::Into::rotation : CopyPath::Into::streamed);
+                   slot.rotates ? CopyPath::CopyDestination::rotation : CopyPath::CopyDestination::streamed);
     link::commit(*request.peer, slot, bytes);
     request.moved += bytes;
     return true;

@@ -44,7 +44,7 @@ void settle(transport::Completion& completion) {
     ++counters.reads_rdma;
     counters.bytes_read_rdma += done.bytes;
     const Fin fetched{done.offer.serial};
-    link::send_control(*request.peer, packet::Kind::fetched, &fetched, sizeof fetched);
+    link::send_control(*request.peer, packet::PacketKind::fetched, &fetched, sizeof fetched);
     request.outcome.bytes = done.bytes;
     finish(request, request.outcome.error);
 }
@@ -86,7 +86,7 @@ void lend(SendRequest& request, Rts& offer) {
     offer.pid = 0;
     offer.let_go = 0;
     if (request.bytes < kLeast || !datatype::is_block(*request.type, request.count)) return;
-    transport::Region region;
+    transport::RemoteKey region;
     const void* const data = datatype::block_address(*request.type, request.buffer);
     request.loan = request.peer->base->register_memory(data, request.bytes, false, region);
     if (request.loan) offer.set_region(region);

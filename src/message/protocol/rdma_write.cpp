@@ -12,7 +12,7 @@
 namespace starling::message::rdma_write {
 
 /// An RDMA target: a receive that its sender may write.
-struct Awaited : transport::RdmaTarget {
+struct IncomingWrite : transport::RdmaTarget {
     ReceiveRequest* request = nullptr;
 };
 
@@ -24,7 +24,7 @@ struct Writing : transport::Completion {
 namespace {
 
 void settle(transport::RdmaTarget& arrival, bool written) {
-    const std::unique_ptr<Awaited> awaited(static_cast<Awaited*>(&arrival));
+    const std::unique_ptr<IncomingWrite> awaited(static_cast<IncomingWrite*>(&arrival));
     ReceiveRequest& request = *awaited->request;
     request.awaited = nullptr;
     if (!written) return incoming::ask_again(request);
@@ -35,14 +35,14 @@ void settle(transport::RdmaTarget& arrival, bool written) {
 
 bool start(const Matched& message, transport::WriteNotice told) {
     ReceiveRequest& request = message.request;
-    auto awaited = std::make_unique<Awaited>();
+    auto awaited = std::make_unique<IncomingWrite>();
     awaited->then = settle;
     awaited->request = &request;
     CtsRdmaWrite asks{incoming::list(message), {}, static_cast<uint64_t>(told)};
     void* const into = datatype::block_address(*request.type, request.buffer);
     const bool may = request.peer->base->post_rdma_target(into, message.bytes, request.serial, *awaited, asks.target);
     if (may) request.awaited = awaited.release();
-    link::send_control(*request.peer, packet::Kind::clear_to_stream, &asks, may ? sizeof asks : sizeof asks.clear);
+    link::send_control(*request.peer, packet::PacketKind::clear_to_stream, &asks, may ? sizeof asks : sizeof asks.clear);
     return true;
 }
 

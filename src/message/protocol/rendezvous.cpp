@@ -26,11 +26,12 @@ constinit auto& listed = listed_storage.value;
 
 /// Returns the receiver's distance, to be put into the RTS. Messages to far receivers use the kernel copy, which never measures whether
 /// they have moved nearer. So every 32nd RTS reports `near`, and the fragments that follow are measured.
-CopyPath::Reach reach_of(link::Peer& peer) {
+CopyPath::CacheDistance reach_of(link::Peer& peer) {
     constexpr uint32_t kSeldom = 32;
-    if (peer.copies.reach() != CopyPath::Reach::far || ++peer.offers_from_far % kSeldom != 0) return peer.copies.reach();
+    if (peer.copies.reach() != CopyPath::CacheDistance::far || ++peer.offers_from_far % kSeldom != 0)
+        return peer.copies.reach();
     peer.copies.ask_again();
-    return CopyPath::Reach::near;
+    return CopyPath::CacheDistance::near;
 }
 
 /// Returns whether to send fragments before the CTS. Fragments that the receiver does not accept are copied in vain, so this is done only
@@ -52,9 +53,9 @@ void list(SendRequest& request) {
 }
 
 bool put(SendRequest& request) {
-    link::Slot slot;
+    link::PacketSlot slot;
     if (!link::reserve(*request.peer, sizeof(Rts), slot)) return false;
-    slot.header->kind = packet::Kind::rendezvous;
+    slot.header->kind = packet::PacketKind::rendezvous;
     slot.header->message = request.envelope();
     Rts offer{request.bytes,
               0,

@@ -57,7 +57,7 @@ void listen() {
 }
 
 bool begin(SendRequest& request) {
-    transport::OutStream::Source source;
+    transport::OutStream::StreamSource source;
     source.serial = request.stream_to;
     source.generation = request.generation;
     source.bytes = request.bytes;
@@ -70,23 +70,23 @@ bool begin(SendRequest& request) {
     return !request.peer->base->carry(*request.stream);
 }
 
-Turn advance(SendRequest& request) {
+StreamProgress advance(SendRequest& request) {
     transport::OutStream& stream = *request.stream;
     link::Peer& peer = *request.peer;
     for (int i = 0; stream.has_work(); ++i) {
         // A connection that has opened meanwhile takes the rest.
-        if (peer.base->carry(stream)) return Turn::done;
-        if (i == pieces::kAtOnce) return Turn::over;
+        if (peer.base->carry(stream)) return StreamProgress::done;
+        if (i == pieces::kAtOnce) return StreamProgress::over;
         const auto most = static_cast<uint32_t>(std::min<uint64_t>(stream.waiting_bytes(), peer.base->piece_limit()));
-        link::Slot slot;
-        if (!link::reserve(peer, most, slot)) return Turn::no_room;
+        link::PacketSlot slot;
+        if (!link::reserve(peer, most, slot)) return StreamProgress::no_room;
         const transport::StreamRange range = stream.take(transport::kReliablePath, most);
-        slot.header->kind = packet::Kind::piece;
+        slot.header->kind = packet::PacketKind::piece;
         slot.header->piece = {request.generation, request.stream_to, range.begin};
         datatype::pack(*request.type, request.count, request.buffer, range.begin, slot.payload, range.bytes());
         link::commit(peer, slot, static_cast<uint32_t>(range.bytes()));
     }
-    return Turn::done;
+    return StreamProgress::done;
 }
 
 void end(SendRequest& request, bool confirmed) {

@@ -25,8 +25,8 @@ void listen();
 bool begin(SendRequest& request);
 /// Sends fragments on the base path, until there is no room or other messages have their turn (`over`). Returns `done` if nothing is left
 /// for the base path.
-enum class Turn : uint8_t { done, no_room, over };
-Turn advance(SendRequest& request);
+enum class StreamProgress : uint8_t { done, no_room, over };
+StreamProgress advance(SendRequest& request);
 /// Ends the request's stream, if it has one; its memory is no longer needed. `confirmed`: the receiver has everything.
 void end(SendRequest& request, bool confirmed);
 

@@ -21,7 +21,7 @@ struct PendingCollective : collective::CollectiveRequest {
     const Op* op = nullptr;
     std::vector<const Datatype*> block_types[2];
     std::vector<std::unique_ptr<int64_t[]>> arrays;  ///< copies of counts and displacements
-    Loan loan{};                                     ///< memory that the request owns, if `release` is set
+    SubstituteBuffer loan{};                         ///< memory that the request owns, if `release` is set
 
     ~PendingCollective() {
         if (loan.release) loan.release(loan.state);
@@ -34,7 +34,7 @@ struct PendingCollective : collective::CollectiveRequest {
 };
 
 void tell_pending(const progress::Request& request, progress::WaitReporter& teller) {
-    const collective::Label& label = static_cast<const PendingCollective&>(request).label;
+    const collective::OperationLabel& label = static_cast<const PendingCollective&>(request).label;
     teller.of(label.function);
     collective::tell(label, teller);
 }
@@ -70,14 +70,14 @@ struct PersistentCollective : PendingCollective {
 STARLING_STATE NoDestroy<RequestPool<PersistentCollective>> persistent_storage;
 constinit auto& persistent = persistent_storage.value;
 
-void tell_tools_of(Event event, const PersistentCollective& request) {
+void tell_tools_of(ToolEvent event, const PersistentCollective& request) {
     if (tools_listen()) tell_tools(event, {comm_of(request)->context(), request.number});
 }
 
 void end(progress::Request& r) {
     auto& request = static_cast<PersistentCollective&>(r);
     --counters.plans;
-    tell_tools_of(Event::plan_freed, request);
+    tell_tools_of(ToolEvent::plan_freed, request);
     persistent.destroy(request);
 }
 
@@ -91,7 +91,7 @@ int start_again(progress::Request& r) {
     request.label = to.label(request.label.function);
     ++counters.plans_started;
     collective::start(std::move(task), request);
-    tell_tools_of(Event::plan_started, request);
+    tell_tools_of(ToolEvent::plan_started, request);
     return MPI_SUCCESS;
 }
 
@@ -99,7 +99,7 @@ constinit const progress::RequestClass kPersistent{.dispose = end, .start = star
 constinit const progress::RequestClass kPersistentWithLoan{
     .dispose = end, .start = start_again, .tell = tell_pending, .completed = give_back};
 
-bool lend(progress::Request* request, const Loan& loan) {
+bool lend(progress::Request* request, const SubstituteBuffer& loan) {
     if (!request || (request->operations != &kPending && request->operations != &kPersistent)) return false;
     static_cast<PendingCollective&>(*request).loan = loan;
     if (request->operations == &kPersistent) {
@@ -113,7 +113,7 @@ bool lend(progress::Request* request, const Loan& loan) {
 
 }  // namespace
 
-extern "C" [[gnu::visibility("default")]] bool starling_lend(MPI_Request request, const Loan* loan) {
+extern "C" [[gnu::visibility("default")]] bool starling_lend(MPI_Request request, const SubstituteBuffer* loan) {
     const Lock lock;
     return lend(request_from_handle(request), *loan);
 }
@@ -308,7 +308,7 @@ int CollectiveCall::prepare(Task, MPI_Info info, MPI_Request* request) {
     ++counters.plans;
     hand_over(*made);
     *request = request_to_handle(made);
-    tell_tools_of(Event::plan_made, *made);
+    tell_tools_of(ToolEvent::plan_made, *made);
     return MPI_SUCCESS;
 }
 

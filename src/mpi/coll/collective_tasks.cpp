@@ -15,9 +15,9 @@ Blocks no_blocks(bool uniform, const Datatype& type) {
 }
 
 /// The part of this process in a rooted operation; it decides which arguments are significant.
-struct Role {
+struct RootRole {
     bool root, member;  ///< neither is set: MPI_PROC_NULL
-    Role(const CollectiveCall& call, int root_argument)
+    RootRole(const CollectiveCall& call, int root_argument)
         : root(call.inter() ? root_argument == MPI_ROOT : root_argument == call.comm().rank),
           member(call.inter() ? root_argument >= 0 : true) {}
 };
@@ -45,7 +45,7 @@ Task gather_task(CollectiveCall& call, const void* send, MPI_Count count, MPI_Da
                  int root) {
     call.root(root);
     if (!call.ok()) return {};
-    const Role role(call, root);
+    const RootRole role(call, root);
     const Datatype* type = &any_type();
     const Datatype* receive_type = nullptr;
     if (role.root) {
@@ -60,7 +60,7 @@ Task gather_task(CollectiveCall& call, const void* send, MPI_Count count, MPI_Da
     if (!role.root && !role.member) return call.make([=](CommCall& to) { return collective::no_part(to); });
     const Blocks blocks = role.root ? receive.blocks(call, call.peers(), *receive_type) : no_blocks(receive.uniform, *type);
     if (role.root && role.member && send != MPI_IN_PLACE)
-        call.not_aliased(overlap(Data{send, count, *type}, blocks, call.peers()));
+        call.not_aliased(overlap(TypedBuffer{send, count, *type}, blocks, call.peers()));
     if (!call.ok()) return {};
     return call.make([=](CommCall& to) { return collective::gather(to, send, count, *type, blocks, root); });
 }
@@ -69,7 +69,7 @@ Task scatter_task(CollectiveCall& call, const BlockArguments& send, void* receiv
                   int root) {
     call.root(root);
     if (!call.ok()) return {};
-    const Role role(call, root);
+    const RootRole role(call, root);
     const Datatype* type = &any_type();
     const Datatype* send_type = nullptr;
     if (role.root) {
@@ -84,7 +84,7 @@ Task scatter_task(CollectiveCall& call, const BlockArguments& send, void* receiv
     if (!role.root && !role.member) return call.make([=](CommCall& to) { return collective::no_part(to); });
     const Blocks blocks = role.root ? send.blocks(call, call.peers(), *send_type) : no_blocks(send.uniform, *type);
     if (role.root && role.member && receive != MPI_IN_PLACE)
-        call.not_aliased(overlap(Data{receive, count, *type}, blocks, call.peers()));
+        call.not_aliased(overlap(TypedBuffer{receive, count, *type}, blocks, call.peers()));
     if (!call.ok()) return {};
     return call.make([=](CommCall& to) { return collective::scatter(to, blocks, receive, count, *type, root); });
 }
@@ -99,7 +99,7 @@ Task allgather_task(CollectiveCall& call, const void* send, MPI_Count count, MPI
     if (!in_place) type = call.data(send, count, datatype);
     if (!call.ok()) return {};
     const Blocks blocks = receive.blocks(call, call.peers(), *receive_type);
-    if (!in_place) call.not_aliased(overlap(Data{send, count, *type}, blocks, call.peers()));
+    if (!in_place) call.not_aliased(overlap(TypedBuffer{send, count, *type}, blocks, call.peers()));
     if (!call.ok()) return {};
     return call.make([=](CommCall& to) { return collective::allgather(to, send, count, *type, blocks); });
 }
@@ -141,7 +141,7 @@ Task reduce_task(CollectiveCall& call, const void* send, void* receive, MPI_Coun
                  int root) {
     call.root(root);
     if (!call.ok()) return {};
-    const Role role(call, root);
+    const RootRole role(call, root);
     if (!role.root && !role.member) return call.make([=](CommCall& to) { return collective::no_part(to); });
     const Datatype* type = call.type(datatype);
     if (role.root) {

@@ -28,7 +28,7 @@ void check_buffers(CollectiveCall& call, const void* send, const void* receive) 
 }
 
 // Returns whether the blocks of existing edges overlap. Blocks beyond the border of a grid are neither read nor written.
-bool overlap_at_edges(const Data& send, const Edges& receives, const Blocks& into) {
+bool overlap_at_edges(const TypedBuffer& send, const Edges& receives, const Blocks& into) {
     for (const comm::NeighborEdge& edge : receives)
         if (overlap(send, block(into, edge.block))) return true;
     return false;

@@ -14,14 +14,14 @@ using datatype::Op;
 namespace {
 
 int bad_op(MPI_Op handle) {
-    if (phase != Phase::running) return not_running();
+    if (phase != LibraryPhase::running) return not_running();
     const char* what = handle == MPI_OP_NULL ? "the operation is MPI_OP_NULL" : "the operation is not valid; was it freed?";
     return raise(nullptr, fail(MPI_ERR_OP, "%s", what));
 }
 
 int create(MPI_User_function* function, MPI_User_function_c* large, int commute, MPI_Op* op) {
     Lock lock;
-    if (phase != Phase::running) return not_running();
+    if (phase != LibraryPhase::running) return not_running();
     if (!function && !large) return null_argument(nullptr, "user_fn");
     if (!op) return null_argument(nullptr, "op");
     *op = datatype::to_handle(datatype::make_op(function, large, commute != 0));
@@ -38,7 +38,7 @@ int Op_free(MPI_Op* op) {
     Lock lock;
     if (!op) return null_argument(nullptr, "op");
     Op* object = datatype::from_handle(*op);
-    if (!object || phase != Phase::running) return bad_op(*op);
+    if (!object || phase != LibraryPhase::running) return bad_op(*op);
     if (object->predefined) return raise(nullptr, fail(MPI_ERR_OP, "a predefined operation can't be freed"));
     if (object->freed) return bad_op(*op);
     object->freed = true;
@@ -49,7 +49,7 @@ int Op_free(MPI_Op* op) {
 
 int Op_commutative(MPI_Op op, int* commute) {
     const Op* object = datatype::from_handle(op);
-    if (!object || phase != Phase::running) return bad_op(op);
+    if (!object || phase != LibraryPhase::running) return bad_op(op);
     if (!commute) return null_argument(nullptr, "commute");
     *commute = object->commutative;
     return MPI_SUCCESS;
@@ -61,7 +61,7 @@ MPI_Op Op_fromint(int op) { return from_int<MPI_Op, Op>(op, &datatype::op_at, MP
 
 int Reduce_local(const void* inbuf, void* inoutbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op) {
     const Op* object = datatype::from_handle(op);
-    if (!object || phase != Phase::running) return bad_op(op);
+    if (!object || phase != LibraryPhase::running) return bad_op(op);
     const Datatype* type = datatype::from_handle(datatype);
     if (!type || !type->committed) return bad_type(nullptr, datatype);
     if (count < 0 || !datatype::packed_size_fits(*type, count)) return bad_count(nullptr, count);

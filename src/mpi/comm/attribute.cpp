@@ -107,10 +107,10 @@ int comm_delete(MPI_Comm handle, int number) {
     return error ? raise(comm, error) : MPI_SUCCESS;
 }
 
-int bad_datatype(MPI_Datatype handle) { return phase == Phase::running ? bad_type(nullptr, handle) : not_running(); }
+int bad_datatype(MPI_Datatype handle) { return phase == LibraryPhase::running ? bad_type(nullptr, handle) : not_running(); }
 
 int make_key(AttributeKind kind, int* number, void* extra_state, Keyval*& keyval) {
-    if (phase != Phase::running) return not_running();
+    if (phase != LibraryPhase::running) return not_running();
     if (!number) return null_argument(nullptr, "keyval");
     keyval = comm::make_keyval(kind, extra_state);
     *number = keyval->number;
@@ -154,7 +154,7 @@ int Type_free_keyval(int* type_keyval) { return free_key(AttributeKind::type, ty
 int Type_set_attr(MPI_Datatype datatype, int type_keyval, void* attribute_val) {
     Lock lock;
     datatype::Datatype* type = datatype::from_handle(datatype);
-    if (!type || phase != Phase::running) return bad_datatype(datatype);
+    if (!type || phase != LibraryPhase::running) return bad_datatype(datatype);
     Keyval* keyval = comm::find_keyval(AttributeKind::type, type_keyval);
     if (!keyval) return bad_keyval(nullptr, type_keyval);
     if (!type->attributes) type->attributes = new comm::AttributeSet;
@@ -166,7 +166,7 @@ int Type_set_attr(MPI_Datatype datatype, int type_keyval, void* attribute_val) {
 int Type_get_attr(MPI_Datatype datatype, int type_keyval, void* attribute_val, int* flag) {
     Lock lock;
     const datatype::Datatype* type = datatype::from_handle(datatype);
-    if (!type || phase != Phase::running) return bad_datatype(datatype);
+    if (!type || phase != LibraryPhase::running) return bad_datatype(datatype);
     if (!attribute_val || !flag) return null_argument(nullptr, attribute_val ? "flag" : "attribute_val");
     if (!comm::find_keyval(AttributeKind::type, type_keyval)) return bad_keyval(nullptr, type_keyval);
     *flag = type->attributes && type->attributes->get(type_keyval, static_cast<void**>(attribute_val));
@@ -176,7 +176,7 @@ int Type_get_attr(MPI_Datatype datatype, int type_keyval, void* attribute_val, i
 int Type_delete_attr(MPI_Datatype datatype, int type_keyval) {
     Lock lock;
     datatype::Datatype* type = datatype::from_handle(datatype);
-    if (!type || phase != Phase::running) return bad_datatype(datatype);
+    if (!type || phase != LibraryPhase::running) return bad_datatype(datatype);
     if (!type->attributes || !type->attributes->get(type_keyval, nullptr)) return bad_keyval(nullptr, type_keyval);
     const auto kept = datatype::TypeRef::to(*type);
     const int error = type->attributes->remove(AttributeHolder(datatype), type_keyval);

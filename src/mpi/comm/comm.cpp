@@ -178,7 +178,7 @@ int Comm_set_name(MPI_Comm comm, const char* comm_name) {
 int Comm_get_name(MPI_Comm comm, char* comm_name, int* resultlen) {
     Lock lock;
     Comm* c = comm::from_handle(comm);
-    if (!c && (comm != MPI_COMM_NULL || phase != Phase::running)) return bad_comm(comm);
+    if (!c && (comm != MPI_COMM_NULL || phase != LibraryPhase::running)) return bad_comm(comm);
     if (!comm_name || !resultlen) return null_argument(c, comm_name ? "resultlen" : "comm_name");
     copy_name(c ? c->name.c_str() : "MPI_COMM_NULL", comm_name, resultlen);
     return MPI_SUCCESS;

@@ -124,7 +124,7 @@ int finish(Comm* comm, int error, Comm* made, MPI_Comm* newcomm) {
 }
 
 int check_subset(const comm::Group& group, const Comm& comm) {
-    for (const comm::Run& run : group.runs())
+    for (const comm::GroupRun& run : group.runs())
         for (int i = 0; i < run.count; ++i)
             if (comm.local_group().rank_of(run.at(i)) == MPI_UNDEFINED)
                 return fail(MPI_ERR_GROUP, "the group has members that the communicator does not have");

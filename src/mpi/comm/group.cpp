@@ -12,7 +12,7 @@ namespace starling::mpi {
 namespace {
 
 int bad_group() {
-    if (phase != Phase::running) return not_running();
+    if (phase != LibraryPhase::running) return not_running();
     return bad_handle(nullptr, MPI_ERR_GROUP, "group");
 }
 
@@ -64,13 +64,13 @@ int mark_ranges(std::vector<bool>& marked, int n, int ranges[][3], std::vector<S
     return MPI_SUCCESS;
 }
 
-using Combine = comm::Group* (*)(const comm::Group&, const comm::Group&);
+using GroupCombination = comm::Group* (*)(const comm::Group&, const comm::Group&);
 
-int combine(MPI_Group group1, MPI_Group group2, MPI_Group* newgroup, Combine operation) {
+int combine(MPI_Group group1, MPI_Group group2, MPI_Group* newgroup, GroupCombination operation) {
     Lock lock;
     const comm::Group* a = comm::from_handle(group1);
     const comm::Group* b = comm::from_handle(group2);
-    if (phase != Phase::running || !a || !b) return bad_group();
+    if (phase != LibraryPhase::running || !a || !b) return bad_group();
     if (!newgroup) return null_argument(nullptr, "newgroup");
     *newgroup = comm::give_handle(operation(*a, *b));
     return MPI_SUCCESS;

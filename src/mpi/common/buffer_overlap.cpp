@@ -7,11 +7,11 @@ namespace {
 // Returns whether the blocks are one contiguous piece: they are uniform and have no gaps.
 bool one_piece(const collective::Blocks& blocks) { return blocks.uniform() && blocks.type(0).contiguous; }
 
-Data all(const collective::Blocks& blocks, int n) { return {blocks.at(0), blocks.count(0) * n, blocks.type(0)}; }
+TypedBuffer all(const collective::Blocks& blocks, int n) { return {blocks.at(0), blocks.count(0) * n, blocks.type(0)}; }
 
 }  // namespace
 
-bool overlap(const Data& piece, const collective::Blocks& blocks, int n) {
+bool overlap(const TypedBuffer& piece, const collective::Blocks& blocks, int n) {
     if (n == 0) return false;
     if (one_piece(blocks)) return overlap(piece, all(blocks, n));
     for (int i = 0; i < n; ++i)

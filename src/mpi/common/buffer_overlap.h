@@ -9,14 +9,14 @@
 
 namespace starling::mpi {
 
-struct Data {
+struct TypedBuffer {
     const void* buffer;
     int64_t count;
     const datatype::Datatype& type;
 };
 
 /// Returns whether `a` and `b` certainly share a byte: their byte ranges overlap, or they are the same elements.
-inline bool overlap(const Data& a, const Data& b) {
+inline bool overlap(const TypedBuffer& a, const TypedBuffer& b) {
     const uint64_t of_a = datatype::packed_size(a.type, a.count), of_b = datatype::packed_size(b.type, b.count);
     if (of_a == 0 || of_b == 0) return false;
     if (!datatype::is_block(a.type, a.count) || !datatype::is_block(b.type, b.count))
@@ -26,10 +26,10 @@ inline bool overlap(const Data& a, const Data& b) {
     return from_a < from_b + of_b && from_b < from_a + of_a;
 }
 
-inline Data block(const collective::Blocks& blocks, int i) { return {blocks.at(i), blocks.count(i), blocks.type(i)}; }
+inline TypedBuffer block(const collective::Blocks& blocks, int i) { return {blocks.at(i), blocks.count(i), blocks.type(i)}; }
 
 /// Returns whether `piece` shares memory with any of the first `n` blocks.
-bool overlap(const Data& piece, const collective::Blocks& blocks, int n);
+bool overlap(const TypedBuffer& piece, const collective::Blocks& blocks, int n);
 /// Returns whether a block of `a` shares memory with the block of the same number in `b`; each has `n` blocks.
 bool overlap(const collective::Blocks& a, const collective::Blocks& b, int n);
 

@@ -126,12 +126,12 @@ int out_of_memory() {
 }
 
 int not_running() {
-    const char* text = phase == Phase::finalized ? "called after MPI_Finalize" : "called before MPI_Init";
+    const char* text = phase == LibraryPhase::finalized ? "called after MPI_Finalize" : "called before MPI_Init";
     return raise(nullptr, fail(MPI_ERR_OTHER, "%s", text));
 }
 
 int bad_comm(MPI_Comm handle) {
-    if (phase != Phase::running) return not_running();
+    if (phase != LibraryPhase::running) return not_running();
     const char* what =
         handle == MPI_COMM_NULL ? "the communicator is MPI_COMM_NULL" : "the communicator is not valid; was it freed?";
     return raise(nullptr, fail(MPI_ERR_COMM, "%s", what));

@@ -12,7 +12,7 @@
 
 namespace starling::mpi {
 
-using runtime::Phase, runtime::phase;
+using runtime::LibraryPhase, runtime::phase;
 
 /// The lock of a collective call that creates an object. It includes kept memory, because the other members wait for this process even if
 /// it is out of memory.

@@ -19,7 +19,7 @@ STARLING_STATE bool marks_count = true;
 }  // namespace
 
 int Pcontrol(int level) {
-    if (phase != Phase::running) return MPI_SUCCESS;
+    if (phase != LibraryPhase::running) return MPI_SUCCESS;
     Lock lock;
     if (level == kOff || level == kNormal || level == kFlush) marks_count = level != kOff;
     if (level == kFlush) profile::flush();

@@ -93,7 +93,7 @@ int find_invalid(int count, const MPI_Request handles[]) {
 }
 
 int check_array(int count, const MPI_Request handles[]) {
-    if (phase != Phase::running) return not_running();
+    if (phase != LibraryPhase::running) return not_running();
     if (count < 0) return bad_count(nullptr, count);
     if (count > 0 && !handles) return null_argument(nullptr, "array_of_requests");
     const int bad = find_invalid(count, handles);
@@ -205,12 +205,12 @@ bool look(Array& array) {
 }
 
 /// Condition of a wait for any request of the array.
-struct Look {
+struct CompletionCondition {
     Array& array;
     bool operator()() const { return look(array); }
 };
 void tell_array(const void* argument, progress::WaitReporter& teller) {
-    const Array& array = static_cast<const Look*>(argument)->array;
+    const Array& array = static_cast<const CompletionCondition*>(argument)->array;
     teller.any_will_do();
     for (int i = 0; i < array.count; ++i)
         if (const Request* request = from_handle(array.handles[i]); is_pending(request)) message::tell_request(request, teller);
@@ -351,7 +351,7 @@ int Waitany(int count, MPI_Request handles[], int* indx, MPI_Status* status) {
     if (const int error = check_array(count, handles)) return error;
     if (!indx) return null_argument(nullptr, "index");
     Array array{count, handles, -1, false};
-    do progress::wait_until(Look{array}, kWaitanySite);
+    do progress::wait_until(CompletionCondition{array}, kWaitanySite);
     while (program_threads_at_once() && !look(array));
     return take_any(array, handles, indx, status);
 }
@@ -379,7 +379,7 @@ int Waitsome(int incount, MPI_Request handles[], int* outcount, int indices[], M
     if (!outcount) return null_argument(nullptr, "outcount");
     progress::test();  // the wait ends with the first complete request, and others that completed should be taken with it
     Array array{incount, handles, -1, false};
-    do progress::wait_until(Look{array}, kWaitsomeSite);
+    do progress::wait_until(CompletionCondition{array}, kWaitsomeSite);
     while (program_threads_at_once() && !look(array));
     if (array.found < 0) {
         *outcount = MPI_UNDEFINED;
@@ -602,7 +602,7 @@ constexpr progress::RequestClass kGeneralized{.dispose =
 int Grequest_start(MPI_Grequest_query_function* query_fn, MPI_Grequest_free_function* free_fn,
                    MPI_Grequest_cancel_function* cancel_fn, void* extra_state, MPI_Request* handle) {
     Lock lock;
-    if (phase != Phase::running) return not_running();
+    if (phase != LibraryPhase::running) return not_running();
     if (!handle) return null_argument(nullptr, "request");
     Generalized* request = generalized_pool.create(nullptr, kGeneralized);
     request->kind = progress::RequestKind::generalized;

@@ -65,7 +65,7 @@ void give_types(const std::vector<Datatype*>& types, MPI_Datatype out[]) {
 int get_contents(MPI_Datatype handle, bool large, const int64_t room[4], int integers[], MPI_Aint addresses[],
                  MPI_Count counts[], MPI_Datatype types[]) {
     Lock lock;
-    if (phase != Phase::running) return not_running();
+    if (phase != LibraryPhase::running) return not_running();
     Description d;
     int error = describe(handle, large, d);
     if (!error && !d.types) error = no_contents();
@@ -82,7 +82,7 @@ int get_contents(MPI_Datatype handle, bool large, const int64_t room[4], int int
 
 int Type_get_envelope(MPI_Datatype datatype, int* num_integers, int* num_addresses, int* num_datatypes, int* combiner) {
     Lock lock;
-    if (phase != Phase::running) return not_running();
+    if (phase != LibraryPhase::running) return not_running();
     if (!num_integers || !num_addresses || !num_datatypes || !combiner)
         return null_argument(nullptr, "num_integers, num_addresses, num_datatypes or combiner");
     Description d;
@@ -97,7 +97,7 @@ int Type_get_envelope(MPI_Datatype datatype, int* num_integers, int* num_address
 int Type_get_envelope_c(MPI_Datatype datatype, MPI_Count* num_integers, MPI_Count* num_addresses, MPI_Count* num_large_counts,
                         MPI_Count* num_datatypes, int* combiner) {
     Lock lock;
-    if (phase != Phase::running) return not_running();
+    if (phase != LibraryPhase::running) return not_running();
     if (!num_integers || !num_addresses || !num_large_counts || !num_datatypes || !combiner)
         return null_argument(nullptr, "num_integers, num_addresses, num_large_counts, num_datatypes or combiner");
     Description d;

@@ -14,7 +14,7 @@ using datatype::Datatype;
 namespace {
 
 int bad_old_type(MPI_Datatype handle) {
-    if (phase != Phase::running) return not_running();
+    if (phase != LibraryPhase::running) return not_running();
     return raise(nullptr, fail(MPI_ERR_TYPE, "%s",
                                handle == MPI_DATATYPE_NULL ? "the old datatype is MPI_DATATYPE_NULL"
                                                            : "the old datatype is not valid; was it freed?"));
@@ -63,7 +63,7 @@ int create(int combiner, bool large, Args args, std::vector<Datatype*> types, MP
 int create(int combiner, bool large, Args args, MPI_Datatype oldtype, MPI_Datatype* newtype) {
     Lock lock;
     Datatype* old = datatype::from_handle(oldtype);
-    if (!old || phase != Phase::running) return bad_old_type(oldtype);
+    if (!old || phase != LibraryPhase::running) return bad_old_type(oldtype);
     return create(combiner, large, std::move(args), {old}, newtype);
 }
 
@@ -84,7 +84,7 @@ Args block_args(int64_t count, int64_t block, Counts displacements) {
 int create_struct(bool large, int64_t count, Counts lengths, Counts displacements, const MPI_Datatype handles[],
                   MPI_Datatype* newtype) {
     Lock lock;
-    if (phase != Phase::running) return not_running();
+    if (phase != LibraryPhase::running) return not_running();
     if (count > 0 && !handles) return null_argument(nullptr, "array_of_types");
     std::vector<Datatype*> types;
     types.reserve(length(count));
@@ -112,7 +112,7 @@ Args darray_args(int size, int rank, int ndims, Counts gsizes, const int distrib
 
 int f90(int combiner, int p, int r, MPI_Datatype* newtype) {
     Lock lock;
-    if (phase != Phase::running) return not_running();
+    if (phase != LibraryPhase::running) return not_running();
     if (!newtype) return null_argument(nullptr, "newtype");
     Datatype* found = nullptr;
     if (const int error = datatype::find_f90(combiner, p, r, &found)) return raise(nullptr, error);
@@ -229,7 +229,7 @@ int Type_create_resized_c(MPI_Datatype oldtype, MPI_Count lb, MPI_Count extent, 
 int Type_dup(MPI_Datatype oldtype, MPI_Datatype* newtype) {
     Lock lock;
     Datatype* old = datatype::from_handle(oldtype);
-    if (!old || phase != Phase::running) return bad_old_type(oldtype);
+    if (!old || phase != LibraryPhase::running) return bad_old_type(oldtype);
     if (!newtype) return null_argument(nullptr, "newtype");
     Datatype* made = nullptr;
     if (const int error = datatype::make(MPI_COMBINER_DUP, false, {}, {old}, &made)) return raise(nullptr, error);
@@ -249,7 +249,7 @@ int Type_create_f90_complex(int p, int r, MPI_Datatype* newtype) { return f90(MP
 int Type_create_f90_integer(int r, MPI_Datatype* newtype) { return f90(MPI_COMBINER_F90_INTEGER, 0, r, newtype); }
 
 int Type_match_size(int typeclass, int size, MPI_Datatype* datatype) {
-    if (phase != Phase::running) return not_running();
+    if (phase != LibraryPhase::running) return not_running();
     if (!datatype) return null_argument(nullptr, "datatype");
     const Datatype* found = datatype::match_size(typeclass, size);
     if (!found) return raise(nullptr, fail(MPI_ERR_ARG, "there is no datatype of class %d and %d bytes", typeclass, size));
@@ -261,7 +261,7 @@ int Type_get_value_index(MPI_Datatype value_type, MPI_Datatype index_type, MPI_D
     Lock lock;
     Datatype* value = datatype::from_handle(value_type);
     Datatype* index = datatype::from_handle(index_type);
-    if (!value || !index || phase != Phase::running) return bad_old_type(value ? index_type : value_type);
+    if (!value || !index || phase != LibraryPhase::running) return bad_old_type(value ? index_type : value_type);
     if (!pair_type) return null_argument(nullptr, "pair_type");
     Datatype* found = nullptr;
     if (const int error = datatype::find_value_index(*value, *index, &found)) return raise(nullptr, error);

@@ -46,7 +46,7 @@ int check_fortran(const comm::Info& given) {
             return fail(MPI_ERR_ABI, "%s is %s, but this library's datatypes have %s", key.data(), value->c_str(),
                         bytes.data());
     }
-    for (const comm::Info::Entry& entry : given.entries) {
+    for (const comm::Info::InfoEntry& entry : given.entries) {
         if (entry.key.ends_with("_supported") && entry.value != "true" && entry.value != "false")
             return fail(MPI_ERR_INFO_VALUE, "%s is neither true nor false", entry.key.c_str());
         const std::string* before = fortran_info ? fortran_info->find(entry.key) : nullptr;
@@ -62,7 +62,7 @@ int set_fortran(const comm::Info& given) {
     const MutexGuard guard(fortran_mutex);
     if (const int error = check_fortran(given)) return error;
     if (!fortran_info) fortran_info = comm::make_info();
-    for (const comm::Info::Entry& entry : given.entries) fortran_info->set(entry.key, entry.value);
+    for (const comm::Info::InfoEntry& entry : given.entries) fortran_info->set(entry.key, entry.value);
     return MPI_SUCCESS;
 }
 

@@ -65,7 +65,7 @@ int make_intercomm(MPI_Comm handle, int root, MPI_Comm* out, const char* name, W
 
 int spawn(const CommandArguments& arguments, int root, MPI_Comm comm, MPI_Comm* out, int codes[]) {
     return make_intercomm(comm, root, out, "intercomm", [&](comm::Comm& parents, comm::Comm*& made) {
-        std::vector<dynamic::Codes> found;
+        std::vector<dynamic::ErrorCodeRun> found;
         const int error = dynamic::spawn(
             parents, root, [&](dynamic::Commands& commands) { return read_commands(arguments, commands); }, found, made);
         int* next = codes;
@@ -76,7 +76,7 @@ int spawn(const CommandArguments& arguments, int root, MPI_Comm comm, MPI_Comm* 
 }
 
 int check_names(const char* service, const void* port) {
-    if (phase != Phase::running) return not_running();
+    if (phase != LibraryPhase::running) return not_running();
     if (!service) return null_argument(nullptr, "service_name");
     if (!port) return null_argument(nullptr, "port_name");
     return MPI_SUCCESS;
@@ -99,7 +99,7 @@ int Comm_spawn_multiple(int count, char* array_of_commands[], char** array_of_ar
 
 int Comm_get_parent(MPI_Comm* parent) {
     Lock lock;
-    if (phase != Phase::running) return not_running();
+    if (phase != LibraryPhase::running) return not_running();
     if (!parent) return null_argument(nullptr, "parent");
     *parent = comm::to_handle(dynamic::parent());
     return MPI_SUCCESS;
@@ -107,7 +107,7 @@ int Comm_get_parent(MPI_Comm* parent) {
 
 int Open_port(MPI_Info, char* port_name) {
     Lock lock;
-    if (phase != Phase::running) return not_running();
+    if (phase != LibraryPhase::running) return not_running();
     if (!port_name) return null_argument(nullptr, "port_name");
     std::snprintf(port_name, MPI_MAX_PORT_NAME, "%s", dynamic::open_port().c_str());
     return MPI_SUCCESS;
@@ -115,7 +115,7 @@ int Open_port(MPI_Info, char* port_name) {
 
 int Close_port(const char* port_name) {
     Lock lock;
-    if (phase != Phase::running) return not_running();
+    if (phase != LibraryPhase::running) return not_running();
     return raise(nullptr, dynamic::close_port(port_name));
 }
 
@@ -131,7 +131,7 @@ int Comm_connect(const char* port_name, MPI_Info, int root, MPI_Comm comm, MPI_C
 
 int Comm_join(int fd, MPI_Comm* intercomm) {
     MakingLock lock;
-    if (phase != Phase::running) return not_running();
+    if (phase != LibraryPhase::running) return not_running();
     if (!intercomm) return null_argument(nullptr, "intercomm");
     *intercomm = MPI_COMM_NULL;
     comm::Comm* made = nullptr;

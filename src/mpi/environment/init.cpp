@@ -34,7 +34,7 @@ int Init_thread(int*, char***, int required, int* provided) {
 int Init(int* argc, char*** argv) { return Init_thread(argc, argv, MPI_THREAD_SINGLE, nullptr); }
 
 int Finalize() {
-    if (phase != Phase::running || !world_started || world_ended) return not_running();
+    if (phase != LibraryPhase::running || !world_started || world_ended) return not_running();
     if (!runtime::is_forked_child()) {
         Lock lock;
         const comm::ReferenceGuard kept(comm::self());
@@ -58,14 +58,14 @@ int Finalized(int* flag) {
 }
 
 int Query_thread(int* provided) {
-    if (phase != Phase::running) return not_running();
+    if (phase != LibraryPhase::running) return not_running();
     if (!provided) return null_argument(nullptr, "provided");
     *provided = runtime::thread_level();
     return MPI_SUCCESS;
 }
 
 int Is_thread_main(int* flag) {
-    if (phase != Phase::running) return not_running();
+    if (phase != LibraryPhase::running) return not_running();
     if (!flag) return null_argument(nullptr, "flag");
     *flag = runtime::is_main_thread();
     return MPI_SUCCESS;

@@ -12,14 +12,14 @@
 
 namespace starling::mpi {
 
+using message::BsendBuffer;
 using message::Flush;
-using message::SendBuffer;
 
 namespace {
 
-STARLING_STATE SendBuffer* process_buffer = nullptr;
+STARLING_STATE BsendBuffer* process_buffer = nullptr;
 
-SendBuffer* buffer_of(comm::Comm& comm) {
+BsendBuffer* buffer_of(comm::Comm& comm) {
     if (comm.attached_buffer) return comm.attached_buffer;
     // An MPI session without its own buffer uses the process's (MPI 5.0 section 3.6).
     const comm::Session* session = comm::session_of(comm.local_group());
@@ -30,27 +30,27 @@ STARLING_STATE NoDestroy<RequestPool<Flush>> flush_pool_storage;
 constinit auto& flush_pool = flush_pool_storage.value;
 constexpr progress::RequestClass kFlush{.dispose = [](progress::Request& r) { flush_pool.destroy(static_cast<Flush&>(r)); }};
 
-int attach(SendBuffer*& place, comm::Comm* comm, void* memory, MPI_Count size) {
-    if (phase != Phase::running) return not_running();
+int attach(BsendBuffer*& place, comm::Comm* comm, void* memory, MPI_Count size) {
+    if (phase != LibraryPhase::running) return not_running();
     if (place) return raise(comm, fail(MPI_ERR_BUFFER, "a buffer is attached already; detach it first"));
     if (size < 0 && memory != MPI_BUFFER_AUTOMATIC) return raise(comm, fail(MPI_ERR_ARG, "the size of the buffer is negative"));
-    place = new SendBuffer(memory, size);
+    place = new BsendBuffer(memory, size);
     return MPI_SUCCESS;
 }
 
-int detach(SendBuffer*& place, comm::Comm* comm, void* address, CountOut size) {
-    if (phase != Phase::running) return not_running();
+int detach(BsendBuffer*& place, comm::Comm* comm, void* address, CountOut size) {
+    if (phase != LibraryPhase::running) return not_running();
     if (!address || !size) return null_argument(comm, address ? "size" : "buffer_addr");
     if (!place) return raise(comm, fail(MPI_ERR_BUFFER, "no buffer is attached"));
-    SendBuffer* const buffer = std::exchange(place, nullptr);  // no other thread can use the buffer while this one waits
-    buffer->flush();                                           // flush requests complete now, while the buffer exists
+    BsendBuffer* const buffer = std::exchange(place, nullptr);  // no other thread can use the buffer while this one waits
+    buffer->flush();                                            // flush requests complete now, while the buffer exists
     *static_cast<void**>(address) = buffer->memory();
     size.set(buffer->size());
     buffer->end();
     return MPI_SUCCESS;
 }
 
-int start_flush(SendBuffer* buffer, comm::Comm* comm, MPI_Request* out) {
+int start_flush(BsendBuffer* buffer, comm::Comm* comm, MPI_Request* out) {
     if (!out) return null_argument(comm, "request");
     if (!buffer || buffer->collect()) {
         *out = completed_request();
@@ -70,15 +70,15 @@ int raise(const comm::Session& session, int error) {
 
 }  // namespace
 
-void drop_buffer(SendBuffer*& buffer) {
-    SendBuffer* const dropped = std::exchange(buffer, nullptr);
+void drop_buffer(BsendBuffer*& buffer) {
+    BsendBuffer* const dropped = std::exchange(buffer, nullptr);
     if (!dropped) return;
     dropped->flush();
     dropped->end();
 }
 
 int send_buffered(comm::Comm& comm, const void* data, MPI_Count count, const datatype::Datatype& type, int dest, int tag) {
-    SendBuffer* buffer = buffer_of(comm);
+    BsendBuffer* buffer = buffer_of(comm);
     if (!buffer)
         return fail(MPI_ERR_BUFFER, "a buffered send of %llu bytes, but no buffer is attached (MPI_Buffer_attach)",
                     static_cast<unsigned long long>(datatype::packed_size(type, count)));
@@ -114,14 +114,14 @@ int Buffer_detach(void* buffer_addr, CountOut size) {
 
 int Buffer_flush() {
     Lock lock;
-    if (phase != Phase::running) return not_running();
+    if (phase != LibraryPhase::running) return not_running();
     if (process_buffer) process_buffer->flush();
     return MPI_SUCCESS;
 }
 
 int Buffer_iflush(MPI_Request* request) {
     Lock lock;
-    if (phase != Phase::running) return not_running();
+    if (phase != LibraryPhase::running) return not_running();
     return start_flush(process_buffer, nullptr, request);
 }
 
@@ -143,7 +143,7 @@ int Comm_flush_buffer(MPI_Comm handle) {
     Lock lock;
     comm::Comm* comm = comm::from_handle(handle);
     if (!comm) return bad_comm(handle);
-    if (SendBuffer* buffer = comm->attached_buffer) buffer->flush();
+    if (BsendBuffer* buffer = comm->attached_buffer) buffer->flush();
     return MPI_SUCCESS;
 }
 
@@ -158,7 +158,7 @@ int Session_attach_buffer(MPI_Session handle, void* buffer, MPI_Count size) {
     Lock lock;
     comm::Session* session = comm::from_handle(handle);
     if (!session) return bad_session();
-    SendBuffer*& place = session->attached_buffer;
+    BsendBuffer*& place = session->attached_buffer;
     if (place) return raise(*session, fail(MPI_ERR_BUFFER, "a buffer is attached already; detach it first"));
     if (size < 0 && buffer != MPI_BUFFER_AUTOMATIC)
         return raise(*session, fail(MPI_ERR_ARG, "the size of the buffer is negative"));
@@ -169,7 +169,7 @@ int Session_detach_buffer(MPI_Session handle, void* buffer_addr, CountOut size) 
     Lock lock;
     comm::Session* session = comm::from_handle(handle);
     if (!session) return bad_session();
-    SendBuffer*& place = session->attached_buffer;
+    BsendBuffer*& place = session->attached_buffer;
     if (!place) return raise(*session, fail(MPI_ERR_BUFFER, "no buffer is attached"));
     return detach(place, nullptr, buffer_addr, size);
 }
@@ -178,7 +178,7 @@ int Session_flush_buffer(MPI_Session handle) {
     Lock lock;
     comm::Session* session = comm::from_handle(handle);
     if (!session) return bad_session();
-    if (SendBuffer* buffer = session->attached_buffer) buffer->flush();
+    if (BsendBuffer* buffer = session->attached_buffer) buffer->flush();
     return MPI_SUCCESS;
 }
 

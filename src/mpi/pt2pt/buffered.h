@@ -9,7 +9,7 @@ namespace starling::comm {
 struct Comm;
 }
 namespace starling::message {
-class SendBuffer;
+class BsendBuffer;
 }
 
 namespace starling::mpi {
@@ -32,7 +32,7 @@ int Session_flush_buffer(MPI_Session session);
 int Session_iflush_buffer(MPI_Session session, MPI_Request* request);
 
 /// Flushes and detaches the buffer (may be null) of a communicator or session that ends.
-void drop_buffer(message::SendBuffer*& buffer);
+void drop_buffer(message::BsendBuffer*& buffer);
 
 /// Copies the message into the buffer that serves `comm` (its own, else its session's, else the process's) and sends it from there. Returns
 /// an MPI error class with failure_text(); MPI_ERR_BUFFER if there is no buffer or not enough space.

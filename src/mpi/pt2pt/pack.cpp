@@ -14,19 +14,19 @@ using datatype::Datatype;
 namespace {
 
 /// The checked arguments of one call. `comm` stays null in the external forms.
-struct Call {
+struct PackCall {
     Comm* comm = nullptr;
     const Datatype* type = nullptr;
 };
 
 // The following checks report wrong arguments; they return MPI_SUCCESS or the code for the caller.
-int check_comm(Call& call, MPI_Comm comm) {
+int check_comm(PackCall& call, MPI_Comm comm) {
     call.comm = comm::from_handle(comm);
     return call.comm ? MPI_SUCCESS : bad_comm(comm);
 }
 
-int check_elements(Call& call, MPI_Count count, MPI_Datatype datatype) {
-    if (phase != Phase::running) return not_running();
+int check_elements(PackCall& call, MPI_Count count, MPI_Datatype datatype) {
+    if (phase != LibraryPhase::running) return not_running();
     call.type = datatype::from_handle(datatype);
     if (!call.type || !call.type->committed) return bad_type(call.comm, datatype);
     if (count < 0 || !datatype::packed_size_fits(*call.type, count)) return bad_count(call.comm, count);
@@ -34,12 +34,12 @@ int check_elements(Call& call, MPI_Count count, MPI_Datatype datatype) {
 }
 
 // A null address is MPI_BOTTOM, which is valid only with types that have absolute displacements.
-int check_buffer(const Call& call, const void* buffer, MPI_Count count) {
+int check_buffer(const PackCall& call, const void* buffer, MPI_Count count) {
     const bool missing = !buffer && count > 0 && call.type->predefined;
     return missing ? bad_buffer(call.comm) : MPI_SUCCESS;
 }
 
-int check_room(const Call& call, const void* packed, MPI_Count size, const MPI_Count* position, int64_t need) {
+int check_room(const PackCall& call, const void* packed, MPI_Count size, const MPI_Count* position, int64_t need) {
     if (!position) return null_argument(call.comm, "position");
     if (!packed && need > 0) return bad_buffer(call.comm);
     if (size < 0 || *position < 0 || *position > size)
@@ -59,7 +59,7 @@ int check_representation(const char* datarep) {
 }
 
 // Computes the size in external32 form; raises MPI_ERR_COUNT if it overflows.
-int check_external_size(const Call& call, MPI_Count count, int64_t& bytes) {
+int check_external_size(const PackCall& call, MPI_Count count, int64_t& bytes) {
     const int64_t each = datatype::external_size(*call.type);
     if (each < 0 || __builtin_mul_overflow(each, count, &bytes)) return bad_count(nullptr, count);
     return MPI_SUCCESS;
@@ -68,7 +68,7 @@ int check_external_size(const Call& call, MPI_Count count, int64_t& bytes) {
 int pack(const void* inbuf, MPI_Count incount, MPI_Datatype datatype, void* outbuf, MPI_Count outsize, MPI_Count* position,
          MPI_Comm comm) {
     Lock lock;
-    Call call;
+    PackCall call;
     int error = check_comm(call, comm);
     if (!error) error = check_elements(call, incount, datatype);
     if (!error) error = check_buffer(call, inbuf, incount);
@@ -83,7 +83,7 @@ int pack(const void* inbuf, MPI_Count incount, MPI_Datatype datatype, void* outb
 int unpack(const void* inbuf, MPI_Count insize, MPI_Count* position, void* outbuf, MPI_Count outcount, MPI_Datatype datatype,
            MPI_Comm comm) {
     Lock lock;
-    Call call;
+    PackCall call;
     int error = check_comm(call, comm);
     if (!error) error = check_elements(call, outcount, datatype);
     if (!error) error = check_buffer(call, outbuf, outcount);
@@ -123,7 +123,7 @@ int Unpack_c(const void* inbuf, MPI_Count insize, MPI_Count* position, void* out
 }
 
 int Pack_size(MPI_Count incount, MPI_Datatype datatype, MPI_Comm comm, CountOut size) {
-    Call call;
+    PackCall call;
     int error = check_comm(call, comm);
     if (!error) error = check_elements(call, incount, datatype);
     if (error) return error;
@@ -134,7 +134,7 @@ int Pack_size(MPI_Count incount, MPI_Datatype datatype, MPI_Comm comm, CountOut 
 
 int Pack_external(const char* datarep, const void* inbuf, MPI_Count incount, MPI_Datatype datatype, void* outbuf,
                   MPI_Count outsize, MPI_Count* position) {
-    Call call;
+    PackCall call;
     int64_t bytes = 0;
     int error = check_elements(call, incount, datatype);
     if (!error) error = check_representation(datarep);
@@ -149,7 +149,7 @@ int Pack_external(const char* datarep, const void* inbuf, MPI_Count incount, MPI
 
 int Unpack_external(const char* datarep, const void* inbuf, MPI_Count insize, MPI_Count* position, void* outbuf,
                     MPI_Count outcount, MPI_Datatype datatype) {
-    Call call;
+    PackCall call;
     int64_t bytes = 0;
     int error = check_elements(call, outcount, datatype);
     if (!error) error = check_representation(datarep);
@@ -163,7 +163,7 @@ int Unpack_external(const char* datarep, const void* inbuf, MPI_Count insize, MP
 }
 
 int Pack_external_size(const char* datarep, MPI_Count incount, MPI_Datatype datatype, MPI_Count* size) {
-    Call call;
+    PackCall call;
     int64_t bytes = 0;
     int error = check_elements(call, incount, datatype);
     if (!error) error = check_representation(datarep);

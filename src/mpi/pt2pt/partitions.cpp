@@ -30,7 +30,7 @@ struct OfferSend : SendRequest {
 constexpr progress::RequestClass kOfferSend{.dispose = [](progress::Request& r) { delete static_cast<OfferSend*>(&r); }};
 
 /// Awaits one request.
-struct Awaited {
+struct RequestAwaiter {
     progress::Request& request;
     bool await_ready() const { return request.done; }
     void await_suspend(std::coroutine_handle<> handle) { request.waiter = handle; }
@@ -85,7 +85,7 @@ void PartitionedSend::prepare(comm::Comm& comm, const Partitioned& what) {
     sent->operations = &kOfferSend;
     sent->orphaned = true;  // freed when it has been sent
     message::start_send(*sent, comm.channel(comm::Plane::partitioned), &sent->offer, sizeof sent->offer, byte_type(), what.rank,
-                        what.tag, message::Mode::standard);
+                        what.tag, message::SendMode::standard);
 }
 
 void PartitionedSend::begin() {
@@ -117,7 +117,7 @@ int PartitionedSend::ready(int partition) {
     send.open_in_group = &open_;
     const void* const data = collective::element(what_.buffer, partition * what_.count, *what_.type);
     message::start_send(send, *channel_, data, what_.count, *what_.type, what_.rank, offer_.tag(partition),
-                        message::Mode::standard);
+                        message::SendMode::standard);
     return MPI_SUCCESS;
 }
 
@@ -134,7 +134,7 @@ struct PartitionedReceive::OfferReceive : ReceiveRequest {
     comm::Comm* comm = nullptr;  ///< holds a reference while `left` is active
 
     Task wait() {
-        co_await Awaited{*this};
+        co_await RequestAwaiter{*this};
         co_return MPI_SUCCESS;
     }
 };
@@ -202,7 +202,7 @@ Task PartitionedReceive::receive_all() {
         outcome = message::proc_null_outcome();
         co_return MPI_SUCCESS;
     }
-    co_await Awaited{*offer_};
+    co_await RequestAwaiter{*offer_};
     int error = match();
     if (error) co_return error;
     const PartitionedOffer offer = offer_->offer;

@@ -11,26 +11,26 @@
 
 namespace starling::mpi {
 
-using message::Mode;
+using message::SendMode;
 using progress::Request;
 
 namespace {
 
 /// The arguments of a persistent request, which every start uses.
-struct Plan {
+struct PersistentOperation {
     void* buffer = nullptr;
     MPI_Count count = 0;
     const datatype::Datatype* type = nullptr;  ///< holds a reference
     int rank = 0;
     int tag = 0;
     bool buffered = false;
-    Mode mode = Mode::standard;
+    SendMode mode = SendMode::standard;
 };
 struct PersistentSend : message::SendRequest {
-    Plan plan;
+    PersistentOperation plan;
 };
 struct PersistentReceive : message::ReceiveRequest {
-    Plan plan;
+    PersistentOperation plan;
 };
 STARLING_STATE NoDestroy<RequestPool<PersistentSend>> sends_storage;
 constinit auto& sends = sends_storage.value;
@@ -39,7 +39,7 @@ constinit auto& receives = receives_storage.value;
 
 int start_send(Request& r) {
     auto& request = static_cast<PersistentSend&>(r);
-    const Plan& plan = request.plan;
+    const PersistentOperation& plan = request.plan;
     comm::Comm& comm = *comm_of(request);
     request.outcome = {};
     if (plan.rank == MPI_PROC_NULL) {
@@ -56,7 +56,7 @@ int start_send(Request& r) {
 
 int start_receive(Request& r) {
     auto& request = static_cast<PersistentReceive&>(r);
-    const Plan& plan = request.plan;
+    const PersistentOperation& plan = request.plan;
     if (plan.rank == MPI_PROC_NULL) {
         request.outcome = message::proc_null_outcome();
         request.done = true;
@@ -87,7 +87,8 @@ constexpr progress::RequestClass kReceive{
                progress::WaitReporter& to) { message::tell_receive(static_cast<const PersistentReceive&>(r), to); }};
 
 template <class T>
-MPI_Request make(RequestPool<T>& pool, const progress::RequestClass& operations, comm::Comm* comm, const Plan& plan) {
+MPI_Request make(RequestPool<T>& pool, const progress::RequestClass& operations, comm::Comm* comm,
+                 const PersistentOperation& plan) {
     T* request = pool.create(comm, operations);
     datatype::retain(*plan.type);
     request->plan = plan;
@@ -96,7 +97,7 @@ MPI_Request make(RequestPool<T>& pool, const progress::RequestClass& operations,
     return request_to_handle(request);
 }
 
-int send_init(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm handle, Mode mode,
+int send_init(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm handle, SendMode mode,
               bool buffered, MPI_Request* out) {
     Lock lock;
     comm::Comm* comm = comm::from_handle(handle);
@@ -111,22 +112,22 @@ int send_init(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
 }  // namespace
 
 int Send_init(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
-    return send_init(buf, count, datatype, dest, tag, comm, Mode::standard, false, request);
+    return send_init(buf, count, datatype, dest, tag, comm, SendMode::standard, false, request);
 }
 
 int Ssend_init(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
                MPI_Request* request) {
-    return send_init(buf, count, datatype, dest, tag, comm, Mode::synchronous, false, request);
+    return send_init(buf, count, datatype, dest, tag, comm, SendMode::synchronous, false, request);
 }
 
 int Rsend_init(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
                MPI_Request* request) {
-    return send_init(buf, count, datatype, dest, tag, comm, Mode::standard, false, request);
+    return send_init(buf, count, datatype, dest, tag, comm, SendMode::standard, false, request);
 }
 
 int Bsend_init(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
                MPI_Request* request) {
-    return send_init(buf, count, datatype, dest, tag, comm, Mode::standard, true, request);
+    return send_init(buf, count, datatype, dest, tag, comm, SendMode::standard, true, request);
 }
 
 int Recv_init(void* buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm handle, MPI_Request* out) {

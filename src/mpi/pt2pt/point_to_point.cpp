@@ -13,8 +13,8 @@
 
 namespace starling::mpi {
 
-using message::Mode;
 using message::ReceiveRequest;
+using message::SendMode;
 using message::SendRequest;
 
 STARLING_STATE NoDestroy<RequestPool<SendRequest>> send_pool_storage;
@@ -50,7 +50,7 @@ namespace {
 }
 
 [[gnu::always_inline]] inline int send_now(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
-                                           MPI_Comm handle, Mode mode) {
+                                           MPI_Comm handle, SendMode mode) {
     Lock lock;
     comm::Comm* comm = comm::from_handle(handle);
     if (const int error = check_send(comm, handle, dest, tag)) [[unlikely]]
@@ -77,7 +77,7 @@ namespace {
 }
 
 [[gnu::always_inline]] inline int send_later(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
-                                             MPI_Comm handle, Mode mode, MPI_Request* out) {
+                                             MPI_Comm handle, SendMode mode, MPI_Request* out) {
     Lock lock;
     comm::Comm* comm = comm::from_handle(handle);
     if (const int error = check_send(comm, handle, dest, tag)) [[unlikely]]
@@ -94,7 +94,7 @@ namespace {
         return MPI_SUCCESS;
     }
     SendRequest* request = send_pool.create(comm, kSend);
-    request->synchronous = mode == Mode::synchronous;
+    request->synchronous = mode == SendMode::synchronous;
     message::start_unsent(*request, comm->point_to_point, buf, count, *type, dest, tag, unsent);
     *out = request_to_handle(request);
     return MPI_SUCCESS;
@@ -114,28 +114,28 @@ namespace {
 }  // namespace
 
 int Send(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) noexcept try {
-    return send_now(buf, count, datatype, dest, tag, comm, Mode::standard);
+    return send_now(buf, count, datatype, dest, tag, comm, SendMode::standard);
 } catch (const std::bad_alloc&) { return out_of_memory(); }
 
 int Ssend(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
-    return send_now(buf, count, datatype, dest, tag, comm, Mode::synchronous);
+    return send_now(buf, count, datatype, dest, tag, comm, SendMode::synchronous);
 }
 
 int Rsend(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
-    return send_now(buf, count, datatype, dest, tag, comm, Mode::standard);
+    return send_now(buf, count, datatype, dest, tag, comm, SendMode::standard);
 }
 
 int Isend(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
           MPI_Request* request) noexcept try {
-    return send_later(buf, count, datatype, dest, tag, comm, Mode::standard, request);
+    return send_later(buf, count, datatype, dest, tag, comm, SendMode::standard, request);
 } catch (const std::bad_alloc&) { return out_of_memory(); }
 
 int Issend(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
-    return send_later(buf, count, datatype, dest, tag, comm, Mode::synchronous, request);
+    return send_later(buf, count, datatype, dest, tag, comm, SendMode::synchronous, request);
 }
 
 int Irsend(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
-    return send_later(buf, count, datatype, dest, tag, comm, Mode::standard, request);
+    return send_later(buf, count, datatype, dest, tag, comm, SendMode::standard, request);
 }
 
 int Recv(void* buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm handle, MPI_Status* status) noexcept

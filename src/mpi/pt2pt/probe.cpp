@@ -27,13 +27,13 @@ progress::Outcome outcome_of(const Unexpected& found) {
 Unexpected* message_from_handle(MPI_Message handle) { return object_behind<Unexpected>(handle); }
 
 /// Implements all probes: waits for a message (`wait`) or polls once. Returns null if there is no message, or if there is an error.
-Unexpected* probe(comm::Comm& comm, int source, int tag, bool wait, message::Look look, int& error) {
+Unexpected* probe(comm::Comm& comm, int source, int tag, bool wait, message::ProbeMode look, int& error) {
     Unexpected* found = message::find_unexpected(comm.point_to_point, source, tag, look);
     error = MPI_SUCCESS;
     struct Over {
         comm::Comm& comm;
         int source, tag;
-        message::Look look;
+        message::ProbeMode look;
         Unexpected*& found;
         bool operator()() const {
             found = message::find_unexpected(comm.point_to_point, source, tag, look);
@@ -75,7 +75,8 @@ int probe_any(int source, int tag, MPI_Comm handle, bool wait, int* flag, MPI_Me
         return MPI_SUCCESS;
     }
     int error;
-    Unexpected* found = probe(*comm, source, tag, wait, message ? message::Look::to_take : message::Look::only, error);
+    Unexpected* found =
+        probe(*comm, source, tag, wait, message ? message::ProbeMode::to_take : message::ProbeMode::only, error);
     if (flag) *flag = found != nullptr;
     if (message) *message = found ? take(*comm, *found) : MPI_MESSAGE_NULL;
     if (found) message::fill_status(status, outcome_of(*found));

@@ -13,33 +13,33 @@
 
 namespace starling::mpi {
 
-using message::Mode;
+using message::SendMode;
 
 namespace {
 
 /// The two halves of a combined operation; it completes when both have completed.
-struct Exchange : progress::Request {
-    struct Send : message::SendRequest {
-        Exchange* whole = nullptr;
+struct SendReceiveRequest : progress::Request {
+    struct SendHalf : message::SendRequest {
+        SendReceiveRequest* whole = nullptr;
     } send;
-    struct Receive : message::ReceiveRequest {
-        Exchange* whole = nullptr;
+    struct ReceiveHalf : message::ReceiveRequest {
+        SendReceiveRequest* whole = nullptr;
     } receive;
     int open = 2;
     std::unique_ptr<std::byte[]> copy;  ///< packed data to send, in the replacing form
 };
-STARLING_STATE NoDestroy<RequestPool<Exchange>> exchange_pool_storage;
+STARLING_STATE NoDestroy<RequestPool<SendReceiveRequest>> exchange_pool_storage;
 constinit auto& exchange_pool = exchange_pool_storage.value;
 
 void tell(const progress::Request& request, progress::WaitReporter& teller) {
-    const auto& whole = static_cast<const Exchange&>(request);
+    const auto& whole = static_cast<const SendReceiveRequest&>(request);
     if (whole.receive.channel && !whole.receive.done) message::tell_receive(whole.receive, teller);
     if (whole.send.peer && !whole.send.done) message::tell_send(whole.send, teller);
 }
 constexpr progress::RequestClass kExchange{
-    .dispose = [](progress::Request& r) { exchange_pool.destroy(static_cast<Exchange&>(r)); }, .tell = tell};
+    .dispose = [](progress::Request& r) { exchange_pool.destroy(static_cast<SendReceiveRequest&>(r)); }, .tell = tell};
 
-void half_done(Exchange& whole) {
+void half_done(SendReceiveRequest& whole) {
     if (--whole.open > 0) return;
     whole.outcome = whole.receive.outcome;
     if (whole.send.outcome.error) whole.outcome.error = whole.send.outcome.error;
@@ -49,12 +49,14 @@ void half_done(Exchange& whole) {
     }
     whole.complete();
 }
-constexpr progress::RequestClass kSendHalf{
-    .dispose = nullptr, .completed = [](progress::Request& r) { half_done(*static_cast<Exchange::Send&>(r).whole); }};
-constexpr progress::RequestClass kReceiveHalf{
-    .dispose = nullptr, .completed = [](progress::Request& r) { half_done(*static_cast<Exchange::Receive&>(r).whole); }};
+constexpr progress::RequestClass kSendHalf{.dispose = nullptr, .completed = [](progress::Request& r) {
+                                               half_done(*static_cast<SendReceiveRequest::SendHalf&>(r).whole);
+                                           }};
+constexpr progress::RequestClass kReceiveHalf{.dispose = nullptr, .completed = [](progress::Request& r) {
+                                                  half_done(*static_cast<SendReceiveRequest::ReceiveHalf&>(r).whole);
+                                              }};
 
-struct Side {
+struct TransferSide {
     void* buffer;
     MPI_Count count;
     MPI_Datatype type;
@@ -62,14 +64,14 @@ struct Side {
     int tag;
 };
 
-int check(comm::Comm* comm, MPI_Comm handle, const Side& send, const Side& receive) {
+int check(comm::Comm* comm, MPI_Comm handle, const TransferSide& send, const TransferSide& receive) {
     if (const int error = check_send(comm, handle, send.rank, send.tag)) return error;
     if (const int error = check_receive(comm, handle, receive.rank, receive.tag)) return error;
     if (const int error = check_side(comm, send.rank, send.type, send.buffer, send.count)) return error;
     return check_side(comm, receive.rank, receive.type, receive.buffer, receive.count);
 }
 
-void start_halves(Exchange& whole, comm::Comm& comm, const Side& send, const Side& receive) {
+void start_halves(SendReceiveRequest& whole, comm::Comm& comm, const TransferSide& send, const TransferSide& receive) {
     whole.send.whole = whole.receive.whole = &whole;
     whole.send.operations = &kSendHalf;
     whole.receive.operations = &kReceiveHalf;
@@ -84,11 +86,11 @@ void start_halves(Exchange& whole, comm::Comm& comm, const Side& send, const Sid
         half_done(whole);
     else
         message::start_send(whole.send, comm.point_to_point, send.buffer, send.count, *datatype::from_handle(send.type),
-                            send.rank, send.tag, Mode::standard);
+                            send.rank, send.tag, SendMode::standard);
 }
 
 /// Replaces `send` by a packed copy of its data, owned by `whole`; for the replacing form.
-void copy_out(Exchange& whole, Side& send) {
+void copy_out(SendReceiveRequest& whole, TransferSide& send) {
     const datatype::Datatype& type = *datatype::from_handle(send.type);
     const uint64_t bytes = datatype::packed_size(type, send.count);
     whole.copy = std::make_unique_for_overwrite<std::byte[]>(bytes + 1);
@@ -98,11 +100,11 @@ void copy_out(Exchange& whole, Side& send) {
     send.type = MPI_BYTE;
 }
 
-int run(Side send, const Side& receive, MPI_Comm handle, bool replace, MPI_Status* status) {
+int run(TransferSide send, const TransferSide& receive, MPI_Comm handle, bool replace, MPI_Status* status) {
     Lock lock;
     comm::Comm* comm = comm::from_handle(handle);
     if (const int error = check(comm, handle, send, receive)) return error;
-    Exchange whole;
+    SendReceiveRequest whole;
     if (replace && send.rank != MPI_PROC_NULL) copy_out(whole, send);
     start_halves(whole, *comm, send, receive);
     const comm::ReferenceGuard kept(comm);
@@ -113,12 +115,12 @@ int run(Side send, const Side& receive, MPI_Comm handle, bool replace, MPI_Statu
     return raise(comm, progress::error_of(whole));
 }
 
-int start(Side send, const Side& receive, MPI_Comm handle, bool replace, MPI_Request* out) {
+int start(TransferSide send, const TransferSide& receive, MPI_Comm handle, bool replace, MPI_Request* out) {
     Lock lock;
     comm::Comm* comm = comm::from_handle(handle);
     if (const int error = check(comm, handle, send, receive)) return error;
     if (!out) return null_argument(comm, "request");
-    Exchange* whole = exchange_pool.create(comm, kExchange);
+    SendReceiveRequest* whole = exchange_pool.create(comm, kExchange);
     if (replace && send.rank != MPI_PROC_NULL) copy_out(*whole, send);
     start_halves(*whole, *comm, send, receive);
     *out = request_to_handle(whole);

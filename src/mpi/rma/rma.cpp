@@ -18,19 +18,19 @@ namespace {
 
 using datatype::Datatype;
 using rma::LocalBuffer;
-using window::Operation;
+using window::WindowOperation;
 
 /// One call on a window, with the library's lock held: the window, the checks and the first error. After an error all further checks do
 /// nothing.
-class Call {
+class RmaCall {
   public:
-    Call(MPI_Win handle, rma::Operation what) : window_(window::from_handle(handle)) {
+    RmaCall(MPI_Win handle, rma::AccessOperation what) : window_(window::from_handle(handle)) {
         operation.what = what;
         if (!window_) [[unlikely]]
             error_ = bad_win(handle);
     }
 
-    Operation operation;
+    WindowOperation operation;
 
     LocalBuffer side(const void* buffer, MPI_Count count, MPI_Datatype handle) {
         const Datatype* type = checked(count, handle);
@@ -93,7 +93,7 @@ constinit auto& pending = pending_storage.value;
 constinit const progress::RequestClass kPending{
     .dispose = [](progress::Request& request) { pending.destroy(static_cast<PendingAccess&>(request)); }};
 
-int Call::start(MPI_Request* request) {
+int RmaCall::start(MPI_Request* request) {
     if (!ok()) [[unlikely]]
         return error_;
     if (!request) return null_argument(*window_, "request");
@@ -108,7 +108,7 @@ int Call::start(MPI_Request* request) {
     return MPI_SUCCESS;
 }
 
-void describe_update(Call& call, const void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, MPI_Op op) {
+void describe_update(RmaCall& call, const void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, MPI_Op op) {
     call.op(op);
     // MPI_NO_OP ignores the origin arguments.
     if (op != MPI_NO_OP) call.operation.origin = call.side(origin_addr, origin_count, origin_datatype);
@@ -118,7 +118,7 @@ void describe_update(Call& call, const void* origin_addr, MPI_Count origin_count
 
 [[gnu::noinline]] int put_far(const void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank,
                               MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win) {
-    Call call(win, rma::Operation::put);
+    RmaCall call(win, rma::AccessOperation::put);
     call.operation.origin = call.side(origin_addr, origin_count, origin_datatype);
     call.target(target_rank, target_disp, target_count, target_datatype);
     return call.run();
@@ -126,7 +126,7 @@ void describe_update(Call& call, const void* origin_addr, MPI_Count origin_count
 
 [[gnu::noinline]] int get_far(void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank,
                               MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win) {
-    Call call(win, rma::Operation::get);
+    RmaCall call(win, rma::AccessOperation::get);
     call.operation.result = call.side(origin_addr, origin_count, origin_datatype);
     call.target(target_rank, target_disp, target_count, target_datatype);
     return call.run();
@@ -135,7 +135,7 @@ void describe_update(Call& call, const void* origin_addr, MPI_Count origin_count
 [[gnu::noinline]] int accumulate_far(const void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype,
                                      int target_rank, MPI_Aint target_disp, MPI_Count target_count,
                                      MPI_Datatype target_datatype, MPI_Op op, MPI_Win win) {
-    Call call(win, rma::Operation::update);
+    RmaCall call(win, rma::AccessOperation::update);
     describe_update(call, origin_addr, origin_count, origin_datatype, op);
     call.target(target_rank, target_disp, target_count, target_datatype);
     return call.run();
@@ -143,7 +143,7 @@ void describe_update(Call& call, const void* origin_addr, MPI_Count origin_count
 
 [[gnu::noinline]] int fetch_and_op_far(const void* origin_addr, void* result_addr, MPI_Datatype datatype, int target_rank,
                                        MPI_Aint target_disp, MPI_Op op, MPI_Win win) {
-    Call call(win, rma::Operation::fetch_update);
+    RmaCall call(win, rma::AccessOperation::fetch_update);
     describe_update(call, origin_addr, 1, datatype, op);
     call.operation.result = call.side(result_addr, 1, datatype);
     call.target(target_rank, target_disp, 1, datatype);
@@ -153,7 +153,7 @@ void describe_update(Call& call, const void* origin_addr, MPI_Count origin_count
 
 [[gnu::noinline]] int compare_and_swap_far(const void* origin_addr, const void* compare_addr, void* result_addr,
                                            MPI_Datatype datatype, int target_rank, MPI_Aint target_disp, MPI_Win win) {
-    Call call(win, rma::Operation::compare_swap);
+    RmaCall call(win, rma::AccessOperation::compare_swap);
     call.operation.origin = call.side(origin_addr, 1, datatype);
     call.operation.result = call.side(result_addr, 1, datatype);
     call.target(target_rank, target_disp, 1, datatype);
@@ -178,7 +178,7 @@ int Put(const void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_dat
 int Rput(const void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp,
          MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request* request) {
     const Lock lock;
-    Call call(win, rma::Operation::put);
+    RmaCall call(win, rma::AccessOperation::put);
     call.operation.origin = call.side(origin_addr, origin_count, origin_datatype);
     call.target(target_rank, target_disp, target_count, target_datatype);
     return call.start(request);
@@ -197,7 +197,7 @@ int Get(void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype,
 int Rget(void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp,
          MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request* request) {
     const Lock lock;
-    Call call(win, rma::Operation::get);
+    RmaCall call(win, rma::AccessOperation::get);
     call.operation.result = call.side(origin_addr, origin_count, origin_datatype);
     call.target(target_rank, target_disp, target_count, target_datatype);
     return call.start(request);
@@ -219,7 +219,7 @@ int Raccumulate(const void* origin_addr, MPI_Count origin_count, MPI_Datatype or
                 MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win,
                 MPI_Request* request) {
     const Lock lock;
-    Call call(win, rma::Operation::update);
+    RmaCall call(win, rma::AccessOperation::update);
     describe_update(call, origin_addr, origin_count, origin_datatype, op);
     call.target(target_rank, target_disp, target_count, target_datatype);
     return call.start(request);
@@ -229,7 +229,7 @@ int Get_accumulate(const void* origin_addr, MPI_Count origin_count, MPI_Datatype
                    MPI_Count result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp,
                    MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win) {
     const Lock lock;
-    Call call(win, rma::Operation::fetch_update);
+    RmaCall call(win, rma::AccessOperation::fetch_update);
     describe_update(call, origin_addr, origin_count, origin_datatype, op);
     call.operation.result = call.side(result_addr, result_count, result_datatype);
     call.target(target_rank, target_disp, target_count, target_datatype);
@@ -240,7 +240,7 @@ int Rget_accumulate(const void* origin_addr, MPI_Count origin_count, MPI_Datatyp
                     MPI_Count result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp,
                     MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request* request) {
     const Lock lock;
-    Call call(win, rma::Operation::fetch_update);
+    RmaCall call(win, rma::AccessOperation::fetch_update);
     describe_update(call, origin_addr, origin_count, origin_datatype, op);
     call.operation.result = call.side(result_addr, result_count, result_datatype);
     call.target(target_rank, target_disp, target_count, target_datatype);

@@ -69,8 +69,8 @@ int make(window::CreateParams wanted, MPI_Info info, MPI_Comm comm, MPI_Win* win
     *win = window::to_handle(made);
     if (baseptr) std::memcpy(baseptr, &made->base, sizeof made->base);
     if (tools_listen())
-        tell_tools(Event::window_made, {made->comm->context(), static_cast<uint64_t>(made->flavor),
-                                        static_cast<uint64_t>(made->bytes), static_cast<uint64_t>(made->size())});
+        tell_tools(ToolEvent::window_made, {made->comm->context(), static_cast<uint64_t>(made->flavor),
+                                            static_cast<uint64_t>(made->bytes), static_cast<uint64_t>(made->size())});
     return MPI_SUCCESS;
 }
 
@@ -108,7 +108,7 @@ void* predefined_attribute(Window& window, int keyval) {
 }  // namespace
 
 int bad_win(MPI_Win handle) {
-    if (phase != Phase::running) return not_running();
+    if (phase != LibraryPhase::running) return not_running();
     const char* what = handle == MPI_WIN_NULL ? "the window is MPI_WIN_NULL" : "the window is not valid; was it freed?";
     return raise(static_cast<comm::Comm*>(nullptr), fail(MPI_ERR_WIN, "%s", what));
 }
@@ -151,7 +151,7 @@ int Win_shared_query(MPI_Win win, int rank, MPI_Aint* size, CountOut disp_unit, 
     *size = 0;
     disp_unit.set(1);
     if (rank != MPI_PROC_NULL) {
-        const window::Remote& remote = window::remote(*w, rank);
+        const window::WindowTarget& remote = window::remote(*w, rank);
         base = window::address_of(remote);
         if (base) *size = static_cast<MPI_Aint>(remote.bytes);
         disp_unit.set(remote.disp_unit);
@@ -198,7 +198,7 @@ int Win_free(MPI_Win* win) {
     if (error) error = raise_through(handler, comm::HandlerKind::win, {.win = *win}, error);
     handler->release();
     *win = MPI_WIN_NULL;
-    if (tools_listen()) tell_tools(Event::window_freed, {number});
+    if (tools_listen()) tell_tools(ToolEvent::window_freed, {number});
     return error;
 }
 
@@ -223,7 +223,7 @@ int Win_set_name(MPI_Win win, const char* win_name) {
 int Win_get_name(MPI_Win win, char* win_name, int* resultlen) {
     Lock lock;
     Window* w = window::from_handle(win);
-    if (!w && (win != MPI_WIN_NULL || phase != Phase::running)) return bad_win(win);
+    if (!w && (win != MPI_WIN_NULL || phase != LibraryPhase::running)) return bad_win(win);
     if (!win_name || !resultlen) return null_argument(static_cast<comm::Comm*>(nullptr), win_name ? "resultlen" : "win_name");
     const std::string name = w ? w->name : "MPI_WIN_NULL";
     std::memcpy(win_name, name.c_str(), name.size() + 1);

@@ -62,7 +62,7 @@ int take_lock(Window& w, LockHeld kind, int rank, int assertion) {
     const uint64_t begin = tools_listen() ? now_ns() : 0;
     const int error = window::lock(w, kind, rank, assertion);
     if (!error && tools_listen() && begin)
-        tell_tools(Event::window_locked,
+        tell_tools(ToolEvent::window_locked,
                    {w.comm->context(), static_cast<uint64_t>(rank), kind == LockHeld::exclusive, now_ns() - begin});
     return error;
 }

@@ -55,7 +55,7 @@ int scope_of(const Variable& variable) {
 
 int may_write(const Variable& variable) {
     if (scope_of(variable) == MPI_T_SCOPE_READONLY) return MPI_T_ERR_CVAR_SET_NEVER;
-    if (variable.scope == VariableScope::live || phase == Phase::before) return MPI_SUCCESS;
+    if (variable.scope == VariableScope::live || phase == LibraryPhase::before) return MPI_SUCCESS;
     return MPI_T_ERR_CVAR_SET_NOT_NOW;
 }
 

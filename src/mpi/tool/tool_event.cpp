@@ -27,7 +27,7 @@ namespace {
 constexpr int kClock = 0, kSources = 1;
 constexpr size_t kMostElements = 4;
 
-struct Row {
+struct EventRow {
     const char* name;
     CounterGroup group;
     const char* doc;
@@ -37,19 +37,21 @@ struct Row {
     }
 };
 
-constexpr Row kRows[] = {
+constexpr EventRow kRows[] = {
 #define EVENT(name, group, doc, ...) {#name, CounterGroup::group, doc, {__VA_ARGS__}},
 #include "mpi/tool/events.def"
 #undef EVENT
 };
 
-const Row* row_at(int index) { return index >= 0 && static_cast<size_t>(index) < std::size(kRows) ? kRows + index : nullptr; }
+const EventRow* row_at(int index) {
+    return index >= 0 && static_cast<size_t>(index) < std::size(kRows) ? kRows + index : nullptr;
+}
 
 /// One event while its callbacks run.
 struct Instance {
     static constexpr uint32_t kMagic = 0x6576696e;
     uint32_t magic = kMagic;
-    const Row& row;
+    const EventRow& row;
     uint64_t when;
     std::array<uint64_t, kMostElements> elements{};
 };
@@ -59,41 +61,41 @@ constexpr MPI_T_cb_safety kSafeties[] = {MPI_T_CB_REQUIRE_NONE, MPI_T_CB_REQUIRE
 
 /// A tool's registration for an event. Callbacks run without the tool interface's mutex, so the tool may free the registration meanwhile;
 /// the last callback to return then destroys it.
-struct Registration {
+struct EventRegistration {
     static constexpr uint32_t kMagic = 0x65767265;
     uint32_t magic = 0;
     uint32_t pool_index = 0;
-    const Row& row;
-    struct Callback {
+    const EventRow& row;
+    struct EventCallback {
         MPI_T_event_cb_function* function = nullptr;
         void* user_data = nullptr;
     };
-    std::array<Callback, std::size(kSafeties)> callbacks{};
+    std::array<EventCallback, std::size(kSafeties)> callbacks{};
     int running = 0;
     bool freed = false;
     MPI_T_event_free_cb_function* at_end = nullptr;
     void* end_data = nullptr;
 
-    explicit Registration(const Row& its) : row(its) {}
+    explicit EventRegistration(const EventRow& its) : row(its) {}
     /// Returns the callback to call where any is safe: the registered one with the lowest requirement.
-    const Callback* callback() const {
-        const auto found = std::find_if(callbacks.begin(), callbacks.end(), [](const Callback& c) { return c.function; });
+    const EventCallback* callback() const {
+        const auto found = std::find_if(callbacks.begin(), callbacks.end(), [](const EventCallback& c) { return c.function; });
         return found == callbacks.end() ? nullptr : &*found;
     }
 };
 
-STARLING_STATE NoDestroy<Pool<Registration>> registrations_storage;
+STARLING_STATE NoDestroy<Pool<EventRegistration>> registrations_storage;
 constinit auto& registrations = registrations_storage.value;
-STARLING_STATE NoDestroy<std::vector<Registration*>> listening_storage;
+STARLING_STATE NoDestroy<std::vector<EventRegistration*>> listening_storage;
 constinit auto& listening = listening_storage.value;
 
-MPI_T_event_registration to_handle(Registration& registration) {
+MPI_T_event_registration to_handle(EventRegistration& registration) {
     return reinterpret_cast<MPI_T_event_registration>(&registration);
 }
 
-Registration* from_handle(MPI_T_event_registration handle) {
-    auto* object = reinterpret_cast<Registration*>(handle);
-    return object && object->magic == Registration::kMagic && !object->freed ? object : nullptr;
+EventRegistration* from_handle(MPI_T_event_registration handle) {
+    auto* object = reinterpret_cast<EventRegistration*>(handle);
+    return object && object->magic == EventRegistration::kMagic && !object->freed ? object : nullptr;
 }
 
 const Instance* from_handle(MPI_T_event_instance handle) {
@@ -108,7 +110,7 @@ int place_of(MPI_T_cb_safety safety) {
 }
 
 /// Destroys a registration; calls the tool's free function first, without the mutex.
-void end(Registration& registration) {
+void end(EventRegistration& registration) {
     const MPI_T_event_registration handle = to_handle(registration);
     MPI_T_event_free_cb_function* const function = registration.at_end;
     void* const data = registration.end_data;
@@ -120,8 +122,8 @@ void end(Registration& registration) {
     registrations.destroy(&registration);
 }
 
-void call(const Instance& instance, Registration& registration) {
-    Registration::Callback callback;
+void call(const Instance& instance, EventRegistration& registration) {
+    EventRegistration::EventCallback callback;
     {
         const ToolScope scope;
         if (const auto* registered = registration.callback()) callback = *registered;
@@ -138,7 +140,7 @@ template <class F>
 int with(MPI_T_event_registration handle, F&& body) {
     const ToolScope scope;
     if (!scope) return MPI_T_ERR_NOT_INITIALIZED;
-    Registration* registration = from_handle(handle);
+    EventRegistration* registration = from_handle(handle);
     return registration ? body(*registration) : MPI_T_ERR_INVALID_HANDLE;
 }
 
@@ -163,19 +165,19 @@ int event_count() { return static_cast<int>(std::size(kRows)); }
 
 CounterGroup event_group(int index) { return kRows[index].group; }
 
-void tell_tools(Event event, std::initializer_list<uint64_t> elements) {
-    std::vector<Registration*> told;
+void tell_tools(ToolEvent event, std::initializer_list<uint64_t> elements) {
+    std::vector<EventRegistration*> told;
     Instance instance{.row = kRows[static_cast<int>(event)], .when = now_ns()};
     std::copy(elements.begin(), elements.end(), instance.elements.begin());
     {
         const ToolScope scope;
         if (!scope) return;
         std::copy_if(listening.begin(), listening.end(), std::back_inserter(told),
-                     [&](const Registration* r) { return &r->row == &instance.row; });
-        for (Registration* registration : told) ++registration->running;
+                     [&](const EventRegistration* r) { return &r->row == &instance.row; });
+        for (EventRegistration* registration : told) ++registration->running;
     }
     // The tool's functions run outside the library.
-    for (Registration* registration : told) {
+    for (EventRegistration* registration : told) {
         call(instance, *registration);
         bool over = false;
         {
@@ -200,7 +202,7 @@ int T_event_get_info(int event_index, char* name, int* name_len, int* verbosity,
                      int* desc_len, int* bind) {
     const ToolScope scope;
     if (!scope) return MPI_T_ERR_NOT_INITIALIZED;
-    const Row* row = row_at(event_index);
+    const EventRow* row = row_at(event_index);
     if (!row) return MPI_T_ERR_INVALID_INDEX;
     const auto count = static_cast<int>(row->count());
     for (int i = 0; num_elements && i < std::min(count, *num_elements); ++i) {
@@ -233,10 +235,10 @@ int T_event_get_index(const char* name, int* event_index) {
 int T_event_handle_alloc(int event_index, void*, MPI_Info, MPI_T_event_registration* event_registration) {
     const ToolScope scope;
     if (!scope) return MPI_T_ERR_NOT_INITIALIZED;
-    const Row* row = row_at(event_index);
+    const EventRow* row = row_at(event_index);
     if (!row) return MPI_T_ERR_INVALID_INDEX;
     if (!event_registration) return MPI_T_ERR_INVALID;
-    Registration* made = registrations.create(*row);
+    EventRegistration* made = registrations.create(*row);
     listening.push_back(made);
     any_tool_listens.store(true, std::memory_order_relaxed);
     *event_registration = to_handle(*made);
@@ -244,16 +246,16 @@ int T_event_handle_alloc(int event_index, void*, MPI_Info, MPI_T_event_registrat
 }
 
 int T_event_handle_set_info(MPI_T_event_registration event_registration, MPI_Info) {
-    return with(event_registration, [](Registration&) { return MPI_SUCCESS; });
+    return with(event_registration, [](EventRegistration&) { return MPI_SUCCESS; });
 }
 
 int T_event_handle_get_info(MPI_T_event_registration event_registration, MPI_Info* info_used) {
-    return with(event_registration, [=](Registration&) { return give_no_hints(info_used); });
+    return with(event_registration, [=](EventRegistration&) { return give_no_hints(info_used); });
 }
 
 int T_event_register_callback(MPI_T_event_registration event_registration, MPI_T_cb_safety cb_safety, MPI_Info, void* user_data,
                               MPI_T_event_cb_function event_cb_function) {
-    return with(event_registration, [=](Registration& registration) {
+    return with(event_registration, [=](EventRegistration& registration) {
         const int place = place_of(cb_safety);
         if (place < 0) return MPI_T_ERR_INVALID;
         registration.callbacks[static_cast<size_t>(place)] = {event_cb_function, user_data};
@@ -262,18 +264,19 @@ int T_event_register_callback(MPI_T_event_registration event_registration, MPI_T
 }
 
 int T_event_callback_set_info(MPI_T_event_registration event_registration, MPI_T_cb_safety cb_safety, MPI_Info) {
-    return with(event_registration, [=](Registration&) { return place_of(cb_safety) < 0 ? MPI_T_ERR_INVALID : MPI_SUCCESS; });
+    return with(event_registration,
+                [=](EventRegistration&) { return place_of(cb_safety) < 0 ? MPI_T_ERR_INVALID : MPI_SUCCESS; });
 }
 
 int T_event_callback_get_info(MPI_T_event_registration event_registration, MPI_T_cb_safety cb_safety, MPI_Info* info_used) {
     return with(event_registration,
-                [=](Registration&) { return place_of(cb_safety) < 0 ? MPI_T_ERR_INVALID : give_no_hints(info_used); });
+                [=](EventRegistration&) { return place_of(cb_safety) < 0 ? MPI_T_ERR_INVALID : give_no_hints(info_used); });
 }
 
 int T_event_handle_free(MPI_T_event_registration event_registration, void* user_data,
                         MPI_T_event_free_cb_function free_cb_function) {
-    Registration* over = nullptr;
-    const int error = with(event_registration, [&](Registration& registration) {
+    EventRegistration* over = nullptr;
+    const int error = with(event_registration, [&](EventRegistration& registration) {
         std::erase(listening, &registration);
         any_tool_listens.store(!listening.empty(), std::memory_order_relaxed);
         registration.freed = true;
@@ -288,7 +291,7 @@ int T_event_handle_free(MPI_T_event_registration event_registration, void* user_
 
 // Callbacks run when the event happens, so no event is ever dropped and the handler is never called.
 int T_event_set_dropped_handler(MPI_T_event_registration event_registration, MPI_T_event_dropped_cb_function) {
-    return with(event_registration, [](Registration&) { return MPI_SUCCESS; });
+    return with(event_registration, [](EventRegistration&) { return MPI_SUCCESS; });
 }
 
 int T_event_read(MPI_T_event_instance event_instance, int element_index, void* buffer) {

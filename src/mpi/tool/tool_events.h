@@ -7,7 +7,7 @@
 
 namespace starling::mpi {
 
-enum class Event : int {
+enum class ToolEvent : int {
 #define EVENT(name, ...) name,
 #include "mpi/tool/events.def"
 #undef EVENT
@@ -19,6 +19,6 @@ inline bool tools_listen() { return any_tool_listens.load(std::memory_order_rela
 
 /// Calls the callbacks registered for the event; the elements are in the order of the event's row. Must be called at the end of an MPI
 /// function with the library's lock held, so that callbacks may call MPI (MPI_T_CB_REQUIRE_NONE). Throws std::bad_alloc.
-void tell_tools(Event event, std::initializer_list<uint64_t> elements);
+void tell_tools(ToolEvent event, std::initializer_list<uint64_t> elements);
 
 }  // namespace starling::mpi

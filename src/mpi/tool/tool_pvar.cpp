@@ -16,19 +16,19 @@ namespace starling::mpi {
 
 namespace {
 
-struct Session;
+struct PvarSession;
 
 struct PerformanceHandle {
     static constexpr uint32_t kMagic = 0x70766172;
     uint32_t magic = 0;
     uint32_t pool_index = 0;
     const Counter& counter;
-    Session& session;
+    PvarSession& session;
     bool started = false;
     uint64_t total = 0;  ///< count while started, up to the last stop, reset or write
     uint64_t base = 0;   ///< counter value at the last start, reset or write
 
-    PerformanceHandle(const Counter& its, Session& owner) : counter(its), session(owner) {}
+    PerformanceHandle(const Counter& its, PvarSession& owner) : counter(its), session(owner) {}
     bool is_level() const { return counter.kind == CounterKind::level; }
 
     uint64_t read(uint64_t now) const {
@@ -41,28 +41,28 @@ struct PerformanceHandle {
     }
 };
 
-struct Session {
+struct PvarSession {
     static constexpr uint32_t kMagic = 0x70736573;
     uint32_t magic = 0;
     uint32_t pool_index = 0;
     std::vector<PerformanceHandle*> handles;
 };
 
-STARLING_STATE NoDestroy<Pool<Session>> sessions_storage;
+STARLING_STATE NoDestroy<Pool<PvarSession>> sessions_storage;
 constinit auto& sessions = sessions_storage.value;
 
 STARLING_STATE NoDestroy<Pool<PerformanceHandle>> handles_storage;
 constinit auto& handles = handles_storage.value;
 
-Session* from_handle(MPI_T_pvar_session handle) {
-    auto* session = reinterpret_cast<Session*>(handle);
-    return session && session->magic == Session::kMagic ? session : nullptr;
+PvarSession* from_handle(MPI_T_pvar_session handle) {
+    auto* session = reinterpret_cast<PvarSession*>(handle);
+    return session && session->magic == PvarSession::kMagic ? session : nullptr;
 }
 
 bool is_all(MPI_T_pvar_handle handle) { return handle == MPI_T_PVAR_ALL_HANDLES; }
 
 /// Returns the object behind a handle if it belongs to the session.
-PerformanceHandle* from_handle(const Session& session, MPI_T_pvar_handle handle) {
+PerformanceHandle* from_handle(const PvarSession& session, MPI_T_pvar_handle handle) {
     if (is_all(handle)) return nullptr;
     auto* object = reinterpret_cast<PerformanceHandle*>(handle);
     return object && object->magic == PerformanceHandle::kMagic && &object->session == &session ? object : nullptr;
@@ -110,7 +110,7 @@ int reset(PerformanceHandle& handle) {
 int apply(MPI_T_pvar_session session_handle, MPI_T_pvar_handle handle, int (*action)(PerformanceHandle&)) {
     const ToolScope scope;
     if (!scope) return MPI_T_ERR_NOT_INITIALIZED;
-    const Session* session = from_handle(session_handle);
+    const PvarSession* session = from_handle(session_handle);
     if (!session) return MPI_T_ERR_INVALID_SESSION;
     if (is_all(handle)) {
         for (PerformanceHandle* each : session->handles)
@@ -126,7 +126,7 @@ template <class Buffer, class Action>
 int exchange(MPI_T_pvar_session session_handle, MPI_T_pvar_handle handle, Buffer* buffer, Action action) {
     const ToolScope scope;
     if (!scope) return MPI_T_ERR_NOT_INITIALIZED;
-    const Session* session = from_handle(session_handle);
+    const PvarSession* session = from_handle(session_handle);
     if (!session) return MPI_T_ERR_INVALID_SESSION;
     PerformanceHandle* object = from_handle(*session, handle);
     if (!object) return MPI_T_ERR_INVALID_HANDLE;
@@ -187,7 +187,7 @@ int T_pvar_session_create(MPI_T_pvar_session* session) {
 int T_pvar_session_free(MPI_T_pvar_session* session) {
     const ToolScope scope;
     if (!scope) return MPI_T_ERR_NOT_INITIALIZED;
-    Session* object = session ? from_handle(*session) : nullptr;
+    PvarSession* object = session ? from_handle(*session) : nullptr;
     if (!object) return MPI_T_ERR_INVALID_SESSION;
     for (PerformanceHandle* handle : object->handles) handles.destroy(handle);
     sessions.destroy(object);
@@ -198,7 +198,7 @@ int T_pvar_session_free(MPI_T_pvar_session* session) {
 int T_pvar_handle_alloc(MPI_T_pvar_session session, int pvar_index, void*, MPI_T_pvar_handle* handle, int* count) {
     const ToolScope scope;
     if (!scope) return MPI_T_ERR_NOT_INITIALIZED;
-    Session* owner = from_handle(session);
+    PvarSession* owner = from_handle(session);
     if (!owner) return MPI_T_ERR_INVALID_SESSION;
     const Counter* counter = performance_variable(pvar_index);
     if (!counter) return MPI_T_ERR_INVALID_INDEX;
@@ -213,7 +213,7 @@ int T_pvar_handle_alloc(MPI_T_pvar_session session, int pvar_index, void*, MPI_T
 int T_pvar_handle_free(MPI_T_pvar_session session, MPI_T_pvar_handle* handle) {
     const ToolScope scope;
     if (!scope) return MPI_T_ERR_NOT_INITIALIZED;
-    Session* owner = from_handle(session);
+    PvarSession* owner = from_handle(session);
     if (!owner) return MPI_T_ERR_INVALID_SESSION;
     PerformanceHandle* object = handle ? from_handle(*owner, *handle) : nullptr;
     if (!object) return MPI_T_ERR_INVALID_HANDLE;

@@ -18,7 +18,7 @@ namespace starling::mpi {
 using collective::Task;
 using comm::Comm;
 using comm::DistGraphTopology;
-using Edges = std::vector<DistGraphTopology::Edge>;
+using GraphEdges = std::vector<DistGraphTopology::Edge>;
 
 namespace {
 
@@ -112,8 +112,8 @@ int check_weights(int64_t count, const int weights[], const char* name) {
     return MPI_SUCCESS;
 }
 
-Edges read_edges(int count, const int ranks[], const int weights[]) {
-    Edges edges;
+GraphEdges read_edges(int count, const int ranks[], const int weights[]) {
+    GraphEdges edges;
     for (int i = 0; i < count; ++i) edges.push_back({ranks[i], weights == MPI_UNWEIGHTED ? 1 : weights[i]});
     return edges;
 }
@@ -146,7 +146,7 @@ int check_info(MPI_Info info) {
     return fail(MPI_ERR_INFO, "the info object is not valid; was it freed?");
 }
 
-void write_edges(int max, const Edges& edges, int ranks[], int weights[], bool weighted) {
+void write_edges(int max, const GraphEdges& edges, int ranks[], int weights[], bool weighted) {
     const int count = std::min(max, static_cast<int>(edges.size()));
     for (int i = 0; i < count; ++i) {
         ranks[i] = edges[static_cast<size_t>(i)].rank;

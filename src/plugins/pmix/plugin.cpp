@@ -129,14 +129,14 @@ Unanswered& unanswered() {
     return *instance;
 }
 
-struct Request {
+struct PmixRequest {
     PmixFound found;
     void* context;
     uint32_t rank;
 };
 
 void on_value(pmix_status_t status, pmix_value_t* value, void* context) {
-    auto* request = static_cast<Request*>(context);
+    auto* request = static_cast<PmixRequest*>(context);
     const bool text = status == PMIX_SUCCESS && value && value->type == PMIX_STRING;
     // Some servers wait until the other process has committed, others answer at once that they know nothing.
     const bool later = status == PMIX_ERR_NOT_FOUND || status == PMIX_ERR_TIMEOUT;
@@ -147,7 +147,7 @@ void on_value(pmix_status_t status, pmix_value_t* value, void* context) {
 
 int get(uint32_t rank, const char* key, PmixFound found, void* context, char* problem, size_t size) {
     const pmix_proc_t who = process(rank);
-    auto* request = new Request{found, context, rank};
+    auto* request = new PmixRequest{found, context, rank};
     unanswered().add();
     const pmix_status_t status = PMIx_Get_nb(&who, key, nullptr, 0, on_value, request);
     if (status == PMIX_SUCCESS) return 0;

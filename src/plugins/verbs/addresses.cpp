@@ -10,7 +10,7 @@
 namespace starling::verbs {
 
 ibv_ah* Addresses::find(const uint8_t* gid, uint16_t lid, uint32_t work) {
-    Key key;
+    AddressKey key;
     std::memcpy(key.gid.data(), gid, key.gid.size());
     key.lid = lid;
     if (!last_ || key != last_key_) {
@@ -23,13 +23,13 @@ ibv_ah* Addresses::find(const uint8_t* gid, uint16_t lid, uint32_t work) {
         }
         last_key_ = key;
     }
-    Handle& handle = *last_;
+    AddressHandle& handle = *last_;
     if (!handle.handle && !make(key, handle)) return nullptr;
     handle.last_work = work;
     return handle.handle;
 }
 
-bool Addresses::make(const Key& key, Handle& handle) {
+bool Addresses::make(const AddressKey& key, AddressHandle& handle) {
     const uint64_t now = coarse_now();
     if (handle.failed && now - handle.failed < kAgain) return false;
     ibv_ah_attr attributes;
@@ -48,7 +48,7 @@ bool Addresses::make(const Key& key, Handle& handle) {
 void Addresses::make_room() {
     last_ = nullptr;
     std::erase_if(handles_, [&](const auto& entry) {
-        const Handle& handle = entry.second;
+        const AddressHandle& handle = entry.second;
         if (handle.handle && handle.last_work - ended_ < kMostUnderWay) return false;
         if (handle.handle) ibv_destroy_ah(handle.handle);
         return true;

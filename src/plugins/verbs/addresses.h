@@ -14,7 +14,7 @@ namespace starling::verbs {
 
 class Addresses {
   public:
-    explicit Addresses(Core& core) : core_(core) {}
+    explicit Addresses(VerbsCore& core) : core_(core) {}
     ~Addresses() { drop(); }
 
     /// Returns the handle of a port, or null with core.problem if the port is unreachable now. To create a handle, the kernel resolves the
@@ -32,30 +32,30 @@ class Addresses {
         1u << 24;  ///< far more than a queue holds; older ones have completed, however long ago
     static constexpr uint64_t kAgain = 2'000'000'000;  ///< ns after a failure
 
-    struct Key {
+    struct AddressKey {
         std::array<uint8_t, 16> gid;
         uint16_t lid;
-        bool operator==(const Key&) const = default;
+        bool operator==(const AddressKey&) const = default;
     };
-    struct Hash {
-        size_t operator()(const Key& key) const {
+    struct AddressKeyHash {
+        size_t operator()(const AddressKey& key) const {
             uint64_t halves[2];
             std::memcpy(halves, key.gid.data(), sizeof halves);
             return (halves[0] ^ halves[1] * 0x9e3779b97f4a7c15) + key.lid;
         }
     };
-    struct Handle {
+    struct AddressHandle {
         ibv_ah* handle = nullptr;
         uint32_t last_work = 0;
         uint64_t failed = 0;  ///< time of the failure, ns
     };
-    bool make(const Key& key, Handle& handle);
+    bool make(const AddressKey& key, AddressHandle& handle);
     void make_room();
 
-    Core& core_;
-    std::unordered_map<Key, Handle, Hash> handles_;
-    Key last_key_ = {};
-    Handle* last_ = nullptr;  ///< handle of last_key_
+    VerbsCore& core_;
+    std::unordered_map<AddressKey, AddressHandle, AddressKeyHash> handles_;
+    AddressKey last_key_ = {};
+    AddressHandle* last_ = nullptr;  ///< handle of last_key_
     uint32_t ended_ = 0;
 };
 

@@ -57,7 +57,7 @@ void VerbsPort::happened(const ibv_async_event& event) {
         case IBV_EVENT_QP_FATAL:
         case IBV_EVENT_QP_REQ_ERR:
         case IBV_EVENT_QP_ACCESS_ERR:
-            if (auto* connection = static_cast<Connection*>(event.element.qp->qp_context))
+            if (auto* connection = static_cast<RcQueue*>(event.element.qp->qp_context))
                 connection->broke(ibv_event_type_str(event.event_type));
             else
                 datagrams_.broke(ibv_event_type_str(event.event_type));
@@ -85,7 +85,7 @@ void VerbsPort::went_down(const char* why) {
     down_ = true;
     core_.facts.active = false;
     core_.problem.say("%s:%u: %s", core_.facts.device, core_.facts.port, why);
-    core_.tell({.kind = Event::Kind::down, .status = Status::broken});
+    core_.tell({.kind = VerbsEvent::VerbsEventKind::down, .status = WorkStatus::broken});
 }
 
 // Uses the port's present attributes: its address may have changed, and handles and queues contain the old one.
@@ -105,7 +105,7 @@ void VerbsPort::came_up() {
     again_ = 0;
     groups_.join_again();
     down_ = false;
-    core_.tell({.kind = Event::Kind::up});
+    core_.tell({.kind = VerbsEvent::VerbsEventKind::up});
 }
 
 void VerbsPort::lost_device() {
@@ -115,7 +115,7 @@ void VerbsPort::lost_device() {
     const bool told = down_;
     down_ = true;
     core_.problem.say("%s has been removed, or reset by its driver", core_.facts.device);
-    if (!told) core_.tell({.kind = Event::Kind::down, .status = Status::broken});
+    if (!told) core_.tell({.kind = VerbsEvent::VerbsEventKind::down, .status = WorkStatus::broken});
 }
 
 }  // namespace starling::verbs

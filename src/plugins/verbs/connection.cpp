@@ -43,12 +43,12 @@ const char* remedy_of(ibv_wc_status status) {
 
 }  // namespace
 
-Connection* Connection::make(Core& core, void* user) {
-    std::unique_ptr<Connection> made(new Connection(core, user));
+RcQueue* RcQueue::make(VerbsCore& core, void* user) {
+    std::unique_ptr<RcQueue> made(new RcQueue(core, user));
     return made->start() ? made.release() : nullptr;
 }
 
-bool Connection::start() {
+bool RcQueue::start() {
     if (core_.gone) return core_.problem.say("%s has been removed", core_.facts.device), false;
     if (!sends_.make(kConnectionDepth)) return core_.problem.say("no memory for a connection"), false;
     reserved_ = core_.reserve_completions(kConnectionDepth);
@@ -79,27 +79,27 @@ bool Connection::start() {
     return true;
 }
 
-void Connection::end_pair() {
+void RcQueue::end_pair() {
     if (!pair_) return;
     if (core_.chain.owner == this) core_.chain.owner = nullptr;
     ibv_destroy_qp(pair_);
     core_.counters.queue_memory -= memory_;
     pair_ = nullptr;
-    sends_.end_all([&](const Sent& sent) { core_.free_buffer(sent.buffer); });
+    sends_.end_all([&](const PostedWork& sent) { core_.free_buffer(sent.buffer); });
 }
 
-Connection::~Connection() {
+RcQueue::~RcQueue() {
     end_pair();
     if (reserved_) core_.release_completions(kConnectionDepth);
 }
 
-bool Connection::change(ibv_qp_attr& attributes, int mask, const char* state) {
+bool RcQueue::change(ibv_qp_attr& attributes, int mask, const char* state) {
     const int error = ibv_modify_qp(pair_, &attributes, mask);
     if (error) core_.problem.say("%s: a connection can't be %s: %s", core_.facts.device, state, strerror(error));
     return error == 0;
 }
 
-bool Connection::connect(const QueueAddress& peer) {
+bool RcQueue::connect(const QueueAddress& peer) {
     if (core_.gone || broken_) return core_.problem.say("%s: the connection's queue is in error", core_.facts.device), false;
     std::memcpy(peer_gid_, peer.gid, sizeof peer_gid_);
     ibv_qp_attr receive = {};
@@ -128,32 +128,32 @@ bool Connection::connect(const QueueAddress& peer) {
     return connected_;
 }
 
-bool Connection::ready(Status& status) {
-    if (broken_ || closed_ || !connected_ || core_.gone) return status = Status::broken, false;
+bool RcQueue::ready(WorkStatus& status) {
+    if (broken_ || closed_ || !connected_ || core_.gone) return status = WorkStatus::broken, false;
     if (!sends_.full()) return true;
     told_busy_ = true;
-    return status = Status::busy, false;
+    return status = WorkStatus::busy, false;
 }
 
-Status Connection::send(const iovec* parts, int count) {
-    Status status;
+WorkStatus RcQueue::send(const iovec* parts, int count) {
+    WorkStatus status;
     if (!ready(status)) return status;
     const uint32_t bytes = total_of(parts, count);
-    if (bytes > core_.frame_bytes) return Status::too_long;
+    if (bytes > core_.frame_bytes) return WorkStatus::too_long;
     Laid laid;
     if (!core_.lay(parts, count, bytes, laid)) {
         told_busy_ = true;
-        return Status::busy;
+        return WorkStatus::busy;
     }
     ibv_send_wr work = {};
     work.opcode = IBV_WR_SEND;
     work.send_flags = laid.flags;
     status = post(work, laid.place, laid.sent, false);
-    if (status == Status::done) ++core_.counters.frames_sent;
+    if (status == WorkStatus::done) ++core_.counters.frames_sent;
     return status;
 }
 
-ibv_send_wr Connection::transfer(const Transfer& what, ibv_wr_opcode opcode) const {
+ibv_send_wr RcQueue::transfer(const Transfer& what, ibv_wr_opcode opcode) const {
     ibv_send_wr work = {};
     work.opcode = opcode;
     const bool writes = opcode == IBV_WR_RDMA_WRITE || opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
@@ -166,34 +166,34 @@ ibv_send_wr Connection::transfer(const Transfer& what, ibv_wr_opcode opcode) con
 namespace {
 
 ibv_sge place_of(const Queue::Transfer& what) { return {reinterpret_cast<uint64_t>(what.memory), what.bytes, what.local}; }
-Sent sent_of(const Queue::Transfer& what) { return {what.token, kNoBuffer, true, what.quiet}; }
+PostedWork sent_of(const Queue::Transfer& what) { return {what.token, kNoBuffer, true, what.quiet}; }
 
 }  // namespace
 
-Status Connection::write(const Transfer& what) {
-    Status status;
+WorkStatus RcQueue::write(const Transfer& what) {
+    WorkStatus status;
     if (!ready(status)) return status;
     ibv_send_wr work = transfer(what, IBV_WR_RDMA_WRITE);
     return post(work, place_of(what), sent_of(what), what.more);
 }
 
-Status Connection::write_with_note(const Transfer& what, uint32_t word) {
-    Status status;
+WorkStatus RcQueue::write_with_note(const Transfer& what, uint32_t word) {
+    WorkStatus status;
     if (!ready(status)) return status;
     ibv_send_wr work = transfer(what, IBV_WR_RDMA_WRITE_WITH_IMM);
     work.imm_data = htonl(word);
     return post(work, place_of(what), sent_of(what), what.more);
 }
 
-Status Connection::read(const Transfer& what) {
-    Status status;
+WorkStatus RcQueue::read(const Transfer& what) {
+    WorkStatus status;
     if (!ready(status)) return status;
     ibv_send_wr work = transfer(what, IBV_WR_RDMA_READ);
     return post(work, place_of(what), sent_of(what), what.more);
 }
 
-Status Connection::fetch_add(const Transfer& what, uint64_t operand) {
-    Status status;
+WorkStatus RcQueue::fetch_add(const Transfer& what, uint64_t operand) {
+    WorkStatus status;
     if (!ready(status)) return status;
     ibv_send_wr work = {};
     work.opcode = IBV_WR_ATOMIC_FETCH_AND_ADD;
@@ -201,8 +201,8 @@ Status Connection::fetch_add(const Transfer& what, uint64_t operand) {
     return post(work, place_of(what), sent_of(what), what.more);
 }
 
-Status Connection::compare_swap(const Transfer& what, uint64_t compare, uint64_t operand) {
-    Status status;
+WorkStatus RcQueue::compare_swap(const Transfer& what, uint64_t compare, uint64_t operand) {
+    WorkStatus status;
     if (!ready(status)) return status;
     ibv_send_wr work = {};
     work.opcode = IBV_WR_ATOMIC_CMP_AND_SWP;
@@ -210,7 +210,7 @@ Status Connection::compare_swap(const Transfer& what, uint64_t compare, uint64_t
     return post(work, place_of(what), sent_of(what), what.more);
 }
 
-Status Connection::post(ibv_send_wr& work, const ibv_sge& place, const Sent& sent, bool more) {
+WorkStatus RcQueue::post(ibv_send_wr& work, const ibv_sge& place, const PostedWork& sent, bool more) {
     Chain& chain = core_.chain;
     if (chain.owner && chain.owner != this) chain.owner->post_chain(false);
     if (!chain.owner) {
@@ -232,11 +232,11 @@ Status Connection::post(ibv_send_wr& work, const ibv_sge& place, const Sent& sen
     chain.work[at] = work;
     if (at > 0) chain.work[at - 1].next = &chain.work[at];
     if (sent.transfer) ++core_.counters.transfers;
-    if (more && chain.count < Chain::kTogether && !sends_.full()) return Status::done;
-    return post_chain(true) ? Status::done : Status::broken;
+    if (more && chain.count < Chain::kTogether && !sends_.full()) return WorkStatus::done;
+    return post_chain(true) ? WorkStatus::done : WorkStatus::broken;
 }
 
-bool Connection::post_chain(bool last_fails_itself) {
+bool RcQueue::post_chain(bool last_fails_itself) {
     Chain& chain = core_.chain;
     if (chain.owner != this) return true;
     ibv_send_wr* bad = nullptr;
@@ -245,40 +245,40 @@ bool Connection::post_chain(bool last_fails_itself) {
     chain.owner = nullptr;
     if (!error) return true;
     bool silent = last_fails_itself;
-    sends_.take_back(chain.first + taken, [&](const Sent& sent) {
+    sends_.take_back(chain.first + taken, [&](const PostedWork& sent) {
         core_.free_buffer(sent.buffer);
         if (std::exchange(silent, false) || !sent.transfer) return;
-        tell({.kind = Event::Kind::done, .status = Status::broken, .user = user_, .token = sent.token});
+        tell({.kind = VerbsEvent::VerbsEventKind::done, .status = WorkStatus::broken, .user = user_, .token = sent.token});
     });
     broke(strerror(error));
     return false;
 }
 
-void Connection::ended(const ibv_wc& completion) {
+void RcQueue::ended(const ibv_wc& completion) {
     const bool good = completion.status == IBV_WC_SUCCESS;
     if (!good && completion.status != IBV_WC_WR_FLUSH_ERR) {
         char why[200];
         std::snprintf(why, sizeof why, "%s%s", ibv_wc_status_str(completion.status), remedy_of(completion.status));
         broke(why);
     }
-    sends_.end(number_of(completion.wr_id), [&](const Sent& sent, bool last) {
+    sends_.end(number_of(completion.wr_id), [&](const PostedWork& sent, bool last) {
         core_.free_buffer(sent.buffer);
-        const Status status = good || !last ? Status::done : Status::broken;
-        if (!sent.transfer || (sent.quiet && status == Status::done)) return;
-        tell({.kind = Event::Kind::done, .status = status, .user = user_, .token = sent.token});
+        const WorkStatus status = good || !last ? WorkStatus::done : WorkStatus::broken;
+        if (!sent.transfer || (sent.quiet && status == WorkStatus::done)) return;
+        tell({.kind = VerbsEvent::VerbsEventKind::done, .status = status, .user = user_, .token = sent.token});
     });
     if (!good) broke("pending work was not completed");
     if (told_busy_) tell_room();
     if (closed_) linger();
 }
 
-void Connection::tell_room() {
+void RcQueue::tell_room() {
     if (!told_busy_) return;
     told_busy_ = false;
-    tell({.kind = Event::Kind::room, .user = user_});
+    tell({.kind = VerbsEvent::VerbsEventKind::room, .user = user_});
 }
 
-void Connection::received(const ibv_wc& completion, uint32_t buffer) {
+void RcQueue::received(const ibv_wc& completion, uint32_t buffer) {
     if (completion.status != IBV_WC_SUCCESS) {
         core_.receive.give_back(buffer);
         broke(ibv_wc_status_str(completion.status));
@@ -286,16 +286,17 @@ void Connection::received(const ibv_wc& completion, uint32_t buffer) {
     }
     if (completion.opcode == IBV_WC_RECV_RDMA_WITH_IMM) {
         core_.receive.give_back(buffer);
-        tell({.kind = Event::Kind::note, .user = user_, .word = ntohl(completion.imm_data)});
+        tell({.kind = VerbsEvent::VerbsEventKind::note, .user = user_, .word = ntohl(completion.imm_data)});
         return;
     }
     if (closed_) return core_.receive.give_back(buffer);
     ++core_.counters.frames_received;
     std::byte* data = core_.receive.at(buffer);
-    tell({.kind = Event::Kind::frame, .bytes = completion.byte_len, .data = data, .user = user_, .buffer = data});
+    tell(
+        {.kind = VerbsEvent::VerbsEventKind::frame, .bytes = completion.byte_len, .data = data, .user = user_, .buffer = data});
 }
 
-void Connection::broke(const char* why) {
+void RcQueue::broke(const char* why) {
     if (broken_) return;
     broken_ = true;
     ibv_qp_attr state = {};
@@ -304,20 +305,21 @@ void Connection::broke(const char* why) {
     char peer[INET6_ADDRSTRLEN] = "?";
     inet_ntop(AF_INET6, peer_gid_, peer, sizeof peer);
     if (!closed_) core_.problem.say("the connection of %s to %s broke: %s", core_.facts.device, peer, why);
-    tell({.kind = Event::Kind::broken, .status = Status::broken, .user = user_});
+    tell({.kind = VerbsEvent::VerbsEventKind::broken, .status = WorkStatus::broken, .user = user_});
 }
 
-void Connection::lost() {
+void RcQueue::lost() {
     broke("the device has been removed");
     if (core_.chain.owner == this) core_.chain.owner = nullptr;
-    sends_.end_all([&](const Sent& sent) {
+    sends_.end_all([&](const PostedWork& sent) {
         core_.free_buffer(sent.buffer);
-        if (sent.transfer) tell({.kind = Event::Kind::done, .status = Status::broken, .user = user_, .token = sent.token});
+        if (sent.transfer)
+            tell({.kind = VerbsEvent::VerbsEventKind::done, .status = WorkStatus::broken, .user = user_, .token = sent.token});
     });
     if (closed_) linger();
 }
 
-void Connection::close(bool linger_first) {
+void RcQueue::close(bool linger_first) {
     if (core_.chain.owner == this) post_chain(false);
     if (linger_first && connected_ && !broken_ && !core_.gone && !sends_.empty()) {
         forget();
@@ -325,9 +327,10 @@ void Connection::close(bool linger_first) {
         return linger();
     }
     forget();
-    sends_.end_all([&](const Sent& sent) {
+    sends_.end_all([&](const PostedWork& sent) {
         core_.free_buffer(sent.buffer);
-        if (sent.transfer) core_.tell({.kind = Event::Kind::done, .status = Status::broken, .token = sent.token});
+        if (sent.transfer)
+            core_.tell({.kind = VerbsEvent::VerbsEventKind::done, .status = WorkStatus::broken, .token = sent.token});
     });
     closed_ = true;
     core_.port->end_connection(this);
@@ -335,7 +338,7 @@ void Connection::close(bool linger_first) {
 
 // Marks a closed connection as finished when its work is complete. If its last request is unsignaled, posts a final write of no bytes,
 // whose completion stands for all.
-void Connection::linger() {
+void RcQueue::linger() {
     if (finished_) return;
     if (!broken_ && !sends_.empty() && sends_.ends_untold() && !sends_.full()) {
         ibv_send_wr work = {};
@@ -348,16 +351,16 @@ void Connection::linger() {
 }
 
 // Removes this connection's events that were not reported yet.
-void Connection::forget() {
+void RcQueue::forget() {
     for (size_t i = core_.kept_first; i < core_.kept.size(); ++i) {
-        Event& event = core_.kept[i];
+        VerbsEvent& event = core_.kept[i];
         if (!user_ || event.user != user_) continue;
-        if (event.kind == Event::Kind::done) {
+        if (event.kind == VerbsEvent::VerbsEventKind::done) {
             event.user = nullptr;
             continue;
         }
         if (event.buffer) core_.port->give_back(event);
-        event = {.kind = Event::Kind::room, .user = nullptr};
+        event = {.kind = VerbsEvent::VerbsEventKind::room, .user = nullptr};
     }
 }
 

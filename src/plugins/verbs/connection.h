@@ -5,22 +5,22 @@
 
 namespace starling::verbs {
 
-class Connection final : public Queue {
+class RcQueue final : public Queue {
   public:
     /// Creates a connection; returns null with core.problem on failure.
-    static Connection* make(Core& core, void* user);
-    ~Connection();
+    static RcQueue* make(VerbsCore& core, void* user);
+    ~RcQueue();
     /// Destroys the device's queue pair. Completions that it has produced before are still in the completion queue.
     void end_pair();
 
     QueueAddress address() const override { return own_; }
     bool connect(const QueueAddress& peer) override;
-    Status send(const iovec* parts, int count) override;
-    Status write(const Transfer& what) override;
-    Status write_with_note(const Transfer& what, uint32_t word) override;
-    Status read(const Transfer& what) override;
-    Status fetch_add(const Transfer& what, uint64_t operand) override;
-    Status compare_swap(const Transfer& what, uint64_t compare, uint64_t operand) override;
+    WorkStatus send(const iovec* parts, int count) override;
+    WorkStatus write(const Transfer& what) override;
+    WorkStatus write_with_note(const Transfer& what, uint32_t word) override;
+    WorkStatus read(const Transfer& what) override;
+    WorkStatus fetch_add(const Transfer& what, uint64_t operand) override;
+    WorkStatus compare_swap(const Transfer& what, uint64_t compare, uint64_t operand) override;
     void close(bool linger) override;
 
     /// Handles the completion of one of our work requests.
@@ -39,19 +39,19 @@ class Connection final : public Queue {
     bool closed() const { return closed_; }
 
   private:
-    Connection(Core& core, void* user) : core_(core), user_(user) {}
+    RcQueue(VerbsCore& core, void* user) : core_(core), user_(user) {}
     bool start();
     bool change(ibv_qp_attr& attributes, int mask, const char* state);
-    bool ready(Status& status);
+    bool ready(WorkStatus& status);
     ibv_send_wr transfer(const Transfer& what, ibv_wr_opcode opcode) const;
-    Status post(ibv_send_wr& work, const ibv_sge& place, const Sent& sent, bool more);
+    WorkStatus post(ibv_send_wr& work, const ibv_sge& place, const PostedWork& sent, bool more);
     void linger();
     void forget();
-    void tell(const Event& event) {
+    void tell(const VerbsEvent& event) {
         if (!closed_) core_.tell(event);
     }
 
-    Core& core_;
+    VerbsCore& core_;
     void* user_ = nullptr;
     ibv_qp* pair_ = nullptr;
     QueueAddress own_;

@@ -27,7 +27,7 @@ bool refuse_blocking(int descriptor) { return fcntl(descriptor, F_SETFL, fcntl(d
 
 }  // namespace
 
-bool Core::make(const PortFacts& which, const Options& wanted) {
+bool VerbsCore::make(const PortFacts& which, const DeviceOptions& wanted) {
     facts = which;
     options = wanted;
     const char* device = facts.device;
@@ -67,7 +67,7 @@ bool Core::make(const PortFacts& which, const Options& wanted) {
     return true;
 }
 
-void Core::drop() {
+void VerbsCore::drop() {
     send.drop();
     receive.drop();
     if (completions) ibv_destroy_cq(completions);
@@ -80,7 +80,7 @@ void Core::drop() {
     context = nullptr;
 }
 
-bool Core::reserve_completions(uint32_t more) {
+bool VerbsCore::reserve_completions(uint32_t more) {
     const uint32_t needed = completions_needed + more;
     if (const int before = completions->cqe; needed > static_cast<uint32_t>(before)) {
         const int error =
@@ -98,13 +98,13 @@ bool Core::reserve_completions(uint32_t more) {
 }
 
 // Reserves for everything that the completion queue can hold, so that storing an event never fails. Untouched pages take no memory.
-void Core::reserve_events() { kept.reserve(2 * static_cast<size_t>(completions->cqe) + 64); }
+void VerbsCore::reserve_events() { kept.reserve(2 * static_cast<size_t>(completions->cqe) + 64); }
 
-uint64_t Core::send_queue_memory(uint32_t depth) const {
-    return uint64_t{depth} * (sizeof(Sent) + round_up(kWorkBytes + inline_bytes, kWorkBytes));
+uint64_t VerbsCore::send_queue_memory(uint32_t depth) const {
+    return uint64_t{depth} * (sizeof(PostedWork) + round_up(kWorkBytes + inline_bytes, kWorkBytes));
 }
 
-ibv_qp_init_attr Core::queue_attributes(ibv_qp_type type, uint32_t depth, void* owner) const {
+ibv_qp_init_attr VerbsCore::queue_attributes(ibv_qp_type type, uint32_t depth, void* owner) const {
     ibv_qp_init_attr attributes = {};
     attributes.qp_context = owner;
     attributes.send_cq = attributes.recv_cq = completions;
@@ -116,7 +116,7 @@ ibv_qp_init_attr Core::queue_attributes(ibv_qp_type type, uint32_t depth, void* 
     return attributes;
 }
 
-void Core::address_to(ibv_ah_attr& to, const uint8_t* gid, uint16_t lid) const {
+void VerbsCore::address_to(ibv_ah_attr& to, const uint8_t* gid, uint16_t lid) const {
     to = {};
     to.is_global = 1;
     std::memcpy(to.grh.dgid.raw, gid, sizeof to.grh.dgid.raw);
@@ -128,21 +128,21 @@ void Core::address_to(ibv_ah_attr& to, const uint8_t* gid, uint16_t lid) const {
     to.port_num = facts.port;
 }
 
-void Core::tell(const Event& event) {
+void VerbsCore::tell(const VerbsEvent& event) {
     if (out != out_end && kept_first == kept.size())
         *out++ = event;
     else
         kept.push_back(event);
 }
 
-void Core::tell_kept() {
+void VerbsCore::tell_kept() {
     while (out != out_end && kept_first < kept.size()) *out++ = kept[kept_first++];
     if (kept_first < kept.size()) return;
     kept.clear();
     kept_first = 0;
 }
 
-void Core::free_buffer(uint32_t index) {
+void VerbsCore::free_buffer(uint32_t index) {
     if (index == kNoBuffer) return;
     send.put(index);
     freed = true;
@@ -154,7 +154,7 @@ uint32_t total_of(const iovec* parts, int count) {
     return total > ~0u ? ~0u : static_cast<uint32_t>(total);
 }
 
-bool Core::lay(const iovec* parts, int count, uint32_t bytes, Laid& out) {
+bool VerbsCore::lay(const iovec* parts, int count, uint32_t bytes, Laid& out) {
     std::byte* to = out.small;
     out.place = {0, bytes, 0};
     if (bytes <= inline_bytes) {

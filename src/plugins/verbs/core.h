@@ -1,6 +1,6 @@
 // The parts that all queues of a port share: device, protection domain, completion queue, receive and send buffers, events.
 //
-// Memory of a process for a port, with default Options and packets of 4096 bytes: 256 receive buffers of 4160 bytes and 64 send buffers of
+// Memory of a process for a port, with default DeviceOptions and packets of 4096 bytes: 256 receive buffers of 4160 bytes and 64 send buffers of
 // 4096, 1.3 MB; completion queue of 2048 entries and the device's own queues, some 0.3 MB. A connection adds 64 entries of 16 bytes here
 // and 64 of 256 bytes in the device (an entry holds 192 bytes of a message). That is 17 KB, independent of its traffic, because it receives
 // into the shared buffers.
@@ -20,7 +20,7 @@
 
 namespace starling::verbs {
 
-class Connection;
+class RcQueue;
 class Datagrams;
 class VerbsPort;
 
@@ -39,15 +39,15 @@ constexpr uint32_t number_of(uint64_t id) { return static_cast<uint32_t>(id); }
 struct Laid {
     unsigned flags = 0;
     ibv_sge place = {};
-    Sent sent;
+    PostedWork sent;
     std::byte small[kInline];  ///< inline data, until it is posted
 };
 
-struct Core {
-    ~Core() { drop(); }
+struct VerbsCore {
+    ~VerbsCore() { drop(); }
 
     /// Opens the device; returns false with `problem` on failure.
-    bool make(const PortFacts& which, const Options& wanted);
+    bool make(const PortFacts& which, const DeviceOptions& wanted);
     void drop();
     /// Makes the completion queue large enough for `more` further entries.
     bool reserve_completions(uint32_t more);
@@ -60,7 +60,7 @@ struct Core {
     void address_to(ibv_ah_attr& to, const uint8_t* gid, uint16_t lid) const;
 
     /// Passes an event to the caller of poll() if poll() is running and has room; otherwise keeps it for the next call.
-    void tell(const Event& event);
+    void tell(const VerbsEvent& event);
     void tell_kept();
 
     /// Copies the parts, `bytes` in all, one after the other. Returns false if there is no send buffer now; after_taking() reports room.
@@ -68,7 +68,7 @@ struct Core {
     void free_buffer(uint32_t index);
 
     PortFacts facts;
-    Options options;
+    DeviceOptions options;
     Problem problem;
     PortCounters counters;
     ibv_context* context = nullptr;
@@ -81,17 +81,17 @@ struct Core {
     uint32_t inline_bytes = kInline;
     ReceiveStock receive;
     Buffers send;
-    bool gone = false;                                      ///< the device no longer exists
-    bool starving = false;                                  ///< a caller was refused as busy because no send buffer was free
-    bool freed = false;                                     ///< a send buffer has become free
-    std::unordered_map<uint32_t, Connection*> connections;  ///< by queue number, including those that linger
-    std::vector<Connection*> finished;                      ///< lingered, and have no pending work any more
+    bool gone = false;                                   ///< the device no longer exists
+    bool starving = false;                               ///< a caller was refused as busy because no send buffer was free
+    bool freed = false;                                  ///< a send buffer has become free
+    std::unordered_map<uint32_t, RcQueue*> connections;  ///< by queue number, including those that linger
+    std::vector<RcQueue*> finished;                      ///< lingered, and have no pending work any more
     Chain chain;
     VerbsPort* port = nullptr;
 
-    Event* out = nullptr;
-    Event* out_end = nullptr;
-    std::vector<Event> kept;
+    VerbsEvent* out = nullptr;
+    VerbsEvent* out_end = nullptr;
+    std::vector<VerbsEvent> kept;
     size_t kept_first = 0;
 };
 

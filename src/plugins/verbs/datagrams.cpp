@@ -78,35 +78,35 @@ bool Datagrams::make() {
 void Datagrams::drop() {
     addresses_.drop();
     if (!pair_) return;
-    sends_.end_all([&](const Sent& sent) { core_.free_buffer(sent.buffer); });
+    sends_.end_all([&](const PostedWork& sent) { core_.free_buffer(sent.buffer); });
     ibv_destroy_qp(pair_);
     core_.counters.queue_memory -= memory_;
     pair_ = nullptr;
     own_ = {};
 }
 
-Status Datagrams::send(const Address& to, const iovec* parts, int count) {
-    if (!pair_ || broken_ || core_.gone) return Status::broken;
+WorkStatus Datagrams::send(const VerbsAddress& to, const iovec* parts, int count) {
+    if (!pair_ || broken_ || core_.gone) return WorkStatus::broken;
     const uint32_t bytes = total_of(parts, count);
-    if (bytes > core_.facts.mtu) return Status::too_long;
+    if (bytes > core_.facts.mtu) return WorkStatus::too_long;
     if (sends_.full()) {
         told_busy_ = true;
-        return Status::busy;
+        return WorkStatus::busy;
     }
     ibv_send_wr work = {};
     work.opcode = IBV_WR_SEND;
     work.wr.ud = {addresses_.find(to.gid, to.lid, sends_.next()), to.queue, to.key};
-    if (!work.wr.ud.ah) return Status::broken;
+    if (!work.wr.ud.ah) return WorkStatus::broken;
     Laid laid;
     if (!core_.lay(parts, count, bytes, laid)) {
         told_busy_ = true;
-        return Status::busy;
+        return WorkStatus::busy;
     }
     work.send_flags = laid.flags;
     return post(work, laid.place, laid.sent);
 }
 
-Status Datagrams::post(ibv_send_wr& work, const ibv_sge& place, const Sent& sent) {
+WorkStatus Datagrams::post(ibv_send_wr& work, const ibv_sge& place, const PostedWork& sent) {
     const uint32_t position = sends_.next();
     if (sends_.push(sent)) work.send_flags |= IBV_SEND_SIGNALED;
     work.wr_id = work_id(Work::datagram, position);
@@ -115,17 +115,17 @@ Status Datagrams::post(ibv_send_wr& work, const ibv_sge& place, const Sent& sent
     work.num_sge = part.length ? 1 : 0;
     ibv_send_wr* bad = nullptr;
     if (const int error = ibv_post_send(pair_, &work, &bad)) {
-        sends_.take_back(position, [&](const Sent& one) { core_.free_buffer(one.buffer); });
+        sends_.take_back(position, [&](const PostedWork& one) { core_.free_buffer(one.buffer); });
         broke(strerror(error));
-        return Status::broken;
+        return WorkStatus::broken;
     }
     ++core_.counters.datagrams_sent;
-    return Status::done;
+    return WorkStatus::done;
 }
 
 // A failed datagram may have stopped the queue; the port then creates another.
 void Datagrams::ended(const ibv_wc& completion) {
-    sends_.end(number_of(completion.wr_id), [&](const Sent& sent, bool) { core_.free_buffer(sent.buffer); });
+    sends_.end(number_of(completion.wr_id), [&](const PostedWork& sent, bool) { core_.free_buffer(sent.buffer); });
     addresses_.ended(number_of(completion.wr_id));
     if (completion.status != IBV_WC_SUCCESS) broke(ibv_wc_status_str(completion.status));
     if (told_busy_) tell_room();
@@ -140,7 +140,7 @@ void Datagrams::broke(const char* why) {
 void Datagrams::tell_room() {
     if (!told_busy_) return;
     told_busy_ = false;
-    core_.tell({.kind = Event::Kind::room});
+    core_.tell({.kind = VerbsEvent::VerbsEventKind::room});
 }
 
 void Datagrams::received(const ibv_wc& completion, uint32_t buffer) {
@@ -151,11 +151,11 @@ void Datagrams::received(const ibv_wc& completion, uint32_t buffer) {
     }
     ++core_.counters.datagrams_received;
     std::byte* start = core_.receive.at(buffer);
-    Event event = {.kind = Event::Kind::datagram,
-                   .bytes = completion.byte_len - kHeader,
-                   .data = start + kHeader,
-                   .source_queue = completion.src_qp,
-                   .buffer = start};
+    VerbsEvent event = {.kind = VerbsEvent::VerbsEventKind::datagram,
+                        .bytes = completion.byte_len - kHeader,
+                        .data = start + kHeader,
+                        .source_queue = completion.src_qp,
+                        .buffer = start};
     if (completion.wc_flags & IBV_WC_GRH) read_sender(start, event.gid);
     core_.tell(event);
 }

@@ -13,15 +13,15 @@ inline constexpr uint32_t kToGroup = 0xffffff;  ///< the queue number of all gro
 
 class Datagrams {
   public:
-    explicit Datagrams(Core& core) : core_(core), addresses_(core) {}
+    explicit Datagrams(VerbsCore& core) : core_(core), addresses_(core) {}
     ~Datagrams() { drop(); }
 
     bool make();
     void drop();
     ibv_qp* pair() const { return pair_; }
-    const Address& address() const { return own_; }
+    const VerbsAddress& address() const { return own_; }
 
-    Status send(const Address& to, const iovec* parts, int count);
+    WorkStatus send(const VerbsAddress& to, const iovec* parts, int count);
     void ended(const ibv_wc& completion);
     void received(const ibv_wc& completion, uint32_t buffer);
     void tell_room();
@@ -31,12 +31,12 @@ class Datagrams {
 
   private:
     bool create();
-    Status post(ibv_send_wr& work, const ibv_sge& place, const Sent& sent);
+    WorkStatus post(ibv_send_wr& work, const ibv_sge& place, const PostedWork& sent);
 
-    Core& core_;
+    VerbsCore& core_;
     Addresses addresses_;
     ibv_qp* pair_ = nullptr;
-    Address own_;
+    VerbsAddress own_;
     SendQueue sends_;
     uint64_t memory_ = 0;  ///< bytes of the queue in the counters
     bool broken_ = false, told_busy_ = false;

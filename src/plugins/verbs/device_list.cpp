@@ -74,7 +74,7 @@ void describe_device(ibv_context* context, PortFacts& facts, int& ports) {
 
 }  // namespace
 
-void describe_port(ibv_context* context, uint8_t port, const Options& options, PortFacts& facts) {
+void describe_port(ibv_context* context, uint8_t port, const DeviceOptions& options, PortFacts& facts) {
     facts.port = port;
     facts.why_not[0] = 0;
     ibv_port_attr attr = {};
@@ -116,7 +116,7 @@ ibv_context* open_device(const char* name, char* problem, size_t size) {
     return context;
 }
 
-int list_ports(PortFacts* out, int most, const Options& options) {
+int list_ports(PortFacts* out, int most, const DeviceOptions& options) {
     ibv_device** devices = ibv_get_device_list(nullptr);
     int count = 0;
     for (int i = 0; devices && devices[i] && count < most; ++i) {

@@ -8,10 +8,10 @@
 namespace starling::verbs {
 
 /// Implements Plugin::list.
-int list_ports(PortFacts* out, int most, const Options& options);
+int list_ports(PortFacts* out, int most, const DeviceOptions& options);
 
 /// Fills `facts` from an open device. why_not has the reason if the port cannot be used.
-void describe_port(ibv_context* context, uint8_t port, const Options& options, PortFacts& facts);
+void describe_port(ibv_context* context, uint8_t port, const DeviceOptions& options, PortFacts& facts);
 
 /// Opens a device by name; returns null with an error text on failure.
 ibv_context* open_device(const char* name, char* problem, size_t size);

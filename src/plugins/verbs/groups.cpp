@@ -54,7 +54,7 @@ GroupMembership::GroupMembership(Groups& groups, const uint8_t* gid) : groups_(g
 GroupMembership::~GroupMembership() { stop(); }
 
 void GroupMembership::start() {
-    state_ = State::joining;
+    state_ = MembershipState::joining;
     sockaddr_storage own;
     if (!groups_.channel) return failed("librdmacm has no event channel (/dev/infiniband/rdma_cm)");
     if (!address_of(groups_.core.facts, own)) return failed("its interface has no IPv4 address (IPoIB)");
@@ -80,14 +80,14 @@ void GroupMembership::attach() {
     const int error = ibv_attach_mcast(groups_.datagrams.pair(), &gid_, lid_);
     if (error) return failed(strerror(error));
     attached_ = true;
-    state_ = State::ready;
+    state_ = MembershipState::ready;
 }
 
 void GroupMembership::failed(const char* why) {
     char text[INET6_ADDRSTRLEN] = "?";
     inet_ntop(AF_INET6, wanted_, text, sizeof text);
     groups_.core.problem.say("%s can't join the group %s: %s", groups_.core.facts.device, text, why);
-    state_ = State::failed;
+    state_ = MembershipState::failed;
 }
 
 void GroupMembership::detach() {
@@ -103,10 +103,10 @@ void GroupMembership::stop() {
     id_ = nullptr;
 }
 
-Status GroupMembership::send(const iovec* parts, int count) {
-    if (state_ == State::failed) return Status::broken;
-    if (state_ == State::joining) return Status::busy;
-    Address to;
+WorkStatus GroupMembership::send(const iovec* parts, int count) {
+    if (state_ == MembershipState::failed) return WorkStatus::broken;
+    if (state_ == MembershipState::joining) return WorkStatus::busy;
+    VerbsAddress to;
     std::memcpy(to.gid, gid_.raw, sizeof to.gid);
     to.queue = kToGroup;
     to.key = key_;
@@ -132,7 +132,7 @@ bool Groups::make_channel() {
     return false;
 }
 
-Membership* Groups::join(const uint8_t* gid) {
+PortMembership* Groups::join(const uint8_t* gid) {
     if (core.gone) return core.problem.say("%s has been removed", core.facts.device), nullptr;
     make_channel();
     members_.reserve(members_.size() + 1);

@@ -11,12 +11,12 @@ namespace starling::verbs {
 
 class Groups;
 
-class GroupMembership final : public Membership {
+class GroupMembership final : public PortMembership {
   public:
     GroupMembership(Groups& groups, const uint8_t* gid);
     ~GroupMembership();
-    State state() override { return state_; }
-    Status send(const iovec* parts, int count) override;
+    MembershipState state() override { return state_; }
+    WorkStatus send(const iovec* parts, int count) override;
     void leave() override;
 
     void start();
@@ -28,7 +28,7 @@ class GroupMembership final : public Membership {
 
   private:
     Groups& groups_;
-    State state_ = State::joining;
+    MembershipState state_ = MembershipState::joining;
     rdma_cm_id* id_ = nullptr;
     sockaddr_storage address_ = {};  ///< of the group
     uint8_t wanted_[16] = {};
@@ -40,12 +40,12 @@ class GroupMembership final : public Membership {
 
 class Groups {
   public:
-    Groups(Core& core, Datagrams& datagrams) : core(core), datagrams(datagrams) {}
+    Groups(VerbsCore& core, Datagrams& datagrams) : core(core), datagrams(datagrams) {}
     ~Groups() { drop(); }
 
     /// Sets the epoll descriptor that is to signal our events.
     void wait_descriptor(int descriptor) { wait_ = descriptor; }
-    Membership* join(const uint8_t* gid);
+    PortMembership* join(const uint8_t* gid);
     void look();
     /// Called before the datagram queue is destroyed.
     void leave_queue();
@@ -54,7 +54,7 @@ class Groups {
     void drop();
     void forget(GroupMembership* member);
 
-    Core& core;
+    VerbsCore& core;
     Datagrams& datagrams;
     rdma_event_channel* channel = nullptr;
 

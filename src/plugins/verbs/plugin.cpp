@@ -12,9 +12,9 @@ namespace {
 
 using namespace starling::verbs;
 
-int list(PortFacts* out, int most, const Options* options) { return list_ports(out, most, *options); }
+int list(PortFacts* out, int most, const DeviceOptions* options) { return list_ports(out, most, *options); }
 
-Port* open(const PortFacts* which, const Options* options, char* problem, size_t problem_size) {
+Port* open(const PortFacts* which, const DeviceOptions* options, char* problem, size_t problem_size) {
     // Before anything is registered: a child of fork() must not take pages from the device. New kernels do not need it.
     ibv_fork_init();
     try {

@@ -16,7 +16,7 @@ namespace starling::verbs {
 
 VerbsPort::VerbsPort() : datagrams_(core_), groups_(core_, datagrams_) { core_.port = this; }
 
-VerbsPort* VerbsPort::open(const PortFacts& which, const Options& options, char* problem, size_t size) {
+VerbsPort* VerbsPort::open(const PortFacts& which, const DeviceOptions& options, char* problem, size_t size) {
     VerbsPort* port = new (std::nothrow) VerbsPort;
     if (!port) return std::snprintf(problem, size, "no memory for a port"), nullptr;
     if (port->start(which, options)) return port;
@@ -32,7 +32,7 @@ bool VerbsPort::watch(int descriptor) {
     return false;
 }
 
-bool VerbsPort::start(const PortFacts& which, const Options& options) {
+bool VerbsPort::start(const PortFacts& which, const DeviceOptions& options) {
     if (!core_.make(which, options) || !datagrams_.make()) return false;
     wait_ = epoll_create1(EPOLL_CLOEXEC);
     if (wait_ < 0) return core_.problem.say("no descriptor to wait for %s: %s", core_.facts.device, strerror(errno)), false;
@@ -52,14 +52,14 @@ VerbsPort::~VerbsPort() {
 // No exception may leave the plugin: the caller may use another C++ library.
 Queue* VerbsPort::make_queue(void* user) {
     try {
-        return Connection::make(core_, user);
+        return RcQueue::make(core_, user);
     } catch (const std::bad_alloc&) {
         core_.problem.say("no memory for a connection");
         return nullptr;
     }
 }
 
-Membership* VerbsPort::join(const uint8_t* group_gid) {
+PortMembership* VerbsPort::join(const uint8_t* group_gid) {
     try {
         return groups_.join(group_gid);
     } catch (const std::bad_alloc&) {
@@ -95,10 +95,10 @@ PortCounters VerbsPort::counters() const {
 
 // Polling
 
-int VerbsPort::poll(Event* events, int most) {
+int VerbsPort::poll(VerbsEvent* events, int most) {
     core_.out = events;
     core_.out_end = events + most;
-    if (Connection* owner = core_.chain.owner) owner->post_chain(false);
+    if (RcQueue* owner = core_.chain.owner) owner->post_chain(false);
     core_.tell_kept();
     while (core_.out != core_.out_end) {
         const auto room = static_cast<int>(core_.out_end - core_.out);
@@ -129,7 +129,7 @@ void VerbsPort::take_one(const ibv_wc& completion) {
     const ibv_qp* pair = datagrams_.pair();
     const bool datagram = pair && completion.qp_num == pair->qp_num;
     const auto found = datagram ? core_.connections.end() : core_.connections.find(completion.qp_num);
-    Connection* connection = found == core_.connections.end() ? nullptr : found->second;
+    RcQueue* connection = found == core_.connections.end() ? nullptr : found->second;
     switch (work_of(completion.wr_id)) {
         case Work::receive:
             if (datagram) return datagrams_.received(completion, number);
@@ -152,14 +152,14 @@ void VerbsPort::after_taking() {
     }
     core_.freed = false;
     while (!core_.finished.empty()) {
-        Connection* connection = core_.finished.back();
+        RcQueue* connection = core_.finished.back();
         core_.finished.pop_back();
         end_connection(connection);
     }
 }
 
 // First destroy the device's queue, after which it adds no more completions, then drain the completion queue.
-void VerbsPort::end_connection(Connection* connection) {
+void VerbsPort::end_connection(RcQueue* connection) {
     const uint32_t number = connection->number();
     connection->end_pair();
     take_all();
@@ -169,7 +169,7 @@ void VerbsPort::end_connection(Connection* connection) {
     delete connection;
 }
 
-void VerbsPort::give_back(const Event& event) {
+void VerbsPort::give_back(const VerbsEvent& event) {
     if (!event.buffer) return;
     core_.receive.give_back(
         static_cast<uint32_t>((static_cast<std::byte*>(event.buffer) - core_.receive.at(0)) / core_.receive.bytes()));
@@ -187,7 +187,7 @@ bool VerbsPort::drain_channel() {
 }
 
 bool VerbsPort::arm() {
-    if (Connection* owner = core_.chain.owner) owner->post_chain(false);
+    if (RcQueue* owner = core_.chain.owner) owner->post_chain(false);
     core_.receive.post();
     if (core_.kept_first < core_.kept.size()) return false;
     if (core_.gone) return true;

@@ -12,19 +12,21 @@ namespace starling::verbs {
 class VerbsPort final : public Port {
   public:
     /// Opens a port; returns null with an error text on failure.
-    static VerbsPort* open(const PortFacts& which, const Options& options, char* problem, size_t size);
+    static VerbsPort* open(const PortFacts& which, const DeviceOptions& options, char* problem, size_t size);
 
     const PortFacts& facts() const override { return core_.facts; }
-    Address address() const override { return datagrams_.address(); }
+    VerbsAddress address() const override { return datagrams_.address(); }
     uint32_t datagram_limit() const override { return core_.facts.mtu; }
     uint32_t frame_limit() const override { return core_.frame_bytes; }
-    Status send(const Address& to, const iovec* parts, int count) override { return datagrams_.send(to, parts, count); }
+    WorkStatus send(const VerbsAddress& to, const iovec* parts, int count) override {
+        return datagrams_.send(to, parts, count);
+    }
     Queue* make_queue(void* user) override;
-    Membership* join(const uint8_t* group_gid) override;
+    PortMembership* join(const uint8_t* group_gid) override;
     bool enroll(void* memory, uint64_t bytes, bool remote, Memory& out) override;
     void dismiss(Memory& memory) override;
-    int poll(Event* events, int most) override;
-    void give_back(const Event& event) override;
+    int poll(VerbsEvent* events, int most) override;
+    void give_back(const VerbsEvent& event) override;
     int wait_fd() const override { return wait_; }
     bool arm() override;
     PortCounters counters() const override;
@@ -32,12 +34,12 @@ class VerbsPort final : public Port {
     void close() override { delete this; }
 
     /// Destroys the connection and drains its completions.
-    void end_connection(Connection* connection);
+    void end_connection(RcQueue* connection);
 
   private:
     VerbsPort();
     ~VerbsPort();
-    bool start(const PortFacts& which, const Options& options);
+    bool start(const PortFacts& which, const DeviceOptions& options);
     bool watch(int descriptor);
 
     int take(int most);
@@ -62,7 +64,7 @@ class VerbsPort final : public Port {
     static constexpr uint64_t kFindEvery = 250'000'000;
     static constexpr uint64_t kAgain = 1'000'000'000;
 
-    Core core_;
+    VerbsCore core_;
     Datagrams datagrams_;
     Groups groups_;
     int wait_ = -1;

@@ -11,7 +11,7 @@ namespace starling::verbs {
 inline constexpr uint32_t kNoBuffer = ~0u;
 
 /// An entry, of 16 bytes.
-struct Sent {
+struct PostedWork {
     uint64_t token = 0;
     uint32_t buffer = kNoBuffer;
     bool transfer = false;  ///< RDMA or an atomic operation, not a frame or datagram
@@ -24,7 +24,7 @@ class SendQueue {
 
     /// `depth`: a power of two, more than 2 * kUntold.
     bool make(uint32_t depth) {
-        entries_.reset(new (std::nothrow) Sent[depth]);
+        entries_.reset(new (std::nothrow) PostedWork[depth]);
         depth_ = depth;
         return entries_ != nullptr;
     }
@@ -36,7 +36,7 @@ class SendQueue {
     bool ends_untold() const { return untold_ > 0; }
 
     /// Adds an entry; returns whether its request must be signaled.
-    bool push(const Sent& sent) {
+    bool push(const PostedWork& sent) {
         entries_[next_++ & (depth_ - 1)] = sent;
         const bool told = sent.buffer != kNoBuffer || (sent.transfer && !sent.quiet) || untold_ + 1 >= kUntold;
         untold_ = told ? 0 : untold_ + 1;
@@ -47,7 +47,7 @@ class SendQueue {
     void end(uint32_t position, Each each) {
         if (position - ended_ >= next_ - ended_) return;  // a completion of a queue that was replaced
         while (ended_ != position + 1) {
-            const Sent sent = entries_[ended_ & (depth_ - 1)];
+            const PostedWork sent = entries_[ended_ & (depth_ - 1)];
             const bool last = ended_++ == position;
             each(sent, last);
         }
@@ -67,7 +67,7 @@ class SendQueue {
     }
 
   private:
-    std::unique_ptr<Sent[]> entries_;
+    std::unique_ptr<PostedWork[]> entries_;
     uint32_t depth_ = 0, next_ = 0, ended_ = 0, untold_ = 0;
 };
 

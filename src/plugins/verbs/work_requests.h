@@ -8,14 +8,14 @@
 
 namespace starling::verbs {
 
-class Connection;
+class RcQueue;
 
 inline constexpr uint32_t kInline = 192;  ///< bytes of inline data requested per work request; a device may support less
 
 struct Chain {
     static constexpr uint32_t kTogether = 8;
 
-    Connection* owner = nullptr;
+    RcQueue* owner = nullptr;
     uint32_t count = 0;
     uint32_t first = 0;  ///< position of the first request in the owner's queue
     ibv_send_wr work[kTogether];

@@ -9,13 +9,13 @@
 namespace starling::loopback {
 
 using transport::Completion;
-using transport::Region;
+using transport::RemoteKey;
 
-Path::Path(Loopback& by, const transport::Process& to, void* user) : transport::Path(by, to, user) {}
-Loopback& Path::loopback() const { return static_cast<Loopback&>(by); }
+LoopbackPath::LoopbackPath(Loopback& by, const transport::ProcessAddress& to, void* user) : transport::Path(by, to, user) {}
+Loopback& LoopbackPath::loopback() const { return static_cast<Loopback&>(by); }
 
-bool Path::reserve(uint32_t bytes, transport::Slot& slot) {
-    Entry* const entry = closed_ || bytes > kTraits.payload ? nullptr : loopback().queue_.reserve(bytes);
+bool LoopbackPath::reserve(uint32_t bytes, transport::PacketSlot& slot) {
+    LoopbackPacket* const entry = closed_ || bytes > kTraits.payload ? nullptr : loopback().queue_.reserve(bytes);
     if (!entry) return false;
     slot.payload = entry->payload();
     slot.header = &entry->header;
@@ -24,37 +24,37 @@ bool Path::reserve(uint32_t bytes, transport::Slot& slot) {
     return true;
 }
 
-void Path::commit(transport::Slot& slot, uint32_t bytes) {
-    slot.header->where = packet::Where::here;
+void LoopbackPath::commit(transport::PacketSlot& slot, uint32_t bytes) {
+    slot.header->where = packet::PayloadLocation::here;
     slot.header->bytes = bytes;
-    auto& entry = *static_cast<Entry*>(slot.place);
+    auto& entry = *static_cast<LoopbackPacket*>(slot.place);
     entry.target = this;
     loopback().queue_.push(entry, bytes);
     ++queued_;
     loopback().sink_.wake();
 }
 
-void Path::close() {
+void LoopbackPath::close() {
     closed_ = true;
-    loopback().queue_.each([this](Entry& entry) {
+    loopback().queue_.each([this](LoopbackPacket& entry) {
         if (entry.target == this) entry.target = nullptr;
     });
     queued_ = 0;
 }
 
-int Loopback::attach(const transport::Process& to, void* user, transport::Path*& out) {
+int Loopback::attach(const transport::ProcessAddress& to, void* user, transport::Path*& out) {
     if (!reaches(to)) return fail(MPI_ERR_INTERN, "the loop-back transport reaches only its own process, not rank %u", to.rank);
-    out = new Path(*this, to, user);
+    out = new LoopbackPath(*this, to, user);
     return MPI_SUCCESS;
 }
 
 void Loopback::detach(transport::Path& path) {
     path.close();
-    delete &static_cast<Path&>(path);
+    delete &static_cast<LoopbackPath&>(path);
 }
 
 // Packets sent from within a delivery wait for the next poll, so that every poll ends.
-bool Loopback::poll(Look) {
+bool Loopback::poll(PollUrgency) {
     bool any = tell_completed();
     any |= tell_groups();
     for (uint32_t left = queue_.count(); left > 0; --left, any = true) {
@@ -64,9 +64,9 @@ bool Loopback::poll(Look) {
     return any;
 }
 
-void Loopback::deliver(Entry& entry) {
+void Loopback::deliver(LoopbackPacket& entry) {
     const transport::Packet packet{entry.header, entry.payload()};
-    auto* const path = static_cast<Path*>(entry.target);
+    auto* const path = static_cast<LoopbackPath*>(entry.target);
     if (!path) return;
     sink_.deliver(path->user, packet);
     if (entry.target) --path->queued_;
@@ -74,17 +74,17 @@ void Loopback::deliver(Entry& entry) {
 
 // Registered memory. A region consists of a number that is never used again, and the length, so an invalid region is recognized.
 
-int Loopback::expose(void* memory, uint64_t bytes, Region& out) {
+int Loopback::expose(void* memory, uint64_t bytes, RemoteKey& out) {
     out = {{next_region_++, bytes}};
     exposed_.emplace(out.word[0], Exposed{static_cast<std::byte*>(memory), bytes});
     return MPI_SUCCESS;
 }
 
-int Loopback::withdraw(const Region& region) {
+int Loopback::withdraw(const RemoteKey& region) {
     return exposed_.erase(region.word[0]) ? MPI_SUCCESS : fail(MPI_ERR_ARG, "this memory is not registered");
 }
 
-std::byte* Loopback::memory_at(const Region& region, uint64_t offset, uint64_t bytes, Completion& done) {
+std::byte* Loopback::memory_at(const RemoteKey& region, uint64_t offset, uint64_t bytes, Completion& done) {
     done.done = false;
     const auto found = exposed_.find(region.word[0]);
     const bool fits = found != exposed_.end() && offset <= found->second.bytes && bytes <= found->second.bytes - offset;
@@ -117,27 +117,28 @@ bool Loopback::tell_completed() {
     return any;
 }
 
-int Loopback::put(transport::Path&, const Region& region, uint64_t offset, const void* from, uint64_t bytes, Completion& done) {
+int Loopback::put(transport::Path&, const RemoteKey& region, uint64_t offset, const void* from, uint64_t bytes,
+                  Completion& done) {
     if (std::byte* const to = memory_at(region, offset, bytes, done)) std::memmove(to, from, bytes);
     return complete(done);
 }
 
-int Loopback::get(transport::Path&, const Region& region, uint64_t offset, void* into, uint64_t bytes, Completion& done) {
+int Loopback::get(transport::Path&, const RemoteKey& region, uint64_t offset, void* into, uint64_t bytes, Completion& done) {
     if (const std::byte* const from = memory_at(region, offset, bytes, done)) std::memmove(into, from, bytes);
     return complete(done);
 }
 
-int Loopback::update(transport::Path&, const Region& region, uint64_t offset, transport::Update how, uint64_t operand,
-                     uint64_t compare, uint64_t* before, Completion& done) {
+int Loopback::update(transport::Path&, const RemoteKey& region, uint64_t offset, transport::AtomicOperation how,
+                     uint64_t operand, uint64_t compare, uint64_t* before, Completion& done) {
     if (offset % sizeof(uint64_t) != 0)
         return fail(MPI_ERR_ARG, "update at offset %llu, which is not a multiple of 8",
                     static_cast<unsigned long long>(offset));
     if (std::byte* const place = memory_at(region, offset, sizeof(uint64_t), done)) {
         // Atomic, since the owner's threads may access the word at the same time.
         auto* const word = reinterpret_cast<uint64_t*>(place);
-        if (how == transport::Update::add) {
+        if (how == transport::AtomicOperation::add) {
             *before = __atomic_fetch_add(word, operand, __ATOMIC_ACQ_REL);
-        } else if (how == transport::Update::exchange) {
+        } else if (how == transport::AtomicOperation::exchange) {
             *before = __atomic_exchange_n(word, operand, __ATOMIC_ACQ_REL);
         } else {
             *before = compare;
@@ -150,20 +151,20 @@ int Loopback::update(transport::Path&, const Region& region, uint64_t offset, tr
 // Groups. The next poll delivers a datagram to the members at that time.
 
 int Loopback::join(const transport::GroupName& name, transport::DatagramHandler& audience,
-                   std::unique_ptr<transport::Group>& out) {
-    auto member = std::make_unique<Member>(*this, name.key, audience);
+                   std::unique_ptr<transport::MulticastMembership>& out) {
+    auto member = std::make_unique<LoopbackMember>(*this, name.key, audience);
     members_.push_back(member.get());
     out = std::move(member);
     return MPI_SUCCESS;
 }
 
-Member::~Member() {
+LoopbackMember::~LoopbackMember() {
     std::erase(by_.members_, this);
     for (auto& datagram : by_.datagrams_)
         if (datagram.from == this) datagram.from = nullptr;
 }
 
-bool Member::send(const iovec* parts, int count) {
+bool LoopbackMember::send(const iovec* parts, int count) {
     std::vector<std::byte> whole;
     for (int i = 0; i < count; ++i) {
         const auto* const part = static_cast<const std::byte*>(parts[i].iov_base);
@@ -175,10 +176,10 @@ bool Member::send(const iovec* parts, int count) {
 }
 
 bool Loopback::tell_groups() {
-    const std::vector<Datagram> all = std::move(datagrams_);
+    const std::vector<LoopbackDatagram> all = std::move(datagrams_);
     datagrams_.clear();
-    for (const Datagram& datagram : all)
-        for (const Member* member : members_)
+    for (const LoopbackDatagram& datagram : all)
+        for (const LoopbackMember* member : members_)
             if (member != datagram.from && member->key_ == datagram.key)
                 member->audience_.datagram(datagram.bytes.data(), static_cast<uint32_t>(datagram.bytes.size()));
     return !all.empty();

@@ -24,13 +24,13 @@ inline constexpr transport::Traits kTraits{
 class Loopback;
 
 /// The path to this process itself.
-class Path final : public transport::Path {
+class LoopbackPath final : public transport::Path {
   public:
-    Path(Loopback& by, const transport::Process& to, void* user);
+    LoopbackPath(Loopback& by, const transport::ProcessAddress& to, void* user);
 
     uint32_t payload_limit() const override { return kTraits.payload; }
-    bool reserve(uint32_t bytes, transport::Slot& slot) override;
-    void commit(transport::Slot& slot, uint32_t bytes) override;
+    bool reserve(uint32_t bytes, transport::PacketSlot& slot) override;
+    void commit(transport::PacketSlot& slot, uint32_t bytes) override;
     bool idle() const override { return queued_ == 0; }
     void close() override;
 
@@ -42,10 +42,11 @@ class Path final : public transport::Path {
 };
 
 /// The membership in a group whose members are all in this process.
-class Member final : public transport::Group {
+class LoopbackMember final : public transport::MulticastMembership {
   public:
-    Member(Loopback& by, uint64_t key, transport::DatagramHandler& audience) : by_(by), key_(key), audience_(audience) {}
-    ~Member() override;
+    LoopbackMember(Loopback& by, uint64_t key, transport::DatagramHandler& audience)
+        : by_(by), key_(key), audience_(audience) {}
+    ~LoopbackMember() override;
     bool send(const iovec* parts, int count) override;
 
   private:
@@ -57,31 +58,31 @@ class Member final : public transport::Group {
 
 class Loopback final : public transport::Transport {
   public:
-    Loopback(const transport::Process& self, transport::Sink& sink) : Transport(kTraits), self_(self), sink_(sink) {}
+    Loopback(const transport::ProcessAddress& self, transport::Sink& sink) : Transport(kTraits), self_(self), sink_(sink) {}
 
-    bool reaches(const transport::Process& process) const override { return process == self_; }
-    int attach(const transport::Process& to, void* user, transport::Path*& out) override;
+    bool reaches(const transport::ProcessAddress& process) const override { return process == self_; }
+    int attach(const transport::ProcessAddress& to, void* user, transport::Path*& out) override;
     void detach(transport::Path& path) override;
-    bool poll(Look look) override;
+    bool poll(PollUrgency look) override;
     uint64_t next_deadline() const override { return queue_.empty() && datagrams_.empty() && !completed_ ? UINT64_MAX : 0; }
 
-    int expose(void* memory, uint64_t bytes, transport::Region& out) override;
-    int withdraw(const transport::Region& region) override;
-    int put(transport::Path& to, const transport::Region& region, uint64_t offset, const void* from, uint64_t bytes,
+    int expose(void* memory, uint64_t bytes, transport::RemoteKey& out) override;
+    int withdraw(const transport::RemoteKey& region) override;
+    int put(transport::Path& to, const transport::RemoteKey& region, uint64_t offset, const void* from, uint64_t bytes,
             transport::Completion& done) override;
-    int get(transport::Path& of, const transport::Region& region, uint64_t offset, void* into, uint64_t bytes,
+    int get(transport::Path& of, const transport::RemoteKey& region, uint64_t offset, void* into, uint64_t bytes,
             transport::Completion& done) override;
-    int update(transport::Path& of, const transport::Region& region, uint64_t offset, transport::Update how, uint64_t operand,
-               uint64_t compare, uint64_t* before, transport::Completion& done) override;
+    int update(transport::Path& of, const transport::RemoteKey& region, uint64_t offset, transport::AtomicOperation how,
+               uint64_t operand, uint64_t compare, uint64_t* before, transport::Completion& done) override;
     int join(const transport::GroupName& name, transport::DatagramHandler& audience,
-             std::unique_ptr<transport::Group>& out) override;
+             std::unique_ptr<transport::MulticastMembership>& out) override;
     uint32_t group_payload() const override { return 1024; }
 
   private:
-    friend class Path;
-    friend class Member;
-    struct Datagram {
-        const Member* from;  ///< null: the sender has left the group
+    friend class LoopbackPath;
+    friend class LoopbackMember;
+    struct LoopbackDatagram {
+        const LoopbackMember* from;  ///< null: the sender has left the group
         uint64_t key;
         std::vector<std::byte> bytes;
     };
@@ -89,19 +90,19 @@ class Loopback final : public transport::Transport {
         std::byte* memory;
         uint64_t bytes;
     };
-    void deliver(Entry& entry);
-    std::byte* memory_at(const transport::Region& region, uint64_t offset, uint64_t bytes, transport::Completion& done);
+    void deliver(LoopbackPacket& entry);
+    std::byte* memory_at(const transport::RemoteKey& region, uint64_t offset, uint64_t bytes, transport::Completion& done);
     int complete(transport::Completion& done);
     bool tell_completed();
     bool tell_groups();
 
-    const transport::Process self_;
+    const transport::ProcessAddress self_;
     transport::Sink& sink_;
-    Queue queue_;
+    LoopbackQueue queue_;
     std::unordered_map<uint64_t, Exposed> exposed_;
     uint64_t next_region_ = 1;
-    std::vector<Member*> members_;
-    std::vector<Datagram> datagrams_;
+    std::vector<LoopbackMember*> members_;
+    std::vector<LoopbackDatagram> datagrams_;
     transport::Completion* completed_ = nullptr;  ///< completed operations that poll() has not reported yet, newest first
 };
 

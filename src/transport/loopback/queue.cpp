@@ -3,10 +3,10 @@
 namespace starling::loopback {
 
 namespace {
-constexpr uint32_t size_of(uint32_t bytes) { return static_cast<uint32_t>(sizeof(Entry)) + ((bytes + 7) & ~7u); }
+constexpr uint32_t size_of(uint32_t bytes) { return static_cast<uint32_t>(sizeof(LoopbackPacket)) + ((bytes + 7) & ~7u); }
 }  // namespace
 
-Entry* Queue::reserve(uint32_t bytes) {
+LoopbackPacket* LoopbackQueue::reserve(uint32_t bytes) {
     if (!memory_) memory_ = std::make_unique_for_overwrite<std::byte[]>(kBytes);
     const uint32_t size = size_of(bytes);
     const bool wrapped = count_ > 0 && tail_ <= head_;
@@ -14,7 +14,7 @@ Entry* Queue::reserve(uint32_t bytes) {
     return !wrapped && size <= head_ ? &at(0) : nullptr;
 }
 
-void Queue::push(Entry& entry, uint32_t bytes) {
+void LoopbackQueue::push(LoopbackPacket& entry, uint32_t bytes) {
     if (&entry != &at(tail_)) {
         end_ = tail_;
         tail_ = 0;
@@ -25,7 +25,7 @@ void Queue::push(Entry& entry, uint32_t bytes) {
     ++count_;
 }
 
-void Queue::pop() {
+void LoopbackQueue::pop() {
     head_ += front().size;
     if (head_ == end_) {
         head_ = 0;

@@ -11,16 +11,16 @@
 namespace starling::loopback {
 
 /// A packet in the queue; its payload follows.
-struct Entry {
+struct LoopbackPacket {
     uint32_t size;   ///< bytes of the entry and its payload, a multiple of 8
     uint32_t bytes;  ///< bytes of payload
     void* target;    ///< the path to deliver it to; null: the path was closed
     packet::Header header;
     std::byte* payload() { return reinterpret_cast<std::byte*>(this + 1); }
 };
-static_assert(sizeof(Entry) % 8 == 0);
+static_assert(sizeof(LoopbackPacket) % 8 == 0);
 
-class Queue {
+class LoopbackQueue {
   public:
     static constexpr uint32_t kBytes = 256 * 1024;
 
@@ -28,11 +28,11 @@ class Queue {
     uint32_t count() const { return count_; }
 
     /// Returns space for an entry at the tail, null if there is no room. The queue does not change before push().
-    Entry* reserve(uint32_t bytes);
+    LoopbackPacket* reserve(uint32_t bytes);
     /// Appends the reserved entry, with at most as many bytes of payload as reserved.
-    void push(Entry& entry, uint32_t bytes);
+    void push(LoopbackPacket& entry, uint32_t bytes);
 
-    Entry& front() { return at(head_); }
+    LoopbackPacket& front() { return at(head_); }
     void pop();
 
     /// Visits all entries, oldest first.
@@ -40,7 +40,7 @@ class Queue {
     void each(F&& visit) {
         uint32_t place = head_;
         for (uint32_t i = 0; i < count_; ++i) {
-            Entry& entry = at(place);
+            LoopbackPacket& entry = at(place);
             visit(entry);
             place += entry.size;
             if (place == end_) place = 0;
@@ -48,7 +48,7 @@ class Queue {
     }
 
   private:
-    Entry& at(uint32_t place) { return *reinterpret_cast<Entry*>(memory_.get() + place); }
+    LoopbackPacket& at(uint32_t place) { return *reinterpret_cast<LoopbackPacket*>(memory_.get() + place); }
 
     std::unique_ptr<std::byte[]> memory_;  ///< allocated at the first reserve()
     uint32_t head_ = 0, tail_ = 0, count_ = 0;

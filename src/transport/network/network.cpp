@@ -27,18 +27,18 @@ constexpr uint64_t kDevicesInterval = 1'000'000'000;
 constexpr uint32_t kMostHeldBack = 64;
 constexpr uint64_t kHoldBackNs = 1'000'000;
 
-job::PortWord word_of(const transport::Process& process) {
+job::PortWord word_of(const transport::ProcessAddress& process) {
     return job::PortWord::of(process.segment->port(process.rank).load(std::memory_order_acquire));
 }
 
-const job::HostEntry& host_of(const transport::Process& process) {
+const job::HostEntry& host_of(const transport::ProcessAddress& process) {
     return process.segment->host(process.segment->host_of(process.rank));
 }
 
 /// Returns the number of addresses. The process that fills in a host's entry writes `addresses` last, hence the acquire.
 uint32_t addresses_of(const job::HostEntry& host) { return __atomic_load_n(&host.addresses, __ATOMIC_ACQUIRE); }
 
-bool is_known(const transport::Process& process) { return word_of(process).port != 0 && addresses_of(host_of(process)) != 0; }
+bool is_known(const transport::ProcessAddress& process) { return word_of(process).port != 0 && addresses_of(host_of(process)) != 0; }
 
 }  // namespace
 
@@ -56,11 +56,11 @@ bool Network::Bringer::looked(uint64_t now, bool any) {
 
 // Paths.
 
-Remote::Remote(Network& by, const transport::Process& to, void* user) : transport::Path(by, to, user) {}
+NetworkPath::NetworkPath(Network& by, const transport::ProcessAddress& to, void* user) : transport::Path(by, to, user) {}
 
-Network& Remote::network() const { return static_cast<Network&>(by); }
+Network& NetworkPath::network() const { return static_cast<Network&>(by); }
 
-bool Remote::reserve(uint32_t bytes, transport::Slot& slot) {
+bool NetworkPath::reserve(uint32_t bytes, transport::PacketSlot& slot) {
     if (!session_ || bytes > kTraits.payload) return false;
     Endpoint& endpoint = *network().endpoint_;
     // A packet is accepted only when it can leave: a completed send must not wait here while the program computes or blocks elsewhere.
@@ -73,7 +73,7 @@ bool Remote::reserve(uint32_t bytes, transport::Slot& slot) {
     return endpoint.reserve(*session_, bytes, slot.payload, slot.header);
 }
 
-void Remote::commit(transport::Slot&, uint32_t bytes) {
+void NetworkPath::commit(transport::PacketSlot&, uint32_t bytes) {
     if (!network().endpoint_->commit(*session_, bytes)) [[unlikely]]
         network().note_held_back();
     const bool by_wire = goes_by_wire();
@@ -97,13 +97,13 @@ void Network::note_held_back() {
     must_poll_ = held_back_ >= kMostHeldBack || now - held_back_at_ >= kHoldBackNs;
 }
 
-bool Remote::idle() const { return !session_ || network().endpoint_->idle(*session_); }
+bool NetworkPath::idle() const { return !session_ || network().endpoint_->idle(*session_); }
 
-uint32_t Remote::piece_limit() const {
+uint32_t NetworkPath::piece_limit() const {
     return session_ ? std::min(network().endpoint_->payload_limit(*session_), kTraits.payload) : kTraits.payload;
 }
 
-void Remote::close() {
+void NetworkPath::close() {
     if (!session_) return;
     detach_wire();
     network().endpoint_->close(*session_);
@@ -111,12 +111,12 @@ void Remote::close() {
     std::erase(network().unplaced_, this);
 }
 
-uint64_t Remote::silent_since() const {
+uint64_t NetworkPath::silent_since() const {
     if (!session_) return 0;
     return port_ == 0 ? 1 : network().endpoint_->stalled_since(*session_);
 }
 
-void Remote::confirm_alive(bool looks) {
+void NetworkPath::confirm_alive(bool looks) {
     if (!session_) return;
     network().place(*this);
     Endpoint& endpoint = *network().endpoint_;
@@ -125,7 +125,7 @@ void Remote::confirm_alive(bool looks) {
 
 // The network.
 
-int Network::open(const transport::Process& self, transport::Sink& sink, Network*& out) {
+int Network::open(const transport::ProcessAddress& self, transport::Sink& sink, Network*& out) {
     std::unique_ptr<Network> made(new Network(self, sink));
     const job::NetworkSecret& secret = self.segment->header().network_secret;
     if (config().encryption && !secret)
@@ -133,11 +133,11 @@ int Network::open(const transport::Process& self, transport::Sink& sink, Network
             MPI_ERR_OTHER,
             "STARLING_ENCRYPTION=on is set here, but not where this job was started: set it for mpiexec, or for `starling "
             "daemon start`; jobs that another manager starts on several hosts can't encrypt");
-    const Identity identity{self.job(), self.rank, self.segment->header().key, secret};
+    const EndpointIdentity identity{self.job(), self.rank, self.segment->header().key, secret};
     std::unique_ptr<verbs::Ports> ports;
     if (const int error = verbs::Ports::open(ports)) return error;
     if (const int error = Endpoint::open(identity, made->upcalls(), made->endpoint_)) return error;
-    if (config().verbs != Verbs::off && !ports && !verbs::has_device()) made->devices_at_ = now_ns() + kDevicesInterval;
+    if (config().verbs != VerbsUse::off && !ports && !verbs::has_device()) made->devices_at_ = now_ns() + kDevicesInterval;
     if (ports) made->adopt(std::move(ports));
     out = made.release();
     out->announce(false);
@@ -159,11 +159,11 @@ void Network::look_for_devices(uint64_t now) {
     if (ports) adopt(std::move(ports));
 }
 
-Upcalls Network::upcalls() {
-    Upcalls all;
+EndpointUpcalls Network::upcalls() {
+    EndpointUpcalls all;
     all.context = this;
     all.deliver = [](void* user, const packet::Header& header, const std::byte* payload) {
-        const auto& path = *static_cast<Remote*>(user);
+        const auto& path = *static_cast<NetworkPath*>(user);
         path.network().sink_.deliver(path.user, {header, payload});
     };
     all.unknown = [](void* context, job::JobId job, uint32_t rank, uint64_t key) {
@@ -178,7 +178,7 @@ Upcalls Network::upcalls() {
         return groups && groups->take_from_port(data, bytes);
     };
     all.unreachable = [](void* user) {
-        auto& path = *static_cast<Remote*>(user);
+        auto& path = *static_cast<NetworkPath*>(user);
         path.network().lose(path);
     };
     return all;
@@ -189,10 +189,10 @@ void Network::announce(bool finalized) {
     self_.segment->port(self_.rank).store(word.word());
 }
 
-int Network::attach(const transport::Process& to, void* user, transport::Path*& out) {
+int Network::attach(const transport::ProcessAddress& to, void* user, transport::Path*& out) {
     make_room(unplaced_);
     if (!is_known(to)) sink_.locate(user);
-    auto path = std::make_unique<Remote>(*this, to, user);
+    auto path = std::make_unique<NetworkPath>(*this, to, user);
     path->session_ = endpoint_->add(to.job(), to.rank, 0, path.get());
     if (!path->session_ && self_.segment->header().network_secret && !to.segment->header().network_secret)
         return fail(MPI_ERR_OTHER, "rank %u on host %s belongs to a job without STARLING_ENCRYPTION, but this job has it", to.rank,
@@ -205,14 +205,14 @@ int Network::attach(const transport::Process& to, void* user, transport::Path*& 
 }
 
 void Network::detach(transport::Path& path) {
-    auto& mine = static_cast<Remote&>(path);
+    auto& mine = static_cast<NetworkPath&>(path);
     if (mine.wire_) release_slot(mine);
     mine.close();
     delete &mine;
 }
 
 /// Passes the process's addresses and port to the session if they are known and the port is new. Returns whether they are known.
-bool Network::place(Remote& path) {
+bool Network::place(NetworkPath& path) {
     const job::HostEntry& host = host_of(path.to);
     const job::PortWord word = word_of(path.to);
     if (!is_known(path.to)) return false;
@@ -224,7 +224,7 @@ bool Network::place(Remote& path) {
 }
 
 bool Network::place_paths() {
-    return std::erase_if(unplaced_, [this](Remote* path) { return place(*path); }) > 0;
+    return std::erase_if(unplaced_, [this](NetworkPath* path) { return place(*path); }) > 0;
 }
 
 // Returns nullptr if the sender's job is not known yet. The endpoint then keeps the datagram and calls this again at every poll.
@@ -232,26 +232,26 @@ Session* Network::meet(job::JobId job, uint32_t rank, uint64_t key) {
     bool later = false;
     transport::Path* const met = sink_.on_unknown_sender({{job, 0, 0, 0}, rank}, later);
     if (!met || &met->by != this) return nullptr;
-    Session* const session = static_cast<Remote*>(met)->session_;
+    Session* const session = static_cast<NetworkPath*>(met)->session_;
     if (session && key != 0) endpoint_->set_key(*session, key);
     return session;
 }
 
-void Network::lose(Remote& path) {
-    const Failure failure = endpoint_->failure(*path.session_);
+void Network::lose(NetworkPath& path) {
+    const SessionFailure failure = endpoint_->failure(*path.session_);
     const uint16_t port = path.port_;
     const uint32_t rank = path.to.rank;
     const char* const host = host_of(path.to).name;
     path.close();
     switch (failure) {
-        case Failure::deaf:
+        case SessionFailure::deaf:
             fail(MPI_ERR_PROC_ABORTED,
                  "rank %u on host %s is alive and waits, but nothing sent to its UDP port %u has been acknowledged for %d s: "
                  "let UDP datagrams through the firewalls of both hosts, or choose other networks with "
                  "STARLING_IP_INTERFACES",
                  rank, host, port, static_cast<int>(config().ip_timeout));
             break;
-        case Failure::successor:
+        case SessionFailure::successor:
             fail(MPI_ERR_PROC_ABORTED, "rank %u on host %s has ended: another process has taken its place", rank, host);
             break;
         default:
@@ -263,7 +263,7 @@ void Network::lose(Remote& path) {
 }
 
 int Network::join(const transport::GroupName& name, transport::DatagramHandler& audience,
-                  std::unique_ptr<transport::Group>& out) {
+                  std::unique_ptr<transport::MulticastMembership>& out) {
     if (!groups_) {
         auto made = std::make_unique<GroupSockets>(endpoint_->wait_fd(), Endpoint::kGroups, endpoint_->ports());
         if (const int error = made->open()) return error;
@@ -276,7 +276,7 @@ int Network::join(const transport::GroupName& name, transport::DatagramHandler& 
 // carries.
 uint32_t Network::group_payload() const { return GroupSockets::kPayload; }
 
-bool Network::poll(Look look) {
+bool Network::poll(PollUrgency look) {
     held_back_ = 0;
     must_poll_ = false;
     bool any = look_around(look);
@@ -297,21 +297,21 @@ bool Network::arm() {
     return false;
 }
 
-bool Network::look_around(Look look) {
+bool Network::look_around(PollUrgency look) {
     const uint64_t now = now_ns();
     const bool by_ring = rc_ && rc_->rings() > 0 && poll_rings(now);
     return look_at_descriptors(look, now) || by_ring;
 }
 
-bool Network::look_at_descriptors(Look look, uint64_t now) {
-    if (look == Look::now) {
+bool Network::look_at_descriptors(PollUrgency look, uint64_t now) {
+    if (look == PollUrgency::now) {
         endpoint_->look_everywhere();
         bool any = poll_wires(now);
         any |= groups_ && groups_->poll(now);
         return poll_datagrams(now) || any;
     }
     if (woken_) return poll_what_came(now);
-    const bool busy = look == Look::busy;
+    const bool busy = look == PollUrgency::busy;
     if (++skipped_ < (busy ? kSkipBusy : skip_quiet_)) return false;
     skipped_ = 0;
     bool any = false;

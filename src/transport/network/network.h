@@ -31,7 +31,7 @@ inline constexpr uint64_t kOneDatagram = 1400;
 class Network;
 
 /// The connection of one path, from acquire_slot() to release_slot().
-struct Wire {
+struct PathConnection {
     Connection* connection = nullptr;  ///< null until its kind (RC or TCP) is chosen
     bool rc = false;
     bool opened_once = false;
@@ -42,13 +42,13 @@ struct Wire {
 };
 
 /// The path to a process on another host.
-class Remote final : public transport::Path {
+class NetworkPath final : public transport::Path {
   public:
-    Remote(Network& by, const transport::Process& to, void* user);
+    NetworkPath(Network& by, const transport::ProcessAddress& to, void* user);
 
     uint32_t payload_limit() const override { return kTraits.payload; }
-    bool reserve(uint32_t bytes, transport::Slot& slot) override;
-    void commit(transport::Slot& slot, uint32_t bytes) override;
+    bool reserve(uint32_t bytes, transport::PacketSlot& slot) override;
+    void commit(transport::PacketSlot& slot, uint32_t bytes) override;
     bool idle() const override;
     void close() override;
     uint64_t silent_since() const override;
@@ -58,11 +58,11 @@ class Remote final : public transport::Path {
     uint32_t piece_limit() const override;
     void take(const transport::Packet& packet) override;
     void set_expected_traffic(uint32_t messages) override;
-    void* register_memory(const void* memory, uint64_t bytes, bool stays, transport::Region& region) override;
+    void* register_memory(const void* memory, uint64_t bytes, bool stays, transport::RemoteKey& region) override;
     bool post_rdma_target(void* memory, uint64_t bytes, uint32_t word, transport::RdmaTarget& arrival,
-                          transport::Region& region) override;
+                          transport::RemoteKey& region) override;
     bool lends() const override { return rc() && rc()->serves(); }
-    bool reaches(const transport::Region& region) const override;
+    bool reaches(const transport::RemoteKey& region) const override;
 
   private:
     friend class Network;
@@ -74,28 +74,28 @@ class Remote final : public transport::Path {
     void detach_wire();
     void tell(const char* what) const;
 
-    Session* session_ = nullptr;  ///< null after close()
-    uint16_t port_ = 0;           ///< UDP port that the session sends to; 0: not known yet
-    std::unique_ptr<Wire> wire_;  ///< null unless the path has a connection slot
-    uint32_t foreseen_ = 0;       ///< messages that a plan expects; 0: not in the plan
-    uint64_t rc_from_ = 0;        ///< ns; earliest time of the next RC attempt after one failed or broke
-    uint64_t rc_pause_ = 0;       ///< ns; current pause between RC attempts, doubled each time
-    uint64_t better_from_ = 0;    ///< ns; earliest time at which TCP may be replaced by RC
-    uint64_t better_pause_ = 0;   ///< ns; current pause between such replacements
+    Session* session_ = nullptr;            ///< null after close()
+    uint16_t port_ = 0;                     ///< UDP port that the session sends to; 0: not known yet
+    std::unique_ptr<PathConnection> wire_;  ///< null unless the path has a connection slot
+    uint32_t foreseen_ = 0;                 ///< messages that a plan expects; 0: not in the plan
+    uint64_t rc_from_ = 0;                  ///< ns; earliest time of the next RC attempt after one failed or broke
+    uint64_t rc_pause_ = 0;                 ///< ns; current pause between RC attempts, doubled each time
+    uint64_t better_from_ = 0;              ///< ns; earliest time at which TCP may be replaced by RC
+    uint64_t better_pause_ = 0;             ///< ns; current pause between such replacements
 };
 
 class Network final : public transport::Transport, public transport::Connector, private verbs::QueueListener {
   public:
     /// Opens a UDP socket and publishes its port in this process's word of the address table. Takes constant time and sends nothing. The
     /// Network lives until the process ends.
-    static int open(const transport::Process& self, transport::Sink& sink, Network*& out);
+    static int open(const transport::ProcessAddress& self, transport::Sink& sink, Network*& out);
 
-    bool reaches(const transport::Process& process) const override { return !process.segment->is_local(process.rank); }
-    int attach(const transport::Process& to, void* user, transport::Path*& out) override;
+    bool reaches(const transport::ProcessAddress& process) const override { return !process.segment->is_local(process.rank); }
+    int attach(const transport::ProcessAddress& to, void* user, transport::Path*& out) override;
     void detach(transport::Path& path) override;
     void forget(job::JobId job) override { endpoint_->forget(job); }
     void announce(bool finalized) override;
-    bool poll(Look look) override;
+    bool poll(PollUrgency look) override;
     int wait_fd() const override { return endpoint_->wait_fd(); }
     void woken() override { woken_ = true; }
     bool arm() override;
@@ -106,36 +106,36 @@ class Network final : public transport::Transport, public transport::Connector, 
     void flush() override { endpoint_->flush_acks(); }
     void request_acks() override { endpoint_->request_acks(); }
     transport::Connector* connector() override { return this; }
-    void deregister(void* loan, bool at_once) override { rc_->deregister(*static_cast<Loan*>(loan), at_once); }
+    void deregister(void* loan, bool at_once) override { rc_->deregister(*static_cast<RegisteredMemory*>(loan), at_once); }
     void cancel_rdma_target(transport::RdmaTarget& arrival, bool at_once) override {
         if (arrival.place) rc_->cancel_rdma_target(arrival, at_once);
     }
-    int write(transport::Path& to, const transport::Region& region, const void* from, uint64_t bytes, uint32_t word,
+    int write(transport::Path& to, const transport::RemoteKey& region, const void* from, uint64_t bytes, uint32_t word,
               transport::WriteNotice told, transport::Completion& done) override;
-    int put(transport::Path& to, const transport::Region& region, uint64_t offset, const void* from, uint64_t bytes,
+    int put(transport::Path& to, const transport::RemoteKey& region, uint64_t offset, const void* from, uint64_t bytes,
             transport::Completion& done) override;
-    int get(transport::Path& of, const transport::Region& region, uint64_t offset, void* into, uint64_t bytes,
+    int get(transport::Path& of, const transport::RemoteKey& region, uint64_t offset, void* into, uint64_t bytes,
             transport::Completion& done) override;
-    int update(transport::Path& of, const transport::Region& region, uint64_t offset, transport::Update how, uint64_t operand,
-               uint64_t compare, uint64_t* before, transport::Completion& done) override;
+    int update(transport::Path& of, const transport::RemoteKey& region, uint64_t offset, transport::AtomicOperation how,
+               uint64_t operand, uint64_t compare, uint64_t* before, transport::Completion& done) override;
     int join(const transport::GroupName& name, transport::DatagramHandler& audience,
-             std::unique_ptr<transport::Group>& out) override;
+             std::unique_ptr<transport::MulticastMembership>& out) override;
     uint32_t group_payload() const override;
 
     bool earned(uint32_t packets, uint64_t bytes) const override;
     bool speeds_up(uint64_t messages, uint64_t bytes) const override;
     bool has_place() override;
     void acquire_slot(transport::Path& path) override;
-    uint32_t describe(transport::Path& path, packet::Kind kind, std::byte* offer) override;
+    uint32_t describe(transport::Path& path, packet::PacketKind kind, std::byte* offer) override;
     bool is_offer(const std::byte*) const override { return true; }  // Connections::use() checks it
-    void use(transport::Path& path, packet::Kind kind, const std::byte* offer) override;
+    void use(transport::Path& path, packet::PacketKind kind, const std::byte* offer) override;
     void finish(transport::Path& path) override;
     void release_slot(transport::Path& path) override;
     void failed_there(transport::Path& path) override;
     void each_user(void (*visit)(void* user, void* argument), void* argument) override;
 
   private:
-    friend class Remote;
+    friend class NetworkPath;
     /// How recently one source of packets (connections, datagrams or groups) delivered something, and whether to poll it now.
     struct Bringer {
         uint64_t last = 0;    ///< ns; time of its last packet
@@ -146,46 +146,46 @@ class Network final : public transport::Transport, public transport::Connector, 
         bool looked(uint64_t now, bool any);
     };
 
-    Network(const transport::Process& self, transport::Sink& sink) : Transport(kTraits), self_(self), sink_(sink) {}
-    Upcalls upcalls();
+    Network(const transport::ProcessAddress& self, transport::Sink& sink) : Transport(kTraits), self_(self), sink_(sink) {}
+    EndpointUpcalls upcalls();
     Session* meet(job::JobId job, uint32_t rank, uint64_t key);
-    void lose(Remote& path);
-    bool place(Remote& path);
+    void lose(NetworkPath& path);
+    bool place(NetworkPath& path);
     bool place_paths();
     void note_held_back();
     void adopt(std::unique_ptr<verbs::Ports> ports);
     void look_for_devices(uint64_t now);
-    bool look_around(Look look);
-    bool look_at_descriptors(Look look, uint64_t now);
+    bool look_around(PollUrgency look);
+    bool look_at_descriptors(PollUrgency look, uint64_t now);
     bool poll_what_came(uint64_t now);
 
     // network_connections.cpp
     ConnectionUpcalls wire_upcalls();
     bool ensure_tcp();
-    bool connect_by(Remote& path, bool rc);
-    void drop_connection(Remote& path);
-    void avoid_rc(Remote& path);
-    void failed_to(Remote& path, const char* what);
-    void note(Remote& path, bool Wire::*what);
+    bool connect_by(NetworkPath& path, bool rc);
+    void drop_connection(NetworkPath& path);
+    void avoid_rc(NetworkPath& path);
+    void failed_to(NetworkPath& path, const char* what);
+    void note(NetworkPath& path, bool PathConnection::*what);
     bool has_verbs() const;
     bool settle_wires(uint64_t now);
     void look_for_better(uint64_t now);
     bool poll_datagrams(uint64_t now);
     bool poll_rings(uint64_t now);
-    void happened(uint16_t place, verbs::Port& port, const verbs::Event& event) override;
+    void happened(uint16_t place, verbs::Port& port, const verbs::VerbsEvent& event) override;
     void closing(uint16_t place, verbs::Port& port) override;
     void follow_rails();
     void tell_of_lost_rails(const uint32_t* now, size_t count);
-    void follow_doubt(Remote& path);
+    void follow_doubt(NetworkPath& path);
     void act_on_news();
     void count_pieces();
     bool poll_wires(uint64_t now);
     uint64_t wires_deadline() const;
 
-    const transport::Process self_;
+    const transport::ProcessAddress self_;
     transport::Sink& sink_;
     Endpoint* endpoint_ = nullptr;
-    std::vector<Remote*> unplaced_;  ///< paths to processes whose port is not known yet
+    std::vector<NetworkPath*> unplaced_;  ///< paths to processes whose port is not known yet
     uint32_t skipped_ = 0, skip_quiet_ = 1;
     uint32_t held_back_ = 0;     ///< packets committed since the last poll that could not be sent at once
     uint64_t held_back_at_ = 0;  ///< ns; time of the first of them
@@ -195,13 +195,13 @@ class Network final : public transport::Transport, public transport::Connector, 
     Bringer by_wire_, by_datagram_, by_group_;
     std::unique_ptr<GroupSockets> groups_;  ///< null until the first join()
 
-    std::unique_ptr<Tcp> tcp_;     ///< null until the first TCP connection
-    std::unique_ptr<Rc> rc_;       ///< null until the first RC connection
-    bool rc_came_ = false;         ///< this poll has handled an event of a port
-    std::vector<Remote*> wired_;   ///< paths that have a Wire
-    std::vector<Remote*> told_;    ///< paths in wired_ with unhandled events
-    std::vector<uint32_t> rails_;  ///< this host's addresses, as of follow_rails()
-    uint32_t rails_seen_ = 0;      ///< the rails_version() at that time
+    std::unique_ptr<Tcp> tcp_;         ///< null until the first TCP connection
+    std::unique_ptr<Rc> rc_;           ///< null until the first RC connection
+    bool rc_came_ = false;             ///< this poll has handled an event of a port
+    std::vector<NetworkPath*> wired_;  ///< paths that have a PathConnection
+    std::vector<NetworkPath*> told_;   ///< paths in wired_ with unhandled events
+    std::vector<uint32_t> rails_;      ///< this host's addresses, as of follow_rails()
+    uint32_t rails_seen_ = 0;          ///< the rails_version() at that time
     uint64_t last_traffic_ = 0;
     uint64_t devices_at_ = UINT64_MAX;  ///< ns; next check for a verbs device; UINT64_MAX: none
     uint64_t better_at_ = 0;            ///< ns; next check whether RC can replace TCP

@@ -22,29 +22,29 @@ namespace starling::network {
 static_assert(sizeof(ConnectionOffer) <= transport::Connector::kOffer);
 
 namespace {
-Remote& path_of(Connection& connection) { return *static_cast<Remote*>(connection.user); }
-Remote& remote(transport::Path& path) { return static_cast<Remote&>(path); }
+NetworkPath& path_of(Connection& connection) { return *static_cast<NetworkPath*>(connection.user); }
+NetworkPath& remote(transport::Path& path) { return static_cast<NetworkPath&>(path); }
 
 constexpr uint64_t kBetterInterval = 10'000'000;  ///< ns between checks, and first pause between replacements
 constexpr uint64_t kFirstPause = 1'000'000'000, kLongestPause = 60'000'000'000;  ///< ns without RC after a failure
 }  // namespace
 
-void Remote::tell(const char* what) const {
+void NetworkPath::tell(const char* what) const {
     if (config().verbose < 2) return;
     std::fprintf(stderr, "starling: rank %u: connection with rank %u on host %s %s%s%.*s\n", network().self_.rank, to.rank,
                  to.segment->host(to.segment->host_of(to.rank)).name, what, failure_text().empty() ? "" : ": ",
                  static_cast<int>(failure_text().size()), failure_text().data());
 }
 
-void Remote::attach_wire() { wire_->attached = session_ && network().endpoint_->attach(*session_, *wire_->connection); }
+void NetworkPath::attach_wire() { wire_->attached = session_ && network().endpoint_->attach(*session_, *wire_->connection); }
 
-void Remote::detach_wire() {
+void NetworkPath::detach_wire() {
     if (!wire_) return;
     if (wire_->attached && session_) network().endpoint_->detach(*session_, *wire_->connection);
     wire_->attached = false;
 }
 
-bool Remote::carry(OutStream& stream) {
+bool NetworkPath::carry(OutStream& stream) {
     const auto goes_on = [&stream] {
         const auto* const connection = static_cast<const Connection*>(stream.connection);
         return connection && connection->serves();
@@ -55,62 +55,62 @@ bool Remote::carry(OutStream& stream) {
     return goes_on();
 }
 
-void Remote::end(OutStream& stream, bool confirmed) {
+void NetworkPath::end(OutStream& stream, bool confirmed) {
     if (stream.connection) static_cast<Connection*>(stream.connection)->by.remove_stream(stream, confirmed);
 }
 
 // Handles the peer's notice that one of its interfaces (rail_gone) or queues (wire_gone) is down.
-void Remote::take(const transport::Packet& packet) {
+void NetworkPath::take(const transport::Packet& packet) {
     if (!wire_ || !wire_->connection) return;
-    if (packet.header.kind == packet::Kind::rail_gone && packet.header.bytes == sizeof(uint32_t)) {
+    if (packet.header.kind == packet::PacketKind::rail_gone && packet.header.bytes == sizeof(uint32_t)) {
         uint32_t address = 0;
         std::memcpy(&address, packet.payload, sizeof address);
         wire_->connection->by.lose_remote(*wire_->connection, address);
     }
-    if (packet.header.kind == packet::Kind::wire_gone && wire_->rc && packet.header.bytes == sizeof(QueuePair)) {
+    if (packet.header.kind == packet::PacketKind::wire_gone && wire_->rc && packet.header.bytes == sizeof(QueuePair)) {
         QueuePair pair;
         std::memcpy(&pair, packet.payload, sizeof pair);
         network().rc_->lose_remote_queue(*wire_->connection, pair);
     }
 }
 
-void Remote::set_expected_traffic(uint32_t messages) {
+void NetworkPath::set_expected_traffic(uint32_t messages) {
     foreseen_ = messages;
     if (rc()) network().rc_->set_expected_traffic(*rc(), messages);
 }
 
 // Memory that the device of an RC connection accesses.
 
-void* Remote::register_memory(const void* memory, uint64_t bytes, bool stays, transport::Region& region) {
+void* NetworkPath::register_memory(const void* memory, uint64_t bytes, bool stays, transport::RemoteKey& region) {
     return rc() && rc()->serves() ? Rc::register_memory(*rc(), memory, bytes, stays, region) : nullptr;
 }
 
-bool Remote::post_rdma_target(void* memory, uint64_t bytes, uint32_t word, transport::RdmaTarget& arrival,
-                              transport::Region& region) {
+bool NetworkPath::post_rdma_target(void* memory, uint64_t bytes, uint32_t word, transport::RdmaTarget& arrival,
+                                   transport::RemoteKey& region) {
     return rc() && rc()->serves() && Rc::post_rdma_target(*rc(), memory, bytes, word, arrival, region);
 }
 
-bool Remote::reaches(const transport::Region& region) const { return rc() && rc()->reaches(region); }
+bool NetworkPath::reaches(const transport::RemoteKey& region) const { return rc() && rc()->reaches(region); }
 
-int Network::put(transport::Path& to, const transport::Region& region, uint64_t offset, const void* from, uint64_t bytes,
+int Network::put(transport::Path& to, const transport::RemoteKey& region, uint64_t offset, const void* from, uint64_t bytes,
                  transport::Completion& done) {
     if (!to.reaches(region)) return unsupported("put");
     return rc_->write(*remote(to).rc(), region, offset, from, bytes, done);
 }
 
-int Network::get(transport::Path& of, const transport::Region& region, uint64_t offset, void* into, uint64_t bytes,
+int Network::get(transport::Path& of, const transport::RemoteKey& region, uint64_t offset, void* into, uint64_t bytes,
                  transport::Completion& done) {
     if (!of.reaches(region)) return unsupported("get");
     return rc_->read(*remote(of).rc(), region, offset, into, bytes, done);
 }
 
-int Network::update(transport::Path& of, const transport::Region& region, uint64_t offset, transport::Update how,
+int Network::update(transport::Path& of, const transport::RemoteKey& region, uint64_t offset, transport::AtomicOperation how,
                     uint64_t operand, uint64_t compare, uint64_t* before, transport::Completion& done) {
     if (!of.reaches(region)) return unsupported("update");
     return rc_->update(*remote(of).rc(), region, offset, how, operand, compare, before, done);
 }
 
-int Network::write(transport::Path& to, const transport::Region& region, const void* from, uint64_t bytes, uint32_t word,
+int Network::write(transport::Path& to, const transport::RemoteKey& region, const void* from, uint64_t bytes, uint32_t word,
                    transport::WriteNotice told, transport::Completion& done) {
     if (!to.reaches(region)) return unsupported("write");
     return rc_->write_expected(*remote(to).rc(), region, from, bytes, word, told, done);
@@ -118,8 +118,8 @@ int Network::write(transport::Path& to, const transport::Region& region, const v
 
 // Events that connections report.
 
-void Network::note(Remote& path, bool Wire::*what) {
-    Wire& wire = *path.wire_;
+void Network::note(NetworkPath& path, bool PathConnection::*what) {
+    PathConnection& wire = *path.wire_;
     wire.*what = true;
     if (wire.queued) return;
     wire.queued = true;
@@ -128,28 +128,28 @@ void Network::note(Remote& path, bool Wire::*what) {
 
 ConnectionUpcalls Network::wire_upcalls() {
     ConnectionUpcalls all;
-    all.opened = [](Connection& c) { path_of(c).network().note(path_of(c), &Wire::opened); };
-    all.ended = [](Connection& c) { path_of(c).network().note(path_of(c), &Wire::ended); };
+    all.opened = [](Connection& c) { path_of(c).network().note(path_of(c), &PathConnection::opened); };
+    all.ended = [](Connection& c) { path_of(c).network().note(path_of(c), &PathConnection::ended); };
     all.failed = all.broken = [](Connection& c) {
-        path_of(c).tell(c.state() == Connection::State::idle ? "failed" : "broke");
-        path_of(c).network().note(path_of(c), &Wire::broken);
+        path_of(c).tell(c.state() == Connection::CarrierState::idle ? "failed" : "broke");
+        path_of(c).network().note(path_of(c), &PathConnection::broken);
     };
     all.ask = [](Connection& c) {
-        if (const Remote& path = path_of(c); path.session_) path.network().endpoint_->ask(*path.session_);
+        if (const NetworkPath& path = path_of(c); path.session_) path.network().endpoint_->ask(*path.session_);
     };
-    all.doubted = [](Connection& c) { path_of(c).network().note(path_of(c), &Wire::doubted); };
-    all.trusted = [](Connection& c) { path_of(c).network().note(path_of(c), &Wire::trusted); };
+    all.doubted = [](Connection& c) { path_of(c).network().note(path_of(c), &PathConnection::doubted); };
+    all.trusted = [](Connection& c) { path_of(c).network().note(path_of(c), &PathConnection::trusted); };
     all.frame = [](Connection& c, const std::byte* frame, size_t bytes) {
-        Remote& path = path_of(c);
+        NetworkPath& path = path_of(c);
         Network& network = path.network();
         return path.session_ && network.endpoint_->receive_frame(*path.session_, c, frame, bytes, network.last_traffic_);
     };
     all.room = [](Connection& c) {
-        const Remote& path = path_of(c);
+        const NetworkPath& path = path_of(c);
         if (path.wire_->attached && path.session_) path.network().endpoint_->writable(*path.session_, c);
     };
     all.rerouted = [](Connection& c) {
-        Remote& path = path_of(c);
+        NetworkPath& path = path_of(c);
         if (!path.wire_->attached) return;
         path.detach_wire();
         path.attach_wire();
@@ -170,8 +170,8 @@ ConnectionUpcalls Network::wire_upcalls() {
 void Network::tell_of_lost_rails(const uint32_t* now, size_t count) {
     for (const uint32_t address : rails_) {
         if (std::find(now, now + count, address) != now + count) continue;
-        for (Remote* path : wired_)
-            if (path->wire_->attached) sink_.send(path->user, packet::Kind::rail_gone, &address, sizeof address);
+        for (NetworkPath* path : wired_)
+            if (path->wire_->attached) sink_.send(path->user, packet::PacketKind::rail_gone, &address, sizeof address);
     }
     rails_.assign(now, now + count);
 }
@@ -224,7 +224,7 @@ bool Network::has_verbs() const { return endpoint_->ports() && !endpoint_->ciphe
 
 /// Returns the port by which both processes have announced they can be reached, or nullptr. Only an attempt to connect shows whether it
 /// works.
-verbs::Port* Remote::port(uint8_t& place) const {
+verbs::Port* NetworkPath::port(uint8_t& place) const {
     if (!session_ || !network().has_verbs()) return nullptr;
     const int known = network().endpoint_->likely_verbs_place(*session_);
     if (known < 0) return nullptr;
@@ -244,13 +244,13 @@ bool Network::has_place() {
 }
 
 void Network::acquire_slot(transport::Path& path) {
-    remote(path).wire_ = std::make_unique<Wire>();
+    remote(path).wire_ = std::make_unique<PathConnection>();
     wired_.push_back(&remote(path));
 }
 
 /// Creates the connection, of the given kind. Returns false with failure_text() if that kind is not available.
-bool Network::connect_by(Remote& path, bool rc) {
-    Wire& wire = *path.wire_;
+bool Network::connect_by(NetworkPath& path, bool rc) {
+    PathConnection& wire = *path.wire_;
     const ProcessId peer{path.to.job(), path.to.rank};
     if (rc) {
         uint8_t place = 0;
@@ -262,10 +262,10 @@ bool Network::connect_by(Remote& path, bool rc) {
             return fail(MPI_ERR_OTHER, port ? "%s has no queue left" : "no verbs port reaches the peer",
                         port ? port->facts().device : "") == MPI_SUCCESS;
         if (!rc_)
-            rc_ =
-                std::make_unique<Rc>(wire_upcalls(), [](Connection& c, packet::Kind kind, const void* payload, uint32_t bytes) {
-                    path_of(c).network().sink_.send(path_of(c).user, kind, payload, bytes);
-                });
+            rc_ = std::make_unique<Rc>(wire_upcalls(),
+                                       [](Connection& c, packet::PacketKind kind, const void* payload, uint32_t bytes) {
+                                           path_of(c).network().sink_.send(path_of(c).user, kind, payload, bytes);
+                                       });
         wire.connection = &rc_->add(peer, &path, path.session_, place, *port);
         rc_->set_expected_traffic(static_cast<RcConnection&>(*wire.connection), path.foreseen_);
     } else {
@@ -277,23 +277,23 @@ bool Network::connect_by(Remote& path, bool rc) {
     return true;
 }
 
-void Network::drop_connection(Remote& path) {
-    Wire& wire = *path.wire_;
+void Network::drop_connection(NetworkPath& path) {
+    PathConnection& wire = *path.wire_;
     if (wire.connection) wire.connection->by.drop(*wire.connection);  // this strands its streams
     wire.connection = nullptr;
     wire.broken = false;
 }
 
 /// Makes the path use TCP for a while, which doubles each time, after RC did not open or broke.
-void Network::avoid_rc(Remote& path) {
+void Network::avoid_rc(NetworkPath& path) {
     path.rc_pause_ = std::clamp(2 * path.rc_pause_, kFirstPause, kLongestPause);
     path.rc_from_ = now_ns() + path.rc_pause_;
 }
 
-uint32_t Network::describe(transport::Path& path, packet::Kind kind, std::byte* payload) {
-    Remote& to = remote(path);
-    Wire& wire = *to.wire_;
-    if (!wire.connection && kind == packet::Kind::accept) return 0;  // the connection failed; the refusal follows
+uint32_t Network::describe(transport::Path& path, packet::PacketKind kind, std::byte* payload) {
+    NetworkPath& to = remote(path);
+    PathConnection& wire = *to.wire_;
+    if (!wire.connection && kind == packet::PacketKind::accept) return 0;  // the connection failed; the refusal follows
     uint32_t bytes = 0;
     const auto described = [&] { return wire.connection->by.describe(*wire.connection, kind, payload, bytes) == MPI_SUCCESS; };
     uint8_t place = 0;
@@ -309,16 +309,16 @@ uint32_t Network::describe(transport::Path& path, packet::Kind kind, std::byte* 
 }
 
 /// Reports that the connection can't be opened.
-void Network::failed_to(Remote& path, const char* what) {
+void Network::failed_to(NetworkPath& path, const char* what) {
     path.tell(what);
-    note(path, &Wire::broken);
+    note(path, &PathConnection::broken);
 }
 
 // If both sides have asked, each for another kind, the connection is TCP, since both support it.
-void Network::use(transport::Path& path, packet::Kind kind, const std::byte* payload) {
-    Remote& to = remote(path);
-    Wire& wire = *to.wire_;
-    if (kind == packet::Kind::open) {
+void Network::use(transport::Path& path, packet::PacketKind kind, const std::byte* payload) {
+    NetworkPath& to = remote(path);
+    PathConnection& wire = *to.wire_;
+    if (kind == packet::PacketKind::open) {
         const bool rc = Rc::is_offer(payload);
         if (wire.connection && rc && !wire.rc) return;
         if (wire.connection && wire.rc && !rc) drop_connection(to);
@@ -336,7 +336,7 @@ void Network::finish(transport::Path& path) {
 }
 
 void Network::release_slot(transport::Path& path) {
-    Remote& to = remote(path);
+    NetworkPath& to = remote(path);
     to.detach_wire();
     drop_connection(to);
     std::erase(wired_, &to);
@@ -347,17 +347,17 @@ void Network::release_slot(transport::Path& path) {
 // Called if the peer could not open the connection, except for lack of a slot. Without a slot it could not use TCP either, and asks for a
 // connection itself when it has one.
 void Network::failed_there(transport::Path& path) {
-    Remote& to = remote(path);
+    NetworkPath& to = remote(path);
     if (to.wire_ && to.wire_->rc && !to.wire_->opened_once) avoid_rc(to);
 }
 
 void Network::each_user(void (*visit)(void* user, void* argument), void* argument) {
-    for (const Remote* path : wired_) visit(path->user, argument);
+    for (const NetworkPath* path : wired_) visit(path->user, argument);
 }
 
 // Detaches a doubted connection, so that the frames it had are sent again as datagrams; reattaches one that is trusted again.
-void Network::follow_doubt(Remote& path) {
-    Wire& wire = *path.wire_;
+void Network::follow_doubt(NetworkPath& path) {
+    PathConnection& wire = *path.wire_;
     wire.doubted = wire.trusted = false;
     if (!wire.connection) return;
     const bool carries = wire.carries && !wire.connection->doubted();
@@ -372,9 +372,9 @@ void Network::follow_doubt(Remote& path) {
 
 void Network::act_on_news() {
     while (!told_.empty()) {
-        Remote& path = *told_.back();
+        NetworkPath& path = *told_.back();
         told_.pop_back();
-        Wire& wire = *path.wire_;
+        PathConnection& wire = *path.wire_;
         wire.queued = false;
         if (wire.opened) {
             wire.opened = false;
@@ -428,9 +428,9 @@ bool Network::poll_wires(uint64_t now) {
 void Network::look_for_better(uint64_t now) {
     if (now < better_at_) return;
     better_at_ = now + kBetterInterval;
-    std::vector<Remote*> found;
+    std::vector<NetworkPath*> found;
     uint8_t place = 0;
-    for (Remote* path : wired_) {
+    for (NetworkPath* path : wired_) {
         if (!path->wire_->carries || path->wire_->rc || path->rc_from_ > now || path->better_from_ > now || !path->port(place))
             continue;
         // If the new connection is TCP again, the peer had a reason; so the next attempt waits longer.
@@ -438,7 +438,7 @@ void Network::look_for_better(uint64_t now) {
         path->better_from_ = now + path->better_pause_;
         found.push_back(path);
     }
-    for (Remote* path : found) sink_.connection(path->user, transport::ConnectionEvent::surpassed);
+    for (NetworkPath* path : found) sink_.connection(path->user, transport::ConnectionEvent::surpassed);
 }
 
 /// Handles the events that connections reported, and the work that had to wait until no callback is running.
@@ -473,10 +473,10 @@ bool Network::poll_rings(uint64_t now) {
     return true;
 }
 
-void Network::happened(uint16_t, verbs::Port& port, const verbs::Event& event) {
+void Network::happened(uint16_t, verbs::Port& port, const verbs::VerbsEvent& event) {
     rc_came_ = true;
-    if (!rc_ || event.kind == verbs::Event::Kind::up) return;
-    if (event.kind == verbs::Event::Kind::down) return rc_->lose_port(port, false);
+    if (!rc_ || event.kind == verbs::VerbsEvent::VerbsEventKind::up) return;
+    if (event.kind == verbs::VerbsEvent::VerbsEventKind::down) return rc_->lose_port(port, false);
     rc_->happened(event);
 }
 

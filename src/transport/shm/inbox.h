@@ -18,7 +18,7 @@ inline constexpr uint32_t kInboxCells = 64;
 inline constexpr uint32_t kCellBytes = 1024;
 
 /// The sender of a packet in an inbox, with all that is needed to answer. It is on this host, so its job's address needs no host.
-struct Sender {
+struct CellSender {
     job::JobId job;
     int32_t owner_pid, owner_fd;
     uint32_t rank;
@@ -28,7 +28,7 @@ struct Sender {
 
 struct alignas(64) Cell {
     std::atomic<uint64_t> state;  ///< see inbox_protocol.h
-    Sender sender;
+    CellSender sender;
     packet::Header header;
     static constexpr uint32_t kPayload = kCellBytes - 64;
     std::byte payload[kPayload];

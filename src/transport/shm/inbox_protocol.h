@@ -16,13 +16,13 @@
 namespace starling::shm {
 
 namespace cell_state {
-enum Phase : uint64_t { kFree = 0, kClaimed = 1, kFull = 2 };
+enum CellState : uint64_t { kFree = 0, kClaimed = 1, kFull = 2 };
 
-constexpr uint64_t make(uint64_t lap, Phase phase, uint32_t pid) {
+constexpr uint64_t make(uint64_t lap, CellState phase, uint32_t pid) {
     return lap << 24 | static_cast<uint64_t>(phase) << 22 | pid;
 }
 constexpr uint64_t lap_of(uint64_t state) { return state >> 24; }
-constexpr Phase phase_of(uint64_t state) { return static_cast<Phase>(state >> 22 & 3); }
+constexpr CellState phase_of(uint64_t state) { return static_cast<CellState>(state >> 22 & 3); }
 constexpr uint32_t pid_of(uint64_t state) { return static_cast<uint32_t>(state & ((1u << 22) - 1)); }
 }  // namespace cell_state
 

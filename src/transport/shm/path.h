@@ -13,18 +13,19 @@ namespace starling::shm {
 
 class SharedMemory;
 
-class Path final : public transport::Path {
+class ShmPath final : public transport::Path {
   public:
-    Path(SharedMemory& by, const transport::Process& to, void* user);
+    ShmPath(SharedMemory& by, const transport::ProcessAddress& to, void* user);
 
-    Region region;   ///< the peer's doorbell, inbox, rings; null if the peer is on another host, and then the path is not used
+    SegmentRegion
+        region;      ///< the peer's doorbell, inbox, rings; null if the peer is on another host, and then the path is not used
     RingWriter out;  ///< set while we may send on a ring of the peer
     RingReader in;   ///< set while the peer may send on a ring of ours
     bool close_pending = false;  ///< the ring waits for room for its close; packets use the inbox meanwhile
 
     /// Returns whether packets go on a ring now; if so, the next two functions are its reserve() and commit().
     bool has_ring() const { return out && !close_pending; }
-    bool reserve_in_ring(uint32_t bytes, transport::Slot& slot) {
+    bool reserve_in_ring(uint32_t bytes, transport::PacketSlot& slot) {
         slot.payload = out.reserve_short(bytes);
         if (!slot.payload) return reserve_long(bytes, slot);
         slot.header = &out.header();
@@ -43,7 +44,7 @@ class Path final : public transport::Path {
         while (taken < most) {
             const packet::Header* header = in.front();
             if (!header) break;
-            if (header->kind == packet::Kind::close) return take_close() || taken > 0;
+            if (header->kind == packet::PacketKind::close) return take_close() || taken > 0;
             deliver(transport::Packet{*header, in.payload()});
             in.pop();
             ++taken;
@@ -54,8 +55,8 @@ class Path final : public transport::Path {
     bool try_close();
 
     uint32_t payload_limit() const override;
-    bool reserve(uint32_t bytes, transport::Slot& slot) override;
-    void commit(transport::Slot& slot, uint32_t bytes) override;
+    bool reserve(uint32_t bytes, transport::PacketSlot& slot) override;
+    void commit(transport::PacketSlot& slot, uint32_t bytes) override;
     // Nothing waits for an acknowledgement: packets are written into the peer's memory.
     bool idle() const override { return true; }
     void close() override;
@@ -76,7 +77,7 @@ class Path final : public transport::Path {
     friend class SharedMemory;
     SharedMemory& memory() const;
     bool show_exchanged(uint64_t bytes);
-    bool reserve_long(uint32_t bytes, transport::Slot& slot);
+    bool reserve_long(uint32_t bytes, transport::PacketSlot& slot);
     bool take_close();
 
     Pages exchanged_;  ///< the peer's shared heap, from the first use on

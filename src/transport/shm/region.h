@@ -70,9 +70,9 @@ static_assert(kOutboxOffset % 4096 == 0);
 static_assert(kCollectiveOffset + (1u << 20) <= job::kRegionStride);
 
 /// A view of one rank's region; cheap to copy.
-class Region {
+class SegmentRegion {
   public:
-    explicit Region(std::byte* base) : base_(base) {}
+    explicit SegmentRegion(std::byte* base) : base_(base) {}
     job::Doorbell& doorbell() const { return *reinterpret_cast<job::Doorbell*>(base_); }
     Presence& presence() const { return *reinterpret_cast<Presence*>(base_ + kPresenceOffset); }
     SymmetricMemory& symmetric() const { return *reinterpret_cast<SymmetricMemory*>(base_ + kSymmetricOffset); }

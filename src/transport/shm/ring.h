@@ -21,11 +21,11 @@ inline constexpr uint32_t kBulkBytes = 64 * 1024;
 inline constexpr uint32_t kRingPayload = 16 * 1024;
 static_assert(2 * kRingPayload + kBulkBytes / 4 <= kBulkBytes);
 
-struct alignas(64) Line {
+struct alignas(64) RingLine {
     packet::Header header;
     std::byte payload[kInlineBytes];
 };
-static_assert(sizeof(Line) == 64);
+static_assert(sizeof(RingLine) == 64);
 
 /// A ring in the receiver's region. Its owner resets it before it offers the slot. Line numbers continue from one user to the next, so that
 /// the last user's lines always count as consumed.
@@ -35,7 +35,7 @@ struct alignas(64) Ring {
         std::atomic<uint64_t> lines;
         std::atomic<uint64_t> bulk;
     } consumed;
-    alignas(64) Line lines[kRingLines];
+    alignas(64) RingLine lines[kRingLines];
     alignas(64) std::byte bulk[kBulkBytes];
 };
 
@@ -64,7 +64,7 @@ inline BulkSpan bulk_span(uint64_t position, uint32_t bytes) {
 /// The current line of one end of the ring. Place and lap follow from the number, but are stored because every poll and every message needs
 /// them.
 struct LinePosition {
-    Line* place = nullptr;
+    RingLine* place = nullptr;
     uint32_t lap = 1;  ///< the line's stamp
     uint64_t number = 0;
     static LinePosition at(Ring& ring, uint64_t number) {
@@ -118,7 +118,7 @@ class RingWriter {
         packet::Header& head = header();
         head.bytes = bytes;
         if (bytes > kInlineBytes) {
-            head.where = packet::Where::here;
+            head.where = packet::PayloadLocation::here;
             bulk_ = bulk_span(bulk_, bytes).end;
         }
         head.stamp.store(next_.lap, std::memory_order_release);
@@ -128,7 +128,7 @@ class RingWriter {
     void commit(uint32_t bytes, OutboxPlace place) {
         packet::Header& head = header();
         head.bytes = bytes;
-        head.where = packet::Where::outbox;
+        head.where = packet::PayloadLocation::outbox;
         __builtin_memcpy(next_.place->payload, &place, sizeof place);
         head.stamp.store(next_.lap, std::memory_order_release);
         next_.advance(*ring_);
@@ -166,14 +166,15 @@ class RingReader {
     const std::byte* payload() const {
         const uint32_t bytes = next_.place->header.bytes;
         if (bytes <= kInlineBytes) return next_.place->payload;
-        if (next_.place->header.where == packet::Where::outbox) return payload_in(outbox_, next_.place->payload, bytes);
+        if (next_.place->header.where == packet::PayloadLocation::outbox)
+            return payload_in(outbox_, next_.place->payload, bytes);
         return ring_->bulk + bulk_span(bulk_, bytes).start % kBulkBytes;
     }
     /// Returns the line of front() to the sender, in batches of a quarter of the ring.
     void pop() {
         const uint32_t bytes = next_.place->header.bytes;
         if (bytes > kInlineBytes) {
-            if (next_.place->header.where == packet::Where::outbox) return pop_outside(bytes);
+            if (next_.place->header.where == packet::PayloadLocation::outbox) return pop_outside(bytes);
             bulk_ = bulk_span(bulk_, bytes).end;
             if (bulk_ - bulk_told_ >= kBulkBytes / 4) tell_bulk();
         }

@@ -74,16 +74,16 @@ class Rotation {
     }
 
   private:
-    struct Part {
+    struct AllocatedPart {
         uint32_t start, bytes;
         Receipt<Counter> receipt;
         const void* reader;
     };
-    static_assert(std::is_trivially_copyable_v<Part>);
+    static_assert(std::is_trivially_copyable_v<AllocatedPart>);
 
     // Parts in the order of their positions, a circle that begins at the cursor. A part that is passed over moves to its end.
-    Part& part(uint32_t i) { return reinterpret_cast<Part*>(parts_)[(first_ + i) % kMost]; }
-    Part& oldest() { return part(0); }
+    AllocatedPart& part(uint32_t i) { return reinterpret_cast<AllocatedPart*>(parts_)[(first_ + i) % kMost]; }
+    AllocatedPart& oldest() { return part(0); }
 
     bool is_back(const Receipt<Counter>& receipt) {
         // Adjacent parts mostly have the same reader, so one load of its count serves for many.
@@ -97,7 +97,7 @@ class Rotation {
     }
     /// Drops the oldest part if it was read. Otherwise moves it to the end of the circle and returns false.
     bool drop_or_keep() {
-        const Part oldest_part = oldest();
+        const AllocatedPart oldest_part = oldest();
         drop_oldest();
         if (is_back(oldest_part.receipt)) return true;
         part(count_++) = oldest_part;
@@ -113,7 +113,7 @@ class Rotation {
     }
 
     // Not cleared: a process that lends nothing never touches these pages.
-    alignas(Part) std::byte parts_[kMost * sizeof(Part)];
+    alignas(AllocatedPart) std::byte parts_[kMost * sizeof(AllocatedPart)];
     uint32_t first_ = 0, count_ = 0;
     uint32_t cursor_ = 0;
     Receipt<Counter> seen_{};  ///< the count that was read last, and its value

@@ -19,11 +19,11 @@ namespace {
 /// Sizes from which freed memory is returned to the system, and from which huge pages are requested.
 constexpr uint64_t kGiveBack = 1u << 20, kHuge = 2u << 20, kPage = 4096;
 
-struct Exchanged {
+struct ExchangedHeap {
     Pages pages;
     Heap heap;
 };
-STARLING_STATE Exchanged* exchanged = nullptr;
+STARLING_STATE ExchangedHeap* exchanged = nullptr;
 
 /// Returns the size of the heap: all memory of the machine, since untouched pages take none.
 uint64_t room() {
@@ -37,7 +37,7 @@ uint64_t room() {
     return bytes / kPage * kPage;
 }
 
-void show(Region own) {
+void show(SegmentRegion own) {
     ExchangedMemory& shown = own.exchanged();
     shown.pid = exchanged->pages.name().pid;
     shown.descriptor = exchanged->pages.name().descriptor;
@@ -48,14 +48,14 @@ void show(Region own) {
 }
 
 bool make() {
-    Exchanged made;
+    ExchangedHeap made;
     uint64_t bytes = room();
     // There may be less address space than memory.
     while (bytes >= kGiveBack && !made.pages.make_hidden(bytes)) bytes = bytes / 4 / kPage * kPage;
     // Not permanent: later there may be a free descriptor, or memory.
     if (bytes < kGiveBack) return false;
     made.heap = Heap(bytes);
-    exchanged = new Exchanged(std::move(made));
+    exchanged = new ExchangedHeap(std::move(made));
     return true;
 }
 
@@ -68,7 +68,7 @@ void advise(std::byte* memory, uint64_t bytes, uint64_t page, int advice) {
 
 }  // namespace
 
-void* allocate_exchanged(Region own, uint64_t bytes, uint64_t alignment) {
+void* allocate_exchanged(SegmentRegion own, uint64_t bytes, uint64_t alignment) {
     if (alignment > kHuge || (!exchanged && !make())) return nullptr;
     if (own.exchanged().ready.load(std::memory_order_relaxed) == 0) show(own);
     const uint64_t offset = exchanged->heap.allocate(bytes, alignment);
@@ -91,7 +91,7 @@ bool free_exchanged(void* memory) {
     return exchanged->heap.free(offset);
 }
 
-bool Path::show_exchanged(uint64_t bytes) {
+bool ShmPath::show_exchanged(uint64_t bytes) {
     const ExchangedMemory& shown = region.exchanged();
     if (exchanged_.data()) return exchanged_.show(bytes);
     if (exchanged_refused_) return false;

@@ -13,7 +13,7 @@ namespace starling::shm {
 
 /// Allocates `bytes` (not 0) at a multiple of `alignment`, a power of two. The process whose region is `own` publishes the heap to its
 /// neighbors. Returns null if the system has no such memory.
-void* allocate_exchanged(Region own, uint64_t bytes, uint64_t alignment);
+void* allocate_exchanged(SegmentRegion own, uint64_t bytes, uint64_t alignment);
 /// Frees memory from allocate_exchanged(); returns false if it is not.
 bool free_exchanged(void* memory);
 

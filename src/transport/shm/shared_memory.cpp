@@ -33,15 +33,15 @@ uint32_t slot_in(const std::byte* offer) {
 
 // Paths.
 
-Path::Path(SharedMemory& by, const transport::Process& to, void* user)
+ShmPath::ShmPath(SharedMemory& by, const transport::ProcessAddress& to, void* user)
     : transport::Path(by, to, user), region(by.reaches(to) ? to.segment->region(to.rank) : nullptr) {}
 
-uint32_t Path::payload_limit() const {
+uint32_t ShmPath::payload_limit() const {
     if (has_ring()) return kRingPayload;
     return memory().lending_.has_room() ? kOutboxPayload : Cell::kPayload;
 }
 
-bool Path::reserve(uint32_t bytes, transport::Slot& slot) {
+bool ShmPath::reserve(uint32_t bytes, transport::PacketSlot& slot) {
     if (closed_ || bytes > kTraits.payload) return false;
     slot.path = this;
     if (has_ring()) return reserve_in_ring(bytes, slot);
@@ -64,7 +64,7 @@ bool Path::reserve(uint32_t bytes, transport::Slot& slot) {
 }
 
 // Reserves for payloads that are too long for a ring's line, or that found no room.
-bool Path::reserve_long(uint32_t bytes, transport::Slot& slot) {
+bool ShmPath::reserve_long(uint32_t bytes, transport::PacketSlot& slot) {
     if (bytes <= kInlineBytes || !out.has_line()) return false;
     slot.payload = memory().lending_.reserve(bytes);
     slot.rotates = slot.payload != nullptr;
@@ -76,7 +76,7 @@ bool Path::reserve_long(uint32_t bytes, transport::Slot& slot) {
     return slot.payload != nullptr;
 }
 
-void Path::commit(transport::Slot& slot, uint32_t bytes) {
+void ShmPath::commit(transport::PacketSlot& slot, uint32_t bytes) {
     auto* const cell = static_cast<Cell*>(slot.place);
     if (!cell && !slot.rotates) return commit_in_ring(bytes);
     if (!cell) {
@@ -88,7 +88,7 @@ void Path::commit(transport::Slot& slot, uint32_t bytes) {
             const OutboxPlace place = memory().lending_.commit(receipt(region.inbox(), *cell), this);
             std::memcpy(cell->payload, &place, sizeof place);
         }
-        slot.header->where = slot.rotates ? packet::Where::outbox : packet::Where::here;
+        slot.header->where = slot.rotates ? packet::PayloadLocation::outbox : packet::PayloadLocation::here;
         slot.header->bytes = bytes;
         publish(*cell);
         ++counters.messages_inbox;
@@ -97,16 +97,16 @@ void Path::commit(transport::Slot& slot, uint32_t bytes) {
     if (!slot.quiet) job::ring(region.doorbell());
 }
 
-void Path::close() {
+void ShmPath::close() {
     closed_ = true;
     memory().lending_.forget(this);
     out = {};
     close_pending = false;
 }
 
-bool Path::try_close() {
+bool ShmPath::try_close() {
     if (!out.reserve(0)) return false;
-    out.header().kind = packet::Kind::close;
+    out.header().kind = packet::PacketKind::close;
     out.commit(0);
     out = {};
     close_pending = false;
@@ -114,7 +114,7 @@ bool Path::try_close() {
 }
 
 // Handles close, the last packet; it is not popped, the ring ends there.
-bool Path::take_close() {
+bool ShmPath::take_close() {
     // The close may have overtaken the accept that makes us ready.
     if (!ready_) return false;
     memory().sink_.connection(user, transport::ConnectionEvent::ended);
@@ -123,7 +123,7 @@ bool Path::take_close() {
 
 // The transport.
 
-SharedMemory::SharedMemory(const transport::Process& self, transport::Sink& sink)
+SharedMemory::SharedMemory(const transport::ProcessAddress& self, transport::Sink& sink)
     : Transport(kTraits),
       self_(self),
       sink_(sink),
@@ -133,16 +133,16 @@ SharedMemory::SharedMemory(const transport::Process& self, transport::Sink& sink
       inbox_(region_.inbox()),
       lending_(region_.outbox()) {}
 
-int SharedMemory::attach(const transport::Process& to, void* user, transport::Path*& out) {
+int SharedMemory::attach(const transport::ProcessAddress& to, void* user, transport::Path*& out) {
     if (!reaches(to)) return fail(MPI_ERR_INTERN, "rank %u is on another host", to.rank);
-    auto* const path = new Path(*this, to, user);
+    auto* const path = new ShmPath(*this, to, user);
     path->owned_ = true;
     out = path;
     return MPI_SUCCESS;
 }
 
 void SharedMemory::detach(transport::Path& path) {
-    auto& mine = static_cast<Path&>(path);
+    auto& mine = static_cast<ShmPath&>(path);
     if (mine.in) release_slot(mine);
     mine.close();
     if (last_sender_ == &mine) last_sender_ = nullptr;
@@ -155,8 +155,8 @@ void SharedMemory::forget(job::JobId job) {
 
 /// Returns the sender's path. Null if its job has ended: it cannot be answered, so its packet is dropped. Null and `later` if its job
 /// cannot be mapped now.
-Path* SharedMemory::sender_of(const Cell& cell, bool& later) {
-    const Sender& sender = cell.sender;
+ShmPath* SharedMemory::sender_of(const Cell& cell, bool& later) {
+    const CellSender& sender = cell.sender;
     if (last_sender_ && last_sender_->to.rank == sender.rank && last_sender_->to.job() == sender.job) return last_sender_;
     if (ask_again_at_ != 0 && now_ns() < ask_again_at_) {
         later = true;
@@ -165,17 +165,17 @@ Path* SharedMemory::sender_of(const Cell& cell, bool& later) {
     transport::Path* const met = sink_.on_unknown_sender({sender.address(), sender.rank}, later);
     ask_again_at_ = later ? now_ns() + kAskAgainNs : 0;
     if (!met || &met->by != this) return nullptr;
-    return last_sender_ = static_cast<Path*>(met);
+    return last_sender_ = static_cast<ShmPath*>(met);
 }
 
-bool SharedMemory::poll(Look) {
+bool SharedMemory::poll(PollUrgency) {
     bool any = false;
     for (int i = 0; i < kBatch; ++i) {
         Cell* const cell = inbox_.front();
         if (!cell) break;
-        const bool outside = cell->header.where == packet::Where::outbox;
+        const bool outside = cell->header.where == packet::PayloadLocation::outbox;
         bool later = false;
-        Path* path = cell->header.bytes <= (outside ? kOutboxPayload : Cell::kPayload) ? sender_of(*cell, later) : nullptr;
+        ShmPath* path = cell->header.bytes <= (outside ? kOutboxPayload : Cell::kPayload) ? sender_of(*cell, later) : nullptr;
         if (later) [[unlikely]]
             break;
         if (path && !path->closed_)
@@ -193,7 +193,7 @@ bool SharedMemory::poll(Look) {
 // A closing ring needs its slot until the peer has answered, which may take long; but it no longer counts against the limit.
 bool SharedMemory::has_place() {
     uint32_t open = 0;
-    for (const Path* user : users_) open += user && !user->leaving_;
+    for (const ShmPath* user : users_) open += user && !user->leaving_;
     return open < slot_limit() && free_slot() >= 0;
 }
 
@@ -214,7 +214,7 @@ bool SharedMemory::earned(uint32_t packets, uint64_t) const {
 }
 
 void SharedMemory::acquire_slot(transport::Path& path) {
-    auto& mine = static_cast<Path&>(path);
+    auto& mine = static_cast<ShmPath&>(path);
     mine.in_slot_ = static_cast<uint32_t>(free_slot());
     mine.ready_ = mine.leaving_ = false;
     taken_ |= uint64_t{1} << mine.in_slot_;
@@ -222,16 +222,16 @@ void SharedMemory::acquire_slot(transport::Path& path) {
     mine.in.reset(region_.ring(mine.in_slot_), mine.region.outbox());
 }
 
-uint32_t SharedMemory::describe(transport::Path& path, packet::Kind, std::byte* offer) {
-    const uint32_t slot = static_cast<Path&>(path).in_slot_;
+uint32_t SharedMemory::describe(transport::Path& path, packet::PacketKind, std::byte* offer) {
+    const uint32_t slot = static_cast<ShmPath&>(path).in_slot_;
     std::memcpy(offer, &slot, sizeof slot);
     return sizeof slot;
 }
 
 bool SharedMemory::is_offer(const std::byte* offer) const { return slot_in(offer) < kRingSlots; }
 
-void SharedMemory::use(transport::Path& path, packet::Kind, const std::byte* offer) {
-    auto& mine = static_cast<Path&>(path);
+void SharedMemory::use(transport::Path& path, packet::PacketKind, const std::byte* offer) {
+    auto& mine = static_cast<ShmPath&>(path);
     mine.out = RingWriter(mine.region.ring(slot_in(offer)));
     mine.ready_ = true;
     sink_.connection(mine.user, transport::ConnectionEvent::ready);
@@ -239,12 +239,12 @@ void SharedMemory::use(transport::Path& path, packet::Kind, const std::byte* off
 
 // If there is no room for the close now, the path's owner tries again: try_close().
 void SharedMemory::finish(transport::Path& path) {
-    auto& mine = static_cast<Path&>(path);
+    auto& mine = static_cast<ShmPath&>(path);
     mine.close_pending = mine.leaving_ = true;
 }
 
 void SharedMemory::release_slot(transport::Path& path) {
-    auto& mine = static_cast<Path&>(path);
+    auto& mine = static_cast<ShmPath&>(path);
     mine.in.retire();
     mine.in = {};
     users_[mine.in_slot_] = nullptr;
@@ -256,7 +256,7 @@ void SharedMemory::release_slot(transport::Path& path) {
 }
 
 void SharedMemory::each_user(void (*visit)(void* user, void* argument), void* argument) {
-    for (Path* const user : users_)
+    for (ShmPath* const user : users_)
         if (user) visit(user->user, argument);
 }
 

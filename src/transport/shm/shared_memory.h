@@ -24,53 +24,53 @@ static_assert(kRingPayload == kOutboxPayload);
 
 class SharedMemory final : public transport::Transport, public transport::Connector {
   public:
-    SharedMemory(const transport::Process& self, transport::Sink& sink);
+    SharedMemory(const transport::ProcessAddress& self, transport::Sink& sink);
 
     /// Holds payloads that are too long for a line or a cell.
     Lending& lending() { return lending_; }
 
-    bool reaches(const transport::Process& process) const override { return process.segment->is_local(process.rank); }
+    bool reaches(const transport::ProcessAddress& process) const override { return process.segment->is_local(process.rank); }
     /// The caller may also construct a path in its own memory; then detach() does not free it.
-    int attach(const transport::Process& to, void* user, transport::Path*& out) override;
+    int attach(const transport::ProcessAddress& to, void* user, transport::Path*& out) override;
     void detach(transport::Path& path) override;
     void forget(job::JobId job) override;
-    /// Delivers packets from the inbox. Rings are polled by the owner of the paths: Path::poll_ring().
-    bool poll(Look look) override;
+    /// Delivers packets from the inbox. Rings are polled by the owner of the paths: ShmPath::poll_ring().
+    bool poll(PollUrgency look) override;
     bool recover() override { return inbox_.skip_dead(); }
     transport::Connector* connector() override { return this; }
 
     bool earned(uint32_t packets, uint64_t bytes) const override;
     bool has_place() override;
     void acquire_slot(transport::Path& path) override;
-    uint32_t describe(transport::Path& path, packet::Kind kind, std::byte* offer) override;
+    uint32_t describe(transport::Path& path, packet::PacketKind kind, std::byte* offer) override;
     bool is_offer(const std::byte* offer) const override;
-    void use(transport::Path& path, packet::Kind kind, const std::byte* offer) override;
+    void use(transport::Path& path, packet::PacketKind kind, const std::byte* offer) override;
     void finish(transport::Path& path) override;
     void release_slot(transport::Path& path) override;
     void each_user(void (*visit)(void* user, void* argument), void* argument) override;
 
   private:
-    friend class Path;
+    friend class ShmPath;
     int free_slot();
-    Path* sender_of(const Cell& cell, bool& later);
+    ShmPath* sender_of(const Cell& cell, bool& later);
 
-    const transport::Process self_;
+    const transport::ProcessAddress self_;
     transport::Sink& sink_;
     const uint32_t pid_;
     const job::JobAddress address_;  ///< of our job
-    const Region region_;            ///< ours
+    const SegmentRegion region_;     ///< ours
     InboxReader inbox_;
     Lending lending_;
-    Path* last_sender_ = nullptr;  ///< the path of the last packet from the inbox
-    uint64_t ask_again_at_ = 0;    ///< ns, set while the sender of the packet at the front cannot be resolved yet
+    ShmPath* last_sender_ = nullptr;  ///< the path of the last packet from the inbox
+    uint64_t ask_again_at_ = 0;       ///< ns, set while the sender of the packet at the front cannot be resolved yet
 
     uint64_t taken_ = 0;  ///< bit per ring slot of our region
-    Path* users_[kRingSlots] = {};
+    ShmPath* users_[kRingSlots] = {};
     /// Processes that may still write to a slot although their job has failed; 0: none. The slot is not reused before the process has
     /// ended.
     pid_t last_writers_[kRingSlots] = {};
 };
 
-inline SharedMemory& Path::memory() const { return static_cast<SharedMemory&>(by); }
+inline SharedMemory& ShmPath::memory() const { return static_cast<SharedMemory&>(by); }
 
 }  // namespace starling::shm

@@ -12,12 +12,12 @@ namespace {
 
 constexpr size_t kLongestName = 63;
 
-struct Entry {
+struct PortEntry {
     std::string_view device;
     unsigned port = 0;  ///< 0: all ports
 };
 
-bool read(std::string_view text, Entry& out) {
+bool read(std::string_view text, PortEntry& out) {
     const size_t colon = text.find(':');
     out = {text.substr(0, colon), 0};
     if (out.device.empty() || out.device.size() > kLongestName || out.device.find('/') != std::string_view::npos) return false;
@@ -47,7 +47,7 @@ int DeviceChoice::parse(const char* text, DeviceChoice& out) {
     out.but_ = *text == '^';
     out.text_ = text + out.but_;
     const auto is_wrong = [](std::string_view entry) {
-        Entry read_entry;
+        PortEntry read_entry;
         return !read(entry, read_entry);
     };
     if (!any_entry(out.text_, is_wrong)) return MPI_SUCCESS;
@@ -60,7 +60,7 @@ int DeviceChoice::parse(const char* text, DeviceChoice& out) {
 bool DeviceChoice::takes(const char* device, uint8_t port) const {
     if (!text_) return true;
     const bool named = any_entry(text_, [&](std::string_view entry) {
-        Entry one;
+        PortEntry one;
         return read(entry, one) && one.device == device && (one.port == 0 || one.port == port);
     });
     return named != but_;

@@ -18,7 +18,7 @@
 namespace starling::verbs {
 
 /// Address of a datagram queue (UD). It is sent to other processes in this layout.
-struct Address {
+struct VerbsAddress {
     uint8_t gid[16] = {};  ///< network byte order
     uint32_t queue = 0;    ///< queue number (QPN); 0: none
     uint32_t key = 0;      ///< the Q_Key that datagrams to the queue must carry
@@ -26,9 +26,9 @@ struct Address {
     uint8_t mtu_log = 0;   ///< log2 of the MTU in bytes
     uint8_t flags = 0;
     uint32_t reserved = 0;
-    bool operator==(const Address&) const = default;
+    bool operator==(const VerbsAddress&) const = default;
 };
-static_assert(sizeof(Address) == 32);
+static_assert(sizeof(VerbsAddress) == 32);
 
 /// Address of a connection's queue (RC). 28 bytes, so that it fits into an offer (transport::Connector::kOffer) with four bytes to spare.
 struct QueueAddress {
@@ -65,7 +65,7 @@ struct Memory {
     void* handle = nullptr;          ///< belongs to the plugin
 };
 
-enum class Status : uint8_t {
+enum class WorkStatus : uint8_t {
     done,
     busy,       ///< nothing was sent, the queue is full; a `room` event follows
     broken,     ///< the queue is in the error state or closed, and sends nothing any more
@@ -74,8 +74,8 @@ enum class Status : uint8_t {
 };
 
 /// An event that poll() returns. `data` is aligned to 8.
-struct Event {
-    enum class Kind : uint8_t {
+struct VerbsEvent {
+    enum class VerbsEventKind : uint8_t {
         datagram,  ///< received datagram: data, bytes, gid, source_queue (the sender's). Return it by give_back()
         frame,     ///< frame received on an RC queue: data, bytes, user (the queue's). Return it by give_back()
         note,      ///< write with immediate received: `word`, user (the queue's)
@@ -85,8 +85,8 @@ struct Event {
         down,      ///< the port lost its link, GID or device; nothing is sent until it is up again
         up,        ///< the port works again, perhaps with another address(); broken queues stay broken
     };
-    Kind kind = Kind::datagram;
-    Status status = Status::done;
+    VerbsEventKind kind = VerbsEventKind::datagram;
+    WorkStatus status = WorkStatus::done;
     uint32_t bytes = 0;
     std::byte* data = nullptr;
     void* user = nullptr;
@@ -104,7 +104,7 @@ class Queue {
     /// Returns false if the device refuses; problem() has the reason.
     virtual bool connect(const QueueAddress& peer) = 0;
     /// Sends a frame of at most Port::frame_limit() bytes in at most 16 parts. It arrives whole and in order, or the queue breaks.
-    virtual Status send(const iovec* parts, int count) = 0;
+    virtual WorkStatus send(const iovec* parts, int count) = 0;
 
     // An RDMA operation: the device moves the memory without the peer's help. Several may be in flight. Each one that is not `quiet` ends
     // with a `done` event.
@@ -118,13 +118,13 @@ class Queue {
         bool quiet = false;    ///< unsignaled: no event unless it fails; a later `done` of this queue covers it
         bool more = false;     ///< another call follows at once: the doorbell may wait for it
     };
-    virtual Status write(const Transfer& what) = 0;
+    virtual WorkStatus write(const Transfer& what) = 0;
     /// RDMA write with immediate: the peer gets a `note` event when all data is there. It consumes one of the peer's receive buffers.
-    virtual Status write_with_note(const Transfer& what, uint32_t word) = 0;
-    virtual Status read(const Transfer& what) = 0;
+    virtual WorkStatus write_with_note(const Transfer& what, uint32_t word) = 0;
+    virtual WorkStatus read(const Transfer& what) = 0;
     /// Atomic on 8 aligned bytes; the previous value is stored in `memory`.
-    virtual Status fetch_add(const Transfer& what, uint64_t operand) = 0;
-    virtual Status compare_swap(const Transfer& what, uint64_t compare, uint64_t operand) = 0;
+    virtual WorkStatus fetch_add(const Transfer& what, uint64_t operand) = 0;
+    virtual WorkStatus compare_swap(const Transfer& what, uint64_t compare, uint64_t operand) = 0;
 
     /// Closes the queue. Transfers in flight end with status broken, and afterwards no event names this queue. The peer is not notified.
     /// With `linger`, frames that send() accepted are still sent, and the queue ends by itself once they have arrived or failed.
@@ -135,16 +135,16 @@ class Queue {
 };
 
 /// This process's membership in a multicast group on the port.
-class Membership {
+class PortMembership {
   public:
-    enum class State : uint8_t { joining, ready, failed };
-    virtual State state() = 0;
+    enum class MembershipState : uint8_t { joining, ready, failed };
+    virtual MembershipState state() = 0;
     /// Sends to all other members; the datagram may also come back to this process. `busy` as in Port::send.
-    virtual Status send(const iovec* parts, int count) = 0;
+    virtual WorkStatus send(const iovec* parts, int count) = 0;
     virtual void leave() = 0;
 
   protected:
-    ~Membership() = default;
+    ~PortMembership() = default;
 };
 
 struct PortCounters {
@@ -161,25 +161,25 @@ class Port {
   public:
     virtual const PortFacts& facts() const = 0;
     /// Returns the address of the datagram queue. It changes only with an `up` event.
-    virtual Address address() const = 0;
+    virtual VerbsAddress address() const = 0;
     /// Returns the longest datagram in bytes, sent or received.
     virtual uint32_t datagram_limit() const = 0;
     virtual uint32_t frame_limit() const = 0;
 
-    virtual Status send(const Address& to, const iovec* parts, int count) = 0;
+    virtual WorkStatus send(const VerbsAddress& to, const iovec* parts, int count) = 0;
     /// Returns null if there are no more queues or no memory; problem() has the reason.
     virtual Queue* make_queue(void* user) = 0;
-    virtual Membership* join(const uint8_t* group_gid) = 0;
+    virtual PortMembership* join(const uint8_t* group_gid) = 0;
 
     /// Registers memory for writes, reads and atomics; `remote` also allows peers to access it. Returns false on failure, see problem().
     virtual bool enroll(void* memory, uint64_t bytes, bool remote, Memory& out) = 0;
     virtual void dismiss(Memory& memory) = 0;
 
     /// Returns at most `most` events. Makes few system calls, and none if nothing has happened.
-    virtual int poll(Event* events, int most) = 0;
+    virtual int poll(VerbsEvent* events, int most) = 0;
     /// Returns an event's buffer to the receive stock. Events may be returned in any order; do it soon, since their buffers receive the
     /// next packets.
-    virtual void give_back(const Event& event) = 0;
+    virtual void give_back(const VerbsEvent& event) = 0;
 
     /// Becomes readable after arm() when poll() would find something. Repeated calls of arm() have no further effect. arm() returns false
     /// if there is an event already.
@@ -196,7 +196,7 @@ class Port {
 };
 
 /// Settings of the library and mpiexec (base/variables.def) for open().
-struct Options {
+struct DeviceOptions {
     uint32_t receive_buffers = 0;  ///< 0: the plugin's default, for all fields
     uint32_t send_buffers = 0;
     uint32_t frame_bytes = 0;
@@ -210,9 +210,9 @@ struct Options {
 struct Plugin {
     uint32_t version;
     /// Lists at most `most` ports of all devices, used or not, and returns their number. Opens and closes each device.
-    int (*list)(PortFacts* out, int most, const Options* options);
+    int (*list)(PortFacts* out, int most, const DeviceOptions* options);
     /// Opens the port that `which` (from list()) names. Returns null on failure, with a sentence in `problem`.
-    Port* (*open)(const PortFacts* which, const Options* options, char* problem, size_t problem_size);
+    Port* (*open)(const PortFacts* which, const DeviceOptions* options, char* problem, size_t problem_size);
 };
 
 inline constexpr uint32_t kPluginVersion = 2;

@@ -104,19 +104,19 @@ void MemoryWatch::note(uint64_t begin, uint64_t end) {
         changed_[count_++] = {begin, end};
 }
 
-bool MemoryWatch::watch(const Stretch& memory) {
+bool MemoryWatch::watch(const PageRange& memory) {
     uffdio_register wanted{};
     wanted.range = {memory.begin, memory.end - memory.begin};
     wanted.mode = UFFDIO_REGISTER_MODE_WP;  // write protection is never set: the registration is for the events
     return ioctl(fd_, UFFDIO_REGISTER, &wanted) == 0;
 }
 
-void MemoryWatch::unwatch(const Stretch& memory) {
+void MemoryWatch::unwatch(const PageRange& memory) {
     uffdio_range range{memory.begin, memory.end - memory.begin};
     (void)ioctl(fd_, UFFDIO_UNREGISTER, &range);
 }
 
-bool MemoryWatch::is_own(const Stretch& memory) const {
+bool MemoryWatch::is_own(const PageRange& memory) const {
     constexpr uint64_t kPresent = uint64_t{1} << 63, kSwapped = uint64_t{1} << 62, kFile = uint64_t{1} << 61;
     const int fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
     if (fd < 0) return false;
@@ -134,7 +134,7 @@ bool MemoryWatch::is_own(const Stretch& memory) const {
     return own;
 }
 
-int MemoryWatch::take(Stretch (&changed)[kMost], bool& settled) {
+int MemoryWatch::take(PageRange (&changed)[kMost], bool& settled) {
     const std::lock_guard lock(mutex_);
     // The kernel rejects this copy of zero bytes as invalid. While a change is in progress it returns EAGAIN before it validates the
     // arguments.

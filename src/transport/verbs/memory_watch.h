@@ -18,9 +18,9 @@
 namespace starling::verbs {
 
 /// Address range [begin, end) in bytes, of whole pages.
-struct Stretch {
+struct PageRange {
     uint64_t begin = 0, end = 0;
-    bool meets(const Stretch& other) const { return begin < other.end && other.begin < end; }
+    bool meets(const PageRange& other) const { return begin < other.end && other.begin < end; }
 };
 
 /// take() may be called from any thread, the other functions under the library's lock. Must not be destroyed while memory is watched and
@@ -34,17 +34,17 @@ class MemoryWatch {
     ~MemoryWatch();
 
     /// Starts to watch the memory. Returns false if it can't be watched.
-    bool watch(const Stretch& memory);
+    bool watch(const PageRange& memory);
     /// Returns whether events report all changes of the memory, that is, no page belongs to a file or is shared. Pages that are not present
     /// count as no; those of registered memory are present.
-    bool is_own(const Stretch& memory) const;
+    bool is_own(const PageRange& memory) const;
     /// Stops watching the memory, and nothing else.
-    void unwatch(const Stretch& memory);
+    void unwatch(const PageRange& memory);
 
     /// Returns how many stretches have changed since the last call, at most kMost, or -1 if there were more: then any watched memory may
     /// have changed. If `settled` is false, further changes may be in progress.
     static constexpr int kMost = 64;
-    int take(Stretch (&changed)[kMost], bool& settled);
+    int take(PageRange (&changed)[kMost], bool& settled);
 
   private:
     MemoryWatch(int fd, int end) : fd_(fd), end_(end) {}
@@ -56,7 +56,7 @@ class MemoryWatch {
     const int end_;  ///< eventfd that stops the thread
     unsigned long thread_ = 0;
     std::mutex mutex_;  ///< held while an event is read and noted; no allocation under it, it could block on an unread event
-    Stretch changed_[kMost];
+    PageRange changed_[kMost];
     int count_ = 0;
     bool too_many_ = false;
 };

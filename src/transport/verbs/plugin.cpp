@@ -117,8 +117,8 @@ const Plugin* load_plugin() {
     return plugin;
 }
 
-Options configured_options() {
-    Options options;
+DeviceOptions configured_options() {
+    DeviceOptions options;
     options.receive_buffers = static_cast<uint32_t>(config().verbs_receives);
     options.send_buffers = static_cast<uint32_t>(config().verbs_sends);
     options.gid_index = static_cast<int>(config().verbs_gid_index);

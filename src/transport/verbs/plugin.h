@@ -22,6 +22,6 @@ bool plugin_is_a_tests();
 /// Loads the plugin, which is never unloaded. Returns null with failure_text() on failure.
 const Plugin* load_plugin();
 /// Returns the options that the STARLING_VERBS_* variables set.
-Options configured_options();
+DeviceOptions configured_options();
 
 }  // namespace starling::verbs

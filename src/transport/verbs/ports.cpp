@@ -32,8 +32,8 @@ void tell(const PortFacts& facts, const char* what) {
 }  // namespace
 
 int Ports::open(std::unique_ptr<Ports>& out) {
-    const bool required = config().verbs == Verbs::require;
-    if (config().verbs == Verbs::off) return MPI_SUCCESS;
+    const bool required = config().verbs == VerbsUse::require;
+    if (config().verbs == VerbsUse::off) return MPI_SUCCESS;
     if (!has_device()) {
         if (!required) return MPI_SUCCESS;
         return fail(MPI_ERR_OTHER,
@@ -56,8 +56,8 @@ int Ports::open(const Plugin& plugin, bool kernels, std::unique_ptr<Ports>& out)
     if (const int error = DeviceChoice::parse(config().verbs_devices, made->choice_)) return error;
     made->refresh(now_ns(), true);
     const bool any =
-        std::any_of(made->places_, made->places_ + kMost, [](const Place& place) { return place.port != nullptr; });
-    if (!any && config().verbs == Verbs::require)
+        std::any_of(made->places_, made->places_ + kMost, [](const PortSlot& place) { return place.port != nullptr; });
+    if (!any && config().verbs == VerbsUse::require)
         return fail(MPI_ERR_OTHER, "STARLING_VERBS=require is set, and no InfiniBand or RoCE port can be used: %s",
                     made->why_not_[0] ? made->why_not_ : "no device has any");
     out = std::move(made);
@@ -65,7 +65,7 @@ int Ports::open(const Plugin& plugin, bool kernels, std::unique_ptr<Ports>& out)
 }
 
 Ports::~Ports() {
-    for (Place& place : places_) close(place);
+    for (PortSlot& place : places_) close(place);
 }
 
 void Ports::refresh(uint64_t now, bool thoroughly) {
@@ -77,7 +77,7 @@ void Ports::refresh(uint64_t now, bool thoroughly) {
         look |= seen != seen_;
         seen_ = seen;
     }
-    for (Place& place : places_) {
+    for (PortSlot& place : places_) {
         if (!place.port || place.usable || !kernels_) continue;
         const Link link = link_of(place.device, place.number);
         if (link == Link::down || (link == Link::active && now - place.down_at < kStuckAfter)) continue;
@@ -90,7 +90,7 @@ void Ports::refresh(uint64_t now, bool thoroughly) {
 /// Opens all ports that are selected, usable and not open yet.
 void Ports::take_up() {
     std::vector<PortFacts> all(kMostListed);
-    const Options options = configured_options();
+    const DeviceOptions options = configured_options();
     const int count = std::min(plugin_.list(all.data(), kMostListed, &options), kMostListed);
     why_not_[0] = '\0';
     for (int i = 0; i < count; ++i) {
@@ -101,7 +101,7 @@ void Ports::take_up() {
             note_unused(facts, facts.why_not);
         } else if (!facts.active) {
             note_unused(facts, "its link is down");
-        } else if (Place* const place = place_for(facts); !place) {
+        } else if (PortSlot* const place = place_for(facts); !place) {
             note_unused(facts, "more ports than are used at a time; STARLING_VERBS_DEVICES chooses others");
         } else if (!place->port) {
             open_port(*place, facts);
@@ -110,9 +110,9 @@ void Ports::take_up() {
 }
 
 /// Returns the place that the port has or had, else a free one. Null: all are taken.
-Ports::Place* Ports::place_for(const PortFacts& facts) {
-    Place* free = nullptr;
-    for (Place& place : places_) {
+Ports::PortSlot* Ports::place_for(const PortFacts& facts) {
+    PortSlot* free = nullptr;
+    for (PortSlot& place : places_) {
         if (place.number == facts.port && std::strcmp(place.device, facts.device) == 0) return &place;
         const bool fresh = place.device[0] == '\0';
         if (!place.port && (!free || (fresh && free->device[0] != '\0'))) free = &place;
@@ -120,8 +120,8 @@ Ports::Place* Ports::place_for(const PortFacts& facts) {
     return free;
 }
 
-bool Ports::open_port(Place& place, const PortFacts& facts) {
-    const Options options = configured_options();
+bool Ports::open_port(PortSlot& place, const PortFacts& facts) {
+    const DeviceOptions options = configured_options();
     char problem[512] = "";
     Port* const port = plugin_.open(&facts, &options, problem, sizeof problem);
     if (!port) {
@@ -138,7 +138,7 @@ bool Ports::open_port(Place& place, const PortFacts& facts) {
     return true;
 }
 
-void Ports::close(Place& place) {
+void Ports::close(PortSlot& place) {
     if (!place.port) return;
     if (place.usable) change(place, false);
     if (listener_) listener_->closing(static_cast<uint16_t>(&place - places_), *place.port);
@@ -146,7 +146,7 @@ void Ports::close(Place& place) {
     place.port = nullptr;
 }
 
-void Ports::change(Place& place, bool usable) {
+void Ports::change(PortSlot& place, bool usable) {
     place.usable = usable;
     if (!usable) place.down_at = now_ns();
     ++version_;
@@ -161,11 +161,11 @@ void Ports::note_unused(const PortFacts& facts, const char* why) {
 void Ports::watch(int epoll, uint64_t data) {
     epoll_ = epoll;
     epoll_data_ = data;
-    for (Place& place : places_)
+    for (PortSlot& place : places_)
         if (place.port) watch(place);
 }
 
-void Ports::watch(Place& place) {
+void Ports::watch(PortSlot& place) {
     if (epoll_ < 0) return;
     epoll_event readable{};
     readable.events = EPOLLIN;
@@ -187,28 +187,28 @@ int Ports::poll() {
     return std::exchange(came_count_, 0);
 }
 
-void Ports::take(uint16_t index, const Event& event) {
-    Place& place = places_[index];
+void Ports::take(uint16_t index, const VerbsEvent& event) {
+    PortSlot& place = places_[index];
     switch (event.kind) {
-        case Event::Kind::datagram:
+        case VerbsEvent::VerbsEventKind::datagram:
             came_[came_count_++] = {index, event};
             brought_ = true;
             return;
-        case Event::Kind::room:
+        case VerbsEvent::VerbsEventKind::room:
             if (event.user) return tell_listener(index, event);
             room_ = true;
             return;
-        case Event::Kind::down:
-        case Event::Kind::up:
+        case VerbsEvent::VerbsEventKind::down:
+        case VerbsEvent::VerbsEventKind::up:
             ++starling::counters.verbs_events;
             // An `up` event counts even if the port was not known to be down: its address may have changed.
-            change(place, event.kind == Event::Kind::up);
+            change(place, event.kind == VerbsEvent::VerbsEventKind::up);
             tell(place.port->facts(), place.usable ? "up" : "down");
             return tell_listener(index, event);
-        case Event::Kind::frame:
-        case Event::Kind::note:
-        case Event::Kind::done:
-        case Event::Kind::broken:
+        case VerbsEvent::VerbsEventKind::frame:
+        case VerbsEvent::VerbsEventKind::note:
+        case VerbsEvent::VerbsEventKind::done:
+        case VerbsEvent::VerbsEventKind::broken:
             brought_ = true;
             // Events without a user belong to a queue that was closed.
             if (event.user) tell_listener(index, event);
@@ -217,7 +217,7 @@ void Ports::take(uint16_t index, const Event& event) {
     }
 }
 
-void Ports::tell_listener(uint16_t index, const Event& event) {
+void Ports::tell_listener(uint16_t index, const VerbsEvent& event) {
     if (listener_) listener_->happened(index, *places_[index].port, event);
 }
 
@@ -234,14 +234,14 @@ bool Ports::take_room() {
 
 bool Ports::arm() {
     bool quiet = true;
-    for (const Place& place : places_)
+    for (const PortSlot& place : places_)
         if (place.port) quiet &= place.port->arm();
     return quiet;
 }
 
 PortCounters Ports::counters() const {
     PortCounters all;
-    for (const Place& place : places_) {
+    for (const PortSlot& place : places_) {
         if (!place.port) continue;
         const PortCounters one = place.port->counters();
         all.registered_bytes += one.registered_bytes;

@@ -18,7 +18,7 @@ class QueueListener {
   public:
     /// Handles events of the kinds frame, note, done, broken, room (of a queue), down and up. A receive buffer is valid only during the
     /// call.
-    virtual void happened(uint16_t place, Port& port, const Event& event) = 0;
+    virtual void happened(uint16_t place, Port& port, const VerbsEvent& event) = 0;
     /// Called before the port is closed: close its queues and deregister its memory now.
     virtual void closing(uint16_t place, Port& port) = 0;
 
@@ -29,7 +29,7 @@ class QueueListener {
 /// A received datagram, valid until give_back().
 struct Came {
     uint16_t place;
-    Event event;
+    VerbsEvent event;
 };
 
 class Ports {
@@ -54,7 +54,7 @@ class Ports {
     /// Returns how many ports are usable.
     uint16_t count() const {
         uint16_t n = 0;
-        for (const Place& place : places_) n = static_cast<uint16_t>(n + place.usable);
+        for (const PortSlot& place : places_) n = static_cast<uint16_t>(n + place.usable);
         return n;
     }
     /// Returns a number that changes whenever a port becomes usable or unusable, or changes its address.
@@ -87,7 +87,7 @@ class Ports {
     const char* why_not() const { return why_not_; }
 
   private:
-    struct Place {
+    struct PortSlot {
         Port* port = nullptr;
         char device[64] = {};  ///< the device that this index is reserved for; empty: none yet
         uint8_t number = 0;
@@ -98,19 +98,19 @@ class Ports {
     Ports(const Plugin& plugin, bool kernels) : plugin_(plugin), kernels_(kernels) {}
     static int open(const Plugin& plugin, bool kernels, std::unique_ptr<Ports>& out);
     void take_up();
-    Place* place_for(const PortFacts& facts);
-    bool open_port(Place& place, const PortFacts& facts);
-    void close(Place& place);
-    void take(uint16_t index, const Event& event);
-    void tell_listener(uint16_t index, const Event& event);
-    void change(Place& place, bool usable);
+    PortSlot* place_for(const PortFacts& facts);
+    bool open_port(PortSlot& place, const PortFacts& facts);
+    void close(PortSlot& place);
+    void take(uint16_t index, const VerbsEvent& event);
+    void tell_listener(uint16_t index, const VerbsEvent& event);
+    void change(PortSlot& place, bool usable);
     void note_unused(const PortFacts& facts, const char* why);
-    void watch(Place& place);
+    void watch(PortSlot& place);
 
     const Plugin& plugin_;
     const bool kernels_;  ///< the ports are real devices: the kernel's state applies to them
     DeviceChoice choice_;
-    Place places_[kMost];
+    PortSlot places_[kMost];
     uint32_t version_ = 1;
     QueueListener* listener_ = nullptr;
     bool room_ = false;
@@ -121,8 +121,8 @@ class Ports {
     uint64_t refresh_at_ = 0;  ///< ns; earliest time of the next refresh()
     Came came_[kMost * kBatch];
     int came_count_ = 0;
-    uint16_t at_ = 0;       ///< index of the port being polled
-    Event events_[kBatch];  ///< events of that port
+    uint16_t at_ = 0;            ///< index of the port being polled
+    VerbsEvent events_[kBatch];  ///< events of that port
     int event_ = 0, events_count_ = 0;
     char why_not_[512] = {};
 };

@@ -15,14 +15,14 @@ Registrations::~Registrations() {
 }
 
 // Covers exactly the pages that contain the memory: the owner of neighboring pages may unmap them at any time.
-Stretch Registrations::pages_of(const void* memory, uint64_t bytes) const {
+PageRange Registrations::pages_of(const void* memory, uint64_t bytes) const {
     const auto begin = reinterpret_cast<uint64_t>(memory);
     return {begin / page_ * page_, (begin + bytes + page_ - 1) / page_ * page_};
 }
 
 /// Invalidates registrations of changed memory. Returns whether those that remain are known to be valid now.
 bool Registrations::note_changes() {
-    Stretch changed[MemoryWatch::kMost];
+    PageRange changed[MemoryWatch::kMost];
     bool settled = false;
     const int count = watch_->take(changed, settled);
     if (count < 0) invalidate({0, UINT64_MAX});
@@ -30,7 +30,7 @@ bool Registrations::note_changes() {
     return settled;
 }
 
-void Registrations::invalidate(const Stretch& changed) {
+void Registrations::invalidate(const PageRange& changed) {
     const uint64_t from = changed.begin > longest_ ? changed.begin - longest_ : 0;
     for (auto place = all_.lower_bound(from); place != all_.end() && place->first < changed.end;) {
         Registration& one = *place->second;
@@ -44,7 +44,7 @@ void Registrations::invalidate(const Stretch& changed) {
     }
 }
 
-Registration* Registrations::find(const Stretch& pages) {
+Registration* Registrations::find(const PageRange& pages) {
     constexpr int kTries = 8;  // stretches rarely overlap, so few steps find the right one
     auto place = all_.upper_bound(pages.begin);
     for (int i = 0; i < kTries && place != all_.begin(); ++i) {
@@ -56,7 +56,7 @@ Registration* Registrations::find(const Stretch& pages) {
 }
 
 Registration* Registrations::use(const void* memory, uint64_t bytes) {
-    const Stretch pages = pages_of(memory, bytes);
+    const PageRange pages = pages_of(memory, bytes);
     const bool known = watch_ && note_changes();
     if (known) {
         if (Registration* const one = find(pages)) {
@@ -79,7 +79,7 @@ Registration* Registrations::use(const void* memory, uint64_t bytes) {
 }
 
 Registration* Registrations::hold(const void* memory, uint64_t bytes) {
-    const Stretch pages = pages_of(memory, bytes);
+    const PageRange pages = pages_of(memory, bytes);
     for (auto [place, end] = all_.equal_range(pages.begin); place != end; ++place) {
         Registration& one = *place->second;
         if (!one.held || one.dismissed || one.pages.end != pages.end) continue;
@@ -91,7 +91,7 @@ Registration* Registrations::hold(const void* memory, uint64_t bytes) {
     return made;
 }
 
-Registration* Registrations::make(const Stretch& pages) {
+Registration* Registrations::make(const PageRange& pages) {
     const uint64_t bytes = pages.end - pages.begin;
     auto made = std::make_unique<Registration>();
     make_room(bytes);
@@ -144,10 +144,10 @@ void Registrations::dismiss(Registration& registration) {
     bytes_ -= registration.pages.end - registration.pages.begin;
 }
 
-Registrations::All::iterator Registrations::remove(All::iterator place) {
+Registrations::RegistrationMap::iterator Registrations::remove(RegistrationMap::iterator place) {
     Registration& one = *place->second;
     dismiss(one);
-    const Stretch pages = one.pages;
+    const PageRange pages = one.pages;
     const bool watched = one.watched;
     place = all_.erase(place);
     if (watched) unwatch(pages);
@@ -155,7 +155,7 @@ Registrations::All::iterator Registrations::remove(All::iterator place) {
 }
 
 /// Stops watching the pages, unless another watched registration overlaps them.
-void Registrations::unwatch(const Stretch& pages) {
+void Registrations::unwatch(const PageRange& pages) {
     const uint64_t from = pages.begin > longest_ ? pages.begin - longest_ : 0;
     for (auto place = all_.lower_bound(from); place != all_.end() && place->first < pages.end; ++place)
         if (place->second->watched && place->second->pages.meets(pages)) return;

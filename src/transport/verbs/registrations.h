@@ -18,7 +18,7 @@ namespace starling::verbs {
 
 /// A stretch of memory registered with the port.
 struct Registration {
-    Stretch pages;
+    PageRange pages;
     Memory memory;
     uint32_t uses = 0;       ///< calls of use() and hold() without their done() yet
     bool watched = false;    ///< changes are detected, so it is kept while unused
@@ -54,17 +54,17 @@ class Registrations {
     const RegistrationCounters& counters() const { return counters_; }
 
   private:
-    using All = std::multimap<uint64_t, std::unique_ptr<Registration>>;  ///< key: first address
-    Stretch pages_of(const void* memory, uint64_t bytes) const;
+    using RegistrationMap = std::multimap<uint64_t, std::unique_ptr<Registration>>;  ///< key: first address
+    PageRange pages_of(const void* memory, uint64_t bytes) const;
     bool note_changes();
-    void invalidate(const Stretch& changed);
-    Registration* find(const Stretch& pages);
-    Registration* make(const Stretch& pages);
+    void invalidate(const PageRange& changed);
+    Registration* find(const PageRange& pages);
+    Registration* make(const PageRange& pages);
     bool make_room(uint64_t bytes);
     bool evict_one();
     void dismiss(Registration& registration);
-    All::iterator remove(All::iterator place);
-    void unwatch(const Stretch& pages);
+    RegistrationMap::iterator remove(RegistrationMap::iterator place);
+    void unwatch(const PageRange& pages);
 
     Port& port_;
     MemoryWatch* const watch_;
@@ -74,7 +74,7 @@ class Registrations {
     uint64_t longest_ = 0;  ///< bytes of the longest stretch so far
     uint64_t clock_ = 0;    ///< counter that orders uses
     RegistrationCounters counters_;
-    All all_;
+    RegistrationMap all_;
 };
 
 }  // namespace starling::verbs

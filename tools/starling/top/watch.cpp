@@ -76,7 +76,7 @@ bool is_job_segment(const std::string& path) {
 const Counters* counters_of(const job::SegmentView& job, uint32_t index) {
     const job::RankState state = job.cell(index).state.load(std::memory_order_acquire);
     if (state == job::RankState::started || state == job::RankState::not_started) return nullptr;
-    const Counters* page = shm::Region(job.region(index)).counters();
+    const Counters* page = shm::SegmentRegion(job.region(index)).counters();
     return __atomic_load_n(&page->layout, __ATOMIC_ACQUIRE) == counter_layout() ? page : nullptr;
 }
 

@@ -61,7 +61,7 @@ Look look_at(const job::SegmentView& job, uint32_t index) {
     look.waiting = page->waiting;
     look.last_waited = page->last_waited;
     look.since = page->since;
-    look.told = __atomic_load_n(&shm::Region(job.region(index)).account().told, __ATOMIC_RELAXED);
+    look.told = __atomic_load_n(&shm::SegmentRegion(job.region(index)).account().told, __ATOMIC_RELAXED);
     return look;
 }
 
@@ -91,8 +91,8 @@ Doing doing_of(job::RankState state, const Look& before, const Look& after) {
 double seconds(uint64_t from, uint64_t to) { return from < to ? static_cast<double>(to - from) * 1e-9 : 0; }
 
 /// Returns the raw wait report; empty if there is none or it is invalid.
-std::string read_account(const job::SegmentView& job, uint32_t index, uint64_t now, Rank& rank) {
-    const WaitReportPage& page = shm::Region(job.region(index)).account();
+std::string read_account(const job::SegmentView& job, uint32_t index, uint64_t now, RankReport& rank) {
+    const WaitReportPage& page = shm::SegmentRegion(job.region(index)).account();
     WaitReportPage account;
     if (__atomic_load_n(&page.version, __ATOMIC_RELAXED) == 0) return {};
     if (copy_account(page, account)) rank.told = check(account, now);
@@ -100,8 +100,8 @@ std::string read_account(const job::SegmentView& job, uint32_t index, uint64_t n
     return rank.told ? std::string(reinterpret_cast<const char*>(&account), sizeof account) : std::string();
 }
 
-Rank report(const job::SegmentView& job, uint32_t index, const Look& before, const Look& after, std::string& account) {
-    Rank rank;
+RankReport report(const job::SegmentView& job, uint32_t index, const Look& before, const Look& after, std::string& account) {
+    RankReport rank;
     rank.who = {job.id(), job.rank(index)};
     rank.host = job.my_host();
     const job::RankCell& cell = job.cell(index);
@@ -149,7 +149,7 @@ std::vector<JobReport> look(const std::string& filter, int launcher, bool all_us
 
 void add_stacks(JobReport& job) {
     std::vector<std::pair<std::string, pid_t>> processes;
-    for (const Rank& rank : job.ranks)
+    for (const RankReport& rank : job.ranks)
         if (rank.doing < Doing::gone)
             processes.emplace_back(fmt::format("{} on {}", name_of(rank.who, job.id), rank.host), rank.pid);
     int ends[2];

@@ -15,7 +15,7 @@ struct JobReport {
     uint64_t id = 0;
     std::string command;
     uint32_t size = 0;  ///< number of ranks on all hosts
-    std::vector<Rank> ranks;
+    std::vector<RankReport> ranks;
     std::vector<std::string> accounts;     ///< raw wait reports, in the order of `ranks`; empty if there is none
     std::vector<uint64_t> times;           ///< time of each rank's inspection by its host's clock, ns
     std::vector<std::string> other_hosts;  ///< other hosts with ranks of the job

@@ -27,7 +27,7 @@ std::string from_hex(const std::string& text) {
     return bytes;
 }
 
-Json json_of(const Rank& rank, const std::string& account, uint64_t time) {
+Json json_of(const RankReport& rank, const std::string& account, uint64_t time) {
     return {{"rank", rank.who.rank},           {"host", rank.host},       {"pid", rank.pid},
             {"doing", name(rank.doing)},       {"cores", rank.cores},     {"since_wait", rank.since_wait},
             {"since_start", rank.since_start}, {"garbled", rank.garbled}, {"time", time},
@@ -40,8 +40,8 @@ Doing doing_of(const std::string& text) {
     throw std::invalid_argument(text);
 }
 
-Rank rank_of(const Json& from, uint64_t job) {
-    Rank rank;
+RankReport rank_of(const Json& from, uint64_t job) {
+    RankReport rank;
     rank.who = {job, from.at("rank")};
     rank.host = printable(from.at("host"));
     rank.pid = from.at("pid");
@@ -105,9 +105,9 @@ void merge(std::vector<JobReport>& jobs, std::vector<JobReport> more) {
             jobs.push_back(std::move(job));
             continue;
         }
-        for (Rank& rank : job.ranks) {
+        for (RankReport& rank : job.ranks) {
             const bool seen =
-                std::any_of(known->ranks.begin(), known->ranks.end(), [&](const Rank& r) { return r.who == rank.who; });
+                std::any_of(known->ranks.begin(), known->ranks.end(), [&](const RankReport& r) { return r.who == rank.who; });
             if (!seen) known->ranks.push_back(std::move(rank));
         }
         known->stacks += job.stacks;

@@ -17,18 +17,18 @@ namespace starling {
 namespace {
 
 using hang::JobReport;
-using hang::Rank;
+using hang::RankReport;
 
 constexpr uint64_t kPatienceNs = 15'000'000'000, kPatienceWithStacksNs = 60'000'000'000;  ///< time to wait for other hosts
 
 void sort_ranks(JobReport& job) {
-    std::sort(job.ranks.begin(), job.ranks.end(), [](const Rank& a, const Rank& b) { return a.who < b.who; });
+    std::sort(job.ranks.begin(), job.ranks.end(), [](const RankReport& a, const RankReport& b) { return a.who < b.who; });
 }
 
 void print_text(const JobReport& job, const std::vector<std::string>& found) {
     fmt::print("job {:016x}  {}  {} of {} ranks seen\n", job.id, job.command, job.ranks.size(), job.size);
     for (const std::string& line : found) fmt::print("  * {}\n", line);
-    for (const Rank& rank : job.ranks) fmt::print("  {}\n", hang::sentence(rank, job.id));
+    for (const RankReport& rank : job.ranks) fmt::print("  {}\n", hang::sentence(rank, job.id));
     if (!job.stacks.empty()) fmt::print("{}", job.stacks);
 }
 
@@ -40,7 +40,7 @@ void print_json(const std::vector<JobReport>& jobs) {
                              {"size", job.size},
                              {"findings", hang::findings(job.ranks, job.id)},
                              {"ranks", nlohmann::json::array()}};
-        for (const Rank& rank : job.ranks) {
+        for (const RankReport& rank : job.ranks) {
             entry["ranks"].push_back({{"rank", rank.who.rank},
                                       {"host", rank.host},
                                       {"pid", rank.pid},
@@ -53,11 +53,11 @@ void print_json(const std::vector<JobReport>& jobs) {
 }
 
 /// Returns whether a process has shown no activity for this time.
-bool is_quiet(const Rank& rank, double seconds) {
+bool is_quiet(const RankReport& rank, double seconds) {
     if (rank.doing == hang::Doing::waiting) {
         return rank.told && !rank.told->waits.empty() &&
                std::all_of(rank.told->waits.begin(), rank.told->waits.end(),
-                           [&](const hang::Wait& wait) { return wait.seconds >= seconds; });
+                           [&](const hang::ThreadWait& wait) { return wait.seconds >= seconds; });
     }
     if (rank.doing != hang::Doing::computing && rank.doing != hang::Doing::testing) return true;
     return (rank.since_wait >= 0 ? rank.since_wait : rank.since_start) >= seconds;
@@ -67,7 +67,7 @@ bool is_quiet(const Rank& rank, double seconds) {
 bool all_quiet(const std::vector<JobReport>& jobs, double seconds) {
     bool anyone_waits = false;
     for (const JobReport& job : jobs) {
-        for (const Rank& rank : job.ranks) {
+        for (const RankReport& rank : job.ranks) {
             if (!is_quiet(rank, seconds)) return false;
             anyone_waits |= rank.doing == hang::Doing::waiting || rank.doing == hang::Doing::testing;
         }
@@ -111,7 +111,7 @@ int run_why(const WhyOptions& options) {
     std::vector<JobReport> jobs = hang::look(options.job, options.launcher, options.all_users, options.interval);
     if (options.quiet > 0 && !std::all_of(jobs.begin(), jobs.end(), [&](const JobReport& job) {
             return std::all_of(job.ranks.begin(), job.ranks.end(),
-                               [&](const Rank& rank) { return is_quiet(rank, options.quiet); });
+                               [&](const RankReport& rank) { return is_quiet(rank, options.quiet); });
         }))
         return 0;
     if (options.stacks)

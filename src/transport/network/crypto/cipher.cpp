@@ -20,8 +20,8 @@ static_assert(sizeof(ReadyKey::Expanded) == sizeof(crypto_aead_aes256gcm_state) 
               crypto_aead_aes256gcm_NPUBBYTES == crypto_aead_chacha20poly1305_ietf_NPUBBYTES);
 static_assert(sizeof(SealKey) <= crypto_generichash_BYTES_MAX && kSealTag == crypto_aead_chacha20poly1305_ietf_ABYTES);
 
-struct Nonce {
-    explicit Nonce(uint64_t number) { std::memcpy(bytes, &number, sizeof number); }
+struct CipherNonce {
+    explicit CipherNonce(uint64_t number) { std::memcpy(bytes, &number, sizeof number); }
     unsigned char bytes[crypto_aead_chacha20poly1305_ietf_NPUBBYTES] = {};
 };
 
@@ -53,18 +53,18 @@ class Sodium final : public Cipher {
         unsigned char* const bytes = raw(text.data());
         if (key.expanded)
             aes_seal_(bytes, raw(tag), nullptr, bytes, text.size(), raw(clear.data()), clear.size(), nullptr,
-                      Nonce(number).bytes, aes_state(key));
+                      CipherNonce(number).bytes, aes_state(key));
         else
-            seal_(bytes, raw(tag), nullptr, bytes, text.size(), raw(clear.data()), clear.size(), nullptr, Nonce(number).bytes,
-                  key.key.bytes);
+            seal_(bytes, raw(tag), nullptr, bytes, text.size(), raw(clear.data()), clear.size(), nullptr,
+                  CipherNonce(number).bytes, key.key.bytes);
     }
     bool open(const ReadyKey& key, uint64_t number, Bytes clear, std::span<std::byte> text,
               const std::byte* tag) const override {
         unsigned char* const bytes = raw(text.data());
         if (key.expanded)
-            return aes_open_(bytes, nullptr, bytes, text.size(), raw(tag), raw(clear.data()), clear.size(), Nonce(number).bytes,
-                             aes_state(key)) == 0;
-        return open_(bytes, nullptr, bytes, text.size(), raw(tag), raw(clear.data()), clear.size(), Nonce(number).bytes,
+            return aes_open_(bytes, nullptr, bytes, text.size(), raw(tag), raw(clear.data()), clear.size(),
+                             CipherNonce(number).bytes, aes_state(key)) == 0;
+        return open_(bytes, nullptr, bytes, text.size(), raw(tag), raw(clear.data()), clear.size(), CipherNonce(number).bytes,
                      key.key.bytes) == 0;
     }
     SealKey derive(Bytes key, const char* purpose, std::span<const Bytes> texts) const override {

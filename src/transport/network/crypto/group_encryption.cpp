@@ -36,11 +36,12 @@ bool GroupEncryption::open(std::byte* datagram, size_t bytes) {
     std::memcpy(&trailer, datagram + plain, sizeof trailer);
     const auto known = senders_.find(trailer.salt);
     if (known != senders_.end() && known->second.window.holds(trailer.number)) return false;
-    Sender fresh;
+    SenderState fresh;
     if (known == senders_.end()) fresh.key = key_of(trailer.salt);
     const ReadyKey& key = known == senders_.end() ? fresh.key : known->second.key;
     if (!cipher_.open(key, trailer.number, {datagram, kClear}, {datagram + kClear, plain - kClear}, trailer.tag)) return false;
-    Sender& sender = known == senders_.end() ? senders_.emplace(trailer.salt, std::move(fresh)).first->second : known->second;
+    SenderState& sender =
+        known == senders_.end() ? senders_.emplace(trailer.salt, std::move(fresh)).first->second : known->second;
     sender.window.add(trailer.number);
     return true;
 }

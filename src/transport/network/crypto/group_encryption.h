@@ -24,7 +24,7 @@ class GroupEncryption {
     bool open(std::byte* datagram, size_t bytes);
 
   private:
-    struct Sender {
+    struct SenderState {
         ReadyKey key;
         ReplayWindow window;
     };
@@ -34,7 +34,7 @@ class GroupEncryption {
     SealKey secret_;
     uint64_t salt_, number_ = 0;  ///< used for sending
     ReadyKey key_;
-    std::unordered_map<uint64_t, Sender> senders_;  ///< by salt; only holders of the secret are added
+    std::unordered_map<uint64_t, SenderState> senders_;  ///< by salt; only holders of the secret are added
 };
 
 }  // namespace starling::network

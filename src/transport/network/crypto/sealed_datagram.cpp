@@ -25,9 +25,9 @@ void say(std::byte* datagram, uint8_t version, uint32_t bytes, uint8_t flags) {
 
 }  // namespace
 
-SealKey pair_key(const Cipher& cipher, const Name& one, const job::NetworkSecret& secret_of_one, const Name& other,
+SealKey pair_key(const Cipher& cipher, const PeerName& one, const job::NetworkSecret& secret_of_one, const PeerName& other,
                  const job::NetworkSecret& secret_of_other) {
-    const Name* names[] = {&one, &other};
+    const PeerName* names[] = {&one, &other};
     job::NetworkSecret secrets[] = {secret_of_one, secret_of_other};
     if (std::pair(other.job, other.rank) < std::pair(one.job, one.rank)) {
         std::swap(names[0], names[1]);
@@ -57,12 +57,12 @@ void ReplayWindow::add(uint64_t number) {
     bits_[number % kNumbers / 64] |= uint64_t{1} << number % 64;
 }
 
-DatagramLock::DatagramLock(const Cipher& cipher, const SealKey& pair, const Name& self, const Name& peer)
+DatagramLock::DatagramLock(const Cipher& cipher, const SealKey& pair, const PeerName& self, const PeerName& peer)
     : cipher_(cipher), pair_(pair), self_(self), peer_(peer), salt_(draw_random_number()), key_(key_of(suite_, self, salt_)) {}
 
 // The sender's name separates the directions. Each cipher has its own key, so the numbers continue when a sender changes to the other
 // cipher.
-ReadyKey DatagramLock::key_of(Suite suite, const Name& from, uint64_t salt) const {
+ReadyKey DatagramLock::key_of(Suite suite, const PeerName& from, uint64_t salt) const {
     const Bytes texts[] = {bytes_of(from.job), bytes_of(from.rank), bytes_of(salt)};
     const char* const purpose = suite == Suite::aes ? "starling datagrams AES" : "starling datagrams";
     return cipher_.prepare(suite, cipher_.derive(bytes_of(pair_), purpose, texts));
@@ -120,7 +120,7 @@ bool may_be_sealed(const std::byte* datagram, uint32_t bytes, uint64_t key, uint
            header.bytes == bytes && header.key == key && header.target_rank == rank;
 }
 
-Name sender_of(const std::byte* datagram) {
+PeerName sender_of(const std::byte* datagram) {
     const DatagramHeader header = header_of(datagram);
     return {header.job, header.rank};
 }

@@ -32,7 +32,7 @@ inline constexpr uint32_t kSealBytes = sizeof(SealTrailer);
 
 /// Returns the key shared by two processes, derived from the secrets of both jobs; the result is the same on both sides. All other keys are
 /// derived from it.
-SealKey pair_key(const Cipher& cipher, const Name& one, const job::NetworkSecret& secret_of_one, const Name& other,
+SealKey pair_key(const Cipher& cipher, const PeerName& one, const job::NetworkSecret& secret_of_one, const PeerName& other,
                  const job::NetworkSecret& secret_of_other);
 
 /// The recently received numbers, which detect replays.
@@ -57,7 +57,7 @@ class ReplayWindow {
 /// forgets its peer, or replaces another process, creates a new lock and so has another key.
 class DatagramLock {
   public:
-    DatagramLock(const Cipher& cipher, const SealKey& pair, const Name& self, const Name& peer);
+    DatagramLock(const Cipher& cipher, const SealKey& pair, const PeerName& self, const PeerName& peer);
 
     /// Seals a whole datagram in place. The buffer needs kSealBytes of space behind it.
     void seal(std::byte* datagram, uint32_t bytes);
@@ -74,11 +74,11 @@ class DatagramLock {
     const SealKey& pair() const { return pair_; }
 
   private:
-    ReadyKey key_of(Suite suite, const Name& from, uint64_t salt) const;
+    ReadyKey key_of(Suite suite, const PeerName& from, uint64_t salt) const;
 
     const Cipher& cipher_;
     const SealKey pair_;
-    const Name self_, peer_;
+    const PeerName self_, peer_;
     uint64_t salt_, number_ = 0;
     Suite suite_ = Suite::chacha;  ///< for sending; AES once the peer has announced that it can open it
     ReadyKey key_;
@@ -91,6 +91,6 @@ class DatagramLock {
 /// Returns whether this looks like a sealed datagram for the process with this key and rank; otherwise do not try to open it.
 bool may_be_sealed(const std::byte* datagram, uint32_t bytes, uint64_t key, uint32_t rank);
 /// Returns the sender that the header names. It is not authenticated before the datagram is opened.
-Name sender_of(const std::byte* datagram);
+PeerName sender_of(const std::byte* datagram);
 
 }  // namespace starling::network

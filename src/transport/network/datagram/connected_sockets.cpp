@@ -13,11 +13,11 @@ constexpr uint32_t kHotter = 4;  ///< factor by which its datagrams must exceed 
 }  // namespace
 
 // Halves the count for each interval that has passed since.
-uint32_t Endpoint::State::heat_of(const Member& member) const {
+uint32_t Endpoint::EndpointState::heat_of(const EndpointPeer& member) const {
     return member.heat >> std::min<uint64_t>(span - member.heated_at, 31);
 }
 
-int Endpoint::State::lane_for(Member& member, const Destination& where) {
+int Endpoint::EndpointState::lane_for(EndpointPeer& member, const Destination& where) {
     member.heat = heat_of(member) + 1;
     member.heated_at = span;
     if (member.lane != Destination::kNoLane) [[likely]]
@@ -25,10 +25,10 @@ int Endpoint::State::lane_for(Member& member, const Destination& where) {
     return member.heat % kHot == 0 ? seek_lane(member, where) : Destination::kNoLane;
 }
 
-int Endpoint::State::seek_lane(Member& member, const Destination& where) {
+int Endpoint::EndpointState::seek_lane(EndpointPeer& member, const Destination& where) {
     // Lanes are opened one by one, each when all before are in use.
-    Lane* coldest = lanes;
-    for (Lane& lane : lanes) {
+    ConnectedSocket* coldest = lanes;
+    for (ConnectedSocket& lane : lanes) {
         if (!lane.user || heat_of(*lane.user) < heat_of(*coldest->user)) coldest = &lane;
         if (!lane.user) break;
     }
@@ -48,7 +48,7 @@ int Endpoint::State::seek_lane(Member& member, const Destination& where) {
     return member.lane = index;
 }
 
-void Endpoint::State::leave_lane(Member& member) {
+void Endpoint::EndpointState::leave_lane(EndpointPeer& member) {
     if (member.lane == Destination::kNoLane) return;
     lanes[member.lane].user = nullptr;
     member.lane = Destination::kNoLane;

@@ -13,7 +13,7 @@ constexpr size_t kPlace = (kMostDatagram + 63) / 64 * 64;
 constexpr uint32_t kPlaces = Udp::kBatch + 1;
 }  // namespace
 
-int Endpoint::State::open_sealing() {
+int Endpoint::EndpointState::open_sealing() {
     if (!upcalls.secret) return fail(MPI_ERR_INTERN, "encryption needs the upcall `secret`");
     auto made = std::make_unique<Sealing>();
     if (const int error = Cipher::load(made->cipher)) return error;
@@ -25,7 +25,7 @@ int Endpoint::State::open_sealing() {
 }
 
 /// Returns a new lock for the peer; null if the secret of its job is not known (yet), or it has none.
-std::unique_ptr<DatagramLock> Endpoint::State::make_lock(const Name& peer) {
+std::unique_ptr<DatagramLock> Endpoint::EndpointState::make_lock(const PeerName& peer) {
     const job::NetworkSecret* const theirs = upcalls.secret(upcalls.context, peer.job, peer.rank);
     if (!theirs || !*theirs) return nullptr;
     const SealKey pair = pair_key(*sealing->cipher, self, sealing->secret, peer, *theirs);
@@ -33,20 +33,20 @@ std::unique_ptr<DatagramLock> Endpoint::State::make_lock(const Name& peer) {
 }
 
 /// Returns the lock for a peer that link knows, created if there is none.
-DatagramLock* Endpoint::State::lock_with(const Name& peer) {
+DatagramLock* Endpoint::EndpointState::lock_with(const PeerName& peer) {
     const auto found = sealing->locks.find(peer);
     if (found != sealing->locks.end()) return found->second.get();
     std::unique_ptr<DatagramLock> made = make_lock(peer);
     return made ? sealing->locks.emplace(peer, std::move(made)).first->second.get() : nullptr;
 }
 
-void Endpoint::State::forget_locks(job::JobId job) {
+void Endpoint::EndpointState::forget_locks(job::JobId job) {
     std::erase_if(sealing->locks,
                   [&](const auto& entry) { return entry.first.job == job && members.find(entry.first) == members.end(); });
 }
 
 /// Copies the parts into one buffer and seals them. `sealed` refers to a buffer that stays valid until the datagram has been sent.
-void Endpoint::State::seal(const Member& member, const iovec* parts, int count, iovec (&sealed)[2]) {
+void Endpoint::EndpointState::seal(const EndpointPeer& member, const iovec* parts, int count, iovec (&sealed)[2]) {
     std::byte* const place = sealing->places.get() + sealing->next * kPlace;
     sealing->next = (sealing->next + 1) % kPlaces;
     size_t bytes = 0;
@@ -61,13 +61,13 @@ void Endpoint::State::seal(const Member& member, const iovec* parts, int count, 
 
 /// Turns a sealed datagram into a plain one. Returns false if it must not be processed now; `kept` then says that it must be stored,
 /// because its sender's job is not known yet.
-bool Endpoint::State::unseal(ReceivedDatagram& arrival, bool& kept) {
+bool Endpoint::EndpointState::unseal(ReceivedDatagram& arrival, bool& kept) {
     kept = false;
     if (!may_be_sealed(arrival.data, arrival.bytes, identity.key, identity.rank)) {
         ++totals.strangers;
         return false;
     }
-    const Name from = sender_of(arrival.data);
+    const PeerName from = sender_of(arrival.data);
     const auto known = sealing->locks.find(from);
     // A new lock is stored only after it has opened a datagram, since anyone can claim to be any sender.
     std::unique_ptr<DatagramLock> fresh;
@@ -96,7 +96,7 @@ bool Endpoint::State::unseal(ReceivedDatagram& arrival, bool& kept) {
 const Cipher* Endpoint::cipher() const { return state_->sealing ? state_->sealing->cipher.get() : nullptr; }
 
 SealKey Endpoint::pair_with(const Session& session) const {
-    const DatagramLock* const lock = static_cast<const Member&>(session).lock;
+    const DatagramLock* const lock = static_cast<const EndpointPeer&>(session).lock;
     return lock ? lock->pair() : SealKey();
 }
 

@@ -20,18 +20,18 @@
 namespace starling::network {
 
 namespace {
-Member& member_of(Session& session) { return static_cast<Member&>(session); }
+EndpointPeer& member_of(Session& session) { return static_cast<EndpointPeer&>(session); }
 }  // namespace
 
-int Endpoint::open(const Identity& self, const Upcalls& upcalls, Endpoint*& out) {
-    auto state = std::make_unique<State>();
+int Endpoint::open(const EndpointIdentity& self, const EndpointUpcalls& upcalls, Endpoint*& out) {
+    auto state = std::make_unique<EndpointState>();
     const int error = state->open(self, upcalls);
     if (error != MPI_SUCCESS) return error;
     out = new Endpoint(state.release());
     return MPI_SUCCESS;
 }
 
-int Endpoint::State::open(const Identity& who, const Upcalls& calls) {
+int Endpoint::EndpointState::open(const EndpointIdentity& who, const EndpointUpcalls& calls) {
     identity = who;
     upcalls = calls;
     self = {who.job, who.rank};
@@ -45,8 +45,8 @@ int Endpoint::State::open(const Identity& who, const Upcalls& calls) {
     if (error == MPI_SUCCESS) error = udp.open(own_address());
     if (error != MPI_SUCCESS) return error;
     udp.on_refused(
-        [](void* state, void* session, uint32_t number, Sent why) {
-            auto& me = *static_cast<State*>(state);
+        [](void* state, void* session, uint32_t number, SendResult why) {
+            auto& me = *static_cast<EndpointState*>(state);
             static_cast<Session*>(session)->refused(number, why, me.polling ? me.now : now_ns());
         },
         this);
@@ -62,7 +62,7 @@ int Endpoint::State::open(const Identity& who, const Upcalls& calls) {
 
 /// Returns the address to bind to. If STARLING_IP_INTERFACES is set this is the first usable rail's, so that datagrams from other networks
 /// are not accepted; otherwise 0, any address.
-uint32_t Endpoint::State::own_address() const {
+uint32_t Endpoint::EndpointState::own_address() const {
     for (uint16_t i = 0; i < rails.count(); ++i)
         if (rails[i].usable) return rails[i].address;
     return 0;
@@ -70,13 +70,13 @@ uint32_t Endpoint::State::own_address() const {
 
 // The rails are opened when the first peer is met, except if STARLING_IP_INTERFACES is set and may be wrong. The kernel lists its
 // interfaces under one lock for all processes and network namespaces, which takes a fifth of the startup time.
-int Endpoint::State::open_rails() {
+int Endpoint::EndpointState::open_rails() {
     const int error = rails.open(rail_choice);
     watch_rails();
     return error;
 }
 
-void Endpoint::State::watch_rails() {
+void Endpoint::EndpointState::watch_rails() {
     rails_open = true;
     udp.tell_interfaces(rails.count() > 1);
     epoll_event readable{};
@@ -86,7 +86,7 @@ void Endpoint::State::watch_rails() {
     open_doors();
 }
 
-void Endpoint::State::open_doors() {
+void Endpoint::EndpointState::open_doors() {
     if (rail_choice.any()) return;
     std::vector<uint32_t> usable;
     for (uint16_t i = 0; i < rails.count(); ++i)
@@ -103,19 +103,19 @@ void Endpoint::State::open_doors() {
 }
 
 // Without rails the kernel's routes are used, which return an error if nothing can be reached.
-void Endpoint::State::need_rails() {
+void Endpoint::EndpointState::need_rails() {
     if (!rails_open && open_rails() != MPI_SUCCESS) clear_failure();
 }
 
 // Uses the wall clock, so that a process that replaces an earlier one has later epochs.
-uint64_t Endpoint::State::new_epoch() {
+uint64_t Endpoint::EndpointState::new_epoch() {
     timespec t;
     clock_gettime(CLOCK_REALTIME, &t);
     const auto time = static_cast<uint64_t>(t.tv_sec) * kSecond + static_cast<uint64_t>(t.tv_nsec);
     return last_epoch = std::max(last_epoch + 1, time);
 }
 
-void Endpoint::State::send(Session& session, const Route& route, uint32_t number, const iovec* parts, int count) {
+void Endpoint::EndpointState::send(Session& session, const Route& route, uint32_t number, const iovec* parts, int count) {
     iovec sealed[2];
     if (sealing) [[unlikely]] {
         seal(member_of(session), parts, count, sealed);
@@ -148,7 +148,7 @@ void Endpoint::State::send(Session& session, const Route& route, uint32_t number
 
 // Pairs our rails with the peer's addresses on the same networks. If none of its addresses is on a network of ours, the kernel's routes
 // must reach them.
-void Endpoint::State::find_paths(Member& member) {
+void Endpoint::EndpointState::find_paths(EndpointPeer& member) {
     need_rails();
     leave_lane(member);
     Route wanted[kMaxAddresses];
@@ -199,10 +199,10 @@ void Endpoint::State::find_paths(Member& member) {
     }
 }
 
-int Endpoint::State::path_of(const Member& member, const ReceivedDatagram& arrival) const {
+int Endpoint::EndpointState::path_of(const EndpointPeer& member, const ReceivedDatagram& arrival) const {
     int by_address = -1;
     for (int p = 0; p < kMaxAddresses; ++p) {
-        const Path& path = member.path(p);
+        const SessionPath& path = member.path(p);
         if (!path.present || path.route.remote != arrival.address) continue;
         if (arrival.by_verbs) {
             if (path.route.rail == Route::kVerbs + arrival.interface) return p;
@@ -217,7 +217,7 @@ int Endpoint::State::path_of(const Member& member, const ReceivedDatagram& arriv
 
 // A datagram has arrived from an address that is not known to be the peer's. The seal does not cover the address. So the port of a known
 // peer changes only if the datagram is from a new incarnation, or an attacker who forwards a datagram could redirect our traffic.
-void Endpoint::State::learn(Member& member, const ReceivedDatagram& arrival) {
+void Endpoint::EndpointState::learn(EndpointPeer& member, const ReceivedDatagram& arrival) {
     if (member.port != arrival.port) {
         if (sealing && member.port != 0 && !arrival.is_new) return;
         member.port = arrival.port;
@@ -229,11 +229,11 @@ void Endpoint::State::learn(Member& member, const ReceivedDatagram& arrival) {
 }
 
 /// Returns a free entry, otherwise that of an address that does not answer, otherwise the last.
-uint32_t& Endpoint::State::place_for_address(Member& member) const {
+uint32_t& Endpoint::EndpointState::place_for_address(EndpointPeer& member) const {
     if (member.address_count < kMaxAddresses) return member.addresses[member.address_count++];
     const auto answers = [&member](uint32_t address) {
         for (int p = 0; p < kMaxAddresses; ++p) {
-            const Path& path = member.path(p);
+            const SessionPath& path = member.path(p);
             if (path.usable() && path.backoff == 0 && !path.route.by_verbs() && path.route.remote == address) return true;
         }
         return false;
@@ -243,7 +243,7 @@ uint32_t& Endpoint::State::place_for_address(Member& member) const {
     return silent == end ? end[-1] : *silent;
 }
 
-void Endpoint::State::watch(Member& member) {
+void Endpoint::EndpointState::watch(EndpointPeer& member) {
     const uint64_t at = member.deadline();
     if (at == UINT64_MAX) return;
     if (!member.active_hook.linked()) active.push_back(&member);
@@ -251,7 +251,7 @@ void Endpoint::State::watch(Member& member) {
 }
 
 /// Returns false if there is no memory for the entry: then the session is served at once.
-bool Endpoint::State::mark_dirty(Member& member) {
+bool Endpoint::EndpointState::mark_dirty(EndpointPeer& member) {
     if (member.dirty) return true;
     try {
         dirty.push_back(&member);
@@ -259,7 +259,7 @@ bool Endpoint::State::mark_dirty(Member& member) {
     return member.dirty = true;
 }
 
-void Endpoint::State::serve(Member& member, uint64_t time) {
+void Endpoint::EndpointState::serve(EndpointPeer& member, uint64_t time) {
     if (batches > 0 && mark_dirty(member)) return;
     if (verbs && member.told != verbs->version) [[unlikely]]
         tell_ports(member, time);
@@ -268,20 +268,20 @@ void Endpoint::State::serve(Member& member, uint64_t time) {
 }
 
 uint16_t Endpoint::port() const { return state_->udp.port(); }
-const Identity& Endpoint::identity() const { return state_->identity; }
+const EndpointIdentity& Endpoint::identity() const { return state_->identity; }
 int Endpoint::wait_fd() const { return state_->epoll; }
 
 Session* Endpoint::add(job::JobId job, uint32_t rank, uint64_t key, void* user) {
-    const Name name{job, rank};
+    const PeerName name{job, rank};
     const auto found = state_->members.find(name);
     if (found == state_->members.end()) {
         DatagramLock* const lock = state_->sealing ? state_->lock_with(name) : nullptr;
         if (state_->sealing && !lock) return nullptr;
-        auto made = std::make_unique<Member>(*state_, name, key, user);
+        auto made = std::make_unique<EndpointPeer>(*state_, name, key, user);
         made->lock = lock;
         return state_->members.emplace(name, std::move(made)).first->second.get();
     }
-    Member& member = *found->second;
+    EndpointPeer& member = *found->second;
     if (member.dead()) {
         member.revive(key, user);
         // The port list of the previous incarnation is void.
@@ -298,12 +298,12 @@ Session* Endpoint::add(job::JobId job, uint32_t rank, uint64_t key, void* user) 
 }
 
 Session* Endpoint::find(job::JobId job, uint32_t rank) const {
-    const auto found = state_->members.find(Name{job, rank});
+    const auto found = state_->members.find(PeerName{job, rank});
     return found == state_->members.end() || found->second->dead() ? nullptr : found->second.get();
 }
 
 void Endpoint::set_addresses(Session& session, const uint32_t* addresses, size_t count, uint16_t port) {
-    Member& member = member_of(session);
+    EndpointPeer& member = member_of(session);
     member.address_count = static_cast<uint8_t>(std::min<size_t>(count, kMaxAddresses));
     std::copy_n(addresses, member.address_count, member.addresses);
     member.port = port;
@@ -337,7 +337,7 @@ void Endpoint::begin_batch() { ++state_->batches; }
 void Endpoint::end_batch() {
     if (--state_->batches > 0 || state_->dirty.empty()) return;
     const uint64_t now = now_ns();
-    for (Member* member : state_->dirty) {
+    for (EndpointPeer* member : state_->dirty) {
         member->dirty = false;
         state_->serve(*member, now);
     }
@@ -350,7 +350,7 @@ bool Endpoint::poll(uint64_t now) { return state_->poll(now); }
 
 uint32_t Endpoint::what_came() { return state_->what_came(); }
 
-uint32_t Endpoint::State::what_came() {
+uint32_t Endpoint::EndpointState::what_came() {
     epoll_event events[16];
     const int count = epoll_wait(epoll, events, std::size(events), 0);
     uint32_t came = 0;
@@ -372,7 +372,7 @@ void Endpoint::request_acks() {
     const uint64_t now = now_ns();
     for (Session* session = state_->active.front(); session; session = state_->active.next(session)) {
         session->request_acks(now);
-        state_->watch(static_cast<Member&>(*session));
+        state_->watch(static_cast<EndpointPeer&>(*session));
     }
     flush_acks();
 }
@@ -382,10 +382,10 @@ uint64_t Endpoint::stalled_since(const Session& session) const { return session.
 
 void Endpoint::confirm_alive(Session& session, bool looks) { session.confirm_alive(now_ns(), looks); }
 
-Failure Endpoint::failure(const Session& session) const { return session.failure(); }
+SessionFailure Endpoint::failure(const Session& session) const { return session.failure(); }
 
 void Endpoint::close(Session& session) {
-    Member& member = member_of(session);
+    EndpointPeer& member = member_of(session);
     state_->leave_lane(member);
     member.close();
     member.active_hook.unlink();
@@ -398,10 +398,10 @@ void Endpoint::ask(Session& session) {
 
 void Endpoint::forget(job::JobId job) {
     if (state_->last && state_->last->peer.job == job) state_->last = nullptr;
-    std::erase_if(state_->touched, [job](const Member* member) { return member->peer.job == job && member->dead(); });
+    std::erase_if(state_->touched, [job](const EndpointPeer* member) { return member->peer.job == job && member->dead(); });
     if (state_->verbs)
         std::erase_if(state_->verbs->waiting,
-                      [job](const Member* member) { return member->peer.job == job && member->dead(); });
+                      [job](const EndpointPeer* member) { return member->peer.job == job && member->dead(); });
     std::erase_if(state_->members, [job](const auto& entry) { return entry.first.job == job && entry.second->dead(); });
     if (state_->sealing) state_->forget_locks(job);
 }
@@ -443,10 +443,10 @@ bool Endpoint::route(uint32_t remote, uint32_t& local) const {
 
 uint32_t Endpoint::rails_version() const { return state_->rails.version(); }
 
-Counters Endpoint::counters() const { return state_->sum(); }
+EndpointCounters Endpoint::counters() const { return state_->sum(); }
 
-Counters Endpoint::State::sum() const {
-    Counters all = totals;
+EndpointCounters Endpoint::EndpointState::sum() const {
+    EndpointCounters all = totals;
     const SessionCounters& inner = counters;
     all.packets_sent = inner.packets_sent;
     all.packets_received = inner.packets_received;

@@ -18,7 +18,7 @@
 namespace starling::network {
 
 /// The identity of this process, as its peers know it.
-struct Identity {
+struct EndpointIdentity {
     job::JobId job = 0;
     uint32_t rank = 0;
     uint64_t key = 0;             ///< the key of this job on this host, which every datagram to this process must carry
@@ -27,7 +27,7 @@ struct Identity {
 
 /// The endpoint's upcalls, made under the library's lock from inside poll() and receive_frame(). All are set unless noted. They may
 /// reserve, commit and close on any session, but must not poll.
-struct Upcalls {
+struct EndpointUpcalls {
     /// Delivers a packet, exactly once and in the order in which the peer committed it. `user` is the session's. The packet is valid during
     /// the call; `payload` is aligned to 8 bytes, and header.stamp has no meaning.
     void (*deliver)(void* user, const packet::Header& header, const std::byte* payload);
@@ -40,7 +40,7 @@ struct Upcalls {
     /// arrived. Or another incarnation has taken its place. The session is dead; close() it.
     void (*unreachable)(void* user);
     /// Returns the secret of the job of a process that a datagram names. Null: it is not known (yet), or the job has no such rank. May be
-    /// null where Identity has no secret.
+    /// null where EndpointIdentity has no secret.
     const job::NetworkSecret* (*secret)(void* context, job::JobId job, uint32_t rank) = nullptr;
     /// Handles a datagram from a verbs port. Returns true if it was addressed to a group and needs nothing more. May be null.
     bool (*to_group)(void* context, const std::byte* data, uint32_t bytes) = nullptr;
@@ -48,7 +48,7 @@ struct Upcalls {
 };
 
 /// The endpoint's totals, for MPI_T and `starling top`. Datagrams are those on UDP, packets those on all carriers.
-struct Counters {
+struct EndpointCounters {
     uint64_t datagrams_sent = 0, datagrams_received = 0;
     uint64_t bytes_sent = 0, bytes_received = 0;  ///< UDP payload of the datagrams
     uint64_t packets_sent = 0, packets_received = 0;
@@ -76,7 +76,7 @@ class Endpoint {
   public:
     /// Binds the socket and finds the rails, in constant time and without communication. The endpoint lives until the process ends. Returns
     /// MPI_ERR_OTHER with failure_text() if there is no usable interface or no socket.
-    static int open(const Identity& self, const Upcalls& upcalls, Endpoint*& out);
+    static int open(const EndpointIdentity& self, const EndpointUpcalls& upcalls, Endpoint*& out);
 
     /// Adds verbs ports: from now on datagrams use them for peers that also have ports and answer on them. May be called before or after
     /// the first packet.
@@ -96,7 +96,7 @@ class Endpoint {
 
     /// Returns the UDP port of this process, host byte order.
     uint16_t port() const;
-    const Identity& identity() const;
+    const EndpointIdentity& identity() const;
     /// Returns an epoll descriptor that is readable when poll() would find something. Other code may add its sockets to it, with a bit of
     /// what_came() as their data.
     int wait_fd() const;
@@ -150,8 +150,8 @@ class Endpoint {
     /// Reports the daemon's statement that the peer is alive, which restarts its timeout. The peer may be computing; if it `looks` at its
     /// sockets instead, it should have acknowledged something.
     void confirm_alive(Session& session, bool looks);
-    /// Returns why the session failed; Failure::none if it did not.
-    Failure failure(const Session& session) const;
+    /// Returns why the session failed; SessionFailure::none if it did not.
+    SessionFailure failure(const Session& session) const;
     /// Closes the session and frees its contents. No upcall for it follows, and its pointer becomes invalid when the current upcall
     /// returns. Later datagrams of this incarnation of the peer are dropped.
     void close(Session& session);
@@ -188,14 +188,14 @@ class Endpoint {
     /// Returns a counter that grows whenever a rail appears, disappears or changes.
     uint32_t rails_version() const;
 
-    Counters counters() const;
+    EndpointCounters counters() const;
     /// Writes at most `most` entries; returns the number of rails.
     size_t rail_counters(RailCounters* out, size_t most) const;
 
   private:
-    struct State;
-    explicit Endpoint(State* state) : state_(state) {}
-    State* state_;
+    struct EndpointState;
+    explicit Endpoint(EndpointState* state) : state_(state) {}
+    EndpointState* state_;
 };
 
 }  // namespace starling::network

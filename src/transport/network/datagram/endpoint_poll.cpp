@@ -16,15 +16,15 @@ constexpr uint64_t kHoldTime = 1000 * kMillisecond;
 }  // namespace
 
 /// Marks the poll as running until its end, also if it throws std::bad_alloc.
-struct Endpoint::State::Polling {
-    State& state;
-    explicit Polling(State& polled) : state(polled) { state.polling = true; }
+struct Endpoint::EndpointState::Polling {
+    EndpointState& state;
+    explicit Polling(EndpointState& polled) : state(polled) { state.polling = true; }
     Polling(const Polling&) = delete;
     Polling& operator=(const Polling&) = delete;
     ~Polling() { state.polling = false; }
 };
 
-bool Endpoint::State::poll(uint64_t time) {
+bool Endpoint::EndpointState::poll(uint64_t time) {
     forgive(time);
     now = time;
     const Polling mark(*this);
@@ -60,7 +60,7 @@ bool Endpoint::State::poll(uint64_t time) {
 
 // A process that was stopped or has computed has polled no socket meanwhile, so its peers' silence proves nothing. Only that time is
 // forgiven, not the silence before it, so a process that polls rarely also notices dead peers.
-void Endpoint::State::forgive(uint64_t time) {
+void Endpoint::EndpointState::forgive(uint64_t time) {
     const uint64_t usual = timeout / 16;
     const uint64_t away = time > now ? time - now : 0;
     if (away <= usual) [[likely]]
@@ -69,18 +69,18 @@ void Endpoint::State::forgive(uint64_t time) {
 }
 
 // The sender may end before link has found out about it, and then nothing would retransmit the datagram.
-void Endpoint::State::hold(const ReceivedDatagram& arrival, uint64_t time) {
+void Endpoint::EndpointState::hold(const ReceivedDatagram& arrival, uint64_t time) {
     ++totals.unknown;
     if (held.size() == kMostHeld) return;
     auto* copy = static_cast<std::byte*>(std::aligned_alloc(64, (arrival.bytes + 63) / 64 * 64));
     if (!copy) return;
     std::memcpy(copy, arrival.data, arrival.bytes);
-    Held one{arrival, time, std::unique_ptr<std::byte, Held::Free>(copy)};
+    Held one{arrival, time, std::unique_ptr<std::byte, FreeDeleter>(copy)};
     one.arrival.data = copy;
     held.push_back(std::move(one));
 }
 
-void Endpoint::State::take_held(uint64_t time) {
+void Endpoint::EndpointState::take_held(uint64_t time) {
     for (size_t i = 0; i < held.size();) {
         if (!take(held[i].arrival, time) && time - held[i].since < kHoldTime)
             ++i;
@@ -89,7 +89,7 @@ void Endpoint::State::take_held(uint64_t time) {
     }
 }
 
-bool Endpoint::State::take(ReceivedDatagram& arrival, uint64_t time) {
+bool Endpoint::EndpointState::take(ReceivedDatagram& arrival, uint64_t time) {
     bool kept = false;
     if (sealing && !arrival.opened && !unseal(arrival, kept)) [[unlikely]]
         return !kept;
@@ -99,7 +99,7 @@ bool Endpoint::State::take(ReceivedDatagram& arrival, uint64_t time) {
         ++totals.strangers;
         return true;
     }
-    Member* const member = member_for(datagram);
+    EndpointPeer* const member = member_for(datagram);
     if (!member) return false;
     if (member->key() == 0 && datagram.introduction.key != 0) member->set_key(datagram.introduction.key);
     int path = path_of(*member, arrival);
@@ -117,19 +117,19 @@ bool Endpoint::State::take(ReceivedDatagram& arrival, uint64_t time) {
 
 // Returns the sender's session. For an unknown process, or the successor of one whose session was closed, link decides whether to create
 // one.
-Member* Endpoint::State::member_for(const Datagram& datagram) {
+EndpointPeer* Endpoint::EndpointState::member_for(const Datagram& datagram) {
     const DatagramHeader& header = datagram.header;
-    const Name name{header.job, header.rank};
+    const PeerName name{header.job, header.rank};
     if (last && last->peer == name && !last->dead()) [[likely]]
         return last;
     const auto found = members.find(name);
     if (found != members.end() && (!found->second->dead() || !found->second->is_successor(header))) return found->second.get();
-    return static_cast<Member*>(upcalls.unknown(upcalls.context, header.job, header.rank, datagram.introduction.key));
+    return static_cast<EndpointPeer*>(upcalls.unknown(upcalls.context, header.job, header.rank, datagram.introduction.key));
 }
 
-bool Endpoint::State::answer_all(uint64_t time) {
+bool Endpoint::EndpointState::answer_all(uint64_t time) {
     for (size_t i = 0; i < touched.size(); ++i) {
-        Member& member = *touched[i];
+        EndpointPeer& member = *touched[i];
         room_made |= member.take_room_made();
         serve(member, time);
     }
@@ -137,10 +137,10 @@ bool Endpoint::State::answer_all(uint64_t time) {
     return room_made;
 }
 
-void Endpoint::State::run_timers(uint64_t time) {
+void Endpoint::EndpointState::run_timers(uint64_t time) {
     // An upcall of a timer may close this session and others, so do not iterate over the list meanwhile.
     for (Session* session = active.front(); session; session = active.next(session))
-        if (session->deadline() <= time) touched.push_back(static_cast<Member*>(session));
+        if (session->deadline() <= time) touched.push_back(static_cast<EndpointPeer*>(session));
     for (size_t i = 0; i < touched.size(); ++i) touched[i]->on_timer(time);
     touched.clear();
     earliest = UINT64_MAX;
@@ -153,9 +153,9 @@ void Endpoint::State::run_timers(uint64_t time) {
 }
 
 // Tools that observe this process from outside see its counters with a delay of up to 0.1 s.
-void Endpoint::State::publish() {
+void Endpoint::EndpointState::publish() {
     starling::Counters& shown = starling::counters;
-    const Counters all = sum();
+    const EndpointCounters all = sum();
     shown.datagrams_sent = all.datagrams_sent;
     shown.datagrams_received = all.datagrams_received;
     shown.acks_alone = all.acks_alone;
@@ -168,7 +168,7 @@ void Endpoint::State::publish() {
     if (verbs) publish_verbs();
 }
 
-void Endpoint::State::follow_rails(uint64_t time) {
+void Endpoint::EndpointState::follow_rails(uint64_t time) {
     rails_at = time + kRailsInterval;
     ++span;
     if (!rails.refresh()) return;
@@ -185,13 +185,13 @@ void Endpoint::State::follow_rails(uint64_t time) {
 
 bool Endpoint::receive_frame(Session& session, Carrier& carrier, const std::byte* frame, size_t bytes, uint64_t now) {
     Datagram datagram;
-    const Identity& me = state_->identity;
+    const EndpointIdentity& me = state_->identity;
     if (!decode(frame, bytes, datagram) || datagram.header.key != me.key || datagram.header.target_rank != me.rank ||
         datagram.header.job != session.peer.job || datagram.header.rank != session.peer.rank) {
         ++state_->totals.strangers;
         return false;
     }
-    auto& member = static_cast<Member&>(session);
+    auto& member = static_cast<EndpointPeer&>(session);
     if (member.key() == 0 && datagram.introduction.key != 0) member.set_key(datagram.introduction.key);
     member.receive(datagram, -1, &carrier, now);
     state_->room_made |= member.take_room_made();

@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/free_deleter.h"
 #include "base/list.h"
 #include "transport/network/crypto/sealed_datagram.h"
 #include "transport/network/datagram/endpoint.h"
@@ -18,11 +19,11 @@
 namespace starling::network {
 
 /// A session, with what the endpoint knows about the peer's addresses.
-struct Member final : Session {
+struct EndpointPeer final : Session {
     using Session::Session;
     uint32_t addresses[kMaxAddresses] = {};  ///< network byte order
     uint8_t address_count = 0;
-    bool dirty = false;  ///< listed in State::dirty: data is to be sent when the batch ends
+    bool dirty = false;  ///< listed in EndpointState::dirty: data is to be sent when the batch ends
     uint16_t port = 0;   ///< host byte order; 0: unknown
     int lane = Destination::kNoLane;
     uint32_t heat = 0;  ///< recent datagrams to the peer, as of the interval `heated_at`: see heat_of()
@@ -31,21 +32,18 @@ struct Member final : Session {
 
     std::unique_ptr<PortAddresses> ports;  ///< the peer's port list; null: it has sent none
     uint32_t told = 0;                     ///< version of our port list that the peer has; 0: none
-    bool waits_for_port = false;           ///< listed in Verbs::waiting
+    bool waits_for_port = false;           ///< listed in VerbsState::waiting
 };
 
 struct NameHash {
-    size_t operator()(const Name& name) const { return static_cast<size_t>(name.job ^ name.rank * 0x9e3779b97f4a7c15u); }
+    size_t operator()(const PeerName& name) const { return static_cast<size_t>(name.job ^ name.rank * 0x9e3779b97f4a7c15u); }
 };
 
 /// A datagram whose sender link does not know yet. It is kept for a while, since its sender may have ended and then does not repeat it.
 struct Held {
-    struct Free {
-        void operator()(std::byte* data) const { std::free(data); }
-    };
     ReceivedDatagram arrival;
     uint64_t since;
-    std::unique_ptr<std::byte, Free> data;
+    std::unique_ptr<std::byte, FreeDeleter> data;
 };
 
 /// The state for encrypted datagrams.
@@ -53,41 +51,41 @@ struct Sealing {
     std::unique_ptr<Cipher> cipher;
     job::NetworkSecret secret;  ///< secret of this process's job
     /// For peers that have sent an authentic datagram, or that link knows.
-    std::unordered_map<Name, std::unique_ptr<DatagramLock>, NameHash> locks;
+    std::unordered_map<PeerName, std::unique_ptr<DatagramLock>, NameHash> locks;
     std::unique_ptr<std::byte[]> places;  ///< buffers of sealed datagrams until they are sent
     uint32_t next = 0;
 };
 
 /// The state for InfiniBand or RoCE ports.
-struct Verbs {
+struct VerbsState {
     std::unique_ptr<verbs::Ports> ports;
     uint32_t version = 0;        ///< version of the port list that the members' paths are based on
     ReceivedDatagram arrival{};  ///< the datagram that is being handled, if any
     bool taking = false;
-    bool to_group = false;         ///< since the poll began, a datagram for a group has arrived
-    int came = 0, taken = 0;       ///< datagrams of the last poll, and how many of them have been handled
-    std::vector<Member*> waiting;  ///< have data that a port was too busy to send
-    bool sockets_last = true;      ///< the sockets, not the ports, received the last datagram
-    uint64_t sockets_at = 0;       ///< ns, when the sockets last received something
-    uint64_t looked_at = 0;        ///< ns, when the kernel was last asked about the sockets
+    bool to_group = false;               ///< since the poll began, a datagram for a group has arrived
+    int came = 0, taken = 0;             ///< datagrams of the last poll, and how many of them have been handled
+    std::vector<EndpointPeer*> waiting;  ///< have data that a port was too busy to send
+    bool sockets_last = true;            ///< the sockets, not the ports, received the last datagram
+    uint64_t sockets_at = 0;             ///< ns, when the sockets last received something
+    uint64_t looked_at = 0;              ///< ns, when the kernel was last asked about the sockets
     uint64_t sent = 0, received = 0, busy = 0;
 };
 
-struct Endpoint::State final : SessionEnvironment {
+struct Endpoint::EndpointState final : SessionEnvironment {
     // SessionEnvironment
     void send(Session& session, const Route& route, uint32_t number, const iovec* parts, int count) override;
     void flush() override { udp.flush(); }
     void deliver(Session& session, const packet::Header& header, const std::byte* payload) override {
         // Port lists are also handled while this process has no port, since one may appear later.
-        if (header.kind == packet::Kind::ports) [[unlikely]]
-            return take_ports(static_cast<Member&>(session), payload, header.bytes);
+        if (header.kind == packet::PacketKind::ports) [[unlikely]]
+            return take_ports(static_cast<EndpointPeer&>(session), payload, header.bytes);
         upcalls.deliver(session.user, header, payload);
     }
     void unreachable(Session& session) override { upcalls.unreachable(session.user); }
     uint64_t new_epoch() override;
 
     // endpoint.cpp
-    int open(const Identity& who, const Upcalls& calls);
+    int open(const EndpointIdentity& who, const EndpointUpcalls& calls);
     int open_rails();
     void watch_rails();
     uint32_t own_address() const;
@@ -95,37 +93,37 @@ struct Endpoint::State final : SessionEnvironment {
     void open_doors();
     /// Opens the rails if they are not open yet; call before using them.
     void need_rails();
-    void find_paths(Member& member);
-    uint32_t& place_for_address(Member& member) const;
-    void learn(Member& member, const ReceivedDatagram& arrival);
-    int path_of(const Member& member, const ReceivedDatagram& arrival) const;
+    void find_paths(EndpointPeer& member);
+    uint32_t& place_for_address(EndpointPeer& member) const;
+    void learn(EndpointPeer& member, const ReceivedDatagram& arrival);
+    int path_of(const EndpointPeer& member, const ReceivedDatagram& arrival) const;
     /// Sends what may be sent, now or when the batch ends, and ensures that the session's timer runs.
-    void serve(Member& member, uint64_t now);
-    bool mark_dirty(Member& member);
-    void watch(Member& member);
+    void serve(EndpointPeer& member, uint64_t now);
+    bool mark_dirty(EndpointPeer& member);
+    void watch(EndpointPeer& member);
     /// Returns all counters, of datagrams and of sessions.
-    Counters sum() const;
+    EndpointCounters sum() const;
 
     // connected_sockets.cpp
     /// Returns the number of datagrams recently sent to the peer, in which older ones count less.
-    uint32_t heat_of(const Member& member) const;
+    uint32_t heat_of(const EndpointPeer& member) const;
     /// Counts a datagram to the destination, and returns the lane that sends it.
-    int lane_for(Member& member, const Destination& where);
-    int seek_lane(Member& member, const Destination& where);
+    int lane_for(EndpointPeer& member, const Destination& where);
+    int seek_lane(EndpointPeer& member, const Destination& where);
     /// Frees the peer's lane, because its address may have changed.
-    void leave_lane(Member& member);
+    void leave_lane(EndpointPeer& member);
 
     // encryption.cpp
     int open_sealing();
-    std::unique_ptr<DatagramLock> make_lock(const Name& peer);
-    DatagramLock* lock_with(const Name& peer);
+    std::unique_ptr<DatagramLock> make_lock(const PeerName& peer);
+    DatagramLock* lock_with(const PeerName& peer);
     void forget_locks(job::JobId job);
-    void seal(const Member& member, const iovec* parts, int count, iovec (&sealed)[2]);
+    void seal(const EndpointPeer& member, const iovec* parts, int count, iovec (&sealed)[2]);
     bool unseal(ReceivedDatagram& arrival, bool& kept);
 
     // ud_queue.cpp
     void adopt(std::unique_ptr<verbs::Ports> ports);
-    void send_by_verbs(Member& member, const Route& route, uint32_t number, const iovec* parts, int count);
+    void send_by_verbs(EndpointPeer& member, const Route& route, uint32_t number, const iovec* parts, int count);
     /// Returns whether the sockets may be skipped in this poll.
     bool poll_verbs(uint64_t now);
     bool take_what_came(uint64_t now);
@@ -133,10 +131,10 @@ struct Endpoint::State final : SessionEnvironment {
     void follow_ports(uint64_t now);
     void wake_those_who_wait(uint64_t now);
     /// Sends our port list to the peer, if it does not have it and either data waits for the peer or it has ports itself.
-    void tell_ports(Member& member, uint64_t now);
-    void take_ports(Member& member, const std::byte* payload, uint32_t bytes);
+    void tell_ports(EndpointPeer& member, uint64_t now);
+    void take_ports(EndpointPeer& member, const std::byte* payload, uint32_t bytes);
     /// Writes the verbs routes to the peer, at most `most`, with the longest datagram of each; returns their number.
-    int verbs_routes(const Member& member, Route* routes, uint32_t* datagrams, int most) const;
+    int verbs_routes(const EndpointPeer& member, Route* routes, uint32_t* datagrams, int most) const;
     void publish_verbs();
 
     // endpoint_poll.cpp
@@ -148,32 +146,32 @@ struct Endpoint::State final : SessionEnvironment {
     bool take(ReceivedDatagram& arrival, uint64_t now);
     void hold(const ReceivedDatagram& arrival, uint64_t now);
     void take_held(uint64_t now);
-    Member* member_for(const Datagram& datagram);
+    EndpointPeer* member_for(const Datagram& datagram);
     bool answer_all(uint64_t now);
     void run_timers(uint64_t now);
     void follow_rails(uint64_t now);
     void publish();
 
-    Identity identity;
-    Upcalls upcalls;
+    EndpointIdentity identity;
+    EndpointUpcalls upcalls;
     Udp udp;
     InterfaceFilter rail_choice;
     Rails rails;
     bool rails_open = false;
-    std::unique_ptr<Sealing> sealing;  ///< null: nothing is sealed
-    std::unique_ptr<Verbs> verbs;      ///< null: there are no verbs ports
-    struct Lane {
-        Member* user = nullptr;
+    std::unique_ptr<Sealing> sealing;   ///< null: nothing is sealed
+    std::unique_ptr<VerbsState> verbs;  ///< null: there are no verbs ports
+    struct ConnectedSocket {
+        EndpointPeer* user = nullptr;
         Destination where;
         bool open = false;
     };
-    Lane lanes[Udp::kLanes];
+    ConnectedSocket lanes[Udp::kLanes];
     uint64_t span = 0;  ///< number of the current interval, for the members' heat
     int epoll = -1;
     static constexpr uint32_t kRails = 1u << Udp::kSockets;  ///< the bit after those of the sockets
     static constexpr uint32_t kPorts = kRails << 1;
-    std::unordered_map<Name, std::unique_ptr<Member>, NameHash> members;
-    Member* last = nullptr;  ///< the session of the last datagram that arrived
+    std::unordered_map<PeerName, std::unique_ptr<EndpointPeer>, NameHash> members;
+    EndpointPeer* last = nullptr;  ///< the session of the last datagram that arrived
     List<Session, &Session::active_hook> active;
     uint64_t earliest = UINT64_MAX;  ///< ns, no session's deadline is earlier
     uint64_t rails_at = 0;           ///< ns, when to check for changes of rails
@@ -183,10 +181,10 @@ struct Endpoint::State final : SessionEnvironment {
     bool polling = false;
     int arrived = 0, taken = 0;  ///< datagrams of the last receive(), and how many of them have been handled
     bool room_made = false;
-    std::vector<Member*> dirty;    ///< sessions that will send when the batch ends
-    std::vector<Member*> touched;  ///< sessions with datagrams in this poll
-    std::vector<Held> held;        ///< datagrams whose senders link does not know yet
-    Counters totals;               ///< counters of datagrams; `counters` has those of sessions
+    std::vector<EndpointPeer*> dirty;    ///< sessions that will send when the batch ends
+    std::vector<EndpointPeer*> touched;  ///< sessions with datagrams in this poll
+    std::vector<Held> held;              ///< datagrams whose senders link does not know yet
+    EndpointCounters totals;             ///< counters of datagrams; `counters` has those of sessions
 };
 
 }  // namespace starling::network

@@ -9,13 +9,13 @@ namespace starling::network {
 namespace {
 
 /// Returns the length of the common prefix of two GIDs, in bits.
-int common_bits(const verbs::Address& a, const verbs::Address& b) {
+int common_bits(const verbs::VerbsAddress& a, const verbs::VerbsAddress& b) {
     for (int i = 0; i < 16; ++i)
         if (a.gid[i] != b.gid[i]) return 8 * i + std::countl_zero(static_cast<uint8_t>(a.gid[i] ^ b.gid[i]));
     return 128;
 }
 
-bool sensible(const verbs::Address& address) {
+bool sensible(const verbs::VerbsAddress& address) {
     const bool any = std::any_of(std::begin(address.gid), std::end(address.gid), [](uint8_t byte) { return byte != 0; });
     // Queues 0 and 1 belong to the subnet manager; queue numbers have 24 bits.
     return any && address.queue > 1 && address.queue < 1u << 24 && address.mtu_log >= 8 && address.mtu_log <= 16;
@@ -25,15 +25,15 @@ bool sensible(const verbs::Address& address) {
 
 bool PortAddresses::decode(const std::byte* payload, uint32_t bytes, PortAddresses& out) {
     out.count = 0;
-    if (bytes % sizeof(verbs::Address) != 0 || bytes > kMostBytes) return false;
+    if (bytes % sizeof(verbs::VerbsAddress) != 0 || bytes > kMostBytes) return false;
     if (bytes != 0) std::memcpy(out.at, payload, bytes);
-    const uint32_t count = bytes / static_cast<uint32_t>(sizeof(verbs::Address));
+    const uint32_t count = bytes / static_cast<uint32_t>(sizeof(verbs::VerbsAddress));
     if (!std::all_of(out.at, out.at + count, sensible)) return false;
     out.count = count;
     return true;
 }
 
-int pair_ports(const verbs::Address* ours, uint32_t count, const PortAddresses& theirs, PortPair* pairs, int most) {
+int pair_ports(const verbs::VerbsAddress* ours, uint32_t count, const PortAddresses& theirs, PortPair* pairs, int most) {
     int made = 0;
     uint32_t ours_used = 0, theirs_used = 0;
     while (made < most) {

@@ -13,9 +13,9 @@ namespace starling::network {
 /// All usable ports of a process, which replace its earlier list. On the wire: the addresses in their memory layout, one after the other.
 struct PortAddresses {
     static constexpr uint32_t kMost = verbs::Ports::kMost;
-    static constexpr uint32_t kMostBytes = kMost * sizeof(verbs::Address);
+    static constexpr uint32_t kMostBytes = kMost * sizeof(verbs::VerbsAddress);
 
-    verbs::Address at[kMost];
+    verbs::VerbsAddress at[kMost];
     uint32_t count = 0;
 
     /// Decodes a received list. Returns false if no process can have sent it.
@@ -33,6 +33,6 @@ struct PortPair {
 /// Pairs at most `most` ports of the same kind of network, each used once, and returns the number of pairs. If there are several networks,
 /// ports with the longest common prefix of their addresses (GIDs) are paired. An entry of `ours` without a queue is skipped. The two sides
 /// need not choose the same pairs.
-int pair_ports(const verbs::Address* ours, uint32_t count, const PortAddresses& theirs, PortPair* pairs, int most);
+int pair_ports(const verbs::VerbsAddress* ours, uint32_t count, const PortAddresses& theirs, PortPair* pairs, int most);
 
 }  // namespace starling::network

@@ -16,8 +16,8 @@ constexpr uint64_t kSocketsInterval = 50 * kMicrosecond, kSocketsBusy = 1 * kMil
 constexpr int kRounds = 4;  ///< batches of datagrams in one poll
 }  // namespace
 
-void Endpoint::State::adopt(std::unique_ptr<verbs::Ports> ports) {
-    verbs = std::make_unique<Verbs>();
+void Endpoint::EndpointState::adopt(std::unique_ptr<verbs::Ports> ports) {
+    verbs = std::make_unique<VerbsState>();
     verbs->ports = std::move(ports);
     verbs->version = verbs->ports->version();
     verbs->ports->watch(epoll, kPorts);
@@ -25,21 +25,22 @@ void Endpoint::State::adopt(std::unique_ptr<verbs::Ports> ports) {
     if (!members.empty()) follow_ports(now_ns());
 }
 
-void Endpoint::State::send_by_verbs(Member& member, const Route& route, uint32_t number, const iovec* parts, int count) {
+void Endpoint::EndpointState::send_by_verbs(EndpointPeer& member, const Route& route, uint32_t number, const iovec* parts,
+                                            int count) {
     verbs::Port* const port = verbs->ports->port(route.rail - Route::kVerbs);
-    verbs::Status status = verbs::Status::broken;
+    verbs::WorkStatus status = verbs::WorkStatus::broken;
     if (port && member.ports && route.port < member.ports->count)
         status = port->send(member.ports->at[route.port], parts, count);
     switch (status) {
-        case verbs::Status::done:
+        case verbs::WorkStatus::done:
             ++verbs->sent;
             return;
-        case verbs::Status::too_long:
-            return member.refused(number, Sent::too_long, polling ? now : now_ns());
-        case verbs::Status::broken:
-            return member.refused(number, Sent::gone, polling ? now : now_ns());
-        case verbs::Status::busy:
-        case verbs::Status::no_memory:
+        case verbs::WorkStatus::too_long:
+            return member.refused(number, SendResult::too_long, polling ? now : now_ns());
+        case verbs::WorkStatus::broken:
+            return member.refused(number, SendResult::gone, polling ? now : now_ns());
+        case verbs::WorkStatus::busy:
+        case verbs::WorkStatus::no_memory:
             break;
     }
     ++verbs->busy;
@@ -50,11 +51,11 @@ void Endpoint::State::send_by_verbs(Member& member, const Route& route, uint32_t
             member.waits_for_port = true;
         } catch (const std::bad_alloc&) {}
     }
-    member.refused(number, Sent::busy, polling ? now : now_ns());
+    member.refused(number, SendResult::busy, polling ? now : now_ns());
 }
 
-bool Endpoint::State::poll_verbs(uint64_t time) {
-    Verbs& mine = *verbs;
+bool Endpoint::EndpointState::poll_verbs(uint64_t time) {
+    VerbsState& mine = *verbs;
     for (int round = 0; round < kRounds && take_what_came(time); ++round) {}
     if (mine.ports->version() != mine.version) follow_ports(time);
     if (mine.ports->take_room()) wake_those_who_wait(time);
@@ -66,13 +67,13 @@ bool Endpoint::State::poll_verbs(uint64_t time) {
     return !udp.expects();
 }
 
-void Endpoint::State::sockets_brought(uint64_t time) {
+void Endpoint::EndpointState::sockets_brought(uint64_t time) {
     verbs->sockets_last = true;
     verbs->sockets_at = time;
 }
 
-bool Endpoint::State::take_what_came(uint64_t time) {
-    Verbs& mine = *verbs;
+bool Endpoint::EndpointState::take_what_came(uint64_t time) {
+    VerbsState& mine = *verbs;
     // After a std::bad_alloc in an earlier poll, continue with the datagrams that were not handled.
     if (mine.came == 0) mine.came = mine.ports->poll();
     for (; mine.taken < mine.came; ++mine.taken) {
@@ -95,7 +96,7 @@ bool Endpoint::State::take_what_came(uint64_t time) {
 }
 
 // A port has appeared or disappeared, or has another address.
-void Endpoint::State::follow_ports(uint64_t time) {
+void Endpoint::EndpointState::follow_ports(uint64_t time) {
     verbs->version = verbs->ports->version();
     for (auto& [name, member] : members) {
         if (member->dead()) continue;
@@ -104,10 +105,10 @@ void Endpoint::State::follow_ports(uint64_t time) {
     }
 }
 
-void Endpoint::State::wake_those_who_wait(uint64_t time) {
-    std::vector<Member*> woken;
+void Endpoint::EndpointState::wake_those_who_wait(uint64_t time) {
+    std::vector<EndpointPeer*> woken;
     woken.swap(verbs->waiting);
-    for (Member* const member : woken) {
+    for (EndpointPeer* const member : woken) {
         member->waits_for_port = false;
         if (member->dead()) continue;
         member->unblock();
@@ -115,20 +116,20 @@ void Endpoint::State::wake_those_who_wait(uint64_t time) {
     }
 }
 
-void Endpoint::State::tell_ports(Member& member, uint64_t time) {
+void Endpoint::EndpointState::tell_ports(EndpointPeer& member, uint64_t time) {
     if (member.dead() || (member.idle() && !member.ports)) return;
     std::byte addresses[PortAddresses::kMostBytes];
     uint32_t bytes = 0;
     for (uint16_t i = 0; i < verbs::Ports::kMost; ++i) {
         if (!verbs->ports->usable(i)) continue;
-        const verbs::Address address = verbs->ports->port(i)->address();
+        const verbs::VerbsAddress address = verbs->ports->port(i)->address();
         std::memcpy(addresses + bytes, &address, sizeof address);
         bytes += static_cast<uint32_t>(sizeof address);
     }
     if (bytes > 0 || member.told != 0) {
         packet::Header* const header = member.reserve(bytes);
         if (!header) return;  // no room: the list goes with the next packet to that peer
-        header->kind = packet::Kind::ports;
+        header->kind = packet::PacketKind::ports;
         header->operation = 0;
         header->access = {};
         std::memcpy(reinterpret_cast<std::byte*>(header + 1), addresses, bytes);
@@ -137,7 +138,7 @@ void Endpoint::State::tell_ports(Member& member, uint64_t time) {
     member.told = verbs->version;
 }
 
-void Endpoint::State::take_ports(Member& member, const std::byte* payload, uint32_t bytes) {
+void Endpoint::EndpointState::take_ports(EndpointPeer& member, const std::byte* payload, uint32_t bytes) {
     PortAddresses told;
     if (!PortAddresses::decode(payload, bytes, told)) {
         ++totals.strangers;
@@ -148,9 +149,9 @@ void Endpoint::State::take_ports(Member& member, const std::byte* payload, uint3
     find_paths(member);
 }
 
-int Endpoint::State::verbs_routes(const Member& member, Route* routes, uint32_t* datagrams, int most) const {
+int Endpoint::EndpointState::verbs_routes(const EndpointPeer& member, Route* routes, uint32_t* datagrams, int most) const {
     if (!verbs || verbs->ports->count() == 0) return 0;
-    verbs::Address ours[verbs::Ports::kMost];
+    verbs::VerbsAddress ours[verbs::Ports::kMost];
     uint32_t longest[verbs::Ports::kMost] = {};
     for (uint16_t i = 0; i < verbs::Ports::kMost; ++i) {
         if (!verbs->ports->usable(i) || verbs->ports->port(i)->datagram_limit() < kLeastVerbsDatagram) continue;
@@ -161,7 +162,7 @@ int Endpoint::State::verbs_routes(const Member& member, Route* routes, uint32_t*
     const int count = pair_ports(ours, verbs::Ports::kMost, *member.ports, pairs, most);
     int made = 0;
     for (int i = 0; i < count; ++i) {
-        const verbs::Address& theirs = member.ports->at[pairs[i].theirs];
+        const verbs::VerbsAddress& theirs = member.ports->at[pairs[i].theirs];
         datagrams[made] = std::min(longest[pairs[i].ours], 1u << theirs.mtu_log);
         if (datagrams[made] < kLeastVerbsDatagram) continue;
         routes[made++] = {theirs.queue, pairs[i].theirs, static_cast<uint16_t>(Route::kVerbs + pairs[i].ours)};
@@ -169,7 +170,7 @@ int Endpoint::State::verbs_routes(const Member& member, Route* routes, uint32_t*
     return made;
 }
 
-void Endpoint::State::publish_verbs() {
+void Endpoint::EndpointState::publish_verbs() {
     starling::Counters& shown = starling::counters;
     const verbs::PortCounters all = verbs->ports->counters();
     shown.verbs_ports = verbs->ports->count();
@@ -196,7 +197,8 @@ int Endpoint::verbs_place(const Session& session) const {
 int Endpoint::likely_verbs_place(const Session& session) const {
     if (const int known = verbs_place(session); known >= 0) return known;
     for (int p = 0; p < kMaxAddresses; ++p)
-        if (const Path& path = session.path(p); path.present && path.route.by_verbs()) return path.route.rail - Route::kVerbs;
+        if (const SessionPath& path = session.path(p); path.present && path.route.by_verbs())
+            return path.route.rail - Route::kVerbs;
     return -1;
 }
 

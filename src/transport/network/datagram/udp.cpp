@@ -45,26 +45,26 @@ void say_interface(int fd, bool wanted) {
 }
 
 /// Buffer for the control messages of one datagram or run: interface and segment size.
-struct alignas(cmsghdr) Control {
+struct alignas(cmsghdr) ControlBuffer {
     char bytes[CMSG_SPACE(sizeof(in_pktinfo)) + CMSG_SPACE(sizeof(uint16_t))];
 };
 
-Sent meaning_of(int error) {
+SendResult meaning_of(int error) {
     switch (error) {
         case EMSGSIZE:
-            return Sent::too_long;
+            return SendResult::too_long;
         case EAGAIN:
         case ENOBUFS:
         case ENOMEM:
-            return Sent::busy;
+            return SendResult::busy;
         default:
-            return Sent::gone;
+            return SendResult::gone;
     }
 }
 
 }  // namespace
 
-struct Udp::Outgoing {
+struct Udp::UdpSendBatch {
     Destination where;
     void* token;
     uint32_t number;
@@ -74,16 +74,16 @@ struct Udp::Outgoing {
     alignas(8) std::byte front[kMostFront];
 };
 
-struct Udp::Incoming {
+struct Udp::UdpReceiveBatch {
     // Pages beyond the longest datagram received are never touched.
     static constexpr size_t kStride = 12 * 1024;
     static_assert(kStride >= kMostDatagram && kStride % 4096 == 0);
     mmsghdr messages[kReceiveBatch];
     iovec parts[kReceiveBatch];
     sockaddr_in from[kReceiveBatch];
-    Control control[kReceiveBatch];
+    ControlBuffer control[kReceiveBatch];
     std::byte* buffers;
-    ~Incoming() {
+    ~UdpReceiveBatch() {
         if (buffers) munmap(buffers, kReceiveBatch * kStride);
     }
 };
@@ -114,14 +114,14 @@ int Udp::open(uint32_t address) {
     segmentation_ = getsockopt(fd, IPPROTO_UDP, UDP_SEGMENT, &segment, &size) == 0;
 
     // Not cleared, since most processes never use more than the first few entries.
-    out_ = std::make_unique_for_overwrite<Outgoing[]>(kBatch);
-    in_ = std::make_unique<Incoming>();
-    void* const memory = mmap(nullptr, kReceiveBatch * Incoming::kStride, PROT_READ | PROT_WRITE,
+    out_ = std::make_unique_for_overwrite<UdpSendBatch[]>(kBatch);
+    in_ = std::make_unique<UdpReceiveBatch>();
+    void* const memory = mmap(nullptr, kReceiveBatch * UdpReceiveBatch::kStride, PROT_READ | PROT_WRITE,
                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED) return fail(MPI_ERR_NO_MEM, "cannot allocate memory for received datagrams");
     in_->buffers = static_cast<std::byte*>(memory);
     for (int i = 0; i < kReceiveBatch; ++i) {
-        in_->parts[i] = {in_->buffers + i * Incoming::kStride, Incoming::kStride};
+        in_->parts[i] = {in_->buffers + i * UdpReceiveBatch::kStride, UdpReceiveBatch::kStride};
         in_->messages[i].msg_hdr = {
             &in_->from[i], sizeof in_->from[i], &in_->parts[i], 1, &in_->control[i], sizeof in_->control[i], 0};
     }
@@ -198,7 +198,7 @@ int Udp::point_lane(int lane, const Destination& where) {
 
 void Udp::queue(const Destination& where, void* token, uint32_t number, const iovec* parts, int count) {
     if (queued_ == kBatch) flush_queued();
-    Outgoing& out = out_[queued_++];
+    UdpSendBatch& out = out_[queued_++];
     out.where = where;
     out.token = token;
     out.number = number;
@@ -216,11 +216,11 @@ void Udp::queue(const Destination& where, void* token, uint32_t number, const io
 // Returns how many datagrams from `first` on the kernel may split from one run: they have one destination, and one size except for the
 // last.
 int Udp::run_of_equals(int first) const {
-    const Outgoing& head = out_[first];
+    const UdpSendBatch& head = out_[first];
     uint32_t sum = head.bytes;
     int run = 1;
     while (segmentation_ && first + run < queued_ && run < kRunMost) {
-        const Outgoing& next = out_[first + run];
+        const UdpSendBatch& next = out_[first + run];
         if (!next.where.same_place(head.where) || next.where.lane != head.where.lane || next.bytes > head.bytes ||
             sum + next.bytes > kRunBytes)
             break;
@@ -232,7 +232,7 @@ int Udp::run_of_equals(int first) const {
 }
 
 void Udp::describe(int first, int run, msghdr& message, iovec* parts, void* control) {
-    Outgoing& head = out_[first];
+    UdpSendBatch& head = out_[first];
     size_t count = 0;
     for (int i = first; i < first + run; ++i)
         for (int p = 0; p < out_[i].count; ++p) parts[count++] = out_[i].parts[p];
@@ -248,7 +248,7 @@ void Udp::describe(int first, int run, msghdr& message, iovec* parts, void* cont
     if (!interface && run == 1) [[likely]]
         return;
     message.msg_control = control;
-    message.msg_controllen = sizeof(Control);
+    message.msg_controllen = sizeof(ControlBuffer);
     cmsghdr* item = CMSG_FIRSTHDR(&message);
     size_t used = 0;
     if (interface) {
@@ -272,7 +272,7 @@ void Udp::describe(int first, int run, msghdr& message, iovec* parts, void* cont
 }
 
 // Sends a small datagram alone: one contiguous block and sendto() cost 0.2 us less than a list of parts.
-int Udp::send_small(Outgoing& out) {
+int Udp::send_small(UdpSendBatch& out) {
     std::byte whole[kCopied];
     size_t bytes = 0;
     for (int p = 0; p < out.count; ++p) {
@@ -296,7 +296,7 @@ int Udp::send_run(int first, int run) {
         return send_small(out_[first]);
     msghdr message;
     iovec parts[kRunMost * kMostParts];
-    Control control;
+    ControlBuffer control;
     describe(first, run, message, parts, &control);
     for (int attempt = 0; attempt < 3; ++attempt) {
         if (sendmsg(socket_of(where), &message, MSG_DONTWAIT) >= 0) return 0;
@@ -326,7 +326,7 @@ void Udp::flush_queued() {
 }
 
 void Udp::refuse(int first, int count, int error) {
-    busy_ += meaning_of(error) == Sent::busy;
+    busy_ += meaning_of(error) == SendResult::busy;
     for (int i = first; i < first + count; ++i) refused_(context_, out_[i].token, out_[i].number, meaning_of(error));
 }
 
@@ -343,12 +343,12 @@ void Udp::adapt(Socket& socket, int received) {
 // Uses recvfrom(), the cheapest call, for ping-pong traffic.
 bool Udp::receive_one(int fd) {
     socklen_t length = sizeof in_->from[0];
-    const ssize_t n = recvfrom(fd, in_->buffers, Incoming::kStride, MSG_DONTWAIT | MSG_TRUNC,
+    const ssize_t n = recvfrom(fd, in_->buffers, UdpReceiveBatch::kStride, MSG_DONTWAIT | MSG_TRUNC,
                                reinterpret_cast<sockaddr*>(&in_->from[0]), &length);
     if (n < 0) return false;
     in_->messages[0].msg_len = static_cast<unsigned>(n);
     in_->messages[0].msg_hdr.msg_controllen = 0;
-    in_->messages[0].msg_hdr.msg_flags = static_cast<size_t>(n) > Incoming::kStride ? MSG_TRUNC : 0;
+    in_->messages[0].msg_hdr.msg_flags = static_cast<size_t>(n) > UdpReceiveBatch::kStride ? MSG_TRUNC : 0;
     return true;
 }
 

@@ -79,7 +79,7 @@ class Udp {
     int point_lane(int lane, const Destination& where);
 
     /// Called for datagrams that the kernel did not take, with the `token` and `number` given to queue(), and the reason.
-    using Refused = void (*)(void* context, void* token, uint32_t number, Sent why);
+    using Refused = void (*)(void* context, void* token, uint32_t number, SendResult why);
     void on_refused(Refused refused, void* context) {
         refused_ = refused;
         context_ = context;
@@ -106,8 +106,8 @@ class Udp {
     uint64_t truncated_count() const { return truncated_; }
 
   private:
-    struct Outgoing;
-    struct Incoming;
+    struct UdpSendBatch;
+    struct UdpReceiveBatch;
     struct Socket {
         int fd = -1;
         uint32_t address = 0;  ///< local address of the socket; 0: any
@@ -121,7 +121,7 @@ class Udp {
     int send_run(int first, int count);
     int run_of_equals(int first) const;
     void describe(int first, int run, msghdr& message, iovec* parts, void* control);
-    int send_small(Outgoing& out);
+    int send_small(UdpSendBatch& out);
     bool receive_one(int fd);
     void refuse(int first, int count, int error);
     static void adapt(Socket& socket, int received);
@@ -139,8 +139,8 @@ class Udp {
     bool interfaces_ = false;
     bool segmentation_ = false;  ///< the kernel splits runs of datagrams (UDP_SEGMENT)
     int queued_ = 0;
-    std::unique_ptr<Outgoing[]> out_;
-    std::unique_ptr<Incoming> in_;
+    std::unique_ptr<UdpSendBatch[]> out_;
+    std::unique_ptr<UdpReceiveBatch> in_;
     ReceivedDatagram arrivals_[kReceiveBatch];
     Refused refused_ = nullptr;
     void* context_ = nullptr;

@@ -8,7 +8,7 @@
 namespace starling::network {
 
 // The group's IPv4 address as a GID.
-void GroupSockets::enter_ports(uint32_t address, Address& by) {
+void GroupSockets::enter_ports(uint32_t address, JoinedAddress& by) {
     uint8_t gid[16] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
     std::memcpy(gid + 12, &address, sizeof address);
     for (uint16_t i = 0; ports_ && i < verbs::Ports::kMost; ++i) {
@@ -18,8 +18,8 @@ void GroupSockets::enter_ports(uint32_t address, Address& by) {
     }
 }
 
-void GroupSockets::leave_ports(Address& by) {
-    for (verbs::Membership*& one : by.by_port) {
+void GroupSockets::leave_ports(JoinedAddress& by) {
+    for (verbs::PortMembership*& one : by.by_port) {
         if (one) one->leave();
         one = nullptr;
     }
@@ -30,8 +30,8 @@ void GroupSockets::leave_ports(Address& by) {
 void GroupSockets::follow_ports() {
     ports_seen_ = ports_->version();
     for (auto& [address, by] : addresses_) {
-        for (verbs::Membership*& one : by.by_port) {
-            if (!one || one->state() != verbs::Membership::State::failed) continue;
+        for (verbs::PortMembership*& one : by.by_port) {
+            if (!one || one->state() != verbs::PortMembership::MembershipState::failed) continue;
             one->leave();
             one = nullptr;
         }
@@ -46,37 +46,38 @@ void GroupSockets::closing(uint16_t place) {
     }
 }
 
-verbs::Membership* GroupSockets::ready(const Address& by, uint16_t place) const {
-    verbs::Membership* const one = by.by_port[place];
-    return one && ports_->usable(place) && one->state() == verbs::Membership::State::ready ? one : nullptr;
+verbs::PortMembership* GroupSockets::ready(const JoinedAddress& by, uint16_t place) const {
+    verbs::PortMembership* const one = by.by_port[place];
+    return one && ports_->usable(place) && one->state() == verbs::PortMembership::MembershipState::ready ? one : nullptr;
 }
 
 uint32_t GroupSockets::ready_ports(const GroupMember& member) const {
     uint32_t count = 0;
     if (!ports_) return 0;
-    const Address& by = addresses_.at(member.address_);
+    const JoinedAddress& by = addresses_.at(member.address_);
     for (uint16_t i = 0; i < verbs::Ports::kMost; ++i) count += ready(by, i) != nullptr;
     return count;
 }
 
 /// Returns null if a socket is to be used.
-verbs::Membership* GroupSockets::port_for(const GroupMember& member) const {
+verbs::PortMembership* GroupSockets::port_for(const GroupMember& member) const {
     const uint32_t count = ready_ports(member);
     if (count == 0) [[likely]]
         return nullptr;
     uint32_t skip = member.tries_ % (count + rails_.usable());
     if (skip >= count) return nullptr;
-    const Address& by = addresses_.at(member.address_);
+    const JoinedAddress& by = addresses_.at(member.address_);
     for (uint16_t i = 0; i < verbs::Ports::kMost; ++i)
-        if (verbs::Membership* const one = ready(by, i); one && skip-- == 0) return one;
+        if (verbs::PortMembership* const one = ready(by, i); one && skip-- == 0) return one;
     return nullptr;
 }
 
-verbs::Status GroupSockets::send_by_port(const GroupMember& member, verbs::Membership& port, const iovec* parts, int count) {
+verbs::WorkStatus GroupSockets::send_by_port(const GroupMember& member, verbs::PortMembership& port, const iovec* parts,
+                                             int count) {
     std::byte datagram[kDatagram];
     const iovec whole{datagram, member.seal(datagram, parts, count)};
-    const verbs::Status status = port.send(&whole, 1);
-    if (status != verbs::Status::done) return status;
+    const verbs::WorkStatus status = port.send(&whole, 1);
+    if (status != verbs::WorkStatus::done) return status;
     ++counters.datagrams_group_sent;
     ++counters.datagrams_group_verbs;
     return status;

@@ -57,7 +57,7 @@ uint32_t GroupRange::address(uint64_t place) const {
 }
 
 /// Receive buffers, allocated with the first group.
-struct GroupSockets::Incoming {
+struct GroupSockets::GroupReceiveBatch {
     alignas(64) std::byte data[kBatch][kRoom];
     iovec parts[kBatch];
     mmsghdr messages[kBatch];
@@ -103,8 +103,8 @@ int GroupSockets::open() {
     InterfaceFilter choice;
     if (const int error = InterfaceFilter::parse(config().ip_interfaces, choice)) return error;
     if (const int error = rails_.open(choice)) return error;
-    in_ = std::make_unique<Incoming>();
-    run_ = std::make_unique<Run>();
+    in_ = std::make_unique<GroupReceiveBatch>();
+    run_ = std::make_unique<DatagramRun>();
     for (uint16_t i = 0; i < rails_.count(); ++i)
         if (rails_[i].usable)
             if (const int error = open_socket(i)) return error;
@@ -148,7 +148,7 @@ int GroupSockets::enter(uint16_t rail, uint32_t address) {
 }
 
 int GroupSockets::join(const transport::GroupName& name, transport::DatagramHandler& audience,
-                       std::unique_ptr<transport::Group>& out) {
+                       std::unique_ptr<transport::MulticastMembership>& out) {
     const uint32_t address = range_.address(name.place);
     if (members_.contains(name.key)) return fail(MPI_ERR_INTERN, "this process is already a member of the group");
     int error = ENODEV;
@@ -163,7 +163,7 @@ int GroupSockets::join(const transport::GroupName& name, transport::DatagramHand
     }
     auto member = std::make_unique<GroupMember>(*this, name, address, seal_for(name), audience);
     members_.emplace(name.key, member.get());
-    Address& by = addresses_[address];
+    JoinedAddress& by = addresses_[address];
     if (by.users++ == 0) enter_ports(address, by);
     out = std::move(member);
     return MPI_SUCCESS;
@@ -213,13 +213,13 @@ int GroupSockets::socket_for(const GroupMember& member) const {
 }
 
 bool GroupSockets::send(GroupMember& member, const iovec* parts, int count) {
-    if (verbs::Membership* const port = port_for(member)) [[unlikely]] {
-        const verbs::Status status = send_by_port(member, *port, parts, count);
-        if (status == verbs::Status::done || status == verbs::Status::busy) return status == verbs::Status::done;
+    if (verbs::PortMembership* const port = port_for(member)) [[unlikely]] {
+        const verbs::WorkStatus status = send_by_port(member, *port, parts, count);
+        if (status == verbs::WorkStatus::done || status == verbs::WorkStatus::busy) return status == verbs::WorkStatus::done;
     }
     size_t bytes = sizeof member.name_.key + kSealBytes;
     for (int i = 0; i < count; ++i) bytes += parts[i].iov_len;
-    Run& run = *run_;
+    DatagramRun& run = *run_;
     if (run.count > 0 && (run.to != &member || run.ended || run.count == kMostRun || bytes > run.piece)) flush();
     if (run.count == 0) run.piece = bytes;
     run.to = &member;
@@ -242,7 +242,7 @@ size_t GroupMember::seal(std::byte* to, const iovec* parts, int count) const {
 }
 
 void GroupSockets::flush() {
-    Run& run = *run_;
+    DatagramRun& run = *run_;
     if (run.count == 0) return;
     counters.datagrams_group_sent += run.count;
     const bool cut = run.count > 1 && segmentation_;

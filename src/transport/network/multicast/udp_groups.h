@@ -34,7 +34,7 @@ struct GroupRange {
 class GroupSockets;
 
 /// This process's membership in a group.
-class GroupMember final : public transport::Group {
+class GroupMember final : public transport::MulticastMembership {
   public:
     GroupMember(GroupSockets& by, const transport::GroupName& name, uint32_t address, GroupEncryption& seal,
                 transport::DatagramHandler& audience);
@@ -70,7 +70,8 @@ class GroupSockets {
 
     /// Finds the rails and opens their sockets. Returns MPI_ERR_OTHER with failure_text() on failure.
     int open();
-    int join(const transport::GroupName& name, transport::DatagramHandler& audience, std::unique_ptr<transport::Group>& out);
+    int join(const transport::GroupName& name, transport::DatagramHandler& audience,
+             std::unique_ptr<transport::MulticastMembership>& out);
     /// Receives datagrams. Returns whether there were any.
     bool poll(uint64_t now);
     /// Handles a datagram that a port has received. Returns false if it is not for a group of this process.
@@ -85,9 +86,9 @@ class GroupSockets {
     static constexpr size_t kMostSeals = 1024;  ///< encryption states; beyond this those of groups without a member are freed
     static constexpr size_t kDatagram = 1500 - 28;
     static constexpr size_t kMostRun = 32;  ///< datagrams per system call
-    struct Incoming;
+    struct GroupReceiveBatch;
     /// Datagrams of equal length (the last may be shorter) that wait to be sent in one call.
-    struct Run {
+    struct DatagramRun {
         GroupMember* to = nullptr;
         size_t count = 0, piece = 0, bytes = 0;
         bool ended = false;
@@ -95,9 +96,9 @@ class GroupSockets {
     };
 
     /// An address that one or more groups of this process use.
-    struct Address {
+    struct JoinedAddress {
         uint32_t users = 0;
-        verbs::Membership* by_port[verbs::Ports::kMost] = {};
+        verbs::PortMembership* by_port[verbs::Ports::kMost] = {};
     };
 
     int open_socket(uint16_t rail);
@@ -112,13 +113,13 @@ class GroupSockets {
     bool receive(int fd);
 
     // ud_groups.cpp
-    void enter_ports(uint32_t address, Address& by);
-    static void leave_ports(Address& by);
+    void enter_ports(uint32_t address, JoinedAddress& by);
+    static void leave_ports(JoinedAddress& by);
     void follow_ports();
-    verbs::Membership* ready(const Address& by, uint16_t place) const;
+    verbs::PortMembership* ready(const JoinedAddress& by, uint16_t place) const;
     uint32_t ready_ports(const GroupMember& member) const;
-    verbs::Membership* port_for(const GroupMember& member) const;
-    verbs::Status send_by_port(const GroupMember& member, verbs::Membership& port, const iovec* parts, int count);
+    verbs::PortMembership* port_for(const GroupMember& member) const;
+    verbs::WorkStatus send_by_port(const GroupMember& member, verbs::PortMembership& port, const iovec* parts, int count);
     void take(std::byte* data, size_t bytes);
     GroupEncryption& seal_for(const transport::GroupName& name);
 
@@ -132,12 +133,12 @@ class GroupSockets {
     std::unique_ptr<Cipher> cipher_;
     std::unordered_map<uint64_t, std::unique_ptr<GroupEncryption>> seals_;  ///< by group key; includes groups that were left
     std::unordered_map<uint64_t, GroupMember*> members_;                    ///< by group key
-    std::unordered_map<uint32_t, Address> addresses_;
+    std::unordered_map<uint32_t, JoinedAddress> addresses_;
     verbs::Ports* const ports_;
     uint32_t ports_seen_ = 0;  ///< version of the ports at the last check
     uint32_t tries_ = 0;       ///< rail of the last member that changed it; new members start there
-    std::unique_ptr<Incoming> in_;
-    std::unique_ptr<Run> run_;
+    std::unique_ptr<GroupReceiveBatch> in_;
+    std::unique_ptr<DatagramRun> run_;
     bool segmentation_ = true;  ///< the kernel can segment runs (UDP_SEGMENT)
 };
 

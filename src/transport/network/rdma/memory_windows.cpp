@@ -35,7 +35,7 @@ RcPort::~RcPort() { forget_memory(); }
 
 void RcPort::forget_memory() {
     forgotten_ = true;
-    while (Loan* loan = loans_.pop_front()) {
+    while (RegisteredMemory* loan = loans_.pop_front()) {
         loan->port = nullptr;
         loan->registration = nullptr;
     }
@@ -51,8 +51,8 @@ verbs::Registrations& RcPort::registrations() {
     return *registrations_;
 }
 
-Loan* RcPort::register_memory(const void* memory, uint64_t bytes, bool stays, transport::Region& region) {
-    auto loan = std::make_unique<Loan>();
+RegisteredMemory* RcPort::register_memory(const void* memory, uint64_t bytes, bool stays, transport::RemoteKey& region) {
+    auto loan = std::make_unique<RegisteredMemory>();
     loan->port = this;
     loan->registration = stays ? registrations().hold(memory, bytes) : registrations().use(memory, bytes);
     if (!loan->registration) return nullptr;
@@ -63,7 +63,7 @@ Loan* RcPort::register_memory(const void* memory, uint64_t bytes, bool stays, tr
     return loan.release();
 }
 
-void RcPort::deregister(Loan& loan, bool at_once) {
+void RcPort::deregister(RegisteredMemory& loan, bool at_once) {
     if (loan.port) {
         if (at_once) loan.port->registrations_->spoil(*loan.registration);
         loan.port->registrations_->done(*loan.registration);

@@ -16,7 +16,7 @@ namespace starling::network {
 class RcPort;
 
 /// Memory registered for a peer, until deregister(). The port may be closed earlier.
-struct Loan {
+struct RegisteredMemory {
     RcPort* port = nullptr;
     void* to = nullptr;  ///< user of the connection to that peer
     verbs::Registration* registration = nullptr;
@@ -40,17 +40,17 @@ class RcPort {
 
     /// Registers memory for access by peers. `stays`: the owner keeps it mapped until deregister(). Otherwise it may be unmapped
     /// afterwards, and the registration is cached. Returns null if the device refuses.
-    Loan* register_memory(const void* memory, uint64_t bytes, bool stays, transport::Region& region);
+    RegisteredMemory* register_memory(const void* memory, uint64_t bytes, bool stays, transport::RemoteKey& region);
     /// Withdraws the memory. `at_once`: no peer can access it any more, not even by an operation in flight. Otherwise
     /// no peer may be accessing it.
-    static void deregister(Loan& loan, bool at_once);
+    static void deregister(RegisteredMemory& loan, bool at_once);
     /// Read the fields of a region that register_memory() has filled in.
-    static uint8_t place_of(const transport::Region& region) { return static_cast<uint8_t>(region.word[1] >> 32); }
-    static uint32_t queue_of(const transport::Region& region) { return static_cast<uint32_t>(region.word[1] >> 40); }
-    static uint32_t key_of(const transport::Region& region) { return static_cast<uint32_t>(region.word[1]); }
+    static uint8_t place_of(const transport::RemoteKey& region) { return static_cast<uint8_t>(region.word[1] >> 32); }
+    static uint32_t queue_of(const transport::RemoteKey& region) { return static_cast<uint32_t>(region.word[1] >> 40); }
+    static uint32_t key_of(const transport::RemoteKey& region) { return static_cast<uint32_t>(region.word[1]); }
 
     /// Restricts the region to one connection, by the number of its queue.
-    static void bind(transport::Region& region, uint32_t queue) {
+    static void bind(transport::RemoteKey& region, uint32_t queue) {
         region.word[1] = (region.word[1] & 0xff'ffff'ffff) | uint64_t{queue} << 40;
     }
     static constexpr uint32_t kAnyQueue = 1;  ///< no queue has the number 0 or 1
@@ -67,7 +67,7 @@ class RcPort {
     verbs::Port& port_;
     bool forgotten_ = false;
     std::unique_ptr<verbs::Registrations> registrations_;
-    List<Loan, &Loan::hook> loans_;
+    List<RegisteredMemory, &RegisteredMemory::hook> loans_;
     std::byte* slots_ = nullptr;  ///< pages mapped for this purpose
     verbs::Registration* slots_registration_ = nullptr;
     std::vector<std::byte*> free_slots_;

@@ -79,15 +79,15 @@ int Rc::make_queue(RcConnection& connection) {
 int Rc::connect(RcConnection& connection, const verbs::QueueAddress& theirs, uint8_t place) {
     connection.theirs_ = theirs;
     connection.their_place_ = place;
-    connection.state_ = Connection::State::dialling;
+    connection.state_ = Connection::CarrierState::dialling;
     if (connection.queue_->connect(theirs)) return MPI_SUCCESS;
     return fail(MPI_ERR_OTHER, "%s can't connect to the peer's queue: %s", connection.port().facts().device,
                 connection.port().problem());
 }
 
-int Rc::describe(Connection& one, packet::Kind kind, std::byte* payload, uint32_t& bytes) {
+int Rc::describe(Connection& one, packet::PacketKind kind, std::byte* payload, uint32_t& bytes) {
     RcConnection& connection = of(one);
-    const bool asks = kind == packet::Kind::open;
+    const bool asks = kind == packet::PacketKind::open;
     bytes = 0;
     if (asks)
         if (const int error = make_queue(connection)) return error;
@@ -95,12 +95,12 @@ int Rc::describe(Connection& one, packet::Kind kind, std::byte* payload, uint32_
     RcOffer offer = offer_of(connection.queue_->address());
     offer.place = connection.port_->place();
     if (!asks) offer.answers = connection.theirs_.queue;
-    if (connection.state_ == Connection::State::idle) connection.state_ = Connection::State::waiting;
+    if (connection.state_ == Connection::CarrierState::idle) connection.state_ = Connection::CarrierState::waiting;
     std::memcpy(payload, &offer, bytes = sizeof offer);
     return MPI_SUCCESS;
 }
 
-int Rc::use(Connection& one, packet::Kind kind, const std::byte* payload) {
+int Rc::use(Connection& one, packet::PacketKind kind, const std::byte* payload) {
     RcConnection& connection = of(one);
     const RcOffer offer = read_offer(payload);
     if (offer.version != kRcVersion)
@@ -109,17 +109,17 @@ int Rc::use(Connection& one, packet::Kind kind, const std::byte* payload) {
     if (offer.queue == 0) return fail(MPI_ERR_OTHER, "the peer's offer of a connection names no queue");
     const verbs::QueueAddress theirs = address_of(offer);
     const auto place = static_cast<uint8_t>(offer.place);
-    const bool waits = connection.state_ == Connection::State::waiting;
-    if (kind == packet::Kind::open) {
-        if (!waits && connection.state_ != Connection::State::idle) return MPI_SUCCESS;
+    const bool waits = connection.state_ == Connection::CarrierState::waiting;
+    if (kind == packet::PacketKind::open) {
+        if (!waits && connection.state_ != Connection::CarrierState::idle) return MPI_SUCCESS;
         connection.crossed_ = waits;
         if (const int error = make_queue(connection)) return error;
         if (const int error = connect(connection, theirs, place)) return error;
         if (!waits) return MPI_SUCCESS;  // link/connection sends our accept
         std::byte accept[sizeof offer];
         uint32_t bytes = 0;
-        (void)describe(connection, packet::Kind::accept, accept, bytes);
-        tell_(connection, packet::Kind::accept, accept, bytes);
+        (void)describe(connection, packet::PacketKind::accept, accept, bytes);
+        tell_(connection, packet::PacketKind::accept, accept, bytes);
         return MPI_SUCCESS;
     }
     // An accept for an earlier queue of this side is late; ignore it, since another accept answers the current queue.
@@ -136,13 +136,13 @@ int Rc::use(Connection& one, packet::Kind kind, const std::byte* payload) {
 void Rc::greet(RcConnection& connection) {
     if (connection.greets_ || !connection.queue_) return;
     connection.greets_ = true;
-    connection.owes_hello_ = send_frame(connection, RcFrame::Kind::hello) == verbs::Status::busy;
+    connection.owes_hello_ = send_frame(connection, RcFrame::RcFrameKind::hello) == verbs::WorkStatus::busy;
 }
 
 void Rc::on_hello(RcConnection& connection) {
-    if (connection.state_ != Connection::State::dialling) return;
+    if (connection.state_ != Connection::CarrierState::dialling) return;
     greet(connection);
-    connection.state_ = Connection::State::open;
+    connection.state_ = Connection::CarrierState::open;
     ++counters_.opened;
     seek_ring(connection);
     upcalls_.opened(connection);
@@ -151,7 +151,7 @@ void Rc::on_hello(RcConnection& connection) {
 void Rc::tell_gone(RcConnection& connection) {
     if (!connection.queue_ || connection.theirs_.queue == 0) return;
     const QueuePair pair{connection.queue_->address().queue, connection.theirs_.queue};
-    tell_(connection, packet::Kind::wire_gone, &pair, sizeof pair);
+    tell_(connection, packet::PacketKind::wire_gone, &pair, sizeof pair);
 }
 
 void Rc::release(RcConnection& connection) {
@@ -166,7 +166,7 @@ void Rc::release(RcConnection& connection) {
 }
 
 void Rc::broke(RcConnection& connection, const std::string& why) {
-    if (connection.state_ == Connection::State::dropped) {
+    if (connection.state_ == Connection::CarrierState::dropped) {
         // Only its finish frame was still to be sent.
         release(connection);
         const auto place = std::find_if(leaving_.begin(), leaving_.end(), [&](auto& one) { return one.get() == &connection; });
@@ -176,10 +176,10 @@ void Rc::broke(RcConnection& connection, const std::string& why) {
         return;
     }
     if (!connection.queue_) return;
-    const bool was_open = connection.state_ == Connection::State::open;
+    const bool was_open = connection.state_ == Connection::CarrierState::open;
     tell_gone(connection);
     release(connection);
-    connection.state_ = Connection::State::idle;
+    connection.state_ = Connection::CarrierState::idle;
     ++(was_open ? counters_.broken : counters_.failed);
     fail(MPI_ERR_OTHER, "%s", why.c_str());
     strand(connection);
@@ -188,8 +188,8 @@ void Rc::broke(RcConnection& connection, const std::string& why) {
 
 void Rc::drop(Connection& one) {
     RcConnection& connection = of(one);
-    if (connection.state_ == Connection::State::dropped) return;
-    connection.state_ = Connection::State::dropped;
+    if (connection.state_ == Connection::CarrierState::dropped) return;
+    connection.state_ = Connection::CarrierState::dropped;
     std::erase(to_pump_, &connection);
     strand(connection);
     const auto place =
@@ -242,7 +242,7 @@ bool Rc::poll() {
     to_pump_.clear();
     for (RcConnection* connection : due) {
         connection->to_pump_ = false;
-        if (connection->state_ == Connection::State::open) pump(*connection);
+        if (connection->state_ == Connection::CarrierState::open) pump(*connection);
     }
     return true;
 }

@@ -50,7 +50,7 @@ struct QueuePair {
 /// Header of all frames that are not frames of the session. Those have DatagramHeader::kMagic in the place of kMagic.
 struct RcFrame {
     static constexpr uint16_t kMagic = 0x6352;
-    enum class Kind : uint8_t {
+    enum class RcFrameKind : uint8_t {
         hello = 1,  ///< the first frame; shows that the queue works
         piece,      ///< RcPiece, then bytes of a stream
         finish,     ///< the last frame
@@ -61,7 +61,7 @@ struct RcFrame {
         ring_left,  ///< reply: nothing more will be written into the ring
     };
     uint16_t magic = kMagic;
-    Kind kind = Kind::hello;
+    RcFrameKind kind = RcFrameKind::hello;
     uint8_t version = kRcVersion;
     uint32_t bytes = 0;  ///< length of a fragment; or a word
 };
@@ -79,15 +79,15 @@ class RcConnection;
 struct RcArrival {
     transport::RdmaTarget* told = nullptr;
     RcConnection* connection = nullptr;  ///< null: its connection is closed; poll() reports the target as lost
-    Loan* loan = nullptr;
+    RegisteredMemory* loan = nullptr;
     uint32_t word = 0;
     ListHook hook;
 };
 
 /// An RDMA read, write or atomic on the peer's memory, issued in parts.
 struct RcOperation {
-    enum class Kind : uint8_t { read, write, add, compare_swap };
-    Kind kind = Kind::read;
+    enum class RcOperationKind : uint8_t { read, write, add, compare_swap };
+    RcOperationKind kind = RcOperationKind::read;
     RcConnection* connection = nullptr;           ///< null: this entry is free
     transport::Completion* completion = nullptr;  ///< null: completion is not reported
     std::byte* memory = nullptr;
@@ -117,8 +117,8 @@ class RcConnection final : public Connection {
     RcConnection(Rc& by, RcPort& port);
     ~RcConnection() override = default;
 
-    Sent send(const iovec* parts, int count) override;
-    bool stalls(uint64_t) override { return state_ != State::open; }
+    SendResult send(const iovec* parts, int count) override;
+    bool stalls(uint64_t) override { return state_ != CarrierState::open; }
     uint32_t frame_limit() const override { return frame_limit_; }
     bool by_device() const override { return true; }
 
@@ -126,7 +126,7 @@ class RcConnection final : public Connection {
     verbs::Port& port() const { return port_->port(); }
     /// The port's registered memory; and whether a region of the peer is on the port that this connection leads to.
     RcPort& memory() const { return *port_; }
-    bool reaches(const transport::Region& region) const {
+    bool reaches(const transport::RemoteKey& region) const {
         const uint32_t queue = RcPort::queue_of(region);
         return serves() && RcPort::place_of(region) == their_place_ && (queue == RcPort::kAnyQueue || queue == theirs_.queue);
     }
@@ -157,9 +157,9 @@ class RcConnection final : public Connection {
     bool to_pump_ = false;
     StreamList working_;  ///< streams with data to send, the next one first
     StreamList waiting_;  ///< streams given completely to the queue, not confirmed yet
-    using Operations = List<RcOperation, &RcOperation::hook>;
-    Operations issuing_;  ///< operations with parts not yet given to the queue, in order
-    Operations issued_;
+    using RcOperationList = List<RcOperation, &RcOperation::hook>;
+    RcOperationList issuing_;  ///< operations with parts not yet given to the queue, in order
+    RcOperationList issued_;
     List<RcArrival, &RcArrival::hook> expected_;
 };
 
@@ -174,7 +174,7 @@ struct RcCounters {
 class Rc final : public Connections {
   public:
     /// Besides ConnectionUpcalls: sends a small packet to the peer on the base path.
-    using Tell = void (*)(Connection& connection, packet::Kind kind, const void* payload, uint32_t bytes);
+    using Tell = void (*)(Connection& connection, packet::PacketKind kind, const void* payload, uint32_t bytes);
     Rc(const ConnectionUpcalls& upcalls, Tell tell) : upcalls_(upcalls), tell_(tell) {}
     ~Rc() override;
 
@@ -183,8 +183,8 @@ class Rc final : public Connections {
 
     /// Creates a connection in state idle.
     RcConnection& add(const ProcessId& peer, void* user, Session* session, uint8_t place, verbs::Port& port);
-    int describe(Connection& connection, packet::Kind kind, std::byte* offer, uint32_t& bytes) override;
-    int use(Connection& connection, packet::Kind kind, const std::byte* offer) override;
+    int describe(Connection& connection, packet::PacketKind kind, std::byte* offer, uint32_t& bytes) override;
+    int use(Connection& connection, packet::PacketKind kind, const std::byte* offer) override;
     void finish(Connection& connection) override;
     void drop(Connection& connection) override;
     void add_stream(Connection& connection, OutStream& stream) override;
@@ -194,34 +194,35 @@ class Rc final : public Connections {
     void lose_remote_queue(Connection& connection, const QueuePair& pair);
 
     /// Handles an event of a port; its `user` is the queue's RcConnection.
-    void happened(const verbs::Event& event);
+    void happened(const verbs::VerbsEvent& event);
     /// Breaks the connections of a port that is down. If it is about to be `closed`, its memory is released, too.
     void lose_port(verbs::Port& port, bool closed);
     /// Returns the registrations of a port.
     RcPort& memory_of(uint8_t place, verbs::Port& port);
 
     /// Registers memory for the peer of an open connection (RcPort::register_memory).
-    static Loan* register_memory(RcConnection& to, const void* memory, uint64_t bytes, bool stays, transport::Region& region);
+    static RegisteredMemory* register_memory(RcConnection& to, const void* memory, uint64_t bytes, bool stays,
+                                             transport::RemoteKey& region);
     /// Withdraws the memory. `at_once`: the peer may be reading it. Some devices finish a read of deregistered memory, so the connection is
     /// broken, which surely ends the read.
-    void deregister(Loan& loan, bool at_once);
+    void deregister(RegisteredMemory& loan, bool at_once);
 
     // Access the peer's memory by an open connection that reaches the region. Return MPI_ERR_OTHER with failure_text() if the operation
     // can't begin. poll() or happened() reports the completion, with MPI_ERR_OTHER if the connection breaks.
-    int read(RcConnection& of, const transport::Region& region, uint64_t offset, void* into, uint64_t bytes,
+    int read(RcConnection& of, const transport::RemoteKey& region, uint64_t offset, void* into, uint64_t bytes,
              transport::Completion& done);
-    int write(RcConnection& to, const transport::Region& region, uint64_t offset, const void* from, uint64_t bytes,
+    int write(RcConnection& to, const transport::RemoteKey& region, uint64_t offset, const void* from, uint64_t bytes,
               transport::Completion& done);
     /// Writes to an RDMA target of the peer, which is notified with `word`.
-    int write_expected(RcConnection& to, const transport::Region& region, const void* from, uint64_t bytes, uint32_t word,
+    int write_expected(RcConnection& to, const transport::RemoteKey& region, const void* from, uint64_t bytes, uint32_t word,
                        transport::WriteNotice told, transport::Completion& done);
     /// Implement Path::post_rdma_target on an open connection, and Transport::cancel_rdma_target.
     static bool post_rdma_target(RcConnection& from, void* memory, uint64_t bytes, uint32_t word,
-                                 transport::RdmaTarget& arrival, transport::Region& region);
+                                 transport::RdmaTarget& arrival, transport::RemoteKey& region);
     void cancel_rdma_target(transport::RdmaTarget& arrival, bool at_once);
     /// On most devices not atomic with accesses by the processor.
-    int update(RcConnection& of, const transport::Region& region, uint64_t offset, transport::Update how, uint64_t operand,
-               uint64_t compare, uint64_t* before, transport::Completion& done);
+    int update(RcConnection& of, const transport::RemoteKey& region, uint64_t offset, transport::AtomicOperation how,
+               uint64_t operand, uint64_t compare, uint64_t* before, transport::Completion& done);
     /// Continues work that was left by earlier calls. Returns whether anything happened. Not from inside happened().
     bool poll();
     /// Receives frames from the rings; cheap. Returns whether there were any.
@@ -250,10 +251,10 @@ class Rc final : public Connections {
     void tell_gone(RcConnection& connection);
 
     // rc_data_path.cpp
-    verbs::Status send_frame(RcConnection& connection, RcFrame::Kind kind, uint32_t word = 0);
-    static verbs::Status post(RcConnection& connection, const iovec* parts, int count);
+    verbs::WorkStatus send_frame(RcConnection& connection, RcFrame::RcFrameKind kind, uint32_t word = 0);
+    static verbs::WorkStatus post(RcConnection& connection, const iovec* parts, int count);
     void say_finish(RcConnection& connection);
-    Sent send(RcConnection& connection, const iovec* parts, int count);
+    SendResult send(RcConnection& connection, const iovec* parts, int count);
     void on_frame(RcConnection& connection, const std::byte* data, uint32_t bytes);
     void refuse(RcConnection& connection);
     void on_note(RcConnection& connection, uint32_t word);
@@ -266,15 +267,15 @@ class Rc final : public Connections {
     void strand(RcConnection& connection);
 
     // rdma_operations.cpp
-    RcOperation* begin(RcConnection& connection, RcOperation::Kind kind, const transport::Region& region, uint64_t offset,
-                       uint64_t bytes, transport::Completion& done);
-    RcOperation& take_operation(RcConnection& connection, RcOperation::Kind kind);
+    RcOperation* begin(RcConnection& connection, RcOperation::RcOperationKind kind, const transport::RemoteKey& region,
+                       uint64_t offset, uint64_t bytes, transport::Completion& done);
+    RcOperation& take_operation(RcConnection& connection, RcOperation::RcOperationKind kind);
     void give_operation(RcOperation& operation);
     bool place_data(RcOperation& operation, void* memory);
     int set_out(RcOperation* operation, void* memory);
     bool issue(RcOperation& operation);
     void issue_all(RcConnection& connection);
-    void on_done(const verbs::Event& event);
+    void on_done(const verbs::VerbsEvent& event);
     void end(RcOperation& operation);
     void end_all(RcConnection& connection);
     bool tell_ended();

@@ -13,47 +13,48 @@ constexpr uint64_t kPumpBytes = 1u << 20;  ///< in one call, then other connecti
 constexpr PathId kPath = 1;                ///< any constant: a stream uses one connection at a time
 }  // namespace
 
-Sent RcConnection::send(const iovec* parts, int count) { return static_cast<Rc&>(by).send(*this, parts, count); }
+SendResult RcConnection::send(const iovec* parts, int count) { return static_cast<Rc&>(by).send(*this, parts, count); }
 
-Sent Rc::send(RcConnection& connection, const iovec* parts, int count) {
-    if (connection.state_ != Connection::State::open || connection.finished_ || !connection.queue_) return Sent::gone;
+SendResult Rc::send(RcConnection& connection, const iovec* parts, int count) {
+    if (connection.state_ != Connection::CarrierState::open || connection.finished_ || !connection.queue_)
+        return SendResult::gone;
     const bool by_ring = send_by_ring(connection, parts, count);
-    switch (by_ring ? verbs::Status::done : post(connection, parts, count)) {
-        case verbs::Status::done:
+    switch (by_ring ? verbs::WorkStatus::done : post(connection, parts, count)) {
+        case verbs::WorkStatus::done:
             ++counters_.frames_sent;
-            return Sent::done;
-        case verbs::Status::busy:
-        case verbs::Status::no_memory:
+            return SendResult::done;
+        case verbs::WorkStatus::busy:
+        case verbs::WorkStatus::no_memory:
             connection.room_wanted_ = true;
-            return Sent::busy;
+            return SendResult::busy;
         default:
-            return Sent::gone;  // a `broken` event follows
+            return SendResult::gone;  // a `broken` event follows
     }
 }
 
-verbs::Status Rc::post(RcConnection& connection, const iovec* parts, int count) {
-    const verbs::Status status = connection.queue_->send(parts, count);
-    if (status == verbs::Status::done) ++connection.frames_out_;
+verbs::WorkStatus Rc::post(RcConnection& connection, const iovec* parts, int count) {
+    const verbs::WorkStatus status = connection.queue_->send(parts, count);
+    if (status == verbs::WorkStatus::done) ++connection.frames_out_;
     return status;
 }
 
-verbs::Status Rc::send_frame(RcConnection& connection, RcFrame::Kind kind, uint32_t word) {
+verbs::WorkStatus Rc::send_frame(RcConnection& connection, RcFrame::RcFrameKind kind, uint32_t word) {
     RcFrame frame;
     frame.kind = kind;
     frame.bytes = word;
     RcRingOffer ring;
-    const bool may_grant = kind == RcFrame::Kind::hello || kind == RcFrame::Kind::ring;
+    const bool may_grant = kind == RcFrame::RcFrameKind::hello || kind == RcFrame::RcFrameKind::ring;
     const bool granted = may_grant && grant_ring(connection, ring);
-    if (kind == RcFrame::Kind::ring && !granted) return verbs::Status::done;
+    if (kind == RcFrame::RcFrameKind::ring && !granted) return verbs::WorkStatus::done;
     const iovec parts[] = {{&frame, sizeof frame}, {&ring, sizeof ring}};
-    const verbs::Status status = post(connection, parts, granted ? 2 : 1);
-    if (granted && status != verbs::Status::done) drop_ring_in(connection);
+    const verbs::WorkStatus status = post(connection, parts, granted ? 2 : 1);
+    if (granted && status != verbs::WorkStatus::done) drop_ring_in(connection);
     return status;
 }
 
 void Rc::finish(Connection& one) {
     RcConnection& connection = of(one);
-    if (connection.state_ != Connection::State::open || connection.finished_) return;
+    if (connection.state_ != Connection::CarrierState::open || connection.finished_) return;
     connection.finished_ = true;
     strand(connection);
     say_finish(connection);
@@ -66,23 +67,23 @@ void Rc::say_finish(RcConnection& connection) {
         connection.owes_finish_ = !connection.issuing_.empty() || !connection.issued_.empty() || !settle_ring(connection);
     } catch (const std::bad_alloc&) { return broke(connection, "out of memory"); }
     if (connection.owes_finish_) return;
-    const verbs::Status status = send_frame(connection, RcFrame::Kind::finish);
-    connection.owes_finish_ = status == verbs::Status::busy;
-    connection.finish_sent_ = status == verbs::Status::done;
+    const verbs::WorkStatus status = send_frame(connection, RcFrame::RcFrameKind::finish);
+    connection.owes_finish_ = status == verbs::WorkStatus::busy;
+    connection.finish_sent_ = status == verbs::WorkStatus::done;
 }
 
-void Rc::happened(const verbs::Event& event) {
-    using Kind = verbs::Event::Kind;
-    if (event.kind == Kind::done) return on_done(event);
+void Rc::happened(const verbs::VerbsEvent& event) {
+    using VerbsEventKind = verbs::VerbsEvent::VerbsEventKind;
+    if (event.kind == VerbsEventKind::done) return on_done(event);
     RcConnection& connection = *static_cast<RcConnection*>(event.user);
     switch (event.kind) {
-        case Kind::frame:
+        case VerbsEventKind::frame:
             return on_frame(connection, event.data, event.bytes);
-        case Kind::note:
+        case VerbsEventKind::note:
             return on_note(connection, event.word);
-        case Kind::room:
+        case VerbsEventKind::room:
             return on_room(connection);
-        case Kind::broken:
+        case VerbsEventKind::broken:
             return broke(connection, std::string(connection.port().facts().device) + ": " + connection.port().problem());
         default:
             return;
@@ -92,19 +93,19 @@ void Rc::happened(const verbs::Event& event) {
 // Frame data is lost after this call. So if there is no memory for it, the queue is closed, and the peer repeats on another path what was
 // not acknowledged.
 void Rc::on_frame(RcConnection& connection, const std::byte* data, uint32_t bytes) {
-    if (!connection.queue_ || connection.state_ == Connection::State::dropped) return;
+    if (!connection.queue_ || connection.state_ == Connection::CarrierState::dropped) return;
     // Frames written into the ring earlier are first.
     (void)take_ring(connection);
-    if (!connection.queue_ || connection.state_ == Connection::State::dropped) return;
+    if (!connection.queue_ || connection.state_ == Connection::CarrierState::dropped) return;
     ++connection.frames_in_;
     try {
         if (!take_frame(connection, data, bytes)) return refuse(connection);
-        if (bytes <= RcRing::kMost && connection.state_ == Connection::State::open) earn_ring(connection);
+        if (bytes <= RcRing::kMost && connection.state_ == Connection::CarrierState::open) earn_ring(connection);
     } catch (const std::bad_alloc&) { broke(connection, "out of memory"); }
 }
 
 void Rc::on_note(RcConnection& connection, uint32_t word) {
-    if (!connection.queue_ || connection.state_ != Connection::State::open) return;
+    if (!connection.queue_ || connection.state_ != Connection::CarrierState::open) return;
     if (word == RcRing::kWord)
         (void)take_ring(connection);
     else if (!on_word(connection, word))
@@ -121,32 +122,32 @@ bool Rc::take_frame(RcConnection& connection, const std::byte* data, uint32_t by
     RcFrame frame;
     if (bytes < sizeof frame) return false;
     std::memcpy(&frame, data, sizeof frame);
-    const bool open = connection.state_ == Connection::State::open;
+    const bool open = connection.state_ == Connection::CarrierState::open;
     if (frame.magic == DatagramHeader::kMagic) {
         if (!open) return false;
         ++counters_.frames_received;
-        return upcalls_.frame(connection, data, bytes) || connection.state_ == Connection::State::dropped;
+        return upcalls_.frame(connection, data, bytes) || connection.state_ == Connection::CarrierState::dropped;
     }
     if (frame.magic != RcFrame::kMagic || frame.version != kRcVersion) return false;
     switch (frame.kind) {
-        case RcFrame::Kind::hello:
+        case RcFrame::RcFrameKind::hello:
             on_hello(connection);
-            return bytes == sizeof frame || connection.state_ != Connection::State::open ||
+            return bytes == sizeof frame || connection.state_ != Connection::CarrierState::open ||
                    on_ring_offer(connection, data, bytes);
-        case RcFrame::Kind::piece:
+        case RcFrame::RcFrameKind::piece:
             return open && take_piece(connection, data, bytes);
-        case RcFrame::Kind::written:
+        case RcFrame::RcFrameKind::written:
             return open && on_word(connection, frame.bytes);
-        case RcFrame::Kind::ring:
+        case RcFrame::RcFrameKind::ring:
             return open && on_ring_offer(connection, data, bytes);
-        case RcFrame::Kind::consumed:
+        case RcFrame::RcFrameKind::consumed:
             return open && (!connection.ring_out_ || connection.ring_out_->left || connection.ring_out_->credit(frame.bytes));
-        case RcFrame::Kind::ring_back:
+        case RcFrame::RcFrameKind::ring_back:
             return open && on_ring_back(connection);
-        case RcFrame::Kind::ring_left:
+        case RcFrame::RcFrameKind::ring_left:
             on_ring_left(connection);
             return open;
-        case RcFrame::Kind::finish:
+        case RcFrame::RcFrameKind::finish:
             connection.heard_finish_ = true;
             if (open) upcalls_.ended(connection);
             return open;
@@ -172,19 +173,21 @@ bool Rc::take_piece(RcConnection& connection, const std::byte* data, uint32_t by
 
 void Rc::on_room(RcConnection& connection) {
     if (!connection.queue_) return;
-    if (connection.owes_hello_) connection.owes_hello_ = send_frame(connection, RcFrame::Kind::hello) == verbs::Status::busy;
+    if (connection.owes_hello_)
+        connection.owes_hello_ = send_frame(connection, RcFrame::RcFrameKind::hello) == verbs::WorkStatus::busy;
     if (connection.owes_hello_) return;
-    if (connection.owes_left_) connection.owes_left_ = send_frame(connection, RcFrame::Kind::ring_left) == verbs::Status::busy;
+    if (connection.owes_left_)
+        connection.owes_left_ = send_frame(connection, RcFrame::RcFrameKind::ring_left) == verbs::WorkStatus::busy;
     if (connection.owes_left_) return;
     if (connection.owes_finish_) {
         issue_all(connection);
         say_finish(connection);
-        if (connection.owes_finish_ || !connection.queue_ || connection.state_ != Connection::State::dropped) return;
+        if (connection.owes_finish_ || !connection.queue_ || connection.state_ != Connection::CarrierState::dropped) return;
         connection.queue_->close(true);
         connection.queue_ = nullptr;
         return broke(connection, "");  // the connection has ended
     }
-    if (connection.state_ != Connection::State::open) return;
+    if (connection.state_ != Connection::CarrierState::open) return;
     give_room(connection);
     issue_all(connection);
     pump(connection);
@@ -200,7 +203,7 @@ bool Rc::give_room(RcConnection& connection) {
 
 void Rc::pump(RcConnection& connection) {
     uint64_t budget = kPumpBytes;
-    while (connection.state_ == Connection::State::open && !connection.finished_) {
+    while (connection.state_ == Connection::CarrierState::open && !connection.finished_) {
         if (!give_room(connection)) return;
         OutStream* const stream = connection.working_.front();
         if (!stream) return;
@@ -216,7 +219,7 @@ void Rc::pump(RcConnection& connection) {
 
 /// Returns false if there is no room; a `room` event follows.
 bool Rc::send_piece(RcConnection& connection, OutStream& stream) {
-    const OutStream::Source& source = stream.source();
+    const OutStream::StreamSource& source = stream.source();
     const StreamRange range = stream.peek(connection.frame_limit_ - sizeof(RcPiece));
     const std::byte* data = source.memory + range.begin;
     if (!source.memory) {
@@ -228,13 +231,13 @@ bool Rc::send_piece(RcConnection& connection, OutStream& stream) {
         data = packed_.get();
     }
     RcPiece head;
-    head.frame.kind = RcFrame::Kind::piece;
+    head.frame.kind = RcFrame::RcFrameKind::piece;
     head.frame.bytes = static_cast<uint32_t>(range.bytes());
     head.serial = source.serial;
     head.generation = source.generation;
     head.offset = range.begin;
     const iovec parts[] = {{&head, sizeof head}, {const_cast<std::byte*>(data), range.bytes()}};
-    if (post(connection, parts, 2) != verbs::Status::done) return false;
+    if (post(connection, parts, 2) != verbs::WorkStatus::done) return false;
     (void)stream.take(kPath, range.bytes());
     ++counters_.pieces_sent;
     counters_.piece_bytes_sent += range.bytes();
@@ -247,7 +250,7 @@ bool Rc::send_piece(RcConnection& connection, OutStream& stream) {
 void Rc::add_stream(Connection& one, OutStream& stream) {
     RcConnection& connection = of(one);
     stream.connection = &one;
-    if (connection.state_ != Connection::State::open || connection.finished_) {
+    if (connection.state_ != Connection::CarrierState::open || connection.finished_) {
         connection.waiting_.push_back(&stream);
         return upcalls_.stranded(stream);
     }
@@ -262,7 +265,7 @@ void Rc::remove_stream(OutStream& stream, bool) {
 }
 
 void Rc::strand(RcConnection& connection) {
-    network::strand(connection.working_, connection.waiting_, connection.state_ != Connection::State::open, upcalls_);
+    network::strand(connection.working_, connection.waiting_, connection.state_ != Connection::CarrierState::open, upcalls_);
 }
 
 }  // namespace starling::network

@@ -20,13 +20,14 @@ RcPort& Rc::memory_of(uint8_t place, verbs::Port& port) {
     return *ports_.emplace_back(std::make_unique<RcPort>(place, port));
 }
 
-Loan* Rc::register_memory(RcConnection& to, const void* memory, uint64_t bytes, bool stays, transport::Region& region) {
-    Loan* const loan = to.memory().register_memory(memory, bytes, stays, region);
+RegisteredMemory* Rc::register_memory(RcConnection& to, const void* memory, uint64_t bytes, bool stays,
+                                      transport::RemoteKey& region) {
+    RegisteredMemory* const loan = to.memory().register_memory(memory, bytes, stays, region);
     if (loan) loan->to = to.user;
     return loan;
 }
 
-void Rc::deregister(Loan& loan, bool at_once) {
+void Rc::deregister(RegisteredMemory& loan, bool at_once) {
     const void* const to = loan.to;
     const RcPort* const port = loan.port;
     RcPort::deregister(loan, at_once);
@@ -39,8 +40,8 @@ void Rc::deregister(Loan& loan, bool at_once) {
 }
 
 /// Returns null with failure_text().
-RcOperation* Rc::begin(RcConnection& connection, RcOperation::Kind kind, const transport::Region& region, uint64_t offset,
-                       uint64_t bytes, transport::Completion& done) {
+RcOperation* Rc::begin(RcConnection& connection, RcOperation::RcOperationKind kind, const transport::RemoteKey& region,
+                       uint64_t offset, uint64_t bytes, transport::Completion& done) {
     if (!connection.reaches(region)) {
         fail(MPI_ERR_OTHER, "no connection reaches the region");
         return nullptr;
@@ -55,7 +56,7 @@ RcOperation* Rc::begin(RcConnection& connection, RcOperation::Kind kind, const t
     return &one;
 }
 
-RcOperation& Rc::take_operation(RcConnection& connection, RcOperation::Kind kind) {
+RcOperation& Rc::take_operation(RcConnection& connection, RcOperation::RcOperationKind kind) {
     if (free_operations_.empty()) {
         operations_.push_back(std::make_unique<RcOperation>());
         operations_.back()->index = static_cast<uint32_t>(operations_.size() - 1);
@@ -80,7 +81,7 @@ void Rc::give_operation(RcOperation& operation) {
 /// Provides registered memory for the operation's local side. Returns false with failure_text().
 bool Rc::place_data(RcOperation& operation, void* memory) {
     RcPort& port = operation.connection->memory();
-    const bool writes = operation.kind == RcOperation::Kind::write;
+    const bool writes = operation.kind == RcOperation::RcOperationKind::write;
     operation.memory = static_cast<std::byte*>(memory);
     if (writes && operation.bytes <= port.port().facts().inline_bytes) return true;
     if (operation.bytes <= RcPort::kSlot) {
@@ -114,19 +115,19 @@ int Rc::set_out(RcOperation* operation, void* memory) {
     return MPI_SUCCESS;
 }
 
-int Rc::read(RcConnection& of, const transport::Region& region, uint64_t offset, void* into, uint64_t bytes,
+int Rc::read(RcConnection& of, const transport::RemoteKey& region, uint64_t offset, void* into, uint64_t bytes,
              transport::Completion& done) {
-    return set_out(begin(of, RcOperation::Kind::read, region, offset, bytes, done), into);
+    return set_out(begin(of, RcOperation::RcOperationKind::read, region, offset, bytes, done), into);
 }
 
-int Rc::write(RcConnection& to, const transport::Region& region, uint64_t offset, const void* from, uint64_t bytes,
+int Rc::write(RcConnection& to, const transport::RemoteKey& region, uint64_t offset, const void* from, uint64_t bytes,
               transport::Completion& done) {
-    return set_out(begin(to, RcOperation::Kind::write, region, offset, bytes, done), const_cast<void*>(from));
+    return set_out(begin(to, RcOperation::RcOperationKind::write, region, offset, bytes, done), const_cast<void*>(from));
 }
 
-int Rc::write_expected(RcConnection& to, const transport::Region& region, const void* from, uint64_t bytes, uint32_t word,
+int Rc::write_expected(RcConnection& to, const transport::RemoteKey& region, const void* from, uint64_t bytes, uint32_t word,
                        transport::WriteNotice told, transport::Completion& done) {
-    RcOperation* const one = begin(to, RcOperation::Kind::write, region, 0, bytes, done);
+    RcOperation* const one = begin(to, RcOperation::RcOperationKind::write, region, 0, bytes, done);
     if (one) {
         one->tells = true;
         one->owes_frame = told == transport::WriteNotice::separate_send;
@@ -135,14 +136,14 @@ int Rc::write_expected(RcConnection& to, const transport::Region& region, const 
     return set_out(one, const_cast<void*>(from));
 }
 
-int Rc::update(RcConnection& of, const transport::Region& region, uint64_t offset, transport::Update how, uint64_t operand,
-               uint64_t compare, uint64_t* before, transport::Completion& done) {
-    if (how == transport::Update::exchange)
+int Rc::update(RcConnection& of, const transport::RemoteKey& region, uint64_t offset, transport::AtomicOperation how,
+               uint64_t operand, uint64_t compare, uint64_t* before, transport::Completion& done) {
+    if (how == transport::AtomicOperation::exchange)
         return fail(MPI_ERR_UNSUPPORTED_OPERATION,
                     "verbs devices have no atomic exchange, only fetch-and-add and compare-and-swap");
-    const bool adds = how == transport::Update::add;
-    RcOperation* const one =
-        begin(of, adds ? RcOperation::Kind::add : RcOperation::Kind::compare_swap, region, offset, sizeof(uint64_t), done);
+    const bool adds = how == transport::AtomicOperation::add;
+    RcOperation* const one = begin(of, adds ? RcOperation::RcOperationKind::add : RcOperation::RcOperationKind::compare_swap,
+                                   region, offset, sizeof(uint64_t), done);
     if (one) {
         one->operand = operand;
         one->compare = compare;
@@ -155,7 +156,7 @@ int Rc::update(RcConnection& of, const transport::Region& region, uint64_t offse
 bool Rc::issue(RcOperation& operation) {
     RcConnection& connection = *operation.connection;
     if (operation.issued == operation.bytes) {
-        if (send_frame(connection, RcFrame::Kind::written, operation.word) != verbs::Status::done) return false;
+        if (send_frame(connection, RcFrame::RcFrameKind::written, operation.word) != verbs::WorkStatus::done) return false;
         operation.owes_frame = false;
         return true;
     }
@@ -170,23 +171,23 @@ bool Rc::issue(RcOperation& operation) {
     const bool last = operation.issued + what.bytes == operation.bytes;
     what.more = last && operation.owes_frame;
     verbs::Queue& queue = *connection.queue_;
-    verbs::Status status = verbs::Status::broken;
+    verbs::WorkStatus status = verbs::WorkStatus::broken;
     switch (operation.kind) {
-        case RcOperation::Kind::read:
+        case RcOperation::RcOperationKind::read:
             status = queue.read(what);
             break;
-        case RcOperation::Kind::write:
+        case RcOperation::RcOperationKind::write:
             status = last && operation.tells && !operation.owes_frame ? queue.write_with_note(what, operation.word)
                                                                       : queue.write(what);
             break;
-        case RcOperation::Kind::add:
+        case RcOperation::RcOperationKind::add:
             status = queue.fetch_add(what, operation.operand);
             break;
-        case RcOperation::Kind::compare_swap:
+        case RcOperation::RcOperationKind::compare_swap:
             status = queue.compare_swap(what, operation.compare, operation.operand);
             break;
     }
-    if (status != verbs::Status::done) return false;
+    if (status != verbs::WorkStatus::done) return false;
     operation.issued += what.bytes;
     ++operation.under_way;
     return true;
@@ -198,12 +199,12 @@ void Rc::issue_all(RcConnection& connection) {
     while (RcOperation* const first = connection.issuing_.front()) {
         while (!first->all_issued())
             if (!issue(*first)) return;
-        RcConnection::Operations::remove(first);
+        RcConnection::RcOperationList::remove(first);
         connection.issued_.push_back(first);
     }
 }
 
-void Rc::on_done(const verbs::Event& event) {
+void Rc::on_done(const verbs::VerbsEvent& event) {
     const auto index = static_cast<uint32_t>(event.token);
     if (index >= operations_.size()) return;
     RcOperation& one = *operations_[index];
@@ -211,7 +212,7 @@ void Rc::on_done(const verbs::Event& event) {
     if (!one.connection || one.generation != static_cast<uint32_t>(event.token >> 32)) return;
     RcConnection& connection = *one.connection;
     --one.under_way;
-    one.failed |= event.status != verbs::Status::done;
+    one.failed |= event.status != verbs::WorkStatus::done;
     if (one.failed) {
         one.issued = one.bytes;
         one.owes_frame = false;
@@ -227,7 +228,7 @@ void Rc::end(RcOperation& operation) {
     if (operation.copy_to && !operation.failed) std::memcpy(operation.copy_to, operation.slot, operation.bytes);
     if (operation.slot) port.give_slot(operation.slot);
     if (operation.registration) port.registrations().done(*operation.registration);
-    RcConnection::Operations::remove(&operation);
+    RcConnection::RcOperationList::remove(&operation);
     give_operation(operation);
     if (!operation.completion) return;
     transport::Completion& done = *operation.completion;

@@ -34,7 +34,7 @@ RcRingOffer RcRing::offer(bool noted) const {
     return {reinterpret_cast<uint64_t>(memory_), registration_->memory.remote, noted};
 }
 
-RcRing::Frame RcRing::front() const {
+RcRing::RingFrame RcRing::front() const {
     const std::byte* const end = slot_end(taken_) - sizeof(RcSlotEnd);
     auto* const trailer = reinterpret_cast<RcSlotEnd*>(const_cast<std::byte*>(end));
     if (std::atomic_ref(trailer->stamp).load(std::memory_order_acquire) != lap(taken_)) return {};
@@ -48,10 +48,10 @@ void RcRing::point(const RcRingOffer& offer) {
     left = false;
 }
 
-verbs::Status RcRing::send(verbs::Queue& queue, uint32_t inline_bytes, const iovec* parts, int count, uint64_t bytes,
-                           uint32_t after, uint32_t consumed) {
-    if (bytes > kMost) return verbs::Status::too_long;
-    if (written_ - credited_ == kSlots) return verbs::Status::busy;
+verbs::WorkStatus RcRing::send(verbs::Queue& queue, uint32_t inline_bytes, const iovec* parts, int count, uint64_t bytes,
+                               uint32_t after, uint32_t consumed) {
+    if (bytes > kMost) return verbs::WorkStatus::too_long;
+    if (written_ - credited_ == kSlots) return verbs::WorkStatus::busy;
     const auto length = static_cast<uint32_t>((bytes + 7) / 8 * 8 + sizeof(RcSlotEnd));
     std::byte* const from = slot_end(written_) - length;
     std::byte* to = from;
@@ -66,8 +66,8 @@ verbs::Status RcRing::send(verbs::Queue& queue, uint32_t inline_bytes, const iov
     what.address = there_.address + static_cast<uint64_t>(from - memory_);
     what.remote = there_.key;
     what.quiet = true;
-    const verbs::Status status = there_.noted ? queue.write_with_note(what, kWord) : queue.write(what);
-    if (status != verbs::Status::done) return status;
+    const verbs::WorkStatus status = there_.noted ? queue.write_with_note(what, kWord) : queue.write(what);
+    if (status != verbs::WorkStatus::done) return status;
     ++written_;
     lent |= what.local != 0;
     return status;
@@ -92,7 +92,7 @@ bool Rc::grant_ring(RcConnection& connection, RcRingOffer& offer) {
     connection.no_ring_ = !connection.ring_in_;
     if (connection.no_ring_) return clear_failure(), false;
     starling::counters.verbs_rings = ++rings_;
-    offer = connection.ring_in_->offer(config().wait != Wait::poll);
+    offer = connection.ring_in_->offer(config().wait != WaitPolicy::poll);
     return true;
 }
 
@@ -119,7 +119,7 @@ bool Rc::on_ring_offer(RcConnection& connection, const std::byte* data, uint32_t
 /// Handles the owner's request for its ring, or refuses an offer. The reply follows all writes into the ring.
 bool Rc::on_ring_back(RcConnection& connection) {
     if (connection.ring_out_) connection.ring_out_->left = true;
-    connection.owes_left_ = send_frame(connection, RcFrame::Kind::ring_left) == verbs::Status::busy;
+    connection.owes_left_ = send_frame(connection, RcFrame::RcFrameKind::ring_left) == verbs::WorkStatus::busy;
     return true;
 }
 
@@ -136,10 +136,10 @@ void Rc::on_ring_left(RcConnection& connection) {
 bool Rc::settle_ring(RcConnection& connection) {
     RcRing* const ring = connection.ring_out_.get();
     if (!ring || !ring->lent) return true;
-    RcOperation& mark = take_operation(connection, RcOperation::Kind::write);
+    RcOperation& mark = take_operation(connection, RcOperation::RcOperationKind::write);
     verbs::Queue::Transfer what;
     what.token = mark.token();
-    if (connection.queue_->write(what) != verbs::Status::done) return give_operation(mark), false;
+    if (connection.queue_->write(what) != verbs::WorkStatus::done) return give_operation(mark), false;
     ++mark.under_way;
     connection.issued_.push_back(&mark);
     return ring->lent = false;
@@ -153,7 +153,8 @@ bool Rc::send_by_ring(RcConnection& connection, const iovec* parts, int count) {
     uint64_t bytes = 0;
     for (int i = 0; i < count; ++i) bytes += parts[i].iov_len;
     const uint32_t inline_bytes = connection.port().facts().inline_bytes;
-    if (ring->send(*connection.queue_, inline_bytes, parts, count, bytes, connection.frames_out_, taken) != verbs::Status::done)
+    if (ring->send(*connection.queue_, inline_bytes, parts, count, bytes, connection.frames_out_, taken) !=
+        verbs::WorkStatus::done)
         return false;
     if (back) back->told = taken;
     ++counters_.frames_by_ring;
@@ -167,9 +168,9 @@ bool Rc::take_ring(RcConnection& connection) {
     bool any = false;
     for (uint32_t i = 0; connection.ring_in_ && i < RcRing::kSlots; ++i, any = true) {
         RcRing* const ring = connection.ring_in_.get();
-        const RcRing::Frame frame = ring->front();
+        const RcRing::RingFrame frame = ring->front();
         if (!frame.end || static_cast<int32_t>(frame.end->after - connection.frames_in_) > 0) break;
-        if (connection.state_ != Connection::State::open) break;
+        if (connection.state_ != Connection::CarrierState::open) break;
         ++connection.short_frames_;
         const uint32_t consumed = frame.end->consumed;
         try {
@@ -181,7 +182,7 @@ bool Rc::take_ring(RcConnection& connection) {
     }
     RcRing* const ring = connection.ring_in_.get();
     if (ring && connection.queue_ && ring->taken() - ring->told >= RcRing::kSlots / 2 &&
-        send_frame(connection, RcFrame::Kind::consumed, ring->taken()) == verbs::Status::done)
+        send_frame(connection, RcFrame::RcFrameKind::consumed, ring->taken()) == verbs::WorkStatus::done)
         ring->told = ring->taken();
     return any;
 }
@@ -195,15 +196,15 @@ bool Rc::poll_rings() {
 }
 
 bool Rc::may_have_ring(const RcConnection& one) const {
-    return one.state_ == Connection::State::open && !one.ring_in_ && !one.finished_ && !one.no_ring_;
+    return one.state_ == Connection::CarrierState::open && !one.ring_in_ && !one.finished_ && !one.no_ring_;
 }
 
 bool Rc::may_give_ring(const RcConnection& one) const {
-    return one.state_ == Connection::State::open && one.ring_in_ && !one.ring_in_->leaving && !one.finished_;
+    return one.state_ == Connection::CarrierState::open && one.ring_in_ && !one.ring_in_->leaving && !one.finished_;
 }
 
 void Rc::ask_back(RcConnection& connection) {
-    connection.ring_in_->leaving = send_frame(connection, RcFrame::Kind::ring_back) == verbs::Status::done;
+    connection.ring_in_->leaving = send_frame(connection, RcFrame::RcFrameKind::ring_back) == verbs::WorkStatus::done;
     if (connection.ring_in_->leaving) ++starling::counters.verbs_rings_moved;
 }
 
@@ -213,7 +214,7 @@ void Rc::earn_ring(RcConnection& connection) {
     if (!may_have_ring(connection)) return;
     if (connection.short_frames_ < static_cast<uint64_t>(live(config().direct_threshold))) return;
     if (rings_ < static_cast<uint32_t>(live(config().max_direct)))
-        return static_cast<void>(send_frame(connection, RcFrame::Kind::ring));
+        return static_cast<void>(send_frame(connection, RcFrame::RcFrameKind::ring));
     if (++in_line_ < kLooks) return;
     in_line_ = 0;
     RcConnection* least = nullptr;
@@ -234,7 +235,7 @@ void Rc::set_expected_traffic(RcConnection& connection, uint32_t messages) {
 void Rc::seek_ring(RcConnection& connection) {
     if (connection.foreseen_ == 0 || !may_have_ring(connection)) return;
     if (rings_ < static_cast<uint32_t>(live(config().max_direct)))
-        return static_cast<void>(send_frame(connection, RcFrame::Kind::ring));
+        return static_cast<void>(send_frame(connection, RcFrame::RcFrameKind::ring));
     RcConnection* least = nullptr;
     const auto worth = [](const RcConnection& one) { return std::pair(one.foreseen_, one.short_frames_); };
     for (auto& one : connections_)

@@ -54,11 +54,11 @@ class RcRing {
 
     // Functions for the owner.
     RcRingOffer offer(bool noted) const;
-    struct Frame {
+    struct RingFrame {
         const std::byte* data = nullptr;
         const RcSlotEnd* end = nullptr;  ///< null: no frame has arrived
     };
-    Frame front() const;
+    RingFrame front() const;
     void pop() { ++taken_; }
     uint32_t taken() const { return taken_; }
     uint32_t told = kCounterStart;  ///< the part of taken() that the writer knows
@@ -67,8 +67,8 @@ class RcRing {
     // Functions for the writer.
     void point(const RcRingOffer& offer);
     /// Writes one frame. Returns busy if the ring or the queue is full, or too_long.
-    verbs::Status send(verbs::Queue& queue, uint32_t inline_bytes, const iovec* parts, int count, uint64_t bytes,
-                       uint32_t after, uint32_t consumed);
+    verbs::WorkStatus send(verbs::Queue& queue, uint32_t inline_bytes, const iovec* parts, int count, uint64_t bytes,
+                           uint32_t after, uint32_t consumed);
     /// Frees the slots up to `consumed`. Returns false if the number is impossible.
     bool credit(uint32_t consumed);
     bool left = false;  ///< the owner wants it back: nothing is written any more

@@ -8,7 +8,7 @@
 namespace starling::network {
 
 bool Rc::post_rdma_target(RcConnection& from, void* memory, uint64_t bytes, uint32_t word, transport::RdmaTarget& arrival,
-                          transport::Region& region) {
+                          transport::RemoteKey& region) {
     auto one = std::make_unique<RcArrival>();
     one->loan = from.memory().register_memory(memory, bytes, false, region);
     if (!one->loan) return false;

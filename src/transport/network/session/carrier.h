@@ -8,7 +8,7 @@
 namespace starling::network {
 
 /// The result of an attempt to send.
-enum class Sent : uint8_t {
+enum class SendResult : uint8_t {
     done,      ///< the whole frame was taken
     busy,      ///< nothing was taken, the carrier is full; Endpoint::writable follows when there is room
     gone,      ///< nothing was taken, and the carrier has closed
@@ -25,7 +25,7 @@ class Carrier {
     /// Sends one frame, consisting of at most kMost consecutive parts, either whole or not at all. The parts are valid during the call
     /// only, so bytes that the kernel does not take at once are copied. The receiving carrier passes the frame to Endpoint::receive_frame
     /// as one block, aligned to 8 bytes.
-    virtual Sent send(const iovec* parts, int count) = 0;
+    virtual SendResult send(const iovec* parts, int count) = 0;
     static constexpr int kMost = 16;
 
     /// Called if the peer polls its sockets but has not acknowledged frames sent here a while ago. Returns whether the network is at fault,

@@ -42,7 +42,7 @@ struct ProcessId {
 /// A connection to one peer, in any state. While it is open it takes frames as a carrier of the session.
 class Connection : public Carrier {
   public:
-    enum class State : uint8_t {
+    enum class CarrierState : uint8_t {
         idle,      ///< neither offered nor asked for
         waiting,   ///< waiting for the peer to connect, by our offer
         dialling,  ///< connecting to the peer, by its offer
@@ -55,18 +55,18 @@ class Connection : public Carrier {
     ProcessId peer;
     void* user = nullptr;        ///< for the code that opened it
     Session* session = nullptr;  ///< the session whose frames it carries
-    State state() const { return state_; }
+    CarrierState state() const { return state_; }
     /// Returns whether we have announced that we will send nothing more.
     bool finished() const { return finished_; }
     /// Returns whether the connection has stalled and not recovered since.
     bool doubted() const { return doubted_; }
     /// Returns whether the connection takes streams.
-    bool serves() const { return state_ == State::open && !finished_ && !doubted_; }
+    bool serves() const { return state_ == CarrierState::open && !finished_ && !doubted_; }
 
   protected:
     friend struct TcpEngine;
     friend class Rc;
-    State state_ = State::idle;
+    CarrierState state_ = CarrierState::idle;
     bool finished_ = false;
     bool doubted_ = false;
 };
@@ -127,10 +127,10 @@ class Connections {
     virtual const char* name() const = 0;
     /// Writes the payload of a packet `open` or `accept`, at most transport::Connector::kOffer bytes. Returns MPI_ERR_OTHER with
     /// failure_text().
-    virtual int describe(Connection& connection, packet::Kind kind, std::byte* offer, uint32_t& bytes) = 0;
+    virtual int describe(Connection& connection, packet::PacketKind kind, std::byte* offer, uint32_t& bytes) = 0;
     /// Starts to connect by the payload of the peer's packet: opened() or failed() follows. Returns MPI_ERR_OTHER with failure_text() if
     /// neither will.
-    virtual int use(Connection& connection, packet::Kind kind, const std::byte* offer) = 0;
+    virtual int use(Connection& connection, packet::PacketKind kind, const std::byte* offer) = 0;
     /// Announces that we will send nothing more: the peer gets ended() after everything sent before. Streams are stranded, but stay with
     /// the connection until they are removed or it is dropped.
     virtual void finish(Connection& connection) = 0;

@@ -48,7 +48,7 @@ void CongestionWindow::collapse(uint64_t next) {
     bytes_ = kLeast * datagram_;
 }
 
-uint64_t Path::timeout_at(uint64_t held) const {
+uint64_t SessionPath::timeout_at(uint64_t held) const {
     const uint64_t wait = (round_trip.timeout() + held) << std::min<int>(backoff, 10);
     return last_sent + std::min(wait, kMostTimeout);
 }

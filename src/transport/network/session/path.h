@@ -77,7 +77,7 @@ struct Route {
     bool operator==(const Route&) const = default;
 };
 
-struct Path {
+struct SessionPath {
     Route route;
     bool present = false;
     bool preferred = false;  ///< a verbs path: no other path is used while a preferred one answers

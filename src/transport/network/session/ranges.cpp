@@ -6,11 +6,11 @@ namespace starling::network {
 
 size_t RangeSet::reaching(uint64_t offset) const {
     const auto found = std::lower_bound(ranges_.begin(), ranges_.end(), offset,
-                                        [](const Range& range, uint64_t at) { return range.end < at; });
+                                        [](const SequenceRange& range, uint64_t at) { return range.end < at; });
     return static_cast<size_t>(found - ranges_.begin());
 }
 
-void RangeSet::add(Range range) {
+void RangeSet::add(SequenceRange range) {
     if (range.start >= range.end) return;
     const size_t first = reaching(range.start);
     size_t last = first;  // one past the ranges that merge with the new one
@@ -27,12 +27,12 @@ void RangeSet::add(Range range) {
     ranges_.erase(at + 1, ranges_.begin() + static_cast<ptrdiff_t>(last));
 }
 
-void RangeSet::remove(Range range) {
+void RangeSet::remove(SequenceRange range) {
     if (range.start >= range.end) return;
     for (size_t i = reaching(range.start); i < ranges_.size() && ranges_[i].start < range.end;) {
-        const Range old = ranges_[i];
-        const Range before{old.start, std::min(old.end, range.start)};
-        const Range after{std::max(old.start, range.end), old.end};
+        const SequenceRange old = ranges_[i];
+        const SequenceRange before{old.start, std::min(old.end, range.start)};
+        const SequenceRange after{std::max(old.start, range.end), old.end};
         const bool keep_before = before.start < before.end, keep_after = after.start < after.end;
         const auto at = ranges_.begin() + static_cast<ptrdiff_t>(i);
         if (keep_before && keep_after) {
@@ -49,18 +49,18 @@ void RangeSet::remove(Range range) {
     }
 }
 
-bool RangeSet::covers(Range range) const {
+bool RangeSet::covers(SequenceRange range) const {
     if (range.start >= range.end) return true;
     const size_t i = reaching(range.start + 1);
     return i < ranges_.size() && ranges_[i].start <= range.start && ranges_[i].end >= range.end;
 }
 
-Range RangeSet::first_gap(Range range) const {
+SequenceRange RangeSet::first_gap(SequenceRange range) const {
     for (size_t i = reaching(range.start); i < ranges_.size() && range.start < range.end; ++i) {
         if (ranges_[i].start > range.start) return {range.start, std::min(range.end, ranges_[i].start)};
         range.start = std::max(range.start, ranges_[i].end);
     }
-    return range.start < range.end ? range : Range{range.end, range.end};
+    return range.start < range.end ? range : SequenceRange{range.end, range.end};
 }
 
 }  // namespace starling::network

@@ -42,23 +42,23 @@ const packet::Header& header_at(const std::byte* bytes) { return *reinterpret_ca
 constexpr uint32_t kHeader = sizeof(packet::Header);
 }  // namespace
 
-Reassembly::Result Reassembly::accept(uint64_t offset, const std::byte* bytes, uint32_t count, PacketSink& sink) {
+Reassembly::ReassemblyResult Reassembly::accept(uint64_t offset, const std::byte* bytes, uint32_t count, PacketSink& sink) {
     // If the same bytes are passed again after an exception, they may have been delivered, but not the out-of-order bytes behind them.
     if (count == 0 || offset + count <= expected_)
-        return early_ && early_->offset <= expected_ ? drain(sink) : Result::duplicate;
-    if (offset + count > expected_ + window_) return Result::beyond;
+        return early_ && early_->offset <= expected_ ? drain(sink) : ReassemblyResult::duplicate;
+    if (offset + count > expected_ + window_) return ReassemblyResult::beyond;
     if (offset > expected_) return keep(offset, bytes, count);
     const auto known = static_cast<uint32_t>(expected_ - offset);
-    const Result result = consume(bytes + known, count - known, sink);
-    return result == Result::in_order && early_ ? drain(sink) : result;
+    const ReassemblyResult result = consume(bytes + known, count - known, sink);
+    return result == ReassemblyResult::in_order && early_ ? drain(sink) : result;
 }
 
-Reassembly::Result Reassembly::drain(PacketSink& sink) {
+Reassembly::ReassemblyResult Reassembly::drain(PacketSink& sink) {
     while (early_ && early_->offset <= expected_) {
         OutOfOrderBytes* const first = early_;
         early_ = first->next;
         early_bytes_ -= first->count + static_cast<uint32_t>(sizeof(OutOfOrderBytes));
-        Result result = Result::in_order;
+        ReassemblyResult result = ReassemblyResult::in_order;
         try {
             if (first->end() > expected_) {
                 const auto known = static_cast<uint32_t>(expected_ - first->offset);
@@ -75,12 +75,12 @@ Reassembly::Result Reassembly::drain(PacketSink& sink) {
             throw;
         }
         ::operator delete(first);
-        if (result != Result::in_order) return result;
+        if (result != ReassemblyResult::in_order) return result;
     }
-    return Result::in_order;
+    return ReassemblyResult::in_order;
 }
 
-Reassembly::Result Reassembly::consume(const std::byte* bytes, uint32_t count, PacketSink& sink) {
+Reassembly::ReassemblyResult Reassembly::consume(const std::byte* bytes, uint32_t count, PacketSink& sink) {
     if (partial_) [[unlikely]] {
         Undo whole(*this);
         const uint32_t taken = complete_partial(bytes, count);
@@ -90,9 +90,9 @@ Reassembly::Result Reassembly::consume(const std::byte* bytes, uint32_t count, P
         const bool broken = partial_size_ >= kHeader && header_at(partial_.get()).bytes > kMaxPayload;
         if (broken || partial_size_ < partial_need_) {
             whole.done();
-            return broken ? Result::broken : Result::in_order;
+            return broken ? ReassemblyResult::broken : ReassemblyResult::in_order;
         }
-        if (!deliver_partial(sink)) return Result::stopped;
+        if (!deliver_partial(sink)) return ReassemblyResult::stopped;
         whole.done();
     }
     return extract_packets(bytes, count, sink);
@@ -127,34 +127,34 @@ uint32_t Reassembly::complete_partial(const std::byte* bytes, uint32_t count) {
     return taken;
 }
 
-Reassembly::Result Reassembly::extract_packets(const std::byte* bytes, uint32_t count, PacketSink& sink) {
+Reassembly::ReassemblyResult Reassembly::extract_packets(const std::byte* bytes, uint32_t count, PacketSink& sink) {
     while (count >= kHeader) {
         const packet::Header& header = header_at(bytes);
-        if (header.bytes > kMaxPayload) return Result::broken;
+        if (header.bytes > kMaxPayload) return ReassemblyResult::broken;
         const uint32_t whole = packet_bytes(header.bytes);
         if (whole > count) break;
         Undo delivery(*this);
         expected_ += whole;
         const bool wants_more = sink.deliver(header, bytes + kHeader);
         delivery.done();
-        if (!wants_more) return Result::stopped;
+        if (!wants_more) return ReassemblyResult::stopped;
         bytes += whole;
         count -= whole;
     }
-    if (count == 0) return Result::in_order;
+    if (count == 0) return ReassemblyResult::in_order;
     const uint32_t need = count < kHeader ? kHeader : packet_bytes(header_at(bytes).bytes);
     partial_ = std::make_unique_for_overwrite<std::byte[]>(need);
     partial_need_ = need;
     std::memcpy(partial_.get(), bytes, count);
     partial_size_ = count;
     expected_ += count;
-    return Result::in_order;
+    return ReassemblyResult::in_order;
 }
 
 // Stores the bytes that are not here yet. The overhead of each block is counted, so that a stream cut into tiny parts takes no more memory
 // than another.
-Reassembly::Result Reassembly::keep(uint64_t offset, const std::byte* bytes, uint32_t count) {
-    Result result = Result::duplicate;
+Reassembly::ReassemblyResult Reassembly::keep(uint64_t offset, const std::byte* bytes, uint32_t count) {
+    ReassemblyResult result = ReassemblyResult::duplicate;
     OutOfOrderBytes** link = &early_;
     while (count > 0) {
         while (*link && (*link)->end() <= offset) link = &(*link)->next;
@@ -168,13 +168,13 @@ Reassembly::Result Reassembly::keep(uint64_t offset, const std::byte* bytes, uin
         uint32_t n = count;
         if (*link) n = static_cast<uint32_t>(std::min<uint64_t>(n, (*link)->offset - offset));
         const uint32_t cost = n + static_cast<uint32_t>(sizeof(OutOfOrderBytes));
-        if (early_bytes_ + cost > 2 * window_) return Result::beyond;
+        if (early_bytes_ + cost > 2 * window_) return ReassemblyResult::beyond;
         auto* const piece = static_cast<OutOfOrderBytes*>(::operator new(sizeof(OutOfOrderBytes) + n));
         *piece = {*link, offset, n, 0};
         std::memcpy(piece->data(), bytes, n);
         *link = piece;
         early_bytes_ += cost;
-        result = Result::early;
+        result = ReassemblyResult::early;
     }
     return result;
 }

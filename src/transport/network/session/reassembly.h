@@ -29,7 +29,7 @@ class Reassembly {
     Reassembly& operator=(const Reassembly&) = delete;
     ~Reassembly() { clear(); }
 
-    enum class Result : uint8_t {
+    enum class ReassemblyResult : uint8_t {
         in_order,   ///< new bytes at the front of the stream
         early,      ///< new bytes, behind a gap
         duplicate,  ///< no new bytes
@@ -39,7 +39,7 @@ class Reassembly {
     };
     /// Adds stream bytes (a multiple of kGrain, aligned to it) that begin at `offset`. If the sink throws, or std::bad_alloc is thrown,
     /// pass the same bytes again: those that were not delivered are still expected.
-    Result accept(uint64_t offset, const std::byte* bytes, uint32_t count, PacketSink& sink);
+    ReassemblyResult accept(uint64_t offset, const std::byte* bytes, uint32_t count, PacketSink& sink);
 
     /// Returns the offset below which every byte has arrived. During deliver() it already includes the packet.
     uint64_t expected() const { return expected_; }
@@ -53,13 +53,13 @@ class Reassembly {
   private:
     struct OutOfOrderBytes;
     struct Undo;
-    Result consume(const std::byte* bytes, uint32_t count, PacketSink& sink);
-    Result drain(PacketSink& sink);
+    ReassemblyResult consume(const std::byte* bytes, uint32_t count, PacketSink& sink);
+    ReassemblyResult drain(PacketSink& sink);
     /// Appends to the incomplete packet; returns how many bytes it took.
     uint32_t complete_partial(const std::byte* bytes, uint32_t count);
     bool deliver_partial(PacketSink& sink);
-    Result keep(uint64_t offset, const std::byte* bytes, uint32_t count);
-    Result extract_packets(const std::byte* bytes, uint32_t count, PacketSink& sink);
+    ReassemblyResult keep(uint64_t offset, const std::byte* bytes, uint32_t count);
+    ReassemblyResult extract_packets(const std::byte* bytes, uint32_t count, PacketSink& sink);
 
     const uint32_t window_;
     uint64_t expected_ = 0;

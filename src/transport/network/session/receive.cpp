@@ -69,29 +69,29 @@ bool Session::take_stream(const Datagram& datagram, Carrier* carrier, uint64_t n
         want_ack(much || header.flags & datagram_flag::kAckNow ? now : now + delay);
     }
     switch (in_.accept(header.offset, datagram.stream, datagram.stream_bytes, *this)) {
-        case Reassembly::Result::in_order:
+        case Reassembly::ReassemblyResult::in_order:
             if (in_.has_holes()) want_ack(now);
             if (!waiting()) deaf_since_ = 0;
             return true;
-        case Reassembly::Result::early:
+        case Reassembly::ReassemblyResult::early:
             ++outside_.counters.out_of_order;
             want_ack(now);
             return true;
-        case Reassembly::Result::duplicate:
+        case Reassembly::ReassemblyResult::duplicate:
             ++outside_.counters.duplicates;
             owed_.twice = true;
             want_ack(now);
             // A duplicate shows that our acknowledgements do not arrive, a single one or all.
             if (deaf_since_ == 0) deaf_since_ = now;
             return true;
-        case Reassembly::Result::beyond:
+        case Reassembly::ReassemblyResult::beyond:
             want_ack(now);
             return true;
-        case Reassembly::Result::broken:
+        case Reassembly::ReassemblyResult::broken:
             ++outside_.counters.malformed;
-            fail(Failure::broken);
+            fail(SessionFailure::broken);
             return false;
-        case Reassembly::Result::stopped:
+        case Reassembly::ReassemblyResult::stopped:
             return true;
     }
     return true;
@@ -111,7 +111,7 @@ bool Session::right_incarnation(const Datagram& datagram, uint64_t now) {
     if (header.epoch <= std::max(peer_epoch_, past_epoch_)) return false;
     if (peer_epoch_ != 0) {
         // The peer is not the process that we sent to: everything in flight to the old one is void.
-        fail(Failure::successor);
+        fail(SessionFailure::successor);
         return false;
     }
     peer_epoch_ = header.epoch;
@@ -135,8 +135,8 @@ bool Session::take_acks(const Datagram& datagram, uint64_t now) {
     bool advanced = release_to(header.ack);
     bool news = advanced;
     for (int i = 0; i < header.ranges; ++i) {
-        const Range range{header.ack + datagram.ranges[i].start,
-                          header.ack + datagram.ranges[i].start + datagram.ranges[i].length};
+        const SequenceRange range{header.ack + datagram.ranges[i].start,
+                                  header.ack + datagram.ranges[i].start + datagram.ranges[i].length};
         if (range.end > next_) break;
         if (range.start < buffer_.begin() || sacked_.covers(range)) continue;
         sacked_.add(range);
@@ -157,7 +157,7 @@ bool Session::take_acks(const Datagram& datagram, uint64_t now) {
     const bool echoed = take_echo(header, now);
     if (!flight_.empty()) find_losses(now);
     flight_.trim();
-    for (Path& path : paths_)
+    for (SessionPath& path : paths_)
         if (path.backoff == 0 || path.in_flight == 0) path.quiet = false;
     if (advanced && room_refused_) {
         room_refused_ = false;
@@ -194,7 +194,7 @@ void Session::arrived(Flown& flown) {
         --carried_;
         return;
     }
-    Path& path = paths_[flown.via];
+    SessionPath& path = paths_[flown.via];
     path.window.acknowledged(flown.length, path.full);
     path.in_flight -= cost_of(flown);
     if (path.big_losses > 0) [[unlikely]]
@@ -215,7 +215,7 @@ bool Session::take_echo(const DatagramHeader& header, uint64_t now) {
     if (take_probe_answer(header, now)) return true;
     Flown* const flown = flight_.find(header.echo);
     if (!flown || flown->sent_at == 0 || flown->via >= kFirstCarrier) return false;
-    Path& path = paths_[flown->via];
+    SessionPath& path = paths_[flown->via];
     answered(path, flown->sent_at, uint64_t{header.echo_delay} * kMicrosecond, now);
     path.best_order = std::max(path.best_order, flown->order);
     flown->sent_at = 0;  // take one sample per datagram
@@ -228,7 +228,7 @@ bool Session::take_echo(const DatagramHeader& header, uint64_t now) {
 }
 
 bool Session::take_probe_answer(const DatagramHeader& header, uint64_t now) {
-    for (Path& path : paths_) {
+    for (SessionPath& path : paths_) {
         if (path.probe_sent_at == 0 || path.probe != header.echo) continue;
         answered(path, path.probe_sent_at, uint64_t{header.echo_delay} * kMicrosecond, now);
         path.probe_sent_at = 0;
@@ -239,7 +239,7 @@ bool Session::take_probe_answer(const DatagramHeader& header, uint64_t now) {
 }
 
 // `held`: ns for which the peer delayed its answer.
-void Session::answered(Path& path, uint64_t sent_at, uint64_t held, uint64_t now) {
+void Session::answered(SessionPath& path, uint64_t sent_at, uint64_t held, uint64_t now) {
     // `now` is the time at the beginning of a poll, and the datagram may have been sent and answered since.
     const uint64_t passed = now > sent_at ? now - sent_at : 0;
     path.round_trip.sample(passed > held ? passed - held : 1);
@@ -251,11 +251,11 @@ void Session::answered(Path& path, uint64_t sent_at, uint64_t held, uint64_t now
 void Session::find_losses(uint64_t now) {
     loss_check_at_ = 0;
     const bool one_path =
-        std::count_if(std::begin(paths_), std::end(paths_), [](const Path& path) { return path.in_flight > 0; }) == 1;
+        std::count_if(std::begin(paths_), std::end(paths_), [](const SessionPath& path) { return path.in_flight > 0; }) == 1;
     for (uint32_t n = flight_.first(); n != flight_.next(); ++n) {
         Flown& flown = flight_[n];
         if (!flown.in_flight || flown.via >= kFirstCarrier) continue;
-        const Path& path = paths_[flown.via];
+        const SessionPath& path = paths_[flown.via];
         if (flown.order >= path.best_order) {
             if (one_path) break;
             continue;
@@ -275,13 +275,13 @@ void Session::find_losses(uint64_t now) {
 void Session::lose(Flown& flown, bool congestion) {
     flown.in_flight = false;
     repeats_ -= flown.repeat;
-    const Range range{std::max(flown.offset, buffer_.begin()), std::max(flown.end(), buffer_.begin())};
+    const SequenceRange range{std::max(flown.offset, buffer_.begin()), std::max(flown.end(), buffer_.begin())};
     lost_.add(range);
     if (flown.via >= kFirstCarrier) {
         --carried_;
         return;
     }
-    Path& path = paths_[flown.via];
+    SessionPath& path = paths_[flown.via];
     path.in_flight -= cost_of(flown);
     if (congestion && path.quiet) {
         path.window.collapse(path.next_order);
@@ -298,7 +298,7 @@ uint32_t Session::size_of_datagram(uint32_t length) const {
 }
 
 // If the datagram is as long as the longest lost one, the path carries that size.
-void Session::note_arrival_of_size(Path& path, uint32_t length) {
+void Session::note_arrival_of_size(SessionPath& path, uint32_t length) {
     if (size_of_datagram(length) >= path.longest_lost)
         path.big_losses = 0;
     else
@@ -306,7 +306,7 @@ void Session::note_arrival_of_size(Path& path, uint32_t length) {
 }
 
 // Counts losses of all sizes above the least, as the path may not even carry the size below that of the longest lost datagram.
-void Session::note_loss_of_size(Path& path, uint32_t length) {
+void Session::note_loss_of_size(SessionPath& path, uint32_t length) {
     const uint32_t bytes = size_of_datagram(length);
     if (bytes <= kLeastDatagram || bytes > path.datagram) return;
     if (path.big_losses == 0) {

@@ -21,10 +21,11 @@ struct Session::Head {
 };
 
 // Returns lost bytes first, then new bytes within the peer's window.
-Range Session::next_range() {
+SequenceRange Session::next_range() {
     while (!lost_.empty()) {
-        Range range = lost_.front();
-        const Range gap = sacked_.first_gap({std::max(range.start, buffer_.begin()), std::max(range.end, buffer_.begin())});
+        SequenceRange range = lost_.front();
+        const SequenceRange gap =
+            sacked_.first_gap({std::max(range.start, buffer_.begin()), std::max(range.end, buffer_.begin())});
         if (gap.start < gap.end) return gap;
         lost_.remove(range);
     }
@@ -47,12 +48,13 @@ bool Session::carriers_serve() const {
 // A live connection carries everything, even while it is busy, with one exception. A small range is sent as a datagram if no other data is
 // in flight on the connection, because it arrives sooner, and is retransmitted as one. Beside a device's connection a datagram is not
 // faster.
-int Session::pick_path_beside(const Range& range) const {
+int Session::pick_path_beside(const SequenceRange& range) const {
     const bool repeat = range.start < next_;
     if (range.length() > kBesideMost || (!repeat && (carried_ > 0 || buffer_.kept() > kBesideAll))) return -1;
     if (const int carrier = pick_carrier(); carrier >= 0 && carriers_[carrier].carrier->by_device()) return -1;
-    return first_path(
-        [](const Path& path) { return path.usable() && path.has_room() && path.backoff < kBesideTimeouts && path.proven(); });
+    return first_path([](const SessionPath& path) {
+        return path.usable() && path.has_room() && path.backoff < kBesideTimeouts && path.proven();
+    });
 }
 
 /// Returns the first path for which `fits` is true, preferred paths first; -1: none.
@@ -73,7 +75,7 @@ int Session::pick_path() {
     bool any = false, suspended = false;
     const bool preferred = prefers();
     for (int i = 0; i < kMaxAddresses; ++i) {
-        Path& path = paths_[i];
+        SessionPath& path = paths_[i];
         if (!path.present) continue;
         suspended |= path.suspended;
         if (path.suspended || path.preferred != preferred) continue;
@@ -105,7 +107,7 @@ void Session::transmit(uint64_t now) {
 }
 
 bool Session::send_next(uint64_t now) {
-    const Range range = next_range();
+    const SequenceRange range = next_range();
     if (range.start == range.end || flight_.full() || now < blocked_until_) return false;
     if (carriers_serve()) {
         const int beside = pick_path_beside(range);
@@ -168,14 +170,14 @@ uint8_t Session::allow_hold(uint64_t now) {
 }
 
 // Shortens the range to as many whole packets as fit, or to a part of a packet that is longer than the room.
-void Session::cut(Range& range, uint32_t room) {
+void Session::cut(SequenceRange& range, uint32_t room) {
     if (range.length() > room)
         range.end = buffer_.cut(range, room & ~(kGrain - 1), packet_hint_);
     else if (range.end == buffer_.end())
         packet_hint_ = range.end;
 }
 
-void Session::count_as_sent(Range range) {
+void Session::count_as_sent(SequenceRange range) {
     if (range.start >= next_) {
         next_ = range.end;
         return;
@@ -184,7 +186,7 @@ void Session::count_as_sent(Range range) {
     ++outside_.counters.repeated;
 }
 
-bool Session::send_frame(int index, Range range, uint64_t now) {
+bool Session::send_frame(int index, SequenceRange range, uint64_t now) {
     Attached& place = carriers_[index];
     const uint32_t room = std::min(place.carrier->frame_limit(), kMostFrame) - static_cast<uint32_t>(offsetof(Head, bytes));
     cut(range, room);
@@ -195,10 +197,10 @@ bool Session::send_frame(int index, Range range, uint64_t now) {
     fill(head, range.start, static_cast<uint32_t>(range.length()), kRangesWithData, 0, now);
     parts[0] = {&head, head.bytes};
     Carrier* const carrier = place.carrier;
-    const Sent sent = carrier->send(parts, count);
-    if (sent != Sent::done) {
+    const SendResult sent = carrier->send(parts, count);
+    if (sent != SendResult::done) {
         owed_ = owed;
-        (sent == Sent::busy ? place.busy : place.gone) = true;
+        (sent == SendResult::busy ? place.busy : place.gone) = true;
         return true;  // another path may take it
     }
     const bool repeat = range.start < next_;
@@ -219,8 +221,8 @@ bool Session::send_frame(int index, Range range, uint64_t now) {
     return true;
 }
 
-bool Session::send_datagram(int index, Range range, uint64_t now) {
-    Path& path = paths_[index];
+bool Session::send_datagram(int index, SequenceRange range, uint64_t now) {
+    SessionPath& path = paths_[index];
     uint32_t front =
         outside_.seal_bytes + static_cast<uint32_t>(sizeof(DatagramHeader)) + (heard_us_ ? 0 : sizeof(Introduction));
     if (in_.has_holes()) front += kRangesWithData * sizeof(AckRange);
@@ -257,8 +259,8 @@ bool Session::send_datagram(int index, Range range, uint64_t now) {
 int Session::reply_path() const {
     // The path of the last datagram is known to work, at least from the peer to us.
     if (last_path_ >= 0 && paths_[last_path_].present) return last_path_;
-    const int usable = first_path([](const Path& path) { return path.usable(); });
-    return usable >= 0 ? usable : first_path([](const Path& path) { return path.present; });
+    const int usable = first_path([](const SessionPath& path) { return path.usable(); });
+    return usable >= 0 ? usable : first_path([](const SessionPath& path) { return path.present; });
 }
 
 // Prefers a device's connection: there the acknowledgement is not lost, and costs no system call. An acknowledgement that echoes a datagram
@@ -282,19 +284,19 @@ bool Session::acknowledge_by(int carrier, uint64_t now) {
     Head head;
     fill(head, next_, 0, kMostRanges, 0, now);
     const iovec part{&head, head.bytes};
-    const Sent sent = carriers_[carrier].carrier->send(&part, 1);
-    if (sent == Sent::done) {
+    const SendResult sent = carriers_[carrier].carrier->send(&part, 1);
+    if (sent == SendResult::done) {
         ++outside_.counters.acks_alone;
         return true;
     }
     owed_ = owed;
-    (sent == Sent::busy ? carriers_[carrier].busy : carriers_[carrier].gone) = true;
+    (sent == SendResult::busy ? carriers_[carrier].busy : carriers_[carrier].gone) = true;
     return false;
 }
 
 // Sends a datagram without stream bytes: an acknowledgement, or a probe, which requests one.
 void Session::send_bare(int index, bool probe, uint64_t now) {
-    Path& path = paths_[index];
+    SessionPath& path = paths_[index];
     uint32_t number = 0;
     if (probe) {
         if (flight_.full()) return;
@@ -318,24 +320,24 @@ void Session::send_bare(int index, bool probe, uint64_t now) {
     outside_.send(*this, path.route, number, &part, 1);
 }
 
-void Session::refused(uint32_t number, Sent why, uint64_t now) {
+void Session::refused(uint32_t number, SendResult why, uint64_t now) {
     Flown* const flown = flight_.find(number);
     if (!flown || !flown->in_flight) return;
-    Path& path = paths_[flown->via];
+    SessionPath& path = paths_[flown->via];
     refused_ = true;
-    if (why == Sent::too_long && path.datagram > kLeastDatagram) {
+    if (why == SendResult::too_long && path.datagram > kLeastDatagram) {
         path.datagram = next_smaller_datagram(path.datagram);
         path.window.set_datagram(path.datagram);
-    } else if (why == Sent::busy) {
+    } else if (why == SendResult::busy) {
         blocked_until_ = now + kMillisecond;
     } else {
         // Rails reports when the rail works again; until then it is probed. If there is no other path, wait before the next attempt.
         path.suspended = true;
         probe_at_ = now + kProbeInterval;
-        if (std::none_of(std::begin(paths_), std::end(paths_), [](const Path& other) { return other.usable(); }))
+        if (std::none_of(std::begin(paths_), std::end(paths_), [](const SessionPath& other) { return other.usable(); }))
             blocked_until_ = now + kRefusedWait;
     }
-    lose(*flown, why == Sent::busy);
+    lose(*flown, why == SendResult::busy);
     flight_.trim();
 }
 

@@ -59,7 +59,7 @@ void SendBuffer::commit(uint32_t payload) {
     auto* const header = reinterpret_cast<packet::Header*>(place);
     header->bytes = payload;
     header->stamp.store(0, std::memory_order_relaxed);
-    header->where = packet::Where::here;
+    header->where = packet::PayloadLocation::here;
     const uint32_t bytes = packet_bytes(payload);
     // Zero the padding, so that it does not reveal earlier contents of the memory.
     std::memset(place + sizeof(packet::Header) + payload, 0, bytes - sizeof(packet::Header) - payload);
@@ -73,7 +73,7 @@ Slab* SendBuffer::slab_at(uint64_t offset) const {
     return slab;
 }
 
-uint64_t SendBuffer::cut(Range range, uint32_t room, uint64_t& hint) const {
+uint64_t SendBuffer::cut(SequenceRange range, uint32_t room, uint64_t& hint) const {
     Slab* slab = slab_at(range.start);
     const bool useful = slab && hint >= slab->start && hint <= range.start;
     uint64_t at = useful ? hint : slab ? slab->start : range.start;
@@ -94,7 +94,7 @@ uint64_t SendBuffer::cut(Range range, uint32_t room, uint64_t& hint) const {
     return std::min(best, range.end);
 }
 
-int SendBuffer::parts(Range& range, iovec* out, int most) const {
+int SendBuffer::parts(SequenceRange& range, iovec* out, int most) const {
     int count = 0;
     uint64_t at = range.start;
     for (Slab* slab = slab_at(at); slab && at < range.end && count < most; slab = slab->next) {

@@ -66,11 +66,11 @@ class SendBuffer {
 
     /// Finds the memory of the bytes in `range`, all of which must be kept. Fills at most `most` parts and returns their number, and
     /// shortens range.end if they do not suffice.
-    int parts(Range& range, iovec* out, int most) const;
+    int parts(SequenceRange& range, iovec* out, int most) const;
     /// Returns the end of as many whole packets from range.start on as fit into `room` bytes, or range.start + room if the first does not
     /// fit. `hint` is the stream offset of a packet at or before range.start, which speeds up the search if it is still kept; the call
     /// advances it.
-    uint64_t cut(Range range, uint32_t room, uint64_t& hint) const;
+    uint64_t cut(SequenceRange range, uint32_t room, uint64_t& hint) const;
     /// Frees everything below `offset`, which the peer has acknowledged.
     void release(uint64_t offset);
     /// Discards everything and begins again at `offset`.

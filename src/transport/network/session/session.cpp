@@ -10,7 +10,7 @@ constexpr uint64_t kFirstLimit = 128 * 1024;
 constexpr uint64_t kNow = 1;  ///< any time in the past, ns
 }  // namespace
 
-Session::Session(SessionEnvironment& outside, Name its_name, uint64_t key, void* its_user)
+Session::Session(SessionEnvironment& outside, PeerName its_name, uint64_t key, void* its_user)
     : peer(its_name),
       user(its_user),
       outside_(outside),
@@ -21,11 +21,11 @@ Session::Session(SessionEnvironment& outside, Name its_name, uint64_t key, void*
       in_(outside.window) {}
 
 bool Session::has_path() const {
-    return std::any_of(std::begin(paths_), std::end(paths_), [](const Path& path) { return path.present; });
+    return std::any_of(std::begin(paths_), std::end(paths_), [](const SessionPath& path) { return path.present; });
 }
 
 void Session::set_path(int index, const Route& route, uint32_t datagram) {
-    Path& path = paths_[index];
+    SessionPath& path = paths_[index];
     datagram = std::clamp(datagram, kLeastDatagram, kMostDatagram);
     if (path.present && path.route == route && path.datagram_most == datagram) return;
     if (!path.present || !(path.route == route)) {
@@ -33,7 +33,7 @@ void Session::set_path(int index, const Route& route, uint32_t datagram) {
         // The numbering continues, so that a record of the path that was here before is not taken for one of the new path.
         const uint64_t order = path.next_order;
         const uint64_t in_flight = path.in_flight;
-        path = Path{};
+        path = SessionPath{};
         path.next_order = order;
         path.best_order = order - 1;
         path.in_flight = in_flight;
@@ -104,7 +104,7 @@ uint32_t Session::payload_limit() const {
     uint32_t datagram = 0;
     if (carrier_count_ > 0) return kMaxPayload;
     const bool preferred = prefers();
-    for (const Path& path : paths_)
+    for (const SessionPath& path : paths_)
         if (path.present && path.preferred == preferred && (datagram == 0 || path.datagram < datagram))
             datagram = path.datagram;
     if (datagram == 0) datagram = 1500 - 28;
@@ -152,7 +152,7 @@ void Session::forgive(uint64_t away, uint64_t now) {
 
 uint64_t Session::round_trip() const {
     uint64_t best = 0;
-    for (const Path& path : paths_) {
+    for (const SessionPath& path : paths_) {
         const uint64_t time = path.round_trip.smoothed();
         if (path.present && time != 0 && (best == 0 || time < best)) best = time;
     }
@@ -161,7 +161,7 @@ uint64_t Session::round_trip() const {
 
 uint64_t Session::in_flight() const {
     uint64_t sum = 0;
-    for (const Path& path : paths_) sum += path.in_flight;
+    for (const SessionPath& path : paths_) sum += path.in_flight;
     return sum;
 }
 
@@ -176,7 +176,7 @@ void Session::reset_sending() {
     repeats_ = carried_ = carrier_question_ = 0;
     loss_check_at_ = waiting_since_ = blocked_until_ = lost_at_ = lost_before_ = hold_ = 0;
     heard_us_ = false;
-    for (Path& path : paths_) {
+    for (SessionPath& path : paths_) {
         path.in_flight = 0;
         path.backoff = 0;
         path.suspended = path.quiet = false;
@@ -198,7 +198,7 @@ void Session::close() {
 
 void Session::revive(uint64_t key, void* new_user) {
     dead_ = false;
-    failure_ = Failure::none;
+    failure_ = SessionFailure::none;
     past_epoch_ = std::max(past_epoch_, peer_epoch_);
     peer_epoch_ = 0;
     key_ = key;
@@ -206,7 +206,7 @@ void Session::revive(uint64_t key, void* new_user) {
     heard_at_ = vouched_at_ = looked_at_ = 0;
 }
 
-void Session::fail(Failure why) {
+void Session::fail(SessionFailure why) {
     if (dead_) return;
     close();
     failure_ = why;

@@ -33,14 +33,14 @@ inline constexpr int kRangesWithData = 4;
 class Session;
 
 /// The name of a process in datagrams.
-struct Name {
+struct PeerName {
     uint64_t job = 0;
     uint32_t rank = 0;
-    bool operator==(const Name&) const = default;
+    bool operator==(const PeerName&) const = default;
 };
 
 /// The reason why a session ended.
-enum class Failure : uint8_t {
+enum class SessionFailure : uint8_t {
     none,
     silent,     ///< the peer sent nothing for too long, and no daemon reported that it is alive
     deaf,       ///< the peer polls its sockets, but our data does not reach it: usually a firewall
@@ -66,7 +66,7 @@ class SessionEnvironment {
     /// Returns a number greater than all before, also than those of earlier runs of this process; not 0.
     virtual uint64_t new_epoch() = 0;
 
-    Name self;
+    PeerName self;
     uint64_t key = 0;                 ///< key that datagrams to this process must carry
     uint32_t window = 1 << 20;        ///< bytes a session stores, sent or received; at most 16 MB
     uint64_t timeout = 30 * kSecond;  ///< ns of silence until a peer counts as unreachable
@@ -81,10 +81,10 @@ class SessionEnvironment {
 /// Not thread-safe. `now` never decreases.
 class Session : private PacketSink {
   public:
-    Session(SessionEnvironment& outside, Name peer, uint64_t key, void* user);
+    Session(SessionEnvironment& outside, PeerName peer, uint64_t key, void* user);
     ~Session() = default;
 
-    const Name peer;
+    const PeerName peer;
     void* user;
     ListHook active_hook;  ///< for the owner: links the sessions with a deadline
 
@@ -97,7 +97,7 @@ class Session : private PacketSink {
     void set_path(int index, const Route& route, uint32_t datagram);
     /// Removes a path; its datagrams in flight are sent again another way.
     void remove_path(int index);
-    const Path& path(int index) const { return paths_[index]; }
+    const SessionPath& path(int index) const { return paths_[index]; }
     /// Returns whether data is sent on a preferred path.
     bool prefers() const { return preferred_ > 0 && preferred_path() >= 0; }
     /// Returns the preferred path that is used first; -1: none answers.
@@ -133,7 +133,7 @@ class Session : private PacketSink {
     /// Sends the delayed acknowledgement, if there is one.
     void flush_ack(uint64_t now);
     /// Handles the kernel's refusal of the datagram `number`.
-    void refused(uint32_t number, Sent why, uint64_t now);
+    void refused(uint32_t number, SendResult why, uint64_t now);
 
     // Receiving.
 
@@ -156,7 +156,7 @@ class Session : private PacketSink {
     bool has_next() const { return !lost_.empty() || next_ < std::min(buffer_.end(), limit_); }
     bool all_sent() const { return next_ == buffer_.end(); }
     bool dead() const { return dead_; }
-    Failure failure() const { return failure_; }
+    SessionFailure failure() const { return failure_; }
     /// Returns whether room was made since reserve() last failed, and resets this.
     bool take_room_made();
     uint64_t stalled_since() const;
@@ -185,27 +185,27 @@ class Session : private PacketSink {
     bool deliver(const packet::Header& header, const std::byte* payload) override;
     packet::Header* refuse_room();
     bool has_path() const;
-    void fail(Failure why);
+    void fail(SessionFailure why);
     void reset_sending();
     void give_up(uint8_t via);
 
     // send.cpp
     struct Head;
-    Range next_range();
+    SequenceRange next_range();
     int pick_path();
     template <class Fits>
     int first_path(Fits fits) const;
     int pick_carrier() const;
-    int pick_path_beside(const Range& range) const;
+    int pick_path_beside(const SequenceRange& range) const;
     bool carriers_serve() const;
     int asking_path() const;
     bool send_next(uint64_t now);
-    bool send_frame(int index, Range range, uint64_t now);
-    bool send_datagram(int index, Range range, uint64_t now);
+    bool send_frame(int index, SequenceRange range, uint64_t now);
+    bool send_datagram(int index, SequenceRange range, uint64_t now);
     void fill(Head& head, uint64_t offset, uint32_t stream_bytes, int most_ranges, uint32_t number, uint64_t now);
-    void cut(Range& range, uint32_t room);
+    void cut(SequenceRange& range, uint32_t room);
     uint8_t allow_hold(uint64_t now);
-    void count_as_sent(Range range);
+    void count_as_sent(SequenceRange range);
     void send_bare(int index, bool probe, uint64_t now);
     bool ack_due(uint64_t now) const { return owed_.ack_at != 0 && owed_.ack_at <= now; }
     int reply_path() const;
@@ -230,15 +230,15 @@ class Session : private PacketSink {
     void arrived(Flown& flown);
     bool take_echo(const DatagramHeader& header, uint64_t now);
     bool take_probe_answer(const DatagramHeader& header, uint64_t now);
-    static void answered(Path& path, uint64_t sent_at, uint64_t held, uint64_t now);
+    static void answered(SessionPath& path, uint64_t sent_at, uint64_t held, uint64_t now);
     void note_echo(uint32_t number, bool probe, uint64_t now);
     bool take_stream(const Datagram& datagram, Carrier* carrier, uint64_t now);
     void find_losses(uint64_t now);
     void note_loss(uint64_t now) { lost_at_ = lost_before_ = now; }
     void lose(Flown& flown, bool congestion);
     uint32_t size_of_datagram(uint32_t length) const;
-    void note_arrival_of_size(Path& path, uint32_t length);
-    void note_loss_of_size(Path& path, uint32_t length);
+    void note_arrival_of_size(SessionPath& path, uint32_t length);
+    void note_loss_of_size(SessionPath& path, uint32_t length);
     void want_ack(uint64_t at) {
         if (owed_.ack_at == 0 || at < owed_.ack_at) owed_.ack_at = at;
     }
@@ -293,7 +293,7 @@ class Session : private PacketSink {
     uint64_t looked_at_ = 0;    ///< ns, when the peer last polled its sockets, as far as is known
     uint64_t probe_at_ = 0;     ///< ns, when to probe suspended paths; 0: never
     uint64_t deaf_since_ = 0;   ///< ns, since when the live peer has received nothing; 0: it receives our data
-    Failure failure_ = Failure::none;
+    SessionFailure failure_ = SessionFailure::none;
     bool dead_ = false;
     bool room_refused_ = false, room_made_ = false;
     bool refused_ = false;   ///< the kernel refused a datagram since transmit() began
@@ -309,7 +309,7 @@ class Session : private PacketSink {
         bool gone = false;
     };
     Attached carriers_[kMaxCarriers];
-    Path paths_[kMaxAddresses];
+    SessionPath paths_[kMaxAddresses];
 };
 
 }  // namespace starling::network

@@ -16,10 +16,10 @@ constexpr uint64_t kCarriersAfter = 250 * kMillisecond;
 uint64_t earlier(uint64_t a, uint64_t b) { return b != 0 && b < a ? b : a; }
 
 /// Returns whether the path has a retransmission timer. Preferred paths that do not answer are only probed.
-bool is_timed(const Path& path) { return path.present && path.in_flight > 0 && !(path.preferred && path.suspended); }
+bool is_timed(const SessionPath& path) { return path.present && path.in_flight > 0 && !(path.preferred && path.suspended); }
 
 /// A path that has never answered may never do so: its ends may be in two networks that are not connected.
-uint64_t probe_interval(const Path& path) {
+uint64_t probe_interval(const SessionPath& path) {
     return path.preferred && !path.proven() ? kProbeInterval << std::min<int>(path.probes, 7) : kProbeInterval;
 }
 }  // namespace
@@ -32,7 +32,7 @@ uint64_t Session::deadline() const {
         at = earlier(at, probe_at_);
         at = earlier(at, blocked_until_);
     }
-    for (const Path& path : paths_)
+    for (const SessionPath& path : paths_)
         if (is_timed(path)) at = earlier(at, path.timeout_at(hold_));
     at = earlier(at, carriers_late_at());
     if (waiting()) at = earlier(at, silent_since() + outside_.timeout);
@@ -54,13 +54,13 @@ void Session::on_timer(uint64_t now) {
 
 bool Session::is_given_up(uint64_t now) {
     if (waiting() && silent_since() + outside_.timeout <= now) {
-        fail(Failure::silent);
+        fail(SessionFailure::silent);
         return true;
     }
     if (deaf_since_ == 0 || deaf_since_ + outside_.timeout > now) return false;
     // The peer has polled its socket or sent something in the second half of the interval; otherwise it may have been computing.
     if (std::max(heard_at_, looked_at_) >= deaf_since_ + outside_.timeout / 2) {
-        fail(Failure::deaf);
+        fail(SessionFailure::deaf);
         return true;
     }
     deaf_since_ = 0;
@@ -70,7 +70,7 @@ bool Session::is_given_up(uint64_t now) {
 // No answer arrived in time. Only the oldest datagram is retransmitted, as its acknowledgement shows what else is missing. So a peer that
 // computes without polling costs one datagram now and then, and the others stay counted as in flight.
 void Session::on_path_timeout(int index, uint64_t now) {
-    Path& path = paths_[index];
+    SessionPath& path = paths_[index];
     ++outside_.counters.timeouts;
     if (path.backoff == 0) {
         path.unanswered_at = now;
@@ -99,11 +99,11 @@ void Session::on_path_timeout(int index, uint64_t now) {
 // The path does not answer. If the peer is heard elsewhere the path is at fault. Otherwise it may be the peer, so the other paths are
 // probed.
 void Session::consider_leaving(int index, uint64_t now) {
-    Path& path = paths_[index];
+    SessionPath& path = paths_[index];
     const bool heard = heard_at_ > path.unanswered_at;
     bool another = carriers_serve() && (heard || now - path.unanswered_at >= kCarriersAfter);
     for (int i = 0; i < kMaxAddresses; ++i) {
-        const Path& other = paths_[i];
+        const SessionPath& other = paths_[i];
         if (i == index || !other.usable()) continue;
         another |= heard;
         if (!heard && other.in_flight == 0) send_bare(i, true, now);
@@ -184,7 +184,7 @@ void Session::announce(uint64_t now) {
 void Session::probe_suspended(uint64_t now) {
     probe_at_ = 0;
     for (int i = 0; i < kMaxAddresses; ++i) {
-        Path& path = paths_[i];
+        SessionPath& path = paths_[i];
         if (!path.present || !path.suspended) continue;
         // Retransmit also what was in flight when the rail refused a datagram.
         give_up(static_cast<uint8_t>(i));

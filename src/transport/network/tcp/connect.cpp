@@ -82,8 +82,8 @@ int TcpEngine::offer(Connection& connection, ConnectionOffer& out) {
     out.version = static_cast<uint8_t>(version());
     for (const TcpRail& rail : rails)
         if (out.addresses < kOfferedAddresses) out.address[out.addresses++] = rail.address;
-    if (connection.state_ != Connection::State::idle) return MPI_SUCCESS;
-    connection.state_ = Connection::State::waiting;
+    if (connection.state_ != Connection::CarrierState::idle) return MPI_SUCCESS;
+    connection.state_ = Connection::CarrierState::waiting;
     of.deadline = now_ns() + 2 * options.connect_limit_ns;
     arm(of.deadline);
     return MPI_SUCCESS;
@@ -91,18 +91,18 @@ int TcpEngine::offer(Connection& connection, ConnectionOffer& out) {
 
 int TcpEngine::dial(Connection& connection, const ConnectionOffer& theirs) {
     ConnectionParts& of = parts(connection);
-    if (connection.state_ == Connection::State::waiting) {
+    if (connection.state_ == Connection::CarrierState::waiting) {
         if (options.self < connection.peer) return MPI_SUCCESS;  // both have sent an offer: the higher process connects
-        connection.state_ = Connection::State::idle;
+        connection.state_ = Connection::CarrierState::idle;
         of.token = 0;
     }
-    if (connection.state_ != Connection::State::idle) return MPI_SUCCESS;
+    if (connection.state_ != Connection::CarrierState::idle) return MPI_SUCCESS;
     if (theirs.version != version())
         return fail(MPI_ERR_OTHER, "the peer offers version %u of the connection protocol and this process has version %u",
                     theirs.version, version());
     if (theirs.addresses == 0 || theirs.addresses > kOfferedAddresses || theirs.port == 0)
         return fail(MPI_ERR_OTHER, "the peer's offer of a connection names no address");
-    connection.state_ = Connection::State::dialling;
+    connection.state_ = Connection::CarrierState::dialling;
     of.theirs = theirs;
     of.dialler = true;
     dial_missing(connection);
@@ -136,7 +136,7 @@ void TcpEngine::dial_one(Connection& connection, RailPair way) {
         if (error == EMFILE || error == ENFILE) of.last_failure += "; raise the limit of open files (ulimit -n)";
         return;
     }
-    TcpSocket& socket = adopt(fd, TcpSocket::State::connecting, &connection);
+    TcpSocket& socket = adopt(fd, TcpSocket::TcpState::connecting, &connection);
     socket.rail = way;
     socket.deadline = now_ns() + options.connect_limit_ns;
     arm(socket.deadline);
@@ -144,16 +144,17 @@ void TcpEngine::dial_one(Connection& connection, RailPair way) {
 
 void TcpEngine::attempt_failed(Connection& connection) {
     ConnectionParts& of = parts(connection);
-    if (connection.state_ == Connection::State::open) {
+    if (connection.state_ == Connection::CarrierState::open) {
         if (!of.dialler || connection.finished_) return;
         of.redial_pause = std::clamp(2 * of.redial_pause, kFirstPauseNs, kLongestPauseNs);
         of.redial_at = now_ns() + of.redial_pause;
         arm(of.redial_at);
         return;
     }
-    const bool trying = connection.state_ == Connection::State::dialling || connection.state_ == Connection::State::waiting;
+    const bool trying =
+        connection.state_ == Connection::CarrierState::dialling || connection.state_ == Connection::CarrierState::waiting;
     if (!trying || !of.sockets.empty()) return;
-    connection.state_ = Connection::State::idle;
+    connection.state_ = Connection::CarrierState::idle;
     of.dialler = false;
     of.token = 0;
     ++counters.failed;
@@ -162,7 +163,7 @@ void TcpEngine::attempt_failed(Connection& connection) {
 }
 
 void TcpEngine::too_late(TcpSocket& socket) {
-    if (socket.state == TcpSocket::State::caller) {
+    if (socket.state == TcpSocket::TcpState::caller) {
         ++counters.strangers;
         return close_socket(socket);
     }
@@ -178,7 +179,7 @@ void TcpEngine::on_connected(TcpSocket& socket) {
         if (error == ECONNREFUSED) why += "; has its process ended, or does a firewall reject what is sent there?";
         return doom(socket, trouble(socket, of.theirs.port, why.c_str()));
     }
-    Hello& hello = socket.said.hello;
+    TcpHello& hello = socket.said.hello;
     hello.version = version();
     hello.job = options.self.job;
     hello.rank = options.self.rank;
@@ -188,11 +189,11 @@ void TcpEngine::on_connected(TcpSocket& socket) {
     hello.token = of.theirs.token;
     hello.opens_aes = options.cipher && options.cipher->has_aes;
     if (options.cipher) socket.said.salt = draw_greeting_salt();
-    const size_t bytes = options.cipher ? sizeof(SealedHello) : sizeof(Hello);
+    const size_t bytes = options.cipher ? sizeof(SealedHello) : sizeof(TcpHello);
     if (::send(socket.fd, &socket.said, bytes, MSG_NOSIGNAL) != static_cast<ssize_t>(bytes))
         return doom(socket, trouble(socket, of.theirs.port, strerror(errno)));
     if (socket.rail.local == 0) socket.rail.local = local_address(socket.fd, false);
-    socket.state = TcpSocket::State::greeting;
+    socket.state = TcpSocket::TcpState::greeting;
 }
 
 // Reads exactly the greeting, and leaves what follows to the frame reader. Returns whether the greeting is complete.
@@ -214,7 +215,7 @@ bool TcpEngine::read_words(TcpSocket& socket, size_t wanted) {
 }
 
 void TcpEngine::on_welcome(TcpSocket& socket) {
-    if (!read_words(socket, options.cipher ? sizeof(SealedWelcome) : sizeof(Welcome))) return;
+    if (!read_words(socket, options.cipher ? sizeof(SealedWelcome) : sizeof(TcpWelcome))) return;
     SealedWelcome words;
     std::memcpy(&words, socket.words, sizeof words);
     if (const char* why = refusal(words.welcome, options.key, version()))
@@ -242,38 +243,38 @@ bool TcpEngine::prove(TcpSocket& socket, const SealedWelcome& words) {
 
 void TcpEngine::on_hello(TcpSocket& socket) {
     if (socket.seal) return on_proof(socket);
-    const size_t bytes = options.cipher ? sizeof(SealedHello) : sizeof(Hello);
+    const size_t bytes = options.cipher ? sizeof(SealedHello) : sizeof(TcpHello);
     if (!read_words(socket, bytes)) return;
     std::memcpy(&socket.said, socket.words, bytes);
     Connection* called = nullptr;
-    const Answer answered = find_called(socket.said.hello, called);
+    const HandshakeAnswer answered = find_called(socket.said.hello, called);
     // A stranger gets no reply. A caller of another version gets one, so that it can report the reason to its user.
     const bool stranger = judge(socket.said.hello, options.self, options.key, version()) == Greeting::stranger;
     const bool said = !stranger && answer(socket, answered, called);
-    if (answered == Answer::welcome && said) return options.cipher ? on_proof(socket) : admit(socket, *called);
+    if (answered == HandshakeAnswer::welcome && said) return options.cipher ? on_proof(socket) : admit(socket, *called);
     ++counters.strangers;
-    if (answered != Answer::welcome) close_socket(socket);
+    if (answered != HandshakeAnswer::welcome) close_socket(socket);
 }
 
-// Admits the caller if its proof is correct. The Hello alone proves nothing, since it could be a replay. The connection is searched again
+// Admits the caller if its proof is correct. The TcpHello alone proves nothing, since it could be a replay. The connection is searched again
 // because it may have been dropped meanwhile.
 void TcpEngine::on_proof(TcpSocket& socket) {
     if (!read_words(socket, sizeof(SealedHello) + sizeof(GreetingProof))) return;
     Connection* called = nullptr;
     if (options.cipher->equal(socket.words + sizeof(SealedHello), &socket.seal->awaited, sizeof(GreetingProof)) &&
-        find_called(socket.said.hello, called) == Answer::welcome)
+        find_called(socket.said.hello, called) == HandshakeAnswer::welcome)
         return admit(socket, *called);
     ++counters.strangers;
     close_socket(socket);
 }
 
-/// Finds the connection that the caller's Hello names.
-Answer TcpEngine::find_called(const Hello& hello, Connection*& called) {
+/// Finds the connection that the caller's TcpHello names.
+HandshakeAnswer TcpEngine::find_called(const TcpHello& hello, Connection*& called) {
     switch (judge(hello, options.self, options.key, version())) {
         case Greeting::stranger:
-            return Answer::not_expected;
+            return HandshakeAnswer::not_expected;
         case Greeting::other_version:
-            return Answer::wrong_version;
+            return HandshakeAnswer::wrong_version;
         case Greeting::fits:
             break;
     }
@@ -281,11 +282,11 @@ Answer TcpEngine::find_called(const Hello& hello, Connection*& called) {
     for (auto& one : connections) {
         const ConnectionParts& of = parts(*one);
         if (one->peer != caller || of.token == 0 || of.token != hello.token || one->finished_) continue;
-        if (of.sockets.size() >= kMostSockets) return Answer::too_many;
+        if (of.sockets.size() >= kMostSockets) return HandshakeAnswer::too_many;
         called = one.get();
-        return Answer::welcome;
+        return HandshakeAnswer::welcome;
     }
-    return Answer::not_expected;
+    return HandshakeAnswer::not_expected;
 }
 
 /// Adds the socket to the connection.
@@ -297,12 +298,12 @@ void TcpEngine::admit(TcpSocket& socket, Connection& called) {
     become_open(socket);
 }
 
-bool TcpEngine::answer(TcpSocket& socket, Answer answer, Connection* called) {
+bool TcpEngine::answer(TcpSocket& socket, HandshakeAnswer answer, Connection* called) {
     SealedWelcome words{};
     words.welcome.version = version();
     words.welcome.answer = answer;
     words.welcome.key = called ? parts(*called).peer_key : 0;
-    size_t bytes = sizeof(Welcome);
+    size_t bytes = sizeof(TcpWelcome);
     if (options.cipher) {
         bytes = sizeof words;
         words.salt = draw_greeting_salt();
@@ -324,17 +325,17 @@ bool TcpEngine::answer(TcpSocket& socket, Answer answer, Connection* called) {
 void TcpEngine::become_open(TcpSocket& socket) {
     Connection& connection = *socket.connection;
     ConnectionParts& of = parts(connection);
-    socket.state = TcpSocket::State::open;
+    socket.state = TcpSocket::TcpState::open;
     ++counters.sockets;
     anything = true;
     heat(socket);
     socket.unread = true;  // frames may have arrived right after the greeting
     of.redial_pause = 0;
-    if (connection.state_ == Connection::State::open) {
+    if (connection.state_ == Connection::CarrierState::open) {
         pump(connection);
         return;
     }
-    connection.state_ = Connection::State::open;
+    connection.state_ = Connection::CarrierState::open;
     of.deadline = UINT64_MAX;
     of.primary = &socket;
     ++counters.opened;
@@ -345,7 +346,7 @@ void TcpEngine::become_open(TcpSocket& socket) {
         if (routed) {
             const std::vector<TcpSocket*> others = of.sockets;
             for (TcpSocket* other : others)
-                if (other->state != TcpSocket::State::open) close_socket(*other);
+                if (other->state != TcpSocket::TcpState::open) close_socket(*other);
             dial_missing(connection);
         }
     }
@@ -380,12 +381,12 @@ void TcpEngine::accept_from(const Listener& listener) {
         }
         if (callers >= kMostCallers) {
             const auto oldest = std::find_if(sockets.begin(), sockets.end(),
-                                             [](auto& socket) { return socket->state == TcpSocket::State::caller; });
+                                             [](auto& socket) { return socket->state == TcpSocket::TcpState::caller; });
             ++counters.strangers;
             close_socket(**oldest);
         }
         tune(fd, options);
-        TcpSocket& socket = adopt(fd, TcpSocket::State::caller, nullptr);
+        TcpSocket& socket = adopt(fd, TcpSocket::TcpState::caller, nullptr);
         socket.deadline = now_ns() + kCallerLimitNs;
         arm(socket.deadline);
     }
@@ -409,7 +410,7 @@ void TcpEngine::set_rails(std::span<const TcpRail> usable) {
                  std::string("the interface with address ") + print_address(socket->rail.local, 0) + " is no longer usable");
     for (size_t i = 0; i < connections.size(); ++i) {
         Connection& connection = *connections[i];
-        if (connection.state_ != Connection::State::open || connection.finished_) continue;
+        if (connection.state_ != Connection::CarrierState::open || connection.finished_) continue;
         if (parts(connection).dialler)
             dial_missing(connection);
         else
@@ -434,7 +435,7 @@ void TcpEngine::tell_addresses(Connection& connection) {
     of.addresses_wanted = false;
     if (count == 0 || !of.primary) return;
     const iovec contents{list, count * sizeof list[0]};
-    of.addresses_wanted = write_frame(*of.primary, FrameKind::addresses, &contents, 1) == Sent::busy;
+    of.addresses_wanted = write_frame(*of.primary, TcpFrameKind::addresses, &contents, 1) == SendResult::busy;
 }
 
 bool TcpEngine::take_addresses(Connection& connection, const std::byte* contents, size_t bytes) {

@@ -26,9 +26,9 @@ class SocketSink final : public FrameSink {
   public:
     SocketSink(TcpEngine& engine, TcpSocket& socket) : engine_(engine), socket_(socket) {}
 
-    bool frame(FrameKind kind, const std::byte* contents, size_t bytes) override {
-        if (kind == FrameKind::finish) return socket_.finishing = true;
-        if (kind == FrameKind::addresses) return engine_.take_addresses(*socket_.connection, contents, bytes) && alive();
+    bool frame(TcpFrameKind kind, const std::byte* contents, size_t bytes) override {
+        if (kind == TcpFrameKind::finish) return socket_.finishing = true;
+        if (kind == TcpFrameKind::addresses) return engine_.take_addresses(*socket_.connection, contents, bytes) && alive();
         ++engine_.counters.frames_received;
         return engine_.upcalls.frame(*socket_.connection, contents, bytes) && alive();
     }
@@ -46,7 +46,7 @@ class SocketSink final : public FrameSink {
     }
 
   private:
-    bool alive() const { return socket_.state == TcpSocket::State::open; }
+    bool alive() const { return socket_.state == TcpSocket::TcpState::open; }
     TcpEngine& engine_;
     TcpSocket& socket_;
 };
@@ -95,7 +95,7 @@ void TcpEngine::receive(TcpSocket& socket) {
         const bool taken = socket.seal ? take_records(socket, sink, static_cast<size_t>(n))
                                        : socket.reader.arrived(sink, static_cast<size_t>(n));
         if (!taken) {
-            if (socket.state != TcpSocket::State::open || socket.doomed) return;
+            if (socket.state != TcpSocket::TcpState::open || socket.doomed) return;
             ++counters.strangers;
             return doom(socket, std::string("connection with ") + print_address(socket.rail.remote, 0) +
                                     (socket.seal ? " closed: received data is malformed, or was changed on the way"
@@ -103,7 +103,7 @@ void TcpEngine::receive(TcpSocket& socket) {
         }
         if (!filled) return;  // epoll reports more, or the next read finds it
     }
-    if (socket.state == TcpSocket::State::open && !socket.ended && !socket.doomed) socket.unread = true;
+    if (socket.state == TcpSocket::TcpState::open && !socket.ended && !socket.doomed) socket.unread = true;
 }
 
 void TcpEngine::at_end(TcpSocket& socket) {
@@ -119,7 +119,7 @@ void TcpEngine::at_end(TcpSocket& socket) {
 void TcpEngine::tell_ended(Connection& connection) {
     ConnectionParts& of = parts(connection);
     for (const TcpSocket* socket : of.sockets)
-        if (socket->state == TcpSocket::State::open && !socket->ended && !socket->doomed) return;
+        if (socket->state == TcpSocket::TcpState::open && !socket->ended && !socket->doomed) return;
     if (of.ended_told) return;
     of.ended_told = true;
     upcalls.ended(connection);
@@ -163,8 +163,8 @@ bool TcpEngine::send_parts(TcpSocket& socket, const iovec* list, int count, size
     return true;
 }
 
-Sent TcpEngine::write_frame(TcpSocket& socket, FrameKind kind, const iovec* contents, int count) {
-    if (socket.doomed || socket.blocked || socket.writer.busy()) return Sent::busy;
+SendResult TcpEngine::write_frame(TcpSocket& socket, TcpFrameKind kind, const iovec* contents, int count) {
+    if (socket.doomed || socket.blocked || socket.writer.busy()) return SendResult::busy;
     constexpr std::byte zeros[kFrameAlignment]{};
     iovec list[Carrier::kMost + 2];
     const size_t bytes = length(contents, count);
@@ -174,21 +174,22 @@ Sent TcpEngine::write_frame(TcpSocket& socket, FrameKind kind, const iovec* cont
     int all = count + 1;
     if (const uint64_t padding = frame_padding(bytes)) list[all++] = {const_cast<std::byte*>(zeros), padding};
     size_t written = 0;
-    if (!write_parts(socket, list, all, written) || written == 0) return Sent::busy;
-    if (!socket.blocked) return Sent::done;
+    if (!write_parts(socket, list, all, written) || written == 0) return SendResult::busy;
+    if (!socket.blocked) return SendResult::done;
     try {
         socket.writer.keep_tail(list, all, written);
     } catch (const std::bad_alloc&) {
         doom(socket, "out of memory");  // half of the frame is already sent
     }
-    return Sent::done;
+    return SendResult::done;
 }
 
-Sent TcpEngine::send(Connection& connection, const iovec* contents, int count) {
-    if (connection.state_ != Connection::State::open || connection.finished_ || connection.doubted_) return Sent::gone;
+SendResult TcpEngine::send(Connection& connection, const iovec* contents, int count) {
+    if (connection.state_ != Connection::CarrierState::open || connection.finished_ || connection.doubted_)
+        return SendResult::gone;
     ConnectionParts& of = parts(connection);
-    const Sent sent = of.primary ? write_frame(*of.primary, FrameKind::session, contents, count) : Sent::busy;
-    if (sent == Sent::busy)
+    const SendResult sent = of.primary ? write_frame(*of.primary, TcpFrameKind::session, contents, count) : SendResult::busy;
+    if (sent == SendResult::busy)
         of.room_wanted = true;
     else
         ++counters.frames_sent;
@@ -222,8 +223,8 @@ void TcpEngine::on_writable(TcpSocket& socket) {
 bool TcpEngine::give_room(Connection& connection) {
     ConnectionParts& of = parts(connection);
     const auto can = [&] {
-        return connection.state_ == Connection::State::open && of.primary && !of.primary->blocked && !of.primary->doomed &&
-               !of.primary->writer.busy();
+        return connection.state_ == Connection::CarrierState::open && of.primary && !of.primary->blocked &&
+               !of.primary->doomed && !of.primary->writer.busy();
     };
     if (can() && of.addresses_wanted) tell_addresses(connection);
     if (can() && of.room_wanted) {
@@ -239,13 +240,13 @@ void TcpEngine::pump(Connection& connection) {
     if (connection.finished_) {
         give_room(connection);
         for (TcpSocket* socket : of.sockets)
-            if (socket->state == TcpSocket::State::open) write_begun(*socket);
+            if (socket->state == TcpSocket::TcpState::open) write_begun(*socket);
         return try_shutdown(connection);
     }
     give_room(connection);
     for (size_t i = 0; i < of.sockets.size(); ++i) {
         TcpSocket& socket = *of.sockets[i];
-        if (socket.state != TcpSocket::State::open) continue;
+        if (socket.state != TcpSocket::TcpState::open) continue;
         while (write_begun(socket)) {
             if (&socket == of.primary && of.room_wanted && !give_room(connection)) break;
             if (connection.doubted_) break;
@@ -269,10 +270,10 @@ bool TcpEngine::begin_next_piece(Connection& connection, TcpSocket& socket) {
         socket.packed.reset();
         return false;
     }
-    const OutStream::Source& source = stream->source();
+    const OutStream::StreamSource& source = stream->source();
     uint64_t most = std::min(options.piece_bytes, kLongestPiece);
     const auto sockets_open = static_cast<uint64_t>(std::count_if(
-        of.sockets.begin(), of.sockets.end(), [](const TcpSocket* one) { return one->state == TcpSocket::State::open; }));
+        of.sockets.begin(), of.sockets.end(), [](const TcpSocket* one) { return one->state == TcpSocket::TcpState::open; }));
     if (sockets_open > 1) {
         const uint64_t share = (stream->waiting_bytes() / sockets_open + 4095) & ~uint64_t{4095};
         most = std::min(most, std::max(share, kShortestShare));
@@ -296,7 +297,7 @@ bool TcpEngine::begin_next_piece(Connection& connection, TcpSocket& socket) {
 void TcpEngine::add_stream(Connection& connection, OutStream& stream) {
     stream.connection = &connection;
     ConnectionParts& of = parts(connection);
-    if (connection.state_ != Connection::State::open || connection.finished_ || connection.doubted_) {
+    if (connection.state_ != Connection::CarrierState::open || connection.finished_ || connection.doubted_) {
         of.waiting.push_back(&stream);
         upcalls.stranded(stream);
         return;
@@ -320,11 +321,11 @@ void TcpEngine::remove_stream(OutStream& stream, bool confirmed) {
 
 void TcpEngine::strand(Connection& connection) {
     ConnectionParts& of = parts(connection);
-    network::strand(of.working, of.waiting, connection.state_ != Connection::State::open, upcalls);
+    network::strand(of.working, of.waiting, connection.state_ != Connection::CarrierState::open, upcalls);
 }
 
 void TcpEngine::finish(Connection& connection) {
-    if (connection.state_ != Connection::State::open || connection.finished_) return;
+    if (connection.state_ != Connection::CarrierState::open || connection.finished_) return;
     connection.finished_ = true;
     parts(connection).redial_at = UINT64_MAX;
     strand(connection);
@@ -335,8 +336,9 @@ void TcpEngine::try_shutdown(Connection& connection) {
     std::byte zeros[kFinishBytes]{};
     const iovec contents{zeros, sizeof zeros};
     for (TcpSocket* socket : parts(connection).sockets) {
-        if (socket->state != TcpSocket::State::open || socket->shut || socket->doomed) continue;
-        if (!socket->finish_said) socket->finish_said = write_frame(*socket, FrameKind::finish, &contents, 1) == Sent::done;
+        if (socket->state != TcpSocket::TcpState::open || socket->shut || socket->doomed) continue;
+        if (!socket->finish_said)
+            socket->finish_said = write_frame(*socket, TcpFrameKind::finish, &contents, 1) == SendResult::done;
         if (!socket->finish_said || socket->writer.busy() || socket->blocked) continue;
         socket->shut = true;
         shutdown(socket->fd, SHUT_WR);

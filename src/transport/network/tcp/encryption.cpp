@@ -34,10 +34,10 @@ bool TcpEngine::take_records(TcpSocket& socket, FrameSink& sink, size_t arrived)
     RecordOpener& in = socket.seal->in;
     in.arrived(arrived);
     Bytes text;
-    RecordOpener::Result result;
-    while ((result = in.next(text)) == RecordOpener::Result::text)
+    RecordOpener::RecordReadResult result;
+    while ((result = in.next(text)) == RecordOpener::RecordReadResult::text)
         if (!give(socket.reader, sink, text, buffer.get(), kRecordText)) return false;
-    return result == RecordOpener::Result::need_more;
+    return result == RecordOpener::RecordReadResult::need_more;
 }
 
 /// Writes the list as sealed records; used by write_parts(). `written` counts the bytes that were sealed. If the kernel has not taken all

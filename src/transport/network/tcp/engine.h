@@ -27,14 +27,14 @@ struct SocketSeal {
 
 /// One socket, from connect() or accept() on.
 struct TcpSocket {
-    enum class State : uint8_t {
+    enum class TcpState : uint8_t {
         connecting,
-        greeting,  ///< Hello sent, Welcome expected
-        caller,    ///< accepted, Hello expected; not yet part of a connection
+        greeting,  ///< TcpHello sent, TcpWelcome expected
+        caller,    ///< accepted, TcpHello expected; not yet part of a connection
         open,
         dead,
     };
-    State state = State::connecting;
+    TcpState state = TcpState::connecting;
     bool blocked = false;                    ///< the kernel's buffer is full; EPOLLOUT clears it
     bool unsettled = false;                  ///< data was written since the last health check, or is unacknowledged
     bool unread = false;                     ///< the last read may have left data, which epoll does not report again
@@ -122,7 +122,7 @@ struct TcpEngine {
 
     // tcp.cpp: creation and closing of sockets and connections, and poll()
     Connection& add(const ProcessId& peer, uint64_t peer_key, void* user, Session* session, const SealKey& pair);
-    TcpSocket& adopt(int fd, TcpSocket::State state, Connection* connection);
+    TcpSocket& adopt(int fd, TcpSocket::TcpState state, Connection* connection);
     void doom(TcpSocket& socket, std::string why);
     void bury_doomed();
     void bury(TcpSocket& socket);
@@ -169,8 +169,8 @@ struct TcpEngine {
     void on_connected(TcpSocket& socket);
     void on_welcome(TcpSocket& socket);
     void on_hello(TcpSocket& socket);
-    Answer find_called(const Hello& hello, Connection*& called);
-    bool answer(TcpSocket& socket, Answer answer, Connection* called);
+    HandshakeAnswer find_called(const TcpHello& hello, Connection*& called);
+    bool answer(TcpSocket& socket, HandshakeAnswer answer, Connection* called);
     void admit(TcpSocket& socket, Connection& called);
     bool prove(TcpSocket& socket, const SealedWelcome& words);
     void on_proof(TcpSocket& socket);
@@ -193,8 +193,8 @@ struct TcpEngine {
     bool send_parts(TcpSocket& socket, const iovec* list, int count, size_t& written);
     void at_end(TcpSocket& socket);
     void tell_ended(Connection& connection);
-    Sent send(Connection& connection, const iovec* parts, int count);
-    Sent write_frame(TcpSocket& socket, FrameKind kind, const iovec* contents, int count);
+    SendResult send(Connection& connection, const iovec* parts, int count);
+    SendResult write_frame(TcpSocket& socket, TcpFrameKind kind, const iovec* contents, int count);
     bool write_parts(TcpSocket& socket, const iovec* list, int count, size_t& written);
     bool write_begun(TcpSocket& socket);
     void on_writable(TcpSocket& socket);

@@ -16,13 +16,13 @@ constexpr size_t kBehindPiece = 4096;
 bool plausible(const FramePrefix& prefix) {
     if (prefix.mark != FramePrefix::kMark || prefix.bytes == 0) return false;
     switch (prefix.kind) {
-        case FrameKind::session:
+        case TcpFrameKind::session:
             return prefix.bytes <= kTcpFrame;
-        case FrameKind::piece:
+        case TcpFrameKind::piece:
             return prefix.bytes > sizeof(PieceHead) && prefix.bytes <= sizeof(PieceHead) + kLongestPiece;
-        case FrameKind::addresses:
+        case TcpFrameKind::addresses:
             return prefix.bytes <= 4 * kOfferedAddresses && prefix.bytes % 4 == 0;
-        case FrameKind::finish:
+        case TcpFrameKind::finish:
             return prefix.bytes == kFinishBytes;
     }
     return false;
@@ -33,11 +33,11 @@ bool plausible(const FramePrefix& prefix) {
 int FrameReader::prepare(FrameSink& sink, std::byte* buffer, size_t bytes, iovec (&parts)[kParts]) {
     buffer_ = buffer;
     direct_ = 0;
-    into_ = Into::buffer;
+    into_ = ReadTarget::buffer;
     if (in_piece()) {
         const uint64_t rest = piece_.bytes - done_;
         if (std::byte* target = sink.target(piece_, done_, rest)) {
-            into_ = Into::piece;
+            into_ = ReadTarget::piece;
             parts[0] = {target, rest};
             parts[1] = {scratch_, padding_};
             parts[2] = {buffer, std::min(bytes, kBehindPiece)};
@@ -49,7 +49,7 @@ int FrameReader::prepare(FrameSink& sink, std::byte* buffer, size_t bytes, iovec
         return 1;
     }
     if (whole_ > 0) {
-        into_ = Into::frame;
+        into_ = ReadTarget::frame;
         direct_ = whole_ - kept_bytes_;
         parts[0] = {rest_.get() + kept_bytes_, direct_};
         parts[1] = {buffer, bytes};
@@ -66,14 +66,14 @@ bool FrameReader::arrived(FrameSink& sink, size_t bytes) {
     const size_t direct = std::min(bytes, direct_);
     const size_t behind = bytes - direct;
     switch (into_) {
-        case Into::piece: {
+        case ReadTarget::piece: {
             const auto data = std::min<uint64_t>(direct, piece_.bytes - done_);
             done_ += data;
             padding_ -= static_cast<uint32_t>(direct - data);
             if (done_ == piece_.bytes && data > 0 && !sink.piece(piece_)) return false;
             return behind == 0 || parse(sink, buffer_, behind);
         }
-        case Into::frame: {
+        case ReadTarget::frame: {
             kept_bytes_ += static_cast<uint32_t>(direct);
             if (kept_bytes_ < whole_) return true;
             FramePrefix prefix;
@@ -83,7 +83,7 @@ bool FrameReader::arrived(FrameSink& sink, size_t bytes) {
             if (!sink.frame(prefix.kind, frame.get() + sizeof prefix, prefix.bytes)) return false;
             return behind == 0 || parse(sink, buffer_, behind);
         }
-        case Into::buffer:
+        case ReadTarget::buffer:
             break;
     }
     const size_t whole = bytes + kept_bytes_;
@@ -115,7 +115,7 @@ bool FrameReader::parse_frame(FrameSink& sink, const std::byte*& data, size_t& b
     }
     std::memcpy(&prefix, data, sizeof prefix);
     if (!plausible(prefix)) return false;
-    if (prefix.kind == FrameKind::piece) return begin_piece(sink, prefix, data, bytes);
+    if (prefix.kind == TcpFrameKind::piece) return begin_piece(sink, prefix, data, bytes);
     const size_t whole = sizeof prefix + prefix.bytes + frame_padding(prefix.bytes);
     if (bytes < whole) {
         keep(data, bytes, whole);
@@ -161,7 +161,8 @@ void FrameReader::keep(const std::byte* data, size_t bytes, size_t whole) {
 }
 
 void FrameWriter::begin_piece(const OutStream& stream, StreamRange range, const std::byte* data) {
-    const FramePrefix prefix{static_cast<uint32_t>(sizeof(PieceHead) + range.bytes()), FrameKind::piece, 0, FramePrefix::kMark};
+    const FramePrefix prefix{static_cast<uint32_t>(sizeof(PieceHead) + range.bytes()), TcpFrameKind::piece, 0,
+                             FramePrefix::kMark};
     const PieceHead head{stream.source().serial, stream.source().generation, range.begin};
     std::memcpy(head_, &prefix, sizeof prefix);
     std::memcpy(head_ + sizeof prefix, &head, sizeof head);

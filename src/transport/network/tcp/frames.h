@@ -18,7 +18,7 @@ namespace starling::network {
 
 static_assert(std::endian::native == std::endian::little, "frames are written as they lie in memory");
 
-enum class FrameKind : uint8_t {
+enum class TcpFrameKind : uint8_t {
     session = 1,  ///< a frame of the session, opaque here
     piece,        ///< PieceHead, then bytes of a stream
     addresses,    ///< of the listening side's rails, 4 bytes each
@@ -27,7 +27,7 @@ enum class FrameKind : uint8_t {
 
 struct FramePrefix {
     uint32_t bytes = 0;  ///< length of the contents
-    FrameKind kind = FrameKind::session;
+    TcpFrameKind kind = TcpFrameKind::session;
     uint8_t reserved = 0;
     uint16_t mark = kMark;  ///< detects at once a reader that lost the frame boundary
     static constexpr uint16_t kMark = 0x5afe;
@@ -51,7 +51,7 @@ inline uint64_t frame_padding(uint64_t bytes) { return -bytes % kFrameAlignment;
 class FrameSink {
   public:
     virtual ~FrameSink() = default;
-    virtual bool frame(FrameKind kind, const std::byte* contents, size_t bytes) = 0;
+    virtual bool frame(TcpFrameKind kind, const std::byte* contents, size_t bytes) = 0;
     /// See TcpUpcalls::target, unpack and piece.
     virtual std::byte* target(const StreamFragment& piece, uint64_t done, uint64_t bytes) = 0;
     virtual void unpack(const StreamFragment& piece, uint64_t done, const std::byte* data, uint64_t bytes) = 0;
@@ -89,7 +89,7 @@ class FrameReader {
 
     std::byte* buffer_ = nullptr;  ///< valid from prepare() to arrived()
     size_t direct_ = 0;            ///< prepared bytes outside the buffer
-    enum class Into : uint8_t { buffer, piece, frame } into_ = Into::buffer;
+    enum class ReadTarget : uint8_t { buffer, piece, frame } into_ = ReadTarget::buffer;
     std::byte scratch_[kFrameAlignment];
 };
 

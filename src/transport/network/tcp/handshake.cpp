@@ -26,27 +26,27 @@ GreetingKeys keys_of(const Cipher& cipher, const SealKey& pair, const SealedHell
             prove("starling tcp listener's proof")};
 }
 
-Greeting judge(const Hello& hello, const ProcessId& self, uint64_t key, uint16_t version) {
-    if (hello.magic != Hello::kMagic) return Greeting::stranger;
+Greeting judge(const TcpHello& hello, const ProcessId& self, uint64_t key, uint16_t version) {
+    if (hello.magic != TcpHello::kMagic) return Greeting::stranger;
     if (hello.version != version) return Greeting::other_version;
     const bool for_us = hello.target_job == self.job && hello.target_rank == self.rank && hello.key == key;
     return for_us ? Greeting::fits : Greeting::stranger;
 }
 
-const char* refusal(const Welcome& welcome, uint64_t own_key, uint16_t version) {
-    if (welcome.magic != Welcome::kMagic) return "something other than Starling answered";
+const char* refusal(const TcpWelcome& welcome, uint64_t own_key, uint16_t version) {
+    if (welcome.magic != TcpWelcome::kMagic) return "something other than Starling answered";
     switch (welcome.answer) {
-        case Answer::welcome:
+        case HandshakeAnswer::welcome:
             break;
-        case Answer::wrong_version: {
+        case HandshakeAnswer::wrong_version: {
             STARLING_STATE static char text[96];
             std::snprintf(text, sizeof text, "it speaks version %u of the connection protocol and this process version %u",
                           welcome.version, version);
             return text;
         }
-        case Answer::not_expected:
+        case HandshakeAnswer::not_expected:
             return "it does not expect this connection any more";
-        case Answer::too_many:
+        case HandshakeAnswer::too_many:
             return "it has no room for another socket";
         default:
             return "its answer is malformed";

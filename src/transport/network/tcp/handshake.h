@@ -1,8 +1,8 @@
-// The greeting on a TCP socket: a Hello from the caller (who it is, which process it calls, by which offer) and a Welcome in reply. Sizes
+// The greeting on a TCP socket: a TcpHello from the caller (who it is, which process it calls, by which offer) and a TcpWelcome in reply. Sizes
 // are fixed, so garbage is detected after at most 48 bytes. Makes no system calls.
 //
 // Where processes encrypt, each side adds a salt and proves that it has the pair's key. A proof is derived from the key and everything sent
-// before: first the listener's, in its Welcome, then the caller's. Only then does the socket belong to the connection. The keys of its
+// before: first the listener's, in its TcpWelcome, then the caller's. Only then does the socket belong to the connection. The keys of its
 // records are derived from the same input.
 #pragma once
 
@@ -18,7 +18,7 @@ namespace starling::network {
 inline constexpr uint16_t kTcpVersion = 1, kSealedTcpVersion = 2;
 
 /// The first message of the side that connects.
-struct Hello {
+struct TcpHello {
     uint32_t magic = kMagic;
     uint16_t version = kTcpVersion;
     uint16_t opens_aes = 0;  ///< 1: the caller supports AES (only with encryption)
@@ -28,20 +28,20 @@ struct Hello {
     uint64_t token = 0;                             ///< from the target's offer
     static constexpr uint32_t kMagic = 0x706c7473;  // "stlp"
 };
-static_assert(sizeof(Hello) == 48 && std::has_unique_object_representations_v<Hello>);
+static_assert(sizeof(TcpHello) == 48 && std::has_unique_object_representations_v<TcpHello>);
 
-enum class Answer : uint8_t { welcome = 1, wrong_version, not_expected, too_many };
+enum class HandshakeAnswer : uint8_t { welcome = 1, wrong_version, not_expected, too_many };
 
 /// The reply of the side that listens.
-struct Welcome {
+struct TcpWelcome {
     uint32_t magic = kMagic;
     uint16_t version = kTcpVersion;
-    Answer answer = Answer::welcome;
+    HandshakeAnswer answer = HandshakeAnswer::welcome;
     uint8_t uses_aes = 0;                           ///< 1: both sides use AES
     uint64_t key = 0;                               ///< the key that the caller expects; only the sender of the offer knows it
     static constexpr uint32_t kMagic = 0x776c7473;  // "stlw"
 };
-static_assert(sizeof(Welcome) == 16 && std::has_unique_object_representations_v<Welcome>);
+static_assert(sizeof(TcpWelcome) == 16 && std::has_unique_object_representations_v<TcpWelcome>);
 
 struct GreetingSalt {
     uint8_t bytes[16] = {};
@@ -51,16 +51,16 @@ struct GreetingProof {
     uint8_t bytes[16] = {};
 };
 
-/// Hello where processes encrypt.
+/// TcpHello where processes encrypt.
 struct SealedHello {
-    Hello hello;
+    TcpHello hello;
     GreetingSalt salt;
 };
 static_assert(sizeof(SealedHello) == 64 && std::has_unique_object_representations_v<SealedHello>);
 
-/// Welcome where processes encrypt. The caller sends its own proof next.
+/// TcpWelcome where processes encrypt. The caller sends its own proof next.
 struct SealedWelcome {
-    Welcome welcome;
+    TcpWelcome welcome;
     GreetingSalt salt;
     GreetingProof proof;  ///< the listener's
 };
@@ -75,9 +75,9 @@ GreetingKeys keys_of(const Cipher& cipher, const SealKey& pair, const SealedHell
 
 /// The result of judge(), which checks that `hello` is for process `self` with this key, and of this version.
 enum class Greeting : uint8_t { fits, other_version, stranger };
-Greeting judge(const Hello& hello, const ProcessId& self, uint64_t key, uint16_t version = kTcpVersion);
+Greeting judge(const TcpHello& hello, const ProcessId& self, uint64_t key, uint16_t version = kTcpVersion);
 
 /// Returns nullptr if `welcome` accepts the caller, else the reason (the end of a sentence, in a static buffer where it names a version).
-const char* refusal(const Welcome& welcome, uint64_t own_key, uint16_t version = kTcpVersion);
+const char* refusal(const TcpWelcome& welcome, uint64_t own_key, uint16_t version = kTcpVersion);
 
 }  // namespace starling::network

@@ -50,20 +50,20 @@ std::span<std::byte> RecordOpener::room() {
     return {bytes_.get() + end_, kCapacity - end_};
 }
 
-RecordOpener::Result RecordOpener::next(Bytes& text) {
-    if (garbage_) return Result::garbage;
-    if (end_ - begin_ < kRecordHead) return Result::need_more;
+RecordOpener::RecordReadResult RecordOpener::next(Bytes& text) {
+    if (garbage_) return RecordReadResult::garbage;
+    if (end_ - begin_ < kRecordHead) return RecordReadResult::need_more;
     std::byte* const head = bytes_.get() + begin_;
     uint32_t length;
     std::memcpy(&length, head, sizeof length);
     garbage_ = length == 0 || length > kRecordText;
-    if (garbage_) return Result::garbage;
-    if (end_ - begin_ < length + kRecordAround) return Result::need_more;
+    if (garbage_) return RecordReadResult::garbage;
+    if (end_ - begin_ < length + kRecordAround) return RecordReadResult::need_more;
     garbage_ = !cipher_.open(key_, number_++, {head, kRecordHead}, {head + kRecordHead, length}, head + kRecordHead + length);
-    if (garbage_) return Result::garbage;
+    if (garbage_) return RecordReadResult::garbage;
     text = {head + kRecordHead, length};
     begin_ += length + kRecordAround;
-    return Result::text;
+    return RecordReadResult::text;
 }
 
 }  // namespace starling::network

@@ -55,9 +55,9 @@ class RecordOpener {
     std::span<std::byte> room();
     void arrived(size_t bytes) { end_ += bytes; }
 
-    enum class Result : uint8_t { need_more, text, garbage };
+    enum class RecordReadResult : uint8_t { need_more, text, garbage };
     /// Returns the text of the next record, valid until room(). After garbage it returns only garbage.
-    Result next(Bytes& text);
+    RecordReadResult next(Bytes& text);
     /// Returns whether no record is incomplete.
     bool at_boundary() const { return begin_ == end_; }
 

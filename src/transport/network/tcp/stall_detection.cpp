@@ -127,7 +127,7 @@ bool TcpEngine::stalls(Connection& connection) {
 /// frames itself.
 void TcpEngine::doubt(Connection& connection) {
     ConnectionParts& of = parts(connection);
-    if (connection.doubted_ || connection.state_ != Connection::State::open) return;
+    if (connection.doubted_ || connection.state_ != Connection::CarrierState::open) return;
     if (of.doubt == 0 || now - of.trusted_since > kForgiven * of.doubt)
         of.doubt = options.doubt_ns;
     else
@@ -145,7 +145,7 @@ void TcpEngine::doubt(Connection& connection) {
 
 void TcpEngine::watch_doubt(Connection& connection) {
     ConnectionParts& of = parts(connection);
-    if (!connection.doubted_ || connection.state_ != Connection::State::open) return;
+    if (!connection.doubted_ || connection.state_ != Connection::CarrierState::open) return;
     if (now >= of.doubt_ends) {
         if (has_delivered(of)) return trust(connection);
         of.doubt_ends = now + kDoubtLookNs;
@@ -155,7 +155,7 @@ void TcpEngine::watch_doubt(Connection& connection) {
 
 bool TcpEngine::has_delivered(const ConnectionParts& of) const {
     return std::all_of(of.sockets.begin(), of.sockets.end(), [&](const TcpSocket* socket) {
-        if (socket->state != TcpSocket::State::open) return true;
+        if (socket->state != TcpSocket::TcpState::open) return true;
         const Health health = ask_kernel(*socket);
         return !health.unacknowledged && !health.unsent && !socket->writer.busy();
     });

@@ -28,7 +28,7 @@ constexpr uint64_t kAskEpollEvery = 4;  ///< polls, while there are hot sockets
 TcpConnection::TcpConnection(Connections& by) : Connection(by), parts_(std::make_unique<ConnectionParts>()) {}
 TcpConnection::~TcpConnection() = default;
 
-Sent TcpConnection::send(const iovec* parts, int count) { return parts_->engine->send(*this, parts, count); }
+SendResult TcpConnection::send(const iovec* parts, int count) { return parts_->engine->send(*this, parts, count); }
 
 bool TcpConnection::stalls(uint64_t now) {
     parts_->engine->now = std::max(parts_->engine->now, now);
@@ -57,17 +57,17 @@ Connection& Tcp::add(const ProcessId& peer, uint64_t peer_key, void* user, Sessi
 int Tcp::offer(Connection& connection, ConnectionOffer& out) { return engine_->offer(connection, out); }
 int Tcp::dial(Connection& connection, const ConnectionOffer& offer) { return engine_->dial(connection, offer); }
 
-int Tcp::describe(Connection& connection, packet::Kind kind, std::byte* payload, uint32_t& bytes) {
+int Tcp::describe(Connection& connection, packet::PacketKind kind, std::byte* payload, uint32_t& bytes) {
     bytes = 0;
-    if (kind == packet::Kind::accept) return MPI_SUCCESS;
+    if (kind == packet::PacketKind::accept) return MPI_SUCCESS;
     ConnectionOffer offer;
     const int error = engine_->offer(connection, offer);
     std::memcpy(payload, &offer, bytes = sizeof offer);
     return error;
 }
 
-int Tcp::use(Connection& connection, packet::Kind kind, const std::byte* payload) {
-    if (kind == packet::Kind::accept) return MPI_SUCCESS;  // the peer connects to this process
+int Tcp::use(Connection& connection, packet::PacketKind kind, const std::byte* payload) {
+    if (kind == packet::PacketKind::accept) return MPI_SUCCESS;  // the peer connects to this process
     ConnectionOffer offer;
     std::memcpy(&offer, payload, sizeof offer);
     return engine_->dial(connection, offer);
@@ -102,7 +102,7 @@ Connection& TcpEngine::add(const ProcessId& peer, uint64_t peer_key, void* user,
     return connection;
 }
 
-TcpSocket& TcpEngine::adopt(int fd, TcpSocket::State state, Connection* connection) {
+TcpSocket& TcpEngine::adopt(int fd, TcpSocket::TcpState state, Connection* connection) {
     make_room(doomed, sockets.size() + 1);  // reserved now, so that closing a socket needs no memory
     make_room(buried, sockets.size() + 1);
     make_room(hot, kHotSockets);
@@ -113,7 +113,7 @@ TcpSocket& TcpEngine::adopt(int fd, TcpSocket::State state, Connection* connecti
     socket.path = next_path++;
     socket.connection = connection;
     if (connection) parts(*connection).sockets.push_back(&socket);
-    if (state == TcpSocket::State::caller) ++callers;
+    if (state == TcpSocket::TcpState::caller) ++callers;
     epoll_event event{EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, {.ptr = &socket}};
     if (epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) != 0) doom(socket, strerror(errno));
     return socket;
@@ -121,7 +121,7 @@ TcpSocket& TcpEngine::adopt(int fd, TcpSocket::State state, Connection* connecti
 
 // Marks a socket for closing. It may fail anywhere in the code, and the upcalls about it may call any function, so poll() does the rest.
 void TcpEngine::doom(TcpSocket& socket, std::string why) {
-    if (socket.doomed || socket.state == TcpSocket::State::dead) return;
+    if (socket.doomed || socket.state == TcpSocket::TcpState::dead) return;
     socket.doomed = true;
     socket.grave = std::move(why);
     doomed.push_back(&socket);
@@ -129,11 +129,11 @@ void TcpEngine::doom(TcpSocket& socket, std::string why) {
 }
 
 void TcpEngine::close_socket(TcpSocket& socket) {
-    if (socket.state == TcpSocket::State::dead) return;
-    if (socket.state == TcpSocket::State::caller) --callers;
-    if (socket.state == TcpSocket::State::open) --counters.sockets;
+    if (socket.state == TcpSocket::TcpState::dead) return;
+    if (socket.state == TcpSocket::TcpState::caller) --callers;
+    if (socket.state == TcpSocket::TcpState::open) --counters.sockets;
     if (socket.blocked) --blocked;
-    socket.state = TcpSocket::State::dead;
+    socket.state = TcpSocket::TcpState::dead;
     // A forked child of the program may have the descriptor too. Then close() alone would neither stop its events, which name the socket's
     // memory, nor end the connection.
     epoll_ctl(epoll, EPOLL_CTL_DEL, socket.fd, nullptr);
@@ -157,20 +157,20 @@ void TcpEngine::bury_doomed() {
 }
 
 void TcpEngine::bury(TcpSocket& socket) {
-    const TcpSocket::State was = socket.state;
+    const TcpSocket::TcpState was = socket.state;
     Connection* connection = socket.connection;
     const bool carried_frames = connection && parts(*connection).primary == &socket;
     abandon(socket.fd);
     close_socket(socket);
     if (!connection) return;
     ConnectionParts& of = parts(*connection);
-    if (was != TcpSocket::State::open) {
+    if (was != TcpSocket::TcpState::open) {
         of.last_failure = socket.grave;
         return attempt_failed(*connection);
     }
     lose_path(*connection, socket.path);
     const auto alive = std::find_if(of.sockets.begin(), of.sockets.end(), [](const TcpSocket* other) {
-        return other->state == TcpSocket::State::open && !other->doomed;
+        return other->state == TcpSocket::TcpState::open && !other->doomed;
     });
     if (alive == of.sockets.end()) return broken(*connection, socket.grave);
     if (of.dialler) attempt_failed(*connection);
@@ -179,8 +179,8 @@ void TcpEngine::bury(TcpSocket& socket) {
         of.room_wanted = false;
         upcalls.rerouted(*connection);
     }
-    if (connection->state_ == Connection::State::open) pump(*connection);
-    if (connection->state_ == Connection::State::open) tell_ended(*connection);
+    if (connection->state_ == Connection::CarrierState::open) pump(*connection);
+    if (connection->state_ == Connection::CarrierState::open) tell_ended(*connection);
 }
 
 void TcpEngine::lose_path(Connection& connection, PathId path) {
@@ -202,7 +202,7 @@ void TcpEngine::lose_path(Connection& connection, PathId path) {
 void TcpEngine::broken(Connection& connection, const std::string& why) {
     ConnectionParts& of = parts(connection);
     while (!of.sockets.empty()) close_socket(*of.sockets.back());
-    connection.state_ = Connection::State::idle;
+    connection.state_ = Connection::CarrierState::idle;
     connection.doubted_ = false;
     of.token = 0;
     of.redial_at = of.doubt_ends = UINT64_MAX;
@@ -214,11 +214,11 @@ void TcpEngine::broken(Connection& connection, const std::string& why) {
 }
 
 void TcpEngine::drop(Connection& connection) {
-    if (connection.state_ == Connection::State::dropped) return;
+    if (connection.state_ == Connection::CarrierState::dropped) return;
     ConnectionParts& of = parts(connection);
     while (!of.sockets.empty()) close_socket(*of.sockets.back());
-    if (connection.state_ == Connection::State::open) --counters.connections;
-    connection.state_ = Connection::State::dropped;
+    if (connection.state_ == Connection::CarrierState::open) --counters.connections;
+    connection.state_ = Connection::CarrierState::dropped;
     std::erase(to_pump, &connection);
     strand(connection);
     const auto place =
@@ -250,21 +250,21 @@ void TcpEngine::cool(size_t index) {
 
 void TcpEngine::handle(TcpSocket& socket, uint32_t events) {
     switch (socket.state) {
-        case TcpSocket::State::connecting:
+        case TcpSocket::TcpState::connecting:
             if (events & (EPOLLOUT | EPOLLERR | EPOLLHUP)) on_connected(socket);
             return;
-        case TcpSocket::State::greeting:
+        case TcpSocket::TcpState::greeting:
             return on_welcome(socket);
-        case TcpSocket::State::caller:
+        case TcpSocket::TcpState::caller:
             return on_hello(socket);
-        case TcpSocket::State::open:
+        case TcpSocket::TcpState::open:
             // After the peer's finish frame nothing is read here, but data that is sent to it may still be lost.
             if ((events & EPOLLERR) && socket.ended)
                 return doom(socket, std::string("connection with ") + print_address(socket.rail.remote, 0) + " lost: reset");
             if ((events & EPOLLOUT) && socket.blocked) on_writable(socket);
-            if ((events & ~EPOLLOUT) && socket.state == TcpSocket::State::open) receive(socket);
+            if ((events & ~EPOLLOUT) && socket.state == TcpSocket::TcpState::open) receive(socket);
             return;
-        case TcpSocket::State::dead:
+        case TcpSocket::TcpState::dead:
             return;  // closed by an earlier event of the same batch
     }
 }
@@ -292,7 +292,7 @@ void TcpEngine::watch_clock() {
     next_event = UINT64_MAX;
     for (size_t i = 0; i < sockets.size(); ++i) {
         TcpSocket& socket = *sockets[i];
-        if (socket.state == TcpSocket::State::open) {
+        if (socket.state == TcpSocket::TcpState::open) {
             watch_socket(socket);
         } else if (now >= socket.deadline) {
             too_late(socket);
@@ -309,7 +309,7 @@ void TcpEngine::watch_clock() {
         }
         arm(of.redial_at);
         watch_doubt(connection);
-        if (connection.state_ != Connection::State::waiting) continue;
+        if (connection.state_ != Connection::CarrierState::waiting) continue;
         if (now < of.deadline) {
             arm(of.deadline);
             continue;
@@ -341,7 +341,7 @@ bool TcpEngine::poll(uint64_t time) {
         to_pump.clear();
         for (Connection* connection : now_due) {
             parts(*connection).to_pump = false;  // dropped connections are still in `forgotten`
-            if (connection->state_ == Connection::State::open) pump(*connection);
+            if (connection->state_ == Connection::CarrierState::open) pump(*connection);
         }
     }
     if (now >= next_event) watch_clock();

@@ -27,7 +27,7 @@ inline constexpr uint32_t kOfferedAddresses = 5;  ///< rails that one offer can 
 
 /// Contents of the control packet by which a process on the base path invites a peer to connect. Unused fields are zero.
 struct ConnectionOffer {
-    uint64_t token = 0;  ///< random secret of this offer, which the caller's Hello must contain
+    uint64_t token = 0;  ///< random secret of this offer, which the caller's TcpHello must contain
     uint16_t port = 0;
     uint8_t version = 0;
     uint8_t addresses = 0;
@@ -43,7 +43,7 @@ struct TcpRail {
 
 struct TcpOptions {
     ProcessId self;
-    uint64_t key = 0;                ///< this host's key, which the Hello of a caller must contain
+    uint64_t key = 0;                ///< this host's key, which the TcpHello of a caller must contain
     const Cipher* cipher = nullptr;  ///< outlives the connections, which are all sealed with it. Null: no encryption
     uint32_t sockets_per_rail = 1;
     bool on_rails_alone = false;                ///< listen only on the rails' addresses; else on all
@@ -65,7 +65,7 @@ struct TcpCounters {
     uint64_t connections = 0, sockets = 0;  ///< open now
     uint64_t opened = 0, failed = 0, broken = 0;
     uint64_t doubted = 0;    ///< times that a connection was found to stall or to lose packets
-    uint64_t strangers = 0;  ///< callers rejected: no Hello, a wrong one, or garbage
+    uint64_t strangers = 0;  ///< callers rejected: no TcpHello, a wrong one, or garbage
     uint64_t frames_sent = 0, frames_received = 0, bytes_sent = 0, bytes_received = 0;  ///< all bytes, including fragments
     uint64_t pieces_sent = 0, piece_bytes_sent = 0, pieces_received = 0, piece_bytes_received = 0;
     uint64_t writes = 0, reads = 0;  ///< system calls that transferred data
@@ -77,7 +77,7 @@ class TcpConnection final : public Connection {
     explicit TcpConnection(Connections& by);
     ~TcpConnection() override;
 
-    Sent send(const iovec* parts, int count) override;
+    SendResult send(const iovec* parts, int count) override;
     bool stalls(uint64_t now) override;
     uint32_t frame_limit() const override { return kTcpFrame; }
 
@@ -103,7 +103,7 @@ class Tcp final : public Connections {
     /// Closes the connection's sockets to that address at once, without waiting for the silence limit.
     void lose_remote(Connection& connection, uint32_t address) override;
 
-    /// Creates a connection in state idle. `peer_key` is the key that the peer expects in a Hello. `pair` is the secret that only this
+    /// Creates a connection in state idle. `peer_key` is the key that the peer expects in a TcpHello. `pair` is the secret that only this
     /// process and the peer share, if connections are sealed.
     Connection& add(const ProcessId& peer, uint64_t peer_key, void* user, Session* session, const SealKey& pair = {});
     /// Opens the listener if there is none, and fills in the offer for the peer. Returns MPI_ERR_OTHER with failure_text() if no descriptor
@@ -113,8 +113,8 @@ class Tcp final : public Connections {
     /// failed(). Call it on both sides if both have sent an offer: the lower process then waits, and the higher one connects.
     int dial(Connection& connection, const ConnectionOffer& offer);
     /// Only `open` carries an offer. The process that accepts connects, and its `accept` needs none.
-    int describe(Connection& connection, packet::Kind kind, std::byte* offer, uint32_t& bytes) override;
-    int use(Connection& connection, packet::Kind kind, const std::byte* offer) override;
+    int describe(Connection& connection, packet::PacketKind kind, std::byte* offer, uint32_t& bytes) override;
+    int use(Connection& connection, packet::PacketKind kind, const std::byte* offer) override;
     void finish(Connection& connection) override;
     void drop(Connection& connection) override;
 

@@ -1,0 +1,12 @@
+#pragma once
+
+#include <cstdlib>
+
+namespace starling {
+
+/// For a std::unique_ptr to memory that comes from malloc() or calloc().
+struct FreeDeleter {
+    void operator()(void* memory) const { std::free(memory); }
+};
+
+}  // namespace starling
