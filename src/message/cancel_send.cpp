@@ -6,6 +6,7 @@
 
 #include "base/counters.h"
 #include "datatype/datatype.h"
+#include "link/host_memory.h"
 #include "link/peer.h"
 #include "message/completion.h"
 #include "message/context_table.h"
@@ -58,7 +59,7 @@ void replace(SendRequest& request, SendRequest& by) {
 
 std::atomic<uint32_t>& shared_count() {
     const link::Process& me = link::self();
-    return shm::SegmentRegion(me.job->segment().region(me.rank)).presence().let_go;
+    return link::SegmentRegion(me.job->segment().region(me.rank)).presence().let_go;
 }
 
 bool is_to_self(const SendRequest& request) {

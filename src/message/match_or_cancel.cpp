@@ -1,7 +1,7 @@
 #include "message/match_or_cancel.h"
 
+#include "link/host_memory.h"
 #include "link/peer.h"
-#include "transport/shm/region.h"
 
 namespace starling::message {
 
@@ -9,16 +9,16 @@ namespace {
 
 std::atomic<uint64_t>& own_word(const SendRequest& request) {
     const link::Process& me = link::self();
-    return shm::SegmentRegion(me.job->segment().region(me.rank)).verdicts().word(request.serial);
+    return link::SegmentRegion(me.job->segment().region(me.rank)).verdicts().word(request.serial);
 }
 
 uint64_t own_key(const SendRequest& request) {
-    return shm::verdict_key(request.peer->job.address().id, request.peer->rank, request.sequence);
+    return link::verdict_key(request.peer->job.address().id, request.peer->rank, request.sequence);
 }
 
 uint64_t their_key(uint32_t sequence) {
     const link::Process& me = link::self();
-    return shm::verdict_key(me.job->address().id, me.rank, sequence);
+    return link::verdict_key(me.job->address().id, me.rank, sequence);
 }
 
 /// Returns whether a match-or-cancel word decides. An RTS from another host has none in this host's memory. After the sender's death its
@@ -31,26 +31,26 @@ bool has_word(const link::Peer& peer, const Rts& offer) {
 
 void open_verdict(SendRequest& request) {
     if (request.waits || !request.peer->can(transport::kSharesMemory)) return;
-    request.has_verdict = shm::open_verdict(own_word(request), own_key(request));
+    request.has_verdict = link::open_verdict(own_word(request), own_key(request));
 }
 
 bool cancel_verdict(SendRequest& request) {
-    if (!request.has_verdict || !shm::cancel_verdict(own_word(request), own_key(request))) return false;
+    if (!request.has_verdict || !link::cancel_verdict(own_word(request), own_key(request))) return false;
     request.has_verdict = false;
     return true;
 }
 
 void close_verdict(SendRequest& request) {
-    shm::close_verdict(own_word(request));
+    link::close_verdict(own_word(request));
     request.has_verdict = false;
 }
 
 bool match_verdict(const link::Peer& peer, const Rts& offer, uint32_t sequence) {
-    return !has_word(peer, offer) || shm::match_verdict(peer.near.region.verdicts().word(offer.serial), their_key(sequence));
+    return !has_word(peer, offer) || link::match_verdict(peer.near.region.verdicts().word(offer.serial), their_key(sequence));
 }
 
 bool was_cancelled(const link::Peer& peer, const Rts& offer, uint32_t sequence) {
-    return has_word(peer, offer) && shm::was_cancelled(peer.near.region.verdicts().word(offer.serial), their_key(sequence));
+    return has_word(peer, offer) && link::was_cancelled(peer.near.region.verdicts().word(offer.serial), their_key(sequence));
 }
 
 }  // namespace starling::message

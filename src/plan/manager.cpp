@@ -9,6 +9,7 @@
 #include "base/live.h"
 #include "base/state.h"
 #include "link/connection_quota.h"
+#include "link/host_memory.h"
 #include "link/transports.h"
 #include "plan/connection_choice.h"
 #include "plan/file_plan.h"
@@ -18,7 +19,6 @@
 #include "plan/plan_review.h"
 #include "profile/traffic.h"
 #include "progress/engine.h"
-#include "transport/shm/region.h"
 
 namespace starling::plan {
 
@@ -66,9 +66,9 @@ Users users_of(TransportSide side) {
 
 // A closing direct ring only holds memory, which can be spared; a closing TCP connection holds its place.
 ConnectionSlots places_of(TransportSide side, const Users& users) {
-    const uint32_t rings = std::min<uint32_t>(static_cast<uint32_t>(live(config().max_direct)), shm::kRingSlots);
+    const uint32_t rings = std::min<uint32_t>(static_cast<uint32_t>(live(config().max_direct)), link::kRingSlots);
     const uint32_t limit = side == kHere ? rings : static_cast<uint32_t>(live(config().max_connections));
-    const uint32_t room = side == kHere ? shm::kRingSlots : limit, staying = users.all - users.leaving;
+    const uint32_t room = side == kHere ? link::kRingSlots : limit, staying = users.all - users.leaving;
     const uint32_t soon = limit > staying ? limit - staying : 0;
     const uint32_t now = std::min(soon, room > users.all ? room - users.all : 0);
     return {limit, now, soon - now};

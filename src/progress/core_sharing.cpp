@@ -6,8 +6,8 @@
 
 #include "base/state.h"
 #include "job/places.h"
+#include "link/host_memory.h"
 #include "link/job.h"
-#include "transport/shm/region.h"
 
 namespace starling::progress {
 
@@ -63,7 +63,7 @@ void take_place() {
     job::JobSegment& segment = me.job->segment();
     own_index = segment.local_index(me.rank);
     own = &segment.place(own_index);
-    job::Doorbell& doorbell = shm::SegmentRegion(segment.region(me.rank)).doorbell();
+    job::Doorbell& doorbell = link::SegmentRegion(segment.region(me.rank)).doorbell();
     doorbell.place_distance = reinterpret_cast<char*>(own) - reinterpret_cast<char*>(&doorbell);
     // Return to the core that the launcher chose; the kernel may have moved this process since. That core is free, as far as known.
     const uint32_t planned = own->load();

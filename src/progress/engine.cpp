@@ -16,6 +16,7 @@
 #include "base/lock.h"
 #include "base/process.h"
 #include "base/state.h"
+#include "link/host_memory.h"
 #include "link/peer.h"
 #include "link/transports.h"
 #include "progress/blocking_wait.h"
@@ -58,17 +59,17 @@ STARLING_STATE pthread_t thread;
 STARLING_STATE std::atomic<bool> stopping{false};
 
 /// The number of waiting threads, which peers also read.
-STARLING_STATE shm::Presence before_start{};
-STARLING_STATE shm::Presence* presence = &before_start;
+STARLING_STATE link::Presence before_start{};
+STARLING_STATE link::Presence* presence = &before_start;
 bool anyone_waits() { return presence->waiting.load(std::memory_order_relaxed) != 0; }
 void set_waiting(uint32_t threads) {
     presence->waiting.store(threads, std::memory_order_relaxed);
     counters.waiting = threads;
 }
 
-shm::SegmentRegion own_region() {
+link::SegmentRegion own_region() {
     const link::Process& me = link::self();
-    return shm::SegmentRegion(me.job->segment().region(me.rank));
+    return link::SegmentRegion(me.job->segment().region(me.rank));
 }
 job::Doorbell& own_doorbell() { return own_region().doorbell(); }
 

@@ -10,13 +10,13 @@
 #include "base/error.h"
 #include "base/no_destroy.h"
 #include "base/state.h"
+#include "link/host_memory.h"
 #include "link/job.h"
 #include "link/remote_peer.h"
 #include "link/transports.h"
 #include "message/request_ids.h"
 #include "rma/flatten.h"
 #include "rma/target_side.h"
-#include "transport/shm/kernel_copy.h"
 
 namespace starling::rma {
 
@@ -28,7 +28,9 @@ STARLING_STATE NoDestroy<message::RequestIds<Access>> serials_storage;
 constinit auto& serials = serials_storage.value;
 STARLING_STATE uint32_t last_generation = kCounterStart;
 
-bool is_update(AccessOperation operation) { return operation >= AccessOperation::update && operation <= AccessOperation::compare_swap; }
+bool is_update(AccessOperation operation) {
+    return operation >= AccessOperation::update && operation <= AccessOperation::compare_swap;
+}
 bool carries_data(const Access& access) {
     if (access.operation == AccessOperation::get) return false;
     return access.operation == AccessOperation::put || !access.update.op ||
@@ -236,8 +238,8 @@ bool copy_by_kernel(const Access& access, Target& target) {
     void* here = datatype::block_address(*local.type, local.buffer);
     const uint64_t remote = target.address + there.offset + static_cast<uint64_t>(there.type->true_lb);
     const iovec block{here, access.bytes};
-    const int error = put ? shm::write_remote(target.pid, remote, here, access.bytes)
-                          : shm::read_remote(target.pid, remote, &block, 1, access.bytes);
+    const int error = put ? link::write_remote(target.pid, remote, here, access.bytes)
+                          : link::read_remote(target.pid, remote, &block, 1, access.bytes);
     if (error) target.pid = 0;  // not permitted, or the process has ended; packets will show which
     return error == 0;
 }
@@ -262,8 +264,8 @@ int Target::take_error() {
 void start(Access& access, Target& target) {
     access.target = &target;
     if (!target.mapped) count(access.operation);
-    access.bytes =
-        access.operation != AccessOperation::compare_swap && carries_data(access) ? access.origin.bytes() : access.there.bytes();
+    access.bytes = access.operation != AccessOperation::compare_swap && carries_data(access) ? access.origin.bytes()
+                                                                                             : access.there.bytes();
     access.issued = access.answered = access.packets = access.unsettled_packets = access.unsettled_bytes = 0;
     access.done = false;
     access.outcome = progress::Outcome{};

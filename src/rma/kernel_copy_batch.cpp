@@ -5,8 +5,8 @@
 #include "base/pool.h"
 #include "base/state.h"
 #include "datatype/datatype.h"
+#include "link/host_memory.h"
 #include "rma/access.h"
-#include "transport/shm/kernel_copy.h"
 
 namespace starling::rma {
 
@@ -75,8 +75,8 @@ bool move_block(Target& target, AccessOperation operation, void* here, uint64_t 
 void copy_batch(Target& target) {
     CopyBatch& batch = *target.batch;
     if (batch.count == 0) return;
-    if (!target.can_copy_by_kernel() || shm::copy_blocks(target.pid, batch.operation == AccessOperation::put, batch.here,
-                                                         batch.there, batch.count, batch.bytes)) {
+    if (!target.can_copy_by_kernel() || link::copy_blocks(target.pid, batch.operation == AccessOperation::put, batch.here,
+                                                          batch.there, batch.count, batch.bytes)) {
         target.pid = 0;  // not permitted, or the process has ended; packets will show which
         start_each(target, batch);
     } else if (target.traffic) {

@@ -11,6 +11,7 @@
 #include "base/counters.h"
 #include "base/delay.h"
 #include "base/error.h"
+#include "link/host_memory.h"
 #include "mpi.h"
 #include "progress/engine.h"
 #include "rma/region.h"
@@ -18,7 +19,6 @@
 #include "shmem/pe_table.h"
 #include "shmem/settings.h"
 #include "shmem/static_variables.h"
-#include "transport/shm/region.h"
 
 namespace starling::shmem {
 
@@ -41,8 +41,8 @@ rma::RegionKey key_of(const link::Process& process, Area area, uint64_t bytes) {
 
 void publish() {
     const link::Process& me = link::self();
-    shm::SymmetricMemory& shown = shm::SegmentRegion(me.job->segment().region(me.rank)).symmetric();
-    const shm::PagesName& name = world().pages.name();
+    link::SymmetricMemory& shown = link::SegmentRegion(me.job->segment().region(me.rank)).symmetric();
+    const link::PagesName& name = world().pages.name();
     shown.descriptor = name.descriptor;
     shown.inode = name.inode;
     shown.limit = world().heap.limit();
@@ -52,7 +52,7 @@ void publish() {
     shown.data_descriptor = variables().name.descriptor;
     shown.data_inode = variables().name.inode;
     delay_at("before a heap is shown");
-    shown.ready.store(shm::SymmetricMemory::kReady);
+    shown.ready.store(link::SymmetricMemory::kReady);
 }
 
 bool is_gone(const link::Process& process) {
@@ -61,19 +61,19 @@ bool is_gone(const link::Process& process) {
 
 /// Returns a neighbor's description of its memory; waits until the neighbor is initialized, because this PE may ask first. A PE of this job
 /// that has finalized will initialize again, as this PE has done. A PE of another job will not, so that is an error.
-const shm::SymmetricMemory& shown_by(const link::Process& process) {
-    shm::SymmetricMemory& shown = shm::SegmentRegion(process.job->segment().region(process.rank)).symmetric();
+const link::SymmetricMemory& shown_by(const link::Process& process) {
+    link::SymmetricMemory& shown = link::SegmentRegion(process.job->segment().region(process.rank)).symmetric();
     const bool of_this_job = process.job == link::self().job;
     constexpr progress::WaitSite kInit{nullptr, progress::Expected::unrung};
     const auto settled = [&] {
         const uint32_t ready = shown.ready.load();
-        return ready == shm::SymmetricMemory::kReady || (ready == shm::SymmetricMemory::kGone && !of_this_job) ||
+        return ready == link::SymmetricMemory::kReady || (ready == link::SymmetricMemory::kGone && !of_this_job) ||
                is_gone(process);
     };
     progress::wait_until(settled, kInit);
-    if (shown.ready.load() == shm::SymmetricMemory::kReady) return shown;
+    if (shown.ready.load() == link::SymmetricMemory::kReady) return shown;
     complain("PE %u has %s: its memory cannot be accessed", process.rank,
-             shown.ready.load() == shm::SymmetricMemory::kGone ? "called shmem_finalize already" : "ended without shmem_init");
+             shown.ready.load() == link::SymmetricMemory::kGone ? "called shmem_finalize already" : "ended without shmem_init");
 }
 
 void map_own(RemotePe& remote) {
@@ -82,20 +82,20 @@ void map_own(RemotePe& remote) {
 }
 
 void map_neighbour(RemotePe& remote) {
-    const shm::SymmetricMemory& shown = shown_by(remote.process);
+    const link::SymmetricMemory& shown = shown_by(remote.process);
     job::RankCell& cell = remote.process.job->segment().cell(remote.process.rank);
     // The pid is unknown if the process has its own PID namespace; the launcher then has the descriptors of its memory.
     const pid_t pid = cell.apart_pid.load() == 0 ? cell.pid.load() : 0;
-    const shm::PagesName name{pid, shown.descriptor, shown.inode};
+    const link::PagesName name{pid, shown.descriptor, shown.inode};
     // Heaps of PEs of this job grow together. A heap of another job grows independently, so all of it is mapped.
     const uint64_t there = remote.process.job == link::self().job ? world().pages.shown() : shown.limit;
     if (remote.heap.open(name, 0, shown.limit) && remote.heap.show(there)) remote.mapped[0] = remote.heap.data();
-    remote.doorbell = &shm::SegmentRegion(remote.process.job->segment().region(remote.process.rank)).doorbell();
+    remote.doorbell = &link::SegmentRegion(remote.process.job->segment().region(remote.process.rank)).doorbell();
     remote.watching = &shown.watching;
     if (shown.data_bytes != world().data_bytes) return;
     remote.pid = link::pid_of(remote.process);
     remote.data = shown.data;
-    const shm::PagesName variables{pid, shown.data_descriptor, shown.data_inode};
+    const link::PagesName variables{pid, shown.data_descriptor, shown.data_inode};
     const uint64_t offset = StaticVariables::offset_of(shown.data);
     if (variables.valid() && remote.variables.open(variables, offset + shown.data_bytes))
         remote.mapped[1] = remote.variables.data() + offset;
@@ -158,7 +158,7 @@ int open_memory() {
 
 void hide_memory() {
     const link::Process& me = link::self();
-    shm::SegmentRegion(me.job->segment().region(me.rank)).symmetric().ready.store(shm::SymmetricMemory::kGone);
+    link::SegmentRegion(me.job->segment().region(me.rank)).symmetric().ready.store(link::SymmetricMemory::kGone);
     delay_at("heap hidden");
     for (const rma::RegionKey& key : world().keys) rma::withdraw(key);
 }
@@ -169,7 +169,7 @@ void close_memory() {
     world().remotes.reset();
     world().foreign.clear();
     world().met.clear();
-    world().pages = shm::Pages();
+    world().pages = link::Pages();
     world().heap = Heap();
 }
 

@@ -13,10 +13,10 @@
 #include "base/heap.h"
 #include "base/state.h"
 #include "job/doorbell.h"
+#include "link/host_memory.h"
 #include "link/job.h"
 #include "rma/access.h"
 #include "shmem/runtime_abi.h"
-#include "transport/shm/pages.h"
 
 namespace starling::shmem {
 
@@ -38,7 +38,7 @@ struct RemotePe {
     link::Process process;
     bool near = false;                                ///< whether the PE is on this host
     std::byte* mapped[2] = {};                        ///< addresses of its areas in this process; null: not mapped
-    shm::Pages heap, variables;                       ///< mappings of a neighbor's memory
+    link::Pages heap, variables;                      ///< mappings of a neighbor's memory
     rma::Target targets[2];                           ///< targets of accesses, per area
     pid_t pid = 0;                                    ///< pid of a neighbor whose variables the kernel copies; 0: none
     uint64_t data = 0;                                ///< address of its variables in that process
@@ -60,7 +60,7 @@ struct World {
     uint32_t starts = 0;  ///< number of initializations so far
     int level = 0;        ///< thread level, as OpenSHMEM numbers them
 
-    shm::Pages pages;  ///< the heap's memory
+    link::Pages pages;  ///< the heap's memory
     Heap heap;
     uint64_t there = 0;  ///< bytes of the heap that all PEs have memory for
     rma::RegionKey keys[2];

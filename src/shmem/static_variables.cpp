@@ -17,6 +17,7 @@
 #include "base/barrier.h"
 #include "base/state.h"
 #include "job/descriptor_passing.h"
+#include "link/host_memory.h"
 #include "shmem/runtime_abi.h"
 
 namespace starling::shmem {
@@ -27,7 +28,7 @@ constexpr uint64_t kPage = 4096;
 
 struct Shared {
     StaticVariables known;
-    shm::Pages file;
+    link::Pages file;
     bool tried = false;
     bool handed_over = false;
     pthread_mutex_t forking = PTHREAD_MUTEX_INITIALIZER;  ///< held from before a fork until after it
@@ -131,7 +132,7 @@ bool write_touched(int file, const VariableMapping& stretch, uintptr_t base) {
     return done;
 }
 
-bool put_into_file(shm::Pages& file, uintptr_t first, uintptr_t last) {
+bool put_into_file(link::Pages& file, uintptr_t first, uintptr_t last) {
     const std::vector<VariableMapping> all = stretches(first, last);
     if (all.empty() || !file.make_hidden(StaticVariables::offset_of(first) + (last - first))) return false;
     const int descriptor = file.name().descriptor;
@@ -148,7 +149,7 @@ bool put_into_file(shm::Pages& file, uintptr_t first, uintptr_t last) {
 }
 
 /// Returns whether the descriptor still refers to the file: a program may have closed a descriptor that it does not know.
-bool is_there(const shm::PagesName& name) {
+bool is_there(const link::PagesName& name) {
     struct stat status;
     return fstat(name.descriptor, &status) == 0 && status.st_ino == name.inode;
 }
@@ -186,13 +187,13 @@ void share_variables() {
     if (put_into_file(shared.file, first, last))
         shared.known.name = shared.file.name();
     else
-        shared.file = shm::Pages();
+        shared.file = link::Pages();
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 void hand_over_variables() {
     Shared& shared = the_shared.get();
-    const shm::PagesName& name = shared.known.name;
+    const link::PagesName& name = shared.known.name;
     if (shared.handed_over || !name.valid() || !job::is_closed_to_others()) return;
     shared.handed_over = job::hand_over(name.descriptor, name.inode);
 }

@@ -5,14 +5,14 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "transport/shm/pages.h"
+#include "link/host_memory.h"
 
 namespace starling::shmem {
 
 struct StaticVariables {
     std::byte* first = nullptr;
     uint64_t bytes = 0;
-    shm::PagesName name;  ///< name of the file; not valid: the variables are private
+    link::PagesName name;  ///< name of the file; not valid: the variables are private
 
     /// Returns the offset in the file of the variable at this address. Huge pages of the file are thus aligned like those in memory.
     static uint64_t offset_of(uint64_t address) { return address % (2u << 20); }

@@ -1,11 +1,11 @@
 // Waits for changes of symmetric memory by other PEs.
 #include "comm/comm.h"
+#include "link/host_memory.h"
 #include "progress/blocking_wait.h"
 #include "progress/flag_wait.h"
 #include "progress/wait_report.h"
 #include "shmem/access.h"
 #include "shmem/entry.h"
-#include "transport/shm/region.h"
 
 namespace starling::shmem {
 
@@ -26,7 +26,7 @@ constexpr progress::WaitSite kMemory{nullptr, progress::Expected::unrung, [](con
 /// Increments this PE's `watching` for a scope; neighbors then ring the doorbell after a store.
 class Watching {
   public:
-    Watching() : watching_(shm::SegmentRegion(link::self().job->segment().region(link::self().rank)).symmetric().watching) {
+    Watching() : watching_(link::SegmentRegion(link::self().job->segment().region(link::self().rank)).symmetric().watching) {
         watching_.fetch_add(1);
     }
     ~Watching() { watching_.fetch_sub(1); }

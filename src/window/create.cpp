@@ -18,6 +18,7 @@
 #include "collective/collective.h"
 #include "collective/collective_request.h"
 #include "collective/comm_call.h"
+#include "link/host_memory.h"
 #include "link/job.h"
 #include "progress/engine.h"
 #include "rma/memory.h"
@@ -62,7 +63,7 @@ int check(const std::vector<WindowInfo>& claims, int flavor) {
     return comm::check_context(claims[0].context);
 }
 
-bool is_aligned(const shm::Pages& pages, uint64_t alignment) {
+bool is_aligned(const link::Pages& pages, uint64_t alignment) {
     return reinterpret_cast<uintptr_t>(pages.data()) % std::max(kPage, alignment) == 0;
 }
 
@@ -74,7 +75,7 @@ bool allocate(Window& window, uint64_t alignment) {
         window.base = window.pages.data();
         return true;
     }
-    window.pages = shm::Pages();
+    window.pages = link::Pages();
     // Pages need a descriptor; without one there may still be memory for this process.
     if (posix_memalign(&window.plain, std::max(kPage, alignment), bytes) != 0) window.plain = nullptr;
     window.base = window.plain;
@@ -149,7 +150,7 @@ int share(Window& window, comm::Comm& comm, const std::vector<WindowInfo>& claim
     uint64_t all, alignment;
     if (!lay_out(window, claims, apart, all, alignment))
         return fail(MPI_ERR_SIZE, "the parts of the shared window together exceed the address space: request less memory");
-    shm::PagesName memory;
+    link::PagesName memory;
     if (comm.rank == 0 && window.pages.make(all, alignment)) memory = window.pages.name();
     collective::CommCall call(comm, true);
     if (const int error = collective::run(call, collective::bcast(call, &memory, sizeof memory, collective::byte_type(), 0)))

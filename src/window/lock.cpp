@@ -11,12 +11,12 @@
 #include "base/error.h"
 #include "base/no_destroy.h"
 #include "base/state.h"
+#include "link/host_memory.h"
 #include "link/job.h"
 #include "link/remote_peer.h"
 #include "progress/engine.h"
 #include "progress/wait_report.h"
 #include "transport/packet.h"
-#include "transport/shm/region.h"
 
 namespace starling::window {
 
@@ -69,7 +69,7 @@ uint32_t place(const Window& window) { return static_cast<uint32_t>(window.my_pl
 void ring_neighbour(const Window& window, uint32_t who) {
     if (who == place(window)) return progress::notify();
     const link::Process process = window.comm->local_group().at(window.neighbours[who]);
-    job::ring(shm::SegmentRegion(process.job->segment().region(process.rank)).doorbell());
+    job::ring(link::SegmentRegion(process.job->segment().region(process.rank)).doorbell());
 }
 
 /// Rings the processes that wait for a lock of that target, so that they try again.

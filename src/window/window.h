@@ -16,9 +16,9 @@
 #include "comm/comm.h"
 #include "comm/errhandler.h"
 #include "comm/info.h"
+#include "link/host_memory.h"
 #include "message/request.h"
 #include "rma/access.h"
-#include "transport/shm/pages.h"
 #include "window/lock_table.h"
 #include "window/remote_lock_server.h"
 
@@ -30,11 +30,11 @@ struct WindowInfo {
     rma::RegionKey key;
     int64_t bytes;
     int64_t disp_unit;
-    uint64_t base;          ///< address of the memory in that process
-    shm::PagesName memory;  ///< name by which neighbours map the memory; not valid: they cannot
-    uint64_t alignment;     ///< alignment requested by the program; 0: any
-    uint64_t board;         ///< at the first process of its host: address of the lock table in its shared heap
-    int64_t stage;          ///< at rank 0: place of the window's shared-memory stage, if all members know the communicator's
+    uint64_t base;           ///< address of the memory in that process
+    link::PagesName memory;  ///< name by which neighbours map the memory; not valid: they cannot
+    uint64_t alignment;      ///< alignment requested by the program; 0: any
+    uint64_t board;          ///< at the first process of its host: address of the lock table in its shared heap
+    int64_t stage;           ///< at rank 0: place of the window's shared-memory stage, if all members know the communicator's
     int32_t flavor;
     int32_t error;  ///< error of the process's arguments, or MPI_ERR_NO_MEM
 };
@@ -71,7 +71,7 @@ enum class LockHeld : uint8_t { no, shared, exclusive, unchecked };
 /// A process (another one or this one) as a target of the window.
 struct WindowTarget {
     rma::Target target;
-    shm::Pages pages;  ///< the target's memory, if it is mapped here
+    link::Pages pages;  ///< the target's memory, if it is mapped here
     std::optional<rma::UpdateLock> exclusion;
     int rank = 0;
     int64_t disp_unit = 1;
@@ -127,7 +127,7 @@ struct Window {
     MPI_Aint disp_unit = 1;
     std::vector<uint64_t> offsets;  ///< shared windows: start of each process's memory
     int disp_unit_int = 1;          ///< disp_unit as the attribute shows it
-    shm::Pages pages;               ///< memory allocated for the window; of a shared window all memory, at its first process
+    link::Pages pages;              ///< memory allocated for the window; of a shared window all memory, at its first process
     void* plain = nullptr;          ///< memory allocated for the window that no neighbour can map; from malloc
     rma::RegionKey key;
     WindowInfoTable kept;

@@ -7,8 +7,8 @@
 
 #include "base/counter_start.h"
 #include "base/state.h"
+#include "link/host_memory.h"
 #include "link/job.h"
-#include "transport/shm/region.h"
 
 namespace starling::collective {
 
@@ -27,7 +27,7 @@ constexpr size_t kLooks = 4;
 
 std::byte* own_region() {
     const link::Process& me = link::self();
-    return shm::SegmentRegion(me.job->segment().region(me.rank)).collective();
+    return link::SegmentRegion(me.job->segment().region(me.rank)).collective();
 }
 
 }  // namespace
@@ -87,7 +87,7 @@ int64_t allocate_area(int n, AreaUse use) {
     }
     const int64_t offset = parts->end;
     const uint64_t bytes = for_meetings ? NodeLayout::bytes_for_meetings(n) : NodeLayout::bytes(n);
-    const uint64_t room = use == AreaUse::communicator ? shm::kCollectiveBytes : shm::kCollectiveBytes / 2;
+    const uint64_t room = use == AreaUse::communicator ? link::kCollectiveBytes : link::kCollectiveBytes / 2;
     if (static_cast<uint64_t>(offset) + bytes > room) return kNoArea;
     parts->end += static_cast<int64_t>(bytes);
     if (kCounterStart != 0) make_ready(region + offset, n, for_meetings, false);

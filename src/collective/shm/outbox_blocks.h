@@ -5,14 +5,14 @@
 #include <vector>
 
 #include "collective/shm/layout.h"
+#include "link/host_memory.h"
 #include "link/job.h"
-#include "transport/shm/outbox_readers.h"
 
 namespace starling::collective {
 
 /// A communicator's stage as a borrower of the outbox. It may outlive the stage, until the last participant has read its data, and so owns
 /// all that it accesses.
-class NodeLender final : public shm::Borrowers {
+class NodeLender final : public link::Borrowers {
   public:
     /// `offset`: of the area in the leader's region; kNoArea for an area that lasts as long as the process. `leads`: the area is in this
     /// process's region; the destructor retires it.

@@ -7,13 +7,13 @@
 #include "collective/algorithms.h"
 #include "collective/channel_exchange.h"
 #include "collective/collective_request.h"
+#include "link/host_memory.h"
 #include "link/peer.h"
 #include "link/transports.h"
 #include "message/receive.h"
 #include "progress/blocking_wait.h"
 #include "progress/engine.h"
 #include "progress/flag_wait.h"
-#include "transport/shm/region.h"
 
 namespace starling::collective {
 
@@ -27,7 +27,7 @@ constexpr int kMostLend = 4;
 bool EngineSync::add_participant(const link::Process& process) {
     if (process.job->dead() || process.job->map() != MPI_SUCCESS) return false;
     participants_.push_back(process);
-    const shm::SegmentRegion region(process.job->segment().region(process.rank));
+    const link::SegmentRegion region(process.job->segment().region(process.rank));
     doorbells_.push_back(&region.doorbell());
     outboxes_.push_back(region.outbox());
     if (process.job != link::self().job && std::find(other_jobs_.begin(), other_jobs_.end(), process.job) == other_jobs_.end())
@@ -48,7 +48,7 @@ EngineSync EngineSync::same() const {
 
 std::byte* EngineSync::area_at(int64_t offset) const {
     const link::Process& leader = participants_[0];
-    return shm::SegmentRegion(leader.job->segment().region(leader.rank)).collective() + offset;
+    return link::SegmentRegion(leader.job->segment().region(leader.rank)).collective() + offset;
 }
 
 void EngineSync::use_area(std::byte* area, int64_t offset, AreaUse use) {
@@ -214,7 +214,7 @@ Task NodeOwner::make_of(comm::Comm& comm, Exchange& exchange, std::vector<int> m
         const int64_t allocated = reach.offset;
         co_await ask_all(all.of(members, me), reach);
         const link::Process leader = roster.at(members[0]);
-        const shm::SegmentRegion region(leader.job->segment().region(leader.rank));
+        const link::SegmentRegion region(leader.job->segment().region(leader.rank));
         const NodeLayout area(region.collective() + reach.offset, n);
         if (!decide(area, reach)) {
             // The area is not used, but is kept until all have read the verdict.

@@ -15,9 +15,9 @@
 #include "collective/shm/stage.h"
 #include "comm/comm.h"
 #include "job/doorbell.h"
+#include "link/host_memory.h"
 #include "progress/blocking_wait.h"
 #include "progress/flag_wait.h"
-#include "transport/shm/outbox.h"
 
 namespace starling::collective {
 
@@ -72,7 +72,7 @@ class EngineSync {
         return room;
     }
     std::byte* lent(int participant, uint32_t place) const {
-        return outboxes_[static_cast<size_t>(participant)] + (place - 1) % shm::kOutboxBytes;
+        return outboxes_[static_cast<size_t>(participant)] + (place - 1) % link::kOutboxBytes;
     }
     /// Tells this object that the communicator has members on other hosts, too. If one of those fails, the members here may take different
     /// paths, depending on when they learned of it, and a wait for a living member might never end.

@@ -11,11 +11,11 @@
 #include "base/process.h"
 #include "base/state.h"
 #include "datatype/datatype.h"
+#include "link/host_memory.h"
 #include "message/protocol/kernel_copy.h"
 #include "message/protocol/rendezvous.h"
 #include "progress/blocking_wait.h"
 #include "progress/engine.h"
-#include "transport/shm/kernel_copy.h"
 
 namespace starling::message::both_sided {
 
@@ -39,16 +39,16 @@ struct Split {
             return 0;
         }
         if (!link::has_pid({&request->peer->job, request->peer->rank}, offer.pid)) return ESRCH;
-        return shm::read_remote(offer.pid, offer.address + from, &block, 1, block.iov_len);
+        return link::read_remote(offer.pid, offer.address + from, &block, 1, block.iov_len);
     }
 };
-STARLING_STATE Split splits[shm::kSplitSlots];
+STARLING_STATE Split splits[link::kSplitSlots];
 STARLING_STATE int open_splits = 0;
 STARLING_STATE bool polled = false;
 
-shm::SplitSlot& own_slot(uint32_t slot) {
+link::SplitSlot& own_slot(uint32_t slot) {
     const link::Process& me = link::self();
-    return shm::SegmentRegion(me.job->segment().region(me.rank)).split(slot);
+    return link::SegmentRegion(me.job->segment().region(me.rank)).split(slot);
 }
 
 void finish(uint32_t index, int error) {
@@ -62,9 +62,9 @@ void finish(uint32_t index, int error) {
 /// Returns true if the sender has finished all chunks it claimed; the receive is then complete. Reads the chunks that the sender failed to
 /// write.
 bool settle(uint32_t index) {
-    const shm::SplitSlot& slot = own_slot(index);
+    const link::SplitSlot& slot = own_slot(index);
     const Split& split = splits[index];
-    const uint32_t back = shm::claimed_from_back(slot);
+    const uint32_t back = link::claimed_from_back(slot);
     if (slot.written.load(std::memory_order_acquire) < back) return false;
     const bool failed = slot.failed.load(std::memory_order_relaxed) != 0;
     int error = split.error;
@@ -76,25 +76,25 @@ bool settle(uint32_t index) {
 bool poll_splits() {
     if (open_splits == 0) return false;
     bool any = false;
-    for (uint32_t i = 0; i < shm::kSplitSlots; ++i)
+    for (uint32_t i = 0; i < link::kSplitSlots; ++i)
         if (splits[i].request) any |= settle(i);
     return any;
 }
 
 int free_split() {
-    for (uint32_t i = 0; i < shm::kSplitSlots; ++i)
+    for (uint32_t i = 0; i < link::kSplitSlots; ++i)
         if (!splits[i].request && (splits[i].last_writer == 0 || neighbour_gone(splits[i].last_writer)))
             return static_cast<int>(i);
     return -1;
 }
 
 /// Claims and reads chunks until none is left. Returns 0 or an errno value.
-int read_from_front(const Split& split, shm::SplitSlot& slot, uint64_t generation) {
+int read_from_front(const Split& split, link::SplitSlot& slot, uint64_t generation) {
     int error = 0;
-    for (int64_t i; !error && (i = shm::claim_chunk(slot, generation, split.total(), false)) >= 0;)
+    for (int64_t i; !error && (i = link::claim_chunk(slot, generation, split.total(), false)) >= 0;)
         error = split.read(static_cast<uint64_t>(i) * split.chunk, static_cast<uint64_t>(i + 1) * split.chunk);
     // Claim the remaining chunks, so that the sender claims no more. The fallback protocol overwrites the chunk that it is writing now.
-    while (error && shm::claim_chunk(slot, generation, split.total(), false) >= 0) {}
+    while (error && link::claim_chunk(slot, generation, split.total(), false) >= 0) {}
     return error;
 }
 
@@ -117,10 +117,10 @@ bool start(const Matched& message) {
     ReceiveRequest& request = message.request;
     auto* target = static_cast<std::byte*>(datatype::block_address(*request.type, request.buffer));
     Split& split = splits[index];
-    split = {&request, message.offer, target, message.bytes, shm::split_chunk(message.bytes), 0, 0};
+    split = {&request, message.offer, target, message.bytes, link::split_chunk(message.bytes), 0, 0};
     ++open_splits;
-    shm::SplitSlot& slot = own_slot(static_cast<uint32_t>(index));
-    const uint64_t generation = shm::open_split(slot);
+    link::SplitSlot& slot = own_slot(static_cast<uint32_t>(index));
+    const uint64_t generation = link::open_split(slot);
     const ShareCopy share{reinterpret_cast<uint64_t>(target), message.bytes, message.offer.serial, getpid(),
                           static_cast<uint16_t>(index),       generation};
     link::send_control(*request.peer, packet::PacketKind::share_copy, &share, sizeof share);
@@ -131,19 +131,19 @@ bool start(const Matched& message) {
 
 void on_share(link::Peer& peer, const ShareCopy& share) {
     const SendRequest* request = rendezvous::find(peer, share.send_serial);
-    if (!request || !peer.can(transport::kSharesMemory) || share.slot >= shm::kSplitSlots) return;
+    if (!request || !peer.can(transport::kSharesMemory) || share.slot >= link::kSplitSlots) return;
     if (share.bytes > request->bytes || !datatype::is_block(*request->type, request->count)) return;
     const auto* source = static_cast<const std::byte*>(datatype::block_address(*request->type, request->buffer));
-    shm::SplitSlot& slot = peer.near.region.split(share.slot);
-    const uint64_t chunk = shm::split_chunk(share.bytes);
+    link::SplitSlot& slot = peer.near.region.split(share.slot);
+    const uint64_t chunk = link::split_chunk(share.bytes);
     const auto total = static_cast<uint32_t>((share.bytes + chunk - 1) / chunk);
-    for (int64_t i; (i = shm::claim_chunk(slot, share.generation, total, true)) >= 0;) {
+    for (int64_t i; (i = link::claim_chunk(slot, share.generation, total, true)) >= 0;) {
         const uint64_t from = static_cast<uint64_t>(i) * chunk;
         const uint64_t bytes = std::min<uint64_t>(chunk, share.bytes - from);
         if (std::byte* there = peer.near.exchanged(share.address + from, bytes))
             copy_by_call(there, source + from, bytes);
         else if (!link::has_pid({&peer.job, peer.rank}, share.pid) ||
-                 shm::write_remote(share.pid, share.address + from, source + from, bytes) != 0)
+                 link::write_remote(share.pid, share.address + from, source + from, bytes) != 0)
             slot.failed.store(1, std::memory_order_relaxed);
         slot.written.fetch_add(1, std::memory_order_release);
     }
@@ -151,7 +151,7 @@ void on_share(link::Peer& peer, const ShareCopy& share) {
 }
 
 void fail(const Gone& gone) {
-    for (uint32_t i = 0; i < shm::kSplitSlots; ++i)
+    for (uint32_t i = 0; i < link::kSplitSlots; ++i)
         if (splits[i].request && gone.includes(*splits[i].request->peer)) finish(i, ESRCH);
 }
 

@@ -7,9 +7,9 @@
 #include "base/error.h"
 #include "base/live.h"
 #include "datatype/datatype.h"
+#include "link/host_memory.h"
 #include "message/completion.h"
 #include "message/protocol/pieces.h"
-#include "transport/shm/kernel_copy.h"
 
 namespace starling::message::kernel_copy {
 
@@ -39,7 +39,7 @@ int read(const Matched& message) {
             list[i].iov_len = std::min<uint64_t>(list[i].iov_len, message.bytes - at - sum);
             sum += list[i].iov_len;
         }
-        if (const int error = shm::read_remote(offer.pid, offer.address + at, list, static_cast<size_t>(n), sum)) return error;
+        if (const int error = link::read_remote(offer.pid, offer.address + at, list, static_cast<size_t>(n), sum)) return error;
         at += sum;
     }
     return 0;
