@@ -51,8 +51,8 @@ class CopyPath {
     /// The readers' recent use of the lines that are overwritten.
     enum class CopyDestination : uint8_t {
         again,     ///< the readers accessed these lines last
-        streamed,  ///< the readers accessed them last, and more data follows at once, so throughput counts
-        rotation,  ///< overwritten in rotation with many other lines, so the readers' own caches have dropped them
+        streamed,  ///< the readers accessed these lines last, and more data follows at once, so throughput counts
+        rotation,  ///< the destination rotates through much memory, so the readers' own caches have dropped these lines
     };
     void copy(void* to, const void* from, size_t bytes, CopyDestination into) {
         if (bytes >= kWayMatters && reinterpret_cast<uintptr_t>(to) % 16 == 0) return choose(to, from, bytes, into);

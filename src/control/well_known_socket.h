@@ -10,7 +10,7 @@
 namespace starling::control {
 
 struct WellKnownSocket {
-    std::string name;  ///< of the file, and the abstract name
+    std::string name;  ///< name of the socket file, and of the abstract socket
     int spares = 0;    ///< more than 0: the abstract name is the first free one of name-0, name-1...
     bool anywhere =
         false;  ///< accept the user's processes in other containers too; for protocols that authenticate by other means

@@ -110,7 +110,9 @@ int check_dimension(const ArrayDimension& d) {
                 return fail(MPI_ERR_ARG, "distribution argument %lld is not positive", number(d.argument));
             return MPI_SUCCESS;
         default:
-            return fail(MPI_ERR_ARG, "%lld is not a distribution", number(d.distribution));
+            return fail(MPI_ERR_ARG,
+                        "distribution %lld is not MPI_DISTRIBUTE_BLOCK, MPI_DISTRIBUTE_CYCLIC or MPI_DISTRIBUTE_NONE",
+                        number(d.distribution));
     }
 }
 
@@ -139,7 +141,7 @@ int make_darray(Recipe& recipe) {
     const int64_t size = a[0], rank = a[1], ndims = a[2], order = recipe.args.back();
     if (const int error = check_order(ndims, order)) return error;
     if (size < 1 || rank < 0 || rank >= size)
-        return fail(MPI_ERR_ARG, "rank %lld is not a rank of %lld processes", number(rank), number(size));
+        return fail(MPI_ERR_ARG, "rank %lld is not one of the %lld processes", number(rank), number(size));
     std::vector<ArrayDimension> dimensions(static_cast<size_t>(ndims));
     // Places in the process grid are row-major, whatever the order of the array.
     int64_t below = rank, grid = 1;
@@ -152,7 +154,7 @@ int make_darray(Recipe& recipe) {
         if (__builtin_mul_overflow(grid, dimension.processes, &grid)) return too_large();
     }
     if (grid != size)
-        return fail(MPI_ERR_ARG, "a grid of %lld processes does not match the size of %lld", number(grid), number(size));
+        return fail(MPI_ERR_ARG, "the process grid has %lld processes, but argument size is %lld", number(grid), number(size));
     ArrayBuilder builder(*recipe.types[0]);
     for (int64_t i = 0; i < ndims; ++i) {
         const size_t d = static_cast<size_t>(order == MPI_ORDER_FORTRAN ? i : ndims - 1 - i);

@@ -154,9 +154,9 @@ JobSegment& JobSegment::operator=(JobSegment&& other) noexcept {
     return *this;
 }
 
-// The lifetime of a segment: every process of the job, its daemon and every process that communicates with the job map its memory, and
-// write through their own mappings alone. The kernel frees it with the last mapping and descriptor, so no write can hit other memory there.
-// A process unmaps it when none of its objects point there any more; link/job_reclaim.h says when.
+// The lifetime of a segment: the processes of the job, its daemon and all processes that communicate with the job map it. Each writes only
+// through its own mapping. The kernel frees the memory with the last mapping and descriptor, so no process can write to memory that has
+// been freed and reused. A process unmaps the segment when none of its objects refer to it any more; link/job_reclaim.h has the rules.
 JobSegment::~JobSegment() {
     if (base_) munmap(base_, bytes_);
     if (fd_ >= 0) close(fd_);

@@ -162,12 +162,12 @@ void each_pending(void (*visit)(Peer& peer));
 
 /// Upcalls to the message room, set once before the first poll.
 struct MessageUpcalls {
-    void (*deliver)(Peer& peer, Packet packet);  ///< kinds eager … piece
+    void (*deliver)(Peer& peer, Packet packet);  ///< delivers a packet of one of the kinds from eager to piece
     bool (*flush)(Peer& peer);                   ///< tries to send what is pending; false if something is left
-    void (*job_failed)(Job& job);                ///< after everything it had sent was delivered
-    void (*peer_failed)(Peer& peer);             ///< while its job continues; failure_text() has the reason
-    bool (*owes)(const Job& job);                ///< whether messages of a job that has ended may still be received
-    void (*forget_peer)(Peer& peer);             ///< before a peer of a job that has ended is destroyed
+    void (*job_failed)(Job& job);                ///< called after everything that the failed job had sent was delivered
+    void (*peer_failed)(Peer& peer);  ///< called if a peer has failed but its job continues; failure_text() has the reason
+    bool (*owes)(const Job& job);     ///< returns whether messages of a job that has ended may still be received
+    void (*forget_peer)(Peer& peer);  ///< called before a peer of a job that has ended is destroyed
 
     // Data from streams, as in transport::Sink.
     std::byte* (*target)(Peer& peer, const transport::StreamFragment& piece, uint64_t done, uint64_t bytes);

@@ -27,7 +27,7 @@ namespace {
 using link::Peer;
 using profile::PhaseId;
 
-/// Most peers remembered after a refusal.
+/// Maximum number of refused peers that are remembered.
 constexpr size_t kMostGuests = 64;
 
 /// A peer that asked for a connection when there was no place for it.
@@ -43,11 +43,11 @@ transport::Connector* connector_of(TransportSide side) {
     return link::network() ? link::network()->connector() : nullptr;
 }
 
-/// The connections of a transport.
+/// Counts of the peers that have a connection slot of a transport, and one peer whose slot could be used for another.
 struct Users {
-    uint32_t all = 0;
-    uint32_t leaving = 0;  ///< those that are closing
-    Peer* idle = nullptr;  ///< an open one that is not in the plan and was not used in this phase
+    uint32_t all = 0;      ///< peers with a slot
+    uint32_t leaving = 0;  ///< peers whose connection is closing
+    Peer* idle = nullptr;  ///< a peer whose open connection is not in the plan and was not used in this phase; null: none
 };
 
 Users users_of(TransportSide side) {

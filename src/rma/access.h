@@ -71,8 +71,8 @@ struct Access : progress::Request {
     std::byte swap[2 * 16];  ///< compare_swap: the new value, then the comparison value
     uint64_t bytes = 0;      ///< packed size of the data
     uint64_t issued = 0, answered = 0;
-    uint32_t packets = 0;                                 ///< sent and not answered
-    uint32_t unsettled_packets = 0, unsettled_bytes = 0;  ///< sent since the last packet that asks for an answer
+    uint32_t packets = 0;                                 ///< packets sent and not answered
+    uint32_t unsettled_packets = 0, unsettled_bytes = 0;  ///< since the last packet that asks for an answer
     uint32_t serial = 0;
     uint32_t generation = 0;            ///< distinguishes consecutive users of one serial
     void (*over)(Access&) = nullptr;    ///< called at the end, if no caller waits for the access as a request
@@ -97,10 +97,10 @@ struct Target {
     bool overtakes() const { return device.state != RdmaState::RdmaKeyState::unknown; }
 
     uint32_t open = 0;        ///< accesses in progress
-    uint32_t unanswered = 0;  ///< packets
+    uint32_t unanswered = 0;  ///< packets not answered yet
     uint32_t updates = 0;     ///< unanswered packets of updates
     bool by_ring = false;     ///< whether the last update was sent on a ring
-    bool in_order = false;    ///< packets keep their order on every path: the target is on another host
+    bool in_order = false;    ///< whether the target is on another host, to which packets keep their order on every path
     int error = MPI_SUCCESS;  ///< first error of accesses without a waiting caller, until take_error()
     std::string sentence;     ///< text of that error
     using Accesses = List<Access, &Access::hook>;

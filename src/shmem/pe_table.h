@@ -82,8 +82,8 @@ inline World& world() { return the_world.get(); }
 /// Reserves the heap's address space, finds the program's variables and publishes both. Returns MPI_ERR_NO_MEM with failure_text() on
 /// failure.
 int open_memory();
-/// Hides the memory: a process that looks for it waits until it is opened again. All PEs must have done so before any of them is
-/// initialized again.
+/// Marks the memory as unavailable: a PE of this job on this host that asks for it waits until open_memory() publishes it again. All PEs
+/// must have called this before any of them is initialized again.
 void hide_memory();
 /// Releases the memory. No process may access it any more.
 void close_memory();
@@ -101,7 +101,8 @@ Spot located(const char* what, const void* address, uint64_t bytes);
 /// Returns the address of a location in this process's memory.
 std::byte* own_memory(const Spot& spot);
 
-/// Return the entry of a PE of this job, whose number the caller has checked, or of any process. Wait until a neighbor is initialized.
+/// Return the entry of a PE of this job, whose number the caller has checked, or of any process; create it at the first call. Creating the
+/// entry of another process on this host waits until that process has initialized OpenSHMEM.
 RemotePe& remote_pe(int pe);
 RemotePe& remote_process(const link::Process& process);
 /// Returns the address at which the location is mapped in this process; null if it is not.

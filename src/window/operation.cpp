@@ -42,17 +42,19 @@ int find_update(const WindowOperation& asked, rma::Update& update) {
     const Datatype* element = datatype::element_of(*asked.type);
     if (!asked.op->predefined ||
         (datatype::packed_size(*asked.type, asked.count) > 0 && !datatype::op_valid_for_window(*asked.op, *asked.type)))
-        return fail(MPI_ERR_OP, "the operation is not defined for windows and this datatype");
+        return fail(MPI_ERR_OP,
+                    "accumulate functions do not support this operation with this datatype: use a predefined operation that is "
+                    "defined for it");
     const bool moves = asked.origin.bytes() > 0 && datatype::packed_size(*asked.type, asked.count) > 0;
     if (asked.origin.type && element && !by_window && moves) {
         const Datatype* here = datatype::element_of(*asked.origin.type);
         if (!here || here->basic != element->basic)
-            return fail(MPI_ERR_TYPE, "the origin's datatype has other elements than the target's");
+            return fail(MPI_ERR_TYPE, "the datatypes of origin and target have different basic types");
     }
     update.op = asked.op;
     update.element = element ? with_number(*element) : &datatype::predefined(MPI_BYTE);
     if (!update.element)
-        return fail(MPI_ERR_UNSUPPORTED_OPERATION, "updates of this pair of a value and an index are not supported");
+        return fail(MPI_ERR_UNSUPPORTED_OPERATION, "updates of this pair type (a value and an index) are not supported");
     if (plain && datatype::packed_size(*asked.type, asked.count) > 0)
         last_found = {datatype::to_handle(asked.type), datatype::to_handle(asked.op), update, rma::way_of(update)};
     return MPI_SUCCESS;

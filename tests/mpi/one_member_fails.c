@@ -216,7 +216,8 @@ static void unmake(int what, MPI_Win* window, MPI_Comm* made) {
     OK(what >= kMeet ? MPI_Comm_disconnect(made) : MPI_Comm_free(made));
 }
 
-/// Returns whether a call of the victim was refused at all.
+/// Makes the call once, and refuses the victim its resource request number `which` of this kind. Returns false if the victim made fewer
+/// requests, so that none was refused.
 static int try_once(int what, int kind, int which, int victim) {
     MPI_Win window;
     MPI_Comm made;
@@ -234,7 +235,8 @@ static int try_once(int what, int kind, int which, int victim) {
     return was_refused;
 }
 
-/// Refuses the victim every `stride`-th resource request of a call in turn (1: each of them), and finally lets the call succeed.
+/// Repeats a call for each kind of resource and each victim, and refuses request 1, 1 + stride, 1 + 2 * stride ... in turn. Finally lets
+/// the call succeed.
 static void try_all(int what, int stride) {
     for (int kind = 0; kCanRefuse && kind < kKinds; kind++)
         for (int victim = 0; victim < size; victim++)

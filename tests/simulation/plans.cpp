@@ -50,7 +50,7 @@ std::string Plans::collectives(uint32_t ranks) const {
 std::string Plans::mark(uint32_t step, uint32_t rank) const {
     if (every_ == 0 || step % every_ != 0) return {};
     Random alone(mix(seed_ ^ (uint64_t{step} << 20 | rank)));
-    // Some ranks miss a mark, or take it for another phase.
+    // Each rank omits one phase mark in 40, and begins a random phase at another one in 40.
     const uint64_t stray = alone.below(40);
     if (stray == 0) return {};
     Random all(mix(seed_ + step));

@@ -27,7 +27,7 @@ class Plans {
   private:
     uint64_t seed_;
     const char* source_;
-    uint32_t every_ = 0;  ///< steps between marks; 0: there are none
+    uint32_t every_ = 0;  ///< steps between phase marks; 0: no marks
     uint32_t phases_ = 1;
     bool replaces_soon_ = true;
     bool honest_ = true;  ///< partners are ranks of the job, and both ranks of a pair give each other equal priority

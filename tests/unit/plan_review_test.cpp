@@ -34,7 +34,7 @@ TEST(OnDemand, OpenConnectionsStayOpen) {
     // The two connections are idle for a phase in which no other peer wants their places.
     EXPECT_EQ(phase(model, {{1, 3, 2}}), 0u);
     EXPECT_EQ(phase(model, {{1, 1, 10}, {1, 2, 10}}), 20u);
-    // Now other peers take the places; of two equal ones, the first loses its place.
+    // Peers 3 and 4 take both places. So peers 1 and 2 need new connections, before which 8 messages of each take the base path.
     EXPECT_EQ(phase(model, {{1, 3, 50}, {1, 4, 50}}), 84u);
     EXPECT_EQ(phase(model, {{1, 1, 10}, {1, 2, 10}}), 4u);
 }

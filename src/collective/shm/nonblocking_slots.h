@@ -100,7 +100,8 @@ class NodeLanes {
         co_return error;
     }
 
-    /// Called by the stage when it leaves.
+    /// Publishes that this process has finished all operations, because it leaves the stage. `never` exceeds any distance between the
+    /// numbers of two participants.
     void leave(uint32_t never) {
         if (drawn_ != first_) stage_.sync().publish(layout_.done(stage_.me()), drawn_ + never);
     }

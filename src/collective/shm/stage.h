@@ -100,7 +100,7 @@ class NodeStage : public NodeStep<NodeStage<Sync>, NodeLayout> {
         }
     }
 
-    /// Awaitable run(); begins when `given` is the first in the queue.
+    /// Like run(), but an awaitable task that does not block. It begins when `given` is the first in the queue.
     template <class Operation>
     Task drive(QueueTurn given, Operation operation) {
         QueueTurn turn = std::move(given);

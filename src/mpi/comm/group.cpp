@@ -25,11 +25,12 @@ int read_range(const int range[3], int size, Slice& slice) {
     if (stride == 0) return fail(MPI_ERR_ARG, "the stride of a range is 0");
     const int64_t distance = int64_t{last} - first;
     if ((distance < 0) != (stride < 0) && distance != 0)
-        return fail(MPI_ERR_ARG, "the range %d to %d by %d is empty", first, last, stride);
+        return fail(MPI_ERR_ARG, "the range from %d to %d with stride %d is empty", first, last, stride);
     // The last rank that the stride reaches must be valid (MPI 5.0 section 7.3.2); it may lie before `last`.
     const int64_t steps = distance / stride, end = first + steps * stride;
     if (first < 0 || first >= size || end < 0 || end >= size)
-        return fail(MPI_ERR_RANK, "the range %d to %d by %d is not in a group of %d", first, last, stride, size);
+        return fail(MPI_ERR_RANK, "the range from %d to %d with stride %d has ranks outside the group of %d processes", first,
+                    last, stride, size);
     slice = {first, stride, static_cast<int>(steps) + 1};
     return MPI_SUCCESS;
 }
@@ -37,7 +38,7 @@ int read_range(const int range[3], int size, Slice& slice) {
 // Marks a rank; reports one that is outside the group or already marked.
 int mark(std::vector<bool>& marked, int rank) {
     if (rank < 0 || rank >= static_cast<int>(marked.size()))
-        return fail(MPI_ERR_RANK, "there is no rank %d in a group of %d", rank, static_cast<int>(marked.size()));
+        return fail(MPI_ERR_RANK, "rank %d is not in the group of %d processes", rank, static_cast<int>(marked.size()));
     if (marked[static_cast<size_t>(rank)]) return fail(MPI_ERR_RANK, "rank %d is named twice", rank);
     marked[static_cast<size_t>(rank)] = true;
     return MPI_SUCCESS;
@@ -127,7 +128,7 @@ int Group_translate_ranks(MPI_Group group1, int n, const int ranks1[], MPI_Group
             continue;
         }
         if (rank < 0 || rank >= from->size())
-            return raise(nullptr, fail(MPI_ERR_RANK, "there is no rank %d in a group of %d", rank, from->size()));
+            return raise(nullptr, fail(MPI_ERR_RANK, "rank %d is not in the group of %d processes", rank, from->size()));
         ranks2[i] = from == to ? rank : to->rank_of(from->at(rank));
     }
     return MPI_SUCCESS;

@@ -43,7 +43,7 @@ int check_fortran(const comm::Info& given) {
     for (const auto& [key, bytes] : kFortranSizes) {
         const std::string* value = given.find(key);
         if (value && *value != bytes)
-            return fail(MPI_ERR_ABI, "%s is %s, but this library's datatypes have %s", key.data(), value->c_str(),
+            return fail(MPI_ERR_ABI, "%s is %s, but this library's datatypes have %s bytes", key.data(), value->c_str(),
                         bytes.data());
     }
     for (const comm::Info::InfoEntry& entry : given.entries) {
@@ -51,12 +51,14 @@ int check_fortran(const comm::Info& given) {
             return fail(MPI_ERR_INFO_VALUE, "%s is neither true nor false", entry.key.c_str());
         const std::string* before = fortran_info ? fortran_info->find(entry.key) : nullptr;
         if (before && *before != entry.value)
-            return fail(MPI_ERR_ABI, "%s was set to %s before", entry.key.c_str(), before->c_str());
+            return fail(MPI_ERR_ABI, "%s was already set to %s", entry.key.c_str(), before->c_str());
     }
     return MPI_SUCCESS;
 }
 
-int bad_logical_size(int size) { return fail(MPI_ERR_ARG, "a LOGICAL of %d bytes: it has 1, 2, 4, 8 or 16", size); }
+int bad_logical_size(int size) {
+    return fail(MPI_ERR_ARG, "%d is not a valid size of a LOGICAL: use 1, 2, 4, 8 or 16 bytes", size);
+}
 
 int set_fortran(const comm::Info& given) {
     const MutexGuard guard(fortran_mutex);
@@ -70,7 +72,7 @@ int set_booleans(Booleans& values, int logical_size, const void* yes, const void
     const auto size = static_cast<size_t>(logical_size);
     const MutexGuard guard(fortran_mutex);
     if (values.set && (std::memcmp(values.yes, yes, size) != 0 || std::memcmp(values.no, no, size) != 0))
-        return fail(MPI_ERR_ABI, "the values of LOGICAL(%d) were set to different ones before", logical_size);
+        return fail(MPI_ERR_ABI, "other values of true and false have already been set for LOGICAL(%d)", logical_size);
     std::memcpy(values.yes, yes, size);
     std::memcpy(values.no, no, size);
     values.set = true;

@@ -137,8 +137,8 @@ int Parrived(MPI_Request handle, int partition, int* flag) {
     auto* const receive = find<PartitionedReceive>(handle, "receive", error);
     if (!receive) return error;
     if (partition < 0 || partition >= receive->partitions())
-        return raise(comm_of(*receive),
-                     fail(MPI_ERR_ARG, "partition %d is not one of the %d of this receive", partition, receive->partitions()));
+        return raise(comm_of(*receive), fail(MPI_ERR_ARG, "partition %d is not one of the %d partitions of this receive",
+                                             partition, receive->partitions()));
     *flag = receive->arrived(partition);
     if (*flag) return MPI_SUCCESS;
     progress::test();

@@ -106,10 +106,13 @@ Task PartitionedSend::send_all() {
 
 int PartitionedSend::ready(int partition) {
     if (partition < 0 || partition >= what_.partitions)
-        return fail(MPI_ERR_ARG, "partition %d is not one of the %d of this send", partition, what_.partitions);
+        return fail(MPI_ERR_ARG, "partition %d is not one of the %d partitions of this send", partition, what_.partitions);
     if (!active) return fail(MPI_ERR_REQUEST, "the partitioned send has not been started");
     const auto i = static_cast<size_t>(partition);
-    if (ready_[i]) return fail(MPI_ERR_ARG, "partition %d has been marked ready since the send was started", partition);
+    if (ready_[i])
+        return fail(MPI_ERR_ARG,
+                    "partition %d is already marked ready: mark each partition only once after each start of the send",
+                    partition);
     ready_[i] = true;
     if (!channel_) return MPI_SUCCESS;
     SendRequest& send = sends_[i] = SendRequest();

@@ -57,7 +57,8 @@ void GroupMembership::start() {
     state_ = MembershipState::joining;
     sockaddr_storage own;
     if (!groups_.channel) return failed("librdmacm has no event channel (/dev/infiniband/rdma_cm)");
-    if (!address_of(groups_.core.facts, own)) return failed("its interface has no IPv4 address (IPoIB)");
+    if (!address_of(groups_.core.facts, own))
+        return failed("the device has no IPoIB interface with an IPv4 address: give it one (ip address add)");
     if (rdma_create_id(groups_.channel, &id_, this, RDMA_PS_UDP) != 0) {
         id_ = nullptr;
         return failed(strerror(errno));
@@ -71,7 +72,7 @@ void GroupMembership::joined(const rdma_ud_param& group) {
     gid_ = group.ah_attr.grh.dgid;
     lid_ = group.ah_attr.dlid;
     key_ = group.qkey;
-    if (key_ != kQueueKey) return failed("its Q_Key is not ours: another program created it");
+    if (key_ != kQueueKey) return failed("another program has created the group, with a Q_Key that is not Starling's");
     attach();
 }
 

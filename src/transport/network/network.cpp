@@ -38,7 +38,9 @@ const job::HostEntry& host_of(const transport::ProcessAddress& process) {
 /// Returns the number of addresses. The process that fills in a host's entry writes `addresses` last, hence the acquire.
 uint32_t addresses_of(const job::HostEntry& host) { return __atomic_load_n(&host.addresses, __ATOMIC_ACQUIRE); }
 
-bool is_known(const transport::ProcessAddress& process) { return word_of(process).port != 0 && addresses_of(host_of(process)) != 0; }
+bool is_known(const transport::ProcessAddress& process) {
+    return word_of(process).port != 0 && addresses_of(host_of(process)) != 0;
+}
 
 }  // namespace
 
@@ -195,8 +197,8 @@ int Network::attach(const transport::ProcessAddress& to, void* user, transport::
     auto path = std::make_unique<NetworkPath>(*this, to, user);
     path->session_ = endpoint_->add(to.job(), to.rank, 0, path.get());
     if (!path->session_ && self_.segment->header().network_secret && !to.segment->header().network_secret)
-        return fail(MPI_ERR_OTHER, "rank %u on host %s belongs to a job without STARLING_ENCRYPTION, but this job has it", to.rank,
-                    host_of(to).name);
+        return fail(MPI_ERR_OTHER, "rank %u on host %s belongs to a job without STARLING_ENCRYPTION, but this job has it",
+                    to.rank, host_of(to).name);
     if (!path->session_)
         return fail(MPI_ERR_OTHER, "no memory for a session with rank %u on host %s", to.rank, host_of(to).name);
     if (!place(*path)) unplaced_.push_back(path.get());
@@ -252,12 +254,13 @@ void Network::lose(NetworkPath& path) {
                  rank, host, port, static_cast<int>(config().ip_timeout));
             break;
         case SessionFailure::successor:
-            fail(MPI_ERR_PROC_ABORTED, "rank %u on host %s has ended: another process has taken its place", rank, host);
+            fail(MPI_ERR_PROC_ABORTED, "rank %u on host %s has ended: datagrams now arrive from a newer process under its rank",
+                 rank, host);
             break;
         default:
             fail(MPI_ERR_PROC_ABORTED,
-                 "rank %u on host %s can't be reached any more: nothing has arrived from it for %d s (STARLING_IP_TIMEOUT)", rank,
-                 host, static_cast<int>(config().ip_timeout));
+                 "rank %u on host %s can't be reached any more: nothing has arrived from it for %d s (STARLING_IP_TIMEOUT)",
+                 rank, host, static_cast<int>(config().ip_timeout));
     }
     sink_.failed(path.user);
 }

@@ -56,7 +56,7 @@ class Rotation {
         count_ = left;
     }
 
-    /// Drops the parts that were read; returns how many were not.
+    /// Frees the parts that their readers have read; returns the number of parts that remain.
     uint32_t held() {
         for (uint32_t i = count_; i > 0; --i) drop_or_keep();
         return count_;
@@ -112,7 +112,7 @@ class Rotation {
         cursor_ = 0;
     }
 
-    // Not cleared: a process that lends nothing never touches these pages.
+    // Not initialized, so these pages take no memory in a process that never allocates a part.
     alignas(AllocatedPart) std::byte parts_[kMost * sizeof(AllocatedPart)];
     uint32_t first_ = 0, count_ = 0;
     uint32_t cursor_ = 0;

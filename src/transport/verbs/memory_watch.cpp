@@ -17,7 +17,7 @@
 #include "base/error.h"
 #include "mpi.h"
 
-// Since Linux 5.11; some libc headers lack it.
+// A flag of userfaultfd() since Linux 5.11, which some libc headers lack.
 #ifndef UFFD_USER_MODE_ONLY
 #define UFFD_USER_MODE_ONLY 1
 #endif
@@ -50,7 +50,7 @@ std::unique_ptr<MemoryWatch> MemoryWatch::start() {
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
     if (errno != 0) {
         made->thread_ = 0;
-        return refuse("no thread");
+        return refuse("cannot create a thread");
     }
     return made;
 }
@@ -76,8 +76,8 @@ void* MemoryWatch::run(void* self) {
     return nullptr;
 }
 
-/// Reads and notes the pending events under the lock. The thread that made a change continues as soon as its event is read. take() needs the
-/// same lock, so it never misses a change whose system call has returned.
+/// Reads and notes the pending events under the lock. The thread that made a change continues as soon as its event is read. take() needs
+/// the same lock, so it never misses a change whose system call has returned.
 void MemoryWatch::read_events() {
     uffd_msg message;
     while (read(fd_, &message, sizeof message) == sizeof message) {

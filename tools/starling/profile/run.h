@@ -124,9 +124,9 @@ struct Run {
     /// Return the job of a process, and its rank in that job.
     const Job& job_of(uint32_t process) const;
     uint32_t rank_of(uint32_t process) const { return process - job_of(process).first; }
-    /// Returns the name of its host; "?" if the file does not have it.
+    /// Returns the name of a process's host; "?" if the file does not have it.
     const std::string& host_of(uint32_t process) const;
-    /// Returns "3" in a run of one job, otherwise "1.3": job and rank.
+    /// Returns job and rank of a process, as "1.3"; in a run of one job only the rank, as "3".
     std::string name_of(uint32_t process) const;
 };
 

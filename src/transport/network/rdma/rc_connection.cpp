@@ -73,7 +73,8 @@ int Rc::make_queue(RcConnection& connection) {
     if (connection.port_->forgotten()) return fail(MPI_ERR_OTHER, "the port was closed");
     connection.queue_ = connection.port().make_queue(&connection);
     if (connection.queue_) return MPI_SUCCESS;
-    return fail(MPI_ERR_OTHER, "no queue on %s: %s", connection.port().facts().device, connection.port().problem());
+    return fail(MPI_ERR_OTHER, "cannot create a queue pair on %s: %s", connection.port().facts().device,
+                connection.port().problem());
 }
 
 int Rc::connect(RcConnection& connection, const verbs::QueueAddress& theirs, uint8_t place) {
@@ -106,7 +107,7 @@ int Rc::use(Connection& one, packet::PacketKind kind, const std::byte* payload) 
     if (offer.version != kRcVersion)
         return fail(MPI_ERR_OTHER, "the peer offers version %u of the connection protocol and this process has version %u",
                     offer.version & 0x7f, kRcVersion & 0x7f);
-    if (offer.queue == 0) return fail(MPI_ERR_OTHER, "the peer's offer of a connection names no queue");
+    if (offer.queue == 0) return fail(MPI_ERR_OTHER, "the peer's offer of a connection has no queue number");
     const verbs::QueueAddress theirs = address_of(offer);
     const auto place = static_cast<uint8_t>(offer.place);
     const bool waits = connection.state_ == Connection::CarrierState::waiting;

@@ -1,5 +1,6 @@
-// The send buffer of a session: the stream's packets, from the first unacknowledged byte to the last committed one. Packets lie whole in
-// slabs, so datagrams refer to them, and only the payload is ever copied, into the slab. All sessions of a process share one pool of slabs.
+// The send buffer of a session: the stream's packets, from the first unacknowledged byte to the last committed one. Each packet lies
+// in one slab, and datagrams are sent from there (iovec). So the only copy is that of the payload into the slab. All sessions of a process
+// share one pool of slabs.
 #pragma once
 
 #include <sys/uio.h>

@@ -1,5 +1,5 @@
-// Open sockets whose connection is sealed: records (records.h) are between the frames and the kernel. A stream's data is copied once more
-// on each side, through the memory of the sealer and of the opener.
+// TCP sockets with encryption: between the frames and the kernel are records (records.h). Encryption costs one more copy of a stream's data
+// on each side, through the buffer of RecordSealer or RecordOpener.
 #include <algorithm>
 #include <cstring>
 
@@ -9,7 +9,7 @@ namespace starling::network {
 
 namespace {
 
-/// Passes the text to the reader as if it had been read from the socket. Returns false as FrameReader::arrived() does.
+/// Passes a record's text to the reader as if it had been read from the socket. Returns false as FrameReader::arrived() does.
 bool give(FrameReader& reader, FrameSink& sink, Bytes text, std::byte* buffer, size_t room) {
     while (!text.empty()) {
         iovec parts[FrameReader::kParts];
@@ -28,8 +28,8 @@ bool give(FrameReader& reader, FrameSink& sink, Bytes text, std::byte* buffer, s
 
 }  // namespace
 
-/// Opens the records in the bytes that were read into the opener's room. Returns false if the reader stopped, a record does not open, or
-/// its contents are malformed.
+/// Decrypts the complete records in the opener's buffer, into which `arrived` more bytes were read, and passes their text to the socket's
+/// reader. Returns false if the reader stopped, a record fails authentication, or its contents are malformed.
 bool TcpEngine::take_records(TcpSocket& socket, FrameSink& sink, size_t arrived) {
     RecordOpener& in = socket.seal->in;
     in.arrived(arrived);

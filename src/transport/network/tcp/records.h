@@ -23,7 +23,7 @@ inline constexpr uint32_t kRecordText = 16 * 1024;
 inline constexpr uint32_t kRecordHead = 4;
 inline constexpr uint32_t kRecordAround = kRecordHead + kSealTag;
 
-/// Records that are sealed, or received, at a time.
+/// Maximum number of records that are sealed, or received, at a time.
 inline constexpr size_t kRecordsAtOnce = 8;
 
 /// The sending end.
@@ -51,7 +51,7 @@ class RecordOpener {
   public:
     RecordOpener(const Cipher& cipher, ReadyKey key) : cipher_(cipher), key_(std::move(key)) {}
 
-    /// Returns where the next bytes of the socket go; never empty.
+    /// Returns the buffer into which the next bytes of the socket are to be read; never empty.
     std::span<std::byte> room();
     void arrived(size_t bytes) { end_ += bytes; }
 
