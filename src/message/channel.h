@@ -17,12 +17,13 @@ class Roster {
   public:
     virtual ~Roster() = default;
     virtual int size() const = 0;
-    virtual link::Process at(int rank) const = 0;  ///< 0 <= rank < size()
+    virtual link::Process at(int rank) const = 0;  ///< the process of a member; 0 <= rank < size()
 };
 
 struct MatchQueues;
 
-/// One message space. Created with its communicator and registered under the context id; messages that arrived earlier are then matched.
+/// One message space. It is created with its communicator and registered under the context id; messages that arrived before that are then
+/// matched.
 class MatchContext {
   public:
     /// `roster` maps the ranks of sent and received messages to processes and must outlive this object; `my_rank` is this process's rank in
@@ -47,7 +48,7 @@ class MatchContext {
     const void* owner = nullptr;
     /// Whether a peer gets a connection at its first message instead of after some traffic; null: no. Not owned.
     const bool* connect_hint = nullptr;
-    /// Requests the connections to peers known so far, for a hint that is set after the first messages.
+    /// Requests connections to all peers known so far, for a connect_hint that is set after the first messages.
     void connect_known_peers();
 
   private:
@@ -56,7 +57,7 @@ class MatchContext {
     uint64_t context_;
     const Roster& roster_;
     int my_rank_;
-    std::unique_ptr<link::Peer*[], FreeDeleter> peers_;  ///< filled on demand; from calloc, so that unused pages stay untouched
+    std::unique_ptr<link::Peer*[], FreeDeleter> peers_;  ///< by rank, filled on demand; calloc leaves unused pages untouched
     std::unique_ptr<MatchQueues> queues_;
 };
 

@@ -7,9 +7,8 @@
 
 namespace starling::message {
 
-/// A set of numbers, stored as intervals. Context ids are drawn in ascending order, so few intervals remain however many were created and
-/// freed. At most kMost intervals; beyond that one is dropped, and the only effect is that late messages for its contexts are kept as
-/// orphans.
+/// A set of numbers, stored as at most kMost intervals. Context ids are drawn in ascending order, so few intervals remain however many were
+/// created and freed. If there are too many, one is dropped; the only effect is that late messages for its contexts are kept as orphans.
 class ClosedContexts {
   public:
     static constexpr size_t kMost = 4096;
@@ -19,7 +18,7 @@ class ClosedContexts {
     size_t stretches() const { return ends_.size(); }
 
   private:
-    std::map<uint64_t, uint64_t> ends_;  ///< first → one past the last; intervals never adjoin
+    std::map<uint64_t, uint64_t> ends_;  ///< intervals that never adjoin: first number → one past the last
 };
 
 /// Declares that no communicator of this process will use this context again (on any plane). Drops the unreceived messages that have

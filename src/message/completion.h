@@ -1,4 +1,4 @@
-// Completion of a send or a receive.
+// Completes sends and receives.
 #pragma once
 
 #include "base/error.h"
@@ -13,7 +13,7 @@ inline void finish(SendOrReceive& request, int error) {
     if (request.retained) datatype::release(*request.type);
     request.retained = false;
     if (error && error != request.outcome.error) [[unlikely]]
-        keep_failure(request);  // otherwise the text was kept when the error occurred
+        keep_failure(request);  // for an error on arrival of the data; any other error's text was kept when it occurred
     request.outcome.error = error;
     request.complete();
 }

@@ -13,9 +13,9 @@ namespace starling::message {
 class ContextTable {
   public:
     void insert(MatchContext& channel);
-    /// Takes constant time on average, however many contexts there are. Returns how many slots it examined.
+    /// Removes a match context; returns how many slots it examined. Takes constant time on average, however many contexts there are.
     size_t remove(MatchContext& channel);
-    /// Returns nullptr while this process has no match context with that id.
+    /// Returns the match context with that id; nullptr if this process has none.
     MatchContext* find(uint64_t context) {
         if (last_ && last_->context() == context) [[likely]]
             return last_;
@@ -35,7 +35,7 @@ class ContextTable {
     void grow();
     size_t next(size_t i) const { return (i + 1) & (slots_.size() - 1); }
 
-    std::vector<MatchContext*> slots_;  ///< size is a power of two; at most half full
+    std::vector<MatchContext*> slots_;  ///< hash table whose size is a power of two; at most half of the slots are full
     size_t count_ = 0;
     MatchContext* last_ = nullptr;
 };

@@ -43,7 +43,7 @@ struct ErrorMarker {
         return said > MPI_SUCCESS && said < kClasses ? said : MPI_ERR_OTHER;
     }
 
-    /// Returns the static marker of an error class; a send may use its memory at any time.
+    /// Returns the static marker of an error class. It is never freed, so a send may use its memory at any time.
     static const ErrorMarker& of(int error_class) {
         static constexpr std::array<ErrorMarker, kClasses> marks = [] {
             std::array<ErrorMarker, kClasses> all;
@@ -53,17 +53,17 @@ struct ErrorMarker {
         return marks[error_class > MPI_SUCCESS && error_class < kClasses ? static_cast<size_t>(error_class) : MPI_ERR_OTHER];
     }
 
-    /// Sets the error text of a receive that got a marker, and returns the error class.
+    /// Sets the error text of a receive that got an error marker, and returns the error class.
     [[gnu::cold]] static int failed_elsewhere(int error_class) {
         return fail(error_class, "a collective operation failed elsewhere: a member has ended, or had an error");
     }
 
   private:
-    static constexpr int kClasses = 128;  ///< more than there are error classes
+    static constexpr int kClasses = 128;  ///< size of the table of markers, larger than the number of error classes
 };
 static_assert(sizeof(ErrorMarker) >= ErrorMarker::kMost);
 
-/// Returns whether messages of a match context may be error markers; messages of the program never are.
+/// Returns whether messages of a match context may be error markers. False for the plane that carries the program's own messages.
 inline bool may_bring_marks(const MatchContext& channel) { return (channel.context() & 15) != 0; }
 
 }  // namespace starling::message

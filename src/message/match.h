@@ -22,20 +22,20 @@ struct Unexpected {
     uint64_t context = 0;
     int source = 0;
     int tag = 0;
-    uint32_t sequence = 0;  ///< sequence number, of the sender's messages to this process
+    uint32_t sequence = 0;  ///< position among all messages of the sender to this process
     uint64_t bytes = 0;
     bool rendezvous = false;
     Rts offer{};                        ///< rendezvous
-    std::unique_ptr<std::byte[]> data;  ///< data of an eager message; null if it fits into `small`
+    std::unique_ptr<std::byte[]> data;  ///< data of an eager message; null if it is in `small`
     std::byte small[64];
     ListHook bucket_hook, arrival_hook;
-    void* communicator = nullptr;  ///< for MPI_Message handles: the comm::Comm on which it holds a reference
+    void* communicator = nullptr;  ///< comm::Comm on which an MPI_Message handle holds a reference
 
     const std::byte* payload() const { return data ? data.get() : small; }
 };
 
-/// Posted receives and unexpected messages of one match context. Receives from a given source are hashed by it; receives from
-/// MPI_ANY_SOURCE have a separate list. The order of posting decides between the two.
+/// Posted receives and unexpected messages of one match context. Receives from a given source are hashed by the source; receives from
+/// MPI_ANY_SOURCE have a separate list. If both lists have a match, the receive that was posted first gets the message.
 struct MatchQueues {
     static constexpr uint32_t kBuckets = 16;
     static uint32_t bucket(int source) { return static_cast<uint32_t>(source) % kBuckets; }

@@ -7,12 +7,12 @@
 
 namespace starling::message {
 
-/// Sender: opens the match-or-cancel word right before the RTS is sent. Sets `has_verdict` if MPI_Cancel can reach the request and the word
-/// is free.
+/// Sender: allocates the match-or-cancel word right before the RTS is sent. Sets `has_verdict` if MPI_Cancel can reach the request and the
+/// word is free.
 void open_verdict(SendRequest& request);
 /// Sender: cancels the message; returns false if its receiver has already matched it.
 bool cancel_verdict(SendRequest& request);
-/// Sender: frees the word of a message that has been sent, or whose receiver has failed.
+/// Sender: frees the word of a message whose transfer has completed, or whose receiver has failed.
 void close_verdict(SendRequest& request);
 
 /// Receiver: matches a message for a receive or a matched probe; returns false if the message was cancelled. Repeated calls are allowed.

@@ -10,14 +10,15 @@ struct Unexpected;
 
 enum class SendMode : uint8_t { standard, synchronous };
 
-/// A message that send_at_once() could not send, as far as it was examined.
+/// The facts about a message that send_at_once() found before it returned false, for start_unsent().
 struct Unsent {
-    link::Peer* peer;  ///< null with failure_text(): there is none
+    link::Peer* peer;  ///< peer of the destination; null with failure_text(): it has none
     uint64_t bytes;    ///< packed size
     bool eager;        ///< short enough to be sent without a CTS
 };
 
-/// Implementations of send_at_once(): send_short() for mode `standard`, must_ask_first() for mode `synchronous`.
+/// Implementations of send_at_once(): send_short() for mode `standard`, must_ask_first() for mode `synchronous`, which needs an RTS and
+/// never sends at once.
 bool send_short(MatchContext& channel, const void* buffer, int64_t count, const datatype::Datatype& type, int destination,
                 int tag, Unsent& unsent);
 Unsent must_ask_first(MatchContext& channel, int64_t count, const datatype::Datatype& type, int destination);
@@ -43,7 +44,7 @@ void start_send(SendRequest& request, MatchContext& channel, const void* buffer,
 void start_receive(ReceiveRequest& request, MatchContext& channel, void* buffer, int64_t count, const datatype::Datatype& type,
                    int source, int tag);
 
-/// Returns the first message that matches (wildcards allowed) and leaves it in its queue; cancelled messages are removed on the way. With
+/// Returns the first message that matches (wildcards allowed) and leaves it in its queue. Cancelled messages before it are removed. With
 /// ProbeMode::to_take the sender can no longer cancel the message, and the caller must take it.
 enum class ProbeMode : uint8_t { only, to_take };
 Unexpected* find_unexpected(MatchContext& channel, int source, int tag, ProbeMode look);
@@ -60,12 +61,12 @@ bool cancel_receive(ReceiveRequest& request);
 
 /// Cancels a send that is not done, for MPI_Cancel. Returns true if the request is done afterwards.
 ///
-/// A synchronous send to a process on this host is cancelled unless it was matched (match_or_cancel.h). One to another host stays open
-/// until its receiver has answered whether it was matched (remote_cancel.h). Any other send, and one that was matched, is abandoned: it
-/// completes at once, as if it had been buffered. A copy of its data is sent in its place. A receiver that was reading the sender's memory
-/// detects this afterwards and asks for the copy (Rts::let_go).
+/// A synchronous send to a process on this host is cancelled unless it was matched (match_or_cancel.h). A synchronous send to another host
+/// stays open until its receiver has answered whether it was matched (remote_cancel.h). Any other send, and one that was matched, is
+/// abandoned: it completes at once, as if it had been buffered, and a copy of its data is sent in its place. A receiver that was reading
+/// the sender's memory detects this afterwards and asks for the copy (Rts::let_go).
 ///
-/// Throws std::bad_alloc if there is no memory for the copy; then nothing has changed.
+/// Throws std::bad_alloc if there is no memory for the copy; the send is then unchanged.
 bool abandon(SendRequest& request);
 
 }  // namespace starling::message

@@ -6,7 +6,8 @@
 
 namespace starling::message {
 
-/// Asks for the envelope, at once or when it has been sent. The answer completes the request as cancelled, or leaves it as it was.
+/// Requests cancellation from the receiver, at once or when the envelope has been sent. The answer completes the request as cancelled, or
+/// leaves it as it was.
 void ask_back(SendRequest& request);
 /// Asks the receiver whether the message was matched. Called once its envelope has been sent.
 void ask_receiver(const SendRequest& request);

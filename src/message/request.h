@@ -42,26 +42,27 @@ struct SendRequest : Request {
     uint64_t bytes = 0;  ///< packed size
     uint64_t context = 0;
     uint64_t moved = 0;   ///< bytes sent as fragments
-    int source_rank = 0;  ///< this process's rank in the view of the receiver
-    int destination = 0;  ///< the receiver's rank in the match context
+    int source_rank = 0;  ///< rank of this process in the view of the receiver
+    int destination = 0;  ///< rank of the receiver in the match context
     int tag = 0;
     uint32_t sequence = 0;
     uint32_t serial = 0;                     ///< request id by which the receiver refers to this send
     uint32_t stream_to = 0;                  ///< request id of the receive, from its CTS
-    uint32_t generation = 0;                 ///< generation of stream_to
+    uint32_t generation = 0;                 ///< generation that belongs to stream_to
     transport::OutStream* stream = nullptr;  ///< stream to another host, once a CTS has arrived; owned
     void* loan = nullptr;                    ///< registration of its memory for the receiver (protocol/rdma_read.h); null: none
     rdma_write::Writing* writing = nullptr;  ///< RDMA write in progress to the receiver; null: none
-    /// The step that is next or in progress. The last three follow the receiver's CTS (protocol/pieces.h, stream.h, rdma_write.h).
+    /// The step of the send that is next or in progress. The steps from `pieces` on follow the receiver's CTS (protocol/pieces.h, stream.h,
+    /// rdma_write.h).
     enum class Stage : uint8_t { eager, envelope, offered, pieces, stream, written } stage = Stage::eager;
-    bool waits = false;        ///< its caller blocks until it is done; set before start_send(), or never
-    bool retained = false;     ///< holds a reference of `type`
-    bool queued = false;       ///< in its peer's queue; only maintained for streams
-    bool synchronous = false;  ///< completes only when matched; set before start_send(), or never
-    bool cancelling = false;   ///< the receiver is to be asked to cancel it, or has been asked
-    bool withdrawn = false;  ///< cancelled before its envelope was sent; the envelope is then sent only for its sequence number
-    bool has_verdict = false;  ///< a word in this process's region decides between match and cancel (match_or_cancel.h)
-    bool of_all = false;       ///< ends when any member of the match context fails; set before start_send(), or never
+    bool waits = false;        ///< whether its caller blocks until it is done; set before start_send(), or never
+    bool retained = false;     ///< whether the send holds a reference of `type`
+    bool queued = false;       ///< whether the send is in its peer's queue; only maintained for streams
+    bool synchronous = false;  ///< whether the send completes only when matched; set before start_send(), or never
+    bool cancelling = false;   ///< whether MPI_Cancel has asked the receiver, or will ask it
+    bool withdrawn = false;    ///< cancelled before its envelope was sent; the envelope then only carries its sequence number
+    bool has_verdict = false;  ///< whether a match-or-cancel word in this process's region exists (match_or_cancel.h)
+    bool of_all = false;  ///< whether it ends when any member of the match context fails; set before start_send(), or never
 
     bool was_asked_for() const { return stage >= Stage::pieces; }
     packet::MessageHeader envelope() const { return {sequence, tag, context, source_rank}; }
@@ -76,18 +77,18 @@ struct ReceiveRequest : Request {
     MatchContext* channel = nullptr;
     link::Peer* peer = nullptr;  ///< sender of the matched message
     uint64_t capacity = 0;       ///< size of the buffer, bytes
-    uint64_t expected = 0;       ///< bytes that will arrive as fragments
-    uint64_t moved = 0;          ///< bytes that have arrived
+    uint64_t expected = 0;       ///< total number of bytes that will arrive as fragments
+    uint64_t moved = 0;          ///< number of bytes that have arrived as fragments
     uint64_t post_order = 0;     ///< order of posting, to choose between specific and wildcard receives
-    int source = 0;              ///< as posted: a rank or MPI_ANY_SOURCE
-    int tag = 0;                 ///< as posted: a tag or MPI_ANY_TAG
+    int source = 0;              ///< source as posted: a rank or MPI_ANY_SOURCE
+    int tag = 0;                 ///< tag as posted: a tag or MPI_ANY_TAG
     uint32_t serial = 0;
-    uint32_t send_serial = 0, generation = 0;      ///< the send's id, and this receive's own generation
+    uint32_t send_serial = 0, generation = 0;      ///< the send's request id, and this receive's generation
     transport::Coverage* coverage = nullptr;       ///< bytes received from another host as fragments; owned
     rdma_write::IncomingWrite* awaited = nullptr;  ///< RDMA target that the sender may write; null: none (any more)
-    bool retained = false;                         ///< holds a reference of `type`
-    bool of_all = false;  ///< fails when any member of the match context fails; set before start_receive(), or never
-    ListHook hook;        ///< in the posted queue
+    bool retained = false;                         ///< whether the receive holds a reference of `type`
+    bool of_all = false;  ///< whether it fails when any member of the match context fails; set before start_receive(), or never
+    ListHook hook;        ///< link in the posted queue
 };
 
 }  // namespace starling::message

@@ -13,7 +13,7 @@ class RequestIds {
   public:
     uint32_t add(T& t) {
         if (free_.empty()) {
-            make_room(free_, entries_.size() + 1 - free_.size());  // remove() then allocates no memory
+            make_room(free_, entries_.size() + 1 - free_.size());  // reserves memory, so that remove() allocates none
             entries_.push_back(&t);
             return static_cast<uint32_t>(entries_.size() - 1);
         }
@@ -22,7 +22,7 @@ class RequestIds {
         entries_[serial] = &t;
         return serial;
     }
-    /// Returns nullptr for numbers that are not in use.
+    /// Returns the request with this number; nullptr for numbers that are not in use.
     T* find(uint32_t serial) const { return serial < entries_.size() ? entries_[serial] : nullptr; }
     /// Assigns the number to another request.
     void replace(uint32_t serial, T& t) { entries_[serial] = &t; }
@@ -30,7 +30,7 @@ class RequestIds {
         entries_[serial] = nullptr;
         free_.push_back(serial);
     }
-    /// Visits all entries; the visitor may remove the visited one.
+    /// Visits all requests that have a number; the visitor may remove the visited one.
     template <class F>
     void each(F&& visit) {
         for (uint32_t i = 0; i < entries_.size(); ++i)

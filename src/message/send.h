@@ -11,16 +11,16 @@ namespace starling::message {
 void on_fetched(link::Peer& peer, const Fin& fetched);
 /// Handles a CTS: sends the first `bytes` as fragments or, with `may_write`, writes them into the receiver's memory.
 void on_clear_to_stream(link::Peer& peer, const Cts& clear, const CtsRdmaWrite* may_write = nullptr);
-/// Puts a send whose CTS has arrived into its peer's queue, unless it is there.
+/// Puts a send whose CTS has arrived into its peer's queue, unless it is there already.
 void enqueue_asked(SendRequest& request);
 /// Sends the pending packets of a peer as far as there is room. Returns false if some remain.
 bool flush(link::Peer& peer);
-/// Completes all sends to the failed processes with MPI_ERR_PROC_ABORTED.
+/// Fails all sends to the failed processes with MPI_ERR_PROC_ABORTED.
 void fail_sends(const Gone& gone);
 /// Completes the sends whose receivers have called MPI_Finalize and will not receive them.
 void drop_sends_to_finalized();
-/// Completes sends to finalized receivers after a failure: members of a failed collective may have ended while others still send to them.
-/// Returns true if any send was completed.
+/// Completes sends to finalized receivers after a failure. The receivers may have been members of a failed collective that ended while
+/// other members still send to them. Returns true if any send was completed.
 bool give_up_sends_to_finalized();
 /// Visits the incomplete sends.
 void each_open_send(void (*visit)(const SendRequest& request, void* argument), void* argument);

@@ -14,15 +14,15 @@ namespace starling::message {
 /// An attached buffer. The space of completed sends is reclaimed when a send needs space and at each flush.
 class BsendBuffer {
   public:
-    /// `memory` stays the caller's. MPI_BUFFER_AUTOMATIC: each message has its own allocation.
+    /// The caller keeps ownership of `memory`. With MPI_BUFFER_AUTOMATIC each message has its own allocation instead.
     BsendBuffer(void* memory, int64_t size) : memory_(memory), size_(size) {}
 
     void* memory() const { return memory_; }
     int64_t size() const { return size_; }
 
-    /// Returns MPI_ERR_BUFFER with failure_text() if there is no room.
+    /// Copies a message into the buffer and starts its send. Returns MPI_ERR_BUFFER with failure_text() if there is no room.
     int send(MatchContext& channel, const void* data, int64_t count, const datatype::Datatype& type, int destination, int tag);
-    /// Frees the space of messages that have been sent. Returns true if none is left.
+    /// Frees the space of messages that have been sent. Returns true if no message is left in the buffer.
     bool collect();
     /// Waits until all messages have been sent, and completes the flush requests that wait for this.
     void flush();

@@ -18,7 +18,7 @@ inline void set_status_bytes(MPI_Status& status, uint64_t bytes) { std::memcpy(s
 inline bool status_cancelled(const MPI_Status& status) { return status.MPI_internal[2] != 0; }
 inline void set_status_cancelled(MPI_Status& status, bool cancelled) { status.MPI_internal[2] = cancelled; }
 
-/// Sets all fields but MPI_ERROR, which only the calls that complete several requests set. Null means MPI_STATUS_IGNORE.
+/// Sets all fields of a status but MPI_ERROR, which only the calls that complete several requests set. Null means MPI_STATUS_IGNORE.
 inline void fill_status(MPI_Status* status, const progress::Outcome& outcome) {
     if (!status) return;
     status->MPI_SOURCE = outcome.source;

@@ -7,7 +7,7 @@
 
 namespace starling::message {
 
-// Report a receive or a send. The variants with void* are callbacks of WaitSite and RequestClass.
+// Report a receive or a send to the wait report. The variants with void* are callbacks of WaitSite and RequestClass.
 void tell_receive(const ReceiveRequest& request, progress::WaitReporter& teller);
 void tell_send(const SendRequest& request, progress::WaitReporter& teller);
 inline void tell_receive(const void* request, progress::WaitReporter& teller) {

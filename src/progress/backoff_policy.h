@@ -31,7 +31,7 @@ class CoreWatch {
     /// yielding, for kVainNs.
     static constexpr uint32_t kVainYields = 8;
     static constexpr uint64_t kVainNs = 100'000'000;
-    /// How long the machine counts as short of cores after a check.
+    /// How long the machine counts as short of cores after a check has found it so.
     static constexpr uint64_t kSuspicionNs = 20'000'000;
 
     /// Losses within this time after begin() are ignored. The job is starting, and unknown processes on the core are most likely its other
@@ -45,17 +45,17 @@ class CoreWatch {
     void yielded(uint64_t ns, uint64_t now);
     /// Records the current core, and whether a neighbour is awake on it.
     void see(uint32_t cpu, bool neighbour, uint64_t now);
-    /// Records a neighbour's finding that strangers want this core, so that this process loses no slices to find out. The record stays
-    /// valid for a while, since that neighbour may be asleep at the next look.
+    /// Records a neighbour's finding that strangers want this core; this process then need not lose slices to find out. The record stays
+    /// valid for kFirstContestNs, since that neighbour may be asleep at the next check.
     void told_of_strangers(uint64_t now) { contest_->hearsay_until = now + kFirstContestNs; }
     /// Records that the machine is short of cores: this core may have a neighbour that no visible table lists. The record stays valid for a
     /// while, because short waits do not check.
     void suspect_neighbour(uint64_t now) { suspicion_until_ = now + kSuspicionNs; }
     bool suspects_neighbour(uint64_t now) const { return now < suspicion_until_; }
     bool is_on(uint32_t cpu) const { return contest_->cpu == cpu; }
-    /// Records a sleep that lets a neighbour have the core, where a yield would hand it to strangers.
+    /// Records a sleep that leaves the core to a neighbour, because a yield would hand it to strangers.
     void gave_turn() { ++shared_; }
-    /// Returns whether to look for a free core now; the caller then calls moved().
+    /// Returns whether this process should search for a free core now; the caller then calls moved().
     bool should_move(uint64_t now);
     /// Records whether a free core was found. The kernel may move this process back, because it balances runnable threads and does not know
     /// which one waits for which.
@@ -63,8 +63,8 @@ class CoreWatch {
 
     /// Returns whether strangers, or neighbours that compute, want this core, so that a yield costs a slice.
     bool contested(uint64_t now) const { return now < contest_->until || now < contest_->hearsay_until; }
-    /// Returns whether neighbours should learn that strangers want this core: this process found out itself, more than once in a row. A
-    /// first contest may be a false alarm, for example while neighbours touch much memory for the first time.
+    /// Returns whether neighbours should be informed that strangers want this core. True only if this process found it out itself, more
+    /// than once in a row. A first contest may be a false alarm, for example while neighbours touch much memory for the first time.
     bool sure_of_strangers(uint64_t now) const { return now < contest_->until && contest_->length > kFirstContestNs; }
     /// Returns whether the process that a wait depends on may need this very core.
     bool crowded() const { return (crowded_ && neighbour_) || suspected_; }
@@ -79,7 +79,7 @@ class CoreWatch {
         uint64_t last_loss = 0;  ///< end of the last lost slice
         uint64_t until = 0;
         uint64_t hearsay_until = 0;
-        uint64_t length = 0;  ///< of the last contest, ns
+        uint64_t length = 0;  ///< length of the last contest, ns
     };
     static constexpr uint32_t kCoresKnown = 4;
     Contest contests_[kCoresKnown];
@@ -90,10 +90,10 @@ class CoreWatch {
     uint32_t lateness_ = 0;  ///< history of yields, one bit each; 1: another thread ran meanwhile
     bool crowded_ = false, suspected_ = false;
     bool neighbour_ = false;
-    uint32_t shared_ = 0;  ///< yields in a row in which a neighbour ran
+    uint32_t shared_ = 0;  ///< yields in a row in which a neighbour ran, or sleeps that left the core to one
     uint64_t suspicion_until_ = 0;
     uint64_t begun_ = 0;       ///< time from which losses count
-    uint64_t rest_until_ = 0;  ///< time before which there is no move
+    uint64_t rest_until_ = 0;  ///< time before which this process does not search for a free core
     uint64_t rest_ = 0;
 };
 
@@ -110,21 +110,22 @@ class Waiting {
     /// Parameters of the policy; they may change from step to step.
     struct BackoffSettings {
         bool may_sleep = true;
-        uint64_t spin_ns = 0;  ///< before a sleep, if no other thread wants the core
+        uint64_t spin_ns = 0;  ///< time to spin before a sleep, ns, if no other thread wants the core
     };
-    /// The state of the core and the machine at one moment.
+    /// Observations about the core and the machine at one moment.
     struct CoreObservation {
         uint64_t now = 0;             ///< ns
-        bool neighbour = false;       ///< a known process is awake on this core
-        uint32_t cpu = 0;             ///< this core
-        bool contested = false;       ///< a neighbour has found that strangers want this core
-        bool short_of_cores = false;  ///< a thread of this machine waits for a core; if should_ask_for_cores()
+        bool neighbour = false;       ///< whether a known process is awake on this core
+        uint32_t cpu = 0;             ///< number of this core
+        bool contested = false;       ///< whether a neighbour has found that strangers want this core
+        bool short_of_cores = false;  ///< whether a thread of this machine waits for a core; set only if should_ask_for_cores()
     };
 
-    /// Polls between two looks at the core's state. On a crowded core, polls before the first look; kDearPollsCrowded applies if each poll
-    /// is a system call.
+    /// Polls between two checks of the core's state. On a crowded core, polls before the first check; kDearPollsCrowded applies if each
+    /// poll is a system call.
     static constexpr uint32_t kPollsPerLook = 16, kPollsCrowded = 20, kDearPollsCrowded = 3;
-    /// Factor on the polls before the first look if the awaited process must be woken first: it answers within 100 µs, or is busy.
+    /// Factor on the polls before the first check of the core's state if the awaited process must be woken first: it answers within 100 µs,
+    /// or is busy.
     static constexpr uint32_t kPatience = 3;
     /// Spin time while strangers want the core. The awaited process may have lost its own core for a slice, and the less this process spins
     /// meanwhile, the sooner it gets its core back.
@@ -132,10 +133,11 @@ class Waiting {
     /// Interval between two checks whether the machine is short of cores, and from the start of a wait to the first check.
     static constexpr uint64_t kAskNs = 50'000;
 
-    /// `later`: the awaited process must be woken and needs a core. The wait then spins for as long as waking takes, and sleeps.
+    /// `later`: the awaited process must be woken and needs a core. The wait then spins for as long as waking takes, and sleeps without
+    /// yielding.
     Waiting(CoreWatch& core, bool later) : core_(core), later_(later) {}
 
-    /// Counts a poll that found nothing. Returns whether it is time to look at the core's state. `polls_alone`: polls before the first look
+    /// Counts a poll that found nothing. Returns whether it is time to check the core's state. `polls_alone`: polls before the first check
     /// if no other thread wants the core. `dear`: a poll is a system call and takes as long as several polls of memory.
     bool is_time_to_look(uint32_t polls_alone, bool dear = false) {
         if (announced_) return true;
@@ -144,7 +146,7 @@ class Waiting {
         return later_ ? polls_ >= polls_alone * kPatience : polls_ >= polls_alone && polls_ % kPollsPerLook == 0;
     }
     Act next(const CoreObservation& look, const BackoffSettings& terms);
-    /// Returns whether the next look should check if the machine is short of cores.
+    /// Returns whether the next check of the core's state should also determine if the machine is short of cores.
     bool should_ask_for_cores(uint64_t now) const {
         return since_ != 0 && now - asked_ >= kAskNs && !core_.suspects_neighbour(now + CoreWatch::kSuspicionNs / 2);
     }
@@ -159,7 +161,7 @@ class Waiting {
     }
 
     bool announced() const { return announced_; }
-    /// Returns the time of the first look, ns; 0 before it.
+    /// Returns the time of the first check of the core's state, ns; 0 before it.
     uint64_t since() const { return since_; }
 
   private:
@@ -169,7 +171,7 @@ class Waiting {
     bool announced_ = false;
     uint64_t since_ = 0;
     uint64_t looked_ = 0;  ///< time at which this thread last ran, as far as known
-    uint64_t asked_ = 0;   ///< time of the last check for enough cores, or the wait's start
+    uint64_t asked_ = 0;   ///< time of the last check whether the machine has enough cores, or the wait's start
 };
 
 }  // namespace starling::progress

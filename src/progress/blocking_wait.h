@@ -39,21 +39,21 @@ class Idle {
     void count_cause(uint64_t ns);
     static constexpr uint8_t kNoCause = 0xff;
     Waiting waiting_;
-    uint64_t began_ = 0;    ///< ns; when this wait first stopped spinning; 0 before
-    uint64_t counted_ = 0;  ///< ns; counters.waited includes this wait up to here
+    uint64_t began_ = 0;    ///< time at which this wait first stopped spinning, ns; 0 before
+    uint64_t counted_ = 0;  ///< time up to which counters.waited includes this wait, ns
     bool told_ = false;
-    uint8_t cause_ = kNoCause;           ///< profile::Cause, once known
+    uint8_t cause_ = kNoCause;           ///< profile::Cause of this wait, once known
     uint32_t rings_ = 0;                 ///< doorbell's ring count when the sleep was announced
     const void* called_from_ = nullptr;  ///< call site in the program; null until known
     const WaitSite& site_;
     const void* argument_;
 };
 
-/// Yields this core if a neighbour is on it, and records the load that the yield has shown. Does not yield if strangers would take the
-/// core, unless `whoever` is set (for callers that cannot wait in another way). Releases the lock meanwhile. Returns whether it yielded.
+/// Yields this core if a neighbour is on it, and records how long the yield took. Does not yield if strangers would take the core, unless
+/// `whoever` is set (for callers that cannot wait in another way). Releases the lock meanwhile. Returns whether it yielded.
 bool yield_core(bool whoever = false);
 
-/// Returns whether a known process has recently wanted the core on which this one waits.
+/// Returns whether another known process has recently wanted the core on which this process waits.
 bool core_is_crowded();
 
 /// Sets the doorbell on which waits sleep, and whether they may sleep at all (not in mode poll).
@@ -63,30 +63,30 @@ void set_doorbell(job::Doorbell& doorbell, bool may_block);
 /// waits and polls. server: the thread that serves other hosts.
 enum class Sleeper { application, progress_thread, aside, server };
 
-/// Makes peers ring from now on; returns the current ring count. While an application thread sleeps in a wait, a ring does not concern the
-/// library's threads, and they stay asleep.
+/// Makes peers ring the doorbell from now on; returns the current ring count. While an application thread sleeps in a wait, a ring concerns
+/// only that thread, and the library's threads stay asleep.
 uint32_t announce_sleep(Sleeper sleeper);
 /// Sleeps until the doorbell has rung more often than `rings`, for at most `limit_ns`. With peers on other hosts, data on the sockets ends
 /// the sleep too. Releases the lock meanwhile. Does not sleep if a death is unprocessed; the caller must call look_at_liveness() then.
 /// Returns when the sleep ended, ns.
 uint64_t sleep_until_rung(uint32_t rings, uint64_t limit_ns, Sleeper sleeper);
-/// Withdraws the announcement, so that peers need not ring, unless another thread still sleeps.
+/// Withdraws announce_sleep(), so that peers need not ring, unless another thread still sleeps.
 void withdraw_sleep();
 
 /// Returns how long a sleep may last before the next poll, ns.
 uint64_t longest_sleep();
 /// Returns how long a sleep of Sleeper::aside may last, ns.
 uint64_t longest_sleep_aside();
-/// Returns whether a library thread asleep as Sleeper::aside must be woken when no application thread waits any more, because it must poll
-/// for events that do not ring.
+/// Returns whether a library thread asleep as Sleeper::aside must be woken when no application thread waits any more. True if there are
+/// events that do not ring, for which it must poll.
 bool aside_is_too_long();
 
-/// Checks whether other jobs are alive; requests that complete as a result wake their threads.
+/// Checks whether other jobs are alive. Requests to dead ones complete with an error and wake their threads.
 void look_at_liveness();
 /// Calls look_at_liveness() if a death was reported, or the last check was 20 ms ago or more.
 void look_at_liveness_now_and_then(uint64_t now);
 
-/// Wakes the sleeping application threads, because the last action may have completed the wait of one of them.
+/// Wakes the sleeping application threads of this process, because the calling thread may have completed the wait of one of them.
 void wake_own_threads();
 
 }  // namespace starling::progress

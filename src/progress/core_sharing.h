@@ -7,13 +7,13 @@ namespace starling::progress {
 
 /// Starts to record this process's core. Call it once, after link::start().
 void take_place();
-/// Removes the record, in MPI_Finalize: from here on the work of this process does not depend on its neighbours.
+/// Removes the record of this process's core, in MPI_Finalize: from here on the work of this process does not depend on its neighbours.
 void leave_place();
 
 /// The other known processes on this core.
 struct Company {
-    bool neighbour;  ///< a process of a known job is awake here
-    bool contested;  ///< one of them has found that strangers want this core
+    bool neighbour;  ///< whether a process of a known job is awake here
+    bool contested;  ///< whether one of them has found that strangers want this core
 };
 /// Returns an opaque number of the core on which this thread runs. Faster than look_for_company().
 uint32_t own_core();
@@ -21,9 +21,9 @@ uint32_t own_core();
 /// loads if nothing has changed. Needs the library's lock.
 Company look_for_company(uint32_t cpu, bool contested);
 
-/// Moves this thread to a free core that it may use: no known process is awake there, and no more of them sleep there than share this core.
-/// The first of the processes that share a core, by job and rank, stays. The thread's affinity does not change. Returns whether it moved.
-/// Needs the library's lock.
+/// Moves this thread to a free core that it may use. A core is free if no known process is awake there, and no more of them sleep there
+/// than share this core. If several processes share a core, the first by job and rank stays. The thread's affinity does not change. Returns
+/// whether it moved. Needs the library's lock.
 bool move_to_free_core();
 
 /// Record that this process sleeps from here on, or is awake again.

@@ -10,19 +10,20 @@ namespace starling::progress {
 /// Starts the engine with its doorbell and waiting mode (STARLING_WAIT). In mode `thread` it also starts the progress thread, with all
 /// signals blocked; Threads::at_once must then be allowed. Call it after link::start(); it may be called again after stop().
 void start();
-/// Ends the library's thread. Call it when the library is no longer used: none of its code may run while the process exits.
+/// Ends the library's threads. Call it when the library is no longer used: none of its code may run while the process exits.
 void stop();
 
 /// Starts a thread that serves the RMA accesses of other hosts while the program computes. The thread polls when the sockets have data and
 /// no program thread waits. It runs no coroutines, and so no code of the program. Has no effect if STARLING_RMA_THREAD is off, no other
 /// host can be reached, or there is a progress thread. Releases the lock meanwhile.
 void serve_other_hosts();
-/// Between await_ring() and await_no_ring(), which nest, neighbours ring that thread too. The caller must ask neighbours to ring before it
-/// calls await_ring(), and afterwards check for earlier events that did not ring.
+/// Between await_ring() and await_no_ring(), which nest, a neighbour's ring also wakes the thread of serve_other_hosts(). The caller must
+/// ask neighbours to ring before it calls await_ring(), and afterwards check for earlier events that did not ring.
 void await_ring();
 void await_no_ring();
 
-/// Adds a function that poll() calls each time, unless it was added before; it returns whether anything happened. At most 8.
+/// Adds a function that poll() calls each time, unless it was added before; the function returns whether anything happened. At most 8
+/// functions.
 void add_poller(bool (*poller)());
 
 /// Polls every path once and runs what became ready. Returns whether anything happened.
@@ -32,10 +33,10 @@ bool poll();
 /// a loop.
 void test();
 
-/// Makes waiting threads check their conditions, because the application (and not a poll) has completed a request.
+/// Makes waiting threads check their conditions, because the application itself (and not a poll) has completed a request.
 void notify();
 
-/// A wait site that names only the calling MPI function.
+/// Wait site of a wait about which nothing is known but the calling MPI function.
 inline constexpr WaitSite kSomewhere{};
 
 /// Blocks until `condition(argument)` holds. The condition is evaluated after each poll, so it must be cheap. `site` must stay alive until
@@ -49,7 +50,7 @@ void wait_until(F condition, const WaitSite& site = kSomewhere) {
 
 /// Returns whether a coroutine or a thread waits for words that other processes write (progress/flag_wait.h).
 bool flags_are_awaited();
-/// Waits for `request` by polling only those words, for as long as most such waits take. Returns whether it is done.
+/// Waits for `request` by polling only the words of flags_are_awaited(), for as long as most such waits take. Returns whether it is done.
 bool wait_for_flags_first(const Request& request);
 
 /// Blocks until `request` is done, in the job's waiting mode. The site's callback gets the request as argument.

@@ -9,10 +9,10 @@
 
 namespace starling::progress {
 
-/// Polls of the words before anything else is polled. Most partners arrive within a fraction of a microsecond, or much later. A partner on
-/// this core cannot arrive before this process yields.
+/// Polls of the awaited words before anything else is polled. Most partners arrive within a fraction of a microsecond, or much later. A
+/// partner on this core cannot arrive before this process yields.
 inline constexpr int kFlagSpins = 30;
-/// Yields before the engine takes over, which may sleep. On a crowded core only the first poll after each yield is useful.
+/// Yields of a wait before the engine takes over, which may sleep. On a crowded core only the first poll after each yield is useful.
 inline constexpr int kCrowdedYields = 30;
 
 /// One awaited condition. `ready` is evaluated at every poll, so it must be cheap, and must not call into the library.
@@ -20,7 +20,7 @@ struct FlagWait {
     ListHook hook;
     bool (*ready)(void*);
     void* argument;
-    std::coroutine_handle<> waiter = nullptr;  ///< scheduled, and the entry removed, when `ready` holds; null: a thread waits
+    std::coroutine_handle<> waiter = nullptr;  ///< scheduled and unlinked when `ready` holds; null: a thread waits
 };
 
 /// Returns whether any awaited condition holds. The engine calls it at every poll.

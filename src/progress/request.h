@@ -25,11 +25,11 @@ struct Request;
 
 /// The functions of one kind of MPI_Request, for the completion calls (MPI_Wait, MPI_Cancel, ...); one constant per kind. Null: no effect.
 struct RequestClass {
-    void (*dispose)(Request& request);           ///< returns the object to its pool; done or inactive requests only
-    int (*start)(Request& request) = nullptr;    ///< MPI_Start; persistent requests only
+    void (*dispose)(Request& request);           ///< returns the object to its pool; called for done or inactive requests only
+    int (*start)(Request& request) = nullptr;    ///< starts a persistent request, for MPI_Start
     bool (*cancel)(Request& request) = nullptr;  ///< MPI_Cancel
-    int (*query)(Request& request, MPI_Status& status) = nullptr;  ///< generalized: fills the status when done
-    int (*end)(Request& request) = nullptr;  ///< generalized: calls the program's free function; dispose() then does not
+    int (*query)(Request& request, MPI_Status& status) = nullptr;  ///< fills the status of a generalized request that is done
+    int (*end)(Request& request) = nullptr;  ///< calls a generalized request's free function; dispose() then does not
     /// Reports what the request waits for (progress/wait_report.h).
     void (*tell)(const Request& request, WaitReporter& teller) = nullptr;
     void (*completed)(Request& request) = nullptr;  ///< called by complete(), for parts of a larger operation
@@ -39,24 +39,25 @@ struct RequestClass {
 /// engine only calls complete().
 struct Request {
     static constexpr uint32_t kMagic = 0x51657152;
-    uint32_t magic = 0;  ///< set by the pool for requests that are handles
+    uint32_t magic = 0;  ///< kMagic for requests that are handles, set by the pool; otherwise 0
     uint32_t pool_index = 0;
     RequestKind kind = RequestKind::send;
-    bool done = false;                  ///< the operation has completed; `outcome` is valid
-    std::coroutine_handle<> waiter;     ///< scheduled by complete(); may be empty
+    bool done = false;                  ///< whether the operation has completed; `outcome` is then valid
+    std::coroutine_handle<> waiter;     ///< coroutine that complete() schedules; may be empty
     uint32_t* open_in_group = nullptr;  ///< if set, complete() decrements it and schedules `waiter` only at 0
     Outcome outcome;
 
-    // Only used by requests that are handles:
+    // The members below are only used by requests that are handles.
     const RequestClass* operations = nullptr;
     void* communicator = nullptr;  ///< comm::Comm whose error handler is called on failure; holds a reference; may be null
     bool persistent = false;
-    bool active = true;     ///< false: persistent, and not started
-    bool orphaned = false;  ///< freed by MPI_Request_free while pending: complete() disposes of it
+    bool active = true;     ///< false: the request is persistent and not started
+    bool orphaned = false;  ///< freed by MPI_Request_free while pending; complete() then disposes of it
 
     constexpr explicit Request(RequestKind k = RequestKind::send) : kind(k) {}
 
-    /// Marks the operation done and schedules the waiter; in a group, with its last operation. Call it with the library's lock held.
+    /// Marks the operation done and schedules the waiter; in a group, only the last operation schedules it. Call it with the library's lock
+    /// held.
     void complete() {
         done = true;
         if (waiter || open_in_group || orphaned || (operations && operations->completed)) tell_of_completion();

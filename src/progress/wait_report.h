@@ -27,7 +27,7 @@ class WaitReporter {
   public:
     explicit WaitReporter(WaitReportPage& account) : account_(account) {}
 
-    // Functions that describe the current wait:
+    // Functions that describe the current wait. Callbacks of WaitSite call them.
     /// Adds an operation that is waited for. `which` is its address, so that it is not listed again among the open operations.
     void waits_for(const WaitReportPage::OperationEntry& operation, const void* which);
     /// Declares that any one of the operations ends the wait.
@@ -36,10 +36,10 @@ class WaitReporter {
     void in_collective(uint64_t context, uint32_t number);
     /// Declares that the wait ends when all members have arrived; this process does not know which ones are missing.
     void for_everyone() { wait_->everyone = 1; }
-    /// Appends the operation that is waited for to the function's name: "MPI_Wait" becomes "MPI_Wait (MPI_Ibarrier)".
+    /// Appends the operation that is waited for to the reported function name: "MPI_Wait" becomes "MPI_Wait (MPI_Ibarrier)".
     void of(const char* operation);
 
-    // Functions that list the other open operations of this process: three lists, one after the other.
+    // Functions that list the other open operations of this process, in three lists that must be filled one after the other.
     void begin_posted() { begin(account_.posted); }
     void begin_sends() { begin(account_.sends); }
     void begin_messages() { begin(account_.messages); }
@@ -52,10 +52,10 @@ class WaitReporter {
     void message(const WaitReportPage::OperationEntry& operation);
     /// Counts further messages that are not listed one by one.
     void more_messages(uint32_t count) { account_.messages.total += count; }
-    /// Returns whether a wait of the peer's messages is reported, so that such messages are listed first.
+    /// Returns whether a wait for messages of that peer is reported, so that messages from it are listed first.
     bool wants_from(uint64_t peer_job, uint32_t peer) const;
 
-    /// Starts the description of the next thread's wait. Returns false if there is no place for it.
+    /// Starts the description of the next thread's wait. Returns false if the page has no room for it.
     bool begin_wait(uint64_t since, int thread, const char* name);
 
   private:
@@ -83,14 +83,14 @@ extern TellerUpcalls teller_upcalls;
 /// Sets the address of this process's wait report page; once, in MPI_Init.
 void set_account(WaitReportPage& page);
 
-/// Publishes a wait that has lasted for a while, from now on. `wait` identifies it. `since` and `now`: ns.
+/// Publishes a wait that has lasted for kTellAfterNs. `wait` identifies it. `since` and `now`: ns.
 void tell_wait(const void* wait, const WaitSite& site, const void* argument, uint64_t since, uint64_t now);
 /// Removes a wait that has ended, if it was published.
 void end_told_wait(const void* wait);
 /// Publishes the open operations of a program that tests in a loop and has found nothing; at most once per kTellAgainNs.
 void tell_test(uint64_t now);
 
-/// Returns the cause to which the profile attributes such a wait. It asks the site, and so costs as much as publishing.
+/// Returns the cause to which the profile attributes a wait at this site. It calls the site's callback, and so costs as much as publishing.
 profile::Cause cause_of(const WaitSite& site, const void* argument);
 
 /// How long a wait lasts before it is published, and how often it is published again, ns. A human reader needs no faster updates, and

@@ -22,7 +22,7 @@ bool start(const Matched& message);
 /// Copies the sender's part: writes the chunks that the receiver has not claimed.
 void on_share(link::Peer& peer, const ShareCopy& share);
 
-/// Ends the copies in progress with failed processes.
+/// Ends the copies that failed processes take part in.
 void fail(const Gone& gone);
 
 }  // namespace starling::message::both_sided

@@ -7,15 +7,15 @@
 
 namespace starling::message::incoming {
 
-/// Registers a receive for the wanted bytes and returns the CTS for the sender.
+/// Registers a receive for the wanted bytes of its message and returns the CTS for the sender.
 Cts list(const Matched& message);
-/// Registers a receive for the wanted bytes and sends the CTS.
+/// Registers a receive for the wanted bytes of its message and sends the CTS.
 void ask(const Matched& message);
-/// Sends the CTS, for fragments, of a registered receive for which no data has arrived: again, or for the first time.
+/// Sends a CTS for fragments to the sender of a registered receive for which no data has arrived. An earlier CTS may have been sent.
 void ask_again(const ReceiveRequest& request);
-/// Returns the receive that waits for these bytes; nullptr if there is none (any more).
+/// Returns the registered receive that waits for these bytes of a fragment; nullptr if there is none (any more).
 ReceiveRequest* find(const link::Peer& peer, uint32_t serial, uint32_t generation, uint64_t offset, uint64_t bytes);
-/// Counts bytes that have been written to the receive's buffer.
+/// Counts bytes of a fragment that have been written to the receive's buffer; the last ones complete the receive.
 void arrived(ReceiveRequest& request, uint64_t offset, uint64_t bytes);
 /// Handles a packet of kind `piece` (a fragment).
 void on_piece(link::Peer& peer, const link::Packet& packet);

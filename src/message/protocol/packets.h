@@ -17,19 +17,20 @@ namespace starling::message {
 /// RTS, the payload of a `rendezvous` packet.
 struct Rts {
     uint64_t bytes = 0;
-    // Within a host; between hosts, address, pid and let_go hold a region (set_region) if `lent`.
-    uint64_t address = 0;  ///< of contiguous data in the sender's memory; 0: send as fragments
-    int32_t pid = 0;       ///< the sender's
+    // For a sender on the same host, these fields describe its memory. Between hosts, address, pid and let_go hold a registered region
+    // instead (set_region), if `lent`.
+    uint64_t address = 0;  ///< address of contiguous data in the sender's memory; 0: send as fragments
+    int32_t pid = 0;       ///< pid of the sender
     /// The sender's count of abandoned sends when it sent this RTS. If the count differs after the data was read, the buffer may already
     /// have been reused.
     uint32_t let_go = 0;
-    uint32_t serial = 0;  ///< the sender's request id
+    uint32_t serial = 0;  ///< request id of the send
     CopyPath::CacheDistance reach =
-        CopyPath::CacheDistance::near;  ///< the receiver's distance, as the sender's copies have measured it
-    uint8_t waits = 0;                  ///< 1: the sender blocks until the message has been sent
-    uint8_t ahead = 0;                  ///< 1: the first fragments follow at once, on the ring of this packet
-    uint8_t lent : 1 = 0;               ///< 1: the receiver's device may read the data
-    uint8_t has_verdict : 1 = 0;        ///< 1: it has a match-or-cancel word (message/match_or_cancel.h)
+        CopyPath::CacheDistance::near;  ///< cache distance of the receiver, as the sender's copies have measured it
+    uint8_t waits = 0;                  ///< 1: the sender's caller blocks until the message has been sent
+    uint8_t ahead = 0;                  ///< 1: the first fragments follow without a CTS, on the ring of this packet
+    uint8_t lent : 1 = 0;               ///< 1: the receiver's device may read the data by RDMA
+    uint8_t has_verdict : 1 = 0;        ///< 1: the message has a match-or-cancel word (message/match_or_cancel.h)
 
     void set_region(const transport::RemoteKey& region) {
         address = region.word[0];
@@ -52,8 +53,9 @@ struct Cts {
     uint64_t bytes;
     uint32_t send_serial;
     uint32_t receive_serial;
-    uint32_t generation;  ///< distinguishes consecutive users of one receive_serial
-    /// 1: a posted receive had room for the whole message, so fragments sent ahead are accepted; 0: they are not.
+    uint32_t generation;  ///< tells apart consecutive receives that use one receive_serial
+    /// 1: a posted receive had room for the whole message, so fragments that the sender sent ahead of this CTS are accepted; 0: they are
+    /// not.
     uint32_t at_once;
 };
 /// A CTS that also permits an RDMA write. A sender that cannot write, or does not know this extension, sends fragments. An RDMA write names
@@ -67,7 +69,7 @@ static_assert(sizeof(CtsRdmaWrite) == 48);
 
 /// Payload of a `share_copy` packet: asks the sender to write chunks of the message into the receiver's memory, from the back.
 struct ShareCopy {
-    uint64_t address;  ///< the receiver's buffer
+    uint64_t address;  ///< address of the receiver's buffer
     uint64_t bytes;
     uint32_t send_serial;
     int32_t pid;

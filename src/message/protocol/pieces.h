@@ -12,16 +12,16 @@
 
 namespace starling::message::pieces {
 
-/// Fragments of one message that are sent before other messages have their turn.
+/// Fragments of one message that are sent in a row before other messages of the peer are served.
 inline constexpr int kAtOnce = 32;
 
-// The receiver's side (table.h).
+// Functions of the receiver, for the protocol's row in table.h.
 bool can(const Matched& message);
 bool pays(const Matched& message);
 bool start(const Matched& message);
 
-// The sender's side.
-/// Sends the next fragment, for the receive of that id (0, 0: sent before a CTS). Returns false if there is no room.
+// Functions of the sender.
+/// Sends the next fragment, addressed to the receive with that request id (0, 0: sent before a CTS). Returns false if there is no room.
 bool put(SendRequest& request, uint32_t serial, uint32_t generation);
 /// Sends more fragments after a CTS; returns true when all have been sent.
 bool advance(SendRequest& request);

@@ -13,20 +13,20 @@ namespace starling::message {
 
 /// A long message that a receive has matched and whose data is still in the sender's memory.
 struct Matched {
-    ReceiveRequest& request;  ///< its peer is set, and it holds a reference of its type
+    ReceiveRequest& request;  ///< the receive; its peer is set, and it holds a reference of its type
     Rts offer;
-    uint64_t bytes;  ///< bytes wanted: the receive's buffer may be shorter than the message
-    bool at_once;    ///< a receive was posted when the RTS arrived, and fragments sent ahead have not arrived yet
+    uint64_t bytes;  ///< bytes wanted; fewer than the message has if the receive's buffer is shorter
+    bool at_once;    ///< whether a receive was posted when the RTS arrived, and fragments sent ahead have not arrived yet
 
     const link::Peer& peer() const { return *request.peer; }
     /// Returns whether this process sent the message to itself, so that its memory is accessible.
     bool is_own() const { return link::Process{&request.peer->job, request.peer->rank} == link::self(); }
 };
 
-/// The failed processes: all of a job, or one of it.
+/// The processes that have failed: all of a job, or one of its processes.
 struct Gone {
     link::Job& job;
-    link::Peer* peer = nullptr;  ///< null: all of the job
+    link::Peer* peer = nullptr;  ///< the failed process; null: all processes of the job
     bool includes(const link::Peer& other) const { return peer ? &other == peer : &other.job == &job; }
 };
 

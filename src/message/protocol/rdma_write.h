@@ -14,7 +14,7 @@
 
 namespace starling::message::rdma_write {
 
-// The receiver's side (table.h).
+// Functions of the receiver, for the protocol's row in table.h.
 bool can(const Matched& message);
 bool pays(const Matched& message);
 bool start_chained(const Matched& message);
@@ -22,10 +22,11 @@ bool start_noted(const Matched& message);
 /// Withdraws the RDMA target of a receive that ends: no device may write its memory any more. `at_once`: a write may be in progress.
 void call_off(ReceiveRequest& request, bool at_once);
 
-// The sender's side.
+// Functions of the sender.
 /// Starts the write. Returns false if the message must be streamed instead.
 bool begin(SendRequest& request, const CtsRdmaWrite& clear);
-/// Detaches the request from its write, because the message has arrived or is sent another way. The device completes the write alone.
+/// Detaches the request from its RDMA write, because the message has arrived or is sent another way. The device completes the write without
+/// the request.
 void detach(SendRequest& request);
 
 }  // namespace starling::message::rdma_write

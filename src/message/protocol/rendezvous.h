@@ -9,18 +9,18 @@
 
 namespace starling::message::rendezvous {
 
-/// Assigns the request id by which the receiver refers to the message.
+/// Registers the send under a new request id, by which the receiver refers to it.
 void list(SendRequest& request);
 /// Sends the RTS, and perhaps the first fragments with it. Returns false if there is no room.
 bool put(SendRequest& request);
 
 /// Returns the message with this request id if its RTS was sent to that peer and the transfer has not started; otherwise nullptr.
 SendRequest* find(const link::Peer& peer, uint32_t serial);
-/// Returns the message with this request id, in any state.
+/// Returns the message to that peer with this request id, in any state; nullptr if there is none.
 SendRequest* find_any(const link::Peer& peer, uint32_t serial);
 /// Completes a message that was registered by list() and is in no queue.
 void finish(SendRequest& request, int error);
-/// Replaces a registered request by another.
+/// Replaces the registered request with this id by another.
 void replace(uint32_t serial, SendRequest& by);
 
 /// Visits the registered messages; the visitor may finish the visited one.

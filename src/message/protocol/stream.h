@@ -13,21 +13,21 @@
 
 namespace starling::message::stream {
 
-// The receiver's side (table.h).
+// Functions of the receiver, for the protocol's row in table.h.
 bool can(const Matched& message);
 bool pays(const Matched& message);
 bool start(const Matched& message);
 /// Sets link's upcalls for the data that TCP delivers.
 void listen();
 
-// The sender's side.
-/// Starts to send the data of a CTS. Returns whether some of it is left for the base path.
+// Functions of the sender.
+/// Starts to send the data that a CTS requests. Returns whether some of it must be sent on the base path (advance()).
 bool begin(SendRequest& request);
-/// Sends fragments on the base path, until there is no room or other messages have their turn (`over`). Returns `done` if nothing is left
+/// Sends fragments on the base path, until there is no room or other messages must be served (`over`). Returns `done` if nothing is left
 /// for the base path.
 enum class StreamProgress : uint8_t { done, no_room, over };
 StreamProgress advance(SendRequest& request);
-/// Ends the request's stream, if it has one; its memory is no longer needed. `confirmed`: the receiver has everything.
+/// Ends the request's stream, if it has one; the message's memory is no longer read afterwards. `confirmed`: the receiver has everything.
 void end(SendRequest& request, bool confirmed);
 
 }  // namespace starling::message::stream

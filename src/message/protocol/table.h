@@ -12,15 +12,15 @@ namespace starling::message {
 
 struct Protocol {
     const char* name;
-    LongProtocol choice;  ///< value of STARLING_LONG_PROTOCOL
-    const char* when;     ///< sentences for users
+    LongProtocol choice;  ///< value of STARLING_LONG_PROTOCOL that selects this protocol
+    const char* when;     ///< condition of use and costs, as sentences for users
     const char* costs;
     const char* instead;  ///< protocol used if this one cannot be used, or fails
 
     // The functions below are null in the row of eager messages.
-    bool (*can)(const Matched& message) = nullptr;    ///< whether the protocol can be used
-    bool (*pays)(const Matched& message) = nullptr;   ///< whether it is the best of the usable ones, if no earlier row is
-    bool (*start)(const Matched& message) = nullptr;  ///< false: not possible now, and nothing has happened
+    bool (*can)(const Matched& message) = nullptr;   ///< whether the protocol can be used
+    bool (*pays)(const Matched& message) = nullptr;  ///< whether it is the best of the usable ones; called if no earlier row is
+    bool (*start)(const Matched& message) = nullptr;  ///< starts the transfer; false: not possible now
     void (*fail)(const Gone& gone) = nullptr;         ///< ends the transfers with failed processes; null: there never are any
 };
 
