@@ -18,9 +18,9 @@ namespace starling::dynamic {
 /// Called in MPI_Init, before the process reports its arrival. Creates the inter-communicator with the parents of a spawned job, and starts
 /// to handle connect requests of other jobs.
 void start();
-/// Wakes the parent that waits for its children, if this process is the last one to arrive. Called after its arrival.
+/// Wakes the waiting parent if this process is the last of its job to arrive. Called after this process has reported its arrival.
 void tell_parents_of_arrival();
-/// Returns the communicator with the parents; null if there are none, or if it has been freed.
+/// Returns the inter-communicator with the parents; null if there are none, or if it has been freed.
 comm::Comm* parent();
 
 /// A run of equal error codes among the requested processes. `count` may exceed the number of processes that a job can have.
@@ -44,7 +44,7 @@ int connect(comm::Comm& comm, int root, const char* port, comm::Comm*& made);
 /// Connects to the process at the other end of a socket.
 int join(int socket, comm::Comm*& made);
 
-// The user's daemon stores published names; the launcher forwards these calls to it.
+// The functions below use published names, which the user's daemon stores; the launcher forwards the calls to it.
 int publish(const char* service, const char* port);
 int unpublish(const char* service, const char* port);
 int look_up(const char* service, std::string& port);

@@ -8,13 +8,13 @@ namespace starling::dynamic {
 
 struct Parents {
     uint64_t context = 0;
-    uint32_t root = 0;  ///< rank of the spawn's root in the group
+    uint32_t root = 0;  ///< rank of the spawn's root in the parents' group
     std::string group;
 };
 
 std::string encode(const Parents& parents);
 
-/// Starts to handle connect requests (port.cpp).
+/// Starts to handle connect requests to this process's ports (port.cpp).
 void start_ports();
 
 }  // namespace starling::dynamic

@@ -13,17 +13,17 @@
 
 namespace starling::dynamic {
 
-/// Calls the launcher; messages are still handled while it waits. Returns an error class with failure_text().
+/// Calls the launcher; other messages are handled while it waits. Returns an error class with failure_text().
 int call_launcher(control::MessageKind kind, std::string_view payload, std::string& reply);
 
-/// The root's result of a collective call, for the other members: an error with its text, or the result.
+/// The root's result of a collective call, for the other members: an error with its text, or a result in bytes.
 struct RootResult {
     int error = 0;
     std::string text;
     std::string result;
 };
-/// Runs the root's part of such a call: `find_out` fills RootResult::result and returns an error class. The other members wait for the
-/// result, so std::bad_alloc becomes an error like any other.
+/// Runs the root's part of a collective call: `find_out` fills RootResult::result and returns an error class. The other members wait for
+/// the result, so std::bad_alloc becomes an error like any other.
 template <typename FindOut>
 RootResult evaluate_at_root(FindOut&& find_out) {
     RootResult verdict;

@@ -16,11 +16,11 @@ namespace starling::plan {
 class GivenPhases {
   public:
     GivenPhases() = default;
-    /// `job`: the job whose ranks the plan names.
+    /// `job` is the id of the job whose ranks the plan names.
     GivenPhases(uint64_t job, const control::PlanReply& plan);
-    /// Returns the partners of an occurrence; null if the plan does not list it.
+    /// Returns the partners of an occurrence of a phase; null if the plan does not list it.
     const Partners* find(const std::string& phase, uint64_t occurrence) const;
-    /// Returns the partners of the next entry of another phase in the plan; null if there is none.
+    /// Returns the partners of the next entry in the plan that is for another phase; null if there is none.
     const Partners* after(const std::string& phase, uint64_t occurrence) const;
 
   private:
@@ -31,8 +31,8 @@ class GivenPhases {
     };
     const PlanEntry* entry(const std::string& phase, uint64_t occurrence) const;
 
-    std::vector<PlanEntry> entries_;                                ///< in the plan's order
-    std::unordered_map<std::string, std::vector<size_t>> by_name_;  ///< indexes of entries, by falling `from`
+    std::vector<PlanEntry> entries_;                                ///< entries of the plan, in its order
+    std::unordered_map<std::string, std::vector<size_t>> by_name_;  ///< indexes of a phase's entries, by falling `from`
 };
 
 class FilePlan final : public Source {

@@ -11,7 +11,7 @@ namespace starling::plan {
 
 /// The weight of a phase relative to the one before it.
 inline constexpr double kHorizon = 0.75;
-/// Most value of having a connection later, in multiples of the cost of opening it then (STARLING_REPLACE_MESSAGES).
+/// Upper limit of the value of having a connection later, in multiples of the cost of opening it then (STARLING_REPLACE_MESSAGES).
 inline constexpr double kMostCosts = 4;
 
 /// Returns the present value in messages of a connection that is worth `then` messages from the next phase on.

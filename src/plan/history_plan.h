@@ -14,14 +14,14 @@ class HistoryPlan final : public Source {
     void ended(profile::PhaseId phase, Partners partners, profile::PhaseId next) override;
 
   private:
-    const Partners* last(profile::PhaseId phase) const;  ///< null: the phase has not ended yet
+    const Partners* last(profile::PhaseId phase) const;  ///< partners in the last occurrence; null: the phase has not ended yet
 
     struct PhaseHistory {
         bool ended = false;
-        Partners partners;          ///< in the last occurrence
+        Partners partners;          ///< partners in the last occurrence of the phase
         profile::PhaseId next = 0;  ///< the phase that followed the last occurrence
     };
-    std::vector<PhaseHistory> known_;  ///< by phase
+    std::vector<PhaseHistory> known_;  ///< histories by phase
     Partners planned_;                 ///< result of the last call of partners()
 };
 

@@ -8,28 +8,28 @@
 
 namespace starling::plan {
 
-/// A call recurs regularly in two cases. Either the same other calls lie between each time, however often (a solver's number of iterations
-/// may vary), or about the same number of calls. The regular call with the longest turns is the pulse.
+/// A call recurs regularly in two cases. Either the same set of other calls is made from one time to the next, however often each (a
+/// solver's number of iterations may vary), or about the same number of calls. The regular call with the longest period is the pulse.
 class LoopDetector {
   public:
     /// Records a call. Returns whether it is the pulse.
     bool call(uint64_t site, uint64_t communicator);
-    /// Returns how often another call became the pulse.
+    /// Returns how often the pulse has changed from one call to another.
     uint32_t changes() const { return changes_; }
 
-    static constexpr uint32_t kBeats = 4;      ///< regular turns before a call counts as regular
+    static constexpr uint32_t kBeats = 4;      ///< number of regular intervals after which a call counts as regular
     static constexpr size_t kMostCalls = 128;  ///< calls remembered; the least recent ones are dropped
 
   private:
     struct Recurring {
         uint64_t site, communicator;
-        uint64_t last = 0;     ///< value of calls_ at the last such call
-        uint64_t period = 0;   ///< calls from one to the next, average
-        uint64_t between = 0;  ///< hash of the set of other calls between the last two
-        uint32_t beats = 0;    ///< regular turns in a row
-        bool missed = false;   ///< the last turn was not regular
+        uint64_t last = 0;     ///< value of calls_ at the last occurrence of this call
+        uint64_t period = 0;   ///< average number of calls from one occurrence to the next
+        uint64_t between = 0;  ///< hash of the set of other calls between the last two occurrences
+        uint32_t beats = 0;    ///< regular intervals in a row
+        bool missed = false;   ///< whether the last interval was irregular
     };
-    /// Turns may become longer, but after such a long time the call no longer recurs.
+    /// Returns whether the call may still recur. Its intervals may become longer, but not 16 times as long.
     bool is_alive(const Recurring& call) const { return calls_ - call.last <= 16 * call.period; }
     void beat(Recurring& call, uint64_t between);
 

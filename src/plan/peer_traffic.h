@@ -9,13 +9,13 @@ namespace starling::plan {
 struct Partner {
     uint64_t job = 0;
     uint32_t rank = 0;
-    uint32_t priority = 0;  ///< number of messages, at least 1
+    uint32_t priority = 0;  ///< number of messages exchanged in the phase, at least 1
     bool operator==(const Partner&) const = default;
 };
 
 /// The messages that a phase has exchanged with one partner.
 struct PeerTraffic {
-    Partner with;       ///< priority: messages both ways
+    Partner with;       ///< the partner; its priority is the number of messages both ways
     uint32_t sent = 0;  ///< messages sent to it
     uint32_t late = 0;  ///< messages sent to a planned peer before its connection was open
 };

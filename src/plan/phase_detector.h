@@ -28,13 +28,13 @@ class PhaseDetector {
     static constexpr size_t kMostPatterns = 64;
 
   private:
-    /// Shares of the messages, by job and rank; the priority is in millionths.
+    /// A known pattern of traffic: shares of the messages, by job and rank. A partner's priority is its share in millionths.
     struct Pattern {
-        uint32_t phase = 0;  ///< 0: seen only once
+        uint32_t phase = 0;  ///< number of the phase; 0: the pattern was seen only once
         Partners shares;
         uint64_t last_seen = 0;
-        uint32_t last_run = 0;   ///< segments in its last complete run
-        uint32_t successor = 0;  ///< phase that followed that run
+        uint32_t last_run = 0;   ///< number of segments in the phase's last complete run
+        uint32_t successor = 0;  ///< phase that followed the last complete run
     };
     Pattern& recognize(const Partners& shares);
     uint32_t expected_after(const Pattern& pattern);
@@ -47,10 +47,10 @@ class PhaseDetector {
     uint64_t segments_ = 0;
     uint32_t found_ = 0;      ///< phases
     uint32_t now_ = 0;        ///< the phase assumed to be current
-    Partners begun_with_;     ///< pattern with which it began
-    uint32_t run_phase_ = 0;  ///< phase of the last segment
+    Partners begun_with_;     ///< pattern with which the current phase began
+    uint32_t run_phase_ = 0;  ///< phase of the last segment's pattern
     uint32_t run_length_ = 0;
-    uint32_t strangers_ = 0;  ///< segments in a row unlike any before
+    uint32_t strangers_ = 0;  ///< number of segments in a row that are unlike any before
 };
 
 /// Returns the common part of two patterns: 0 to 1.

@@ -11,24 +11,24 @@
 
 namespace starling::plan {
 
-/// The transports with a connection quota: the one within this host, and the one to other hosts.
+/// The transports with a connection quota: kHere is the one within this host, kElsewhere the one to other hosts.
 enum TransportSide : size_t { kHere, kElsewhere, kSides };
 inline bool is_of(const link::Peer& peer, TransportSide side) { return peer.can(transport::kSharesMemory) == (side == kHere); }
 
-/// Returns the peer of a process that may have a connection, and creates it if needed. Returns null if its job has ended, the process is
-/// dead or has finalized, or it is this process.
+/// Returns the peer of a process to which a connection is possible, and creates it if needed. Returns null if its job has ended, the
+/// process is dead or has finalized, or it is this process.
 link::Peer* peer_of(uint64_t job, uint32_t rank);
 inline link::Peer* peer_of(const Partner& partner) { return peer_of(partner.job, partner.rank); }
 
 struct ExchangedTraffic {
-    Partners partners;                          ///< priority: messages both ways
-    std::vector<PeerTraffic> traffic[kSides];   ///< in the order of `partners`
+    Partners partners;                          ///< partners of the phase; their priority is the number of messages both ways
+    std::vector<PeerTraffic> traffic[kSides];   ///< traffic by transport, in the order of `partners`
     uint64_t messages = 0, on_connections = 0;  ///< messages sent, and those of them sent on connections
 };
 
 /// Returns the traffic since the last call, for the phase that is about to end.
 ExchangedTraffic end_traffic();
 
-inline constexpr size_t kMostPartners = 1024;  ///< processes beyond this number never have places
+inline constexpr size_t kMostPartners = 1024;  ///< limit of the partners of a phase that get connections by plan
 
 }  // namespace starling::plan

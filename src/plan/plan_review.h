@@ -13,13 +13,13 @@ namespace starling::plan {
 
 /// Thresholds at which the on-demand policy opens a connection, unless it is still open from the phase before.
 struct DemandPolicy {
-    uint32_t threshold = 0;  ///< messages sent to the peer before
-    uint32_t cost = 0;       ///< messages both ways before it replaces another connection (STARLING_REPLACE_MESSAGES)
+    uint32_t threshold = 0;  ///< messages sent to a peer before its connection is opened
+    uint32_t cost = 0;       ///< messages both ways before a connection replaces another one (STARLING_REPLACE_MESSAGES)
     uint32_t limit = 0;      ///< places
 };
 
-/// A model of the connections on demand of one transport. A peer's connection opens after its first messages, and the peers with most
-/// traffic in a phase have the places.
+/// A model of the connections on demand of one transport. A peer's connection opens after its first messages. The peers with most traffic
+/// in a phase keep their connections until the next.
 class OnDemand {
   public:
     /// Evaluates a phase that had this traffic. Returns how many of its messages would have been sent on connections. Opening is assumed to
@@ -39,7 +39,7 @@ class PlanReview {
 
     static constexpr int kPhases = 3;
     static constexpr uint64_t kFewMessages = 64;
-    static constexpr uint64_t kMargin = 50;  ///< 1/50 of the messages counts as no difference
+    static constexpr uint64_t kMargin = 50;  ///< largest difference that does not count: 1/50 of the messages
 
   private:
     int worse_ = 0;

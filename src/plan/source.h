@@ -16,11 +16,12 @@ class Source {
     /// Returns the partners of an occurrence (1, 2, …) of a phase; null if unknown, so that connections are opened on demand. Valid until
     /// the next call of this source.
     virtual const Partners* partners(profile::PhaseId phase, uint64_t occurrence) = 0;
-    /// Returns the partners of the phase that comes next, for a program that has not yet shown which phase this is.
+    /// Returns the partners of the phase after this occurrence. Used for a program that has not yet shown which phase has begun.
     virtual const Partners* partners_after(profile::PhaseId, uint64_t) { return nullptr; }
     /// Records that a phase with these partners has ended and another begins.
     virtual void ended(profile::PhaseId, Partners, profile::PhaseId) {}
-    /// Returns whether an answer is pending; poll() must then be called until it returns true, because more is known than before.
+    /// Returns whether the source waits for an answer, such as the launcher's. poll() must then be called until it returns true; more
+    /// partners are known afterwards.
     virtual bool waits() const { return false; }
     virtual bool poll() { return false; }
 };

@@ -22,8 +22,8 @@ struct ProfiledCall {
     uint32_t size = 0;
     uint64_t bytes = 0;              ///< whole vector or one block, as the algorithm selection counts it
     const char* algorithm = "none";  ///< none: there was nothing to select, as for one process or no data
-    bool tried = false;              ///< the selection table prefers another algorithm
-    bool choosing = true;            ///< the next selected algorithm belongs to this call
+    bool tried = false;              ///< whether the algorithm was only tried: the selection table prefers another one
+    bool choosing = true;            ///< whether the next selected algorithm is this call's (and not one of its preparations)
 };
 
 /// Whether collective calls are watched at all. Every collective call reads it, so it costs one predictable branch if they are not.
@@ -35,8 +35,8 @@ extern bool watching;
 /// Called at the start of each collective call of the program, after its arguments were checked and before anything is sent.
 ///
 /// `site` is an address in this process; name_of_site() returns a name that is common to all processes. `communicator` is the context id,
-/// which all members share (so do disjoint communicators made by one split). `size` is the number of processes, of both groups if there are
-/// two. `function` is a name like "MPI_Allreduce" with static lifetime.
+/// which all members share (disjoint communicators made by one split also share one). `size` is the number of processes; an
+/// inter-communicator's includes both groups. `function` is a name like "MPI_Allreduce" with static lifetime.
 ///
 /// Listeners are called in the order of registration, cannot be removed, and there are at most kCollectiveListeners. A listener may begin a
 /// phase (profile/phase.h), to which the call then belongs.
@@ -48,8 +48,8 @@ void listen_to_collectives(CollectiveListener listener);
 /// run the module.
 std::string name_of_site(uint64_t site);
 
-/// Returns the kind of operation as the variables name it: "gather" for "MPI_Gatherv". Nonblocking functions have an i in front: "igather"
-/// for "MPI_Igatherv". Returns "other" for functions that are not collective operations.
+/// Returns the kind of operation as environment variables name it: "gather" for "MPI_Gatherv". Nonblocking functions have an i in front:
+/// "igather" for "MPI_Igatherv". Returns "other" for functions that are not collective operations.
 const char* kind_of_function(std::string_view function);
 
 /// The sums of one row of a phase's table of collective calls.
@@ -60,20 +60,20 @@ struct CollectiveSum {
     const char* function;  ///< "MPI_Allreduce"
     uint8_t size_class;    ///< index into kSizeClasses
     const char* algorithm;
-    bool tried;  ///< the selection table prefers another algorithm
+    bool tried;  ///< whether the calls used an algorithm on trial: the selection table prefers another one
     uint64_t calls = 0, bytes = 0, ns = 0;
     double squares = 0;  ///< ns²: the sum of the squares of the calls' durations
 };
 
-/// Visits the rows of the current phase.
+/// Visits the rows of the current phase's table of collective calls.
 void each_collective(void (*visit)(const CollectiveSum& sum, void* argument), void* argument);
 void clear_collectives();
-/// Starts counting; call it before the first collective call.
+/// Starts to count collective calls; call it before the first one.
 void start_collectives();
 
 // --- Filled in during the call; only to be called if `watching` ---
 
-/// Records the communicator of a call whose arguments are right, and calls the listeners.
+/// Records the communicator of a call whose arguments are valid, and calls the listeners.
 void begin_watched(uint64_t communicator, uint32_t size);
 /// Discards the algorithms selected so far, which belong to preparations: the next one is the call's.
 void expect_choice();

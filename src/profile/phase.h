@@ -19,9 +19,9 @@ enum class PhaseMark : uint8_t { start, program, pcontrol, found };
 
 struct Phase {
     std::string name;
-    PhaseMark mark;            ///< of the first occurrence
-    uint64_t occurrences = 0;  ///< number of times it has begun, including the current one
-    uint64_t began = 0;        ///< ns, start of the last occurrence
+    PhaseMark mark;            ///< origin of the first occurrence's mark
+    uint64_t occurrences = 0;  ///< number of times that the phase has begun, including the current one
+    uint64_t began = 0;        ///< start of the last occurrence, ns
 };
 
 /// Ends the current phase and begins the one with this name, which may be new. With the name of the current phase, that phase ends and

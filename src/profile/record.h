@@ -35,16 +35,16 @@ void flush();
 
 /// Ends the current phase and this process's record, with the last report. Recording starts again with the next phase.
 void finish_recording();
-/// Returns whether the launcher has everything. Also true after kLongestFarewellNs, and if nothing is recorded.
+/// Returns whether the launcher has received all records. Also true after kLongestFarewellNs, and if nothing is recorded.
 bool handed_on();
 inline constexpr uint64_t kLongestFarewellNs = 2'000'000'000;
 
-/// A report may be sent every kBetweenReportsNs, and up to kReportsSaved unused turns may be used later. A rank with shorter phases then
-/// pays about 0.5 %.
+/// Interval at which reports may be sent. Up to kReportsSaved reports that were not sent when allowed may be sent later. A rank with
+/// shorter phases then pays about 0.5 %.
 inline constexpr uint64_t kBetweenReportsNs = 10'000'000, kReportsSaved = 32;
-/// Reports are sent only while less than this is unanswered, in bytes and in reports: the launcher may be slow, or stopped.
+/// Limits of the unanswered reports, in bytes and in number. At a limit no report is sent, because the launcher may be slow, or stopped.
 inline constexpr size_t kMostUnderWay = 64 << 10, kMostCalls = 16;
-/// Waiting records are summed up by phase if there are more, or if they have more bytes.
+/// Limits of the waiting records, in number and in bytes; above them, records are summed up by phase.
 inline constexpr size_t kMostRecords = 64, kMostBytes = 64 << 10;
 
 }  // namespace starling::profile

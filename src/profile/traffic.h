@@ -37,12 +37,12 @@ struct Traffic {
     const uint64_t job;
     const uint32_t rank;
     Tally tallies[kSizes][kWays];
-    Tally by_packets[kAccesses][kWays];  ///< accesses that the owner of the memory carries out
-    Tally in_memory[kAccesses];          ///< accesses through a mapping or by the kernel, without a path
+    Tally by_packets[kAccesses][kWays];  ///< accesses that the owner of the memory carries out, requested by packets
+    Tally in_memory[kAccesses];          ///< accesses through a mapping or by the kernel, without packets
     bool let_go = false;
-    ListHook hook;  ///< in the list of processes with traffic in this phase
+    ListHook hook;  ///< link in the list of processes with traffic in this phase
 
-    /// Sum over messages and accesses by packets, which a connection would carry.
+    /// Return the sums over messages and accesses by packets, which a connection would carry.
     uint64_t messages() const;
     uint64_t bytes() const;
     uint64_t messages(PathKind way) const;
@@ -57,7 +57,7 @@ Traffic* open_traffic(uint64_t job, uint32_t rank);
 /// Releases the counts of a peer that is destroyed; they stay until the end of the phase. Null is allowed.
 void let_go(Traffic* traffic);
 
-/// Adds the counts to the list of those with traffic in this phase.
+/// Adds a process to the list of those with traffic in this phase.
 void list(Traffic& traffic);
 
 /// Counts one message. Inline, because it is in every send's code path.

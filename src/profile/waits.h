@@ -23,13 +23,14 @@ struct WaitSum {
     uint64_t ns[kCauses] = {};
 };
 
-/// Adds `ns` to the waits of a cause. Returns true once kPlaceNs are not attributed; the caller must then call place_waits().
+/// Adds `ns` to the waits of a cause. Returns true once waits of kPlaceNs have not been attributed to a place; the caller must then call
+/// place_waits().
 bool add_wait(Cause cause, uint64_t ns);
 /// Attributes all waits since the last call of this function to one place in the program. Finding a place takes microseconds, and a process
 /// that shares its core waits ten thousand times a second. So each place is found for a sample of its waits, in proportion to their time.
 void place_waits(const void* site, const char* function);
 inline constexpr uint64_t kPlaceNs = 300'000;
-/// Returns the wait time by cause, ns.
+/// Returns the wait time of this phase by cause, ns.
 const uint64_t* waits();
 void each_wait(void (*visit)(const WaitSum& sum, void* argument), void* argument);
 void clear_waits();

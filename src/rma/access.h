@@ -25,7 +25,7 @@
 
 namespace starling::rma {
 
-/// Data of this process: a buffer, described as in MPI functions.
+/// Data of this process: buffer, count and datatype, as in MPI functions.
 struct LocalBuffer {
     void* buffer = nullptr;
     int64_t count = 0;
@@ -54,9 +54,9 @@ struct DeviceAccess : transport::Completion {
 struct RdmaState {
     enum class RdmaKeyState : uint8_t { unknown, asked, again, known, never } state = RdmaKeyState::unknown;
     DeviceRegion region;
-    uint8_t refusals = 0;            ///< consecutive refusals of the owner
+    uint8_t refusals = 0;            ///< number of refusals by the owner in a row
     uint32_t open = 0;               ///< RDMA accesses in progress
-    std::unique_ptr<Access> asking;  ///< the question for the region, in state `asked`
+    std::unique_ptr<Access> asking;  ///< request for the owner's region, in state `asked`
 };
 
 /// One access, from its start until it has been carried out completely. Until then it must not move, and its types must stay alive.
@@ -71,12 +71,12 @@ struct Access : progress::Request {
     std::byte swap[2 * 16];  ///< compare_swap: the new value, then the comparison value
     uint64_t bytes = 0;      ///< packed size of the data
     uint64_t issued = 0, answered = 0;
-    uint32_t packets = 0;                                 ///< packets sent and not answered
-    uint32_t unsettled_packets = 0, unsettled_bytes = 0;  ///< since the last packet that asks for an answer
+    uint32_t packets = 0;                                 ///< number of packets sent and not answered
+    uint32_t unsettled_packets = 0, unsettled_bytes = 0;  ///< packets and bytes since the last packet that asks for an answer
     uint32_t serial = 0;
-    uint32_t generation = 0;            ///< distinguishes consecutive users of one serial
-    void (*over)(Access&) = nullptr;    ///< called at the end, if no caller waits for the access as a request
-    ListHook hook;                      ///< in one of its target's lists
+    uint32_t generation = 0;            ///< distinguishes consecutive accesses that use one serial
+    void (*over)(Access&) = nullptr;    ///< function called at the end of an access for which no caller waits
+    ListHook hook;                      ///< link in one of its target's lists
     std::unique_ptr<std::byte[]> kept;  ///< packed operand of a short update that has to wait
     DeviceAccess by_device;
 };
@@ -85,20 +85,20 @@ struct Access : progress::Request {
 struct Target {
     link::Peer* peer = nullptr;  ///< null while the region is only accessed in its mapping
     RegionKey key;
-    std::byte* mapping = nullptr;  ///< address of offset 0 in this process, if `mapped`
+    std::byte* mapping = nullptr;  ///< address of offset 0 in this process, if the region is `mapped`
     bool mapped = false;
     const UpdateLock* exclusion = nullptr;  ///< update lock of the mapping
     profile::Traffic* traffic = nullptr;    ///< counts accesses without packets; null: not counted
     pid_t pid = 0;                          ///< pid of a neighbour whose memory the kernel copies; 0: none
-    uint64_t address = 0;                   ///< address of offset 0 in that process
-    std::unique_ptr<CopyBatch> batch;       ///< copies that the next flush makes
+    uint64_t address = 0;                   ///< address of offset 0 in the target's process
+    std::unique_ptr<CopyBatch> batch;       ///< copies that the next flush makes by the kernel
     RdmaState device;
     /// Returns whether accesses may be reordered, because some may use RDMA and others packets.
     bool overtakes() const { return device.state != RdmaState::RdmaKeyState::unknown; }
 
     uint32_t open = 0;        ///< accesses in progress
-    uint32_t unanswered = 0;  ///< packets not answered yet
-    uint32_t updates = 0;     ///< unanswered packets of updates
+    uint32_t unanswered = 0;  ///< number of packets not answered yet
+    uint32_t updates = 0;     ///< number of packets of updates not answered yet
     bool by_ring = false;     ///< whether the last update was sent on a ring
     bool in_order = false;    ///< whether the target is on another host, to which packets keep their order on every path
     int error = MPI_SUCCESS;  ///< first error of accesses without a waiting caller, until take_error()
@@ -106,7 +106,7 @@ struct Target {
     using Accesses = List<Access, &Access::hook>;
     Accesses waiting;  ///< accesses with packets still to be sent, in order
     Accesses issued;
-    ListHook hook;  ///< in the list of targets with accesses in progress
+    ListHook hook;  ///< link in the list of targets with accesses in progress
 
     Target();
     ~Target();
@@ -123,7 +123,7 @@ void start(Access& access, Target& target);
 
 /// Waits until no access to the target is in progress.
 void wait_until_over(Target& target);
-/// Wait site of a wait for an Access, which is the argument.
+/// Wait site of a wait for one Access; its argument is the Access.
 extern const progress::WaitSite kForAccess;
 /// Reports that a wait is for the answer of the target's process.
 void tell_access(const Target& target, progress::WaitReporter& teller);
@@ -137,7 +137,7 @@ inline void count_in_memory(const Target& target, AccessOperation operation, uin
         count_in_memory(*target.traffic, operation, bytes);
 }
 
-/// Carry out an access in a mapping, without an Access; complete on return. Lengths have been checked.
+/// Carry out a put or get in a mapping, without an Access; complete on return. Lengths have been checked.
 void put_in_mapping(const Target& target, const LocalBuffer& origin, const RemoteBlock& there);
 void get_from_mapping(const Target& target, const RemoteBlock& there, const LocalBuffer& result);
 void update_in_mapping(const Target& target, const Update& how, const LocalBuffer& origin, const RemoteBlock& there,
@@ -164,8 +164,8 @@ inline void load_block(const Target& target, void* to, const std::byte* memory, 
 /// Puts or gets one block. If the target is mapped, the copy is made at once. If the kernel copies the target's memory and the block is
 /// short, the copy is made by the next flush(). Returns false if the access must be started instead.
 bool move_block(Target& target, AccessOperation operation, void* here, uint64_t offset, uint64_t bytes);
-/// Starts a put or get by RDMA, if the target's memory is registered for that; requests the registration if possible. Returns false if the
-/// access must use packets.
+/// Starts a put or get by RDMA, if the target's memory is registered with the device; requests the registration if possible. Returns false
+/// if the access must use packets.
 bool start_by_device(Access& access, Target& target);
 /// Handles the owner's answer to the request for its region; null: refused.
 void take_device_region(Access& asked, const link::Packet* answer);
@@ -184,7 +184,7 @@ inline void flush(Target& target) {
         copy_batch(target);
 }
 
-/// The handler of `access` packets, and the poller.
+/// The handler of `access` packets, and the function that the progress engine polls.
 void on_access_packet(link::Peer& peer, const link::Packet& packet);
 bool poll_accesses();
 

@@ -17,7 +17,8 @@ struct MemoryOrder {
     bool stored = false;  ///< whether there was a store since the last flush
     bool owed = false;    ///< whether the next load must be preceded by a fence
 };
-/// Shared by all threads: a later thread has the library's lock from the one that stored last, and so sees its stores.
+/// The state for all threads. A thread acquires the library's lock after the thread that stored last has released it, and so sees its
+/// stores.
 extern MemoryOrder order;
 
 inline void note_store() { order.stored = true; }
@@ -31,7 +32,7 @@ inline void before_load() {
     order.owed = false;
     std::atomic_thread_fence(std::memory_order_seq_cst);
 }
-/// Prepares an update. It may consist of plain stores, so it counts as a store; one that only reads (`looks`) counts as a load.
+/// Prepares an update. It may consist of plain stores, so it counts as a store; an update that only reads (`looks`) counts as a load.
 inline void before_update(bool looks) { looks ? before_load() : note_store(); }
 
 }  // namespace starling::rma

@@ -27,7 +27,7 @@ enum class AccessOperation : uint8_t {
 /// A contiguous run of the region.
 struct BlockRun {
     uint64_t offset;  ///< in the region
-    uint64_t bytes;   ///< of data; elements with gaps in or behind them take more memory
+    uint64_t bytes;   ///< number of data bytes; elements with gaps in or behind them take more memory
 };
 
 /// The beginning of a request's payload. It is followed by the runs, then by the data of a put or an update, in the order of the runs. For
@@ -37,15 +37,15 @@ struct AccessPacket {
     uint32_t region;   ///< number of the region
     uint32_t runs;     ///< number of runs that follow
     uint32_t bytes;    ///< total length of the data
-    uint16_t element;  ///< updates: ABI number of the predefined datatype
-    uint16_t op;       ///< updates: ABI number of the operation
-    /// The packets and bytes that `done` acknowledges: this packet, and earlier ones that asked for no answer. 0: this packet asks for
-    /// none.
+    uint16_t element;  ///< ABI number of an update's predefined datatype
+    uint16_t op;       ///< ABI number of an update's operation
+    /// The packets and bytes that `done` acknowledges: those of this packet, and of earlier ones that asked for no answer. 0: this packet
+    /// asks for no answer.
     uint32_t settled_packets = 0, settled_bytes = 0;
 };
 static_assert(sizeof(AccessPacket) == 32);
 
-/// The acknowledgement in a `done` packet, in the header's offset.
+/// The counts that a `done` packet acknowledges, encoded in the header's offset.
 struct DoneCounts {
     static constexpr uint32_t kBits = 48;
     uint64_t packets, bytes;
@@ -60,12 +60,12 @@ struct DeviceRegion {
     uint64_t bytes = 0;   ///< length of the registered memory
 };
 
-/// Most runs in one packet, most data in one packet, and most data that one packet may request; the answer takes as many packets as it
+/// Limits of one packet: number of runs, bytes of data, and bytes that it may request. The answer to a request takes as many packets as it
 /// needs.
 inline constexpr uint32_t kMostRuns = 128;
 inline constexpr uint32_t kMostCarried = 16 * 1024;
 inline constexpr uint32_t kMostBytes = 32 * 1024;
-/// Most unanswered packets to one target, so that a slow owner is not flooded.
+/// Limit of the unanswered packets to one target, so that a slow owner is not flooded.
 inline constexpr uint32_t kMostUnanswered = 64;
 
 }  // namespace starling::rma

@@ -16,7 +16,7 @@ namespace starling::rma {
 /// The key by which other processes access a region. It means the same in every process, so it can be sent.
 struct RegionKey {
     uint64_t secret = 0;  ///< random; an access without it is refused
-    uint64_t bytes = 0;   ///< accesses must use offsets below this
+    uint64_t bytes = 0;   ///< length; accesses must use offsets below this
     uint32_t id = 0;
     uint32_t reserved = 0;
 };
@@ -32,16 +32,16 @@ struct Region {
     };
     std::byte* base = nullptr;              ///< address of offset 0; null if offsets are addresses
     RegionKey key;                          ///< secret 0: the entry is free
-    const UpdateLock* exclusion = nullptr;  ///< update lock; null: the processes that change the memory have none
-    std::vector<AttachedRange> ranges;      ///< accessible memory, by offset
-    std::vector<std::pair<transport::Transport*, void*>> loans = {};  ///< registrations for peers' devices, until withdraw()
-    bool awaits_secret = false;  ///< its secret is not final: until open(), accesses to it wait
+    const UpdateLock* exclusion = nullptr;  ///< update lock; null: all processes that change the memory do without one
+    std::vector<AttachedRange> ranges;      ///< accessible ranges of memory, by offset
+    std::vector<std::pair<transport::Transport*, void*>> loans = {};  ///< registrations with devices, until withdraw()
+    bool awaits_secret = false;  ///< whether its secret is not final: accesses to it wait until open()
 
     /// Returns the address of the memory of an access; null if any part of it is not accessible.
     std::byte* at(uint64_t offset, uint64_t bytes) const;
 };
 
-/// Exposes `bytes` of memory at `base`, which must stay valid until withdraw(). Until open() the key is only for this process, because its
+/// Exposes `bytes` of memory at `base`, which must stay valid until withdraw(). Until open() only this process may use the key, because its
 /// secret is not newly drawn.
 RegionKey expose(void* base, uint64_t bytes, const UpdateLock* exclusion = nullptr);
 /// Known regions, whose keys need not be sent. A process has at most one for each place, and every process that may access it can compute
@@ -65,7 +65,7 @@ void resize(const RegionKey& key, uint64_t bytes);
 RegionKey expose_addresses();
 /// Adds memory to a region of addresses. Returns MPI_ERR_RMA_ATTACH with failure_text() if some of it is attached already.
 int attach(const RegionKey& key, const void* base, uint64_t bytes);
-/// Removes the memory that was attached at `base`. Returns MPI_ERR_RMA_ATTACH with failure_text() if there is none.
+/// Removes the memory that was attached at `base`. Returns MPI_ERR_RMA_ATTACH with failure_text() if none was.
 int detach(const RegionKey& key, const void* base);
 /// Removes the region; later accesses are refused.
 void withdraw(const RegionKey& key);

@@ -14,7 +14,7 @@ void listen();
 /// Carries out the accesses that arrived for a region before it was exposed or had its secret.
 void carry_out_early(uint32_t region);
 
-/// Starts to carry out accesses; called at the first region or access.
+/// Registers the poller that carries out accesses; called at the first region or access.
 void take_accesses();
 
 /// Carries out a request after checking all its fields. Returns `refused` if nothing was done; otherwise `done`, or `data` with the result
@@ -23,7 +23,7 @@ AccessOperation do_access(const link::Packet& packet, std::vector<std::byte>& re
 /// Carries out a request packet and sends the answer.
 void carry_out(link::Peer& peer, const link::Packet& packet);
 
-/// Sends answers that found no room so far. Returns whether any was sent.
+/// Sends answers for which there was no room before. Returns whether any was sent.
 bool poll_answers();
 
 }  // namespace starling::rma

@@ -21,18 +21,20 @@ struct Update {
     const Op* op = nullptr;
 };
 
-/// The operations that the processor does atomically on a word; floating-point sums take a compare-and-swap loop of a try or two.
+/// The operations that the processor does atomically on a word. Floating-point sums take a compare-and-swap loop, usually of one or two
+/// iterations.
 enum class WordOperation : uint8_t { none, load, exchange, add, add_float, add_double };
 struct UpdateMethod {
     WordOperation known = WordOperation::none;
-    uint8_t bytes = 0;                  ///< size of the word; 0: an element is not a word
-    datatype::Kernel kernel = nullptr;  ///< function for many elements; null: copies
+    uint8_t bytes = 0;                  ///< size of the word; 0: elements are not updated as words
+    datatype::Kernel kernel = nullptr;  ///< function for many elements; null: elements are copied
 };
 UpdateMethod way_of(const Update& update);
 
 /// Computes memory[i] = operand[i] op memory[i] for `count` consecutive elements, each atomically. `operand` and `old` are packed. The
 /// previous values are stored in `old`, unless it is null. `operand` may be null for MPI_NO_OP. Without an `exclusion` words are changed
-/// one by one by atomic instructions, as by processes that have no update lock; no other process may then change elements of other kinds.
+/// one by one by atomic instructions, as processes do that have no update lock; no other process may then change elements that are not
+/// words.
 void update(const Update& update, std::byte* memory, const std::byte* operand, std::byte* old, int64_t count,
             const UpdateLock* exclusion);
 /// Performs an update whose UpdateMethod is known.

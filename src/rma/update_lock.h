@@ -35,7 +35,7 @@ enum class UpdateLockMode : uint32_t { careful, quick, ending };
 /// A lock that records its holder, so that a dead holder does not keep it. Held for a few hundred ns.
 struct Guard {
     std::atomic<uint32_t> holder;      ///< 0: free; otherwise a process id
-    std::atomic<UpdateLockMode> mode;  ///< changed by the holder only
+    std::atomic<UpdateLockMode> mode;  ///< mode of the target's memory; changed by the holder only
     void lock(uint32_t pid);
     void unlock() { holder.store(0, std::memory_order_release); }
 };
@@ -43,8 +43,8 @@ struct Guard {
 /// One process's mark: the target whose memory it is changing by an atomic instruction.
 struct alignas(64) UpdateMark {
     std::atomic<uint32_t> target;             ///< index of the target + 1; 0: none
-    std::atomic<uint32_t> pid;                ///< pid of the process, once it takes part
-    std::atomic<uint32_t> can_have_barriers;  ///< whether it can end the quick mode
+    std::atomic<uint32_t> pid;                ///< pid of the process, set once it uses the update lock
+    std::atomic<uint32_t> can_have_barriers;  ///< whether the process can issue barriers, and so end the quick mode
 };
 
 // The steps are templates over the types of the shared words, so that tests can try every interleaving.
@@ -100,7 +100,7 @@ class UpdateLock {
     /// `marks` has one mark for each of the `processes`; `me` is the index of this process's mark.
     UpdateLock(Guard& guard, UpdateMark* marks, uint32_t processes, uint32_t me, uint32_t target);
 
-    /// Call it before one atomic instruction. Returns false if the guard is held; the caller then uses begin_all().
+    /// Begins a single update, by one atomic instruction. Returns false if the guard is held; the caller then uses begin_all().
     bool begin_one() const {
         if (hears_ && set_mark_quickly(marks_[me_].target, guard_->mode, target_)) [[likely]]
             return true;
@@ -110,7 +110,7 @@ class UpdateLock {
     /// begin_all().
     bool begin_one_quickly() const;
     void end_one() const { clear_mark(marks_[me_].target); }
-    /// Call it before any other change. Until end_all() only the caller changes elements.
+    /// Begins any other update. Until end_all() only the caller changes elements.
     void begin_all() const {
         const bool mine = try_guard(guard_->holder, pid_);
         if (!mine || guard_->mode.load(std::memory_order_relaxed) != UpdateLockMode::careful || any_marked())
@@ -118,7 +118,8 @@ class UpdateLock {
     }
     void end_all() const { guard_->unlock(); }
 
-    /// Careful singles of one process before it starts the quick mode, and before a process with several threads registers for barriers.
+    /// Number of careful singles of one process before it starts the quick mode, and before a process with several threads registers for
+    /// barriers.
     static constexpr uint32_t kPatience = 4096, kPatienceWithThreads = 1 << 22;
 
   private:
@@ -135,7 +136,7 @@ class UpdateLock {
     Guard* guard_;
     UpdateMark* marks_;
     uint32_t processes_, me_, target_, pid_;
-    mutable uint32_t singles_ = 0;  ///< careful singles so far
+    mutable uint32_t singles_ = 0;  ///< number of careful singles so far
     mutable bool hears_ = false;
 };
 

@@ -14,17 +14,18 @@ int fence(Window& window, int assertion);
 int start(Window& window, const comm::Group& group, int assertion);
 int complete(Window& window);
 int post(Window& window, const comm::Group& group, int assertion);
-/// Implements MPI_Win_wait; with `flag` MPI_Win_test.
+/// Implements MPI_Win_wait, and with a non-null `flag` MPI_Win_test.
 int wait(Window& window, bool* flag);
 int lock(Window& window, LockHeld kind, int rank, int assertion);
 int unlock(Window& window, int rank);
 int lock_all(Window& window, int assertion);
 int unlock_all(Window& window);
-/// Waits until the accesses to that rank are complete at both ends.
+/// Waits until this process's accesses to that rank are complete at both ends.
 int flush(Window& window, int rank);
 int flush_all(Window& window);
-/// Flushes without work per poll. Programs may wait by a loop of gets and flushes, which completes without a poll. Other processes may need
-/// this process meanwhile, or its core, so such a loop polls now and then. A request that is complete at once counts as such a flush.
+/// A program may wait for a value by a loop of gets and flushes, each of which completes without a poll. Other processes may need this
+/// process or its core meanwhile. So every kFlushesPerLook-th flush without pending accesses polls; requests that are complete at once are
+/// counted too.
 constexpr uint32_t kFlushesPerLook = 16;
 extern uint32_t idle_flushes;
 /// Makes stores of other processes visible here, and this process's stores visible to them.

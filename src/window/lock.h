@@ -13,7 +13,7 @@ bool leave_board(Window& window, bool all_have_come);
 
 /// Waits until the lock is acquired. Returns MPI_ERR_PROC_ABORTED with failure_text() if the target has ended.
 int take_lock(Window& window, WindowTarget& remote, LockHeld kind);
-/// Releases the lock; all accesses must be complete.
+/// Releases the lock. All accesses to the target must be complete.
 void give_back(Window& window, WindowTarget& remote);
 
 /// Acquires the shared locks of all processes of this host, always in the order of their places, so that processes cannot wait for each
@@ -25,8 +25,8 @@ void give_all_back(Window& window);
 /// Registers the handler of lock packets. Call it before a window is created: other members may finish its creation earlier and request
 /// locks.
 void listen_for_locks();
-/// Marks that a thread is creating a window. While one exists, lock requests for unknown windows are kept. When the last one ends, the
-/// remaining requests are refused.
+/// Marks that a thread is creating a window, for its lifetime. While such an object exists, lock requests for unknown windows are kept.
+/// When the last one ends, the remaining requests are refused.
 class Making {
   public:
     Making();
@@ -34,7 +34,7 @@ class Making {
     Making(const Making&) = delete;
     Making& operator=(const Making&) = delete;
 };
-/// Handles the requests that arrived before the window was created.
+/// Handles the lock requests that arrived before the window was created.
 void take_early_messages(Window& window);
 
 }  // namespace starling::window

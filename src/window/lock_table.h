@@ -20,28 +20,29 @@ namespace starling::window {
 
 class LockTable {
   public:
-    /// Numbers of holders of exclusive locks: processes of the host, and processes of other hosts, for which the target acquires the lock.
+    /// Numbers by which the table names the holder of an exclusive lock: a process of this host, or a process of another host, for which
+    /// the target acquires the lock.
     static constexpr uint32_t holder_here(uint32_t place) { return place + 1; }
     static constexpr uint32_t holder_afar(int rank) { return 0x80000000u | static_cast<uint32_t>(rank); }
 
     static size_t bytes(uint32_t processes);
-    /// `memory` is all 0 at first, and outlives the table. Processes of the host are numbered from 0.
+    /// `memory` is all 0 at first, and outlives the table. The host's processes are numbered from 0; this number is their place.
     LockTable() = default;
     LockTable(void* memory, uint32_t processes);
 
-    /// Each returns whether the lock is held now, by this call or an earlier one. If not, call again later.
+    /// Try to acquire a lock. Each returns whether the lock is held now, by this call or an earlier one. If not, call again later.
     bool try_shared(uint32_t who, uint32_t target);
     bool try_exclusive(uint32_t holder, uint32_t target);
     void release_shared(uint32_t who, uint32_t target);
     void release_exclusive(uint32_t target);
     /// Cancels an acquisition that try_exclusive() may have begun for `holder`.
     void withdraw_exclusive(uint32_t holder, uint32_t target);
-    /// Acquires a shared lock for a process of another host; only the target calls it. `past_waiting`: an exclusive lock that is only
-    /// waited for does not keep it out.
+    /// Acquires a shared lock for a process of another host; only the target calls it. With `past_waiting` it may overtake an exclusive
+    /// lock that is only waited for.
     bool try_shared_for_another(uint32_t target, bool past_waiting = false);
     void release_shared_for_another(uint32_t target);
 
-    /// Stands for all targets, if a process waits for several.
+    /// Value of `target` in begin_wait() for a process that waits for several targets.
     static constexpr uint32_t kEveryTarget = ~uint32_t{0} - 1;
     /// Returns the place of a process of this host that holds a lock of `target`, or is acquiring one; -1: none is visible.
     int holder(uint32_t target) const;
@@ -49,7 +50,7 @@ class LockTable {
     /// begin_wait(): `who` waits for a lock of `target` from now on, and must be rung when one is released. end_wait(): it waits no longer.
     void begin_wait(uint32_t who, uint32_t target) { waits_[who].store(target + 1); }
     void end_wait(uint32_t who) { waits_[who].store(0); }
-    /// Sets whether the target must be rung because it has pending requests of other hosts.
+    /// Sets whether the target must be rung when a lock is released, because it has pending requests of other hosts.
     void set_pending(uint32_t target, bool pending) { slots_[target].pending.store(pending); }
     /// Visits the processes to be rung after a lock of `target` was released.
     template <class F>
@@ -62,7 +63,7 @@ class LockTable {
         if (slots_[target].pending.load(std::memory_order_relaxed)) visit(target);
     }
 
-    /// Lifetime of the table's memory. Its creator frees it after each process of the host has left. A process leaves when it has called
+    /// Lifetime of the table's memory: its creator frees it after each process of the host has left. A process leaves when it has called
     /// MPI_Win_free, holds no lock, and no process of another host holds a lock through it. From then on it does not access the table.
     void leave(uint32_t who) { slots_[who].left.store(1, std::memory_order_release); }
     bool has_left(uint32_t who) const { return slots_[who].left.load(std::memory_order_acquire) != 0; }
@@ -91,12 +92,13 @@ class LockTable {
         return any;
     }
 
-    /// Returns the update lock of the target's memory for this process, at place `me`. The process takes part from the first call on.
+    /// Returns the update lock of the target's memory for this process, at place `me`. The first call registers the process with the update
+    /// lock.
     rma::UpdateLock exclusion(uint32_t me, uint32_t target) const;
 
   private:
     struct alignas(64) LockSlot {
-        std::atomic<uint32_t> exclusive;  ///< holder, with kHad if it has the lock, otherwise waiting; 0: none
+        std::atomic<uint32_t> exclusive;  ///< holder of the exclusive lock, or waiting for it (without kHad); 0: none
         std::atomic<uint32_t> others;     ///< number of shared locks of processes on other hosts
         std::atomic<uint32_t> pending;
         std::atomic<uint32_t> left;

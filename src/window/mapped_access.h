@@ -1,6 +1,6 @@
-// Fast paths of the most frequent accesses. They require contiguous elements of one predefined type, memory that is mapped here, and an
-// epoch that allows the access. All conditions are checked together. If any is not met, the caller uses operation.h, which also finds the
-// errors.
+// Fast paths of the most frequent window accesses. They require contiguous elements of one predefined type, memory that is mapped here, and
+// an epoch that allows the access. All conditions are checked together. If any is not met, the caller uses operation.h, which also finds
+// the errors.
 #pragma once
 
 #include "window/epoch.h"
@@ -8,7 +8,8 @@
 
 namespace starling::window {
 
-/// The last update that was found valid, for calls that repeat it. Its type and operation are predefined, so they are never freed.
+/// The arguments of the last valid update, so that a call that repeats them skips the checks. Its type and operation are predefined, so
+/// they are never freed.
 struct CachedUpdate {
     MPI_Datatype type = nullptr;
     MPI_Op op = nullptr;
@@ -17,7 +18,7 @@ struct CachedUpdate {
 };
 extern CachedUpdate last_found;
 
-/// A contiguous block of a target that may be accessed.
+/// A contiguous block of a target's mapped memory that may be accessed.
 struct NearBlock {
     WindowTarget* remote;
     std::byte* memory;
@@ -59,7 +60,7 @@ inline bool get_near(Window& window, void* result, MPI_Count count, MPI_Datatype
     return true;
 }
 
-/// Performs an update. `old` is null if the previous value is not wanted.
+/// Performs an update in a mapping. `old` is null if the previous value is not wanted. Returns false if the caller must use operation.h.
 inline bool update_near(Window& window, const void* origin, void* old, MPI_Count count, MPI_Datatype type, int rank,
                         MPI_Aint disp, MPI_Op op) {
     if (type != last_found.type || op != last_found.op) return false;
@@ -98,7 +99,7 @@ inline bool swap_near(Window& window, const void* origin, const void* compare, v
     return true;
 }
 
-/// Flushes a target without accesses in progress. Returns false if there are any, or if a poll is due.
+/// Flushes a target without accesses in progress. Returns false if there are any, or if a poll is due; the caller must then use flush().
 inline bool flush_near(Window& window, int rank) {
     if (static_cast<size_t>(rank) >= window.remotes.size()) return false;
     const WindowTarget* const to = window.remotes.find(rank);

@@ -21,7 +21,7 @@ struct WindowOperation {
 /// Starts an access. It is complete after the window's next flush of that rank, or at the end of the epoch. Returns an error class with
 /// failure_text().
 int run(Window& window, const WindowOperation& operation);
-/// Starts an access with a request, which is `access`. It holds references of the types that it uses.
+/// Starts an access with a request, which is `access`. It retains the types that it uses.
 int start(Window& window, const WindowOperation& operation, rma::Access& access);
 void release_types(const rma::Access& access);
 

@@ -16,7 +16,7 @@
 
 namespace starling::window {
 
-/// At most one lock is held and one requested by each process.
+/// The server of one window at one process. Each remote process has at most one held lock and one request.
 class RemoteLockServer {
   public:
     struct Claimant {
@@ -25,17 +25,18 @@ class RemoteLockServer {
         bool exclusive;
         uint64_t since = 0;  ///< ns; time of the request
     };
-    /// Time after which a shared lock overtakes an exclusive one that is only waited for. Its claimant may hold, by MPI_Win_lock_all, the
-    /// lock for which that one waits. MPI_Win_lock_all acquires locks of other hosts one by one.
+    /// Time after which a shared lock overtakes an exclusive one that is only waited for. Without this, the two could deadlock: the process
+    /// that requests the shared lock may hold, by MPI_Win_lock_all, the lock for which the exclusive one waits. MPI_Win_lock_all acquires
+    /// locks of other hosts one by one.
     static constexpr uint64_t kPatienceNs = 1'000'000;
 
-    /// `me` is this process's place in the lock table.
+    /// Sets the lock table and this process's place in it, `me`.
     void open(const LockTable& board, uint32_t me) { board_ = board, me_ = me; }
 
     bool idle() const { return pending_.empty() && holders_.empty(); }
     bool has_pending() const { return !pending_.empty(); }
 
-    /// Adds a request to the queue. Returns false if it is a duplicate, or the process has a pending request.
+    /// Adds a lock request to the queue. Returns false if it is a duplicate, or the process has a pending request.
     bool ask(const Claimant& claimant);
     /// Releases a lock. Returns false if the process holds no lock of that number.
     bool give_back(int rank, uint32_t number);
@@ -56,9 +57,9 @@ class RemoteLockServer {
 
     LockTable board_;
     uint32_t me_ = 0;
-    std::list<Claimant> pending_;  // a list, because an empty one allocates nothing
+    std::list<Claimant> pending_;  // requests in order of arrival; a list, because an empty one allocates nothing
     std::vector<Claimant> holders_;
-    std::map<int, uint32_t> last_;  ///< number of each process's last request
+    std::map<int, uint32_t> last_;  ///< number of the last request, by rank
 };
 
 template <class F>

@@ -32,14 +32,14 @@ struct WindowInfo {
     int64_t disp_unit;
     uint64_t base;           ///< address of the memory in that process
     link::PagesName memory;  ///< name by which neighbours map the memory; not valid: they cannot
-    uint64_t alignment;      ///< alignment requested by the program; 0: any
+    uint64_t alignment;      ///< alignment of the memory as requested by the program; 0: any
     uint64_t board;          ///< at the first process of its host: address of the lock table in its shared heap
-    int64_t stage;           ///< at rank 0: place of the window's shared-memory stage, if all members know the communicator's
+    int64_t stage;           ///< at rank 0: area of the window's shared-memory stage; kNoArea: none
     int32_t flavor;
     int32_t error;  ///< error of the process's arguments, or MPI_ERR_NO_MEM
 };
 
-/// One number per process; stored once if all are equal.
+/// A value of every process, stored once if all are equal.
 class Column {
   public:
     void keep(const std::vector<WindowInfo>& claims, uint64_t (*get)(const WindowInfo&));
@@ -76,18 +76,18 @@ struct WindowTarget {
     int rank = 0;
     int64_t disp_unit = 1;
     uint64_t bytes = 0;
-    bool near = false;             ///< the target's memory is mapped here, and never moves
+    bool near = false;             ///< whether the target's memory is mapped here and never moves
     int local = -1;                ///< the target's place in the lock table; -1: on another host
-    LockHeld held = LockHeld::no;  ///< MPI_Win_lock_all acquires it at once or at the first access (epoch.cpp)
-    bool asking = false;           ///< a thread is acquiring the target's lock
-    // State of the lock request, if the target is on another host:
+    LockHeld held = LockHeld::no;  ///< by this process; MPI_Win_lock_all acquires it at once or at the first access (epoch.cpp)
+    bool asking = false;           ///< whether a thread of this process is acquiring the target's lock
+    // State of the lock request to a target on another host:
     bool asks_exclusive = false, granted = false;
-    bool refused = false;            ///< the target has no such window
+    bool refused = false;            ///< whether the target answered that it has no such window
     uint32_t asked = kCounterStart;  ///< number of the last request
-    bool in_group = false;           ///< in the group of MPI_Win_start
+    bool in_group = false;           ///< whether the target is in the group of MPI_Win_start
 };
 
-/// Targets by rank, in rows of 64. A row without any target that was used is one pointer, an eighth of a byte per target.
+/// Targets by rank, in rows of 64. A row in which no target was used is only a pointer, which is an eighth of a byte per target.
 class Remotes {
   public:
     void resize(size_t processes) {
@@ -127,34 +127,34 @@ struct Window {
     MPI_Aint disp_unit = 1;
     std::vector<uint64_t> offsets;  ///< shared windows: start of each process's memory
     int disp_unit_int = 1;          ///< disp_unit as the attribute shows it
-    link::Pages pages;              ///< memory allocated for the window; of a shared window all memory, at its first process
-    void* plain = nullptr;          ///< memory allocated for the window that no neighbour can map; from malloc
+    link::Pages pages;              ///< memory allocated for the window; the first process of a shared window has all of it
+    void* plain = nullptr;          ///< memory from malloc, allocated for the window if neighbours cannot map it
     rma::RegionKey key;
     WindowInfoTable kept;
-    Remotes remotes;  ///< created at the first use
+    Remotes remotes;  ///< targets by rank, created at the first use
     std::vector<WindowTarget*> used;
 
     std::vector<int> neighbours;  ///< ranks on this host, in order; an index is a place in the lock table
     int my_place = 0;
-    std::byte* board_memory = nullptr;  ///< lock table, at the first process of the host: from rma::allocate()
+    std::byte* board_memory = nullptr;  ///< memory of the lock table, at the first process of the host; from rma::allocate()
     LockTable board;
     std::optional<rma::UpdateLock> exclusion;  ///< update lock of this process's memory
 
     Epoch epoch = Epoch::none;
-    bool fence_used = false;                         ///< there was an access since the last fence
+    bool fence_used = false;                         ///< whether there was an access since the last fence
     int locked = 0;                                  ///< number of targets locked by MPI_Win_lock
-    bool unchecked = false;                          ///< MPI_Win_lock_all was called with MPI_MODE_NOCHECK
-    bool on_board = false;                           ///< MPI_Win_lock_all holds the locks of all processes of this host
+    bool unchecked = false;                          ///< whether MPI_Win_lock_all was called with MPI_MODE_NOCHECK
+    bool on_board = false;                           ///< whether MPI_Win_lock_all holds the locks of all processes of this host
     std::vector<WindowTarget*> group;                ///< targets of MPI_Win_start
-    bool exposed = false;                            ///< MPI_Win_post was called, and MPI_Win_wait was not
+    bool exposed = false;                            ///< whether MPI_Win_post was called, and MPI_Win_wait not yet
     std::list<message::ReceiveRequest> completions;  ///< from the group of MPI_Win_post; an empty list allocates nothing
     std::list<message::SendRequest> posts;           ///< messages of MPI_Win_post, which does not wait for them
 
-    RemoteLockServer desk;     ///< serves processes of other hosts
-    bool awaits_ring = false;  ///< desk has pending requests, and neighbours were asked to ring
-    uint32_t waiters = 0;      ///< threads that wait for locks in the lock table
+    RemoteLockServer desk;     ///< server of locks to processes on other hosts
+    bool awaits_ring = false;  ///< whether `desk` has pending requests, and neighbours were asked to ring
+    uint32_t waiters = 0;      ///< number of threads that wait for locks in the lock table
 
-    comm::Errhandler* errhandler = nullptr;  ///< never null
+    comm::Errhandler* errhandler = nullptr;  ///< error handler of the window; never null
     comm::AttributeSet attributes;
     std::string name;
     comm::Info info;  ///< hints given by the program
@@ -169,12 +169,12 @@ struct CreateParams {
     void* base = nullptr;
     MPI_Aint bytes = 0;
     MPI_Aint disp_unit = 1;
-    uint64_t alignment = 0;   ///< of allocated memory; a power of two, or 0
-    bool apart = false;       ///< shared windows: each process's memory begins a page
-    int error = MPI_SUCCESS;  ///< of this process's arguments, with failure_text()
+    uint64_t alignment = 0;   ///< alignment of allocated memory; a power of two, or 0
+    bool apart = false;       ///< whether each process's memory in a shared window begins a page
+    int error = MPI_SUCCESS;  ///< error of this process's arguments, with failure_text()
 };
 int make(comm::Comm& comm, const CreateParams& wanted, Window*& made);
-/// Frees the window, when its accesses, and those of other processes to it, are complete. Collective. Attributes must have been cleared.
+/// Frees the window, when its accesses, and those of other processes to it, are complete. Collective. Attributes must have been deleted.
 int free(Window& window);
 
 /// Returns the target of that rank, which the caller has checked; created at its first use.

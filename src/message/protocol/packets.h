@@ -53,7 +53,7 @@ struct Cts {
     uint64_t bytes;
     uint32_t send_serial;
     uint32_t receive_serial;
-    uint32_t generation;  ///< tells apart consecutive receives that use one receive_serial
+    uint32_t generation;  ///< distinguishes consecutive receives that use one receive_serial
     /// 1: a posted receive had room for the whole message, so fragments that the sender sent ahead of this CTS are accepted; 0: they are
     /// not.
     uint32_t at_once;
