@@ -109,7 +109,7 @@ HandleList<Handle> list(const Place* from, int count) {
     return HandleList<Handle>(from, count);
 }
 
-/// Handles that the call reads and writes.
+/// Handles that the call reads and may replace.
 template <class Handle, class Place>
 class ChangedList : HandleList<Handle> {
   public:
@@ -174,7 +174,7 @@ inline int whence_in(int whence) { return abi::whence_in(whence); }
 inline int pvar_class_in(int kind) { return abi::pvar_class_in(kind); }
 inline int keyval_in(int keyval) { return abi::keyval_in(keyval); }
 
-/// A set of bits, each of which is a constant.
+/// Converts a set of bits, each of which is a constant of the interface.
 template <int (*kOf)(int)>
 int bits(int set) {
     int all = 0;
@@ -317,7 +317,7 @@ class StatusRead {
 };
 inline StatusRead status_in(const abi::Status* from) { return StatusRead(from); }
 
-/// A text whose maximum length is greater here than in the program's interface; the rest is cut off.
+/// A text that the call writes. The library's maximum length exceeds that of the program's interface, so the text is cut.
 template <int kHere, int kThere>
 class TextMade {
   public:

@@ -29,7 +29,7 @@ MPI_Comm* make_later(void* place, void (*write)(MPI_Comm comm, void* place)) {
 void comm_made(MPI_Comm* storage) {
     const std::lock_guard guard(later_mutex);
     const auto found = later.find(storage);
-    if (found == later.end()) return;  // created by MPI_Comm_dup
+    if (found == later.end()) return;  // the handle is not a deferred one: MPI_Comm_dup created it
     found->second.write(*storage, found->second.place);
     later.erase(found);
 }

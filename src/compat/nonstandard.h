@@ -10,7 +10,8 @@ struct OwnClass {
 };
 
 struct Library;
-/// Replaces functions of the library by ones that know these differences, for C and Fortran.
+/// Replaces the functions of the library that return versions and error classes by functions that know these differences, for C and
+/// Fortran.
 void know_beyond(Library& library);
 
 }  // namespace starling::compat

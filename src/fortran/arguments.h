@@ -37,8 +37,8 @@ Pointer* weights_place(Pointer* weights) {
     return meaning == Meaning::weights_empty ? reinterpret_cast<Pointer*>(MPI_WEIGHTS_EMPTY) : weights;
 }
 
-/// Convert statuses that the call may write, and one that it reads; the former may be ignored. A Fortran status is an array of ints with
-/// the layout of the interface's C structure.
+/// statuses_place() converts an array of statuses that the call may write, unless the program ignores them. A Fortran status is an array of
+/// ints with the layout of the interface's C structure.
 inline auto statuses_place(int* place, [[maybe_unused]] int count) {
     const bool ignored = meaning_of(place) == Meaning::status_ignore;
     if constexpr (std::is_same_v<abi::Status, MPI_Status>)
@@ -54,7 +54,7 @@ inline auto status_read(const int* place) {
         return status_in(reinterpret_cast<const abi::Status*>(place));
 }
 
-/// A text without its trailing blanks.
+/// A Fortran text that the call reads, without its trailing blanks.
 class TextIn {
   public:
     TextIn(const char* text, size_t length) : text_(trimmed({text, length})) {}

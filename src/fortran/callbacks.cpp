@@ -1,6 +1,6 @@
-// Calls of the program's Fortran procedures by the library. They get numbers for handles, and all arguments by reference; those with an
-// error code write it to a last argument. Operations and error handlers have no extra state that would distinguish them from C functions,
-// so their addresses are kept.
+// Calls of the program's Fortran procedures by the library. The procedures get numbers for handles, and all arguments by reference; those
+// that return an error code write it to their last argument. Operations and error handlers have no extra state that would distinguish
+// Fortran procedures from C functions, so the addresses of the Fortran procedures are recorded.
 #include <mutex>
 #include <shared_mutex>
 #include <unordered_set>
@@ -15,7 +15,8 @@ namespace starling::compat {
 
 namespace {
 
-/// Addresses of the Fortran procedures that the library calls directly. Never removed, because operations outlive their handles.
+/// Addresses of the Fortran procedures that the library calls directly. An address is never removed, because operations outlive their
+/// handles.
 class Procedures {
   public:
     template <class Function>
@@ -96,7 +97,8 @@ int create_keyval(Create* create, typename FortranAttribute<Value>::Copy* copy,
                   new FortranAttribute<Value>{copy, remove, extra_state});
 }
 
-/// The procedures get the program's variable, not a copy: all implementations do so, and programs change it there.
+/// The functions of a generalized request. They get the program's own variable for the extra state, not a copy: all implementations do so,
+/// and programs change the variable there.
 struct FortranGrequest {
     void (*query)(MPI_Aint* extra_state, int* status, int* ierror);
     void (*free)(MPI_Aint* extra_state, int* ierror);
@@ -156,7 +158,7 @@ ERRHANDLER(comm, Comm)
 ERRHANDLER(win, Win)
 ERRHANDLER(file, File)
 ERRHANDLER(session, Session)
-// Removed by MPI 3.0.
+// MPI_ERRHANDLER_CREATE, which MPI 3.0 has removed.
 FORTRAN_ENTRY(errhandler_create, (MPI_Comm_errhandler_function * procedure, int* handler, int* ierror)) {
     f_comm_create_errhandler(procedure, handler, ierror);
 }
@@ -205,7 +207,7 @@ FORTRAN_ENTRY(grequest_start, (decltype(FortranGrequest::query) query, decltype(
     give(ierror, error);
 }
 
-// Not implemented, like all file functions: the library reports it.
+// Conversion functions of data representations. They are not implemented, like all file functions: the library reports it.
 FORTRAN_ONLY(mpi_conversion_fn_null, (void)) {}
 FORTRAN_ONLY(mpi_conversion_fn_null_c, (void)) {}
 FORTRAN_ENTRY(register_datarep, (const char*, void*, void*, void*, const MPI_Aint*, int* ierror, size_t)) {

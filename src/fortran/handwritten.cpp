@@ -73,7 +73,7 @@ class Texts {
     std::vector<char*> pointers_;
 };
 
-/// The error codes of a spawn, whose number the root passes.
+/// The error codes that a spawn returns; the root passes their number.
 class FortranErrorCodes {
   public:
     FortranErrorCodes(int* place, int count)

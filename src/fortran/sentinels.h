@@ -1,5 +1,5 @@
-// Addresses with a special meaning (MPI 5.0 section 2.5.4): variables of common blocks. A program that names them has them in its own
-// memory. COMPAT_PLACES contains those of the interface.
+// Addresses with a special meaning (MPI 5.0 section 2.5.4): variables of common blocks. A program that names such a variable may have a
+// copy of it in its own memory. COMPAT_PLACES is the header with the variables of the interface.
 #pragma once
 
 namespace starling::fortran {
@@ -15,7 +15,7 @@ enum class Meaning {
     status_ignore,  // or MPI_STATUSES_IGNORE
 };
 
-/// Returns the meaning of `place`, after a few comparisons.
+/// Returns the meaning of the address `place` in an argument; takes a few comparisons.
 Meaning meaning_of(const void* place);
 bool is_argv_null(const char* argv);
 bool is_argvs_null(const char* argvs);

@@ -18,7 +18,7 @@ struct ByteBlock {
     std::byte bytes[N];
 };
 
-/// Returns the PE's number in the world for a PE of a context; -1 if the runtime must translate or check it.
+/// Translates a PE's number in a context's team to its number in the world; returns -1 if the runtime must translate or check it.
 inline int world_pe(const void* context, int pe) {
     if (reinterpret_cast<uintptr_t>(context) == kDefault) [[likely]]
         return pe;
@@ -41,8 +41,8 @@ inline std::byte* reach(const void* context, const void* address, size_t bytes, 
     return reach(address, bytes, world_pe(context, pe));
 }
 
-/// Counts a read of mapped memory and makes progress at every 128th. The program may read in a loop until another PE changes the memory,
-/// and that PE may depend on this one's progress. The interval is short enough for such a loop and long enough to cost a read nothing.
+/// Counts a read of mapped memory and makes progress at every 128th read. The program may read in a loop until another PE changes the
+/// memory, and that PE may depend on this one's progress. Such a loop soon reaches 128 reads, and the cost per read is negligible.
 inline void looked() {
     constexpr uint32_t kLooks = 128;
     std::atomic<uint32_t>& looks = starling_shmem_near.looks;

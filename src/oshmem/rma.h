@@ -61,7 +61,7 @@ T g(const char* name, void* context, const void* source, int pe) {
     return value;
 }
 
-/// Strides in elements.
+/// Puts blocks at a stride; strides are in elements.
 template <class T>
 void ibput(const char* name, void* context, void* dest, const void* source, ptrdiff_t dst, ptrdiff_t sst, size_t block,
            size_t blocks, int pe) {
@@ -91,8 +91,8 @@ void iget(const char* name, void* context, void* dest, const void* source, ptrdi
 inline void ctx_quiet(const char* name, void* context) { starling_shmem_quiet(name, context); }
 inline void ctx_fence(const char* name, void* context) { starling_shmem_fence(name, context); }
 
-/// Without accesses in progress and stores to neighbors there is nothing to wait for and no PE to wake. The fence is required nevertheless:
-/// other PEs must see this PE's stores into its own memory before it reads theirs.
+/// Completes this PE's accesses of the default context. If none is in progress and no neighbor was stored to, there is nothing to wait for
+/// and no PE to wake. The fence is required nevertheless: other PEs must see this PE's stores into its own memory before it reads theirs.
 inline void quiet(const char* name) {
     shmem::Near& near = starling_shmem_near;
     if (near.pes != 0 && near.open.load(std::memory_order_relaxed) == 0 && near.stored.load(std::memory_order_relaxed) < 0) {

@@ -106,7 +106,7 @@ int ctx_get_team(const char* name, void* context, Team* team) {
     *team = static_cast<Team>(starling_shmem_context_team(name, context));
     return *team ? 0 : -1;
 }
-/// Hints that a program will start many accesses. Nothing is delayed or batched here, so they do nothing.
+/// These hints announce that a program will start many accesses. They do nothing, because accesses are never delayed or batched.
 template <class Config>
 void ctx_session_start(const char*, void*, long, const Config*, long) {}
 inline void ctx_session_stop(const char*, void*) {}
@@ -115,7 +115,7 @@ inline void set_lock(const char* name, long* lock) { starling_shmem_set_lock(nam
 inline void clear_lock(const char* name, long* lock) { starling_shmem_clear_lock(name, lock); }
 inline int test_lock(const char* name, long* lock) { return starling_shmem_test_lock(name, lock); }
 
-// These do nothing, because caches are coherent.
+// The cache functions do nothing, because caches are coherent.
 inline void set_cache_inv(const char*) {}
 inline void set_cache_line_inv(const char*, void*) {}
 inline void clear_cache_inv(const char*) {}

@@ -5,7 +5,7 @@
 
 namespace starling::oshmem {
 
-/// SHMEM_CMP_EQ to _GE, as shmem.h numbers them.
+/// The comparisons SHMEM_CMP_EQ to SHMEM_CMP_GE, with the numbers of shmem.h.
 enum Comparison : int { kEqual = 1, kUnequal = 2, kGreater = 3, kGreaterEqual = 4, kLess = 5, kLessEqual = 6 };
 
 template <class T>
@@ -52,7 +52,8 @@ void wait_for(const char* name, F& condition) {
         name, [](void* f) { return static_cast<bool>((*static_cast<F*>(f))()); }, &condition);
 }
 
-/// Several variables, each compared with one value or with its own. Those with a status other than 0 are ignored.
+/// Several variables in this PE's memory, each compared with one common value or with a value of its own. Variables with a nonzero status
+/// are ignored.
 template <class T>
 struct Several {
     const T* vars;
@@ -60,7 +61,7 @@ struct Several {
     const int* status;
     int comparison;
     T value;
-    const T* values;  ///< null: `value` for all
+    const T* values;  ///< values to compare with, one per variable; null: `value` for all
 
     void check(const char* name) const {
         check_comparison(name, comparison);

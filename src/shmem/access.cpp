@@ -23,7 +23,7 @@ using AccessOperation = rma::AccessOperation;
 struct ShmemAccess : rma::Access {
     static constexpr uint32_t kMagic = 0x53684f70;
     std::atomic<uint32_t>* open = nullptr;  ///< counter of its context
-    bool awaited = false;                   ///< a function waits for it and destroys it
+    bool awaited = false;                   ///< whether a function waits for the access and destroys it
     std::byte value[16];                    ///< operand of an update
     datatype::TypeRef there_type;           ///< type of the remote block if that is not contiguous
     std::vector<std::byte> packed;          ///< data of a put whose source is not contiguous
@@ -52,9 +52,9 @@ ShmemAccess& begin(const ShmemContext& context, AccessOperation what) {
     return operation;
 }
 
-/// Selects how to access memory that is not mapped. The kernel copies a neighbor's variables, without the owner. It must not copy single
-/// words: many kernels copy these byte by byte, so other processes might see half a word. It must not copy either while earlier accesses
-/// are in progress, because these come first.
+/// Selects how to access memory that is not mapped. The kernel copies a neighbor's variables without the help of their owner. The kernel
+/// must not copy single words: many kernels copy these byte by byte, so other processes might see half a word. It must not copy while
+/// earlier accesses are in progress either, because these must be carried out first.
 void choose_way(RemotePe& remote, const Spot& spot, uint64_t bytes) {
     rma::Target& target = remote.target(spot.area);
     const bool by_kernel = spot.area == Area::data && remote.pid != 0 && bytes > 8 && target.open == 0;
@@ -167,8 +167,8 @@ void describe_blocks(ShmemAccess& operation, const Spot& spot, const starling_sh
 }
 
 bool is_fenced(RemotePe& remote) {
-    // Accesses of another host arrive in the order of their start. Those of a neighbor's variables may not, because they take different
-    // paths.
+    // Accesses of a PE on another host arrive in the order of their start. Accesses of a neighbor's variables may not, because they take
+    // different paths.
     const bool in_order = !remote.targets[0].overtakes() && !remote.targets[1].overtakes();
     if (!remote.near && in_order) return !remote.targets[0].waiting.front() && !remote.targets[1].waiting.front();
     return !remote.busy();

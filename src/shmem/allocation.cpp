@@ -24,7 +24,7 @@ void synchronize() {
 }
 
 /// Provides memory for all allocations on all PEs; returns false if a PE's system has not enough. Only memory that all PEs have counts as
-/// present, so that all take the same branch the next time.
+/// present, so that all PEs take the same branch in the next call.
 bool back_with_memory() {
     const uint64_t needed = needed_heap();
     if (needed <= world().there) {

@@ -1,4 +1,4 @@
-// Collectives over teams: they run those of the room collective on the team's communicator.
+// Collectives over teams: they run the collectives of the room `collective` on the team's communicator.
 #include "collective/collective.h"
 
 #include <cstring>
@@ -23,7 +23,7 @@ using collective::Blocks;
 using collective::byte_type;
 using collective::CommCall;
 
-/// Converts an MPI error class into the function's result, and prints its text if the user wants to see it.
+/// Converts an MPI error class into the function's result, and prints the error's text with STARLING_VERBOSE=1.
 int ended(int error) {
     if (error) mention("%.*s", static_cast<int>(failure_text().size()), failure_text().data());
     clear_failure();
@@ -76,7 +76,7 @@ int collectively(Caller caller, F body) {
     return profile::watching ? profile::run_watched(caller.site, inside) : inside();
 }
 
-/// Returns a call on the team's communicator for checked arguments.
+/// Returns a CommCall on the team's communicator, for arguments that were checked.
 CommCall call_of(Team& team) {
     if (profile::watching) [[unlikely]]
         profile::begin_watched(team.comm->context(), static_cast<uint32_t>(team.size()));

@@ -3,7 +3,7 @@
 
 namespace starling::shmem {
 
-/// Exchanges the memory descriptions of all PEs and requests a connection to each PE, between two barriers.
+/// Exchanges the memory descriptions of all PEs and requests a connection to each PE. Collective over all PEs; contains two barriers.
 void meet_all();
 
 }  // namespace starling::shmem

@@ -106,7 +106,7 @@ void end_of_exception() {
 
 int begin() {
     const Lock lock;
-    // A simulation runs several PEs in one process.
+    // In a simulation several PEs run in one process, so the handler may be set already.
     if (const auto before = std::set_terminate(end_of_exception); before != end_of_exception) terminate_before = before;
     const link::Process& me = link::self();
     world().me = static_cast<int>(me.rank);
@@ -125,8 +125,8 @@ void end() {
     const Lock lock;
     quiet_all();
     if (barrier(*world().everyone)) complain_of_failure();
-    // No PE has an access in progress. After the next barrier a PE may be initialized again and access memory, while other PEs are still
-    // here. So the memory is hidden first, and such a PE cannot find memory that is being freed.
+    // No PE has an access in progress now. After the next barrier a fast PE may be initialized again and access memory while other PEs are
+    // still finalizing. So the memory is hidden first, and the fast PE cannot find memory that is being freed.
     hide_memory();
     if (barrier(*world().everyone)) complain_of_failure();
     close_entries();

@@ -243,8 +243,8 @@ void wake(RemotePe& remote) {
 }
 
 void wake_stored() {
-    // With several threads, a thread that finds its PE in `stored` may have a store in progress that this fence does not cover. So the list
-    // is kept, and that thread's own quiet wakes the PE.
+    // With several threads, a thread that finds its PE in `stored` may have a store in progress that the fence below does not cover. So the
+    // list is kept, and that thread's own quiet wakes the PE.
     const bool forget = world().level != kThreadMultiple;
     if (forget) starling_shmem_near.stored.store(-1, std::memory_order_relaxed);
     // The fence makes all stores visible before any later load, for this PE's memory too. A PE that is about to wait first sets `watching`

@@ -31,8 +31,8 @@ struct Shared {
     link::Pages file;
     bool tried = false;
     bool handed_over = false;
-    pthread_mutex_t forking = PTHREAD_MUTEX_INITIALIZER;  ///< held from before a fork until after it
-    std::byte* copy = nullptr;                            ///< copy for the child, during a fork
+    pthread_mutex_t forking = PTHREAD_MUTEX_INITIALIZER;  ///< mutex held from before a fork until after it
+    std::byte* copy = nullptr;                            ///< copy of the variables for the child, during a fork
 };
 
 STARLING_STATE Lazy<Shared> the_shared;
@@ -223,11 +223,11 @@ void starling_shmem_after_fork(bool child) {
     } else {
         void* place = reinterpret_cast<void*>(first);
         const void* now = shared.copy ? mremap(shared.copy, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, place) : MAP_FAILED;
-        // A private mapping of the file: changes by the child stay in the child, but later changes by the parent may be seen by it.
+        // Maps the file privately: changes by the child stay in the child, but later changes by the parent may be seen by it.
         if (now == MAP_FAILED)
             now = mmap(place, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE | MAP_FIXED,
                        shared.known.name.descriptor, static_cast<off_t>(StaticVariables::offset_of(first)));
-        // The child must not change the parent's variables, so it ends.
+        // The child must not change the parent's variables, so it ends if it cannot map its own.
         if (now == MAP_FAILED) _exit(1);
         shared.known.name = {};
     }

@@ -36,7 +36,7 @@ uint64_t mix(uint64_t z) {
     return z ^ (z >> 31);
 }
 
-/// Computes a context id that is the same for all PEs which make the same call, and differs from all others except with a probability of
+/// Computes a context id that is the same for all PEs which make the same call, and differs from other ids except with a probability of
 /// 2^-60. All teams that one call makes have the same id, since no PE is in two of them.
 uint64_t context_of_call(uint64_t parent, TeamKind kind, uint64_t call) {
     uint64_t hash = hash_on(kEmptyHash, world().starts);

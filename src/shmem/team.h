@@ -17,11 +17,11 @@ struct Team {
     uint32_t magic = 0;
     uint32_t pool_index = 0;
 
-    comm::Comm* comm;               ///< owned by the team; holds a reference
-    int32_t first = 0, stride = 1;  ///< its PEs in the world, if `regular`: all of this job at a constant stride
+    comm::Comm* comm;               ///< communicator of the team's PEs; the team holds a reference
+    int32_t first = 0, stride = 1;  ///< first PE in the world, and stride; only if `regular`
     bool regular = true;
-    int contexts = 0;                 ///< num_contexts of its configuration
-    bool predefined = false;          ///< must not be destroyed by the program
+    int contexts = 0;                 ///< num_contexts of the team's configuration
+    bool predefined = false;          ///< whether the program must not destroy the team
     uint64_t splits = 0;              ///< splits of the team so far; the same on all members
     std::vector<ShmemContext*> made;  ///< contexts created on the team
 
@@ -37,11 +37,11 @@ struct ShmemContext : ContextHead {
     uint32_t magic = 0;
     uint32_t pool_index = 0;
     Team* team = nullptr;
-    std::atomic<uint32_t>* open = &own_open;  ///< counter of accesses in progress
+    std::atomic<uint32_t>* open = &own_open;  ///< counter of the context's accesses in progress
     std::atomic<uint32_t> own_open = 0;
 };
 
-/// Creates a team of these processes; the context id must be the same on all members.
+/// Create a team of a group's processes, or of a communicator's. The context id must be the same on all members.
 Team* make_team(comm::Group* group, uint64_t context);
 Team* make_team(comm::Comm* comm);
 /// Returns the context id of SHMEM_TEAM_WORLD or SHMEM_TEAM_SHARED; a different one after each initialization.

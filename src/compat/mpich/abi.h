@@ -43,10 +43,10 @@ inline constexpr OwnClass kOwnClasses[] = {{101, "MPIX_ERR_PROC_FAILED"},
                                            {104, "MPIX_ERR_EAGAIN"},
                                            {105, "MPIX_ERR_NOREQ"}};
 inline constexpr intptr_t kInPlace = -1, kBufferAutomatic = -2, kStatusIgnore = 1, kAllPvars = 1;
-// In this interface they are the values of two exported variables.
+// MPI_UNWEIGHTED and MPI_WEIGHTS_EMPTY; in this interface they are the values of two exported variables.
 inline constexpr intptr_t kUnweighted = 10, kWeightsEmpty = 11;
 
-/// The upper six bits of the handle of an object that the program has made; the rest is the library's number of it.
+/// Mask of the upper six bits of a handle that the program has made; the lower bits are the library's number of the object.
 inline constexpr uint32_t kKindBits = 0xfc000000;
 constexpr uint32_t kind_bits(uint32_t kind) { return 0x80000000 | kind << 26; }
 

@@ -1,4 +1,4 @@
-// Symbols that MPICH's mpi.h declares besides the standard's functions.
+// Symbols that MPICH's mpi.h declares and the standard does not have.
 #include "compat/convert.h"
 #include "compat/entry.h"
 

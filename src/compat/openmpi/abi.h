@@ -45,7 +45,8 @@ inline constexpr OwnClass kOwnClasses[] = {
 inline constexpr intptr_t kInPlace = 1, kBufferAutomatic = 2, kStatusIgnore = 0, kAllPvars = -1;
 inline constexpr intptr_t kUnweighted = 2, kWeightsEmpty = 3;
 
-/// Translate the handle of a predefined object in one direction each. Other handles stay.
+/// find_here() translates a predefined handle of the program into the library's, find_there() the reverse. Other handles are returned
+/// unchanged.
 void* find_here(const void* there);
 void* find_there(const void* here);
 

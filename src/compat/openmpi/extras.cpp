@@ -1,4 +1,4 @@
-// Symbols that Open MPI's mpi.h declares besides the standard's functions and the objects of handles.
+// Symbols that Open MPI's mpi.h declares and the standard does not have, except the objects of handles (objects.cpp).
 #include "compat/convert.h"
 #include "compat/entry.h"
 

@@ -18,13 +18,13 @@ namespace starling::compat::abi {
 
 namespace {
 
-constexpr size_t kPlaces = 512;  // over three per object
+constexpr size_t kPlaces = 512;  // size of the hash table: over three entries per object
 struct HandlePair {
     const void* there = nullptr;
     void* here = nullptr;
 };
 std::array<HandlePair, kPlaces> by_address;
-constexpr uintptr_t kMostHere = 0x1000;  // predefined handles are less
+constexpr uintptr_t kMostHere = 0x1000;  // limit of the library's predefined handles, which are smaller numbers
 std::array<void*, 0x300> by_handle;
 
 // Objects are at least 256 bytes long.

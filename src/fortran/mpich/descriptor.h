@@ -17,7 +17,7 @@ struct Descriptor {
     ptrdiff_t span;  ///< unit of the strides in bytes
     struct Dimension {
         ptrdiff_t stride, lower, upper;
-    } of[15];  ///< `dimensions` of them are used
+    } of[15];  ///< the dimensions; the first `dimensions` entries are used
 
     void* address() const { return first; }
     ptrdiff_t length() const { return static_cast<ptrdiff_t>(element); }

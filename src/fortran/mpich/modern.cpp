@@ -1,4 +1,5 @@
-// Procedures that MPICH compiles into its module mpi_f08: comparisons, statuses, sizes, and procedures that a program names.
+// Procedures that MPICH compiles into its module mpi_f08: comparisons, statuses, sizes, and predefined procedures that a program passes by
+// name.
 #include "fortran/arguments.h"
 #include "fortran/entry.h"
 #include "fortran/modern_names.h"
@@ -7,7 +8,7 @@ namespace starling::compat {
 
 extern "C" {
 
-// Comparisons, also with a handle of the older interfaces on either side.
+// Comparisons of handles; either side may be a handle of the older interfaces.
 #define COMPARED(kind)                                                                                    \
     FORTRAN_COMPARISON(kind##_eq, ==, "__mpi_f08_types_MOD_mpi_" #kind "_eq")                             \
     FORTRAN_COMPARISON(kind##_ne, !=, "__mpi_f08_types_MOD_mpi_" #kind "_neq")                            \

@@ -13,10 +13,10 @@ struct Descriptor {
     size_t element;  ///< bytes
     int version;
     int8_t dimensions;  ///< 0 for a scalar
-    int8_t others[3];   ///< type and attribute, in either order
+    int8_t others[3];   ///< type and attribute of the array, in an order that depends on the compiler
     struct Dimension {
-        ptrdiff_t lower, extent, stride;  ///< extent of the last one: -1 if unknown; stride in bytes
-    } of[15];                             ///< `dimensions` of them are used
+        ptrdiff_t lower, extent, stride;  ///< extent: -1 in the last dimension if unknown; stride in bytes
+    } of[15];                             ///< the dimensions; the first `dimensions` entries are used
 
     void* address() const { return first; }
     ptrdiff_t length() const { return static_cast<ptrdiff_t>(element); }

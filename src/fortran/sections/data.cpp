@@ -47,7 +47,7 @@ class Types {
         return make(
             [&](MPI_Datatype* made) { library.Type_create_hvector_c(dimension.extent, 1, dimension.stride, type, made); });
     }
-    /// Commits a type and releases it from these.
+    /// Returns a committed type that is not freed with this list: a type of the list, or a duplicate of the program's own type.
     MPI_Datatype take(MPI_Datatype type) {
         const auto found = std::find(made_.begin(), made_.end(), type);
         if (found == made_.end()) {  // the program's own type
@@ -119,8 +119,8 @@ MPI_Datatype basic_of(MPI_Datatype type) {
     return basic;
 }
 
-/// Returns the type of `count` elements of `type` whose data crosses the borders of the section's elements, described block by block. Null
-/// if the section is too small.
+/// Returns the type of `count` elements of `type` whose data crosses the borders of the section's elements. Such data is described block by
+/// block. Returns null if the section is too small.
 MPI_Datatype in_blocks(Types& types, const Section& section, MPI_Count count, MPI_Datatype type) {
     constexpr int kAtOnce = 64;
     iovec blocks[kAtOnce];
@@ -174,7 +174,7 @@ void SectionData::replace(MPI_Datatype by) {
 
 void SectionData::release() { library.Type_free(&type_); }
 
-/// With a count of -1 the library reports an invalid count.
+/// Makes the call fail: with a count of -1 the library reports an invalid count.
 void SectionData::refuse() { count_ = -1; }
 
 void SectionData::take(const Descriptor& array) {
@@ -186,7 +186,8 @@ void SectionData::take(const Descriptor& array) {
     made == MPI_DATATYPE_NULL ? refuse() : replace(types.take(made));
 }
 
-/// Creates a type with one element per partition at a constant distance. So a partition must consist of whole slices of the last dimension.
+/// Creates a type with one element per partition, at a constant distance. This requires that a partition consists of whole slices of the
+/// last dimension.
 void PartitionedData::take(const Descriptor& array, int partitions) {
     if (count() <= 0 || partitions <= 0 || type() == MPI_DATATYPE_NULL) return;
     const ArrayBounds bounds(type());

@@ -21,7 +21,7 @@ struct PendingCollective : collective::CollectiveRequest {
     const Op* op = nullptr;
     std::vector<const Datatype*> block_types[2];
     std::vector<std::unique_ptr<int64_t[]>> arrays;  ///< copies of counts and displacements
-    SubstituteBuffer loan{};                         ///< memory that the request owns, if `release` is set
+    SubstituteBuffer loan{};                         ///< substitute for the program's buffer; none if `release` is null
 
     ~PendingCollective() {
         if (loan.release) loan.release(loan.state);
@@ -45,7 +45,7 @@ constinit const progress::RequestClass kPending{
     .dispose = [](progress::Request& request) { pending.destroy(static_cast<PendingCollective&>(request)); },
     .tell = tell_pending};
 
-/// Finishes the loan (base/fortran_hooks.h) when a request that owns one completes.
+/// Runs when a request completes that uses a substitute buffer: finishes the use (SubstituteBuffer::finish).
 void give_back(progress::Request& r) {
     auto& request = static_cast<PendingCollective&>(r);
     request.loan.finish(request.loan.state);
@@ -54,8 +54,8 @@ void give_back(progress::Request& r) {
 constinit const progress::RequestClass kPendingWithLoan{
     .dispose = kPending.dispose, .tell = tell_pending, .completed = give_back};
 
-/// A persistent collective operation. Members may start the persistent operations of one communicator in different orders, so each has its
-/// own message tag, and its own memory where members share some.
+/// A persistent collective operation. Members may start the persistent operations of one communicator in different orders. So each
+/// operation has its own message tag, and where members share memory, its own part of it.
 struct PersistentCollective : PendingCollective {
     struct Own {
         explicit Own(comm::Comm& comm) : exchange(comm) {}
@@ -64,7 +64,7 @@ struct PersistentCollective : PendingCollective {
     };
     std::unique_ptr<Own> own;
     std::unique_ptr<PlannedCall> plan;
-    uint64_t number = 0;  ///< number by which tools identify the request
+    uint64_t number = 0;  ///< number of the operation by which tools identify it
 };
 
 STARLING_STATE NoDestroy<RequestPool<PersistentCollective>> persistent_storage;
@@ -274,7 +274,7 @@ template <class Pending>
 void CollectiveCall::hand_over(Pending& request) {
     for (int i = 0; i < type_count_; ++i) datatype::retain(*(request.types[i] = types_[i]));
     for (int side = 0; side < 2; ++side) {
-        // The array is moved, because the task reads it in place. The references of this call, if it holds any, move along.
+        // The array is moved, because the task reads it in place. The references to its types are moved along, if this call holds them.
         if (!keeps_)
             for (const Datatype* type : block_types_[side]) datatype::retain(*type);
         request.block_types[side] = std::move(block_types_[side]);

@@ -82,7 +82,7 @@ class CollectiveCall {
     const Datatype* type(MPI_Datatype handle);
     const Datatype* data(const void* buffer, MPI_Count count, MPI_Datatype handle);
     const Op* op(MPI_Op handle, const Datatype* type);
-    /// Checks another buffer with a type that was checked before.
+    /// Checks another buffer whose datatype a previous check has accepted.
     void buffer(const void* buffer, MPI_Count count, MPI_Datatype handle, const Datatype* type);
     /// Checks an array of `n` counts.
     void counts(Counts counts, int n);

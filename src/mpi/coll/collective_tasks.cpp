@@ -16,7 +16,7 @@ Blocks no_blocks(bool uniform, const Datatype& type) {
 
 /// The part of this process in a rooted operation; it decides which arguments are significant.
 struct RootRole {
-    bool root, member;  ///< neither is set: MPI_PROC_NULL
+    bool root, member;  ///< roles of this process; both false: its root argument is MPI_PROC_NULL
     RootRole(const CollectiveCall& call, int root_argument)
         : root(call.inter() ? root_argument == MPI_ROOT : root_argument == call.comm().rank),
           member(call.inter() ? root_argument >= 0 : true) {}

@@ -12,7 +12,7 @@ Task bcast_task(CollectiveCall& call, void* buffer, MPI_Count count, MPI_Datatyp
 /// The application's arguments for one side of a gather, scatter or all-to-all, or of a neighborhood collective: uniform or counted blocks.
 struct BlockArguments {
     const void* buffer;
-    MPI_Count count;  ///< elements of each block if uniform
+    MPI_Count count;  ///< number of elements in each block if the blocks are uniform
     Counts counts, displacements;
     MPI_Datatype type;
     bool uniform;

@@ -35,7 +35,8 @@ int free_key(AttributeKind kind, int* number) {
     if (!number) return null_argument(nullptr, "keyval");
     Keyval* keyval = comm::find_keyval(kind, *number);
     if (!keyval) return bad_keyval(nullptr, *number);
-    // A key that was freed through another copy of its handle may still exist, because objects carry its attributes; nothing more to do.
+    // A key that was freed through another copy of its handle may still exist, because objects carry its attributes. Then only the handle
+    // is reset.
     if (!keyval->freed) comm::free_keyval(keyval);
     *number = MPI_KEYVAL_INVALID;
     return MPI_SUCCESS;

@@ -42,7 +42,7 @@ struct Duplication {
     MPI_Comm from = MPI_COMM_NULL;
     comm::Hints hints;
     Comm* made = nullptr;
-    MPI_Comm* newcomm = nullptr;  ///< null only if there is an error
+    MPI_Comm* newcomm = nullptr;  ///< where the handle is stored; null only if there is an error
 };
 
 Task run_duplication(Comm& comm, Duplication& state) {
@@ -50,7 +50,7 @@ Task run_duplication(Comm& comm, Duplication& state) {
     if (state.newcomm) *state.newcomm = MPI_COMM_NULL;
     if (state.error) fail(state.error, "%s", state.text.c_str());
     if (const int error = co_await collective::duplicate(comm, state.made, state.error)) {
-        state.attributes.clear(comm::AttributeHolder(state.from));  // delete callbacks run for the copies
+        state.attributes.clear(comm::AttributeHolder(state.from));  // runs the delete callbacks for the copied attributes
         co_return error;
     }
     const MPI_Comm handle = comm::to_handle(state.made);
@@ -134,7 +134,7 @@ int check_subset(const comm::Group& group, const Comm& comm) {
 // Returns a number for this host within the group: the rank of the first member on it.
 int host_color(const comm::Group& group) {
     int rank = 0;
-    while (!link::on_this_host(group.at(rank))) ++rank;  // this process is a member
+    while (!link::on_this_host(group.at(rank))) ++rank;  // ends at the latest at this process, which is a member
     return rank;
 }
 
@@ -143,7 +143,7 @@ int set_color(const comm::Group& group, const std::string& name) {
     if (name == "mpi://SELF") return group.my_rank();
     if (name != "mpi://WORLD") return MPI_UNDEFINED;
     int rank = 0;
-    while (group.at(rank).job != link::self().job) ++rank;  // this process is a member
+    while (group.at(rank).job != link::self().job) ++rank;  // ends at the latest at this process, which is a member
     return rank;
 }
 
@@ -204,7 +204,7 @@ class FromGroup {
     comm::Errhandler* const handler;
     Comm* made = nullptr;
     int error = MPI_SUCCESS;
-    int lacks_name = MPI_SUCCESS;  ///< error of the string tag; without it this process cannot report to the others
+    int lacks_name = MPI_SUCCESS;  ///< error of the string tag; without a tag this process cannot report to the others
 
   private:
     MPI_Comm* const newcomm_;
@@ -250,7 +250,7 @@ int Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm* newcomm
     if (!g) return bad_handle(c, MPI_ERR_GROUP, "group");
     if (!valid_tag(tag)) return bad_tag(c, tag);
     if (const int error = check_subset(*g, *c)) return raise(c, error);
-    // Members can be notified of any wrong argument except group and tag, by which they identify the call.
+    // Members can be notified of any wrong argument except group and tag, which they need to identify the call.
     const int wrong = check_place(newcomm);
     const comm::ReferenceGuard kept(c);
     const comm::ReferenceGuard kept_group(g);

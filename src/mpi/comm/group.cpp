@@ -26,7 +26,8 @@ int read_range(const int range[3], int size, Slice& slice) {
     const int64_t distance = int64_t{last} - first;
     if ((distance < 0) != (stride < 0) && distance != 0)
         return fail(MPI_ERR_ARG, "the range from %d to %d with stride %d is empty", first, last, stride);
-    // The last rank that the stride reaches must be valid (MPI 5.0 section 7.3.2); it may lie before `last`.
+    // The last rank that the stride reaches must be valid (MPI 5.0 section 7.3.2). It may lie before the given `last`, which need not be
+    // valid.
     const int64_t steps = distance / stride, end = first + steps * stride;
     if (first < 0 || first >= size || end < 0 || end >= size)
         return fail(MPI_ERR_RANK, "the range from %d to %d with stride %d has ranks outside the group of %d processes", first,
@@ -77,7 +78,7 @@ int combine(MPI_Group group1, MPI_Group group2, MPI_Group* newgroup, GroupCombin
     return MPI_SUCCESS;
 }
 
-/// By rank: whether the rank is named.
+/// Marks of a group's ranks: whether the call names the rank.
 using Marks = std::vector<bool>;
 
 /// Creates a group from the named members of another, or from all but these: `mark` checks and marks the named ranks, `make` makes the

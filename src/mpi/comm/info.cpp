@@ -124,7 +124,7 @@ int Info_get_string(MPI_Info info, const char* key, int* buflen, char* value, in
         const std::string* found = object.find(key);
         *flag = found != nullptr;
         if (!found) return MPI_SUCCESS;
-        // Here the length includes the terminating null; a length of 0 only queries it.
+        // The length of this function includes the terminating null; with a length of 0 the call only queries it.
         if (*buflen > 0) {
             if (!value) return null_pointer("value");
             copy_cut(value, *found, static_cast<size_t>(*buflen));

@@ -67,7 +67,7 @@ void call_function(const comm::Errhandler& handler, ErrorSubject& subject, int& 
 }
 
 // Returns the communicator whose handler receives errors that belong to no object: MPI_COMM_SELF (MPI 5.0 section 9.3). If the program has
-// not set its handler, it is MPI_COMM_WORLD, which was the one before MPI 4.
+// not set that handler, returns MPI_COMM_WORLD, which received these errors before MPI 4.
 comm::Comm* for_no_object() {
     comm::Comm* self = comm::self();
     comm::Comm* world = comm::world();

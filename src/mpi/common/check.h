@@ -14,8 +14,8 @@ namespace starling::mpi {
 
 using runtime::LibraryPhase, runtime::phase;
 
-/// The lock of a collective call that creates an object. It includes kept memory, because the other members wait for this process even if
-/// it is out of memory.
+/// The lock of a collective call that creates an object. While it is held, allocations may use the memory kept in reserve, because the
+/// other members wait for this process even if it is out of memory.
 class MakingLock {
     Lock lock_;
     KeptMemory kept_;

@@ -26,7 +26,7 @@ class CountOut {
         else
             *static_cast<int*>(place_) = value >= INT_MIN && value <= INT_MAX ? static_cast<int>(value) : MPI_UNDEFINED;
     }
-    /// Returns whether set() would keep the value.
+    /// Returns whether set() would store the value unchanged.
     bool holds(MPI_Count value) const { return wide_ || (value >= INT_MIN && value <= INT_MAX); }
     explicit operator bool() const { return place_ != nullptr; }
 

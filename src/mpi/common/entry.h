@@ -26,7 +26,7 @@ template <class F>
     return enter(name, [&] { return profile::run_watched(site, body); });
 }
 
-/// Sets the handle to the null handle if the call returns an error, so that a program which continues does not use an undefined handle.
+/// Returns `error`; if it is an error, sets `*made` to the null handle, so that a program which continues does not use an undefined handle.
 template <class Handle>
 inline int or_null(int error, Handle* made, Handle null) {
     if (error && made) [[unlikely]]

@@ -23,7 +23,7 @@ template <class Handle, class Object>
 Handle from_int(int value, Object* (*at)(uint32_t), Handle null) {
     if (value >= 0 && value < kFirstHandleInt) return reinterpret_cast<Handle>(static_cast<uintptr_t>(value));
     Object* object = value < 0 ? nullptr : at(static_cast<uint32_t>(value - kFirstHandleInt));
-    return object ? to_handle(object) : null;  // to_handle() is that of the object's namespace
+    return object ? to_handle(object) : null;  // to_handle() of the object's namespace is called
 }
 
 }  // namespace starling::mpi

@@ -185,7 +185,7 @@ int finish_all(int count, MPI_Request handles[], MPI_Status* statuses) {
 struct Array {
     int count;
     const MPI_Request* handles;
-    int found;  ///< index of a done request, -1 if there is none
+    int found;  ///< index of a completed request; -1 if there is none
     bool any;   ///< whether one of the requests is active
 };
 
@@ -377,7 +377,7 @@ int Waitsome(int incount, MPI_Request handles[], int* outcount, int indices[], M
     Lock lock;
     if (const int error = check_array(incount, handles)) return error;
     if (!outcount) return null_argument(nullptr, "outcount");
-    progress::test();  // the wait ends with the first complete request, and others that completed should be taken with it
+    progress::test();  // the wait ends at the first complete request, and this call should return all that have completed
     Array array{incount, handles, -1, false};
     do progress::wait_until(CompletionCondition{array}, kWaitsomeSite);
     while (program_threads_at_once() && !look(array));
@@ -566,8 +566,8 @@ struct Generalized : Request {
 STARLING_STATE NoDestroy<RequestPool<Generalized>> generalized_pool_storage;
 constinit auto& generalized_pool = generalized_pool_storage.value;
 
-// The call that runs one of the program's functions returns the function's error (MPI 5.0 section 13.2). The functions run outside the
-// library.
+// These functions run the program's functions of a generalized request, outside the library. The MPI call that runs one of them returns its
+// error (MPI 5.0 section 13.2).
 
 int free_generalized(Request& request) {
     MPI_Grequest_free_function* function = std::exchange(static_cast<Generalized&>(request).free_function, nullptr);

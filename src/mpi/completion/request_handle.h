@@ -21,7 +21,7 @@ inline MPI_Request request_to_handle(progress::Request* request) {
 int request_to_int(MPI_Request handle);
 MPI_Request request_from_int(int number);
 struct RequestNumbers;
-extern RequestNumbers* request_numbers;  ///< null until the first toint
+extern RequestNumbers* request_numbers;  ///< the numbers that requests got; null until the first toint
 void forget_its_number(progress::Request& request);
 inline void forget_number(progress::Request& request) {
     if (request_numbers) [[unlikely]]

@@ -127,7 +127,7 @@ int Type_set_name(MPI_Datatype datatype, const char* type_name) {
 int Type_get_name(MPI_Datatype datatype, char* type_name, int* resultlen) {
     Lock lock;
     const Datatype* type = datatype::from_handle(datatype);
-    const bool null = datatype == MPI_DATATYPE_NULL;  // it has a name, though it is not a type
+    const bool null = datatype == MPI_DATATYPE_NULL;  // MPI_DATATYPE_NULL has a name, though it is not a type
     if ((!type && !null) || phase != LibraryPhase::running) return bad_handle(datatype);
     if (!type_name || !resultlen) return null_argument(nullptr, type_name ? "resultlen" : "type_name");
     const char* name = null ? "MPI_DATATYPE_NULL" : type->name ? type->name : datatype::default_name(*type);

@@ -15,12 +15,12 @@ namespace {
 
 constexpr char kLibraryVersion[] = "Starling " STARLING_VERSION " (MPI 5.0, standard ABI 1.0)";
 
-// Properties of the Fortran compiler as the application has set them; nullptr before. They and the booleans have a separate mutex, because
-// these functions may be called at any time and by several threads.
+// Properties of the Fortran compiler as the application has set them; nullptr before. These properties and the booleans below have a mutex
+// of their own, because their functions may be called at any time and by several threads.
 STARLING_STATE Mutex fortran_mutex;
 STARLING_STATE comm::Info* fortran_info = nullptr;
 
-// .TRUE. and .FALSE. of LOGICAL(1), (2), (4), (8) and (16).
+// The values that the application has set for .TRUE. and .FALSE. of LOGICAL(1), (2), (4), (8) and (16).
 struct Booleans {
     bool set;
     unsigned char yes[16], no[16];

@@ -9,7 +9,7 @@ namespace starling::mpi {
 
 namespace {
 
-// MPI_Init succeeds once only, independent of any MPI sessions.
+// Whether MPI_Init and MPI_Finalize were called: each succeeds once only, independent of any MPI sessions.
 STARLING_STATE Mutex beginning;
 STARLING_STATE std::atomic<bool> world_started = false, world_ended = false;
 

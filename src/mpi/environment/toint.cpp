@@ -9,7 +9,7 @@ namespace starling::mpi {
 
 namespace {
 
-// Returns the predefined handle of a number; `null` for any other number, since this class has no objects.
+// Returns the predefined handle of a number; `null` if the number is not that of a predefined handle.
 template <class Handle>
 Handle predefined(int value, Handle null) {
     if (value < 0 || value >= kFirstHandleInt) return null;

@@ -43,7 +43,7 @@ int detach(BsendBuffer*& place, comm::Comm* comm, void* address, CountOut size) 
     if (!address || !size) return null_argument(comm, address ? "size" : "buffer_addr");
     if (!place) return raise(comm, fail(MPI_ERR_BUFFER, "no buffer is attached"));
     BsendBuffer* const buffer = std::exchange(place, nullptr);  // no other thread can use the buffer while this one waits
-    buffer->flush();                                            // flush requests complete now, while the buffer exists
+    buffer->flush();                                            // completes flush requests now, while the buffer exists
     *static_cast<void**>(address) = buffer->memory();
     size.set(buffer->size());
     buffer->end();

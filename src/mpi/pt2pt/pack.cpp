@@ -97,7 +97,7 @@ int unpack(const void* inbuf, MPI_Count insize, MPI_Count* position, void* outbu
 
 }  // namespace
 
-// The cast to int is safe: position never exceeds outsize.
+// The cast of `at` to int is safe: the position never exceeds outsize.
 int Pack(const void* inbuf, int incount, MPI_Datatype datatype, void* outbuf, int outsize, int* position, MPI_Comm comm) {
     MPI_Count at = position ? *position : 0;
     const int error = pack(inbuf, incount, datatype, outbuf, outsize, position ? &at : nullptr, comm);

@@ -14,7 +14,8 @@ uint32_t PartitionTags::draw(uint32_t count) {
             at = 0;
             continue;
         }
-        // Only two ranges can overlap the new one: the last that begins at or before it, and the first that begins after it.
+        // Only two of the allocated ranges can overlap the new one: the last that begins at or before it, and the first that begins after
+        // it.
         const auto behind = held_.upper_bound(at);
         if (behind != held_.begin()) {
             const auto [first, held] = *std::prev(behind);

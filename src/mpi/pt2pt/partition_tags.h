@@ -25,7 +25,7 @@ class PartitionTags {
     void give_back(uint32_t first) { held_.erase(first); }
 
   private:
-    std::map<uint32_t, uint32_t> held_;  ///< first tag → number of tags
+    std::map<uint32_t, uint32_t> held_;  ///< allocated ranges: first tag → number of tags
     uint32_t next_;
 };
 

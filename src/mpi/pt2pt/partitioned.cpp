@@ -66,7 +66,7 @@ Partitioned check(comm::Comm* comm, const void* buffer, int partitions, MPI_Coun
         error = bad_handle(comm, MPI_ERR_INFO, "info object");
     else if (!error && !request)
         error = null_argument(comm, "request");
-    if (!type) type = &datatype::predefined(MPI_BYTE);  // nothing will be sent
+    if (!type) type = &datatype::predefined(MPI_BYTE);  // MPI_PROC_NULL without a type: no data will be sent
     return {const_cast<void*>(buffer), partitions, count, type, rank, tag};
 }
 

@@ -83,7 +83,7 @@ void PartitionedSend::prepare(comm::Comm& comm, const Partitioned& what) {
     auto* const sent = new OfferSend;
     sent->offer = offer_;
     sent->operations = &kOfferSend;
-    sent->orphaned = true;  // freed when it has been sent
+    sent->orphaned = true;  // the send frees itself when the offer has been sent
     message::start_send(*sent, comm.channel(comm::Plane::partitioned), &sent->offer, sizeof sent->offer, byte_type(), what.rank,
                         what.tag, message::SendMode::standard);
 }
@@ -149,7 +149,7 @@ PartitionedReceive::~PartitionedReceive() {
 
 void PartitionedReceive::leave(comm::Comm& comm) {
     if (!offer_ || offer_->done) return;
-    // A sender that was prepared for this receive must not match the next one.
+    // The offer of a sender that was prepared for this receive must not match the next receive. So a request stays behind that receives it.
     static constexpr progress::RequestClass kLeft{.dispose = [](progress::Request& r) {
         auto* const offer = static_cast<OfferReceive*>(r.communicator);
         comm::Comm* const its = offer->comm;

@@ -20,7 +20,7 @@ namespace starling::mpi {
 struct Partitioned {
     void* buffer = nullptr;
     int partitions = 0;
-    int64_t count = 0;  ///< elements in each partition
+    int64_t count = 0;  ///< number of elements in each partition
     const datatype::Datatype* type = nullptr;
     int rank = 0;
     int tag = 0;
@@ -31,7 +31,7 @@ struct Partitioned {
 
 /// The message with which a sender announces its partitions.
 struct PartitionedOffer {
-    uint32_t first_tag = 0;  ///< tag of partition 0; the others follow
+    uint32_t first_tag = 0;  ///< tag of partition 0; the tags of the other partitions follow
     int32_t partitions = 0;
     uint64_t part_bytes = 0;
     int tag(int partition) const { return static_cast<int>((first_tag + static_cast<uint32_t>(partition)) & 0x7fffffff); }
@@ -58,7 +58,7 @@ struct PartitionedSend : collective::CollectiveRequest {
     message::MatchContext* channel_ = nullptr;
     std::unique_ptr<message::SendRequest[]> sends_;
     std::unique_ptr<bool[]> ready_;
-    uint32_t open_ = 0;  ///< partitions that are not sent yet
+    uint32_t open_ = 0;  ///< number of partitions that are not sent yet
     std::coroutine_handle<> waiting_;
 };
 
@@ -84,10 +84,10 @@ struct PartitionedReceive : collective::CollectiveRequest {
     Partitioned what_;
     OfferReceive* offer_ = nullptr;  ///< owned
     message::MatchContext* channel_ = nullptr;
-    std::unique_ptr<message::ReceiveRequest[]> receives_;  ///< one per partition of the sender; null before the offer arrived
+    std::unique_ptr<message::ReceiveRequest[]> receives_;  ///< per partition of the sender: its receive; null before the offer
     std::unique_ptr<std::byte[]> room_;                    ///< staging memory for data that is not contiguous
     std::unique_ptr<bool[]> unpacked_;
-    bool posted_ = false;  ///< whether this start's receives are posted
+    bool posted_ = false;  ///< whether the receives of the current start are posted
     uint32_t open_ = 0;
 };
 

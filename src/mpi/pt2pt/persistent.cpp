@@ -137,7 +137,7 @@ int Recv_init(void* buf, MPI_Count count, MPI_Datatype datatype, int source, int
     const datatype::Datatype* type = datatype::from_handle(datatype);
     if (const int error = check_side(comm, source, datatype, buf, count)) return error;
     if (!out) return null_argument(comm, "request");
-    if (!type) type = &datatype::predefined(MPI_BYTE);  // nothing will be received
+    if (!type) type = &datatype::predefined(MPI_BYTE);  // MPI_PROC_NULL without a type: no data will be received
     *out = make(receives, kReceive, comm, {buf, count, type, source, tag});
     return MPI_SUCCESS;
 }

@@ -149,7 +149,7 @@ int Imrecv(void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Message* handl
         receive_pool.destroy(*request);
         return error;
     }
-    request->communicator = comm;  // takes over the message's reference
+    request->communicator = comm;  // the request takes over the message's reference
     *out = request_to_handle(request);
     return MPI_SUCCESS;
 }

@@ -26,7 +26,7 @@ struct SendReceiveRequest : progress::Request {
         SendReceiveRequest* whole = nullptr;
     } receive;
     int open = 2;
-    std::unique_ptr<std::byte[]> copy;  ///< packed data to send, in the replacing form
+    std::unique_ptr<std::byte[]> copy;  ///< packed data to send, for MPI_Sendrecv_replace
 };
 STARLING_STATE NoDestroy<RequestPool<SendReceiveRequest>> exchange_pool_storage;
 constinit auto& exchange_pool = exchange_pool_storage.value;
@@ -89,7 +89,7 @@ void start_halves(SendReceiveRequest& whole, comm::Comm& comm, const TransferSid
                             send.rank, send.tag, SendMode::standard);
 }
 
-/// Replaces `send` by a packed copy of its data, owned by `whole`; for the replacing form.
+/// Replaces `send` by a packed copy of its data, owned by `whole`; for MPI_Sendrecv_replace.
 void copy_out(SendReceiveRequest& whole, TransferSide& send) {
     const datatype::Datatype& type = *datatype::from_handle(send.type);
     const uint64_t bytes = datatype::packed_size(type, send.count);

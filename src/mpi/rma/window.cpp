@@ -144,7 +144,7 @@ int Win_shared_query(MPI_Win win, int rank, MPI_Aint* size, CountOut disp_unit, 
     if (w->flavor == MPI_WIN_FLAVOR_DYNAMIC)
         return raise(*w, fail(MPI_ERR_RMA_FLAVOR, "a dynamic window has no memory of its own"));
     if (const int error = check_rank(*w, rank)) return raise(*w, error);
-    // MPI_PROC_NULL selects the lowest rank that has memory.
+    // MPI_PROC_NULL selects the lowest rank that has memory (MPI_Win_shared_query).
     for (int r = 0; rank == MPI_PROC_NULL && r < w->size(); ++r)
         if (w->kept.bytes(r) > 0) rank = r;
     std::byte* base = nullptr;

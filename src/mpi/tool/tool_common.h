@@ -27,7 +27,7 @@ class ToolScope {
 /// terminator.
 void give_string(const char* text, char* buffer, int* length);
 
-/// Stores to an optional OUT argument.
+/// Stores the value unless `place`, an optional OUT argument, is null.
 template <class T>
 void give(T* place, T value) {
     if (place) *place = value;
@@ -36,11 +36,11 @@ void give(T* place, T value) {
 /// Returns the enumeration of a variable whose values have names; MPI_T_ENUM_NULL for other variables.
 MPI_T_enum enum_of(const Variable& variable);
 
-/// The number of events in events.def, and the category of an event.
+/// Return the number of events in events.def, and the category of an event.
 int event_count();
 CounterGroup event_group(int index);
 
-/// Control variables: the rows of base/variables.def except reserved names. nullptr past the end.
+/// Returns a control variable: a row of base/variables.def, without reserved names. Returns nullptr if `index` is past the end.
 const Variable* control_variable(int index);
 int control_variable_count();
 

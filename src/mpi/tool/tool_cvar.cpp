@@ -41,7 +41,7 @@ MPI_Datatype datatype_of(const Variable& variable) {
         case VariableType::text:
             return MPI_CHAR;
         default:
-            return MPI_INT;  // index of the value in its enumeration
+            return MPI_INT;  // MPI_INT: the index of the value in its enumeration
     }
 }
 
@@ -67,7 +67,7 @@ void print_written(const Variable& variable, const void* buffer, char (&text)[kT
         case VariableType::integer:
         case VariableType::size:
             std::memcpy(&number, buffer, sizeof number);
-            std::snprintf(text, sizeof text, "%lld", number);  // a size beyond 63 bits is negative, so out of range
+            std::snprintf(text, sizeof text, "%lld", number);  // a size above 63 bits becomes negative, which is out of range
             return;
         case VariableType::flag:
             std::memcpy(&item, buffer, sizeof item);

@@ -77,7 +77,7 @@ struct EventRegistration {
     void* end_data = nullptr;
 
     explicit EventRegistration(const EventRow& its) : row(its) {}
-    /// Returns the callback to call where any is safe: the registered one with the lowest requirement.
+    /// Returns the callback to call at a place where every safety level is met: the registered one with the lowest requirement.
     const EventCallback* callback() const {
         const auto found = std::find_if(callbacks.begin(), callbacks.end(), [](const EventCallback& c) { return c.function; });
         return found == callbacks.end() ? nullptr : &*found;

@@ -64,11 +64,11 @@ class Delivery {
         }
     }
 
-    std::vector<int64_t> counts_, offsets_;  ///< bytes per target
+    std::vector<int64_t> counts_, offsets_;  ///< numbers of bytes to send to each process, and their offsets
     std::vector<FullEdge> edges_;
 };
 
-/// Exchanges whether all processes have edges, and the class of an error that a process has found in its arguments.
+/// Exchanges whether every process has edges, and the class of an error that a process has found in its arguments.
 Task ask_everyone(Comm& comm, DistGraphTopology& graph, int mine, int& worst) {
     collective::View v = collective::View::all(collective::exchange_of(comm));
     const int32_t told = mine ? -mine : !graph.sources.empty() || !graph.destinations.empty();
