@@ -95,7 +95,7 @@ def show_fortran(tree, work):
     for tool in ("sh", "dirname", "readlink", "cat", "cksum", "tr", "head"):
         (bare / tool).symlink_to(shutil.which(tool))
     out = tree.run(str(tree.root / "bin" / "mpifort"), "x.f90", fails=True, PATH=str(bare), **cache)
-    expect("no gfortran here" in out and "apt install gfortran" in out and "STARLING_FC" in out, out)
+    expect("gfortran was not found" in out and "apt install gfortran" in out and "STARLING_FC" in out, out)
 
     def compiler(name, case):
         """Returns a script that calls gfortran, except for the arguments in `case`."""
