@@ -21,8 +21,8 @@ bool expand_counts(std::string_view list, std::vector<uint32_t>& out);
 /// sentence if the allocation can't be parsed.
 std::vector<HostSlots> slurm_hosts(std::string& problem);
 
-/// Applies the allocation if the options name no host, and the allocation has several hosts, or one other than this. Sets its hosts, and
-/// srun as the agent unless the user has chosen one. Returns an empty string, or a sentence that describes the error.
+/// Applies the allocation if the options name no host, and the allocation has several hosts or a host other than this one. Sets the
+/// options' hosts, and srun as the agent unless the user has chosen one. Returns an empty string, or a sentence that describes the error.
 std::string use_allocation(Options& options);
 
 }  // namespace starling::launch

@@ -10,7 +10,7 @@ namespace starling::launch {
 
 struct Choice {
     LaunchMethod way = LaunchMethod::direct;
-    std::string why;      ///< for --verbose
+    std::string why;      ///< reason for the choice, for --verbose
     std::string problem;  ///< not empty: the job can't be started in the requested way
 };
 

@@ -10,16 +10,16 @@ namespace starling::launch {
 
 /// The way in which a job is started.
 enum class LaunchMethod {
-    automatic,  ///< the fastest that can serve the job
-    direct,     ///< by mpiexec itself: this host only
-    agent,      ///< mpiexec starts daemons through ssh or another agent
+    automatic,  ///< by the fastest method that can serve the job
+    direct,     ///< by mpiexec itself, on this host only
+    agent,      ///< by daemons that mpiexec starts through ssh or another agent
     standing,   ///< by daemons that run already
 };
 
 struct Options {
     std::vector<Program> programs;
     std::string agent;   ///< command that runs another command on a host; empty: ssh
-    std::string prefix;  ///< where Starling is installed on the hosts; empty: in the same place as here
+    std::string prefix;  ///< directory of Starling on the hosts; empty: the same as here
     LaunchMethod way = LaunchMethod::automatic;
     std::vector<std::string> notes;  ///< options that were accepted and ignored, one sentence each
     bool tag_output = false;
@@ -28,11 +28,11 @@ struct Options {
     Binding binding = Binding::automatic;
     bool report_bindings = false;
     bool recovers = false;
-    uint32_t universe_size = 0;  ///< same as JobSpec::universe_size
+    uint32_t universe_size = 0;  ///< value for JobSpec::universe_size
     std::shared_ptr<const Plan> plan;
     int timeout_seconds = 0;
     bool profile = false;
-    std::string profile_file;  ///< empty: a name with the application's name
+    std::string profile_file;  ///< name of the profile; empty: made from the application's name
     bool help = false;
     bool version = false;
 };

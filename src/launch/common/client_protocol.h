@@ -16,7 +16,7 @@ enum class ClientMessage : uint32_t {
     submit = 20,    ///< client → daemon: a job to start
     started = 21,   ///< daemon → client: SubmissionReply
     output = 22,    ///< daemon → client: output of the ranks
-    written = 23,   ///< client → daemon: number of output bytes that were written
+    written = 23,   ///< client → daemon: number of bytes of an output frame that were written
     input = 24,     ///< client → daemon: standard input, empty at its end
     taken = 25,     ///< daemon → client: the input was passed on
     signal = 26,    ///< client → daemon: a signal for the ranks
@@ -37,7 +37,7 @@ struct Submission {
     JobSpec spec;
     JobStyle style;
     bool verbose = false, quiet = false;
-    bool profile = false;  ///< the client writes a profile file
+    bool profile = false;  ///< true: the client writes a profile file
     uint32_t timeout_seconds = 0;
     std::string directory;
     std::vector<std::string> environment;  ///< NAME=value
@@ -48,12 +48,12 @@ struct Submission {
 struct SubmissionReply {
     int32_t error_class = 0;
     bool unknown_host =
-        false;  ///< a named host is not in this universe, or is lost, or all hosts are lost: the client may try another way
+        false;  ///< true: a named host is not in this universe or is lost, or all are lost; the client may try another way
     std::string text;
     uint32_t hosts = 0;  ///< number of hosts of the universe
 };
 
-/// Payload of output, written, signal and finished: a number and bytes.
+/// Payload of output, written, signal and finished: a number, and bytes for output.
 struct ClientNotice {
     uint32_t number = 0;  ///< descriptor, signal, or exit code
     std::string bytes;    ///< lines, for output

@@ -48,7 +48,7 @@ class FrameServer {
         int fd = -1;
         control::FrameDecoder decoder;
         std::string outgoing;
-        EventLoop::TimerId deadline = 0;  ///< for the peer to prove its identity
+        EventLoop::TimerId deadline = 0;  ///< timer until which the peer must prove its identity
     };
 
     enum class SocketKind { abstract, meeting_file, meeting_abstract };

@@ -18,7 +18,7 @@ struct Plan;
 enum class Mapping : uint32_t {
     slot,  ///< fills one host's slots after the other
     node,  ///< round robin, one rank per host
-    core,  ///< as `slot`, with one slot per core
+    core,  ///< as `slot`, but with one slot per core
 };
 
 /// The variables of mpiexec's environment that reach processes on other hosts. Processes on mpiexec's own host inherit all of them.
@@ -30,15 +30,15 @@ enum class Forward : uint32_t {
 
 /// One command of a job: `count` processes that run the same program.
 struct Program {
-    std::vector<std::string> argv;  ///< argv[0] is looked up in `search_path`
+    std::vector<std::string> argv;  ///< the command and its arguments; argv[0] is looked up in `search_path`
     uint32_t count = 1;
-    std::string directory;                                         ///< absolute; empty: the launcher's directory
-    std::string search_path;                                       ///< ':'-separated; empty: PATH
+    std::string directory;    ///< working directory, absolute; empty: the launcher's directory
+    std::string search_path;  ///< directories to search for the program, ':'-separated; empty: PATH
     std::vector<std::pair<std::string, std::string>> environment;  ///< added to the launcher's environment
     Forward forward = Forward::usual;
     int32_t appnum = 0;
     std::vector<uint32_t> soft;    ///< other acceptable counts, ascending; empty: only `count`
-    std::vector<HostSlots> hosts;  ///< hosts where it may run; empty: all hosts of the job
+    std::vector<HostSlots> hosts;  ///< hosts where the program may run; empty: all hosts of the job
     Mapping mapping = Mapping::slot;
     uint32_t per_host = 0;                  ///< processes per host; 0: as many as each host has slots
     std::vector<uint32_t> host_of_process;  ///< index in `hosts` for each process, from a rank file; empty: placed by `mapping`
@@ -49,15 +49,15 @@ inline constexpr uint32_t kInfiniteUniverse = ~0u;
 
 struct JobSpec {
     std::vector<Program> programs;
-    std::string blob;                  ///< for the segment: the description of the parents, opaque here
+    std::string blob;                  ///< description of the parents for the job segment, opaque here
     job::JobId parent = 0;             ///< the job that asked for the spawn, 0 if none
-    bool forward_input = false;        ///< standard input is passed to rank 0
-    bool recovers = false;             ///< the job survives the death of a rank: the others get errors
-    bool encrypts = false;             ///< the user requires encryption between hosts, so the universe must encrypt
-    std::shared_ptr<const Plan> plan;  ///< for this job and its spawned jobs; null: none. Only the root keeps it
+    bool forward_input = false;        ///< true: standard input is passed to rank 0
+    bool recovers = false;             ///< true: the job survives the death of a rank, and the other ranks get errors
+    bool encrypts = false;             ///< true: the user requires encryption between hosts, so the universe must encrypt
+    std::shared_ptr<const Plan> plan;  ///< plan for this job and its spawned jobs; null: none. Only the root keeps it
     /// MPI_UNIVERSE_SIZE of this job and its spawned jobs. 0: the larger of the hosts' slots and the job's size.
     uint32_t universe_size = 0;
-    uint32_t size() const;  ///< processes of all programs
+    uint32_t size() const;  ///< number of processes of all programs
     /// Returns the universe size to write into the job segment, 0 if unknown. A spawned job has its parent's size (`inherited`).
     uint32_t shown_universe_size(const uint32_t* inherited, uint32_t slots) const;
 };
@@ -72,7 +72,7 @@ enum class Binding : uint32_t {
 /// Options of a job that do not change which programs it runs.
 struct JobStyle {
     bool tag_output = false;
-    bool capture = false;  ///< output is sent to the job's root, not to the launcher's own descriptors
+    bool capture = false;  ///< true: output is sent to the job's root, not to the launcher's own descriptors
     Binding binding = Binding::automatic;
     bool report_bindings = false;
 
@@ -89,9 +89,9 @@ struct JobStyle {
 /// This host's part of a job that runs on several hosts.
 struct JobPart {
     job::JobDescription description;
-    uint32_t my_host = job::kNoHost;   ///< index in the description's host table; kNoHost: no rank of the job is here
-    std::vector<uint32_t> tree_hosts;  ///< number in the daemon tree of each host of that table
-    uint32_t number = 0;               ///< same as Job::number
+    uint32_t my_host = job::kNoHost;   ///< index of this host in the description's host table; kNoHost: no rank is here
+    std::vector<uint32_t> tree_hosts;  ///< number in the daemon tree, for each host of the description's host table
+    uint32_t number = 0;               ///< number of the job (LocalJob::number)
     JobStyle style;
     std::vector<std::string> environment;  ///< NAME=value, added to the daemon's own environment or replacing it
     bool whole_environment = false;        ///< instead

@@ -18,17 +18,17 @@ enum class OrderKind : uint32_t {
     stub = 2,            ///< bytes: StubOrder
     take_back = 3,       ///< undo the start of the job
     fail = 4,            ///< end the job because of failed_rank
-    over = 5,            ///< the job has ended on all hosts; state
+    over = 5,            ///< the job has ended on all hosts, with `state`
     kill = 6,            ///< send SIGKILL to the job at once
-    signal = 7,          ///< signal: for the job's ranks. Job 0: the root itself is suspended or continued
+    signal = 7,          ///< wake the job's ranks, which then check the job's state
     all_arrived = 8,     ///< all ranks of the job have reached the end of MPI_Init
     ring = 9,            ///< wake the job's ranks, so that they check their state
     input = 10,          ///< bytes: standard input for rank 0, empty at its end
-    written = 11,        ///< descriptor, count: bytes of the job's output that were passed on
+    written = 11,        ///< descriptor, count: number of bytes of the job's output that were passed on
     answer = 12,         ///< answers an `ask`; its token and message, bytes: the reply
     stacks = 13,         ///< write the stacks of the job's ranks to its standard error
     serve_clients = 14,  ///< text: name of the socket on which this host serves its mpiexecs
-    to_client = 15,      ///< connection, message, bytes: the payload
+    to_client = 15,      ///< gather the ports of some hosts of the job; round, bytes: the set of these hosts
     ranks_failed = 16,   ///< ranks that failed in a job that continues; bytes: RankRuns
     gather_ports = 17,   ///< to some hosts of the job; round, bytes: the set of these hosts
     table = 18,          ///< bytes: PortTable of the job, for the host agents that asked for it
@@ -39,7 +39,7 @@ enum class OrderKind : uint32_t {
     failed = 33,        ///< a rank of the job failed; bytes: FailureReport
     gone = 34,          ///< gathered, after the output (bulk): all ranks of the job on this host have ended; piece: GoneReport
     output = 35,        ///< descriptor, bytes: lines (bulk)
-    taken = 36,         ///< the input was passed on
+    taken = 36,         ///< rank 0 has received the last input
     ask = 37,           ///< a rank's request: token, message, rank, bytes: the request
     say = 38,           ///< text: a line for the program that started the daemons
     stacks_shown = 39,  ///< all stacks have been sent (bulk)
@@ -62,16 +62,16 @@ struct HostOrder {
     uint32_t rank = 0;
 
     // An order uses at most two of the following numbers, which have two fields on the wire (order.cpp).
-    uint64_t failed_rank = 0;  ///< a uint32_t; ~0u: none
+    uint64_t failed_rank = 0;  ///< first rank that failed, a uint32_t; ~0u: none
     uint64_t state = 0;        ///< job::JobState
     uint64_t signal = 0;
-    uint64_t descriptor = 0;  ///< 1 or 2
+    uint64_t descriptor = 0;  ///< standard output (1) or error (2)
     uint64_t count = 0;       ///< bytes
     uint64_t token = 0;       ///< number that the host agent gave to its request
     uint64_t connection = 0;  ///< number of a client's connection at the relay of its host
     uint64_t message = 0;     ///< control::MessageKind
-    uint64_t round = 0;       ///< round in which ports are gathered
-    uint64_t host = 0;        ///< index in the job's host table
+    uint64_t round = 0;       ///< number of the round in which ports are gathered
+    uint64_t host = 0;        ///< index of the host in the job's host table
     uint64_t looks = 0;       ///< RankCell::looks
     uint64_t by_job = 0, by_rank = 0;
 
@@ -102,15 +102,15 @@ struct StartReport {
 
 /// The last report about a host's part of a job.
 struct GoneReport {
-    bool had_arrived = false;  ///< content of an `arrived` that may still be on its way
-    uint32_t lookups = 0;      ///< hosts whose ports this host requested one by one
-    uint32_t tables = 0;       ///< requests for the whole port table
+    bool had_arrived = false;  ///< true: all ranks had reached the end of MPI_Init; `arrived` may be on its way
+    uint32_t lookups = 0;      ///< number of hosts whose ports this host requested one by one
+    uint32_t tables = 0;       ///< number of requests for the whole port table
 };
 
 /// The ports on which the ranks of one host listen.
 struct HostPorts {
-    uint32_t host = 0;            ///< index in the job's host table
-    bool complete = false;        ///< false: some ranks of the host did not have a port yet
+    uint32_t host = 0;            ///< index of the host in the job's host table
+    bool complete = false;        ///< false: some ranks of the host had no port yet
     std::vector<uint32_t> words;  ///< job::PortWord by rank within that host
 };
 using PortTable = std::vector<HostPorts>;

@@ -17,10 +17,10 @@ struct Plan {
     struct PlanPhase {
         std::string name;
         uint64_t from = 1, to = 1;
-        std::map<uint32_t, std::vector<control::PlannedPeer>> peers;  ///< by rank; ranks without peers may be missing
+        std::map<uint32_t, std::vector<control::PlannedPeer>> peers;  ///< peers of each rank; ranks without may be missing
         bool operator==(const PlanPhase&) const = default;
     };
-    std::string application;  ///< base name of the command
+    std::string application;  ///< base name of the application's command
     uint32_t size = 0;        ///< processes
     control::PlanLimits limits;
     std::vector<PlanPhase> phases;

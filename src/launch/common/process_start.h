@@ -16,16 +16,16 @@ namespace starling::launch {
 
 /// Properties of a process to start. The pointers must stay valid during start_process() only.
 struct ProcessStart {
-    const char* path = nullptr;  ///< to execve; relative paths are looked up after the change to `directory`
+    const char* path = nullptr;  ///< path for execve; a relative one is looked up after the change to `directory`
     char* const* argv = nullptr;
     char* const* envp = nullptr;
-    const char* directory = nullptr;  ///< null: the launcher's directory
-    int input = -1;                   ///< -1: /dev/null
-    int output = -1, error = -1;      ///< -1: the launcher's descriptor
-    bool keeps_writing = false;       ///< may write to a terminal as a background process, even under `stty tostop`
-    const cpu_set_t* cpus = nullptr;  ///< null: unbound
-    /// Cores to start on without being bound to them. `usable` holds the cores that the process may use later; the core on which it starts
-    /// is stored in `place`. All three or none must be set.
+    const char* directory = nullptr;  ///< working directory; null: the launcher's
+    int input = -1;                   ///< descriptor for standard input; -1: /dev/null
+    int output = -1, error = -1;      ///< descriptors for standard output and error; -1: the launcher's
+    bool keeps_writing = false;       ///< true: may write to a terminal as a background process, even under `stty tostop`
+    const cpu_set_t* cpus = nullptr;  ///< cores to bind the process to; null: not bound
+    /// Cores on which the process starts without being bound to them. `usable` holds the cores that the process may use later; the core on
+    /// which it starts is stored in `place`. All three or none must be set.
     const cpu_set_t* begin_on = nullptr;
     const cpu_set_t* usable = nullptr;
     std::atomic<uint32_t>* place = nullptr;
@@ -35,8 +35,8 @@ struct ProcessStart {
 };
 
 struct StartedProcess {
-    pid_t pid = -1;         ///< leads a new process group of the same number; receives SIGKILL when the launcher dies
-    int error = 0;          ///< errno; 0 if the program runs
+    pid_t pid = -1;         ///< pid, also of its new process group; receives SIGKILL when the launcher dies
+    int error = 0;          ///< errno of the failed step; 0 if the program runs
     const char* step = "";  ///< what failed: "fork", "chdir", "bind", "exec"
 };
 
@@ -47,7 +47,7 @@ StartedProcess start_process(const ProcessStart& start);
 /// unchanged, and an empty string if the program is not found.
 std::string find_program(std::string_view name, std::string_view path, std::string_view directory);
 
-/// Returns one sentence with file, directory, reason and remedy.
+/// Returns one sentence about a failed start, with file, directory, reason and remedy.
 std::string start_failure(std::string_view program, std::string_view directory, const StartedProcess& process);
 
 /// Returns a null-terminated array of C strings for execve. The strings must outlive the array.

@@ -23,7 +23,7 @@ std::string_view take_word(std::string_view& text);
 /// Quotes a user's text for an error message. Shortens long text, and replaces control characters, which a terminal would obey.
 std::string shown(std::string_view text);
 
-/// Returns the last component of a path.
+/// Returns the last component of `path`.
 inline std::string_view base_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
 /// Returns how many characters must be changed, added or removed to turn `a` into `b`.

@@ -37,7 +37,7 @@ class ClientServer {
 
   private:
     class Client;
-    using ClientKey = std::pair<uint32_t, uint64_t>;  ///< host (0: this one), number of the connection
+    using ClientKey = std::pair<uint32_t, uint64_t>;  ///< number of the client's host (0: this one), and of its connection
     struct ClientKeyHash {
         size_t operator()(const ClientKey& key) const { return key.second * 0x9e3779b97f4a7c15u + key.first; }
     };

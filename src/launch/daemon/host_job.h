@@ -64,10 +64,10 @@ class HostJob {
     LocalClient& patron_;
     Launcher& launcher_;
     FrameServer server_;
-    LocalJob* job_ = nullptr;  ///< null once the launcher has released it
+    LocalJob* job_ = nullptr;  ///< this host's part of the job; null once the launcher has released it
     job::JobId id_ = 0;
     std::vector<JobMember> members_;
-    int starter_fd_ = -1;  ///< watched until the first rank has joined
+    int starter_fd_ = -1;  ///< pidfd of the process that started the helper, watched until the first rank has joined
     int manager_fd_ = -1;
     bool manager_known_ = false, manager_gone_ = false;
     bool failing_ = false;

@@ -16,7 +16,7 @@ class NameDaemon {
   public:
     NameDaemon(EventLoop& loop, bool persistent);
 
-    /// Returns false and sets errno on failure; EADDRINUSE if another daemon already serves this user.
+    /// Starts to serve clients. Returns false and sets errno on failure; EADDRINUSE if another daemon already serves this user.
     bool start();
 
   private:
@@ -38,7 +38,7 @@ class NameDaemon {
     FrameServer server_;
     bool persistent_;
     std::map<std::string, PublishedName> names_;
-    std::unordered_set<ConnectionId> launchers_;  ///< connections that made requests about names, for status
+    std::unordered_set<ConnectionId> launchers_;  ///< connections that have made requests about names; for `status`
 };
 
 }  // namespace starling::launch

@@ -10,7 +10,7 @@ namespace starling::launch {
 
 class NodeDaemon {
   public:
-    /// `argv` is main's. If the host can't start processes, reports it on standard error and stops the loop.
+    /// Sets up the launcher; `argv` is main's. If the host can't start processes, reports it on standard error and stops the loop.
     NodeDaemon(EventLoop& loop, Tree& tree, char** argv);
     NodeDaemon(const NodeDaemon&) = delete;
     NodeDaemon& operator=(const NodeDaemon&) = delete;
@@ -27,7 +27,7 @@ class NodeDaemon {
     Tree& tree_;
     Launcher launcher_;
     std::unique_ptr<HostAgent> deputy_;
-    std::unique_ptr<ClientRelay> relay_;  ///< with standing daemons only
+    std::unique_ptr<ClientRelay> relay_;  ///< relay for mpiexec on this host; only with standing daemons
     bool ending_ = false;
 };
 

@@ -15,12 +15,13 @@ namespace starling::launch {
 /// Runs in `starlingd universe`, on the host where `starling daemon start --hostfile` was called.
 class StandingRoot {
   public:
-    /// `tell` is called once: with "ready", or with an error.
+    /// `tell` is called once, with "ready" or with an error, for the process that started this daemon.
     StandingRoot(EventLoop& loop, char** argv, std::function<void(const std::string&)> tell);
     StandingRoot(const StandingRoot&) = delete;
     StandingRoot& operator=(const StandingRoot&) = delete;
 
-    /// `hosts`: a list as for --host; `prefix`: where Starling is installed on the other hosts, empty: as here. Returns the exit code.
+    /// Starts daemons on `hosts`, a list as for --host, and serves until the end. `prefix`: where Starling is installed on the other hosts;
+    /// empty: as here. Returns the exit code.
     int run(const std::string& hosts, const std::string& prefix);
     /// Ends the daemons, because the process that started them does not wait any longer.
     void give_up() { end(1); }
@@ -36,7 +37,7 @@ class StandingRoot {
     Launcher launcher_;
     std::unique_ptr<Universe> universe_;
     std::unique_ptr<ClientServer> clients_;
-    std::deque<std::string> notes_;  ///< the last error messages, for status
+    std::deque<std::string> notes_;  ///< the last error messages, for `status`
     bool ending_ = false;
 };
 

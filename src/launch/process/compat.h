@@ -18,7 +18,7 @@ std::string own_library_path(const std::string& program);
 
 /// The shims that a program needs for `setting`, a value of STARLING_COMPAT.
 struct Shims {
-    std::string library_path;  ///< goes in front of LD_LIBRARY_PATH; empty: no shim
+    std::string library_path;  ///< folder to put in front of LD_LIBRARY_PATH; empty: no shim
     std::string problem;       ///< an error as a sentence; empty: none
 };
 Shims choose_shims(std::string_view setting, const OtherLibrary& linked_with);

@@ -14,20 +14,21 @@ namespace starling::launch {
 struct RankFailure {
     uint32_t rank = 0;
     int status = 0;        ///< status from waitpid
-    int exit_code = 1;     ///< the exit code for mpiexec
-    bool aborted = false;  ///< by MPI_Abort
-    std::string sentence;  ///< names the rank, process and host, and the cause
+    int exit_code = 1;     ///< exit code for mpiexec
+    bool aborted = false;  ///< true: the rank called MPI_Abort
+    std::string sentence;  ///< sentence that names the rank, process and host, and the cause
 };
 
 class Controller {
   public:
     virtual ~Controller() = default;
 
-    /// The first rank of this host's part has failed, and the launcher is ending the part.
+    /// Reports that the first rank of this host's part of the job has failed, and that the launcher is ending the part.
     virtual void failed(LocalJob& job, const RankFailure& failure) = 0;
-    /// A rank of a job on several hosts has exited with 0 without calling MPI_Init, as `sentence` says. Other ranks may be waiting for it.
+    /// Reports that a rank of a job on several hosts has exited with 0 without calling MPI_Init, as `sentence` describes. Other ranks may
+    /// be waiting for it.
     virtual void absent(LocalJob& job, uint32_t rank, const std::string& sentence) = 0;
-    /// All ranks of the job on this host have ended, and so have the processes that they started.
+    /// Reports that all ranks of the job on this host have ended, as have the processes that they started.
     virtual void all_gone(LocalJob& job) = 0;
 
     using ReplyCallback = std::function<void(std::string payload)>;

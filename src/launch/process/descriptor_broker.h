@@ -44,7 +44,7 @@ class DescriptorBroker {
     Launcher& launcher_;
     int socket_ = -1;
     std::unordered_set<int> askers_;
-    std::unordered_map<uint64_t, StoredDescriptor> kept_;  ///< by inode
+    std::unordered_map<uint64_t, StoredDescriptor> kept_;  ///< stored descriptors by inode
 };
 
 }  // namespace starling::launch

@@ -22,10 +22,10 @@ enum class NextCheck : uint8_t {
 
 struct EndedLook {
     job::JobId job = 0;
-    std::chrono::milliseconds longest{};              ///< longest interval between two checks
+    std::chrono::milliseconds longest{};              ///< upper limit of the interval between two checks
     std::function<NextCheck()> state;                 ///< called before and after each check
     std::function<std::vector<std::string>()> hosts;  ///< returns other hosts to check too; null: this host only
-    std::function<void()> found;                      ///< called when a rank waits; then no more checks
+    std::function<void()> found;                      ///< called when a rank waits; there are no more checks then
 };
 
 /// Starts the checks, the first after one second. Calls no function of `look` after `state` has returned `never`.

@@ -9,7 +9,7 @@
 
 namespace starling::launch {
 
-/// Identifies an MPI library by its file name.
+/// name of the MPI, such as "Open MPI"; empty: the file is not an MPI library
 struct MpiLibrary {
     const char* mpi = "";               ///< "Open MPI"; empty: no MPI's
     const char* binary_interface = "";  ///< "mpich" or "openmpi", which have a shim, or "standard"; empty: another
@@ -18,7 +18,7 @@ MpiLibrary mpi_library(std::string_view file);
 
 struct OtherLibrary {
     std::string name;                   ///< for a sentence: "Open MPI (libmpi.so.40)"; empty: there is none
-    const char* binary_interface = "";  ///< the shim that can replace it (launch/process/compat.h); empty: none
+    const char* binary_interface = "";  ///< shim that can replace the library (launch/process/compat.h); empty: none
 };
 
 /// Returns the other MPI library that this program file is linked with. Returns none if the loader does not handle the file (a script, a

@@ -14,8 +14,8 @@ class Launcher;
 
 /// Conditions without which the report is empty.
 struct ExplainWhen {
-    int quiet = 0;               ///< no rank has made progress for this number of seconds
-    bool ended_awaited = false;  ///< a rank waits for a process that has ended
+    int quiet = 0;               ///< seconds for which no rank has made progress; otherwise the report is empty
+    bool ended_awaited = false;  ///< true: a rank must wait for a process that has ended
 };
 
 /// Diagnoses all jobs whose id begins with `job` (empty: all jobs of this process). `done` receives the text in whole lines, empty if there

@@ -12,7 +12,7 @@ namespace starling::launch {
 /// stop the process (SIGTTIN).
 class InputReader {
   public:
-    /// `on_data` receives each piece, and an empty one at the end.
+    /// Creates a reader. `on_data` receives each piece, and an empty one at the end of the input.
     InputReader(EventLoop& loop, std::function<void(std::string)> on_data) : loop_(loop), on_data_(std::move(on_data)) {}
     InputReader(const InputReader&) = delete;
     InputReader& operator=(const InputReader&) = delete;
@@ -31,7 +31,7 @@ class InputReader {
     std::function<void(std::string)> on_data_;
     bool watching_ = false;
     bool ended_ = false;
-    EventLoop::TimerId soon_ = 0;  ///< for a regular file, which epoll cannot watch, and in the background
+    EventLoop::TimerId soon_ = 0;  ///< timer for the next try, for a regular file (no epoll) and in the background
 };
 
 /// The pipe that is a rank's standard input.
@@ -68,9 +68,9 @@ class InputForwarder {
         : pipe_(loop, [this] { reader_.next(); }), reader_(loop, [this](std::string data) { pipe_.feed(std::move(data)); }) {}
 
     int open_pipe() { return pipe_.open_pipe(); }
-    /// Starts to read. Must be called again after SIGCONT.
+    /// Starts to read the standard input. Must be called again after SIGCONT.
     void resume() { reader_.next(); }
-    /// Stops, because rank 0 has ended.
+    /// Stops reading, because rank 0 has ended.
     void stop() {
         reader_.stop();
         pipe_.close_pipe();

@@ -15,31 +15,31 @@ namespace starling::launch {
 
 /// A process of a job on this host.
 struct LocalRank {
-    pid_t pid = -1;  ///< also its process group; -1 once both have ended
+    pid_t pid = -1;  ///< pid and process group; -1 once process and group have ended
     bool running = false;
     volatile pid_t* guard_slot = nullptr;
     int core = -1;               ///< index in the launcher's CoreMap; -1: not bound
-    bool marked_failed = false;  ///< the job segment shows the failure to all its readers
+    bool marked_failed = false;  ///< true: the job segment shows the failure to all its readers
 };
 
 struct LocalJob {
-    uint32_t number = 0;  ///< 0 for the job client's own job; spawned jobs count up
+    uint32_t number = 0;  ///< number of the job for its client: 0 for the first job, spawned jobs count up
     job::JobSegment segment;
     std::vector<LocalRank> ranks;       ///< ranks on this host, by JobSegment::local_index
-    std::vector<std::string> programs;  ///< by appnum, for messages
-    uint32_t running = 0;               ///< ranks of this host that are not reaped yet
+    std::vector<std::string> programs;  ///< names of the programs by appnum, for messages
+    uint32_t running = 0;               ///< number of ranks of this host that are not reaped yet
     /// Returns whether the job must end if its parent job fails.
     bool connected() const { return segment.header().parted.load(std::memory_order_acquire) == 0; }
-    bool external = false;  ///< not started by this launcher: a singleton, or started by another manager
+    bool external = false;  ///< true: not started by this launcher, but a singleton or started by another manager
     bool failing = false;
-    bool absent_noted = false;        ///< a rank ended without MPI_Init, and checks for ranks that wait for it are scheduled
+    bool absent_noted = false;  ///< true: a rank ended without MPI_Init, and checks for ranks that wait for it are scheduled
     EventLoop::TimerId deadline = 0;  ///< timer for SIGKILL while `failing`
     JobStyle style;
 
-    bool arrival_told = false;  ///< the root knows that all ranks of this host have reached the end of MPI_Init
-    bool reported = false;      ///< the root knows that all ranks of this host have ended
+    bool arrival_told = false;  ///< true: the root knows that all ranks of this host have reached the end of MPI_Init
+    bool reported = false;      ///< true: the root knows that all ranks of this host have ended
     std::vector<uint32_t>
-        tree_hosts;  ///< as in JobPart; empty: the job has one host, or its other hosts have no daemon of this universe
+        tree_hosts;  ///< as JobPart::tree_hosts; empty: the job has one host, or its other hosts have no daemon of this universe
 
     job::JobId id() const { return segment.header().id; }
     uint32_t rank_of(size_t index) const { return segment.local_rank(static_cast<uint32_t>(index)); }

@@ -45,7 +45,7 @@ struct StartOutcome {
     int error_class = 0;
     std::string text;
     size_t failed_program = 0;  ///< index of the command that failed to start
-    uint32_t failed_index = 0;  ///< number of its processes that did start
+    uint32_t failed_index = 0;  ///< number of processes of that command that did start
 };
 
 /// Starts, monitors and ends the ranks of this host. Single-threaded; one instance per process.
@@ -73,7 +73,7 @@ class Launcher {
     /// Sends SIGTERM to the ranks here, and SIGKILL after a grace period; then Controller::all_gone is called. Does nothing if the ranks
     /// are already being ended.
     void end_part(LocalJob& job, int failed_rank);
-    /// Sends SIGKILL at once.
+    /// Sends SIGKILL to the job's ranks here at once.
     void kill_part(LocalJob& job) { kill_rest(job); }
     void signal_part(const LocalJob& job, int signal);
     /// Marks ranks as failed in a job that continues without them: all readers of this segment see the marks, and all ranks here are woken.
@@ -151,9 +151,9 @@ class Launcher {
     struct Cores {
         cpu_set_t cpus;
         cpu_set_t usable;
-        int bound_to = -1;  ///< index in `cores_`; -1: not bound
+        int bound_to = -1;  ///< index in `cores_` of the core to which the process is bound; -1: not bound
     };
-    /// Decides before a job's processes start whether they start on the least used cores (then sets `use_`).
+    /// Decides, before the processes of a job start, whether they start on the least used cores; if so, sets `use_`.
     void count_cores(const LocalJob& job);
     /// Selects the cores of a process. `cores` must live as long as `start`.
     void assign_cores(LocalJob& job, uint32_t rank, Cores& cores, ProcessStart& start);
@@ -200,13 +200,13 @@ class Launcher {
     std::unordered_map<pid_t, Running> running_;
     int null_input_ = -1;
     CoreMap cores_;
-    std::optional<CoreUse> use_;  ///< set while a job starts whose ranks start on the least used cores
+    std::optional<CoreUse> use_;  ///< load of the cores; set while a job starts whose ranks start on the least used ones
 
     std::unique_ptr<OutputTagger> output_;
     std::unique_ptr<InputForwarder> input_;
     std::unordered_map<job::JobId, std::unique_ptr<InputPipe>> input_pipes_;
     Controller* superior_ = nullptr;
-    std::unordered_map<pid_t, std::function<void()>> helpers_;  ///< children that are not ranks: called when they end
+    std::unordered_map<pid_t, std::function<void()>> helpers_;  ///< called when a child that is not a rank ends, by pid
 };
 
 }  // namespace starling::launch

@@ -37,9 +37,9 @@ class OrphanReaper {
     [[noreturn]] void serve(pid_t launcher, int launcher_fd);
 
     static constexpr uint32_t kSlots = 1 << 18;
-    volatile pid_t* slots_ = nullptr;  ///< shared with the guard; sparse
+    volatile pid_t* slots_ = nullptr;  ///< process groups to kill, in memory shared with the guard; sparse
     uint32_t used_ = 0;                ///< number of slots ever used
-    uint32_t free_[64] = {};           ///< a few released slots
+    uint32_t free_[64] = {};           ///< indices of some released slots
     uint32_t free_count_ = 0;
     std::string mark_;
     char** argv_ = nullptr;

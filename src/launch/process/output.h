@@ -18,11 +18,11 @@ namespace starling::launch {
 
 /// The destination of a rank's output.
 struct OutputRoute {
-    int target = 1;         ///< the launcher's descriptor, 1 or 2
-    std::string prefix;     ///< put in front of each line
+    int target = 1;         ///< descriptor of the launcher, 1 or 2
+    std::string prefix;     ///< text in front of each line
     job::JobId job = 0;     ///< not 0: forward the lines as output of this job, instead of writing to `target`
-    bool alone = false;     ///< no other rank writes here, so an unfinished line is passed on earlier
-    bool terminal = false;  ///< gives the rank a pseudo-terminal, if available, so that it writes line by line
+    bool alone = false;     ///< true: no other rank writes here, so an unfinished line is passed on earlier
+    bool terminal = false;  ///< true: the rank gets a pseudo-terminal, if available, so that it writes line by line
 };
 
 /// Reads pipes and passes on whole lines: to the launcher's standard output and error, or to `forward`. Never blocks the loop on a slow
@@ -71,28 +71,28 @@ class OutputTagger {
   private:
     struct OutputSink {
         int target;
-        job::JobId job;             ///< 0: this process's descriptor `target`
+        job::JobId job;             ///< job whose lines are forwarded; 0: the sink is this process's descriptor `target`
         int fd = -1;                ///< descriptor `target`, or a non-blocking one opened on the same file
-        bool never_blocks = false;  ///< a file or /dev/null: other writers' lines cannot split one write
+        bool never_blocks = false;  ///< true: a file or /dev/null, where other writers' lines cannot split one write
         size_t pipe_bytes = 0;      ///< capacity of a non-blocking pipe; 0: not such a pipe
         std::string pending;
-        size_t written = 0;    ///< written bytes of `pending`
+        size_t written = 0;    ///< bytes of `pending` that are written
         size_t in_flight = 0;  ///< bytes passed to `forward` and not acknowledged
-        bool waiting = false;  ///< for the reader to take data
-        bool paused = false;   ///< the pipes of the ranks are not read
-        bool gone = false;     ///< the reader has closed its end
-        bool failed = false;   ///< an error was reported
+        bool waiting = false;  ///< true: waits until the reader takes data
+        bool paused = false;   ///< true: the pipes of the ranks are not read
+        bool gone = false;     ///< true: the reader has closed its end
+        bool failed = false;   ///< true: an error was reported
         bool from_elsewhere = false;
         std::vector<std::function<void()>> on_room;
     };
     struct OutputSource {
-        int fd;  ///< -1: closed
+        int fd;  ///< descriptor of the pipe's read end; -1: closed
         OutputSink* sink;
         OutputRoute route;
         std::string line;                 ///< an unfinished line
         EventLoop::TimerId patience = 0;  ///< timer after which an unfinished line is passed on
         EventLoop::Clock::time_point last_text{};
-        uint64_t bytes = 0;  ///< total received
+        uint64_t bytes = 0;  ///< total number of bytes received
     };
 
     void on_readable(OutputSource& source);

@@ -19,19 +19,19 @@ namespace starling::launch {
 struct OutgoingFrame {
     TreeFrameKind kind = TreeFrameKind::heartbeat;
     std::string head;
-    std::shared_ptr<const Content> content;  ///< may be null
+    std::shared_ptr<const Content> content;  ///< payload of the body; may be null
     std::string tail;
 };
 
-/// Must not be destroyed within its own handlers: close() it there, and destroy it later.
+/// A connection must not be destroyed within its own handlers: close() it there, and destroy it later.
 class TreeConnection {
   public:
     using Clock = EventLoop::Clock;
     struct Handlers {
-        std::function<void()> on_open;  ///< the peer has proved that it holds the key
+        std::function<void()> on_open;  ///< called when the peer has proved that it holds the key
         std::function<void(TreeFrameKind, std::string& body)> on_frame;
-        std::function<void(const std::string& why)> on_close;  ///< not called after close()
-        /// Asked for the next frame when there is room. Returns false if there is none.
+        std::function<void(const std::string& why)> on_close;  ///< called when the connection is lost; not after close()
+        /// Called for the next frame when there is room. Returns false if there is none.
         std::function<bool(OutgoingFrame&)> pull;
     };
 
@@ -85,8 +85,8 @@ class TreeConnection {
     std::optional<FrameSealer> sealer_;  ///< set after the handshake
     std::optional<FrameOpener> opener_;
     std::deque<SendPart> pieces_;
-    size_t queued_ = 0;   ///< bytes in pieces_
-    size_t written_ = 0;  ///< bytes of the first piece that are written
+    size_t queued_ = 0;   ///< total bytes in pieces_
+    size_t written_ = 0;  ///< bytes of the first of pieces_ that are written
     bool wants_room_ = false;
     EventLoop::TimerId flush_timer_ = 0;
     Clock::time_point heard_ = Clock::now(), said_ = heard_;

@@ -22,8 +22,8 @@ std::string encode(const GatheredPayload& message);
 /// Returns false if `bytes` is not exactly one such message; `out` is unspecified then.
 bool decode(std::string_view bytes, GatheredPayload& out);
 
-/// The pieces of one topic that a daemon has from itself and from below, and has not sent up yet. Equal pieces are stored once with their
-/// set of hosts, so "started" of a thousand hosts takes a few bytes.
+/// The pieces of one topic that a daemon has from itself and from the hosts below, and has not sent up yet. Equal pieces are stored once
+/// with their set of hosts, so "started" of a thousand hosts takes a few bytes.
 class TopicGathering {
   public:
     /// Stores copies of the pieces. `receipt` is dropped when they have arrived at the root.
@@ -40,8 +40,8 @@ class TopicGathering {
     /// Removes all pieces and returns them as one message. `receipt` is set to their combined receipt.
     std::string take(std::string_view topic, DeliveryReceipt& receipt);
 
-    // For use by the daemon.
-    EventLoop::TimerId timer = 0;  ///< when it expires, incomplete pieces are sent up
+    // Timing, maintained by the daemon.
+    EventLoop::TimerId timer = 0;  ///< timer after which incomplete pieces are sent up
     EventLoop::Clock::time_point last_news{};
 
   private:

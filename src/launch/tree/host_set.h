@@ -16,7 +16,7 @@ class HostSet {
   public:
     struct HostRun {
         TreeHostId first;
-        TreeHostId end;  ///< one past the last
+        TreeHostId end;  ///< one past the run's last host
         bool operator==(const HostRun&) const = default;
     };
 

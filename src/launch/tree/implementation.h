@@ -30,7 +30,7 @@ struct Neighbour {
 /// A child and all hosts below it.
 struct Branch : Neighbour {
     enum class BranchState {
-        starting,  ///< the launch agent runs
+        starting,  ///< the launch agent runs, and the node is not connected yet
         live,
         limbo,  ///< the connection is lost; for a while, hosts below may reconnect by themselves
     };
@@ -42,7 +42,7 @@ struct Branch : Neighbour {
     bool doubted = false;           ///< live, but silent for some heartbeats
     std::vector<GrowHost> waiting;  ///< hosts that the head will start once it is connected
     std::unique_ptr<NodeStart> start;
-    EventLoop::TimerId timer = 0;  ///< for the start, or for limbo
+    EventLoop::TimerId timer = 0;  ///< timer for the start, or for limbo
     std::string trouble;           ///< reason for limbo
 };
 
@@ -150,32 +150,32 @@ struct Tree::Implementation {
 
     std::unique_ptr<TreeListener> listener;
     std::list<Branch> branches;
-    std::unordered_map<TreeHostId, uint32_t> attempts;  ///< by host, for hosts below that were started more than once
-    std::vector<KnownHost> hosts;                       ///< by number; root only
+    std::unordered_map<TreeHostId, uint32_t> attempts;  ///< number of starts of each host below that was started more than once
+    std::vector<KnownHost> hosts;                       ///< the hosts by number; only at the root
     struct Newcomer {
-        std::unique_ptr<TreeConnection> connection;  ///< authenticated, but has not sent its Attach yet
+        std::unique_ptr<TreeConnection> connection;  ///< connection that is authenticated, but has not sent its Attach yet
         EventLoop::Clock::time_point since;
     };
     std::list<Newcomer> newcomers;
     std::list<std::unique_ptr<NodeStart>> agents;  ///< agents whose node is connected, and which have not ended yet
 
     Neighbour uplink;
-    std::vector<Ancestor> ancestors;  ///< from the parent to the root
+    std::vector<Ancestor> ancestors;  ///< daemons above, from the parent to the root
     std::unique_ptr<UplinkSearch> search;
     bool root_is_suspended = false;
 
-    uint64_t numbers[2] = {};                                       ///< of the last message sent from here, by urgency
-    std::unordered_map<TreeHostId, uint64_t> seen[2];               ///< number of the last message delivered here, by origin
+    uint64_t numbers[2] = {};                          ///< number of the last message sent from here, for each urgency
+    std::unordered_map<TreeHostId, uint64_t> seen[2];  ///< number of the last message delivered here, by origin
     std::unordered_map<std::string, TopicGathering> gatherings[2];  ///< by topic; empty at the root
-    size_t backlog = 0;                                             ///< bulk bytes sent from here that have not arrived
+    size_t backlog = 0;  ///< number of bulk bytes sent from here that have not arrived
     bool hold_bulk = false;
     std::deque<std::pair<std::shared_ptr<const Content>, DeliveryReceipt>> held;
     uint64_t last_serial = 0;
     std::unordered_map<uint64_t, Neighbour*> by_serial;
 
-    bool ending = false;   ///< no more hosts are started
-    bool leaving = false;  ///< leaves when no host is below and all messages have arrived
-    bool orphan = false;   ///< no daemon is above any more
+    bool ending = false;   ///< true: no more hosts are started
+    bool leaving = false;  ///< true: this daemon leaves when no host is below and all messages have arrived
+    bool orphan = false;   ///< true: no daemon is above any more
     bool said_bye = false;
     bool destroying = false;
     EventLoop::Clock::time_point end_limit{};

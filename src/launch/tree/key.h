@@ -18,8 +18,8 @@ struct TreeKey {
 /// The credentials with which a daemon authenticates itself.
 struct TreeCredentials {
     TreeKey key;
-    bool munge = false;    ///< MUNGE must also authenticate both ends
-    bool encrypt = false;  ///< frames are encrypted; both ends must agree
+    bool munge = false;    ///< true: MUNGE must also authenticate both ends
+    bool encrypt = false;  ///< true: frames are encrypted; both ends must agree
 
     TreeCredentials(const TreeKey& k, bool with_munge = false, bool encrypted = false)
         : key(k), munge(with_munge), encrypt(encrypted) {}

@@ -49,7 +49,7 @@ class TreeListener {
     OnPeer on_peer_;
     std::vector<int> sockets_;
     std::vector<DaemonAddress> endpoints_;
-    std::list<Stranger> strangers_;                        ///< oldest first
+    std::list<Stranger> strangers_;                        ///< connections that are not authenticated yet, oldest first
     std::vector<std::unique_ptr<TreeConnection>> graves_;  ///< connections that were closed within their own handlers
     EventLoop::TimerId expiry_ = 0, burial_ = 0, pause_ = 0;
 };

@@ -15,7 +15,7 @@
 namespace starling::launch {
 
 struct DaemonAddress {
-    std::string address;  ///< IPv4, in digits and dots
+    std::string address;  ///< IPv4 address in digits and dots
     uint16_t port = 0;
 };
 
@@ -35,21 +35,21 @@ struct GrowHost {
 
 /// The orders that a node reads from the agent's standard input.
 struct Orders {
-    TreeSettings settings;  ///< includes the key
+    TreeSettings settings;  ///< settings of the tree, with the key
     GrowHost self;
-    std::vector<Ancestor> ancestors;  ///< the parent first, the root last
+    std::vector<Ancestor> ancestors;  ///< daemons above, the parent first, the root last
 };
 
 struct Attach {
     TreeHostId host = 0;
     uint32_t attempt = 1;
-    uint64_t incarnation = 0;                                     ///< random; identifies the process
+    uint64_t incarnation = 0;                                     ///< random number that identifies the process
     HostSet members;                                              ///< the node and all hosts below it, started or starting
-    std::vector<std::pair<TreeHostId, uint32_t>> later_attempts;  ///< attempts of members other than 1
+    std::vector<std::pair<TreeHostId, uint32_t>> later_attempts;  ///< attempts of those members whose attempt is not 1
 };
 
 struct TreeWelcome {
-    std::vector<Ancestor> ancestors;  ///< those of the child
+    std::vector<Ancestor> ancestors;  ///< ancestors of the child
 };
 
 struct Grow {
@@ -61,11 +61,11 @@ struct Content {
     TreeHostId origin = kRootHost;
     uint64_t number = 0;  ///< ascending for each origin and urgency, so that receivers detect duplicates
     Urgency urgency = Urgency::control;
-    bool internal = false;  ///< for the trees themselves: a Report, or an order to end
-    bool gathered = false;  ///< the payload is a Gathered: each hop on the way to the root adds it to its own pieces
+    bool internal = false;  ///< true: a message of the tree itself, a Report or an order to end
+    bool gathered = false;  ///< true: the payload is a GatheredPayload; each hop adds it to its own pieces
     std::string storage;
     std::string_view payload;
-    std::vector<std::pair<TreeHostId, std::string_view>> parts;  ///< ascending by host
+    std::vector<std::pair<TreeHostId, std::string_view>> parts;  ///< each receiver's own part, ascending by host
 };
 
 /// The part of a message that differs between hops: its number on the connection, and its receivers at or below the next hop.
@@ -76,7 +76,7 @@ struct MessageHead {
 
 struct DoneRanges {
     Urgency urgency = Urgency::control;
-    std::vector<std::pair<uint64_t, uint64_t>> ranges;  ///< first and last
+    std::vector<std::pair<uint64_t, uint64_t>> ranges;  ///< first and last number of each range
 };
 
 /// A report to the root about hosts.

@@ -16,11 +16,11 @@ namespace starling::launch {
 class UplinkSearch {
   public:
     struct FoundParent {
-        std::unique_ptr<TreeConnection> connection;  ///< its handlers must be set
+        std::unique_ptr<TreeConnection> connection;  ///< connection to the parent; its handlers must be set
         std::vector<Ancestor> ancestors;             ///< ancestors of this node from now on
     };
     using OnFound = std::function<void(FoundParent)>;
-    /// The sentence lists each address and its result.
+    /// Called when no parent was found; the sentence lists each address and its result.
     using OnFailed = std::function<void(const std::string& sentence)>;
 
     /// Starts at once; calls back once from the loop. `candidates` are in order of preference. `patient`: treat an unreachable network as
@@ -39,7 +39,7 @@ class UplinkSearch {
     };
     struct Attempt {
         size_t target;
-        int fd = -1;  ///< while connect() is in progress
+        int fd = -1;  ///< descriptor while connect() is in progress
         std::unique_ptr<TreeConnection> connection;
         bool proved = false;
     };
@@ -68,9 +68,9 @@ class UplinkSearch {
     OnFailed on_failed_;
     std::vector<ParentCandidate> targets_;
     Attempts attempts_;
-    const Attempt* asked_ = nullptr;  ///< the attempt that has been sent the Attach
+    const Attempt* asked_ = nullptr;  ///< the attempt to which the Attach was sent
     bool ended_ = false;
-    bool hopeless_ = true;  ///< in this round all targets have refused, and none was silent
+    bool hopeless_ = true;  ///< true: in this round all targets have refused, and none was silent
     size_t next_ = 0;
     EventLoop::TimerId stagger_ = 0, limit_ = 0;
     std::vector<std::unique_ptr<TreeConnection>> graves_;

@@ -47,8 +47,8 @@ struct GatheredPiece {
 struct TreeHandlers {
     std::function<void(const TreeMessage&)> on_message;
 
-    // At the root. For every host of grow() exactly one of on_ready and on_failed is called. For every host that was ready, on_lost is
-    // called at most once, and no handler after it.
+    // Called at the root. For every host of grow() exactly one of on_ready and on_failed is called. For every host that was ready, on_lost
+    // is called at most once, and no handler after it.
     std::function<void(TreeHostId, std::string_view facts)> on_ready;
     std::function<void(TreeHostId, const std::string& sentence)> on_failed;
     std::function<void(TreeHostId, const std::string& sentence)> on_lost;
@@ -59,7 +59,7 @@ struct TreeHandlers {
     /// Receives some of the pieces of a gather(). If a daemon on the way has died, a piece may be received twice.
     std::function<void(std::string_view topic, const std::vector<GatheredPiece>& pieces)> on_gathered;
 
-    // At the nodes.
+    // Handlers at the nodes.
     /// The root cannot be reached any more, and no message can be sent. The node must end its jobs and stop.
     std::function<void(const std::string& sentence)> on_orphaned;
     /// The root ends the tree: the node must finish and then call leave(). Messages can still be sent until then.
@@ -68,14 +68,14 @@ struct TreeHandlers {
 
 struct TreeSettings {
     TreeKey key;                     ///< a new one for each universe: make_key()
-    bool munge = false;              ///< MUNGE must also authenticate both ends
-    bool encrypt = false;            ///< connections between daemons are encrypted
-    std::vector<std::string> agent;  ///< run as `agent... host command`; ssh by default
+    bool munge = false;              ///< true: MUNGE must also authenticate both ends
+    bool encrypt = false;            ///< true: connections between daemons are encrypted
+    std::vector<std::string> agent;  ///< command that runs another: called as `agent... host command`; ssh by default
     std::string program;             ///< path of starlingd on the other hosts
     std::string interfaces;          ///< names or addresses to listen on, separated by commas; empty: all that are up
     uint32_t fanout = 16;
-    bool keep_agent = false;                         ///< the agent ends with the node, not when it has started it
-    std::chrono::milliseconds start_limit{30000};    ///< from running the agent to a connected node
+    bool keep_agent = false;                         ///< true: the agent ends with the node, not when it has started it
+    std::chrono::milliseconds start_limit{30000};    ///< timeout from running the agent to a connected node
     std::chrono::milliseconds heartbeat{1000};       ///< maximum silence of a working connection
     std::chrono::milliseconds silence_limit{10000};  ///< silence after which the peer is treated as dead
     std::chrono::milliseconds grace{2000};           ///< time for a disconnected node to find another ancestor

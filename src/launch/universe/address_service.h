@@ -88,8 +88,8 @@ class AddressService {
     uint32_t self_;
     Ways ways_;
     std::map<std::pair<job::JobId, uint32_t>, std::vector<Controller::ReplyCallback>> asked_;  ///< requests of ranks here
-    std::map<job::JobId, PortSearch> searches_;  ///< by job that ranks of this host have asked about
-    std::vector<Collection> collections_;        ///< requests that are not answered yet
+    std::map<job::JobId, PortSearch> searches_;  ///< searches by the job that ranks of this host have asked about
+    std::vector<Collection> collections_;        ///< requests of the root that are not answered yet
     std::vector<AddressRequest> open_;           ///< questions of other hosts that are not answered yet
     std::vector<HostOrder> notices_;             ///< given_up orders for ranks that have not read the previous one
     EventLoop::TimerId timer_ = 0, more_timer_ = 0;

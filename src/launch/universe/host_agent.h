@@ -15,7 +15,7 @@
 
 namespace starling::launch {
 
-/// One per host of a universe, including the root's own host.
+/// The agent of one host of a universe; the root's own host has one too.
 class HostAgent : public Controller {
   public:
     /// Sends an encoded order to a host of the tree. `bulk`: other orders may overtake it.
@@ -24,7 +24,7 @@ class HostAgent : public Controller {
     /// Sends this host's piece of an order that `contributors` report together (Tree::gather).
     using Gather = std::function<void(const HostOrder& topic, std::string_view piece, const HostSet& contributors, bool bulk)>;
 
-    /// Becomes the launcher's Controller. `self`: this host's number in the tree; the root has 0.
+    /// Creates the agent, which becomes the launcher's Controller. `self`: this host's number in the tree; the root has 0.
     HostAgent(Launcher& launcher, uint32_t self, SendOrder send, Gather gather);
     HostAgent(const HostAgent&) = delete;
     HostAgent& operator=(const HostAgent&) = delete;
@@ -60,7 +60,7 @@ class HostAgent : public Controller {
     Gather gather_;
     AddressService locator_;
     std::unordered_map<uint64_t, ReplyCallback> asked_;                          ///< pending requests to the root, by token
-    std::unordered_map<job::JobId, std::vector<ReplyCallback>> being_resolved_;  ///< all requests about one job
+    std::unordered_map<job::JobId, std::vector<ReplyCallback>> being_resolved_;  ///< pending resolve requests, by job
     uint64_t last_token_ = 0;
 };
 

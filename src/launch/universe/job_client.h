@@ -31,17 +31,17 @@ class JobClient {
     /// Writes lines to the profile, if there is one. Returns false if they can't be written any more.
     virtual bool write_profile(const std::string& lines) { return lines.empty(); }
 
-    // Set by the job client.
+    // Members that the job client sets.
     JobStyle style;
     bool verbose = false;
     bool quiet = false;
     std::vector<std::string> environment;  ///< the user's variables: NAME=value
     bool whole_environment = true;         ///< `environment` is complete; no variables of a daemon are added
-    std::string directory;                 ///< default directory of programs
-    bool has_own_host = false;  ///< processes on the root's host are the client's children, with its environment and streams
+    std::string directory;                 ///< default working directory of programs
+    bool has_own_host = false;             ///< true: processes on the root's host inherit the client's environment and streams
 
-    // Set by the universe.
-    std::unique_ptr<ProfileLines> profile;  ///< null: no profile is written
+    // Members that the universe sets.
+    std::unique_ptr<ProfileLines> profile;  ///< profile that is written; null: none
     uint32_t jobs_started = 0;
     uint32_t jobs_left = 0;
     int exit_code = 0;

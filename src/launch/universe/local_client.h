@@ -12,12 +12,12 @@ namespace starling::launch {
 /// A job client with its own launcher and universe.
 class LocalClient : public JobClient {
   public:
-    /// `tree`: passed to the Universe.
+    /// Creates the client with its universe; `tree` is passed to the Universe.
     LocalClient(EventLoop& loop, const LauncherSettings& settings, std::optional<TreeSettings> tree = {});
 
     Launcher& launcher() { return launcher_; }
     bool prepare() { return launcher_.prepare(); }
-    /// Calls Launcher::adopt and registers the job with the universe.
+    /// Adopts a job as Launcher::adopt() does, and registers it with the universe.
     bool adopt(const job::JobAddress& address);
     LocalJob& adopt(job::JobSegment&& segment);
     /// Runs until all jobs have ended. Returns mpiexec's exit code.

@@ -11,8 +11,8 @@ namespace starling::launch {
 
 /// The load of one host of the universe.
 struct HostCapacity {
-    uint32_t slots = 1;   ///< number of processes that fit
-    uint32_t placed = 0;  ///< processes of all jobs on it now
+    uint32_t slots = 1;   ///< number of processes that fit on the host
+    uint32_t placed = 0;  ///< number of processes of all jobs on the host now
     bool usable = true;   ///< the host is up
 };
 
@@ -20,16 +20,16 @@ struct HostCapacity {
 struct PlacementRequest {
     uint32_t count = 1;
     Mapping mapping = Mapping::slot;
-    uint32_t per_host = 0;        ///< processes on a host before the next host is used; 0: by its slots
+    uint32_t per_host = 0;        ///< number of processes on a host before the next host is used; 0: its slots
     std::vector<uint32_t> hosts;  ///< indices into the universe, in order of use; empty: all
     std::vector<uint32_t> slots;  ///< slots of these hosts for this job; 0: the universe's number. Empty: 0 for all
-    bool least_loaded = false;    ///< for a spawn: the emptiest hosts first
+    bool least_loaded = false;    ///< true: the emptiest hosts are used first, for a spawn
     /// The host of each process from a rank file, as an index in `hosts`; the other members are ignored then. Empty: no rank file.
     std::vector<uint32_t> fixed;
 };
 
-/// Returns the host of each process, and adds the processes to the universe's rooms. If there are more processes than slots, they are
-/// distributed evenly in further rounds. Returns an empty vector if no host is usable, or if a host of the rank file is not.
+/// Returns the host of each process, and counts the processes in `universe`. If there are more processes than slots, they are distributed
+/// evenly in further rounds. Returns an empty vector if no host is usable, or if a host of the rank file is not.
 std::vector<uint32_t> place(const PlacementRequest& request, std::vector<HostCapacity>& universe);
 
 /// Replaces the universe's host numbers in `host_of_rank` by indices into a table of the hosts in use. Returns that table: the universe's

@@ -11,8 +11,8 @@
 
 namespace starling::launch {
 
-/// Returns what to send, but sends nothing itself. Collects only on demand. Stores the answers, since ports do not change; a later round
-/// asks only the hosts whose ranks did not all have ports.
+/// The state for one job. Its functions return what to send, but send nothing. It collects only on demand, and stores the answers, since
+/// ports do not change: a later round asks only the hosts whose ranks did not all have ports.
 class PortCollection {
   public:
     /// Registers that hosts `who` want the table; `present` are the hosts that can be asked now. Returns the hosts to ask in a new round.

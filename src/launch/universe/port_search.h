@@ -10,7 +10,7 @@
 
 namespace starling::launch {
 
-/// The search for one job. Returns what to send, but sends nothing itself. Hosts are indices in the job's host table.
+/// The search for one job. Its functions return what to send, but send nothing. Hosts are indices in the job's host table.
 ///
 /// A lookup costs two frames on each connection between the two daemons, and most lookups pass the root. The table of all ports costs one
 /// frame on each connection of the tree, and a few bytes per rank. So a program whose processes communicate with few hosts never causes the
@@ -20,7 +20,7 @@ class PortSearch {
     /// Maximum number of hosts that are looked up one by one. Exceeds the neighbors in a two-dimensional grid.
     static constexpr size_t kFewHosts = 8;
 
-    /// `hosts`: number of hosts of the job.
+    /// Begins a search in a job of `hosts` hosts.
     explicit PortSearch(uint32_t hosts);
 
     /// Registers that a rank of this host wants the port of `rank`.
@@ -28,7 +28,7 @@ class PortSearch {
 
     struct SearchStep {
         std::vector<uint32_t> lookups;  ///< one rank of each host to ask
-        bool table = false;             ///< the table must be requested
+        bool table = false;             ///< true: the table must be requested
     };
     /// Returns the next messages to send. To be called after any of the other functions.
     SearchStep next();
@@ -54,8 +54,8 @@ class PortSearch {
 
   private:
     struct Host {
-        std::set<uint32_t> wanted;  ///< ranks that are not looked up
-        std::set<uint32_t> open;    ///< ranks that are looked up
+        std::set<uint32_t> wanted;  ///< wanted ranks that are not looked up
+        std::set<uint32_t> open;    ///< wanted ranks that are looked up
     };
     size_t idle_hosts() const;
     void drop_if_empty(uint32_t host);

@@ -28,19 +28,19 @@ struct PlacedOutcome {
     std::string text;
     job::JobId job = 0;
     uint32_t failed_program = 0;  ///< index of the command that failed to start
-    uint32_t failed_index = 0;    ///< number of its processes that did start
+    uint32_t failed_index = 0;    ///< number of processes of that command that did start
 };
 
 /// One host of the universe; its number in the tree is also its number here.
 struct UniverseHost {
     enum class HostState { starting, up, failed, lost, alias };
-    std::string name;    ///< as the user wrote it
-    uint32_t slots = 0;  ///< 0: one per core
+    std::string name;    ///< name of the host as the user wrote it
+    uint32_t slots = 0;  ///< number of processes that fit on the host; 0: one per core
     HostState state = HostState::starting;
     HostFacts facts;
-    uint32_t placed = 0;    ///< processes of all jobs on it now
-    bool offered = true;    ///< used for jobs that name no host
-    bool doubtful = false;  ///< up, but possibly lost: used only for jobs that name it
+    uint32_t placed = 0;    ///< number of processes of all jobs on the host now
+    bool offered = true;    ///< true: the host is used for jobs that name no host
+    bool doubtful = false;  ///< true: the host is up, but possibly lost; used only for jobs that name it
     std::string problem;    ///< reason for `failed` or `lost`
     uint32_t same_as =
         job::kNoHost;  ///< of an alias: the host that is the same machine. The alias's daemon only passes on messages
@@ -101,7 +101,7 @@ class Universe {
 
     void listen_for_clients(const std::string& socket_name, std::function<void()> done);
     std::function<void(uint32_t host, const HostOrder& order)> on_client;
-    std::function<void(uint32_t host)> on_clients_lost;  ///< their host is lost
+    std::function<void(uint32_t host)> on_clients_lost;  ///< called when a host is lost, with the clients there
     void send_to_client(uint32_t host, uint64_t connection, control::MessageKind kind, const std::string& payload);
 
   private:
@@ -157,7 +157,7 @@ class Universe {
     void show_stacks(JobClient& patron);
     void on_stacks_shown(JobClient& patron);
 
-    // requests of ranks
+    // Requests of ranks.
     void on_ask(UniverseJob& job, uint32_t host, const HostOrder& order);
     void spawn(UniverseJob& job, uint32_t host, const HostOrder& order);
     void try_spawn(std::shared_ptr<Spawn> spawn);
@@ -169,7 +169,7 @@ class Universe {
     void answer(uint32_t host, const HostOrder& asked, std::string bytes);
     void send_stub(UniverseJob& job, HostSet hosts);
 
-    // the table of a job's ports
+    // The table of a job's ports.
     void on_want_table(UniverseJob& job, const HostSet& hosts);
     void on_host_ports(UniverseJob& job, const HostSet& hosts, std::string_view bytes);
     void send_table(UniverseJob& job);
@@ -193,11 +193,11 @@ class Universe {
     NameClient names_;
     std::vector<UniverseHost> hosts_;
     HostNames host_names_;                                    ///< hosts that can be requested by name
-    std::unordered_map<job::HostId, uint32_t> host_with_id_;  ///< of the hosts that are up, by identity of the machine
+    std::unordered_map<job::HostId, uint32_t> host_with_id_;  ///< numbers of the hosts that are up, by id of the machine
     std::vector<Growth> growing_;
     std::list<UniverseJob> jobs_;
     std::unordered_map<JobClient*, uint32_t> stacks_awaited_;
-    std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  ///< false after destruction, for posted functions
+    std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  ///< false after destruction; checked by posted functions
 };
 
 }  // namespace starling::launch

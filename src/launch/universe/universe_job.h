@@ -10,9 +10,9 @@ struct Universe::UniverseJob {
     uint32_t number = 0;
     job::JobDescription description;
     JobSpec spec;
-    JobClient* patron = nullptr;       ///< null after it has left
-    std::vector<uint32_t> tree_hosts;  ///< by index in the description's host table
-    std::vector<uint32_t> ranks_on;    ///< number of ranks, by index in the description's host table
+    JobClient* patron = nullptr;       ///< program that the job runs for; null after it has left
+    std::vector<uint32_t> tree_hosts;  ///< number in the tree of each host of the description's host table
+    std::vector<uint32_t> ranks_on;    ///< number of ranks of each host of the description's host table
     Started started;
 
     HostSet starting;  ///< hosts that have not reported their start yet
@@ -20,14 +20,14 @@ struct Universe::UniverseJob {
     HostSet holders;   ///< hosts that have a segment of the job
     HostSet arriving;  ///< hosts whose ranks have not all reached the end of MPI_Init
     PortCollection ports;
-    uint64_t lookups = 0;  ///< ports looked up host by host, as far as the hosts have reported
-    uint64_t tables = 0;   ///< port tables sent to the hosts
+    uint64_t lookups = 0;  ///< number of ports looked up host by host, as far as the hosts have reported
+    uint64_t tables = 0;   ///< number of port tables sent to the hosts
     StartReport problem;   ///< the first start failure of a host
     uint32_t problem_host = 0;
-    bool connected = true;  ///< to its parent: if the parent fails, this job ends too
+    bool connected = true;  ///< true: if the parent fails, this job ends too
     bool failing = false;
-    bool absent_noted = false;  ///< a rank ended without MPI_Init, and checks for ranks that wait for it are scheduled
-    uint32_t failures = 0;      ///< lost ranks of a job that recovers
+    bool absent_noted = false;  ///< true: a rank ended without MPI_Init, and checks for ranks that wait for it are scheduled
+    uint32_t failures = 0;      ///< number of lost ranks of a job that recovers
 
     job::JobId id() const { return description.id; }
     /// Returns the number in the tree of the host of rank 0.
