@@ -11,9 +11,9 @@ namespace starling {
 /// Memory that replaces the program's in a collective operation, as callbacks and their argument. They are called with the library's lock
 /// held and must not call MPI.
 struct SubstituteBuffer {
-    void (*begin)(void* state);    ///< before each start of a persistent operation; a non-blocking one has already begun
-    void (*finish)(void* state);   ///< at the end of each operation
-    void (*release)(void* state);  ///< the request has been freed
+    void (*begin)(void* state);    ///< called before each start of a persistent operation; not for a non-blocking one
+    void (*finish)(void* state);   ///< called at the end of each operation
+    void (*release)(void* state);  ///< called when the request has been freed
     void* state;
 };
 

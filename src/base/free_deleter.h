@@ -4,7 +4,7 @@
 
 namespace starling {
 
-/// For a std::unique_ptr to memory that comes from malloc() or calloc().
+/// A deleter for a std::unique_ptr to memory that comes from malloc() or calloc().
 struct FreeDeleter {
     void operator()(void* memory) const { std::free(memory); }
 };

@@ -35,7 +35,7 @@ class Heap {
     bool holds(uint64_t offset, uint64_t bytes) const;
     /// Returns the end of the highest byte that was ever in a block.
     uint64_t high_water() const { return high_; }
-    /// Resets high_water() to `before`, an earlier value of it, for blocks that were allocated and freed since without use.
+    /// Resets high_water() to `before`, an earlier value of it, if the blocks allocated since then were freed without having been used.
     void restore_high_water(uint64_t before) { high_ = before > top_ ? before : top_; }
     uint64_t limit() const { return limit_; }
     size_t blocks() const { return blocks_.size(); }
@@ -47,8 +47,8 @@ class Heap {
     void add_gap(uint64_t offset, uint64_t bytes);
     void remove_gap(std::map<uint64_t, uint64_t>::iterator gap);
 
-    std::map<uint64_t, HeapBlock> blocks_;             ///< by offset
-    std::map<uint64_t, uint64_t> gaps_;                ///< offset → bytes, below top_
+    std::map<uint64_t, HeapBlock> blocks_;             ///< the blocks by offset
+    std::map<uint64_t, uint64_t> gaps_;                ///< free gaps below top_: offset → bytes
     std::set<std::pair<uint64_t, uint64_t>> by_size_;  ///< the gaps as (bytes, offset)
     uint64_t top_ = 0;                                 ///< end of the last block; all memory above is free
     uint64_t high_ = 0;

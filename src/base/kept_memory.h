@@ -16,13 +16,13 @@ class KeptMemory {
     KeptMemory(const KeptMemory&) = delete;
     KeptMemory& operator=(const KeptMemory&) = delete;
 
-    /// Refills the reserve as far as the system provides memory. Every scope does so too.
+    /// Refills the reserve as far as the system provides memory. Every scope does this when it begins and when it ends.
     static void fill();
-    /// Returns whether part of the reserve was used since, or the system could not fill it.
+    /// Returns whether a part of the reserve is missing: it was used, or the system could not provide it.
     static bool is_short();
-    /// Returns whether such a scope is open.
+    /// Returns whether a KeptMemory scope is open.
     static bool is_open();
-    /// Returns whether an exception has left such a scope since the last one began.
+    /// Returns whether an exception has left a KeptMemory scope since the last one began.
     static bool was_left();
     /// Ends the process with an error text that names `calling` (base/current_function.h): out of memory in a call for which others wait.
     [[noreturn, gnu::cold]] static void end();

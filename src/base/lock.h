@@ -14,18 +14,18 @@ namespace starling {
 enum class Threads : uint8_t {
     one,      ///< MPI_THREAD_SINGLE and no MPI session: calls do not even record that they are inside
     in_turn,  ///< never two threads at once, but that may change: a call records that it is inside, by two plain stores
-    served,   ///< the program's threads as with in_turn, and a thread of the library besides: every call takes the lock
+    served,   ///< program threads as with in_turn, besides a thread of the library: every call takes the lock
     at_once,  ///< any number of threads: every call takes the lock
 };
 extern std::atomic<Threads> threads_are;
 
 /// Returns whether another thread may wait for the lock.
 inline bool threads_at_once() { return threads_are.load(std::memory_order_relaxed) >= Threads::served; }
-/// Returns whether that thread may be one of the program's, or one that executes callbacks of the program.
+/// Returns whether another thread that waits for the lock may be one of the program's, or one that executes callbacks of the program.
 inline bool program_threads_at_once() { return threads_are.load(std::memory_order_relaxed) == Threads::at_once; }
 
-/// Allows threads what `wish` says; whatever was allowed before stays allowed. If a thread entered without the lock and is still inside,
-/// waits until it has left, idles or runs a callback of the program. Not to be called while inside, nor by two threads at once.
+/// Raises `threads_are` to `wish`; it is never lowered. If a thread entered without the lock and is still inside, waits until it has left,
+/// idles or runs a callback of the program. Not to be called while inside, nor by two threads at once.
 void allow_threads(Threads wish);
 
 void enter_slowly();
@@ -46,7 +46,7 @@ inline void step_in() {
 /// `threads_are` required it, holds the lock on return.
 void hand_over_lock();
 
-/// Inside the library for a scope.
+/// A scope in which this thread is inside the library: it holds the lock, if `threads_are` requires that.
 class Lock {
   public:
     Lock() {
@@ -62,8 +62,8 @@ class Lock {
     Lock& operator=(const Lock&) = delete;
 };
 
-/// Outside the library for a scope, in which a callback of the program runs. May be opened where no lock is held, too. The caller must hold
-/// references to every object that it uses afterwards.
+/// A scope in which this thread is outside the library and runs a callback of the program. May also be opened where no lock is held. The
+/// caller must hold references to every object that it uses afterwards.
 class OutsideLibrary {
   public:
     OutsideLibrary() : was_inside_(is_inside()) {

@@ -9,7 +9,7 @@ namespace starling {
 /// kills a process that exceeds it. Reads files: for slow paths.
 uint64_t memory_limit();
 
-/// Does the same with other files than /proc/self/cgroup and those under /sys/fs/cgroup.
+/// Returns the limit as memory_limit() does, from the file `groups` instead of /proc/self/cgroup and from `root` instead of /sys/fs/cgroup.
 uint64_t memory_limit(const char* groups, const char* root);
 
 }  // namespace starling

@@ -29,8 +29,8 @@ struct ProcessOrigin {
 };
 bool find_origin(pid_t pid, ProcessOrigin& out);
 
-/// Writes the program's buffered output before _exit(). Standard output and error only, and neither if another thread locks it for longer
-/// than a moment: fflush(nullptr) would wait for a thread that reads standard input, for instance.
+/// Writes the program's buffered output before _exit(). Flushes only standard output and error, and skips a stream that another thread
+/// locks for longer than a moment: fflush(nullptr) would wait for a thread that reads standard input, for instance.
 void flush_output();
 
 /// Waits, for half a second at most, until the readers of standard output and error have read all data from pipes and local sockets. Called

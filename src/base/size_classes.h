@@ -14,7 +14,7 @@ inline constexpr const char* kSizeClassNames[] = {"<=64", "<=1K", "<=16K", "<=25
 inline constexpr size_t kSizeClassCount = std::size(kSizeClasses);
 static_assert(std::size(kSizeClassNames) == kSizeClassCount);
 
-/// Returns the index of the class of `bytes` in both arrays.
+/// Returns the index of the class of `bytes` in kSizeClasses and kSizeClassNames.
 inline uint8_t size_class_of(uint64_t bytes) {
     uint8_t index = 0;
     while (bytes > kSizeClasses[index]) ++index;

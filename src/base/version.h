@@ -10,14 +10,14 @@
 namespace starling {
 
 struct Version {
-    char mark[16];          ///< lets a search find this struct in a binary
-    uint16_t major, minor;  ///< of the wire version
+    char mark[16];          ///< text by which a search finds this struct in a binary
+    uint16_t major, minor;  ///< numbers of the wire version
     char release[28];
 };
 /// The version of this build. Not a constant to the compiler: the object file that is linked decides.
 extern const Version kThisVersion;
 
-/// Returns both numbers in one word, as messages and segments carry it.
+/// Returns the wire version's major and minor number in one word, as messages and segments carry it.
 inline uint32_t wire_version() { return static_cast<uint32_t>(kThisVersion.major) << 16 | kThisVersion.minor; }
 
 /// Returns whether this build can communicate with a program of wire version `wire`.
@@ -27,7 +27,7 @@ inline bool understands(uint32_t wire) { return wire >> 16 == kThisVersion.major
 std::string version_text();
 std::string version_text(std::string_view release, uint32_t wire);
 
-/// Returns whether two such texts are of releases that can communicate with each other.
+/// Returns whether two texts from version_text() are of releases that can communicate with each other.
 bool understand_each_other(std::string_view one, std::string_view other);
 
 /// The end of the error text for two releases that cannot communicate: which releases work together.

@@ -64,7 +64,7 @@ struct alignas(4096) WaitReportPage {
         uint32_t peer;      ///< the other side's rank in its job; unused for kAnyRank
         uint64_t peer_job;  ///< the other side's job; 0: unknown
         uint64_t bytes;     ///< length of the message or the buffer
-        uint64_t moved;     ///< bytes of it already transferred
+        uint64_t moved;     ///< bytes of the message that are already transferred
         uint64_t context;
     };
 
@@ -80,17 +80,17 @@ struct alignas(4096) WaitReportPage {
         int32_t thread;        ///< the kernel's thread id
         uint8_t communicator;  ///< the communicator of a collective operation
         uint8_t collective;    ///< 1: waits in a collective operation, number `number` (from 1) on its communicator
-        uint8_t any;           ///< 1: one of the operations is enough
-        uint8_t everyone;      ///< 1: ends when all members have arrived; the members' reports show which have not
+        uint8_t any;           ///< 1: the wait ends when one of its operations is complete
+        uint8_t everyone;      ///< 1: the wait ends when all members have arrived; the members' reports show which have not
         uint32_t number;
         OperationRange waited;
         char call[40];  ///< the MPI function, as "MPI_Recv"
     };
 
-    uint32_t version;  ///< odd while the rest is being written
+    uint32_t version;  ///< odd while the rest of the page is being written
     uint32_t layout;
     uint64_t told;   ///< now_ns() when the page was written
-    uint32_t waits;  ///< threads that wait; if more than kWaits, the rest is left out
+    uint32_t waits;  ///< number of threads that wait; only the first kWaits are listed
     uint32_t communicators;
     uint32_t operations;
     OperationRange posted;    ///< receives without a message for which no thread waits

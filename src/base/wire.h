@@ -99,7 +99,7 @@ class Reader {
 
     /// Returns whether every read so far found its bytes.
     bool ok() const { return !failed_; }
-    /// Returns whether, in addition, no bytes are left.
+    /// Returns whether every read so far found its bytes and no bytes are left.
     bool done() const { return !failed_ && rest_.empty(); }
 
   private:

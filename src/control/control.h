@@ -23,16 +23,16 @@ class ControlCall {
     /// MPI_ERR_PENDING if it is full.
     static int start(job::JobSegment& own, uint32_t rank, MessageKind kind, std::string_view payload, ControlCall& out);
 
-    /// Sets `done` when reply() is complete. The launcher rings the rank's doorbell after each reply; between replies this costs one load.
-    /// Returns an error class with failure_text() if the launcher has ended.
+    /// Sets `done` when reply() is complete. The launcher rings the rank's doorbell after each reply; until then a call of poll() costs one
+    /// load. Returns an error class with failure_text() if the launcher has ended.
     int poll(bool& done);
     const std::string& reply() const { return reply_.payload; }
-    /// Readable when the reply arrives; -1 when it is complete.
+    /// Returns the connection's descriptor, which is readable when the reply arrives; -1 when the reply is complete.
     int descriptor() const { return fd_; }
 
   private:
     int fd_ = -1;
-    job::RankCell* cell_ = nullptr;  ///< the requesting rank's; must outlive the call
+    job::RankCell* cell_ = nullptr;  ///< cell of the requesting rank; must outlive the call
     uint32_t replies_seen_ = 0;
     uint32_t polls_ = 0;
     FrameDecoder decoder_{kMaxFrame};

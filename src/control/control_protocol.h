@@ -47,16 +47,16 @@ enum class MessageKind : uint32_t {
     /// JobQuery of a job that the sender has spawned → JobReply: not all parents could take part, so the children must end. A launcher that
     /// does not know this kind closes the connection.
     forsake = 18,
-    last = 28,  ///< kinds from 20 on are between mpiexec and a standing daemon, and named there
+    last = 28,  ///< largest kind; kinds from 20 on are in launch/common/client_protocol.h
 };
 
 inline constexpr uint32_t kFrameMagic = 0x4c525453;  ///< "STRL"
-inline constexpr uint32_t kFrameHeader = 12;         ///< bytes: magic, kind, length, each 32 bits
-inline constexpr uint32_t kMaxFrame = 64u << 20;     ///< payload of an authenticated peer
-/// Payload of a rank's request. Smaller than a frame, because forwarding it to another host adds to it.
+inline constexpr uint32_t kFrameHeader = 12;         ///< bytes of a frame's header: magic, kind, length, each 32 bits
+inline constexpr uint32_t kMaxFrame = 64u << 20;     ///< maximum payload from an authenticated peer, bytes
+/// Maximum payload of a rank's request. Smaller than a frame, because forwarding it to another host adds to it.
 inline constexpr uint32_t kMaxRequest = kMaxFrame / 2;
-inline constexpr uint32_t kMaxHello = 256;          ///< payload before authentication
-inline constexpr uint32_t kMaxProcesses = 1000000;  ///< of one job
+inline constexpr uint32_t kMaxHello = 256;          ///< maximum payload before authentication, bytes
+inline constexpr uint32_t kMaxProcesses = 1000000;  ///< maximum number of processes of one job
 
 std::string encode_frame(MessageKind kind, std::string_view payload);
 
@@ -85,7 +85,7 @@ class FrameDecoder {
 };
 
 struct ControlHello {
-    uint32_t version = wire_version();  ///< first in all future versions
+    uint32_t version = wire_version();  ///< wire version; the first member in all future versions
     job::JobId job = 0;
     uint64_t secret[2] = {};
     uint32_t rank = 0;
@@ -104,25 +104,25 @@ struct SpawnCommand {
 };
 
 struct SpawnRequest {
-    std::string blob;                    ///< for the child job's segment, opaque
-    std::vector<SpawnCommand> commands;  ///< appnum is the index
+    std::string blob;                    ///< description of the parents, for the child job's segment; opaque here
+    std::vector<SpawnCommand> commands;  ///< the commands; appnum is the index
 };
 
 struct SpawnReply {
     int32_t error_class = 0;
     std::string text;            ///< the error text, if error_class is not MPI_SUCCESS
     job::JobAddress job;         ///< the child job, if error_class is MPI_SUCCESS
-    std::vector<int32_t> codes;  ///< one per requested process, in order of the commands
+    std::vector<int32_t> codes;  ///< one error class per requested process, in order of the commands
 };
 
 struct NameRequest {
-    job::JobId job = 0;  ///< set by the launcher
+    job::JobId job = 0;  ///< the requesting rank's job, set by the launcher
     std::string service, port;
 };
 
 struct NameReply {
     int32_t error_class = 0;
-    std::string text;  ///< sentence
+    std::string text;  ///< error text; for `status`, the facts
     std::string port;
 };
 
@@ -132,14 +132,14 @@ struct DisconnectNotice {
 
 struct JobQuery {
     job::JobId job = 0;
-    uint32_t rank = 0;  ///< for locate
+    uint32_t rank = 0;  ///< the rank in question; 0 if the query is about the whole job
 };
 
 struct JobReply {
     int32_t error_class = 0;
-    std::string text;     ///< sentence
-    job::JobAddress job;  ///< on the requester's host
-    uint32_t looks = 0;   ///< reply to locate: RankCell::looks of that rank, 0: not known
+    std::string text;     ///< the error text, if error_class is not MPI_SUCCESS
+    job::JobAddress job;  ///< location of the job's segment on the requester's host
+    uint32_t looks = 0;   ///< reply to locate: RankCell::looks of the rank; 0: not known
 };
 
 /// Write and read a JobAddress within another message, including its host.

@@ -11,8 +11,8 @@
 namespace starling::control {
 
 struct PlannedPeer {
-    uint32_t rank = 0;      ///< in the rank's own job
-    uint32_t priority = 0;  ///< at least 1
+    uint32_t rank = 0;      ///< rank of the peer, in the job of the rank that asked
+    uint32_t priority = 0;  ///< priority of a connection to the peer, at least 1
     bool operator==(const PlannedPeer&) const = default;
 };
 
@@ -20,10 +20,10 @@ struct PlannedPeer {
 struct PlannedPhase {
     std::string name;
     uint64_t from = 1, to = 1;
-    std::vector<PlannedPeer> peers;  ///< by descending priority
+    std::vector<PlannedPeer> peers;  ///< the peers, by descending priority
     bool operator==(const PlannedPhase&) const = default;
 };
-inline constexpr uint64_t kForever = UINT64_MAX;  ///< as PlannedPhase::to
+inline constexpr uint64_t kForever = UINT64_MAX;  ///< value of PlannedPhase::to: all further occurrences
 
 /// Limits that a plan sets, unless the user has set them.
 struct PlanLimits {
@@ -35,7 +35,7 @@ struct PlanLimits {
 /// The reply to MessageKind::plan. Without phases there is no plan for this job.
 struct PlanReply {
     PlanLimits limits;
-    std::vector<PlannedPhase> phases;  ///< in the plan's order
+    std::vector<PlannedPhase> phases;  ///< the phases, in the plan's order
     bool operator==(const PlanReply&) const = default;
 };
 

@@ -19,20 +19,20 @@ struct ProfileReport {
         job::JobId job = 0;
         uint32_t rank = 0;
         uint64_t messages[3] = {}, bytes[3] = {};
-        uint64_t connection_messages = 0, connection_bytes = 0;  ///< those of all messages that went on a connection
+        uint64_t connection_messages = 0, connection_bytes = 0;  ///< messages sent on a connection, part of the above
         uint64_t accesses[kAccesses] = {}, access_bytes[kAccesses] = {};
-        uint64_t packet_accesses = 0, packet_access_bytes = 0;          ///< those of all accesses that the owner carried out
-        uint64_t connection_accesses = 0, connection_access_bytes = 0;  ///< those of these accesses that went on a connection
+        uint64_t packet_accesses = 0, packet_access_bytes = 0;          ///< accesses that the owner carried out
+        uint64_t connection_accesses = 0, connection_access_bytes = 0;  ///< of the packet accesses: those sent on a connection
         bool has_accesses() const;
         bool operator==(const PeerRecord&) const = default;
     };
     /// Sums over the collective calls that agree in the members up to `tried`.
     struct Collective {
         std::string site, kind, algorithm;
-        uint64_t communicator = 0;  ///< context id
+        uint64_t communicator = 0;  ///< the communicator's context id
         uint32_t size = 0;
         uint8_t size_class = 0;
-        bool tried = false;  ///< an algorithm other than the table's
+        bool tried = false;  ///< true: an algorithm other than the table's was used
         uint64_t calls = 0, bytes = 0, ns = 0;
         double squares = 0;  ///< sum of the squared times of the calls, ns²
         bool operator==(const Collective&) const = default;
@@ -45,7 +45,7 @@ struct ProfileReport {
         bool operator==(const WaitRecord&) const = default;
     };
     struct ConnectionRecord {
-        uint64_t at_ns = 0;  ///< since the phase began
+        uint64_t at_ns = 0;  ///< time of the change, since the phase began
         job::JobId job = 0;
         uint32_t rank = 0;
         bool opened = false;
@@ -56,7 +56,7 @@ struct ProfileReport {
         std::string name;
         uint8_t mark = 0;  ///< profile::PhaseMark
         uint64_t from = 1, to = 1;
-        uint64_t began_ns = 0;  ///< since 1970
+        uint64_t began_ns = 0;  ///< begin of the first occurrence, ns since 1970
         uint64_t ns = 0;        ///< sum
         uint64_t waits_ns[kCauses] = {};
         std::vector<PeerRecord> peers;
@@ -76,7 +76,7 @@ void sort(ProfileReport::PhaseRecord& phase);
 void merge(ProfileReport::PhaseRecord& sum, const ProfileReport::PhaseRecord& later);
 inline constexpr size_t kMostConnections = 512;
 
-/// Returns the approximate size in memory; on the wire it is smaller.
+/// Returns the approximate size of `phase` in memory, in bytes; its encoding is smaller.
 size_t footprint(const ProfileReport::PhaseRecord& phase);
 
 std::string encode(const ProfileReport& message);

@@ -23,7 +23,7 @@ struct Communicator {
     uint64_t context = 0;
     uint32_t size = 0, rank = 0;
     bool inter = false;
-    std::string name;  ///< may be empty
+    std::string name;  ///< the communicator's name; may be empty
     /// The members by rank, or those of the remote group of an inter-communicator; empty: not known.
     std::vector<WaitReportPage::RankRun> runs;
 
@@ -41,11 +41,11 @@ struct PendingOperation {
     bool of_collective = false, not_sent = false;
     bool from_anyone = false, any_tag = false;
     int rank = 0, tag = 0;
-    ProcessName peer;  ///< unless from_anyone
+    ProcessName peer;  ///< the other side; not set if from_anyone
     uint64_t bytes = 0, moved = 0, context = 0;
 };
 
-/// The first operations of `total`.
+/// Operations that are not complete: their number `total`, and a list of the first ones.
 struct PendingOperations {
     std::vector<PendingOperation> list;
     uint32_t total = 0;
@@ -54,7 +54,7 @@ struct PendingOperations {
 /// A thread that waits.
 struct ThreadWait {
     std::string call;
-    double seconds = 0;  ///< so far
+    double seconds = 0;  ///< duration of the wait so far
     bool collective = false, everyone = false, any = false;
     int communicator = -1;  ///< the communicator of a collective operation
     uint32_t number = 0;    ///< number of the operation on its communicator
@@ -75,10 +75,10 @@ std::optional<WaitReport> check(const WaitReportPage& account, uint64_t now);
 enum class Doing : uint8_t {
     starting,  ///< has not called MPI_Init
     computing,
-    testing,  ///< tests for completion in a loop
+    testing,  ///< testing for completion in a loop
     waiting,
-    stopped,  ///< by a signal or a debugger
-    gone,     ///< its process does not exist any more, and its launcher has not reported that yet
+    stopped,  ///< stopped by a signal or a debugger
+    gone,     ///< process has ended, and its launcher has not reported that yet
     finalized,
     exited,
     failed,
@@ -93,7 +93,7 @@ struct RankReport {
     std::string host;
     int32_t pid = 0;
     Doing doing = Doing::starting;
-    double cores = 0;                ///< processor time of all its threads per time, while it was observed
+    double cores = 0;                ///< average number of cores that its threads used while it was observed
     double since_wait = -1;          ///< seconds since it was last seen waiting; -1: it never waited long enough to be seen
     double since_start = -1;         ///< seconds since MPI_Init; -1: not known
     std::optional<WaitReport> told;  ///< its wait report; nothing: it has not waited for long, or the report is invalid

@@ -9,9 +9,9 @@
 namespace starling::job {
 
 /// How a rank sleeps: bits of Doorbell::sleeping.
-inline constexpr uint32_t kOnFutex = 1;   ///< threads in a futex wait on `rings`
-inline constexpr uint32_t kOnSocket = 2;  ///< a thread waits for its sockets, among them the wake socket
-inline constexpr uint32_t kInWait = 4;    ///< a thread of the program sleeps in a wait; the library's threads need not be woken
+inline constexpr uint32_t kOnFutex = 1;   ///< bit: threads are in a futex wait on `rings`
+inline constexpr uint32_t kOnSocket = 2;  ///< bit: a thread waits for its sockets, among them the wake socket
+inline constexpr uint32_t kInWait = 4;    ///< bit: a thread of the program sleeps in a wait; those of the library need no wake
 
 /// The futex bits that distinguish threads of the program from those of the library. Threads of the program wait for both bits.
 inline constexpr uint32_t kProgramThreads = 1, kLibraryThreads = 2;
@@ -23,7 +23,7 @@ struct alignas(64) Doorbell {
     /// Name of the abstract datagram socket that wakes a thread that waits for sockets; set before kOnSocket.
     char wake_name[16];
     uint32_t wake_name_length;
-    /// Bytes from here to the rank's word in its job's table of places; 0 until the rank has set it.
+    /// Distance in bytes from this doorbell to the rank's word in its job's table of places (job/places.h); 0 until the rank has set it.
     int64_t place_distance;
 
     std::atomic<uint32_t>* place() {

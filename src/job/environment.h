@@ -18,10 +18,10 @@ struct ProcessIdentity {
     bool launched = false;  ///< false for a singleton: no launcher variables in the environment
 };
 
-/// Reads both variables. Returns MPI_ERR_OTHER with failure_text() if they are present but malformed.
+/// Reads kJobVariable and kRankVariable. Returns MPI_ERR_OTHER with failure_text() if they are present but malformed.
 int read_identity(ProcessIdentity& out);
 
-/// Convert to and from "<owner pid>:<owner fd>:<job id, hex>". parse_address() returns false for any other text.
+/// Convert a JobAddress to and from "<owner pid>:<owner fd>:<job id, hex>". parse_address() returns false for any other text.
 std::string to_string(const JobAddress& address);
 bool parse_address(const char* text, JobAddress& out);
 

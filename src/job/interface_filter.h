@@ -15,7 +15,7 @@ class InterfaceFilter {
     bool any() const { return text_ == nullptr; }
 
   private:
-    const char* text_ = nullptr;  ///< nullptr: unset
+    const char* text_ = nullptr;  ///< text of the filter; nullptr: the variable is unset
     bool but_ = false;
 };
 

@@ -29,7 +29,7 @@ struct NetworkSecret {
 struct HostEntry {
     static constexpr uint32_t kMost = 6;
     HostId id = 0;
-    uint64_t key = 0;  ///< every datagram and connection to a rank there must carry it
+    uint64_t key = 0;  ///< key that every datagram and connection to a rank on the host must carry
     char name[64] = {};
     /// Number of valid entries of `ipv4`. 0: the host is not known yet. The process that learns its addresses (under a foreign process
     /// manager, on demand) writes all other members first, then this one with release order.
@@ -42,7 +42,7 @@ struct HostEntry {
 /// in the segment in this form.
 struct Placement {
     uint32_t first = 0, stride = 1, count = 0;
-    uint32_t host = 0;  ///< index into the host table
+    uint32_t host = 0;  ///< index of the ranks' host in the host table
     uint32_t local = 0;
 
     bool operator==(const Placement&) const = default;
@@ -57,7 +57,7 @@ struct Placement {
 struct JobDescription {
     JobId id = 0;
     uint64_t secret[2] = {};
-    uint64_t key = 0;  ///< for the hosts whose entries have none
+    uint64_t key = 0;  ///< key of the hosts whose entries have none
     NetworkSecret network_secret;
     uint32_t size = 0;
     uint32_t universe_size = 0;
@@ -66,7 +66,7 @@ struct JobDescription {
     bool recovers = false;       ///< the job continues when a rank dies; its peers get errors
     std::vector<HostEntry> hosts;
     std::vector<Placement> placements;  ///< every rank in exactly one run
-    std::string command;                ///< for messages
+    std::string command;                ///< the job's command line, for messages
     std::string blob;                   ///< the parents' description, opaque here
 
     /// Sets id, secret and key to random numbers.

@@ -23,7 +23,7 @@ struct JobAddress {
     JobId id = 0;
     int32_t owner_pid = 0;
     int32_t owner_fd = -1;
-    HostId host = 0;  ///< 0: the host where this is read
+    HostId host = 0;  ///< host of the segment; 0: the host where the address is read
     /// Ids are unique; the other members are the way to the segment, which differs between hosts.
     bool operator==(const JobAddress& other) const { return id == other.id; }
 };
@@ -46,9 +46,9 @@ enum class RankState : uint32_t {
 /// The state of one rank of this host, on a separate cache line.
 struct alignas(64) RankCell {
     std::atomic<RankState> state;
-    /// That of the launcher's child first, then that of the rank itself if it shares the launcher's PID namespace.
+    /// Process id: that of the launcher's child at first, then that of the rank itself if it shares the launcher's PID namespace.
     std::atomic<int32_t> pid;
-    std::atomic<int32_t> exit_status;  ///< wait status, valid in exited and failed; errno in not_started
+    std::atomic<int32_t> exit_status;  ///< wait status, valid in states exited and failed; errno in not_started
     std::atomic<int32_t> abort_code;   ///< MPI_Abort's argument, valid if `aborted`
     std::atomic<uint32_t> aborted;     ///< how this rank has ended the job, kAborted or kEndedForAll; 0: it has not
     std::atomic<uint32_t> replies;     ///< incremented by the launcher after each reply to this rank
@@ -63,8 +63,8 @@ struct alignas(64) RankCell {
     std::atomic<JobId> given_up_by_job;
     std::atomic<uint64_t>
         started;  ///< start time of the rank itself (ProcessOrigin::start), since its pid may be reused later; 0: not set
-    /// The getpid() and the namespace of a rank that has a private PID namespace, else 0. `pid` remains that of the launcher's child and
-    /// shows whether the rank lives, but no process can access the rank's memory with it.
+    /// Process id (getpid()) and PID namespace of a rank that has a private PID namespace, else 0. `pid` remains that of the launcher's
+    /// child and shows whether the rank lives, but no process can access the rank's memory with it.
     std::atomic<int32_t> apart_pid;
     uint32_t apart_namespace;
 };
@@ -76,18 +76,18 @@ inline constexpr uint32_t kAborted = 1, kEndedForAll = 2;
 struct alignas(4096) JobHeader {
     static constexpr uint64_t kMagic = 0x31676e696c726174;  // "tarling1"
 
-    // These three stay at their offsets in all future versions.
+    // `magic`, `version` and `release` stay at their offsets in all future versions.
     uint64_t magic;
     uint32_t version;        ///< wire version (base/version.h) of everything after the first three members, and of all regions
-    char release[28];        ///< of the creator, NUL-terminated
-    uint32_t size;           ///< ranks, on all hosts
+    char release[28];        ///< release of the segment's creator, NUL-terminated
+    uint32_t size;           ///< number of ranks, on all hosts
     uint32_t pid_namespace;  ///< namespace of all pids here, the creator's; 0: not known
     JobId id;
     HostId host;             ///< the host of this segment
-    uint64_t key;            ///< that of this host's entry: datagrams and connections to ranks here must carry it
-    uint32_t local_ranks;    ///< cells and regions in this segment
-    uint32_t hosts;          ///< entries of the host table, at least 1
-    uint32_t my_host;        ///< this host's entry, kNoHost in a stub
+    uint64_t key;            ///< key of this host's entry: datagrams and connections to ranks here must carry it
+    uint32_t local_ranks;    ///< number of ranks on this host, which have a cell and a region here
+    uint32_t hosts;          ///< number of entries of the host table, at least 1
+    uint32_t my_host;        ///< index of this host's entry, kNoHost in a stub
     uint32_t several_hosts;  ///< 1 if the universe has other hosts, whether or not this job uses them
     uint32_t hosts_open;     ///< 1: the host table fills on demand, on some hosts before others
     uint32_t recovers;       ///< 1: the job continues when a rank dies; `failures` and the address table show the dead ranks
@@ -95,7 +95,7 @@ struct alignas(4096) JobHeader {
     uint64_t secret[2];            ///< proves to the control socket that the sender can read this segment
     NetworkSecret network_secret;  ///< the job's; unless it is zeros, packets from other hosts must be encrypted with it
     int32_t owner_pid;             ///< the process whose death ends the job: mpiexec, or the singleton itself
-    int32_t owner_fd;              ///< its descriptor of this memfd
+    int32_t owner_fd;              ///< the owner's descriptor of this memfd
     uint32_t universe_size;        ///< MPI_UNIVERSE_SIZE
     uint64_t hosts_offset;         ///< HostEntry[hosts]
     uint64_t runs_offset, runs;    ///< Placement[runs]
@@ -110,7 +110,7 @@ struct alignas(4096) JobHeader {
     char command[192];        ///< the program's command line, for messages
 
     alignas(64) std::atomic<JobState> state;
-    std::atomic<int32_t> failed_rank;  ///< first rank that failed, -1; valid when state is failed
+    std::atomic<int32_t> failed_rank;  ///< first rank that failed, or -1; valid when state is failed
     /// Number of ranks that have failed, on all hosts, if the job recovers. The daemon first marks the rank in the address table
     /// (PortWord::failed), then increments this, then wakes the threads that sleep on this word, and rings the doorbells.
     std::atomic<uint32_t> failures;
@@ -121,7 +121,7 @@ struct alignas(4096) JobHeader {
     alignas(64) std::atomic<uint32_t> arrived;
     /// 1 when all ranks on all hosts have reached the end of MPI_Init. Set by the daemon if there are several hosts, else not used.
     std::atomic<uint32_t> all_arrived;
-    alignas(64) std::atomic<uint64_t> next_context;  ///< contexts drawn on this host so far, plus 16
+    alignas(64) std::atomic<uint64_t> next_context;  ///< number of contexts drawn on this host so far, plus 16
 };
 
 /// Each host draws context numbers from a range of this size. At one every half microsecond, the range lasts six days.
@@ -133,7 +133,7 @@ inline constexpr uint64_t kNoNumber = ~uint64_t{0};
 /// and by processes that have received a datagram from the rank.
 struct PortWord {
     enum RankLiveness : uint32_t { unknown = 0, running = 1, finalized = 2, failed = 3 };
-    uint16_t port = 0;  ///< UDP, host byte order; 0: not known
+    uint16_t port = 0;  ///< UDP port, host byte order; 0: not known
     RankLiveness state = unknown;
 
     static PortWord of(uint32_t word) {

@@ -13,7 +13,7 @@ namespace starling::job {
 
 class SegmentView {
   public:
-    static constexpr uint32_t kMostRanks = 1u << 16;  ///< on one host
+    static constexpr uint32_t kMostRanks = 1u << 16;  ///< maximum number of ranks on one host
     static constexpr uint32_t kMostHosts = 1u << 16;
     static constexpr uint64_t kMostRuns = 1u << 20;
 
@@ -33,7 +33,7 @@ class SegmentView {
     JobState state() const;
     /// The job's command and its hosts' names, without characters that control a terminal.
     const std::string& command() const { return command_; }
-    const std::string& my_host() const { return my_host_; }  ///< empty in a stub
+    const std::string& my_host() const { return my_host_; }  ///< this host's name; empty in a stub
     const std::vector<std::string>& other_hosts() const { return other_hosts_; }
 
     /// Ranks of this host; the functions below take an `index` less than ranks().

@@ -13,7 +13,7 @@ enum class ConnectionState : uint8_t { closed, connecting, connected, quiescing 
 
 enum class PeerConnectionEvent : uint8_t {
     want_open,   ///< traffic (or a hint) asks for the connection
-    want_close,  ///< another connection needs the place
+    want_close,  ///< another connection needs this one's place in the quota
     open,        ///< packet: the peer asks for a connection, and offers a slot for us to write to
     accept,      ///< packet: the peer accepts, with a slot for us to write to
     refuse,      ///< packet: the peer has no slot to give
@@ -26,13 +26,13 @@ enum class PeerConnectionEvent : uint8_t {
 /// Bits of the actions on an event, to be carried out in this order.
 enum ConnectionAction : uint8_t {
     kNothing = 0,
-    kTakeSlot = 1,     ///< take a slot of ours for the peer to write to; if none is free, see step()
+    kTakeSlot = 1,     ///< reserve one of our slots for the peer to write to; if none is free, see step()
     kUseOffer = 2,     ///< begin to send through the slot in the packet; the event `ready` follows when that is possible
     kSendOpen = 4,     ///< send packet open with our slot, on the base path
     kSendAccept = 8,   ///< send packet accept with our slot, on the base path
     kSendRefuse = 16,  ///< send packet refuse, on the base path
     kSendClose = 32,   ///< send packet close, last on the path; from then on send on the base path
-    kGiveSlot = 64,    ///< our slot is drained and no longer written: free it
+    kGiveSlot = 64,    ///< free our slot, which is drained and no longer written
     kDefer = 128,      ///< store the packet until the state is closed, then process it as if it arrived then
 };
 
@@ -47,10 +47,10 @@ ConnectionStep step(ConnectionState state, PeerConnectionEvent event, bool slot_
 
 const char* name(ConnectionState state);
 
-/// A process's counts of `open` packets at the time when it sent a packet about the connection.
+/// The numbers of `open` packets that a process had sent and received when it sent a packet about the connection.
 struct Stamp {
-    uint16_t asked;  ///< opens that it had sent
-    uint16_t heard;  ///< opens of the peer that it had received
+    uint16_t asked;  ///< number of opens that it had sent
+    uint16_t heard;  ///< number of opens that it had received from the peer
 };
 
 /// Decides to which request for a connection a packet belongs. TCP may connect, serve and be closed while the packet that answered its
@@ -68,7 +68,7 @@ class PeerConnectionState {
   private:
     static constexpr auto kStart = static_cast<uint16_t>(kCounterStart);
     uint16_t asked_ = kStart, heard_ = kStart;
-    uint16_t answered_ = kStart;  ///< the last of our opens that was answered
+    uint16_t answered_ = kStart;  ///< number of the last of our opens that was answered
     bool crossed_ = false;        ///< the peer had sent its open before it received ours
 };
 

@@ -17,12 +17,12 @@ namespace starling::link {
 
 /// The facts that decide whether a job may be forgotten.
 struct ReclaimState {
-    bool own = false;      ///< this process's job
+    bool own = false;      ///< it is this process's own job
     bool held = false;     ///< Job::held()
     bool exposed = false;  ///< this process exposes memory or accesses that of others: accesses name peers without holding jobs
     bool mapped = false;
     bool dead = false;
-    bool owed = false;  ///< has sent messages that a communicator under construction may still receive
+    bool owed = false;  ///< it has sent messages that a communicator under construction may still receive
 };
 /// The rules above. Pure: tests/unit/link_job_reclaim_test.cpp tries them in every order of events.
 constexpr bool may_be_forgotten(const ReclaimState& job) {
@@ -30,7 +30,7 @@ constexpr bool may_be_forgotten(const ReclaimState& job) {
     return !job.mapped || (job.dead && !job.owed);
 }
 
-/// From now on no mapped job is forgotten: this process exposes memory, or accesses that of others.
+/// Declares that this process exposes memory or accesses that of others: from now on no mapped job is forgotten.
 void keep_met_jobs();
 
 /// Forgets all jobs that may be forgotten. Not to be called from within a poll, nor while a batch of the network is open.

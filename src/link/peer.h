@@ -42,15 +42,15 @@ struct Peer {
     Job& job;
     const uint32_t rank;
 
-    /// Base path: always there, closed once the peer is dead; `near` if the peer is on this host.
+    /// Base path, which exists from the start and is closed once the peer is dead. It is `near` if the peer is on this host.
     transport::Path* base = nullptr;
     shm::ShmPath near;  ///< a member, so that a short message is written to its ring without a call
 
     bool can(transport::Capability what) const { return base->by.traits.can & what; }
 
-    uint64_t asked_at = 0;           ///< ns; when the daemon was last asked whether the peer lives
+    uint64_t asked_at = 0;           ///< when the daemon was last asked whether the peer lives, ns
     uint32_t looks = 0;              ///< RankCell::looks of the peer in the daemon's last reply; 0: not known
-    uint64_t bytes_since_check = 0;  ///< bytes of streamed messages; with sent_since_check, decides on connections
+    uint64_t bytes_since_check = 0;  ///< bytes of streamed messages since the last check; decides on connections
 
     ConnectionState state = ConnectionState::closed;
     PeerConnectionState turns;
@@ -66,7 +66,7 @@ struct Peer {
     uint32_t ahead_serial = 0, ahead_generation = 0;  ///< our receive for fragments sent ahead of our CTS; generation 0: none
     uint32_t next_receive = kCounterStart;            ///< sequence number of the next message from the peer to match
 
-    uint32_t sent_since_check = 0;                  ///< messages; decides on opening and closing
+    uint32_t sent_since_check = 0;                  ///< messages sent since the last check; decides on connections
     uint32_t value = 0;                             ///< messages in both directions, halved periodically (link/manager)
     uint32_t messages_valued = 2 * kCounterStart;   ///< next_send + next_receive when `value` was last updated
     uint32_t messages_changed = 2 * kCounterStart;  ///< next_send + next_receive when the connection was last opened or closed
@@ -78,12 +78,12 @@ struct Peer {
 
     profile::Traffic* const traffic;  ///< traffic to the peer in this phase; null: nothing is counted
 
-    /// Packets that found no room, oldest first; controls are sent before sends.
+    /// Packets that found no room, oldest first; `controls` are sent before `sends`.
     std::deque<PendingControl> controls;
     ListHook pending_hook;                    ///< in the list of peers with pending sends
     std::deque<message::SendRequest*> sends;  ///< eager messages and envelopes not sent yet, and streams
 
-    CopyPath copies;  ///< into the peer's region
+    CopyPath copies;  ///< chooses the kind of stores for copies into the peer's region
 
     /// Messages that arrived out of order (over another path); owned by the message room.
     void* early = nullptr;
@@ -169,7 +169,7 @@ struct MessageUpcalls {
     bool (*owes)(const Job& job);     ///< returns whether messages of a job that has ended may still be received
     void (*forget_peer)(Peer& peer);  ///< called before a peer of a job that has ended is destroyed
 
-    // Data from streams, as in transport::Sink.
+    // Upcalls for data from streams, as in transport::Sink.
     std::byte* (*target)(Peer& peer, const transport::StreamFragment& piece, uint64_t done, uint64_t bytes);
     void (*unpack)(Peer& peer, const transport::StreamFragment& piece, uint64_t done, const std::byte* data, uint64_t bytes);
     void (*piece)(Peer& peer, const transport::StreamFragment& piece);
@@ -186,7 +186,7 @@ using PacketHandler = void (*)(Peer& peer, const Packet& packet);
 void register_handler(packet::PacketKind kind, PacketHandler taker);
 bool takes_packets(packet::PacketKind kind);
 
-/// dispatch() for all packets that are not messages.
+/// Passes a packet that is not a message to the handler of its kind. For dispatch() only.
 void dispatch_rare(Peer& peer, const Packet& packet);
 
 /// Processes a packet that arrived on any path.

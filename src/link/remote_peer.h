@@ -1,4 +1,4 @@
-// Peers on other hosts. Their end is not visible here, so the daemon is asked whether they live.
+// Peers on other hosts. This host cannot see whether they have ended, so the daemon is asked whether they live.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace starling::link {
 void ask_after(Peer& peer);
 void stop_asking_after(Peer& peer);
 
-/// Returns the name of the peer's host, another one.
+/// Returns the name of the peer's host; the peer must be on another host.
 const char* host_name(const Peer& peer);
 
 /// Marks a process, on any host, as dead or unreachable although its job continues; failure_text() has the reason.

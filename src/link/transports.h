@@ -36,7 +36,7 @@ void disarm();
 void woken();
 /// Returns when poll() must be called even if nothing is readable; ns, UINT64_MAX: never.
 uint64_t next_deadline();
-/// Sets the one function that returns the deadline of the rooms above.
+/// Sets the one function that returns the next deadline of the rooms above link.
 void add_deadline(uint64_t (*when)());
 
 /// Publishes to peers whether this process has called MPI_Finalize.

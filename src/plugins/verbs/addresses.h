@@ -28,9 +28,8 @@ class Addresses {
 
   private:
     static constexpr size_t kMost = 4096;
-    static constexpr uint32_t kMostUnderWay =
-        1u << 24;  ///< far more than a queue holds; older ones have completed, however long ago
-    static constexpr uint64_t kAgain = 2'000'000'000;  ///< ns after a failure
+    static constexpr uint32_t kMostUnderWay = 1u << 24;  ///< work this far back has completed: far more than a queue holds
+    static constexpr uint64_t kAgain = 2'000'000'000;    ///< time until the kernel is asked again after a failure, ns
 
     struct AddressKey {
         std::array<uint8_t, 16> gid;

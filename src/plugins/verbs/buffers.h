@@ -28,7 +28,7 @@ class Buffers {
     std::byte* at(uint32_t index) const { return memory_ + uint64_t{index} * bytes_; }
     uint32_t key() const { return registration_->lkey; }
     uint32_t count() const { return count_; }
-    uint32_t bytes() const { return bytes_; }  ///< of each buffer
+    uint32_t bytes() const { return bytes_; }  ///< size of each buffer
     uint64_t total() const { return uint64_t{count_} * bytes_; }
 
     bool take(uint32_t& index);

@@ -30,7 +30,7 @@ class RcQueue final : public Queue {
     [[gnu::cold]] void broke(const char* why);
     /// Completes all pending work with an error, because the device no longer exists.
     [[gnu::cold]] void lost();
-    /// Reports room, if a caller was refused as busy.
+    /// Reports that there is room again, if a caller was refused as busy.
     void tell_room();
     /// Posts the chain to the device. Returns false if the device has not accepted all of it; then this connection is broken.
     /// `last_fails_itself`: the caller reports the last request's failure.
@@ -57,7 +57,7 @@ class RcQueue final : public Queue {
     QueueAddress own_;
     uint8_t peer_gid_[16] = {};
     SendQueue sends_;
-    uint64_t memory_ = 0;  ///< bytes of the queue in the counters
+    uint64_t memory_ = 0;  ///< bytes of the queue's memory, as added to PortCounters
     bool reserved_ = false, connected_ = false, broken_ = false, closed_ = false, finished_ = false;
     bool told_busy_ = false;
 };

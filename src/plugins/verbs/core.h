@@ -26,7 +26,7 @@ class VerbsPort;
 
 inline constexpr uint32_t kDatagramDepth = 128;
 inline constexpr uint32_t kConnectionDepth = 64;
-inline constexpr uint32_t kHeader = 40;  ///< the GRH before a datagram
+inline constexpr uint32_t kHeader = 40;  ///< bytes of the GRH before a received datagram
 static_assert(kHeader % 8 == 0);
 
 /// wr_id consists of the kind of work and its buffer or position.

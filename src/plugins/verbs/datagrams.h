@@ -38,7 +38,7 @@ class Datagrams {
     ibv_qp* pair_ = nullptr;
     VerbsAddress own_;
     SendQueue sends_;
-    uint64_t memory_ = 0;  ///< bytes of the queue in the counters
+    uint64_t memory_ = 0;  ///< bytes of the queue's memory, as added to PortCounters
     bool broken_ = false, told_busy_ = false;
 };
 

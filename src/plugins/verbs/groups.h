@@ -30,7 +30,7 @@ class GroupMembership final : public PortMembership {
     Groups& groups_;
     MembershipState state_ = MembershipState::joining;
     rdma_cm_id* id_ = nullptr;
-    sockaddr_storage address_ = {};  ///< of the group
+    sockaddr_storage address_ = {};  ///< address of the group
     uint8_t wanted_[16] = {};
     ibv_gid gid_ = {};
     uint16_t lid_ = 0;

@@ -69,7 +69,7 @@ class VerbsPort final : public Port {
     Groups groups_;
     int wait_ = -1;
     bool down_ = false;
-    bool armed_ = false;  ///< the device will write to the channel
+    bool armed_ = false;  ///< armed: the device writes to the channel at the next completion
     /// The device has written to the channel, or is about to, for completions that poll() has already taken.
     bool fired_ = false;
     uint64_t looked_ = 0;

@@ -45,7 +45,7 @@ class SendQueue {
     /// Completes `position` and all entries before it: each(sent, whether it is that one).
     template <class Each>
     void end(uint32_t position, Each each) {
-        if (position - ended_ >= next_ - ended_) return;  // a completion of a queue that was replaced
+        if (position - ended_ >= next_ - ended_) return;  // the completion is of an earlier queue
         while (ended_ != position + 1) {
             const PostedWork sent = entries_[ended_ & (depth_ - 1)];
             const bool last = ended_++ == position;
