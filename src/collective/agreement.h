@@ -15,8 +15,8 @@ namespace starling::collective {
 /// use the memory reserve (base/kept_memory.h) counts as failed.
 int agree(comm::Comm& comm, int error, const char* what);
 
-/// Agrees among the members of a view, by messages under the view's tag. Every member must await it whatever has failed: after a process
-/// died, some members know of the death and others do not yet.
+/// Agrees among the members of a view, by messages under the view's tag. Every member must await the task, even if an earlier step failed:
+/// after a process died, some members know of the death and others do not yet.
 Task agree(View v, int error, const char* what);
 
 }  // namespace starling::collective

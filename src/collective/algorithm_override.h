@@ -20,11 +20,12 @@ namespace starling::collective {
 /// The override of one communicator.
 class AlgorithmOverride {
   public:
-    /// Begins a call. The call may choose twice: first with the shared-memory stage and then, if the stage does not serve it, by messages.
+    /// Begins a call. choose() may be called twice for one call: first with the shared-memory stage and then, if the stage does not serve
+    /// the call, for messages.
     void begin() { drawn_ = false; }
     /// Returns the algorithm for the call, like select().
     const Algorithm& choose(const CallParameters& call);
-    /// Returns whether the table would have chosen another algorithm.
+    /// Returns whether the last choose() tried an algorithm that the table would not have chosen.
     bool tried() const { return tried_; }
 
   private:
@@ -38,8 +39,8 @@ class AlgorithmOverride {
 /// Returns whether a profile or a plan overrides the table in this process.
 bool steers();
 
-/// Returns the algorithm for the `turn`th call of this kind and size. Each one that can serve the call is used for kCallsInARow calls:
-/// first the table's choice, then the others in table order. Null if only one can serve it.
+/// Returns the algorithm for the `turn`th call of this kind and size, for a profile that explores. Each algorithm that can serve the call
+/// is used for kCallsInARow calls: first the table's choice, then the others in table order. Null if only one can serve it.
 const Algorithm* alternative(const CallParameters& call, uint32_t turn);
 inline constexpr uint32_t kCallsInARow = 4;
 

@@ -14,15 +14,16 @@ namespace starling::collective {
 /// Returns the exchange over a communicator's collective channel. It is created at first use and owned by the communicator.
 Exchange& exchange_of(comm::Comm& comm);
 
-/// Opens the multicast channel of a new communicator that is to have one from its first call on; call it once the hints are set. Local,
+/// Opens the multicast channel of a new communicator whose hints request it from the first call on; call it once the hints are set. Local,
 /// except with the scheme `basic`: then the task completes when the leaders of all hosts have answered, or it is known that they will not.
 Task open_cast(comm::Comm& comm);
 
 /// Returns the owner of a communicator's shared-memory stage.
 NodeOwner& stage_of(comm::Comm& comm);
 
-/// A communicator's exchange as one persistent operation sees it, which members may start in different orders. All its messages have one
-/// tag, and those of one start follow those of the previous start. Created by all members in the same order; the communicator outlives it.
+/// A communicator's exchange as one persistent operation sees it. Members may start persistent operations in different orders, so all
+/// messages of one operation have one tag, and those of one start follow those of the previous start. Created by all members in the same
+/// order; the communicator outlives it.
 class PlanExchange final : public Exchange {
   public:
     explicit PlanExchange(comm::Comm& comm);
@@ -43,8 +44,8 @@ class PlanExchange final : public Exchange {
     Exchange& all_;
 };
 
-/// An exchange among some ranks of a channel, under a given tag, so that several can be active on one channel. Serves one operation at a
-/// time.
+/// An exchange among some ranks of a channel, under a given tag, so that several exchanges can be active on one channel. Serves one
+/// operation at a time.
 class TaggedExchange : public Exchange {
   public:
     /// `ranks`: the participants' ranks in the channel, in the order of their numbers. `me`: this process's number. `of_all`: all ranks of

@@ -21,7 +21,7 @@ Task allreduce(View v, const void* send, void* receive, int64_t count, const Dat
 Task gather(View v, const void* send, int64_t count, const Datatype& type, Blocks receive, int root);
 Task scatter(View v, Blocks send, void* receive, int64_t count, const Datatype& type, int root);
 Task allgather(View v, const void* send, int64_t count, const Datatype& type, Blocks receive);
-/// `in_place`: `send` is ignored.
+/// `in_place`: the data to send is in `receive`, and `send` is ignored.
 Task alltoall(View v, bool in_place, Blocks send, Blocks receive);
 Task reduce_scatter(View v, const void* send, void* receive, Shares shares, const Datatype& type, const Op& op);
 Task scan(View v, const void* send, void* receive, int64_t count, const Datatype& type, const Op& op, bool exclusive);
@@ -38,7 +38,7 @@ Task gather(View v, const void* send, int64_t count, const Datatype& type, Block
 Task scatter(View v, Blocks send, void* receive, int64_t count, const Datatype& type, int root);
 Task allgather(View v, const void* send, int64_t count, const Datatype& type, Blocks receive);
 Task alltoall(View v, Blocks send, Blocks receive);
-/// `shares` are those of the local group.
+/// `shares` are the shares of the local group's ranks.
 Task reduce_scatter(View v, const void* send, void* receive, Shares shares, const Datatype& type, const Op& op);
 
 }  // namespace inter

@@ -1,4 +1,4 @@
-// Runs collective tasks: to the end in a blocking call, or behind a request while the program continues.
+// Runs collective tasks: to the end in a blocking call, or as a request while the program continues.
 #pragma once
 
 #include "collective/core/operation_label.h"

@@ -17,7 +17,7 @@ class CommCall {
   public:
     CommCall(comm::Comm& comm, bool blocking)
         : exchange(exchange_of(comm)), stage(stage_of(comm)), comm_(comm), blocking_(blocking) {}
-    /// One start of a persistent operation, which does not share its exchange and its stage.
+    /// Constructs the call for one start of a persistent operation, which has an exchange and a stage for itself.
     CommCall(comm::Comm& comm, PlanExchange& its_exchange, NodeOwner& its_stage)
         : exchange(its_exchange), stage(its_stage), comm_(comm), blocking_(false), alone_(true) {}
 
@@ -26,17 +26,17 @@ class CommCall {
     View view{};  ///< all participants, under the tag of this call; set once an operation has been called
 
     bool inter() const { return exchange.inter(); }
-    /// Returns the call's description for wait reports; valid once an operation has been called.
+    /// Returns the call's description for wait reports; valid once one of the operations below has been called with it.
     OperationLabel label(const char* function) const {
         return {function, &comm_.collective, alone_ ? 0 : exchange.calls(), view.tag, &stage};
     }
 
-    /// Returns the task choose(*this), once it is known whether the communicator has a shared-memory stage.
+    /// Returns a task that runs the task choose(*this), once it is known whether the communicator has a shared-memory stage.
     template <class Choose>
     Task when_known(Choose choose);
     /// Returns whether the table chooses the shared-memory stage for the call.
     bool fits_node(CallParameters call) {
-        // Blocks of different sizes: members may know different sizes, so their sizes must not decide.
+        // Blocks of different sizes do not use the stage: members may know different sizes, so sizes must not decide.
         if (!stage.node_of_all() || !call.uniform) return false;
         call.n = exchange.size;
         call.node = true;
@@ -68,7 +68,7 @@ class CommCall {
 
     comm::Comm& comm_;
     bool blocking_;
-    bool alone_ = false;  ///< the stage belongs to this operation alone
+    bool alone_ = false;  ///< whether the stage belongs to this operation alone
 };
 
 /// Runs the operation's task to its end. Blocks; wait reports describe it as this thread's call.
@@ -84,7 +84,7 @@ Task allgather(CommCall& call, const void* send, int64_t count, const Datatype& 
 Task alltoall(CommCall& call, bool in_place, const Blocks& send, const Blocks& receive);
 Task reduce_scatter(CommCall& call, const void* send, void* receive, const Shares& shares, const Datatype& type, const Op& op);
 Task scan(CommCall& call, const void* send, void* receive, int64_t count, const Datatype& type, const Op& op, bool exclusive);
-/// A rooted operation between groups in which this process takes no part: its root is MPI_PROC_NULL here.
+/// Returns this process's part of a rooted operation between groups whose root argument is MPI_PROC_NULL here: it transfers no data.
 Task no_part(CommCall& call);
 
 }  // namespace starling::collective

@@ -15,7 +15,7 @@ Task CommCall::later(QueueTurn given, Task making, CommCall call, Choose choose)
     co_await turn;
     co_await making;
     const Task task = choose(call);
-    // Give up the turn now: the operation begins before the next call's.
+    // Leave the queue now, so that this operation begins before the next call's.
     turn.give_up();
     co_return co_await task;
 }
@@ -30,7 +30,7 @@ Task CommCall::when_known(Choose choose) {
             return later(std::move(turn), std::move(making), *this, choose);
         }
         run_in_turn(std::move(turn), std::move(making));
-        if (profile::watching) profile::expect_choice();  // the stage's own operations are not the call's choice
+        if (profile::watching) profile::expect_choice();  // the stage's setup selects algorithms that are not the call's
     }
     view = View::all(exchange);
     // Use the stage only for an operation that is alone on it. Among simultaneous operations the parts within a host would run one after

@@ -23,17 +23,17 @@ class ChannelCast final : public Cast {
     bool withdraw(multicast::MulticastReceive& receive) override;
     void refuse(multicast::MulticastReceive& receive) override;
 
-    /// Returns whether the channel is ready; the communicator's creation waits for it.
+    /// Returns whether the channel is ready, or not waited for; the communicator's creation waits until this is true.
     bool settled() const { return !channel_ || multicast::settled(*channel_); }
 
     /// Returns the number of the communicator's first call that may use multicast; kNever: none may.
     static int first_call(const comm::Comm& comm);
     static constexpr int kNever = 1 << 30;
-    /// With fewer hosts, one message more is cheaper than a multicast group.
+    /// Fewest hosts for which multicast is used; with fewer, one message more is cheaper than a multicast group.
     static constexpr size_t kFewest = 3;
 
   private:
-    multicast::Channel* channel_ = nullptr;  ///< null: no multicast, so sends use the tree
+    multicast::Channel* channel_ = nullptr;  ///< channel of the multicast group; null: no multicast, so sends use the tree
 };
 
 }  // namespace starling::collective

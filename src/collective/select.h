@@ -65,12 +65,12 @@ enum Needs : uint8_t {
 inline constexpr int kAnyRanks = 1 << 30;
 inline constexpr uint64_t kAnyBytes = ~uint64_t{0};
 
-/// The calls for which the table takes an algorithm on its own. A window with ranks = 0 matches no call.
+/// A range of calls for which the table chooses the algorithm if no variable does. With ranks = 0 it matches no call.
 struct CallRange {
     int ranks = 0;
     uint64_t bytes = 0;
     int more_ranks_than = 0;
-    bool one_host = false;  ///< not for participants on different hosts
+    bool one_host = false;  ///< whether the range excludes participants on different hosts
 };
 
 struct Algorithm {
@@ -86,15 +86,15 @@ struct Algorithm {
 struct CallParameters {
     CollectiveKind kind;
     int n = 1;           ///< participants
-    uint64_t bytes = 0;  ///< whole vector (bcast, reductions) or one block (gather … alltoall)
+    uint64_t bytes = 0;  ///< bytes of the whole vector (bcast, reductions) or of one block (gather … alltoall)
     bool commutative = true;
-    bool uniform = true;       ///< all blocks have the same size
-    bool node = false;         ///< the shared-memory stage is available for this call
-    bool pieces = false;       ///< with `node`: the stage may take the call piece by piece
-    bool two_levels = false;   ///< participants are on several hosts, and some share one
-    bool consecutive = false;  ///< with `two_levels`: each host's ranks are consecutive
-    bool network = false;      ///< no two participants share a host
-    bool multicast = false;    ///< multicast to all other participants is available and pays
+    bool uniform = true;       ///< whether all blocks have the same size
+    bool node = false;         ///< whether the shared-memory stage is available for this call
+    bool pieces = false;       ///< whether the stage may take the call piece by piece; only with `node`
+    bool two_levels = false;   ///< whether participants are on several hosts, and some share one
+    bool consecutive = false;  ///< whether each host's ranks are consecutive; only with `two_levels`
+    bool network = false;      ///< whether no two participants share a host
+    bool multicast = false;    ///< whether multicast to all other participants is available and pays
 };
 
 /// Returns the algorithm for a call: the override if it can serve the call, else the table's choice.

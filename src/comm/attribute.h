@@ -29,7 +29,7 @@ struct Keyval {
     AttributeKind kind;
     bool freed = false;
     int number = 0;
-    uint32_t references = 0;  ///< the application's handle and one per attribute
+    uint32_t references = 0;  ///< number of references: the application's handle and one per attribute
     void* extra_state = nullptr;
     // Predefined callbacks are the values 0 (nothing is copied or called) and 1 (the value is copied).
     union {
@@ -63,12 +63,12 @@ class AttributeSet {
     AttributeSet(AttributeSet&& other) noexcept : entries_(static_cast<std::vector<AttributeEntry>&&>(other.entries_)) {}
     ~AttributeSet();  ///< drops the remaining attributes without callbacks
 
-    /// Moves all of `other` here, after the existing ones.
+    /// Moves all attributes of `other` here, after the existing ones.
     void take(AttributeSet& other);
     bool empty() const { return entries_.empty(); }
-    /// Sets a value; an earlier value is deleted first, callback included.
+    /// Sets the value of a key. An earlier value is deleted first, with its callback.
     int set(const AttributeHolder& holder, Keyval* keyval, void* value);
-    /// Returns whether the key is set.
+    /// Returns whether the key is set, and copies its value to `value`.
     bool get(int keyval, void** value) const;
     /// Deletes one attribute; MPI_ERR_KEYVAL if it is not set.
     int remove(const AttributeHolder& holder, int keyval);
@@ -81,7 +81,7 @@ class AttributeSet {
     struct AttributeEntry {
         Keyval* keyval;
         void* value;
-        bool going = false;  ///< its delete callback is running, so it must not be deleted again
+        bool going = false;  ///< whether its delete callback is running, so that it must not be deleted again
     };
     static int call_delete(const AttributeHolder& holder, const AttributeEntry& entry);
     AttributeEntry* find(int keyval, bool going);

@@ -29,10 +29,10 @@ namespace starling::comm {
 enum class Plane : uint32_t {
     point_to_point = 0,
     collective = 1,
-    leaders = 3,      ///< MPI_Intercomm_create between leaders over the peer communicator
-    from_group = 4,   ///< MPI_Comm_create_from_group and MPI_Comm_create_group: belongs to no communicator
-    partitioned = 5,  ///< partitioned communication: a sender's setup message, under the application's tag
-    partitions = 6,   ///< partitioned communication: the partitions, under tags that the sender chooses
+    leaders = 3,      ///< messages of MPI_Intercomm_create between leaders over the peer communicator
+    from_group = 4,   ///< messages of MPI_Comm_create_from_group and MPI_Comm_create_group, which belong to no communicator
+    partitioned = 5,  ///< setup messages of partitioned senders, under the application's tag
+    partitions = 6,   ///< partitions of partitioned communication, under tags that the sender chooses
 };
 inline constexpr uint64_t kPlaneMask = 15;
 
@@ -40,16 +40,16 @@ inline constexpr uint64_t kPlaneMask = 15;
 /// uses consecutive ones from a random place on. So numbers of two jobs coincide about as rarely as two random numbers, however many each
 /// has drawn.
 constexpr uint64_t make_context(job::JobId job, uint64_t number) { return (job + number) << 4; }
-/// Numbers below 16 are never drawn; these are the same in every process of a job.
+/// Numbers of predefined contexts, the same in every process of a job. Numbers below 16 are never drawn.
 inline constexpr uint64_t kWorldNumber = 1, kSelfNumber = 2;
-/// OpenSHMEM's contexts: of all PEs, and of those of one host.
+/// Numbers of OpenSHMEM's contexts: of all PEs, and of those of one host.
 inline constexpr uint64_t kShmemWorldNumber = 3, kShmemSharedNumber = 4;
-/// The value in place of a context id if this host can draw no more. A process that draws for others distributes it, and the creation fails
-/// on all.
+/// The value in place of a context id if this host can draw no more. A process that draws a context id for others sends them this value,
+/// and the creation fails on all.
 inline constexpr uint64_t kNoContext = ~uint64_t{0};
-/// Draws a context id that is unique in the universe (from the counter in the own job's header). Lock-free.
+/// Draws a context id that is unique in the universe, from a counter in the header of this process's job segment. Lock-free.
 uint64_t new_context();
-/// Returns MPI_ERR_OTHER with failure_text() for kNoContext.
+/// Checks a drawn context id. Returns MPI_ERR_OTHER with failure_text() for kNoContext.
 int check_context(uint64_t context);
 
 /// The data that src/collective attaches to a communicator (its exchange, counters, shared-memory stage), created there at first use.
@@ -66,9 +66,9 @@ struct Topology {
 /// The hints that the library knows. All are assertions of the application; none is needed for correctness.
 struct Hints {
     bool no_any_tag = false, no_any_source = false, exact_length = false, allow_overtaking = false;
-    /// starling_connect: peers are worth a connection from the first message on this communicator.
+    /// Hint starling_connect: peers are worth a connection from the first message on this communicator.
     bool connect = false;
-    /// starling_multicast: how the communicator gets a multicast group; automatic: as STARLING_MULTICAST says.
+    /// Hint starling_multicast: how the communicator gets a multicast group; automatic: as STARLING_MULTICAST says.
     Multicast multicast = Multicast::automatic;
 };
 
@@ -79,9 +79,9 @@ struct Comm {
     uint32_t pool_index = 0;
 
   private:
-    // Declared before the channels, which refer to the groups; destroy() releases them last.
+    // The groups are declared before the channels, which refer to them; destroy() releases them last.
     Group* local_;
-    Group* remote_;  ///< nullptr in an intra-communicator
+    Group* remote_;  ///< remote group; nullptr in an intra-communicator
     Group* all_;     ///< both groups in agreed order; nullptr in an intra-communicator
 
   public:
@@ -89,23 +89,24 @@ struct Comm {
 
     const int rank;        ///< this process's rank in the local group
     const int size;        ///< size of the local group
-    const int peer_count;  ///< size of the group that messages address: the remote one, if there is one
+    const int peer_count;  ///< size of the group that messages address: the remote group, if there is one
     const bool is_inter;
     /// For inter-communicators: whether the local group comes first in the common numbering of both groups, on which all members agree.
     const bool local_first;
     bool disconnected = false;
     job::JobId spawned = 0;  ///< the job that was spawned with this inter-communicator; 0: not created by a spawn
 
-    message::MatchContext point_to_point;  ///< roster: the remote group; in an intra-communicator the only one
-    /// Roster: the group; in an inter-communicator both groups, in their common numbering, which my_rank() uses.
+    message::MatchContext point_to_point;  ///< its roster is the remote group; in an intra-communicator the only group
+    /// Match context of collective operations. Its roster is the group; in an inter-communicator both groups, in their common numbering,
+    /// which my_rank() uses.
     message::MatchContext collective;
     std::unique_ptr<CollectiveState> collective_state;
 
-    Errhandler* errhandler;           ///< never null
+    Errhandler* errhandler;           ///< error handler of the communicator; never null
     bool errhandler_was_set = false;  ///< whether MPI_Comm_set_errhandler was called
     AttributeSet attributes;
     Hints hints;
-    std::shared_ptr<const Topology> topology;          ///< null: no topology
+    std::shared_ptr<const Topology> topology;          ///< process topology; null: none
     std::unique_ptr<const Neighborhood> neighborhood;  ///< this process's edges in the topology; null: not computed yet
     std::string name;
     message::BsendBuffer* attached_buffer = nullptr;  ///< the buffer of MPI_Comm_attach_buffer, which owns it
@@ -122,11 +123,11 @@ struct Comm {
     /// Returns the context id, which is unique among the communicators of a process; disjoint communicators of one split share it.
     uint64_t context() const { return point_to_point.context(); }
     Group& local_group() const { return *local_; }
-    Group& remote_group() const { return *remote_; }  ///< inter-communicators only
+    Group& remote_group() const { return *remote_; }  ///< remote group, of inter-communicators only
     /// Returns the group to which ranks of messages refer.
     Group& peers() const { return remote_ ? *remote_ : *local_; }
-    /// Returns the channel of plane leaders, partitioned or partitions (roster: peers()), created at first use and kept as long as the
-    /// communicator.
+    /// Returns the channel of plane `leaders`, `partitioned` or `partitions`, created at first use and kept as long as the communicator.
+    /// Its roster is peers().
     message::MatchContext& channel(Plane plane);
 
     void set_errhandler(Errhandler* handler);
@@ -150,7 +151,7 @@ struct Comm {
 Comm* make_intracomm(uint64_t context, Group* group, int my_rank, Errhandler* errhandler);
 Comm* make_intercomm(uint64_t context, Group* local, int my_rank, Group* remote, bool local_first, Errhandler* errhandler);
 
-/// MPI_COMM_WORLD and MPI_COMM_SELF by handle - MPI_COMM_NULL; null before MPI_Init and after MPI_Finalize.
+/// The predefined communicators, indexed by handle - MPI_COMM_NULL; null before MPI_Init and after MPI_Finalize.
 extern std::atomic<Comm*> predefined[4];  // atomic: an error may look for a handler while another thread initializes MPI
 inline Comm* world() { return predefined[1].load(std::memory_order_acquire); }
 inline Comm* self() { return predefined[2].load(std::memory_order_acquire); }
@@ -170,7 +171,7 @@ extern void (*on_disconnect)(Comm&);
 /// Returns the number of the application's live communicators, including the predefined ones.
 std::size_t live_communicators();
 
-Comm* comm_at(uint32_t pool_index);  ///< for MPI_Comm_fromint; nullptr if there is none
+Comm* comm_at(uint32_t pool_index);  ///< returns the communicator of MPI_Comm_fromint; nullptr if there is none
 
 /// Returns the communicator of a handle; nullptr for MPI_COMM_NULL, for freed or invalid handles, and for all handles while MPI is not
 /// initialized.

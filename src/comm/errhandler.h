@@ -11,8 +11,8 @@ namespace starling::comm {
 enum class HandlerKind : uint8_t { any, comm, win, file, session };
 enum class HandlerAction : uint8_t { fatal, abort, give_back, call };
 
-/// An error handler. Reference counted like Group: handles and the library's own references are counted separately. All declarations here
-/// are thread-safe, also before MPI_Init and after MPI_Finalize (MPI 5.0 section 11.4.1), and need no other lock.
+/// An error handler. Like those of a Group, handles and the library's own references are counted separately. All declarations here are
+/// thread-safe, also before MPI_Init and after MPI_Finalize (MPI 5.0 section 11.4.1), and need no other lock.
 struct Errhandler {
     static constexpr uint32_t kMagic = 0x45727248;
     uint32_t magic = 0;
@@ -32,20 +32,20 @@ struct Errhandler {
     void release();
 };
 
-/// Returns the handler that is set on an object, with a reference, because another thread may replace it meanwhile.
+/// Returns the handler that is set in `place`, a member of an object. Retains it, because another thread may replace it meanwhile.
 Errhandler* retain_from(Errhandler* const& place);
-/// Sets another handler, and retains it.
+/// Sets another handler in `place`, and retains it.
 void replace(Errhandler*& place, Errhandler* handler);
 
 Errhandler* errors_are_fatal();
 Errhandler* errors_abort();
 Errhandler* errors_return();
 
-/// The handler of MPI_FILE_NULL, for errors without a file handle, and the initial one of every file. A place for retain_from() and
+/// The handler of MPI_FILE_NULL, for errors without a file handle, and the initial one of every file. May be passed to retain_from() and
 /// replace().
 extern Errhandler* file_handler;
 
-Errhandler* make_errhandler(HandlerKind kind);  ///< result: one reference, one handle; action call, function unset
+Errhandler* make_errhandler(HandlerKind kind);  ///< returns one reference and one handle; action `call`, function unset
 /// Adds a handle for the application.
 MPI_Errhandler give_handle(Errhandler* handler);
 /// Drops a handle of the application; returns false if it is not valid. Handles of predefined handlers are not counted:

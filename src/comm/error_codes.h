@@ -10,14 +10,14 @@ namespace starling::comm {
 
 // All functions are thread-safe, also before MPI_Init and after MPI_Finalize.
 
-/// Returns a name such as "MPI_ERR_RANK"; "MPI_ERR_UNKNOWN" if it is not a class of the standard.
+/// Returns the name of an error class, such as "MPI_ERR_RANK"; "MPI_ERR_UNKNOWN" if the standard does not define it.
 const char* class_name(int error_class);
 
 /// Returns true for MPI_SUCCESS, the standard's classes, and added codes and classes that were not removed.
 bool is_error_code(int code);
-/// Returns the class of a code; of a class, the class itself. MPI_ERR_UNKNOWN if it is not a code.
+/// Returns the class of an error code; for a class, the class itself. MPI_ERR_UNKNOWN if it is not a code.
 int class_of(int code);
-/// Returns the text of a code: the standard's or the application's, empty if it set none.
+/// Returns the text of a code: the standard's or the one that the application has set; empty if it set none.
 std::string text_of(int code);
 
 /// Returns the highest class or code in use: MPI_LASTUSEDCODE.
@@ -28,7 +28,7 @@ int add_code(int of_class);  ///< returns a new code of an existing class
 /// The functions below return MPI_ERR_ARG with failure_text() for codes that the application did not add.
 int set_text(int code, std::string_view text);
 int remove_text(int code);
-int remove_class(int error_class);  ///< the class's codes and string must have been removed
-int remove_code(int code);          ///< the code's string must have been removed
+int remove_class(int error_class);  ///< requires that the class's codes and text have been removed
+int remove_code(int code);          ///< requires that the code's text has been removed
 
 }  // namespace starling::comm

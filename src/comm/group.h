@@ -36,9 +36,9 @@ class Group final : public message::Roster {
     uint32_t magic = 0;
     uint32_t pool_index = 0;
     uint32_t handles = 0;     ///< handles of the application; from_handle() requires at least one
-    uint32_t references = 1;  ///< handles and the library's own references
-    /// The MPI session from which the group was derived, as pool index + 1; 0: none (as MPI_COMM_WORLD's group). Groups and communicators
-    /// that are created from a group belong to the same session.
+    uint32_t references = 1;  ///< number of handles and of the library's own references
+    /// The MPI session from which the group was derived, as pool index + 1; 0: none (for example MPI_COMM_WORLD's group). Groups and
+    /// communicators that are created from a group belong to the same session.
     const uint32_t session;
 
     Group(std::vector<GroupRun> runs, uint32_t session);
@@ -50,7 +50,8 @@ class Group final : public message::Roster {
     int rank_of(const link::Process& process) const;
     int my_rank() const { return rank_of(link::self()); }
     std::span<const GroupRun> runs() const { return runs_; }
-    /// Returns whether both have the same processes in the same order. Runs are canonical, so this takes only as long as their number.
+    /// Returns whether both groups have the same processes in the same order. Runs are canonical, so the time depends only on the number of
+    /// runs.
     bool identical(const Group& other) const { return this == &other || runs_ == other.runs_; }
 
     Group* retain() {
@@ -68,7 +69,7 @@ class Group final : public message::Roster {
     std::vector<GroupRun> runs_;
     std::vector<int32_t> starts_;  ///< rank of each run's first process; empty if there is one run
     int size_ = 0;
-    mutable std::vector<Member> index_;  ///< sorted by process; built at the first look-up in an irregular group
+    mutable std::vector<Member> index_;  ///< members sorted by process; built at the first look-up in an irregular group
 };
 
 /// Collects processes in order and folds them into runs. The result depends only on the processes' order, not on how they were grouped into
@@ -95,16 +96,17 @@ Group* difference_of(const Group& a, const Group& b);
 Group* include(const Group& group, std::span<const int> ranks);
 /// Returns `group` without the marked members.
 Group* exclude(const Group& group, const std::vector<bool>& excluded);
-/// Returns b after a, whether they share members or not; inter-communicators number the processes of both groups this way.
+/// Returns the members of `a`, then those of `b`, whether they share members or not. Inter-communicators number the processes of both
+/// groups this way.
 Group* concatenate(const Group& a, const Group& b);
 /// Returns MPI_IDENT, MPI_SIMILAR or MPI_UNEQUAL.
 int compare(const Group& a, const Group& b);
-/// Returns whether no process is in both.
+/// Returns whether no process is in both groups.
 bool disjoint(const Group& a, const Group& b);
 
 /// Encodes a group for messages between processes: addresses of the jobs and runs of ranks (base/wire.h).
 std::string encode(const Group& group);
-/// Returns bytes that are the same in every process, on any host, for groups of the same processes in the same order.
+/// Returns bytes that identify the group's processes and their order. They are the same in every process, on any host.
 std::string fingerprint(const Group& group);
 /// Decodes a group from untrusted bytes. Returns a new reference; nullptr with failure_text() if they are malformed.
 Group* decode_group(std::string_view bytes);
@@ -112,7 +114,7 @@ Group* decode_group(std::string_view bytes);
 /// Returns MPI_GROUP_EMPTY's group; lives as long as the process.
 Group* empty_group();
 
-Group* group_at(uint32_t pool_index);  ///< for MPI_Group_fromint; nullptr if there is none
+Group* group_at(uint32_t pool_index);  ///< returns the group of MPI_Group_fromint; nullptr if there is none
 
 /// Returns the group of a handle; nullptr for MPI_GROUP_NULL and for freed or invalid handles.
 [[gnu::no_sanitize("vptr")]] inline Group* from_handle(MPI_Group handle) {

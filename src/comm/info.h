@@ -37,12 +37,12 @@ Info* make_info();
 void destroy(Info* info);
 Info* info_at(uint32_t pool_index);
 
-/// Returns MPI_INFO_ENV, which describes how this process was started. Filled by set_environment_info(), used under info_mutex.
+/// Returns MPI_INFO_ENV, which describes how this process was started. Filled by set_environment_info(); use it only under info_mutex.
 Info* environment_info();
 /// Fills MPI_INFO_ENV, once in MPI_Init: the entries of read_process_info(), the job's size and the thread level.
 void set_environment_info(int maxprocs, int thread_level);
-/// Copies the entries for MPI_Info_create_env, which a process determines without MPI: they are the same before MPI_Init and after
-/// MPI_Finalize.
+/// Copies the entries for MPI_Info_create_env to `copy`. A process determines them without MPI, so they are the same before MPI_Init and
+/// after MPI_Finalize.
 void read_process_info(Info& copy);
 
 /// Returns the info of a handle; nullptr for MPI_INFO_NULL and for freed or invalid handles.

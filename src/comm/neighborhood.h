@@ -12,13 +12,14 @@ struct NeighborEdge {
     int rank, block;
 };
 
-/// Edges that lead over the border of a grid have a block, but are not listed.
+/// The edges of one process. Edges that lead over the border of a grid have a block, but are not listed.
 struct Neighborhood {
     int sources = 0, destinations = 0;  ///< number of blocks of the receive buffer and of the send buffer
-    /// In the order in which messages must be started, so that those of several edges between the same two processes match.
+    /// The edges, in the order in which messages must be started. With this order, the messages of several edges between the same two
+    /// processes match.
     std::vector<NeighborEdge> receives, sends;
-    bool mutual = false;    ///< every destination is also a source
-    bool everyone = false;  ///< all processes have neighbors; the same value on all of them
+    bool mutual = false;    ///< whether every destination is also a source
+    bool everyone = false;  ///< whether all processes have neighbors; the same value on all of them
 };
 
 /// Finds the neighborhood of this process, at the first call, and keeps it with the communicator. MPI_ERR_TOPOLOGY on all members if the

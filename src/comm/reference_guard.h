@@ -8,7 +8,7 @@ namespace starling::comm {
 template <class T>
 class ReferenceGuard {
   public:
-    /// Null: holds nothing.
+    /// Holds `object`; null: nothing.
     explicit ReferenceGuard(T* object) : object_(object ? object->retain() : nullptr) {}
     ~ReferenceGuard() {
         if (object_) [[unlikely]]

@@ -17,7 +17,7 @@ struct Session {
     static constexpr uint32_t kMagic = 0x53657373;
     uint32_t magic = 0;
     uint32_t pool_index = 0;
-    Errhandler* errhandler;  ///< never null
+    Errhandler* errhandler;  ///< error handler of the session; never null
     int thread_level;
     message::BsendBuffer* attached_buffer = nullptr;  ///< the buffer of MPI_Session_attach_buffer, which owns it
 
@@ -35,7 +35,7 @@ Session* session_at(uint32_t pool_index);
 Session* from_handle(MPI_Session handle);
 MPI_Session to_handle(const Session* session);
 
-/// The process sets: "mpi://WORLD" and "mpi://SELF".
+/// Functions for the process sets, "mpi://WORLD" and "mpi://SELF".
 int process_set_count();
 const char* process_set_name(int index);
 /// Returns the group of a process set, derived from a session, as a new reference; nullptr if there is no set of that name.

@@ -10,7 +10,7 @@
 
 namespace starling::comm {
 
-/// A grid, ranks in row-major order.
+/// A grid with ranks in row-major order.
 struct CartTopology final : Topology {
     std::vector<int> dims;
     std::vector<bool> periodic;
@@ -24,7 +24,7 @@ struct CartTopology final : Topology {
     int neighbor(int rank, int dimension, int64_t distance) const;
 };
 
-/// The form of MPI_Graph_create: index[i] is the end of rank i's neighbors in `edges`.
+/// A graph in the form of MPI_Graph_create: index[i] is the end of rank i's neighbors in `edges`.
 struct GraphTopology final : Topology {
     std::vector<int> index, edges;
 

@@ -5,7 +5,7 @@
 
 namespace starling::datatype {
 
-/// Check a recipe's arguments and set its equivalent.
+/// Check a recipe's arguments and set its equivalent type.
 int make_subarray(Recipe& recipe);
 int make_darray(Recipe& recipe);
 

@@ -15,9 +15,10 @@ namespace starling::datatype {
 /// invalid numbers, MPI_ERR_VALUE_TOO_LARGE if sizes or bounds exceed 64 bits.
 int make(int combiner, bool large, std::vector<int64_t> args, std::vector<Datatype*> types, Datatype** made);
 
-/// Find an unnamed predefined type, which is created at the first call and kept. `*found` is nullptr if there is none.
+/// Finds an unnamed predefined type for MPI_Type_create_f90_integer and similar functions. The type is created at the first call and kept.
+/// `*found` is nullptr if there is none.
 int find_f90(int combiner, int precision, int range, Datatype** found);
-/// Finds the pair of value and index for MPI_MINLOC and MPI_MAXLOC; *found is nullptr if the types do not suit.
+/// Finds the pair type of a value and an index for MPI_MINLOC and MPI_MAXLOC; `*found` is nullptr if the two types do not suit.
 int find_value_index(Datatype& value, Datatype& index, Datatype** found);
 /// Returns the named type with that class (MPI_TYPECLASS_…) and size; nullptr if there is none.
 Datatype* match_size(int type_class, int size);

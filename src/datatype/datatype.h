@@ -37,25 +37,25 @@ struct Datatype {
     int64_t extent = 0;       ///< distance from one element to the next
     int64_t true_lb = 0;      ///< offset of the first byte of data from the buffer's address
     int64_t true_extent = 0;  ///< distance from the first byte of data to the end of the last
-    /// Any number of elements is one block of bytes that starts at true_lb (and so extent == size).
+    /// Whether any number of elements is one block of bytes that starts at true_lb (and so extent == size).
     bool contiguous = false;
-    bool one_block = false;  ///< one element is one block of `size` bytes at true_lb
+    bool one_block = false;  ///< whether one element is one block of `size` bytes at true_lb
     bool committed = false;
-    bool predefined = false;    ///< in the table: never freed, not reference counted
-    bool permanent = false;     ///< predefined, also without a name (f90, value-index): MPI_Type_free fails
-    bool marked = false;        ///< lb and extent are explicit and outrank the data's bounds in enclosing types
+    bool predefined = false;    ///< whether the type is in the table: never freed, not reference counted
+    bool permanent = false;     ///< whether MPI_Type_free fails: predefined, including types without a name (f90, value-index)
+    bool marked = false;        ///< whether lb and extent are explicit and outrank the data's bounds in enclosing types
     Basic basic = Basic::none;  ///< element kind for reductions; none for derived types
     uint8_t alignment = 1;      ///< the largest of the elements' alignments
     Basic value = Basic::none, index = Basic::none;  ///< kinds of a pair's members
     uint16_t index_offset = 0;                       ///< offset of a pair's index
     int64_t lb = 0;
-    int64_t elements = 0;                    ///< basic elements per element
-    mutable uint32_t references = 0;         ///< handles, enclosing types and operations in progress
+    int64_t elements = 0;                    ///< number of basic elements in one element of the type
+    mutable uint32_t references = 0;         ///< number of handles, enclosing types and operations in progress
     uint32_t handles = 0;                    ///< handles that the application has
-    mutable const Layout* layout = nullptr;  ///< null until needed for a predefined type
+    mutable const Layout* layout = nullptr;  ///< layout; null until needed for a predefined type
     const Recipe* recipe = nullptr;          ///< its constructor call; nullptr for named predefined types
     comm::AttributeSet* attributes = nullptr;
-    char* name = nullptr;  ///< set by MPI_Type_set_name; nullptr: the default
+    char* name = nullptr;  ///< name set by MPI_Type_set_name; nullptr: the default name
 };
 
 extern std::array<Datatype, 256> predefined_types;
@@ -82,7 +82,8 @@ inline MPI_Datatype to_handle(const Datatype* type) {
 /// Returns a predefined type that is known to exist, for use inside the library: predefined(MPI_INT).
 inline Datatype& predefined(MPI_Datatype handle) { return predefined_types[reinterpret_cast<uintptr_t>(handle) & 0xff]; }
 
-/// MPI_Type_toint and MPI_Type_fromint: the ABI value, or kHandleLimit + pool index. from_int() returns nullptr if there is no such type.
+/// Implement MPI_Type_toint and MPI_Type_fromint. A type's integer is its ABI value or, without one, kHandleLimit + pool index. from_int()
+/// returns nullptr if there is no such type.
 int to_int(const Datatype* type);
 Datatype* from_int(int value);
 
@@ -130,7 +131,7 @@ inline uint64_t pack(const Datatype& type, int64_t count, const void* buffer, ui
     return bytes;
 }
 
-/// Packs into memory that other processes, at the end of `path`, read next.
+/// Packs like pack() above, into memory that other processes, at the end of `path`, read next.
 inline uint64_t pack(CopyPath& path, const Datatype& type, int64_t count, const void* buffer, uint64_t from, void* out,
                      uint64_t max, CopyPath::CopyDestination into = CopyPath::CopyDestination::again) {
     if (max < CopyPath::kWayMatters || !is_block(type, count)) [[likely]]
@@ -150,7 +151,7 @@ inline uint64_t unpack(const Datatype& type, int64_t count, void* buffer, uint64
     return bytes;
 }
 
-/// pack() and unpack() of all `bytes`, optimized for short messages.
+/// Variants of pack() and unpack() for all `bytes` of a message, optimized for short messages.
 [[gnu::always_inline]] inline void pack_short(CopyPath& path, const Datatype& type, int64_t count, const void* buffer,
                                               void* out, uint64_t bytes, CopyPath::CopyDestination into) {
     if (bytes <= kFewBytes && type.contiguous) [[likely]]
@@ -171,18 +172,19 @@ int blocks(const Datatype& type, int64_t count, const void* buffer, uint64_t fro
 /// Copies `count` elements between two buffers of the same type; gaps stay untouched. The buffers must not overlap.
 void copy(const Datatype& type, int64_t count, const void* source, void* target);
 
-/// Copies data as a message of a process to itself does. Returns MPI_ERR_TRUNCATE, without copying, if the data is longer than the target.
+/// Copies data between buffers of different types, as a message of a process to itself does. Returns MPI_ERR_TRUNCATE, without copying, if
+/// the data is longer than the target.
 int copy(const Datatype& source_type, int64_t source_count, const void* source, const Datatype& target_type,
          int64_t target_count, void* target);
 
-/// MPI_Get_count: returns the whole elements in `bytes` received; MPI_UNDEFINED if there is a remainder.
+/// Returns the number of whole elements in `bytes` received, for MPI_Get_count; MPI_UNDEFINED if there is a remainder.
 int64_t get_count(uint64_t bytes, const Datatype& type);
-/// MPI_Get_elements: returns the basic elements in `bytes` received; MPI_UNDEFINED if the last one is incomplete.
+/// Returns the number of basic elements in `bytes` received, for MPI_Get_elements; MPI_UNDEFINED if the last one is incomplete.
 int64_t get_elements(uint64_t bytes, const Datatype& type);
-/// MPI_Status_set_elements: returns the packed bytes of the first `elements` basic elements.
+/// Returns the packed bytes of the first `elements` basic elements, for MPI_Status_set_elements.
 uint64_t bytes_of_elements(int64_t elements, const Datatype& type);
 
-/// Returns a type's name without MPI_Type_set_name: its constant's name, or "".
+/// Returns the name of a type to which MPI_Type_set_name gave none: its constant's name, or "".
 const char* default_name(const Datatype& type);
 
 }  // namespace starling::datatype

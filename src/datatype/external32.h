@@ -9,7 +9,7 @@ namespace starling::datatype {
 
 /// Returns the bytes of one element in external32 form, without alignment or padding; -1 if they do not fit in 64 bits.
 int64_t external_size(const Datatype& type);
-/// Returns the external32 size of a type under construction, from those of its parts.
+/// Returns the external32 size of a type under construction, from the sizes of its parts.
 int64_t external_size(const Recipe& recipe);
 
 /// Converts `count` elements to external32 form at `out`; returns the end of the written bytes.

@@ -15,8 +15,8 @@ struct LayoutNode;
 /// A member of a list: a block, or a subtree placed at `offset`.
 struct LayoutBlock {
     int64_t offset;
-    uint64_t start;          ///< packed bytes of the list before this piece
-    const LayoutNode* node;  ///< nullptr: a block that ends where the next piece starts
+    uint64_t start;          ///< number of the list's packed bytes before this piece
+    const LayoutNode* node;  ///< subtree; nullptr: a block that ends where the next piece starts
 };
 
 struct LayoutNode {
@@ -27,9 +27,9 @@ struct LayoutNode {
         list,  ///< `count` pieces, and one more that marks the end
     };
     NodeKind kind = NodeKind::empty;
-    bool flat = false;   ///< list: all pieces are blocks
-    bool even = false;   ///< list: all pieces are blocks of `length` bytes
-    int64_t offset = 0;  ///< of the node's origin, from its parent's origin
+    bool flat = false;   ///< whether all pieces of a list are blocks
+    bool even = false;   ///< whether all pieces of a list are blocks of `length` bytes
+    int64_t offset = 0;  ///< offset of the node's origin from its parent's origin
     uint64_t size = 0;   ///< packed bytes of the node
     int64_t count = 0;
     int64_t stride = 0;
@@ -38,7 +38,7 @@ struct LayoutNode {
     const LayoutBlock* pieces = nullptr;
 
     bool is_block() const { return kind == NodeKind::run && count == 1; }
-    /// Returns whether repetitions of this list are worth copying piece by piece.
+    /// Returns whether repetitions of this list should be copied piece by piece, because it is short.
     bool short_list() const { return flat && count <= 16 && size <= 1024; }
 };
 

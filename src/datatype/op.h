@@ -38,9 +38,9 @@ struct Op {
     ReductionOperation operation = ReductionOperation::null;
     bool commutative = true;
     bool predefined = false;
-    bool freed = false;                             ///< freed by the application; operations in progress may still use it
-    mutable uint32_t references = 0;                ///< the handle and operations in progress
-    MPI_User_function* function = nullptr;          ///< the argument of MPI_Op_create; else null
+    bool freed = false;                     ///< whether the application has freed it; operations in progress may still use it
+    mutable uint32_t references = 0;        ///< number of references: the handle and operations in progress
+    MPI_User_function* function = nullptr;  ///< the argument of MPI_Op_create; else null
     MPI_User_function_c* large_function = nullptr;  ///< the argument of MPI_Op_create_c; else null
 };
 
@@ -68,7 +68,7 @@ inline MPI_Op to_handle(const Op* op) {
 /// Returns a predefined operation, for use inside the library: predefined(MPI_SUM).
 inline Op& predefined(MPI_Op handle) { return predefined_ops[reinterpret_cast<uintptr_t>(handle) & 0x1f]; }
 
-/// Creates an operation with one reference from a function of the application; one of the two is null.
+/// Creates an operation with one reference from a function of the application. One of the two pointers is null.
 Op* make_op(MPI_User_function* function, MPI_User_function_c* large_function, bool commutative);
 
 Op* op_at(uint32_t pool_index);
@@ -83,9 +83,9 @@ inline void release(const Op& op) {
     if (!op.predefined && --op.references == 0) destroy(op);
 }
 
-/// Returns whether a reduction may combine the operation with the type. User-defined operations take any type; predefined ones take the
-/// predefined types that the standard lists, and characters, as signed bytes. False for MPI_REPLACE and MPI_NO_OP, which are for windows
-/// only.
+/// Returns whether a reduction may combine the operation with the type. User-defined operations take any type. Predefined ones take the
+/// predefined types that the standard lists, and also characters, which they treat as signed bytes. False for MPI_REPLACE and MPI_NO_OP,
+/// which are for windows only.
 bool op_valid_for(const Op& op, const Datatype& type);
 /// Returns whether MPI_Accumulate and similar calls may combine the operation with the type: predefined operations only, including
 /// MPI_REPLACE and MPI_NO_OP. `type` may be derived from one kind of basic element.
@@ -95,8 +95,8 @@ bool op_valid_for_window(const Op& op, const Datatype& type);
 const Datatype* element_of(const Datatype& type);
 
 /// Computes inout[i] = in[i] op inout[i]. Returns MPI_ERR_OP with failure_text() if the operation is not valid for the type. Calls a
-/// user-defined function outside the library's lock (base/lock.h), so the caller must keep its objects alive. Such a function must not get
-/// memory that it may not write.
+/// user-defined function outside the library's lock (base/lock.h), so the caller must keep its objects alive. The memory passed to such a
+/// function must be writable.
 int apply(const Op& op, const void* in, void* inout, int64_t count, const Datatype& type);
 
 /// Computes out[i] = a[i] op b[i]. For predefined operations `out` may be `a` or `b`; otherwise it must not overlap them.

@@ -11,15 +11,15 @@ namespace starling::datatype {
 
 struct Recipe {
     int combiner = MPI_COMBINER_NAMED;
-    bool large = false;  ///< created by the large-count form of the constructor
+    bool large = false;  ///< whether the type was created by the large-count form of the constructor
     /// The constructor's numbers in the order of its C parameters, arrays in place.
     std::vector<int64_t> args;
     /// The constituent types, retained.
     std::vector<Datatype*> types;
     /// For subarrays, distributed arrays and value-index pairs: an equivalent type made of simpler constructors, retained.
     Datatype* equivalent = nullptr;
-    int64_t external = 0;  ///< bytes in external32; -1: they do not fit in 64 bits
-    /// Links the recipes of destroyed types until their constituents are released.
+    int64_t external = 0;  ///< size of an element in external32, bytes; -1: does not fit in 64 bits
+    /// Link in the list of destroyed types' recipes whose constituents are still to be released.
     mutable const Recipe* next_dead = nullptr;
 };
 

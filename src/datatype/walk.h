@@ -46,7 +46,7 @@ inline const LayoutBlock* find_piece(const LayoutNode& list, uint64_t skip) {
     return std::upper_bound(list.pieces, end, skip, [](uint64_t s, const LayoutBlock& p) { return s < p.start; }) - 1;
 }
 
-/// Walks a node. `skip` must be less than the node's size.
+/// Walks a node from position `skip` on, which must be less than the node's size.
 template <class Sink>
 bool walk(const LayoutNode& node, std::byte* origin, uint64_t skip, Sink& sink) {
     origin += node.offset;

@@ -18,7 +18,7 @@
 
 namespace starling::multicast {
 
-/// A communicator's share of a group.
+/// A communicator's use of a multicast group.
 class Channel;
 
 /// Opens the channel of a communicator at its creation, on every member. Local, takes microseconds, does not block. `me` is this process's
@@ -35,7 +35,7 @@ void close(Channel& channel);
 bool settled(const Channel& channel);
 
 /// Returns, in constant time, whether start_send() would take a message of this size now: the group is ready and has room. The result may
-/// change at any moment (the group was evicted by a more valuable one, its network is down); messages already begun are still delivered.
+/// change at any moment, because a more valuable group evicts this one or its network is down. Messages already begun are still delivered.
 bool may_send(const Channel& channel, uint64_t bytes);
 
 /// Returns whether start_send() would take the message once earlier messages are acknowledged: the group is ready, but has no room. That
@@ -47,7 +47,7 @@ bool is_full(const Channel& channel, uint64_t bytes);
 struct MulticastSend : progress::Request {
     constexpr MulticastSend() : Request(progress::RequestKind::send) {}
 
-    // Internal:
+    // For internal use:
     const std::byte* data = nullptr;
 };
 
@@ -61,7 +61,7 @@ bool start_send(Channel& channel, MulticastSend& send, uint64_t call, const void
 struct MulticastReceive : progress::Request {
     constexpr MulticastReceive() : Request(progress::RequestKind::receive) {}
 
-    // Internal:
+    // For internal use:
     Channel* channel = nullptr;
     uint32_t sender = 0;
     uint64_t call = 0;
@@ -73,7 +73,7 @@ struct MulticastReceive : progress::Request {
 /// Posts a receive. It may be complete on return: early messages are stored, and a receive from a dead sender fails at once.
 void start_receive(Channel& channel, MulticastReceive& receive, uint32_t sender, uint64_t call, void* memory, uint64_t bytes);
 
-/// Withdraws a receive whose message arrived another way. Returns false if it is done already.
+/// Withdraws a receive whose message arrived by the tree. Returns false if the receive is done already.
 bool withdraw(MulticastReceive& receive);
 
 /// Withdraws a receive and discards the rest of its message, which no receive will match. Does nothing if the receive is done already.

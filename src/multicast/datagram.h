@@ -28,12 +28,12 @@ struct GroupDatagramHeader {
     uint16_t flags;
     uint64_t epoch;   ///< number of the sender's stream; a new stream has a higher one
     uint32_t serial;  ///< number of the message; in a heartbeat: of the next message
-    uint32_t floor;   ///< serial below which all members have acknowledged everything
+    uint32_t floor;   ///< serial before which all members have acknowledged all messages
     uint64_t context;
     uint64_t call;
-    uint64_t bytes;     ///< of the message
+    uint64_t bytes;     ///< length of the message
     uint32_t fragment;  ///< index of the fragment; in a heartbeat: fragments of message `floor` sent so far
-    uint32_t piece;     ///< bytes per fragment, except the last
+    uint32_t piece;     ///< length of each fragment except the last, bytes
 };
 static_assert(sizeof(GroupDatagramHeader) == 56);
 
@@ -44,7 +44,7 @@ inline uint64_t fragments_of(uint64_t bytes, uint32_t piece) { return bytes == 0
 struct GroupDatagram {
     GroupDatagramHeader head;
     const std::byte* body;
-    uint32_t bytes;  ///< of body
+    uint32_t bytes;  ///< length of `body`
 };
 
 /// Decodes a datagram. Returns false if it is not of this version, not from one of `members`, or has values that no sender sends.
@@ -68,10 +68,10 @@ struct Note {
 
     uint64_t group;  ///< the group's key
     NoteKind kind;
-    uint8_t urgent;   ///< missing: earlier requests were in vain; unready: applies to any test
+    uint8_t urgent;   ///< missing: earlier requests had no effect; unready: the note applies to any test
     uint16_t sender;  ///< the member whose stream the note concerns
-    uint16_t who;     ///< a member: the sender of the note or the member that misses fragments
-    uint16_t epoch;   ///< ack, missing: the lowest bits of the stream's epoch
+    uint16_t who;     ///< member that sent the note or that misses fragments
+    uint16_t epoch;   ///< lowest bits of the stream's epoch, in ack and missing
     uint32_t serial;
     uint32_t fragment;
     uint64_t mask;

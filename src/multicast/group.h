@@ -39,8 +39,8 @@ class GroupEnvironment : public GroupTransmitter {
 
 struct GroupSettings {
     uint64_t key = 0;
-    uint64_t epoch = 1;                    ///< higher than that of any earlier group of this process with the same key
-    uint32_t piece = 1400;                 ///< message bytes per datagram
+    uint64_t epoch = 1;     ///< number of the first stream; higher than in earlier groups of this process with the same key
+    uint32_t piece = 1400;  ///< message bytes per datagram
     uint64_t patience_ns = 5'000'000'000;  ///< time after which a test with missing answers is abandoned
 };
 
@@ -60,7 +60,7 @@ class MulticastGroup {
     bool request_acks(uint64_t now) { return !outgoing_.drained() && outgoing_.request_acks(now); }
     uint64_t duplicates() const;
     bool is_out(uint32_t member) const { return tree_.is_out(member); }
-    /// Returns whether this member has been excluded: the others continue without it.
+    /// Returns whether this member has been excluded: the others continue the group without it.
     bool left_behind() const { return left_behind_; }
     /// Returns whether the test was abandoned because not all members answered in time.
     bool was_silent() const { return silent_; }
@@ -79,9 +79,9 @@ class MulticastGroup {
     void on_note(uint32_t from, const Note& note, uint64_t now);
     /// Handles a datagram that a session brought from one member to this one alone.
     void on_single(uint32_t from, const GroupDatagram& datagram, uint64_t now);
-    /// Handles the news that a member is dead, or needs nothing from the group any more.
+    /// Handles the report that a member is dead, or needs nothing from the group any more.
     void on_out(uint32_t member, bool dead, uint64_t now);
-    /// Restricts the group to some of its members.
+    /// Restricts the group to those of its members for which `in` is true.
     void narrow(const std::vector<bool>& in, uint64_t now);
     /// Continues all pending work. Returns whether it did anything.
     bool run(uint64_t now);
@@ -94,19 +94,19 @@ class MulticastGroup {
     static constexpr uint32_t kHeartbeatsInVain = 3;     ///< unacknowledged heartbeats until members are asked individually
     static constexpr uint64_t kForgetNs = 1'500'000;     ///< time after which a request that was passed on is passed on again
     static constexpr size_t kForwarded = 16;
-    /// The thresholds at which a sender is notified that its multicast does not arrive: this many repeats by sessions, this long after its
-    /// last datagram to the group.
+    /// The thresholds at which a sender is notified that its multicast does not arrive: the number of repeats by sessions, and the time
+    /// since its last datagram to the group.
     static constexpr uint32_t kUnheardAfter = 3;
     static constexpr uint64_t kUnheardNs = 20'000'000, kTellAgainNs = 100'000'000;
-    /// The thresholds of such notifications in vain after which this process gives the group up: the network does not deliver its multicast
-    /// here.
+    /// The thresholds after which this process leaves the group, because the network does not deliver its multicast here: the number of
+    /// such notifications, and the time since the first.
     static constexpr uint32_t kDeafAfter = 3;
     static constexpr uint64_t kDeafNs = 500'000'000;
     static constexpr uint32_t kPingsAWay = 4;
 
     /// The notes passed up the tree of one sender.
     struct Relay {
-        std::vector<std::pair<uint32_t, Position>> heard;  ///< members below, and the positions that they reported
+        std::vector<std::pair<uint32_t, Position>> heard;  ///< positions that the members below have reported
         std::optional<Position> told;
         uint32_t told_to = 0;
         bool urgent = false;
@@ -125,9 +125,9 @@ class MulticastGroup {
         Incoming incoming;
         Relay relay;
         uint64_t heard_at = 0;  ///< time of the sender's last datagram to the group
-        uint32_t singles = 0;   ///< datagrams by session since heard_at
-        /// Notifications since then that its multicast does not arrive: their number, the serial of the last, and the times of the first
-        /// and the last.
+        uint32_t singles = 0;   ///< number of datagrams that came by session since heard_at
+        /// Notifications since heard_at that the sender's multicast does not arrive: their number, the serial of the last, and the times of
+        /// the first and the last.
         uint32_t told = 0, told_of = 0;
         uint64_t told_first_at = 0, told_at = 0;
         From(ReceiveQueue& desk, const MemberName& name) : incoming(desk, name.job, name.rank) {}
@@ -139,7 +139,7 @@ class MulticastGroup {
     Note make_note(NoteKind kind, uint32_t sender) const;
     void greet(uint32_t member, uint64_t now);
 
-    // Acknowledgements and requests for missing fragments.
+    // Functions for acknowledgements and requests for missing fragments.
     std::optional<Position> below(uint32_t sender, const Relay& relay, std::optional<Position> position) const;
     void report(uint32_t sender, uint64_t now);
     void count_own(uint64_t now);
@@ -162,19 +162,19 @@ class MulticastGroup {
     GroupEnvironment& outside_;
     ReceiveQueue& desk_;
     MulticastTree tree_;
-    std::vector<bool> dead_;  ///< members that are out permanently
+    std::vector<bool> dead_;  ///< flags of the members that are out permanently
     GroupState state_ = GroupState::absent;
     bool left_behind_ = false, silent_ = false, deaf_ = false;
 
     Outgoing outgoing_;
     Relay own_;  ///< acknowledgements of this process's stream
     uint32_t asked_after_ = 0;
-    uint32_t other_way_from_ = kCounterStart;  ///< serial of the first message since the last change of the rail
+    uint32_t other_way_from_ = kCounterStart;  ///< serial of the first message since the last change of the network rail
     std::vector<std::unique_ptr<From>> from_;
 
     uint32_t test_ = kCounterStart;  ///< number of the last known test
-    bool pinged_ = false;            ///< the test's ping (at the leader: its echo) has arrived here
-    uint32_t sent_of_it_ = 0;        ///< pings or echoes sent in this test
+    bool pinged_ = false;            ///< whether the test's ping (at the leader: its echo) has arrived here
+    uint32_t sent_of_it_ = 0;        ///< number of pings or echoes sent in this test
     std::vector<uint32_t> pongs_;
     uint64_t ping_at_ = UINT64_MAX, ping_pause_ = kPingNs, test_ends_ = UINT64_MAX;
 };

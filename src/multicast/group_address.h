@@ -13,7 +13,7 @@ namespace starling::multicast {
 uint64_t keyed_hash(const uint64_t (&key)[2], std::span<const uint64_t> words);
 
 /// Computes the name of the group of these members, in their order, with the secret of their lowest job. Groups of one job on the same
-/// hosts share the place (network address). `number` distinguishes groups with equal members. Returns an MPI error class with
+/// hosts share a network address (the name's place). `number` distinguishes groups with equal members. Returns an MPI error class with
 /// failure_text() if the job's segment cannot be mapped.
 int name_of(std::span<const link::Process> members, uint64_t number, transport::GroupName& out);
 

@@ -6,20 +6,20 @@
 namespace starling::multicast {
 
 enum class GroupState : uint8_t {
-    absent,    ///< not a member of the network's group
-    creating,  ///< about to join
-    testing,   ///< joined; a test determines whether all members are reached
+    absent,    ///< this process is not a member of the network's group
+    creating,  ///< this process is about to join
+    testing,   ///< this process has joined; a test determines whether all members are reached
     ready,     ///< all members are reached: messages may use the group
     leaving,   ///< no new messages; earlier ones are still being acknowledged
 };
 inline constexpr int kStates = 5;
 
 enum class GroupEvent : uint8_t {
-    want,        ///< a communicator wants to use it
+    want,        ///< a communicator wants to use the group
     joined,      ///< the network has accepted this process
-    refused,     ///< the network has not accepted it: no route, or its limit
+    refused,     ///< the network has not accepted this process: no route, or its limit
     all_answer,  ///< the leader's test has succeeded, here or as reported by the leader
-    silence,     ///< too much time has passed without an answer from all
+    silence,     ///< the test has timed out: not all members answered
     unready,     ///< a member has left, or the leader reports that
     give_up,     ///< this process needs the place for another group
     unwanted,    ///< the last communicator is freed

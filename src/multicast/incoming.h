@@ -31,13 +31,13 @@ struct Missing {
     uint32_t serial;
     uint32_t fragment;
     uint64_t mask;  ///< bit i: fragment + i
-    bool urgent;    ///< earlier requests were in vain: the group does not bring the fragments
+    bool urgent;    ///< whether earlier requests had no effect: the group does not deliver the fragments
 };
 
 class Incoming {
   public:
     static constexpr uint32_t kMostAhead = 4096;           ///< limit of messages after the first incomplete one
-    static constexpr uint64_t kReorderNs = 300'000;        ///< age of a gap, due to overtaking, before it counts as missing
+    static constexpr uint64_t kReorderNs = 300'000;        ///< age at which a gap counts as missing data and not as overtaking
     static constexpr uint64_t kAskAgainNs = 2'000'000;     ///< first interval between requests
     static constexpr uint64_t kAskAtMostNs = 200'000'000;  ///< longest interval between requests
     static constexpr uint64_t kMostNotes = 4;              ///< limit of requests at a time, each for 64 fragments
@@ -52,13 +52,13 @@ class Incoming {
     Position position() const;
     /// Returns the position at which the sender wants an acknowledgement.
     Position wanted() const { return wanted_; }
-    /// Returns, once, whether the sender has continued without this member, as one that does not count.
+    /// Returns, once, whether the sender has continued without waiting for this member's acknowledgements.
     bool take_left_behind() { return std::exchange(left_behind_, false); }
     bool begun() const { return epoch_ != 0; }
     uint64_t epoch() const { return epoch_; }
     uint64_t duplicates() const { return duplicates_; }
 
-    /// The time of the next request; UINT64_MAX: none.
+    /// Returns the time of the next request; UINT64_MAX: none.
     uint64_t deadline() const { return deadline_; }
     /// Visits the fragments that are to be requested now.
     template <class F>
@@ -66,16 +66,16 @@ class Incoming {
 
   private:
     struct IncomingMessage {
-        std::shared_ptr<ArrivingMessage> arrival;  ///< null: no fragment has arrived
+        std::shared_ptr<ArrivingMessage> arrival;  ///< the arrived part of the message; null: no fragment has arrived
         bool done = false;
         uint64_t seen = 0;                   ///< number of fragments known to have been sent
-        uint64_t asked_to = 0;               ///< index below which all missing fragments were requested
+        uint64_t asked_to = 0;               ///< index before which all missing fragments were requested
         uint64_t ask_at = UINT64_MAX;        ///< time to request newly missing fragments
         uint64_t ask_again_at = UINT64_MAX;  ///< time to repeat earlier requests
         uint64_t pause = kAskAgainNs;
-        uint32_t asked = 0;  ///< repetitions of requests without success
+        uint32_t asked = 0;  ///< number of repeated requests without success
 
-        /// misses(): fragments are missing that have not been requested. waits(): requested ones are missing.
+        /// misses() returns whether fragments are missing that have not been requested; waits(), whether requested ones are missing.
         bool misses() const;
         bool waits() const;
     };

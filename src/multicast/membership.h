@@ -20,13 +20,13 @@ class Membership final : public GroupEnvironment, public transport::DatagramHand
     const transport::GroupName name;
     MulticastGroup group;
     uint32_t users = 0;        ///< number of channels that use the group
-    uint64_t value = 0;        ///< number of messages sent and received
-    uint64_t rests_until = 0;  ///< ns; earliest time of another try after a failure or an eviction
-    uint32_t failures = 0;     ///< consecutive: unanswered tests, and ready groups without arriving multicast
+    uint64_t value = 0;        ///< number of messages sent and received by the group
+    uint64_t rests_until = 0;  ///< earliest time of another try after a failure or an eviction, ns
+    uint32_t failures = 0;     ///< number of failures in a row: unanswered tests, and ready groups without arriving multicast
     uint64_t joined_at = 0, ready_at = 0;
-    bool taken = false;   ///< a pool group that has been assigned, or is lost
-    bool pooled = false;  ///< a pool group, created in advance; used only by the communicator to which it is assigned
-    /// A pool group that was left before its assignment was known: the assignment may still arrive.
+    bool taken = false;   ///< whether this is a pool group that has been assigned, or is lost
+    bool pooled = false;  ///< whether this is a pool group, used only by the communicator to which it is assigned
+    /// Whether this is a pool group that was left before its assignment was known: the assignment may still arrive.
     bool lost = false;
     /// Notifies the other members that this process has left the group for good.
     void tell_gone();
@@ -37,14 +37,14 @@ class Membership final : public GroupEnvironment, public transport::DatagramHand
     bool of_own_job() const { return own_job_; }
     /// Marks members that are dead or have finalized.
     void look_for_dead(uint64_t now);
-    /// Asks a member of the pool for a group.
+    /// Sends `member` a request for a pool group.
     void wish(uint32_t member, const std::byte* claim, uint32_t bytes);
-    /// Returns false if this process is in as many groups as it may be. Null: no limit.
+    /// Returns false if this process is in as many groups as it may be. Null: there is no limit.
     bool (*may_join)(Membership& self) = nullptr;
     /// Called when a datagram has arrived, to run the group soon.
     void (*touched)(Membership& self) = nullptr;
-    uint64_t due = 0;                      ///< ns; the time of the next run
-    GroupState seen = GroupState::absent;  ///< the state at the last run
+    uint64_t due = 0;                      ///< time of the next run, ns
+    GroupState seen = GroupState::absent;  ///< state of the group at the last run
 
     // Implementation of GroupEnvironment.
     bool to_group(const GroupDatagramHeader& head, const std::byte* body, uint32_t bytes) override;

@@ -37,11 +37,11 @@ class Outgoing {
     static constexpr uint32_t kMostMessages = 512;      ///< limit of unacknowledged messages
     static constexpr uint64_t kMostKept = 512 * 1024;   ///< limit of the bytes of copies
     static constexpr uint32_t kLeastWindow = 16, kMostWindow = 256;  ///< limits of the window, in datagrams
-    /// The time from the last datagram to the first heartbeat: the shorter one if data was lost recently or a process waits for the
-    /// acknowledgement.
+    /// The times from the last datagram to the first heartbeat. The shorter one applies if data was lost recently or a process waits for
+    /// the acknowledgement.
     static constexpr uint64_t kHeartbeatNs = 1'000'000, kCalmHeartbeatNs = 8'000'000;
     static constexpr uint64_t kHeartbeatAtMostNs = 250'000'000;
-    /// If messages follow each other faster than half of this, the first heartbeat waits for the next message, which carries the same
+    /// Twice the longest average interval between messages at which the first heartbeat waits for the next message, which carries the same
     /// information.
     static constexpr uint64_t kSparseHeartbeatNs = 100'000'000;
     static constexpr uint64_t kGatherNs = 50'000;   ///< time to collect requests, in case several members miss a fragment
@@ -56,8 +56,8 @@ class Outgoing {
     bool run(GroupTransmitter& wire, uint64_t now);
     uint64_t deadline() const;
 
-    /// Has the next run send a heartbeat, and more soon after, because a process waits for all acknowledgements. Returns false if that is
-    /// already so.
+    /// Makes the next run send a heartbeat, and more soon after, because a process waits for all acknowledgements. Returns false if
+    /// heartbeats are already that frequent.
     bool request_acks(uint64_t now);
     /// Handles an acknowledgement: all members have received everything before `position`.
     void acknowledged(const Position& position, uint64_t now);
@@ -77,7 +77,7 @@ class Outgoing {
         uint64_t context, call, bytes;
         const std::byte* data;
         std::vector<std::byte> copy;
-        MulticastSend* send;  ///< null: the send has completed
+        MulticastSend* send;  ///< request of the message; null: the send has completed
         uint64_t fragments, sent = 0;
         std::unordered_map<uint64_t, uint64_t> repeated_at;  ///< time of the last repeat, in ns, by fragment and destination
     };
@@ -94,8 +94,8 @@ class Outgoing {
     bool is_on_its_way(OutgoingMessage& message, const Wish& wish, uint64_t now);
     bool send_new(GroupTransmitter& wire, uint64_t now);
     uint64_t in_flight() const;
-    /// Returns the time from the last acknowledgement to the first heartbeat. until_next(): the time after a new message, which another one
-    /// may follow.
+    /// calm() returns the time from the last acknowledgement to the first heartbeat; until_next(), the time from a message to the heartbeat
+    /// if another message may follow.
     uint64_t calm() const;
     uint64_t until_next() const;
 
@@ -104,7 +104,7 @@ class Outgoing {
     const uint32_t piece_;
     std::deque<OutgoingMessage> messages_;  ///< messages that not all members have acknowledged
     uint32_t first_ = kCounterStart;        ///< serial of messages_.front()
-    uint32_t next_ = 0;                     ///< index in messages_ of the message to send (further)
+    uint32_t next_ = 0;                     ///< index in messages_ of the message that is sent next, or continued
     Position acked_{kCounterStart, 0};
     uint64_t kept_ = 0;
     uint64_t sent_ = 0, acked_fragments_ = 0, unasked_ = 0;
@@ -116,7 +116,7 @@ class Outgoing {
     uint64_t started_at_ = 0, gap_ = kSparseHeartbeatNs;  ///< ns: start of the last message; average interval between messages
     bool hurried_ = false;
     uint32_t heartbeats_ = 0;
-    bool stuck_ = false;  ///< the network has no room: try again at the next run
+    bool stuck_ = false;  ///< whether the network has no room: try again at the next run
     uint64_t repeated_ = 0;
 };
 

@@ -32,7 +32,7 @@ struct LabelHash {
 /// An arriving message, kept while a group's stream or a receive needs it.
 class ArrivingMessage {
   public:
-    /// `kept` counts the bytes stored for all messages of one sender that have no receive.
+    /// `kept` counts the bytes stored for all messages of one sender that have no receive yet.
     ArrivingMessage(const MessageLabel& label, uint64_t bytes, uint32_t piece, std::shared_ptr<uint64_t> kept);
     ArrivingMessage(const ArrivingMessage&) = delete;
     ArrivingMessage& operator=(const ArrivingMessage&) = delete;
@@ -46,10 +46,10 @@ class ArrivingMessage {
     uint64_t have() const { return have_; }
     bool complete() const { return have_ == fragments_; }
     bool has(uint64_t fragment) const { return fragment < got_.size() && got_[fragment]; }
-    /// Returns false for fragments further ahead than any valid sender sends. A message's length alone, which may be false, must not cost
-    /// memory.
+    /// Returns false for fragments further ahead than any valid sender sends. The memory used must not follow from a message's claimed
+    /// length alone, which may be false.
     bool is_near(uint64_t fragment) const { return fragment < first_missing_ + kMostAhead; }
-    /// The number of leading fragments that have all arrived.
+    /// Returns the number of leading fragments that have all arrived.
     uint64_t first_missing() const { return first_missing_; }
     /// Returns whether fragments are accepted: into the receive's memory or, without a receive, into a limited buffer of this object.
     bool takes() const { return receive_ || taken_back_ || *total_ < kMostKept; }
@@ -59,7 +59,8 @@ class ArrivingMessage {
     /// Stores a fragment that has not arrived before.
     void take(uint64_t fragment, const std::byte* data, uint32_t count);
     static constexpr uint64_t kMostKept = 256 * 1024;  ///< limit of the bytes stored for one sender
-    static constexpr uint64_t kMostAhead = 64 * 1024;  ///< limit in fragments; windows have a few hundred
+    static constexpr uint64_t kMostAhead =
+        64 * 1024;  ///< limit of fragments after the first missing; windows have a few hundred
 
   private:
     friend class ReceiveQueue;
@@ -69,7 +70,7 @@ class ArrivingMessage {
     void want_nothing();
 
     MulticastReceive* receive_ = nullptr;
-    bool taken_back_ = false;  ///< its receive was withdrawn: fragments are discarded
+    bool taken_back_ = false;  ///< whether its receive was withdrawn: fragments are discarded
     const uint64_t fragments_;
     const std::shared_ptr<uint64_t> total_;
     uint64_t charged_ = 0;
@@ -80,7 +81,7 @@ class ArrivingMessage {
 
 class ReceiveQueue {
   public:
-    /// Returns the arriving message of that label. A new one is given to a posted receive, if there is one; otherwise it waits for a
+    /// Returns the arriving message of that label. A new one is passed to a posted receive, if there is one; otherwise it waits for a
     /// receive.
     std::shared_ptr<ArrivingMessage> arrive(const MessageLabel& label, uint64_t bytes, uint32_t piece,
                                             const std::shared_ptr<uint64_t>& kept);
@@ -89,7 +90,7 @@ class ReceiveQueue {
 
     void post(MulticastReceive& receive, const MessageLabel& label);
     bool withdraw(MulticastReceive& receive, const MessageLabel& label);
-    /// Withdraws a receive for good: the message's fragments are discarded when they arrive.
+    /// Withdraws a receive, and discards the message's fragments when they arrive.
     void refuse(MulticastReceive& receive, const MessageLabel& label);
     bool has_begun(const MessageLabel& label) const { return arrivals_.contains(label); }
     /// Discards all messages of a context, also future ones, until begin() is called for it.
@@ -113,9 +114,10 @@ class ReceiveQueue {
 
     std::unordered_map<MessageLabel, MulticastReceive*, LabelHash> posted_;
     std::unordered_map<MessageLabel, std::shared_ptr<ArrivingMessage>, LabelHash>
-        arrivals_;  ///< not taken by a completed receive
+        arrivals_;  ///< arriving messages that no completed receive has taken
     std::unordered_set<MessageLabel, LabelHash> refused_;
-    // The most recently ended contexts: after an error, members may free a communicator before all its data has arrived.
+    // Number of recently ended contexts that are remembered: after an error, members may free a communicator before all its data has
+    // arrived.
     static constexpr size_t kMostClosed = 1024;
     std::unordered_set<uint64_t> closed_;
     std::deque<uint64_t> closed_order_;

@@ -16,7 +16,7 @@ class MulticastTree {
 
     uint32_t members() const { return static_cast<uint32_t>(out_.size()); }
     bool is_out(uint32_t member) const { return out_[member]; }
-    /// Returns whether that is a change.
+    /// Sets whether a member is out. Returns whether that is a change.
     bool set_out(uint32_t member, bool out) {
         const bool changed = out_[member] != out;
         out_[member] = out;

@@ -78,7 +78,7 @@ struct WindowTarget {
     uint64_t bytes = 0;
     bool near = false;             ///< whether the target's memory is mapped here and never moves
     int local = -1;                ///< the target's place in the lock table; -1: on another host
-    LockHeld held = LockHeld::no;  ///< by this process; MPI_Win_lock_all acquires it at once or at the first access (epoch.cpp)
+    LockHeld held = LockHeld::no;  ///< lock held by this process; MPI_Win_lock_all may delay it until an access (epoch.cpp)
     bool asking = false;           ///< whether a thread of this process is acquiring the target's lock
     // State of the lock request to a target on another host:
     bool asks_exclusive = false, granted = false;
@@ -147,7 +147,7 @@ struct Window {
     bool on_board = false;                           ///< whether MPI_Win_lock_all holds the locks of all processes of this host
     std::vector<WindowTarget*> group;                ///< targets of MPI_Win_start
     bool exposed = false;                            ///< whether MPI_Win_post was called, and MPI_Win_wait not yet
-    std::list<message::ReceiveRequest> completions;  ///< from the group of MPI_Win_post; an empty list allocates nothing
+    std::list<message::ReceiveRequest> completions;  ///< receives of MPI_Win_complete's messages, after MPI_Win_post
     std::list<message::SendRequest> posts;           ///< messages of MPI_Win_post, which does not wait for them
 
     RemoteLockServer desk;     ///< server of locks to processes on other hosts

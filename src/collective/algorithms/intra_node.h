@@ -8,8 +8,9 @@
 
 namespace starling::collective {
 
-/// Created when the operation begins, in the same order on all members; it then queues for the shared-memory stage, and keeps its turn. A
-/// member with an error takes part in all steps, so that no other member waits forever, and the others receive the error.
+/// One two-level operation's use of the shared-memory stage. Create it when the operation begins, in the same order on all members; it then
+/// queues for the stage, and keeps its turn. A member with an error takes part in all steps, so that no other member waits forever, and the
+/// others receive the error.
 class WithinHost {
   public:
     /// `v`: all participants; its exchange has hosts(). Kind, size and operation decide whether the stage serves the call.
@@ -17,7 +18,7 @@ class WithinHost {
 
     // Roots are indices among the participants on this host. Await the calls one after the other.
 
-    /// The two halves of a barrier, before and after the leader's barrier between hosts.
+    /// The two halves of a barrier. arrive() comes before the leader's barrier between hosts, release() after it.
     Task arrive();
     Task release(FirstError error);
     /// `error`: an earlier error of the root; the others then return an error, too.
@@ -30,7 +31,7 @@ class WithinHost {
 
     const View& all_;
     const HostMap& hosts_;
-    NodeOwner* stage_ = nullptr;  ///< null: use messages
+    NodeOwner* stage_ = nullptr;  ///< shared-memory stage of this host; null: use messages
     QueueTurn turn_{};
 };
 

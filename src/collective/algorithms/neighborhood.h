@@ -7,7 +7,7 @@
 
 namespace starling::collective {
 
-/// `send`: one buffer, sent to all neighbors.
+/// `send` is one buffer, which is sent to all neighbors.
 Task neighbor_allgather(CommCall& call, const comm::Neighborhood& near, const void* send, int64_t count, const Datatype& type,
                         const Blocks& receive);
 Task neighbor_alltoall(CommCall& call, const comm::Neighborhood& near, const Blocks& send, const Blocks& receive);

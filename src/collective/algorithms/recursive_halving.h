@@ -12,7 +12,7 @@
 
 namespace starling::collective {
 
-/// The core ranks, which take part: the odd ones of the first 2 · rest ranks, and all after these.
+/// The core ranks, a power of two of ranks that take part after folding: the odd ones of the first 2 · rest ranks, and all after these.
 struct Halving {
     int power;  ///< number of core ranks: the largest power of two not above n
     int rest;   ///< number of ranks beyond the power of two: n - power
@@ -35,7 +35,7 @@ std::vector<int64_t> equal_offsets(int64_t count, int pieces);
 /// commutative operation.
 Task halve(View v, Halving halving, void* value, void* operand, const int64_t* offsets, const Datatype& type, const Op& op);
 
-/// The inverse, recursive doubling: every rank ends with all pieces in `value`.
+/// Recursive doubling, the inverse of halve(): every rank ends with all pieces in `value`.
 Task unhalve(View v, Halving halving, void* value, const int64_t* offsets, const Datatype& type);
 
 }  // namespace starling::collective

@@ -22,15 +22,15 @@ namespace starling::collective {
 /// left.
 Task draw_context(View v, uint64_t& context);
 
-/// The second step of a creation, under a separate tag. If no member has an `error`, each calls its make(); `result` is set if make()
-/// succeeded on all. `make` must outlive the task.
+/// The second step of a creation, under a tag that differs from the first step's. If no member has an `error`, each calls its make();
+/// `result` is set if make() succeeded on all. `make` must outlive the task.
 Task end_creation(View v, int error, const std::function<comm::Comm*()>& make, comm::Comm*& result);
 
 /// An error that a member begins with, and its text, kept until the members agree.
 class ErrorHere {
   public:
     explicit ErrorHere(int error) : error_(error), text_(error ? failure_text() : std::string_view()) {}
-    /// Returns this member's error, with its failure_text(): the one it began with has precedence over `later`.
+    /// Returns this member's error, with its failure_text(). The error that the member began with has precedence over `later`.
     int or_else(int later) const { return error_ ? fail(error_, "%s", text_.c_str()) : later; }
 
   private:
@@ -38,7 +38,7 @@ class ErrorHere {
     std::string text_;
 };
 
-/// Creates a communicator with the same groups and a new context, for inter-communicators too.
+/// Creates a communicator with the same groups and a new context. `comm` may be an inter-communicator.
 Task duplicate(comm::Comm& comm, comm::Comm*& result, int error_here = MPI_SUCCESS);
 
 /// Creates a communicator of the members of `group`, a subset of the local group. All of comm's members take part. On an inter-communicator
@@ -49,18 +49,19 @@ Task create(comm::Comm& comm, comm::Group& group, comm::Comm*& result, int error
 /// simultaneous calls.
 Task create_group(comm::Comm& comm, comm::Group& group, int tag, comm::Comm*& result, int error_here = MPI_SUCCESS);
 
-/// Splits by color (MPI_UNDEFINED: not a member), ordered by key, then by old rank. For inter-communicators too.
+/// Splits `comm`, which may be an inter-communicator, by color (MPI_UNDEFINED: not a member). New ranks are ordered by key, then by old
+/// rank.
 Task split(comm::Comm& comm, int color, int key, comm::Comm*& result, int error_here = MPI_SUCCESS);
 
 /// The connection between the leaders of two groups; ignored on other members.
 struct LeaderLink {
     message::MatchContext* channel = nullptr;
-    int remote_leader = 0;  ///< the other leader's rank in the channel
+    int remote_leader = 0;  ///< rank of the other leader in the channel
     int tag = 0;
 };
 /// Creates an inter-communicator between the members of `local` and those of another group, which make the same call. MPI_ERR_COMM on all
-/// sides if the groups share a process. An `error_here` at any member reaches both groups, unless the leader has no channel: then it cannot
-/// inform the other group, which waits.
+/// sides if the groups share a process. An `error_here` at any member reaches both groups, unless the leader has no channel: in that case
+/// the other group waits, because the leader cannot inform it.
 Task create_intercomm(comm::Comm& local, int local_leader, LeaderLink link, comm::Comm*& result, int error_here = MPI_SUCCESS);
 
 /// Merges both groups of an inter-communicator; if `high` differs, the group with high = false comes first.
@@ -70,7 +71,7 @@ Task merge(comm::Comm& intercomm, bool high, comm::Comm*& result, int error_here
 /// `name`. Errors are reported to `handler`, which becomes the result's.
 Task create_from_group(comm::Group& group, std::string_view name, comm::Errhandler* handler, comm::Comm*& result,
                        int error_here = MPI_SUCCESS);
-/// The leader on the other side, used at the local leader only. With a null `group` the other leader cannot be informed of an error.
+/// The leader on the other side, used at the local leader only. If `group` is null, the other leader cannot be informed of an error.
 struct RemoteLeader {
     comm::Group* group;
     int rank;

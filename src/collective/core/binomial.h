@@ -1,4 +1,5 @@
-// Binomial trees: a process that has the data sends it to the root of the farther half of its subtree, then does so with the nearer half.
+// Binomial trees: a process that has the data sends it to the root of the farther half of its subtree, then repeats this with the nearer
+// half.
 #pragma once
 
 #include "collective/core/view.h"

@@ -21,13 +21,13 @@ inline const void* element(const void* buffer, int64_t index, const Datatype& ty
 /// Describes blocks and owns nothing: arrays and types must last as long as the operation.
 class Blocks {
   public:
-    /// `count` elements per rank, one block after the other (gather, alltoall, …).
+    /// Describes blocks of `count` elements per rank, one after the other (gather, alltoall, …).
     Blocks(const void* buffer, int64_t count, const Datatype& type)
         : buffer_(const_cast<void*>(buffer)), count_(count), uniform_(true), type_(&type) {}
-    /// Counts and displacements in elements of one type (the v functions).
+    /// Describes blocks by counts and displacements in elements of one type (the v functions).
     Blocks(const void* buffer, Counts counts, Counts displacements, const Datatype& type)
         : buffer_(const_cast<void*>(buffer)), counts_(counts), displacements_(displacements), type_(&type) {}
-    /// A type for every block, displacements in bytes (alltoallw).
+    /// Describes blocks by a type for each, with displacements in bytes (alltoallw).
     Blocks(const void* buffer, Counts counts, Counts displacements, const Datatype* const* types)
         : buffer_(const_cast<void*>(buffer)), counts_(counts), displacements_(displacements), types_(types) {}
 

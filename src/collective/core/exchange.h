@@ -26,7 +26,7 @@ class Exchange {
     int size = 0;
     int rank = 0;  ///< this process's number, in 0 … size-1
     int local_base = 0, local_size = 0;
-    int remote_base = 0, remote_size = 0;  ///< both 0 in an intra-communicator
+    int remote_base = 0, remote_size = 0;  ///< range of the other side; both 0 in an intra-communicator
 
     bool inter() const { return remote_size != 0; }
 
@@ -38,7 +38,7 @@ class Exchange {
     virtual void start_receive(message::ReceiveRequest& request, void* buffer, int64_t count, const datatype::Datatype& type,
                                int source, int tag) = 0;
 
-    /// Returns which participants of the local side share a host; null if an algorithm of two levels makes no sense. Lasts as long as the
+    /// Returns which participants of the local side share a host; null if two-level algorithms make no sense. Lasts as long as the
     /// exchange.
     virtual const HostMap* hosts() { return nullptr; }
 
@@ -49,7 +49,7 @@ class Exchange {
     /// this member's part has failed and the sender, which cannot know that, would wait for a receive.
     virtual void throw_away(uint64_t bytes, int source, int tag) = 0;
 
-    /// Returns a participant that is known to have ended, checked at this call; -1: none.
+    /// Checks for ended participants and returns one; -1: none is known to have ended.
     virtual int ended() { return -1; }
 
     /// Returns the multicast channel of the local side's leaders (all processes, if no two share a host); null: none, or it does not pay

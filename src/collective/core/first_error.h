@@ -8,7 +8,7 @@
 
 namespace starling::collective {
 
-/// Copied together with its view. Used only under the library's lock.
+/// The first error of one operation. Copied together with its view. Used only under the library's lock.
 class FirstError {
   public:
     /// Stores an error, if it is the first one, with this thread's failure text.
@@ -30,7 +30,7 @@ class FirstError {
     [[gnu::cold]] void tell() const;
 
     int error_ = MPI_SUCCESS;
-    uint32_t number_ = 0;  ///< number of the text, if there is an error
+    uint32_t number_ = 0;  ///< number of the error's stored text; only valid if there is an error
 };
 
 }  // namespace starling::collective

@@ -10,18 +10,18 @@ namespace starling::collective {
 /// map, except for the members about this process.
 struct HostMap {
     std::vector<int> leaders;  ///< lowest participant of each host; ascending
-    std::vector<int> mine;     ///< participants on this process's host, ascending
+    std::vector<int> mine;     ///< participants on the host of this process, ascending
     int my_host = 0;
-    int my_place = 0;        ///< mine[my_place] is this process
-    bool contiguous = true;  ///< each host's participants have consecutive numbers
+    int my_place = 0;        ///< index of this process in `mine`
+    bool contiguous = true;  ///< whether each host's participants have consecutive numbers
 
     int host_of(int participant) const;
     bool leads() const { return my_place == 0; }
     /// Returns a participant's index in `mine`.
     int place_of(int participant) const;
 
-    std::vector<int> hosts;  ///< host number by participant, from the side's first; filled only if not contiguous
-    int base = 0;            ///< the side's first participant
+    std::vector<int> hosts;  ///< host numbers by participant, counted from `base`; filled only if not contiguous
+    int base = 0;            ///< first participant of the side
 };
 
 /// Builds the map of a side from a host identity for each of its participants; `me` counts from `base`. Returns empty `leaders` if two

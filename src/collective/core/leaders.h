@@ -11,7 +11,7 @@ namespace starling::collective {
 /// One process per host: the root on its own host, the leader on each other host.
 struct Tops {
     std::vector<int> list;
-    int root_host, place;  ///< the root's host; index of this host's top among its participants
+    int root_host, place;  ///< host of the root; index of this host's top among its participants
     bool is_top;
 
     Tops(const View& v, const HostMap& hosts, int root)

@@ -15,13 +15,13 @@ class Cast {
   public:
     virtual ~Cast() = default;
 
-    /// These match the functions of multicast/channel.h.
+    /// Virtual versions of the functions in multicast/channel.h.
     virtual bool start_send(multicast::MulticastSend& send, uint64_t call, const void* data, uint64_t bytes) = 0;
     virtual bool is_full([[maybe_unused]] uint64_t bytes) const { return false; }
     virtual void start_receive(multicast::MulticastReceive& receive, int sender, uint64_t call, void* memory,
                                uint64_t bytes) = 0;
     virtual bool withdraw(multicast::MulticastReceive& receive) = 0;
-    /// Withdraws the receive of a failed call: fragments that still arrive are discarded, so that their sender need not keep them.
+    /// Withdraws the receive of a failed call. Fragments that still arrive are discarded, so that their sender need not keep them.
     virtual void refuse(multicast::MulticastReceive& receive) = 0;
 };
 

@@ -12,10 +12,10 @@
 
 namespace starling::collective {
 
-/// One running collective algorithm, or a stage of one. A task does nothing until another task awaits it or it is passed to start() or
-/// run() of collective/collective_request.h. Awaiting (`int error = co_await stage(...)`) transfers control without growing the stack. A
-/// task owns its frame. Referenced parameters must outlive it. Runs only under the library's lock. A completed operation may also be a
-/// task: a result without a frame.
+/// One running collective algorithm, or a step of one. A task does nothing until another task awaits it or it is passed to start() or run()
+/// of collective/collective_request.h. Awaiting (`int error = co_await step(...)`) transfers control without growing the stack. A task owns
+/// its frame. Referenced parameters must outlive it. Runs only under the library's lock. A task may also be an already completed operation:
+/// a result without a frame.
 class [[nodiscard]] Task {
   public:
     struct promise_type;
@@ -39,8 +39,8 @@ class [[nodiscard]] Task {
 
     struct promise_type {
         int result = MPI_SUCCESS;
-        std::coroutine_handle<> continuation;  ///< the awaiting task, if any
-        progress::Request* request = nullptr;  ///< of a started task: completed when the task ends
+        std::coroutine_handle<> continuation;  ///< coroutine that awaits this task, if any
+        progress::Request* request = nullptr;  ///< request of a started task, completed when the task ends
 
         static void* operator new(std::size_t bytes) { return allocate_frame(bytes); }
         static void operator delete(void* frame, std::size_t bytes) noexcept { release_frame(frame, bytes); }
@@ -49,7 +49,7 @@ class [[nodiscard]] Task {
         std::suspend_always initial_suspend() const noexcept { return {}; }
         FinalAwaiter final_suspend() const noexcept { return {}; }
         void return_value(int error) { result = error; }
-        // Only std::bad_alloc can get here. Algorithms allocate only while none of their operations is active.
+        // Handles std::bad_alloc, the only exception that can get here. Algorithms allocate only while none of their operations is active.
         void unhandled_exception() noexcept {
             if (KeptMemory::is_open()) KeptMemory::end();
             result = fail(MPI_ERR_NO_MEM, "no memory for a collective operation");

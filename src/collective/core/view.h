@@ -25,19 +25,20 @@ class SendAwaiter;
 class ReceiveAwaiter;
 class PairAwaiter;
 
-/// Copied into every task (parameters by value). Ranks in all functions are those of the view.
+/// The subset and the state of one operation on it. Copied into every task (parameters by value). Ranks in all functions are those of the
+/// view.
 struct View {
     Exchange* exchange;
     int base = 0;  ///< participant number of rank 0, if they are contiguous
     int n = 0;
     int me = 0;
     int tag = 0;
-    FirstError error{};            ///< first error so far; the task's result
+    FirstError error{};            ///< first error so far, which is the task's result
     const int* members = nullptr;  ///< participant numbers by rank, if they are not contiguous; outlives the task
-    bool network = false;          ///< no two participants share a host
-    bool blocking = false;         ///< the program makes no other call on the communicator until this operation completes
-    NodeOwner* stage = nullptr;    ///< this host's shared-memory stage, if this operation may use it, in its turn
-    Cast* cast = nullptr;          ///< multicast among the participants, if they are the leaders of hosts
+    bool network = false;          ///< whether no two participants share a host
+    bool blocking = false;       ///< whether the program makes no other call on the communicator until this operation completes
+    NodeOwner* stage = nullptr;  ///< this host's shared-memory stage, if this operation may use it, in its turn
+    Cast* cast = nullptr;        ///< multicast among the participants, if they are the leaders of hosts
     AlgorithmOverride* steering = nullptr;  ///< overrides the choice of the algorithm; null: the table chooses
 
     /// Returns the view of all participants of the exchange; draws the tag of a new operation.
@@ -59,7 +60,7 @@ struct View {
         return View{exchange, 0, static_cast<int>(list.size()), mine, tag, error, list.data(), false, blocking};
     }
     int participant(int of_rank) const { return members ? members[of_rank] : base + of_rank; }
-    /// Returns whether this is all of one side (or of an intra-communicator), the only kind of view that spans hosts.
+    /// Returns whether this view is all of one side (or of an intra-communicator). No other kind of view spans hosts.
     bool whole_side() const { return !members && base == exchange->local_base && n == exchange->local_size; }
 
     /// Stores the first error, with its text.
@@ -91,8 +92,8 @@ struct View {
             note(bad_receive(request, expected));
     }
     [[gnu::cold]] int bad_receive(const message::ReceiveRequest& request, uint64_t expected) const;
-    /// Returns the error for a message of unexpected length that is not an error marker: that of an ended member, if one is known, else
-    /// that the cause is unknown.
+    /// Returns the error for a message of unexpected length that is not an error marker: the error of an ended member, if one is known,
+    /// otherwise one with an unknown cause.
     [[gnu::cold]] int wrong_length(uint64_t bytes, uint64_t expected) const;
     [[gnu::cold]] int ended() const;
 };
@@ -103,7 +104,7 @@ class SendAwaiter {
         : view_(view), buffer_(buffer), count_(count), type_(type), to_(to) {}
     SendAwaiter(const SendAwaiter&) = delete;
 
-    // Start here: only now is the awaiter in its final place, the coroutine's frame.
+    // Starts the operation here, because only now is the awaiter in its final place, the coroutine's frame.
     bool await_ready() {
         view_.start(request_, buffer_, count_, type_, to_);
         return request_.done;
@@ -197,7 +198,7 @@ class PairAwaiter {
 /// operation must be awaited before the group is destroyed.
 class RequestGroup {
   public:
-    /// Makes room for that many operations of each kind; throws std::bad_alloc.
+    /// Reserves memory for that many operations of each kind; throws std::bad_alloc.
     RequestGroup(View& view, int sends, int receives)
         : view_(view),
           sends_(sends ? new message::SendRequest[static_cast<size_t>(sends)] : nullptr),

@@ -10,10 +10,10 @@ namespace starling::collective {
 class NodeDriver {
   public:
     enum class DriveMode : uint8_t {
-        at_once,   ///< runs to the end before the task is returned, after all operations in the queue
-        in_lane,   ///< awaited; uses a lane if one holds it, beside other operations; otherwise waits its turn
-        in_turn,   ///< awaited; queues for the stage when the task is created
-        has_turn,  ///< awaited; the caller already has the turn
+        at_once,   ///< the operation runs to its end before the task is returned, after all operations in the queue
+        in_lane,   ///< the task uses a lane if the operation fits, concurrently with others; otherwise it queues for the stage
+        in_turn,   ///< the task queues for the stage when it is created
+        has_turn,  ///< the task runs when awaited; its caller already has the turn
     };
     NodeDriver(NodeOwner& owner, DriveMode mode) : owner_(owner), mode_(mode) {}
 

@@ -20,18 +20,18 @@ class NodeLayout {
   public:
     /// The maximum number of participants of a stage.
     static constexpr int kMost = 256;
-    /// Up to this number of participants, each polls every other one's slot; above, arrivals are counted.
+    /// Largest number of participants that poll the slots of all others; with more, arrivals are counted.
     static constexpr int kFew = 4;
     /// The number of buffers that broadcasts and results use in rotation, and the bytes in each.
     static constexpr uint32_t kRingBuffers = 8;
     static constexpr uint32_t kRingPayload = 8192;
 
-    /// Precedes every payload.
+    /// The header that precedes every payload.
     struct alignas(16) StageHeader {
-        std::atomic<uint32_t> sequence;  ///< number of the operation whose data is here; written last
+        std::atomic<uint32_t> sequence;  ///< number of the operation whose data follows; written last
         uint32_t bytes;
         uint32_t kind;   ///< operation kind according to the writer, for checks
-        uint32_t place;  ///< data in the writer's outbox: its offset plus one; kNowhere: not in the outbox
+        uint32_t place;  ///< place of data in the writer's outbox: offset plus one; kNowhere: the data is not in the outbox
     };
     static constexpr uint32_t kNowhere = 0;
     /// A word that has a whole cache line.
@@ -55,9 +55,9 @@ class NodeLayout {
     /// Returns the bytes of an area without pipeline buffers and lanes: enough for barriers and data that fits into a slot.
     static size_t bytes_for_meetings(int n) { return wide_offset(n); }
 
-    std::atomic<uint32_t>& arrivals(uint32_t) const { return line(0); }  ///< at the current meeting; zero between meetings
+    std::atomic<uint32_t>& arrivals(uint32_t) const { return line(0); }  ///< arrivals at the meeting; zero between meetings
     std::atomic<uint32_t>& release(uint32_t) const { return line(1); }   ///< number of the last meeting that all have entered
-    std::atomic<uint32_t>& done_waiters() const { return line(2); }      ///< participants that wait for a done() word
+    std::atomic<uint32_t>& done_waiters() const { return line(2); }      ///< number of participants that wait for a done() word
     std::atomic<uint32_t>& detached() const { return line(3); }          ///< participants that will never access the area again
     std::atomic<uint32_t>& verdict() const { return line(4); }           ///< whether the members agreed to use the area
     /// The number of the last operation that a participant has finished; written by that participant only.
@@ -79,14 +79,14 @@ class NodeLayout {
         return reinterpret_cast<std::byte*>(&header) + (small ? sizeof(StageHeader) : sizeof(StageLine));
     }
 
-    /// Resets the area for a new owner, except the lanes: zeros, and `first` as the number of the last operation.
+    /// Resets the area for a new owner, except the lanes: all words become 0, and `first` the number of the last operation.
     void clear(uint32_t first) const;
 
   private:
     friend class LaneLayout;
     static constexpr size_t kLines = 5;
     static constexpr uint64_t kMostWide = 2u << 20;
-    // A ring buffer has the header's line in front, so that the payload is still a power of two.
+    // Bytes of a ring buffer. The header's line precedes the payload, so that the payload's size is still a power of two.
     static constexpr size_t kRingBytes = kRingPayload + sizeof(StageLine);
     static size_t slot_bytes(int n) { return slot_payload(n) + sizeof(StageLine); }
     static size_t turn(int participant, uint32_t sequence) { return static_cast<size_t>(participant) * 2 + sequence % 2; }
@@ -132,7 +132,7 @@ class LaneLayout {
                                                static_cast<size_t>(participant) * slot_bytes(n_));
     }
 
-    /// Resets the lanes as NodeLayout::clear() resets the area; has_been_used() returns whether that is needed.
+    /// Resets the lanes as NodeLayout::clear() resets the area. has_been_used() returns whether that is needed.
     void clear(uint32_t first) const;
     bool has_been_used(uint32_t first) const { return done(0).load() != first; }
 
@@ -140,7 +140,7 @@ class LaneLayout {
     static constexpr size_t lines(uint32_t payload) {
         return (payload + sizeof(NodeLayout::StageLine) - 1) / sizeof(NodeLayout::StageLine);
     }
-    // A payload that fits into the header's line needs no further line.
+    // Bytes of a slot in a lane. A payload that fits into the header's line needs no further line.
     static constexpr size_t slot_bytes(int n) {
         return sizeof(NodeLayout::StageLine) *
                (payload(n) <= sizeof(NodeLayout::StageLine) - sizeof(StageHeader) ? 1 : 1 + lines(payload(n)));
@@ -170,12 +170,12 @@ enum class AreaUse : uint8_t {
 // participant writes to a reused area, and an area with a death in it is never reused. Areas are never unmapped: they lie in the leader's
 // region of the job segment.
 
-/// Allocates an area for `n` participants in this process's region and returns its offset; kNoArea if there is no space. The leader
-/// allocates it, and retires it with retire_area() when it has left; it is reused when all participants have left.
+/// Allocates an area for `n` participants in this process's region and returns its offset; kNoArea if there is no space. The leader calls
+/// it, and calls retire_area() when it has left the area. The area is reused when all participants have left.
 int64_t allocate_area(int n, AreaUse use);
 void retire_area(int64_t offset, int n, AreaUse use);
 inline constexpr int64_t kNoArea = -1;
-/// The offset of the whole job's communicator's area, the first one in every region: members need no message to learn it.
+/// Offset of the area of the whole job's communicator. It is the first one in every region, so members need no message to learn it.
 inline constexpr int64_t kWorldArea = 0;
 
 }  // namespace starling::collective

@@ -35,7 +35,7 @@ int fold(Slot slot, ParticipantRange range, void* result, int64_t count, const D
         }
         return MPI_SUCCESS;
     }
-    // A packed operand has the layout of a buffer from true_lb on, so shift its address.
+    // A packed operand is laid out as a buffer of the type from true_lb on, so shift its address by that.
     const auto operand = [&](int i) { return slot(i) - type.true_lb; };
     if (next == range.first) {
         std::memcpy(datatype::block_address(type, result), slot(next), datatype::packed_size(type, count));

@@ -15,7 +15,7 @@ namespace starling::collective::node {
 struct NeighborTraffic {
     const comm::Neighborhood& near;
     Blocks send;
-    bool same_for_all;  ///< the first block of `send` is sent to all neighbors
+    bool same_for_all;  ///< whether all neighbors get the same block, the first of `send`
     Blocks receive;
 
     int block_to(const comm::NeighborEdge& edge) const { return same_for_all ? 0 : edge.block; }
@@ -23,8 +23,8 @@ struct NeighborTraffic {
 
 /// The part of the operation that must use messages.
 struct ByMessages {
-    bool mine = false;       ///< this process sends its blocks by messages
-    std::vector<bool> from;  ///< one flag per source, in their order: its block comes by a message; empty: none do
+    bool mine = false;       ///< whether this process sends its blocks by messages
+    std::vector<bool> from;  ///< one flag per source, in order: its block comes by a message; empty: no block does
     bool any() const { return mine || !from.empty(); }
 };
 

@@ -35,7 +35,7 @@ class LaneStep : public NodeStep<LaneStep<Stage>, LaneLayout> {
         if (sync().load(Step::layout_.done_waiters()) != 0) [[unlikely]]
             sync().wake_all();
     }
-    /// Ignored: earlier lane operations may still be active.
+    /// Does nothing: a meeting in a lane does not show that earlier lane operations have ended.
     void note_meeting() {}
 
   private:
@@ -56,7 +56,7 @@ class NodeLanes {
 
     Stage& stage() const { return stage_; }
     const LaneLayout& layout() const { return layout_; }
-    /// Returns whether a lane holds an operation; the same on all participants.
+    /// Returns whether an operation fits into a lane. The result is the same on all participants.
     template <class Operation>
     bool holds(const Operation& operation) const {
         if constexpr (requires { operation.room_bytes(); })
@@ -71,7 +71,7 @@ class NodeLanes {
         return drawn_;
     }
 
-    /// Runs an operation that fits into a lane to its end, awaited.
+    /// Returns a task that runs an operation in its lane to its end.
     template <class Operation>
     Task drive(uint32_t number, Operation operation) {
         using Step = LaneStep<Stage>;
@@ -84,7 +84,7 @@ class NodeLanes {
             if (error != MPI_SUCCESS) co_return stage_.gone();
         }
         Step::find_room(operation, step);
-        // Only the first waiting operation polls: later ones usually complete later, and polling a cache line before it is written costs
+        // Only the first waiting operation polls. Later ones usually complete later, and polling a cache line before it is written costs
         // its writer another transfer.
         QueueTurn in_line;
         if (!operation.put(step)) {
@@ -100,8 +100,8 @@ class NodeLanes {
         co_return error;
     }
 
-    /// Publishes that this process has finished all operations, because it leaves the stage. `never` exceeds any distance between the
-    /// numbers of two participants.
+    /// Publishes that this process has finished all operations, because it leaves the stage. `never` is larger than any distance between
+    /// the numbers of two participants.
     void leave(uint32_t never) {
         if (drawn_ != first_) stage_.sync().publish(layout_.done(stage_.me()), drawn_ + never);
     }
@@ -109,8 +109,8 @@ class NodeLanes {
   private:
     friend LaneStep<Stage>;
 
-    /// Records that this process has finished operation `number`. Returns whether enough have finished since the last publication to
-    /// publish again: no process waits for a lane until most of them are in use.
+    /// Records that this process has finished operation `number`. Returns whether the number of finished operations should be published
+    /// now. This is only done after several operations, because no process waits for a lane until most of them are in use.
     bool has_finished(uint32_t number) {
         const auto bit = [](uint32_t of) { return uint64_t{1} << of % LaneLayout::kLanes; };
         ahead_ |= bit(number);
@@ -128,24 +128,24 @@ class NodeLanes {
     bool is_free(uint32_t number) {
         const uint32_t most = finished_by_all_ + LaneLayout::kLanes;
         if (Stage::reached(most, number)) return true;
-        // The first waiting operation polls for all.
+        // Only the first waiting operation polls these words, for all of them.
         if (number != most + 1) return false;
         finished_by_all_ = finished_by_all(layout_, stage_.sync(), stage_.participants(), stage_.me(), finished_);
         return finished_by_all_ + LaneLayout::kLanes != most;
     }
 
-    /// The number of finished operations per publication.
+    /// Number of finished operations per publication.
     static constexpr uint32_t kTellEvery = LaneLayout::kLanes / 4;
 
     Stage& stage_;
     LaneLayout layout_;
-    const uint32_t first_;  ///< number before that of the first operation
+    const uint32_t first_;  ///< number that precedes the first operation's
     uint32_t drawn_;
     uint32_t finished_;   ///< number up to which this process has finished all operations
-    uint64_t ahead_ = 0;  ///< finished operations beyond finished_, one bit per lane
+    uint64_t ahead_ = 0;  ///< operations after number `finished_` that have finished, one bit per lane
     static_assert(LaneLayout::kLanes == 64);
     uint32_t finished_by_all_;
-    OperationQueue line_;  ///< operations that wait for other participants
+    OperationQueue line_;  ///< queue of the operations that wait for other participants
 };
 
 }  // namespace starling::collective

@@ -16,7 +16,7 @@ class OperationQueue;
 /// be moved while no coroutine awaits it.
 class QueueTurn {
   public:
-    /// An empty turn: awaiting it does not wait.
+    /// Creates an empty turn, which never waits.
     QueueTurn() = default;
     explicit QueueTurn(OperationQueue& turns) { take(turns); }
     QueueTurn(QueueTurn&& other) noexcept
@@ -37,7 +37,7 @@ class QueueTurn {
     friend OperationQueue;
     OperationQueue* turns_ = nullptr;
     ListHook hook_;
-    std::coroutine_handle<> waiter_ = nullptr;  ///< null: no coroutine awaits the turn
+    std::coroutine_handle<> waiter_ = nullptr;  ///< coroutine that awaits the turn; null: none
 };
 
 /// The turns in order; the first one may use the stage.

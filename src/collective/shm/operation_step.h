@@ -16,7 +16,7 @@ struct NodeWait {
     enum class Who : uint8_t {
         writers,   ///< participants of [first, last) that have not written the operation's number to their slots
         readers,   ///< all participants that have not finished operation `sequence`
-        everyone,  ///< participants that have not entered; unknown which, as arrivals are only counted
+        everyone,  ///< participants that have not entered the meeting; which ones is unknown, as arrivals are only counted
         root,      ///< participant `first`
     } who;
     uint32_t sequence;
@@ -34,7 +34,7 @@ struct NodeWait {
 template <class Derived, class Layout>
 class NodeStep {
   public:
-    /// A root that failed writes this kind in place of the operation's, so that the others read no data.
+    /// Kind that a failed root writes in place of the operation's, so that the others read no data.
     static constexpr uint32_t kFailed = ~0u;
     /// Returns whether a word has reached a number. Numbers wrap, so a word that lags by more than half of all numbers seems to lie ahead;
     /// therefore slots that are not written are renewed in time.
@@ -81,12 +81,13 @@ class NodeStep {
         return few_ ? come_by_slots(next) : come_by_count(work);
     }
     bool met(int& next) const { return few_ ? seen_slots(next, n_) : released(); }
-    /// Equality suffices: no later meeting can end before this process has entered it.
+    /// Comparing for equality suffices, because no later meeting can end before this process has entered it.
     bool released() const { return sync().load(layout_.release(sequence_)) == sequence_; }
     NodeWait waits_for_all(int next) const {
         return few_ ? NodeWait{NodeWait::Who::writers, sequence_, next, n_} : NodeWait{NodeWait::Who::everyone, sequence_};
     }
-    /// Poll after writing: the others' cache lines travel here while this process's line travels to them.
+    /// Enters a meeting in which each participant polls the others' slots. Polls right after writing, so that the others' cache lines
+    /// travel here while this process's line travels to them.
     bool come_by_slots(int& next) {
         const bool all = static_cast<const Derived*>(this)->looks_at_once() && seen_slots(next, n_);
         sync().fence();
@@ -120,7 +121,7 @@ class NodeStep {
     NodeStep(Layout layout, int n, int me, bool few, uint32_t sequence)
         : layout_(layout), n_(n), me_(me), few_(few), sequence_(sequence) {}
 
-    // Phases that an operation may omit.
+    // Calls of phases that an operation may omit.
 
     template <class Operation>
     static bool find_room(Operation& operation, Derived& on) {
@@ -159,8 +160,8 @@ class NodeStep {
 /// The number of operations from one renewal to the next.
 inline constexpr uint32_t kRenewEvery = 1u << 28;
 
-/// Renews this process's slot if it has not been written for long, with a number that all have finished, so that no process waits for it.
-/// `sequence`: the operation that begins here.
+/// Renews this process's slot if it has not been written for long. It gets a number that all have finished, so that no process waits for
+/// it. `sequence`: the operation that begins here.
 template <class Sync>
 void renew(NodeLayout::StageHeader& own, const Sync& sync, uint32_t sequence, uint32_t finished) {
     const bool is_old = sequence - sync.load(own.sequence) > kRenewEvery / 2;
@@ -181,7 +182,7 @@ uint32_t finished_by_all(const Layout& layout, const Sync& sync, int n, int me, 
     return least;
 }
 
-/// Waits until `free` returns true after others have finished. Returns an error if a participant has ended.
+/// Waits until `free` returns true, because other participants have finished operations. Returns an error if a participant has ended.
 template <class Layout, class Sync, class Free>
 Task until_free(Layout layout, Sync& sync, Free free, NodeWait what) {
     sync.add(layout.done_waiters(), 1);

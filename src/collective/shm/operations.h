@@ -13,7 +13,7 @@ namespace starling::collective::node {
 
 using datatype::Op;
 
-/// Participants [first, last).
+/// The participants with numbers in [first, last).
 struct ParticipantRange {
     int first, last;
     bool has(int i) const { return first <= i && i < last; }
@@ -23,11 +23,12 @@ Task barrier(const NodeDriver& on);
 /// The two halves of a barrier. In arrive(), participant 0 waits for all; in release(), all wait for participant 0.
 Task arrive(const NodeDriver& on);
 Task release(const NodeDriver& on);
-/// Replaces a broadcast by this root, or the release: the other participants return an error.
+/// Replaces bcast() or release() at a root that failed: the other participants return an error.
 Task give_up(const NodeDriver& on, int root);
-/// An operation of other participants, which this one only counts.
+/// Counts an operation of other participants in which this one takes no part.
 Task skip(const NodeDriver& on);
-/// Returns whether a broadcast of that size is one operation on the stage. Then participants that do not know its size can count it.
+/// Returns whether a broadcast of that size is one operation on the stage, and not several. Then participants that do not know its size can
+/// count it.
 bool fits_room(int participants, uint64_t bytes);
 /// Returns whether elements of this type can be reduced in pieces.
 bool is_fragmented(const Datatype& type);
@@ -36,7 +37,7 @@ Task bcast(const NodeDriver& on, int root, bool reads, void* buffer, int64_t cou
 /// Reduces the operands of `range`, in order, at the root. `input` is not MPI_IN_PLACE.
 Task reduce(const NodeDriver& on, int root, ParticipantRange range, const void* input, void* receive, int64_t count,
             const Datatype& type, const Op& op);
-/// Every participant gets the reduction of the other side's operands; in an intra-communicator, of all operands.
+/// Reduces the operands of the other side (in an intra-communicator, of all participants) to every participant.
 Task allreduce(const NodeDriver& on, const Exchange& exchange, const void* input, void* receive, int64_t count,
                const Datatype& type, const Op& op);
 /// Reduces like allreduce(); every participant gets its share of the result.
@@ -46,10 +47,10 @@ Task gather(const NodeDriver& on, int root, ParticipantRange range, const void* 
             const Blocks& receive);
 Task scatter(const NodeDriver& on, int root, ParticipantRange range, const Blocks& send, void* receive, int64_t count,
              const Datatype& type);
-/// Every participant gets the blocks of the other side; in an intra-communicator, of all. `send` may be MPI_IN_PLACE.
+/// Gathers the blocks of the other side (in an intra-communicator, of all participants) at every participant. `send` may be MPI_IN_PLACE.
 Task allgather(const NodeDriver& on, const Exchange& exchange, const void* send, int64_t count, const Datatype& type,
                const Blocks& receive);
-/// For intra-communicators only.
+/// Exchanges blocks between all participants, in intra-communicators only.
 Task alltoall(const NodeDriver& on, const Blocks& send, const Blocks& receive);
 
 }  // namespace starling::collective::node

@@ -10,12 +10,12 @@
 
 namespace starling::collective {
 
-/// A communicator's stage as a borrower of the outbox. It may outlive the stage, until the last participant has read its data, and so owns
-/// all that it accesses.
+/// A communicator's use of the outbox: it keeps buffers until their readers have finished. It may outlive the stage, until the last
+/// participant has read its data, and so owns all that it accesses.
 class NodeLender final : public link::Borrowers {
   public:
-    /// `offset`: of the area in the leader's region; kNoArea for an area that lasts as long as the process. `leads`: the area is in this
-    /// process's region; the destructor retires it.
+    /// `offset`: place of the area in the leader's region; kNoArea for an area that lasts as long as the process. `leads`: the area is in
+    /// this process's region; the destructor retires it.
     NodeLender(const NodeLayout& layout, std::vector<link::Process> participants, int64_t offset, AreaUse use, bool leads);
     ~NodeLender() override;
 

@@ -15,7 +15,7 @@ struct Operands {
     int groups;
     int wanted;  ///< index of the group whose result this participant gets
     explicit Operands(const Exchange& exchange);
-    /// Returns the participants whose operands, or blocks, this participant gets.
+    /// Returns the participants whose operands, or blocks, this participant receives.
     const ParticipantRange& theirs() const { return group[wanted]; }
     explicit Operands(int participants) : group{{0, participants}, {0, 0}}, groups(1), wanted(0) {}
 };
@@ -26,12 +26,12 @@ struct ReductionShare {
     int64_t first, last;
 };
 
-/// Every participant passes each other one its share of the operands, reduces its own share and passes the result to all. `input` may be
-/// the buffer of `mine`, if the result begins at or before its operands.
+/// Reduces piece by piece. Every participant passes each other one its share of the operands, reduces its own share and passes the result
+/// to all. `input` may be the buffer of `mine`, if the result begins at or before its operands.
 Task reduce_wide(const NodeDriver& on, uint32_t kind, const Operands& summands, const void* input, const ReductionShare& mine,
                  int64_t count, const Datatype& type, const Op& op);
 
-/// The blocks of an all-gather: this process's own, and those that it gets, which all have one size.
+/// The blocks of an all-gather: this process's own, and those that it receives, which all have one size.
 struct PipelinedGather {
     const Exchange& exchange;
     const Blocks receive;

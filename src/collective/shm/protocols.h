@@ -19,7 +19,7 @@
 
 namespace starling::collective::protocol {
 
-/// An operation in which this process takes no part, or which uses messages.
+/// An operation in which this process transfers no data on the stage, because it takes no part or uses messages.
 struct Skip {
     uint32_t turns(auto&) const { return 0; }
     bool put(auto&) const { return true; }
@@ -52,9 +52,9 @@ struct Barrier {
     }
 };
 
-/// The root writes, and those with `reads` read. Besides write and read, `data` has bytes(). If it goes in pieces it has next() as above
-/// and more(), whether further pieces follow at once: fewer than there are buffers, so readers need not be woken yet. `Wide`: uses the
-/// root's pipeline buffer.
+/// Broadcast: the root writes, and participants with `reads` read. Besides write and read, `data` has bytes(). Data in pieces also has
+/// next() as above, and more(): whether further pieces follow at once, fewer than there are buffers, so that readers need not be woken yet.
+/// `Wide`: uses the root's pipeline buffer.
 template <class Data, bool Wide = false>
 struct FromRoot {
     Data data;
@@ -108,7 +108,8 @@ struct FromRoot {
     }
 };
 
-/// Participants in [first, last) write their operands; then the root, which may be one of them, reads. `data` has also bytes().
+/// Reduction or gather: participants in [first, last) write their operands; then the root, which may be one of them, reads. Besides write
+/// and read, `data` has bytes().
 template <class Data>
 struct ToRoot {
     Data data;
@@ -143,8 +144,8 @@ struct ToRoot {
     }
 };
 
-/// A meeting: every participant writes, and reads all data. Besides write and read, `data` has bytes(i), of participant i, and, if it goes
-/// in pieces, next().
+/// A meeting: every participant writes, and reads all data. Besides write and read, `data` has bytes(i), the size of participant i's data,
+/// and, for data in pieces, next().
 template <class Data, bool Wide = false>
 struct ToAll {
     Data data;
@@ -189,7 +190,7 @@ struct ToAll {
 };
 
 /// A meeting: every participant writes, the last one to arrive calls `combine(sync, slot, result)`, which returns an error class, and every
-/// participant reads the result. The result may be as long as a ring buffer. `data` has also bytes().
+/// participant reads the result. The result may be as long as a ring buffer. Besides write and read, `data` has bytes().
 template <class Data>
 struct CombineProtocol {
     Data data;

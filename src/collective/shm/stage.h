@@ -73,7 +73,7 @@ class NodeStage : public NodeStep<NodeStage<Sync>, NodeLayout> {
         broken_ = true;
     }
     bool broken() const { return broken_; }
-    /// Leaves because a participant has left; returns an error class.
+    /// Ends the use of the stage because a participant has left; returns an error class.
     [[gnu::cold, gnu::noinline]] int gone() {
         leave();
         return fail(MPI_ERR_PROC_ABORTED, "a member of the communicator has ended; collective operations on it fail");
@@ -100,7 +100,7 @@ class NodeStage : public NodeStep<NodeStage<Sync>, NodeLayout> {
         }
     }
 
-    /// Like run(), but an awaitable task that does not block. It begins when `given` is the first in the queue.
+    /// Returns a task that runs an operation like run(), but does not block. It begins when `given` is the first in the queue.
     template <class Operation>
     Task drive(QueueTurn given, Operation operation) {
         QueueTurn turn = std::move(given);
@@ -133,7 +133,8 @@ class NodeStage : public NodeStep<NodeStage<Sync>, NodeLayout> {
 
     // The functions below, with those of NodeStep, are the interface of the protocols.
 
-    /// Returns a buffer for `bytes` of data, and sets the header's place. Null if all must first finish the operation before the last one.
+    /// Returns a buffer for `bytes` of data, and sets the header's place. Returns null if all participants must first finish the operation
+    /// before the last one.
     std::byte* own_room(NodeLayout::StageHeader& header, uint32_t bytes) {
         if (std::byte* room = sync_.lend(bytes, number(), finished_by_all_, header.place)) return room;
         header.place = NodeLayout::kNowhere;
@@ -150,10 +151,10 @@ class NodeStage : public NodeStep<NodeStage<Sync>, NodeLayout> {
         if (sync_.load(layout_.done_waiters()) != 0) [[unlikely]]
             sync_.wake_all();
     }
-    /// Every participant has finished the operations before this one.
+    /// Records that every participant has finished the operations before this one, because a meeting has ended.
     void note_meeting() { finished_by_all_ = sequence_ - 1; }
 
-    /// Called at the end of an operation in which this process has waited for all readers of its slot.
+    /// Records that this process has waited for all readers of its slot. Called at the end of an operation.
     void note_readers() {
         met_readers_ = met_readers_at_ + 1 == sequence_ ? met_readers_ + 1 : 1;
         met_readers_at_ = sequence_;
@@ -163,7 +164,7 @@ class NodeStage : public NodeStep<NodeStage<Sync>, NodeLayout> {
     bool readers_are_through() const { return met_readers_ >= 2 && met_readers_at_ + 1 == sequence_; }
 
   private:
-    /// More than any distance between participants.
+    /// A distance of numbers that exceeds any between two participants.
     static constexpr uint32_t kNever = 1u << 30;
     /// Number of pipeline buffers per participant, used in turn.
     static constexpr uint32_t kRoomTurns = 2;
@@ -172,7 +173,8 @@ class NodeStage : public NodeStep<NodeStage<Sync>, NodeLayout> {
         if (++sequence_ % kRenewEvery == 0) [[unlikely]]
             renew_all();
     }
-    /// Renews this process's slots and its knowledge of the others, which may be as old as the last operation for which it wrote.
+    /// Renews this process's slots and its record of what the others have finished. Both may be as old as the last operation for which it
+    /// wrote.
     [[gnu::cold, gnu::noinline]] void renew_all() {
         if (sequence_ == 0) ++wraps_;
         all_done(sequence_ - 1);

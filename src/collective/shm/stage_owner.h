@@ -24,7 +24,7 @@ namespace starling::collective {
 /// Waiting and waking for a stage's words between processes of one machine. It uses the progress engine, so other communication proceeds
 /// and ended jobs are noticed.
 class EngineSync {
-    /// An operation that is awaited.
+    /// An operation that waits for other participants.
     struct AwaitedOperation {
         ListHook hook;
         const NodeWait what;
@@ -39,17 +39,17 @@ class EngineSync {
     /// Adds the next participant; returns false if its job has ended.
     bool add_participant(const link::Process& process);
 
-    CopyPath copies;                                                         ///< copy method for data that all read
+    CopyPath copies;  ///< copy method for data that all participants read
     CopyPath::CopyDestination into_room = CopyPath::CopyDestination::again;  ///< kind of the buffer that lend() returned last
     std::unique_ptr<NodeLender> lender;
 
-    /// The operation of a wait, for wait reports.
+    /// The communicator whose operation waits, for wait reports.
     struct Tells {
         message::MatchContext* channel = nullptr;
         const Exchange* exchange = nullptr;
         std::byte* area = nullptr;
     } tells;
-    /// Reports the call that waits: the last one.
+    /// Reports the collective call that waits, which is the communicator's last one.
     void tell_call(progress::WaitReporter& teller) const {
         teller.in_collective(tells.channel->context(), tells.exchange->calls());
     }
@@ -74,8 +74,8 @@ class EngineSync {
     std::byte* lent(int participant, uint32_t place) const {
         return outboxes_[static_cast<size_t>(participant)] + (place - 1) % link::kOutboxBytes;
     }
-    /// Tells this object that the communicator has members on other hosts, too. If one of those fails, the members here may take different
-    /// paths, depending on when they learned of it, and a wait for a living member might never end.
+    /// Records that the communicator has members on other hosts, too. If one of those fails, the members here may take different paths,
+    /// depending on when they learned of it. A wait for a living member might then never end, so it is abandoned.
     void watch_elsewhere() { watches_elsewhere_ = true; }
     /// Sets the area; call it when all participants are known. `offset`: as for NodeLender.
     void use_area(std::byte* area, int64_t offset, AreaUse use);
@@ -102,7 +102,7 @@ class EngineSync {
         return wait_long([](void* c) { return (*static_cast<Condition*>(c))(); }, &condition, what);
     }
 
-    /// Awaits a condition: `const bool here = co_await until`.
+    /// Awaits a condition: `const bool holds = co_await until(...)`.
     template <class Condition>
     class ConditionAwaiter {
       public:
@@ -154,8 +154,8 @@ class EngineSync {
 
 using EngineStage = NodeStage<EngineSync>;
 
-/// Owns a communicator's shared-memory stage: of all its members if they share a host, else of those on this host. It is created at the
-/// second collective call, after an agreement by messages; for the world at the first call, without messages.
+/// Owns a communicator's shared-memory stage: one for all its members if they share a host, else one for those on this host. It is created
+/// at the second collective call, after an agreement by messages; for the world at the first call, without messages.
 class NodeOwner {
   public:
     NodeOwner() = default;
@@ -174,8 +174,8 @@ class NodeOwner {
     void wait_for_turns();
     /// The queue of the calls made before it was known whether there is a stage.
     OperationQueue& callers() { return callers_; }
-    /// Returns whether node() is final for a call that is made now; each call asks once. If not, the call joins callers() and awaits, in
-    /// its turn, the task that make() returned to the first call.
+    /// Returns whether node() is final for a call that is made now; each call asks once. If it is not final, the call joins callers() and
+    /// awaits, in its turn, the task that make() returned to the first call.
     bool is_known(const comm::Comm& comm) {
         if (tried_ && callers_.none()) [[likely]]
             return true;
@@ -189,7 +189,8 @@ class NodeOwner {
     /// Allocates an area for a stage of another communicator with the same members that only needs meetings. Returns its offset at the
     /// leader, which must send it to the others; kNoArea: no space, or this process is not the leader.
     int64_t allocate_next() const;
-    /// Creates this communicator's stage in that area, for use from its first call on. All members call this, or none.
+    /// Creates this communicator's stage in the area that allocate_next() of `first` has allocated, for use from its first call on. All
+    /// members call this, or none.
     void meet_as(const NodeOwner& first, comm::Comm& comm, Exchange& exchange, int64_t offset);
     /// Retires the area of allocate_next() without a stage. All members call this.
     void give_up_next(int64_t offset) const;
