@@ -47,7 +47,7 @@ enum { kMaxTurns = 32 };
 typedef struct {
     double value; /* median over the batches */
     double min, mean, max;
-    /* The value of each turn that was kept, in ns, if the runner observes the cores (placement.h). */
+    /* The value of each turn that was kept, in ns; only if the runner observes the placement of the cores (placement.h). */
     int turns;
     struct {
         double value, placement;
@@ -57,10 +57,10 @@ typedef struct {
 /* Returns the statistics of n values (sorts them). */
 Stats bench_stats(double* values, int n);
 
-/* Converts seconds to operations per second, times amount: the shortest time gives the maximum. */
+/* Converts seconds per operation to operations per second, times `amount`: the shortest time gives the maximum. */
 Stats bench_rate(Stats seconds, double amount);
 
-/* Returns the statistics times a factor. */
+/* Returns the statistics multiplied by a factor. */
 Stats bench_scaled(Stats stats, double factor);
 
 /* Returns whether these processes should take another turn of the value `one` that they have just measured. Adds the value to `all` unless
@@ -77,7 +77,7 @@ Report* bench_report(const char* benchmark, const char* unit, const Options* opt
 void bench_row(Report* report, const char* what, long size, Stats stats);
 /* Frees the report, after printing it if `prints`; `ranks` is the number of participating processes ("2", "1+7"). */
 void bench_print(Report* report, const char* ranks, int prints);
-/* Prints the report of a program of one job, all of whose processes took part, on rank 0, and frees it. */
+/* Prints the report on rank 0 and frees it; for programs of one job in which all processes took part. */
 void bench_print_world(Report* report);
 
 /* Two processes that measure together: ranks 0 and 1 of a job, or a parent and a spawned child. */
@@ -90,7 +90,8 @@ typedef struct {
 Pair bench_pair(const Options* options, char** argv);
 void bench_pair_end(Pair* pair);
 
-/* One batch of a pair's measurement: both call it with the same number of iterations. Returns the seconds of it that don't count. */
+/* One batch of a pair's measurement: both processes call it with the same number of iterations. Returns how many of its seconds do not
+ * count. */
 typedef double (*PairRound)(const Pair* pair, long iterations, void* context);
 /* Runs batches of round on both sides; on role 0 the result is seconds per iteration over the batches,
  * times scale. */
@@ -111,7 +112,7 @@ void* bench_buffer(size_t bytes);
 void* bench_message_buffer(const Options* options);
 void bench_free_message_buffer(const Options* options, void* buffer);
 
-/* Writes a pattern that depends on position and seed, or checks it (ends the job if it differs). */
+/* bench_fill() writes a pattern that depends on position and seed; bench_verify() checks it and ends the job if it differs. */
 void bench_fill(void* buffer, size_t bytes, unsigned seed);
 void bench_verify(const void* buffer, size_t bytes, unsigned seed, const char* what);
 

@@ -13,7 +13,7 @@ typedef struct {
 
 /* Starts counting in this process. */
 Paths* bench_paths(void);
-/* Returns the counts since then of all processes of a communicator, valid on rank 0. Frees `paths`. */
+/* Returns the counts of all processes of a communicator since bench_paths(), valid on rank 0. Frees `paths`. */
 PathShare bench_path_share(Paths* paths, MPI_Comm comm);
 
 #endif

@@ -1,13 +1,13 @@
-/* Tracks the current placement of the cores. On a virtual machine it changes within seconds, and a value is meaningless if it changed
- * during the measurement. So the runner (compare) is asked before and after each value, through the socket in BENCH_PLACEMENT; without that
- * variable nothing happens. Needs no MPI. */
+/* Tracks the current placement of the cores. On a virtual machine the placement changes within seconds, and a value is meaningless if it
+ * changed during the measurement. So the program asks the runner (compare) before and after each value, through the socket in
+ * BENCH_PLACEMENT; without that variable nothing happens. Needs no MPI. */
 #ifndef BENCH_PLACEMENT_H
 #define BENCH_PLACEMENT_H
 
-/* Must be called by each of these processes after each value, and once before the first. All sleep until the runner has checked the cores
- * and it is this program's turn. So no process spins on a core that another program measures with. Returns 1, on all processes, if the
- * value is to be measured again. *placement is half a round trip of a cache line between the cores that they ran on, in ns; 0 if this turn
- * does not count because the cores have moved. */
+/* Must be called by each of `processes` processes after each value, and once before the first. All sleep until the runner has checked the
+ * cores and it is this program's turn, so that no process spins on a core on which another program measures. Returns 1, on all processes,
+ * if the value is to be measured again. *placement is half a round trip of a cache line between the cores that the processes ran on, in ns;
+ * 0 if this turn does not count because the cores have moved. */
 int bench_placement(int processes, double* placement);
 
 #endif

@@ -8,7 +8,7 @@ typedef struct {
     MPI_Comm comm;    /* communicator to measure: MPI_COMM_WORLD or the inter-communicator */
     MPI_Comm control; /* all processes, to coordinate and gather times; parents come first */
     int inter;        /* 1: comm is an inter-communicator */
-    int side;         /* 0: parent (or the only side), 1: child */
+    int side;         /* side of this process: 0: parent (or the only side), 1: child */
     int rank;         /* rank in comm, within the own side */
     int size[2];      /* processes of side 0 and side 1 (0 if there is none) */
     int id;           /* rank in control */
@@ -21,7 +21,7 @@ void bench_team_end(Team* team);
 /* Prints the report on id 0, with "16" or "1+7" as the number of processes; frees it on all processes. */
 void bench_team_print(const Team* team, Report* report);
 
-/* One batch on every process. */
+/* One batch of a measurement, which every process calls. */
 typedef void (*TeamRound)(const Team* team, long iterations, void* context);
 
 /* Measures seconds per iteration times scale. The value is that of the slowest process; minimum, mean and maximum are over the processes;

@@ -5,19 +5,19 @@
 
 #include "../common/plain.h"
 
-/* Run an operation and print its rows. The text is a comma-separated list of sizes or counts; `time` is in seconds per row. */
+/* Run an operation and print its rows. `sizes` or `counts` is a comma-separated list; `time` is in seconds per row. */
 void limit_latency(const char* sizes, double time);
 void limit_bandwidth(const char* sizes, double time);
 void limit_bandwidth_both(const char* sizes, double time);
-void limit_exchange(const char* sizes, double time); /* an all-to-all of two */
-void limit_sum(const char* sizes, double time);      /* an allreduce of two */
+void limit_exchange(const char* sizes, double time); /* an all-to-all of two processes */
+void limit_sum(const char* sizes, double time);      /* an allreduce of two processes */
 void limit_message_rate(const char* sizes, double time);
 void limit_barrier(const char* processes, double time);
 void limit_spawn(const char* counts, const char* program);
 void limit_hello(const char* counts, const char* program);
 void limit_footprint(const char* counts);
 void limit_placement(const char* cpus, double time);
-void limit_busy(const char* cpu); /* does not return */
+void limit_busy(const char* cpu); /* keeps a core busy; does not return */
 /* Runs the process that limit_footprint examines: reports its memory on request, then ends. */
 int limit_footprint_child(void);
 

@@ -1,4 +1,4 @@
-// For test programs that call each collective operation in its blocking and its non-blocking form.
+// Helper of test programs that call each collective operation in its blocking and its non-blocking form.
 #pragma once
 
 #include "check.h"

@@ -1,4 +1,4 @@
-// For test programs that spawn themselves as children.
+// Helpers of test programs that spawn themselves as children.
 #pragma once
 
 #include <limits.h>

@@ -6,7 +6,7 @@
 #include <string.h>
 
 struct mapped {
-    long readable, dumped, resident;  // MB of shared mappings
+    long readable, dumped, resident;  // sizes of shared mappings in MB
 };
 
 __attribute__((unused)) static struct mapped look_at_mappings(void) {

@@ -3,7 +3,7 @@
 
 #include "check.h"
 
-/// Messages of all sizes: eager ones, fragmented ones, and ones that a single copy by the kernel would transfer.
+/// Sends messages of all sizes: eager ones, fragmented ones, and ones that a single copy by the kernel would transfer.
 __attribute__((unused)) static void reach_by_messages(MPI_Comm comm) {
     int rank, size;
     OK(MPI_Comm_rank(comm, &rank));
@@ -24,7 +24,7 @@ __attribute__((unused)) static void reach_by_messages(MPI_Comm comm) {
     EXPECT_INT(all, size);
 }
 
-/// Windows of the kinds that processes on a host map, created repeatedly; shared windows if all processes are on one host.
+/// Creates windows repeatedly, of the kinds that processes on a host map; shared windows only if all processes are on one host.
 __attribute__((unused)) static void reach_by_windows(MPI_Comm comm, int turns) {
     enum { kBytes = 4096 };
     int rank, size, here;

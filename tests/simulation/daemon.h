@@ -19,7 +19,7 @@ struct Placement {
     uint32_t cores = 1;  ///< cores per host
     bool recovers = false;
     Plans plans{0};
-    bool encrypts = false;  ///< packets between hosts are encrypted
+    bool encrypts = false;  ///< whether packets between hosts are encrypted
 };
 
 class Daemons {
@@ -27,7 +27,7 @@ class Daemons {
     Daemons(World& world, const Placement& placement);
     ~Daemons();
 
-    /// The job variables in a rank's environment.
+    /// Return the job variables in a rank's environment.
     const char* job_variable(uint32_t host) const { return job_variables_[host].c_str(); }
     const char* rank_variable(uint32_t rank) const { return rank_variables_[rank].c_str(); }
     /// Returns the mapping of the segment that is open as this file; null if the file is not a segment. All ranks of a host share one
@@ -39,7 +39,7 @@ class Daemons {
     /// Kills the rank: its host's kernel closes its descriptors, the daemons mark it as dead and ring the other ranks.
     void kill(Process& process);
 
-    /// Ends the job on behalf of a rank (MPI_Abort and the like): its daemon hears of it, and all other ranks are killed.
+    /// Ends the job on behalf of a rank (MPI_Abort and the like): its daemon reports it, and all other ranks are killed.
     [[noreturn]] void end_job(Process& by);
     bool is_ending() const { return is_ending_; }
 

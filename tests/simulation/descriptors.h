@@ -20,7 +20,7 @@ namespace starling::simulation {
 
 struct Descriptor {
     Process* owner;
-    uint64_t edges = 0;  ///< counts the events that an edge-triggered epoll set reports
+    uint64_t edges = 0;  ///< number of the events so far, for edge-triggered epoll sets
 
     explicit Descriptor(Process& its_owner) : owner(&its_owner) {}
     virtual ~Descriptor() = default;
@@ -76,7 +76,7 @@ struct BellSocket final : Descriptor {
     uint32_t events() const override { return (words > 0 ? EPOLLIN : 0u) | EPOLLOUT; }
 };
 
-/// Returns the name of the socket with this number, and the socket with this name; empty or null if there is none.
+/// name_of_bell() returns the name of the socket with this number, find_bell() the socket with this name; empty or null if there is none.
 std::string name_of_bell(int fd);
 BellSocket* find_bell(const std::string& name);
 

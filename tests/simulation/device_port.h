@@ -59,7 +59,7 @@ class SimulatedPort final : public verbs::Port {
     Devices& devices() const { return devices_; }
     void say(std::string problem) { problem_ = std::move(problem); }
     void tell(const verbs::VerbsEvent& event);
-    /// Adds an event with a receive buffer; returns false if no buffer is free.
+    /// Queues an event with a receive buffer for poll(); returns false if no buffer is free.
     bool bring(verbs::VerbsEvent event, std::string_view bytes);
     bool has_buffer() const { return lent_.size() < devices_.weather().receives; }
     /// Drops the queued events of this user's queue, except completions of its transfers.
@@ -87,7 +87,7 @@ class SimulatedPort final : public verbs::Port {
     uint32_t datagram_queue_ = 0;
     int channel_ = -1;
     bool gone_ = false, armed_ = false, fired_ = false;
-    bool slept_through_ = false;  ///< an event came while its owner slept without having armed the port
+    bool slept_through_ = false;  ///< whether an event came while the owner slept without having armed the port
     uint32_t sending_ = 0;
     bool told_busy_ = false;
     std::deque<verbs::VerbsEvent> events_;

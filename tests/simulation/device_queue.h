@@ -51,7 +51,7 @@ class SimulatedQueue final : public verbs::Queue {
     Outcome carry_out(Work& work, SimulatedQueue& at);
     Outcome write_there(Work& work, SimulatedQueue& at);
     Outcome read_there(Work& work);
-    /// Checks the memory of this process from which or to which a transfer goes.
+    /// Ends the run if the memory of a transfer in this process is not registered.
     void check_own(const Work& work) const;
     void later(uint64_t when, void (SimulatedQueue::*what)());
     void end();
@@ -59,9 +59,9 @@ class SimulatedQueue final : public verbs::Queue {
     SimulatedPort& port_;
     void* const user_;
     const uint32_t number_;
-    uint32_t peer_ = 0;  ///< 0: not connected
+    uint32_t peer_ = 0;  ///< number of the peer's queue; 0: not connected
     std::deque<Work> works_;
-    size_t delivered_ = 0;  ///< executed at the peer but not acknowledged yet; counted from the front
+    size_t delivered_ = 0;  ///< number of requests, from the front, executed at the peer but not acknowledged yet
     uint64_t last_arrival_ = 0, last_acknowledged_ = 0, next_try_ = 0;
     uint32_t tries_ = 0;
     bool broken_ = false, closed_ = false, told_busy_ = false;

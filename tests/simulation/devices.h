@@ -17,7 +17,7 @@ namespace starling::simulation {
 
 /// The devices at the start, and their behavior.
 struct DeviceWeather {
-    std::vector<bool> fitted;  ///< by host and rail; empty: no devices at all
+    std::vector<bool> fitted;  ///< whether a device is there, by host and rail; empty: no devices at all
     uint32_t mtu = 4096, frame = 4096;
     uint32_t receives = 256;  ///< receive buffers of a port
     uint32_t sends = 64;      ///< datagrams in transmission at a time
@@ -41,7 +41,7 @@ class Devices {
     const DeviceWeather& weather() const { return weather_; }
     World& world() const { return world_; }
     bool is_there(uint32_t host, uint32_t rail) const { return there_[index(host, rail)] != 0; }
-    /// Changes with every insertion of the device; 0: not inserted.
+    /// Returns a number that changes with every insertion of the device; 0: not inserted.
     uint64_t identity(uint32_t host, uint32_t rail) const { return there_[index(host, rail)]; }
     void set_there(uint32_t host, uint32_t rail, bool there);
     /// Reports that the network's rail went down or came up.
@@ -70,16 +70,16 @@ class Devices {
     const DeviceWeather weather_;
     std::vector<uint64_t> there_;
     uint64_t next_identity_ = 1;
-    uint32_t next_number_ = 2;  ///< shared by queues and keys; lower numbers are the devices' own
+    uint32_t next_number_ = 2;  ///< next number of a queue or key; lower numbers are the devices' own
 };
 
-/// Returns null if no world is simulated.
+/// Returns the devices of the simulated world; null if no world is simulated.
 Devices* devices();
 
 /// Makes this the verbs plugin of all libraries that are loaded later. Call it once per program.
 void become_plugin(const char* file);
 
-/// Opens the kernel's file with this name about devices; returns a descriptor, or -1 with errno. Call it only for names that
+/// Opens the kernel's file with this name that describes devices; returns a descriptor, or -1 with errno. Call it only for names that
 /// is_about_devices() accepts.
 bool is_about_devices(const char* path);
 int open_device_file(const char* path);

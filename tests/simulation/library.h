@@ -1,5 +1,5 @@
-// Loads the library once for each simulated process. The loader treats copies of one file as different libraries. Each has separate
-// variables, also those of its threads and functions, so processes share only what real ones share.
+// Loads the library once for each simulated process. The loader treats copies of one file as different libraries. Each copy has separate
+// variables, including thread-local and function-local ones, so simulated processes share only what real ones share.
 #pragma once
 
 #include <mpi-ext.h>

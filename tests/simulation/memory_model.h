@@ -15,12 +15,12 @@ enum class Do : uint8_t { put, strided_put, add_all, get, put_signal, add_shared
 struct Act {
     Do what;
     int origin, target;
-    uint64_t id;       ///< determines its data
-    uint64_t was = 0;  ///< swap: expected old value; ticket: tickets drawn before
+    uint64_t id;       ///< number of the access; determines its data
+    uint64_t was = 0;  ///< swap: expected old value; ticket: number of tickets drawn before
 };
 
-/// The program of accesses, and the expected memory in words. The model holds only the areas that this member owns or writes; others check
-/// theirs. All areas in each rank's model would need members squared.
+/// The program of accesses, and the expected memory in words. The model holds only the areas that this member owns or writes; the other
+/// members check theirs. With all areas in each rank's model, memory would grow with the square of the members.
 class MemoryModel {
   public:
     MemoryModel(uint64_t seed, const Step& step, int members, int own_rank)
@@ -31,7 +31,7 @@ class MemoryModel {
           here_(static_cast<size_t>(n)),
           there_(static_cast<size_t>(n)),
           single_(static_cast<size_t>(n) * (size() - shared_word(0))) {}
-    // Layout: the areas, words that all add to, the tickets, swap words, signals, and one word that a lock guards.
+    // Layout of a rank's memory: the areas, words that all add to, the tickets, swap words, signals, and one word that a lock guards.
     size_t area_of(int origin) const { return static_cast<size_t>(origin) * words; }
     size_t shared_word(uint64_t id) const { return static_cast<size_t>(n) * words + id % kShared; }
     size_t ticket_word() const { return static_cast<size_t>(n) * words + kShared; }
@@ -87,9 +87,9 @@ class MemoryModel {
 
     /// Records that an access of a dead rank may have happened: not at all, completely, or in part.
     void may_apply(const Act& act);
-    /// Returns whether a word of this member's memory may have this unexpected value because of accesses of dead ranks.
+    /// Returns whether an unexpected value of a word of this member's memory is possible because of accesses of dead ranks.
     bool may_be(size_t index, uint64_t value) const;
-    /// Returns the largest possible number of tickets drawn there.
+    /// Returns the largest possible number of tickets drawn at a rank.
     uint64_t most_tickets(int rank) const {
         const auto late = late_tickets_.find(rank);
         return single(rank, ticket_word()) + (late == late_tickets_.end() ? 0 : late->second);
@@ -124,7 +124,7 @@ class MemoryModel {
 
     std::vector<std::vector<uint64_t>> here_, there_;  ///< every member's area here; this member's area at every member
     std::vector<uint64_t> single_;                     ///< the words after the areas, rank by rank
-    std::map<size_t, std::vector<uint64_t>> others_;   ///< by word: other possible values, after accesses of dead ranks
+    std::map<size_t, std::vector<uint64_t>> others_;   ///< other possible values of a word, after accesses of dead ranks
     std::map<int, uint64_t> late_tickets_;             ///< tickets that dead ranks may have drawn, by target
 };
 

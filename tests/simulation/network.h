@@ -36,7 +36,7 @@ class Network {
     uint32_t rails() const { return rails_; }
     const Weather& weather() const { return weather_; }
 
-    /// Returns the address in network byte order.
+    /// Returns the address of a host's rail in network byte order.
     uint32_t address(uint32_t host, uint32_t rail) const;
     static uint32_t netmask();
     /// Returns the host's rail with this address or on its network; rails() if there is none.
@@ -53,7 +53,7 @@ class Network {
     uint16_t free_port() { return next_port_++; }
     /// Sends a datagram; returns 0 or errno.
     int send(Process& from, uint32_t rail, const Address& source, const Address& target, std::string_view bytes);
-    /// Sends one copy (or none, or two) from one host's rail to another's; `arrive` runs when a copy arrives.
+    /// Sends one copy (or none, or two) of a datagram from one host's rail to another's; `arrive` runs when a copy arrives.
     void carry(uint32_t from, uint32_t from_rail, uint32_t to, uint32_t to_rail, std::function<void()> arrive);
     /// Draws the transit time of one transmission.
     uint64_t latency();
@@ -85,18 +85,18 @@ struct Datagram {
 };
 
 struct UdpSocket final : Descriptor {
-    Address bound;  ///< address 0: any
-    Address peer;   ///< port 0: not connected
+    Address bound;  ///< own address; address 0: any
+    Address peer;   ///< address of the connected peer; port 0: not connected
     bool tells_interface = false;
     uint32_t group_rail = 0;                            ///< rail for datagrams to groups
-    std::vector<std::pair<uint32_t, uint32_t>> groups;  ///< address and rail of its memberships
+    std::vector<std::pair<uint32_t, uint32_t>> groups;  ///< memberships in groups, as address and rail
     std::deque<Datagram> queue;
 
     bool is_member(uint32_t group, uint32_t rail) const;
 
     using Descriptor::Descriptor;
     ~UdpSocket() override;
-    /// Port 0: a free one.
+    /// Binds the socket; port 0 selects a free port.
     void bind(const Address& to);
     uint32_t events() const override { return (queue.empty() ? 0u : EPOLLIN) | EPOLLOUT; }
     /// Returns 0 or errno. `rail`: network()->rails() if unspecified.

@@ -17,7 +17,8 @@ class Plans {
     bool are_used() const { return every_ != 0; }
     const char* source() const { return source_; }                                ///< STARLING_PLAN
     const char* replace_messages() const { return replaces_soon_ ? "1" : "64"; }  ///< STARLING_REPLACE_MESSAGES
-    /// STARLING_PLAN_COLLECTIVES: algorithms for some calls on communicators of up to `ranks`, whether or not the algorithms support them.
+    /// Returns the text of STARLING_PLAN_COLLECTIVES: algorithms for some calls on communicators of up to `ranks`, whether or not the
+    /// algorithms support them.
     std::string collectives(uint32_t ranks) const;
     /// Returns the phase that `rank` begins before this step; empty: none. Mostly equal for all ranks.
     std::string mark(uint32_t step, uint32_t rank) const;
@@ -30,7 +31,7 @@ class Plans {
     uint32_t every_ = 0;  ///< steps between phase marks; 0: no marks
     uint32_t phases_ = 1;
     bool replaces_soon_ = true;
-    bool honest_ = true;  ///< partners are ranks of the job, and both ranks of a pair give each other equal priority
+    bool honest_ = true;  ///< whether partners are ranks of the job, and both ranks of a pair give each other equal priority
 };
 
 }  // namespace starling::simulation

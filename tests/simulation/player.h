@@ -101,9 +101,9 @@ class Player {
     const uint32_t me_;
     Random random_;
     std::vector<MPI_Comm> comms_;
-    bool symmetric_ = false;  ///< OpenSHMEM is initialized
+    bool symmetric_ = false;  ///< whether OpenSHMEM is initialized
     std::deque<Pending> pending_;
-    std::map<uint32_t, std::map<uint32_t, uint32_t>> crowds_;  ///< received steps, by crowd and place
+    std::map<uint32_t, std::map<uint32_t, uint32_t>> crowds_;  ///< received steps of each crowd, by place in it
 };
 
 }  // namespace starling::simulation

@@ -16,9 +16,9 @@ class Random {
   public:
     explicit Random(uint64_t seed) : state_(mix(seed + 0x9e3779b97f4a7c15ull)) {}
     uint64_t next() { return mix(state_ += 0x9e3779b97f4a7c15ull); }
-    /// 0 … bound - 1
+    /// Returns a number from 0 to bound - 1.
     uint64_t below(uint64_t bound) { return bound == 0 ? 0 : next() % bound; }
-    /// least … most
+    /// Returns a number from `least` to `most`, both included.
     uint64_t between(uint64_t least, uint64_t most) { return least + below(most - least + 1); }
     /// Returns true with probability 1 / times.
     bool one_in(uint64_t times) { return below(times) == 0; }

@@ -51,25 +51,25 @@ inline constexpr int kCollectives = 11;
 
 struct Step {
     Kind kind;
-    uint32_t id = 0;  ///< index in the list; determines the payload
+    uint32_t id = 0;  ///< index of the step in the list; determines the payload
     uint32_t comm = 0;
-    int from = 0, to = 0;  ///< ranks of the communicator; `from` is the root
+    int from = 0, to = 0;  ///< ranks of the communicator that take part; `from` is the root
     int tag = 0;
     uint32_t bytes = 0;
     SendWay send = SendWay::send;
     ReceiveWay receive = ReceiveWay::recv;
     bool any_tag = false;
     bool strided_out = false, strided_in = false;  ///< words with gaps in the sender's or receiver's memory
-    bool waits = true;                             ///< completes its operations before the next step
-    uint32_t crowd = 0, place = 0;                 ///< first step of the crowd, and the number of this receive in it
+    bool waits = true;                             ///< whether the rank completes its operations before the next step
+    uint32_t crowd = 0, place = 0;  ///< number of the crowd's first step, and the place of this receive in the crowd
     Collective collective = Collective::barrier;
-    uint32_t count = 0;  ///< elements per rank
+    uint32_t count = 0;  ///< number of elements per rank
     uint32_t made = 0;   ///< split, duplicate: first communicator that it creates
     uint32_t colors = 1;
     uint64_t ns = 0;
 };
 
-/// A communicator. Each one that a split creates has an entry.
+/// A communicator of the script. Each one that a split creates has an entry.
 struct Community {
     std::vector<uint32_t> members;  ///< ranks of MPI_COMM_WORLD, in order
     int rank_of(uint32_t world) const;
@@ -89,12 +89,12 @@ struct Script {
     /// A job like real programs, without faults: hosts of 64 ranks, each host with a device. All ranks communicate with their neighbors in
     /// a grid, then with all others.
     static Script large(uint32_t ranks);
-    /// A job with one rank per host, each with a device, whose partners change from phase to phase and return. They are more than it may
-    /// have connections at a time, so that a plan has something to learn.
+    /// A job with one rank per host, each with a device, whose partners change from phase to phase and return. A rank has more partners
+    /// than it may have connections at a time, so that a plan has something to learn.
     static Script phased(uint32_t ranks);
 
     uint64_t seed;
-    const char* name = "";  ///< the kind of faults
+    const char* name = "";  ///< name of the kind of faults
     uint32_t ranks = 2, rails = 1;
     Placement placement;
     Weather weather;
@@ -103,12 +103,12 @@ struct Script {
     std::vector<Community> communities;
     std::vector<Step> steps;
     std::vector<Fault> faults;
-    std::vector<bool> doomed;  ///< by rank: will die
-    bool mortal = false;       ///< some ranks will die
+    std::vector<bool> doomed;  ///< whether a rank will die, by rank
+    bool mortal = false;       ///< whether some ranks will die
     /// Whether OpenSHMEM is used, whether it starts before MPI, and whether it ends after MPI.
     bool symmetric = false, symmetric_first = false, symmetric_last = false;
 
-    /// Returns the drawn features; the run decides which of them are used.
+    /// Returns the features that the seed has drawn; the run decides which of them are used.
     Features drawn() const;
     bool fails_with(const Community& of, int rank) const { return doomed[of.members[static_cast<size_t>(rank)]]; }
     std::string describe() const;

@@ -15,14 +15,14 @@ struct StreamLink;
 struct StreamSocket final : Descriptor {
     Address local, remote;
     bool listens = false;
-    bool abandoned = false;  ///< will be closed by a reset
+    bool abandoned = false;  ///< whether the socket will be closed by a reset
 
     using Descriptor::Descriptor;
     ~StreamSocket() override;
     uint32_t events() const override;
     /// Starts to connect. Returns 0 or errno: EINPROGRESS.
     int connect(const Address& target);
-    /// Returns a descriptor, or -1 with errno.
+    /// Accepts a connection; returns its descriptor, or -1 with errno.
     int accept();
     ssize_t send(const iovec* parts, size_t count);
     ssize_t receive(const iovec* parts, size_t count);

@@ -11,9 +11,9 @@
 #include "network.h"
 #include "world.h"
 
-/// A function that the library calls in place of libc's.
+/// Marks a function that the library calls in place of libc's.
 #define SIMULATED extern "C" [[gnu::visibility("default")]]
-/// The function of libc or of the sanitizer.
+/// The real function: that of libc or of the sanitizer.
 #define REAL(name)                                                                           \
     ([] {                                                                                    \
         static const auto real = reinterpret_cast<decltype(&name)>(dlsym(RTLD_NEXT, #name)); \

@@ -19,15 +19,15 @@ struct Process {
 
     uint32_t rank = 0;
     uint32_t host = 0;
-    int pid = 0;  ///< 22 bits, as real ones
+    int pid = 0;  ///< process id: 22 bits, as real ones
     uint32_t cpu = 0;
     State state = State::runnable;
     std::unique_ptr<Fiber> fiber;  ///< null: a daemon
-    const void* futex = nullptr;   ///< word that it sleeps on
-    bool on_descriptors = false;   ///< asleep until one of its descriptors has an event
-    uint64_t sleep = 0;            ///< number of its sleeps, by which an alarm recognizes the sleep it was set for
-    bool woken = false;            ///< woken by a process, not by the clock
-    bool rung = false;             ///< a process has rung it during this sleep
+    const void* futex = nullptr;   ///< word on which the process sleeps
+    bool on_descriptors = false;   ///< whether the process is asleep until one of its descriptors has an event
+    uint64_t sleep = 0;            ///< number of the current sleep, by which an alarm recognizes the sleep it was set for
+    bool woken = false;            ///< whether a process, not the clock, has woken this process
+    bool rung = false;             ///< whether a process has rung this process during its sleep
     uint64_t lapsed = 0;           ///< the turn after a sleep of over 99 ms without a ring; 0: another turn
     std::string doing;             ///< current operation, for reports of a hang
     std::string said;              ///< OpenSHMEM's last error message after a death
@@ -42,7 +42,7 @@ class World {
 
     Random random;
     uint64_t now = 1'000'000'000;  ///< ns
-    uint64_t limit = 0;            ///< ns: a process that has not ended by then hangs
+    uint64_t limit = 0;            ///< time limit in ns: a process that has not ended by then hangs
     bool trace = false;
 
     /// Adds a process that executes `run` when the world runs.
@@ -54,14 +54,14 @@ class World {
     Process* current() const { return current_; }
     Process* find(int pid) const;
 
-    /// Runs until all processes have ended or died. Returns an empty text, or why that was impossible.
+    /// Runs until all processes have ended or died. Returns an empty text, or the reason why they did not end.
     std::string run();
     /// Schedules an action. It runs between two turns or within a call of a process, so it must not switch.
     void at(uint64_t when, std::function<void()> what);
     /// Schedules an action under a daemon's identity.
     void at_daemon(uint64_t when, Process& daemon, std::function<void()> what);
 
-    // For the running process:
+    // Functions that the running process calls:
 
     /// Lets a call take `ns`; another process may get a turn.
     void pass(uint64_t ns);
@@ -69,7 +69,7 @@ class World {
     void yield();
     /// Sleeps until woken or until `when`; returns whether it was woken.
     bool sleep_until(uint64_t when);
-    /// Computes for `ns`; nothing wakes the process.
+    /// Computes for `ns`; nothing wakes the process meanwhile.
     void compute(uint64_t ns);
 
     /// Does nothing until the process is killed.
@@ -80,7 +80,7 @@ class World {
     int wake_futex(const void* word);
     /// Ends a process immediately, whatever it is doing.
     void kill(Process& process);
-    /// Records that something happened: time that passes by polling alone grows slowly again.
+    /// Records progress of the simulated program: the time that passes by polling alone grows slowly again.
     void happened() { looks_ = 0; }
 
     /// Adds an event to the run's hash, which is equal for equal seeds.

@@ -99,7 +99,7 @@ void apply_to_pairs(void* in, void* inout, int* count, MPI_Datatype*) {
 /// A reduction operation and its counterpart on plain values.
 struct Operation {
     const Op* op;
-    void (*on_values)(const uint32_t*, uint32_t*);  ///< null: the sum of single numbers
+    void (*on_values)(const uint32_t*, uint32_t*);  ///< the operation on plain values; null: the sum of single numbers
     Values combine(const Values& left, Values right) const {
         for (size_t i = 0; i < right.size(); i += on_values ? 2 : 1) {
             if (on_values)
@@ -116,7 +116,7 @@ inline const Operation& sum() {
     static const Operation operation{starling::datatype::from_handle(MPI_SUM), nullptr};
     return operation;
 }
-/// The composition of the maps x → ax + b, for pairs(): associative but not commutative.
+/// Composes the maps x → ax + b, for pairs(): associative but not commutative.
 inline const Operation& compose() {
     static const Operation operation{starling::datatype::make_op(apply_to_pairs<compose_pair>, nullptr, false), compose_pair};
     return operation;

@@ -172,7 +172,7 @@ class World {
 
   private:
     struct PendingSend {
-        message::SendRequest* request;  ///< null: eager and complete
+        message::SendRequest* request;  ///< the send's request; null: the send is eager and has completed
         std::vector<std::byte> data;    ///< bytes of an eager send
         const void* buffer;
         int64_t count;
@@ -194,7 +194,7 @@ class World {
         std::map<int, starling::multicast::MulticastReceive*> receives;  ///< posted, by leader
         std::vector<std::byte> data;
         bool sent = false;
-        int left = 0;  ///< leaders that have not received it
+        int left = 0;  ///< number of leaders that have not received the message
     };
 
     struct Leaders : starling::collective::Cast {
@@ -287,7 +287,7 @@ class World {
         request.complete();
     }
 
-    /// Fails the request with another error class than the last failure, and with that class's text.
+    /// Fails the request, with an error class other than that of the last failure, and with that class's text.
     void fail_anew(starling::progress::Request& request) {
         // The code under test treats these two classes specially.
         do next_class_ = next_class_ % 60 + 1;

@@ -337,7 +337,7 @@ class Memory {
     std::vector<uint8_t> bytes_;
 };
 
-/// Returns whether no two elements share a byte, so that unpacking loses nothing.
+/// Returns whether all elements are at different bytes, so that unpacking loses nothing.
 inline bool is_injective(const Sample& sample, int64_t count, Memory& memory) {
     std::vector<bool> used(memory.bytes().size());
     for (int64_t i = 0; i < count; ++i)

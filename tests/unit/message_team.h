@@ -208,7 +208,7 @@ class Team {
         EXPECT_EQ(link::start(), MPI_SUCCESS) << failure_text();
         for (link::Job* job : jobs) EXPECT_EQ(job->map(), MPI_SUCCESS) << failure_text();
         if (config().wait == WaitPolicy::thread) allow_threads(Threads::at_once);
-        Lock lock;  // as entry points do: a progress thread may run beside this one
+        Lock lock;  // holds the library's lock as entry points do: a progress thread may run beside this one
         progress::start();
         node.channel = std::make_unique<MatchContext>(kContext, node.everyone, me);
         body(node);
@@ -217,7 +217,7 @@ class Team {
     }
 
     Placement place_;
-    std::vector<std::vector<job::JobSegment>> segments_;  ///< by job, then by host
+    std::vector<std::vector<job::JobSegment>> segments_;  ///< segments of the jobs, by job, then by host
     std::vector<pid_t> pids_;
     std::thread daemon_;
     std::atomic<bool> over_{false};

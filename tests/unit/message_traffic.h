@@ -24,7 +24,7 @@ inline const datatype::Datatype& gaps_type() {
 /// One message as both sides know it.
 struct Plan {
     int source, destination, number;
-    uint64_t bytes;  ///< a multiple of eight if `gaps`
+    uint64_t bytes;  ///< length of the message; a multiple of eight if `gaps`
     int tag;
     bool synchronous, gaps_out, gaps_in;
 

@@ -28,12 +28,12 @@ struct Member final : GroupEnvironment {
     MulticastGroup group;
     bool in_network = false, dead = false, deaf = false;
     bool refuses = false;           ///< refuses to join the group
-    bool mute = false;              ///< its datagrams to the group are lost
-    int rail = 0;                   ///< the rail, of two, that it sends by
-    int deaf_rail = -1;             ///< it receives nothing sent by this rail; -1: none
-    uint64_t slow_ns = 0;           ///< extra latency of its sessions
-    int mute_rail = -1;             ///< its datagrams by this rail are lost; -1: none
-    uint32_t longest = UINT32_MAX;  ///< longest datagram in bytes after the header that its interface sends
+    bool mute = false;              ///< whether the member's datagrams to the group are lost
+    int rail = 0;                   ///< the rail, of two, by which the member sends
+    int deaf_rail = -1;             ///< rail from which the member receives nothing; -1: none
+    uint64_t slow_ns = 0;           ///< extra latency of the member's sessions in ns
+    int mute_rail = -1;             ///< rail on which the member's datagrams are lost; -1: none
+    uint32_t longest = UINT32_MAX;  ///< longest datagram, in bytes after the header, that the member's interface sends
 
     Member(World& its_world, uint32_t index, const std::vector<MemberName>& names, const GroupSettings& settings);
     bool to_group(const GroupDatagramHeader& head, const std::byte* body, uint32_t bytes) override;

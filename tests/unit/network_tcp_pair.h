@@ -53,7 +53,7 @@ struct Side {
         Coverage coverage;
         bool in_place = true;
     };
-    std::map<uint32_t, Incoming> incoming;  ///< by request id
+    std::map<uint32_t, Incoming> incoming;  ///< incoming messages, by request id
     int pieces = 0;
     std::vector<OutStream*> stranded;
 
@@ -115,7 +115,7 @@ struct Side {
 };
 
 struct Pair {
-    Side low, high;  ///< processes 1 and 2 of job 7
+    Side low, high;  ///< the two sides: processes 1 and 2 of job 7
     TcpOptions options;
 
     explicit Pair(std::vector<TcpRail> rails = {rail(1)}, TcpOptions base = {}) : options(base) {

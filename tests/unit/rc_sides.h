@@ -96,7 +96,7 @@ struct RcPair {
     verbs::queues::Fabric fabric;
     Side a{fabric, 1}, b{fabric, 2};
 
-    /// Carries out everything pending on queues and on the base path, except packets for which `lost` is true.
+    /// Carries out all pending work of the queues and of the base path, except packets for which `lost` is true.
     void run() {
         for (bool any = true; any;) {
             any = a.port.run();

@@ -21,7 +21,7 @@ struct Weather {
     int lost = 0;
     int doubled = 0;
     uint64_t delay = 20 * kMicrosecond;
-    uint64_t jitter = 0;  ///< largest random extra delay; with it datagrams overtake each other
+    uint64_t jitter = 0;  ///< largest random extra delay, by which datagrams overtake each other
 };
 
 class Network;
@@ -42,12 +42,12 @@ class End final : public SessionEnvironment {
     void unreachable(Session&) override { ++given_up; }
     uint64_t new_epoch() override { return ++epochs; }
 
-    static inline uint64_t epochs = 0;  ///< later processes have later epochs
+    static inline uint64_t epochs = 0;  ///< number of epochs so far; later processes have later epochs
     Network& network;
     std::unique_ptr<Session> session;
     std::function<void(Session&, const packet::Header&, const std::byte*)> on_packet;
     int given_up = 0;
-    bool listening = true;  ///< false: datagrams stay in the socket, whose buffer has this size:
+    bool listening = true;  ///< whether the process polls; if not, datagrams stay in the socket, whose buffer has this size:
     size_t socket_bytes = 200'000;
     uint64_t timer = UINT64_MAX;
     uint64_t datagrams = 0, bytes = 0;
@@ -167,7 +167,7 @@ class Network {
         uint64_t at, order;
         int to, rail;
         std::vector<std::byte> bytes;
-        std::function<void()> pipe = nullptr;  ///< an event of a connection, in place of a datagram
+        std::function<void()> pipe = nullptr;  ///< event of a connection, in place of a datagram
         bool operator<(const Event& other) const { return at != other.at ? at > other.at : order > other.order; }
     };
 
@@ -181,10 +181,10 @@ class Network {
     bool rail_dead[kMaxAddresses] = {};
     SendResult refuses[kMaxAddresses] = {};  ///< result of sending a datagram by the rail, if not SendResult::done
     uint64_t refusals = 0;
-    bool deaf[2] = {};  ///< nothing reaches this end
+    bool deaf[2] = {};  ///< whether an end receives nothing
     std::priority_queue<Event> events;
-    std::function<Fate()> fate;  ///< decides in place of the weather
-    bool undecodable = false;    ///< a session sent bytes that do not decode as a datagram
+    std::function<Fate()> fate;  ///< decides the treatment of a datagram in place of the weather
+    bool undecodable = false;    ///< whether a session sent bytes that do not decode as a datagram
 
     /// Runs `what` for the process `which` after `delay`; equal times run in the order of the calls.
     void later(int which, uint64_t delay, std::function<void()> what) {
@@ -302,8 +302,8 @@ class Pipe final : public Carrier {
     Pipe* other = nullptr;
     bool alive = true;
     bool device = false;
-    bool stalled = false;  ///< accepts everything and delivers nothing
-    bool hold = false;     ///< delivers nothing while the peer's process computes; its host has the bytes
+    bool stalled = false;  ///< whether the pipe accepts everything and delivers nothing
+    bool hold = false;     ///< whether to deliver nothing while the peer's process computes; its host has the bytes
     std::vector<std::vector<std::byte>> held;
     size_t room = 200'000, under_way = 0, longest = 0;
     uint64_t frames = 0;

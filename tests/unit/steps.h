@@ -15,7 +15,7 @@ namespace starling::test {
 struct Stop {};
 
 struct Operation {
-    std::vector<uint64_t> seen;  ///< values that its accesses returned so far
+    std::vector<uint64_t> seen;  ///< values that the operation's accesses have returned so far
     size_t at = 0;
     bool stepped = false;
 

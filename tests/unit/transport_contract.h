@@ -93,12 +93,12 @@ class World {
     virtual Transport& receiver() { return sender(); }
     virtual Recorder& at_sender() = 0;
     virtual Recorder& at_receiver() { return at_sender(); }
-    /// The receiver as the sender names it, and the sender as the receiver names it.
+    /// Return the address of the receiver as the sender names it, and that of the sender as the receiver names it.
     virtual ProcessAddress target() = 0;
     virtual ProcessAddress source() { return target(); }
     /// Returns whether this end was woken since the last call, or is woken within `ms` milliseconds.
     virtual bool is_woken(Transport& end, int ms) = 0;
-    /// The work that the owner of a path does besides Transport::poll().
+    /// Does the work that the owner of a path does besides Transport::poll().
     virtual bool poll_path(Path&) { return false; }
     virtual void after_finish(Path&) {}
     /// Brings the path from the sender into the state under test, by any packets that it sends. Nothing is in flight afterwards.
@@ -117,7 +117,7 @@ class World {
         const bool any = poll(receiver());
         return (!one_end() && poll(sender())) || any;
     }
-    /// Returns false after a time that only a fault lets pass.
+    /// Polls until the condition holds; returns false after kLongestNs, which only a fault lets pass.
     bool poll_until(const std::function<bool()>& condition) {
         for (const uint64_t end = now_ns() + kLongestNs; !condition();) {
             poll();
@@ -173,7 +173,7 @@ class NetworkWorld : public World {
   private:
     job::JobSegment segments_[2];
     Recorder sinks_[2];
-    network::Network* ends_[2] = {};  ///< live until the process ends
+    network::Network* ends_[2] = {};  ///< the two ends' transports; they live until the process ends
 };
 
 /// Opens the connection between two paths as link does, for `there` back to `here`, without waiting.
@@ -281,7 +281,7 @@ class Contract : public ::testing::TestWithParam<Setup> {
 
     std::unique_ptr<World> world;
     Path *path = nullptr, *back = nullptr;
-    int token = 0, back_token = 0;  ///< their addresses are the paths' user pointers
+    int token = 0, back_token = 0;  ///< tokens whose addresses are the paths' user pointers
 };
 
 /// Tests that hold only without an open connection: for worlds that do not start with one.
@@ -415,7 +415,7 @@ TEST_P(Contract, ASinkMaySendFromItsUpcall) {
 }
 
 TEST_P(Contract, ADeadPeerFailsItsPathOnce) {
-    if (!world->notices_death()) return;  // then its launcher notifies link
+    if (!world->notices_death()) return;  // otherwise the receiver's launcher notifies link
     ASSERT_TRUE(send(0, 8));
     ASSERT_TRUE(receive(1));
     ASSERT_TRUE(send(1, 8));

@@ -128,7 +128,7 @@ class Forest {
     std::unique_ptr<Tree> root;
     std::map<TreeHostId, Node> nodes;
     std::set<TreeHostId> ready, killed, orphaned, told_to_end;
-    std::set<TreeHostId> doubtful, ever_doubtful;  ///< doubted now; doubted at any time
+    std::set<TreeHostId> doubtful, ever_doubtful;  ///< hosts that are doubted now; hosts doubted at any time
     std::map<TreeHostId, std::string> failed, lost;
     std::function<void(TreeHostId at, const TreeMessage&)> on_message = [](TreeHostId, const TreeMessage&) {};
     std::function<void(std::string_view topic, const std::vector<GatheredPiece>&)> on_gathered =
@@ -155,7 +155,7 @@ class Forest {
         bool finished() const override { return !*wanted_; }
 
       private:
-        std::shared_ptr<bool> wanted_;  ///< false: not started yet
+        std::shared_ptr<bool> wanted_;  ///< whether the start is still pending; setting it to false cancels the start
         std::shared_ptr<bool> heard_;   ///< whether the requester of the start still awaits failures
     };
 

@@ -94,10 +94,10 @@ class FabricPort final : public Port {
 
     std::vector<std::unique_ptr<FabricMembership>> groups;
     bool refuses_groups = false;
-    int lent = 0;            ///< receive buffers not yet returned
+    int lent = 0;            ///< number of receive buffers not yet returned
     size_t room = SIZE_MAX;  ///< number of datagrams that it accepts until it is busy
     uint64_t sent = 0, received = 0;
-    bool cut = false;  ///< nothing is sent or received, without an event
+    bool cut = false;  ///< whether nothing is sent or received, without an event
 
   private:
     friend class Fabric;
@@ -160,7 +160,7 @@ class Fabric {
         PortFacts facts;
     };
     std::deque<Device> devices;
-    std::vector<FabricPort*> ports;  ///< in the order of opening
+    std::vector<FabricPort*> ports;  ///< open ports, in the order of opening
     std::vector<std::unique_ptr<FabricPort>> graves;
     std::vector<std::function<void()>> held;
     std::function<Passage()> passage;  ///< decides each datagram's treatment; if empty, all arrive

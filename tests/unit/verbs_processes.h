@@ -26,18 +26,18 @@ inline constexpr uint32_t kFirstQueue = 2;  ///< queue numbers below are the dev
 
 struct Shared {
     struct Packet {
-        uint32_t to_queue, bytes, from;  ///< to_queue 0: a datagram
+        uint32_t to_queue, bytes, from;  ///< receiving queue, length and sender; to_queue 0: a datagram
         bool note;                       ///< whether the payload is the immediate word of a write
         std::byte data[kFrame];
     };
     struct Inbox {
         pthread_mutex_t mutex;
         int event;
-        uint32_t head, tail;  ///< of the ring
+        uint32_t head, tail;  ///< positions of the ring's head and tail
         Packet ring[kRing];
     };
     struct QueueState {
-        std::atomic<uint32_t> process, peer;  ///< process + 1; peer 0: not connected, or closed
+        std::atomic<uint32_t> process, peer;  ///< owner's process + 1, and peer; peer 0: not connected, or closed
     };
     struct Key {
         std::atomic<pid_t> owner;
@@ -49,8 +49,8 @@ struct Shared {
         breaks_after;  ///< a queue breaks at every n-th frame or transfer, counted over all queues; 0: none breaks
     std::atomic<uint64_t> counted;
     std::atomic<bool> refuse_memory, refuse_queues;
-    std::atomic<bool> closed_for_queues;  ///< queues are created but carry nothing
-    std::atomic<bool> hold_writes;        ///< devices postpone all RDMA writes
+    std::atomic<bool> closed_for_queues;  ///< whether queues are created but carry nothing
+    std::atomic<bool> hold_writes;        ///< whether devices postpone all RDMA writes
     Inbox inboxes[kProcesses];
     QueueState queue[kQueues];
     Key key[kKeys];
@@ -343,7 +343,7 @@ inline WorkStatus Queue::move(const Transfer& what, bool write, const uint32_t* 
     event.status = moved == static_cast<ssize_t>(what.bytes) ? WorkStatus::done : WorkStatus::broken;
     if (!what.quiet || event.status != WorkStatus::done) port.tell(event);
     if (event.status == WorkStatus::done) return WorkStatus::done;
-    to = 0;  // as a device does if the rkey is wrong
+    to = 0;  // disconnects the queue, as a device does if the rkey is wrong
     (void)breaks();
     return WorkStatus::done;
 }

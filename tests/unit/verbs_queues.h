@@ -36,7 +36,7 @@ class FabricQueue final : public Queue {
     }
     void close(bool linger) override;
 
-    /// A lingering queue still receives until its work is done.
+    /// Returns whether the queue has ended: a lingering queue still receives until its work is done.
     bool gone() const { return closing && work.empty(); }
     /// Puts the queue into the error state, as a device does.
     void break_now();
@@ -60,9 +60,9 @@ class FabricQueue final : public Queue {
 
 /// Ports that can reach each other.
 struct Fabric {
-    std::map<uint8_t, FabricPort*> ports;  ///< by the last byte of their GID
+    std::map<uint8_t, FabricPort*> ports;  ///< ports of the fabric, by the last byte of their GID
     uint32_t next_queue = 100, next_key = 1;
-    size_t depth = 4;  ///< work requests that a queue accepts
+    size_t depth = 4;  ///< number of work requests that a queue accepts
     uint32_t frame = 4096;
     uint64_t frames = 0, transfers = 0;
 

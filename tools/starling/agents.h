@@ -14,7 +14,7 @@ namespace starling {
 /// The hosts that are watched. Not thread-safe. The destructor ends the agents.
 class Agents {
   public:
-    /// `words`: arguments of `starling` on the hosts; a shell parses them.
+    /// `words`: the arguments with which `starling` runs on the hosts; a shell there parses them.
     explicit Agents(std::vector<std::string> words) : words_(std::move(words)) {}
     Agents(const Agents&) = delete;
     Agents& operator=(const Agents&) = delete;
@@ -22,7 +22,7 @@ class Agents {
 
     /// Starts watching a host. Does nothing if it is watched already, or if there are too many hosts.
     void watch(const std::string& host);
-    /// Reads the lines that have arrived, without waiting. `take` receives each line and returns whether `starling` wrote it.
+    /// Reads the lines that have arrived, without waiting. Calls `take` with each line; `take` returns whether `starling` wrote it.
     using Take = std::function<bool(const std::string& host, const std::string& line)>;
     void read(const Take& take);
     /// Sleeps until data may have arrived, for at most `milliseconds`.
@@ -40,10 +40,10 @@ class Agents {
         std::string name;
         pid_t agent = -1;
         int fd = -1;         ///< output of the agent; -1 once it has ended
-        std::string unread;  ///< an incomplete line
+        std::string unread;  ///< incomplete line that was read
         std::string complaint;
         bool heard = false;
-        size_t refused = 0;  ///< consecutive bytes that `starling` did not write
+        size_t refused = 0;  ///< consecutive bytes read that `starling` did not write
     };
     void start(Host& host) const;
     static bool read_piece(Host& host, const Take& take);

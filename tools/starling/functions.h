@@ -8,7 +8,7 @@ namespace starling {
 struct Function {
     const char* name;
     const char* topic;
-    const char* since;  ///< version of the standard
+    const char* since;  ///< first version of the standard with the function
     bool built;
 };
 

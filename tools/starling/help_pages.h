@@ -8,7 +8,7 @@
 namespace starling {
 
 struct HelpPage {
-    bool topic;                           ///< false: a page of functions
+    bool topic;                           ///< whether the page is a topic; false: a page of functions
     std::vector<std::string_view> names;  ///< all names under which the page is found
     std::string_view title;               ///< one line
     std::string_view text;

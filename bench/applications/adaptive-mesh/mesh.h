@@ -11,12 +11,12 @@
 enum { kUp, kDown, kLeft, kRight, kFaces };
 
 typedef struct {
-    int level; /* 0: the coarsest; each next level halves the side of a block */
-    int x, y;  /* position in blocks of that level */
+    int level; /* level of refinement; 0: the coarsest; each next level halves the side of a block */
+    int x, y;  /* position of the block, in blocks of its level */
     int owner;
-    uint64_t key;       /* position on the curve, distinct because leaves never overlap */
-    int target;         /* level requested for the next regridding */
-    double *now, *next; /* cells with a border of one around; NULL for other owners' leaves */
+    uint64_t key;       /* position of the leaf on the curve, distinct because leaves never overlap */
+    int target;         /* level requested for the leaf at the next regridding */
+    double *now, *next; /* cells with a border of one around them; NULL in leaves of other owners */
 } Leaf;
 
 typedef struct Plan Plan;
@@ -24,14 +24,14 @@ typedef struct Plan Plan;
 typedef struct {
     MPI_Comm comm;
     int rank, size;
-    int base;     /* blocks along the square at level 0 */
+    int base;     /* number of blocks along the square at level 0 */
     int levels;   /* finest level */
-    int edge;     /* cells along a block, even */
-    Leaf* leaves; /* along a space-filling curve */
+    int edge;     /* number of cells along a block, even */
+    Leaf* leaves; /* all leaves, in the order of a space-filling curve */
     int count;
-    Plan* plan; /* messages with borders: sender, receiver, leaves */
+    Plan* plan; /* messages for the borders: sender, receiver, leaves */
     double ghost_seconds, regrid_seconds;
-    long moved; /* blocks that changed their owner */
+    long moved; /* number of blocks that changed their owner */
 } Mesh;
 
 Mesh mesh_create(MPI_Comm comm, int base, int levels, int edge);
@@ -56,7 +56,8 @@ Leaf* mesh_next_leaves(const Mesh* mesh, int* count);
 void mesh_exchange(Mesh* mesh);
 Plan* mesh_plan(const Mesh* mesh);
 void mesh_plan_free(Plan* plan);
-/* Returns the number of processes that this one exchanges borders with; `set` has bit r % 64 of word r / 64 set for each. */
+/* Returns the number of processes with which this process exchanges borders; bit r % 64 of word r / 64 of `set` is set for each such rank
+ * r. */
 int mesh_partners(const Plan* plan, const uint64_t** set);
 
 /* regrid.c: refinement, merging and load balance */

@@ -34,7 +34,7 @@ int raw_udp(const Raw* raw);
 void raw_send(const Raw* raw, int fd, const void* data, size_t bytes);
 void raw_receive(const Raw* raw, int fd, void* data, size_t bytes);
 
-/* The part of both sides, repeated `iterations` times with messages of `bytes`. */
+/* One side's part of a round, repeated `iterations` times with messages of `bytes`. */
 typedef void (*RawRound)(const Raw* raw, int fd, char* buffer, size_t bytes, long iterations);
 
 /* Measures every size. The leading side prints `value` of the seconds per iteration. */

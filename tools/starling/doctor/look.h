@@ -18,10 +18,10 @@ struct LoadedMpi {
 
 struct Examination {
     std::string file;
-    std::string interpreter;           ///< of a script: the program that was examined instead
+    std::string interpreter;           ///< program that was examined in place of a script, its interpreter
     std::string problem;               ///< why the examination failed; empty: it succeeded
-    std::vector<LoadedMpi> mpis;       ///< libraries that the program would load by itself
-    std::vector<std::string> several;  ///< names of the MPIs, if there are more than one
+    std::vector<LoadedMpi> mpis;       ///< MPI libraries that the program would load without a shim
+    std::vector<std::string> several;  ///< names of the MPIs, if the program would load more than one
     std::string shim;                  ///< interface of the shim that can replace the library; empty: not needed, or none
     std::string in_spite;              ///< library that would be loaded despite the shim
     std::map<std::string, std::string> lost;     ///< libraries that the loader does not find, with the file that needs each

@@ -25,15 +25,15 @@ struct Group {
     double occurrences() const { return static_cast<double>(to - from + 1); }
 };
 
-/// Returns the groups in the order in which they began.
+/// Returns the run's groups, in the order in which they began.
 std::vector<Group> groups_of(const Run& run);
 
-/// Sets Group::worth: the messages that a connection would carry in the group's first occurrence, plus its value in later ones
-/// (plan/future_value.h). Has the order of the pairs.
+/// Sets Group::worth of all groups, with one entry per pair in the order of the pairs. It is the messages that a connection would carry in
+/// the group's first occurrence, plus its value in later ones (plan/future_value.h).
 void add_worth(const Run& run, std::vector<Group>& groups);
 
-/// Returns whether a connection would carry more than it costs to open. Pairs for which Starling would never open one on demand are not
-/// planned either.
+/// Returns whether a connection for the pair would carry more than it costs to open. Pairs for which Starling would never open one on
+/// demand are not planned either.
 inline bool is_worth_opening(const Pair& pair) { return pair.all.messages >= 2 * kOnDemandAfter; }
 
 }  // namespace starling::analysis

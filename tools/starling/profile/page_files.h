@@ -6,7 +6,7 @@
 namespace starling::analysis {
 
 std::string_view page_template();
-/// Empty if the package was not available at build time.
+/// Returns Chart.js; empty if its package was not available at build time.
 std::string_view chart_library();
 
 }  // namespace starling::analysis

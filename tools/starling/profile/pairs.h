@@ -9,9 +9,9 @@
 namespace starling::analysis {
 
 struct Pair {
-    uint32_t a = 0, b = 0;  ///< processes, a < b
+    uint32_t a = 0, b = 0;  ///< the two processes, a < b
     Amount all, on_connection;
-    Amount in_memory = {};  ///< all three as in Sent
+    Amount in_memory = {};  ///< accesses to mapped memory; all three amounts as in Sent
 };
 
 /// Returns the pairs that communicated in a span, ordered by a, then b. Messages of a process to itself are left out.
@@ -26,7 +26,8 @@ std::vector<Pair> pairs_of(const Run& run);
 /// Sorts by messages in descending order; equal pairs by their processes.
 void sort_by_messages(std::vector<Pair>& pairs);
 
-/// Returns the share, 0 to 1, of messages between the same pairs after both lists are scaled to the same sum. 1 if both are empty.
+/// Returns how alike two lists are, 0 to 1: the share of messages between the same pairs after both lists are scaled to the same sum.
+/// Returns 1 if both are empty.
 double likeness(const std::vector<Pair>& one, const std::vector<Pair>& other);
 
 }  // namespace starling::analysis

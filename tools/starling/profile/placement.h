@@ -11,7 +11,7 @@ namespace starling::analysis {
 
 struct HostRoom {
     std::string name;
-    uint32_t ranks = 0;  ///< number of ranks that it takes
+    uint32_t ranks = 0;  ///< number of ranks that the host gets
 };
 
 /// Returns rooms for exactly `size` ranks. The hosts' slots are filled in order, as mpiexec does; if they do not suffice, all are enlarged
@@ -21,8 +21,8 @@ std::vector<HostRoom> rooms_for(std::vector<HostRoom> slots, uint32_t size);
 /// Returns the bytes that are sent between hosts.
 double bytes_between(const std::vector<Pair>& pairs, const std::vector<uint32_t>& host_of_rank);
 
-/// Returns each rank's host as an index into `rooms`, whose ranks add up to `size`. The result depends only on the input. Rank 0 is on the
-/// first of the hosts that have the same room as its own.
+/// Returns each rank's host as an index into `rooms`, whose ranks add up to `size`. The result depends only on the input. Hosts of equal
+/// room are in the order of their lowest ranks.
 std::vector<uint32_t> place(const std::vector<Pair>& pairs, uint32_t size, const std::vector<HostRoom>& rooms);
 
 /// Returns the text of a rank file for mpiexec --rankfile.

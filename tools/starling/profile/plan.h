@@ -17,7 +17,7 @@ namespace starling::analysis {
 struct PlannedPhase {
     std::string name;
     uint64_t from = 1;
-    std::optional<uint64_t> to;  ///< none: all later ones
+    std::optional<uint64_t> to;  ///< last occurrence; none: all later ones too
     /// By rank: its partners as (rank, Group::worth), in descending order of worth.
     std::vector<std::vector<std::pair<uint32_t, uint64_t>>> peers;
 };
@@ -30,15 +30,15 @@ struct Plan {
     std::vector<PlannedPhase> phases;
     std::vector<PlannedCollective> collectives;
     std::optional<uint64_t> eager_limit;
-    std::vector<uint32_t> host_of_rank;  ///< indices into `rooms`; empty: ranks are placed in order
+    std::vector<uint32_t> host_of_rank;  ///< each rank's host, as an index into `rooms`; empty: ranks are placed in order
     std::vector<HostRoom> rooms;
     double bytes_in_order = 0, bytes_placed = 0;  ///< bytes between hosts, with ranks in order and as placed
     std::string structure;                        ///< structure of the neighborhoods, if it was used for scaling
 };
 
 struct PlanWish {
-    std::optional<uint32_t> max_direct;  ///< none: the knee of the what-if curve
-    uint32_t size = 0;                   ///< plan for this number of processes; 0: as recorded
+    std::optional<uint32_t> max_direct;  ///< maximum connections per process; none: the knee of the what-if curve
+    uint32_t size = 0;                   ///< number of processes to plan for; 0: as recorded
     std::vector<HostRoom> hosts;         ///< hosts with slots, 0 if unknown; empty: those of the recorded run
 };
 

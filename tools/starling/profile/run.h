@@ -1,6 +1,5 @@
-// A run of an application, from one profile file, or as the mean of several.
-//
-// The representation is sparse: memory grows with the number of partners that communicated, not with the square of the number of ranks.
+// A run of an application, from one profile file, or as the mean of several files. The representation is sparse: memory grows with the
+// number of partners that communicated, not with the square of the number of ranks.
 #pragma once
 
 #include <array>
@@ -18,13 +17,13 @@ struct Refusal : std::runtime_error {
 };
 
 struct Job {
-    uint32_t number = 0;  ///< as in the file
+    uint32_t number = 0;  ///< number of the job in the file
     int64_t parent = -1;  ///< number of the parent job; -1: none
     uint32_t size = 0;
-    bool foreign = false;  ///< of another mpiexec, so its size is unknown: `size` counts the ranks that occur in the file
-    uint32_t first = 0;    ///< index of its rank 0 among all processes of the run
+    bool foreign = false;  ///< job of another mpiexec, so its size is unknown: `size` counts the ranks that occur in the file
+    uint32_t first = 0;    ///< index of the job's rank 0 among all processes of the run
     std::vector<std::string> hosts;
-    std::vector<uint32_t> host_of_rank;  ///< indices into `hosts`
+    std::vector<uint32_t> host_of_rank;  ///< each rank's host, as an index into `hosts`
 };
 
 struct Amount {
@@ -47,12 +46,12 @@ inline constexpr size_t kAccesses = 3;
 
 /// The traffic from one process to another.
 struct Sent {
-    uint32_t to = 0;            ///< index among all processes of the run
+    uint32_t to = 0;            ///< receiver, as an index among all processes of the run
     Amount all, on_connection;  ///< traffic that a connection can carry: messages, and accesses that the target carries out
     Amount in_memory;           ///< accesses to memory that both processes have mapped
 };
 
-/// Times in seconds.
+/// Times that processes waited, in seconds.
 struct Waits {
     double late_sender = 0, late_receiver = 0, collective = 0, other = 0;
     double sum() const { return late_sender + late_receiver + collective + other; }
@@ -60,7 +59,7 @@ struct Waits {
 };
 
 struct ConnectionEvent {
-    double when = 0;  ///< s since the job's start
+    double when = 0;  ///< time of the event in s since the job's start
     uint32_t at = 0, peer = 0;
     bool opened = false;
 };
@@ -77,17 +76,17 @@ struct Part {
 struct Span {
     std::string name, mark;
     uint64_t from = 1, to = 1;
-    double began = 0;    ///< start of the first process, s since its job's start
+    double began = 0;    ///< start of the span in the first process, s since its job's start
     double seconds = 0;  ///< mean of the processes; summed over all occurrences, as all sums here
     std::array<Amount, kSizes> sizes;
     std::array<Amount, kAccesses> accesses;
     Amount by_packets;  ///< accesses that were sent as packets
     Waits waits;
     std::vector<Part> parts;  ///< at most one per process and file
-    std::vector<Sent> sent;   ///< in the order of the first message to each
+    std::vector<Sent> sent;   ///< traffic of all parts; per process in the order of the first message
 
     double occurrences() const { return static_cast<double>(to - from + 1); }
-    Amount all() const;  ///< messages, and accesses as packets
+    Amount all() const;  ///< Returns the sum of messages and of accesses as packets.
     Amount on_connection() const;
 };
 
@@ -99,7 +98,7 @@ struct Site {
     auto operator<=>(const Site&) const = default;
 };
 struct Calls {
-    double calls = 0, bytes = 0, seconds = 0;  ///< over all processes
+    double calls = 0, bytes = 0, seconds = 0;  ///< sums over all processes
     double squares = 0;                        ///< sum of the squares of the calls' seconds
 };
 
@@ -114,12 +113,12 @@ struct Run {
     std::vector<std::string> command;
     std::vector<std::string> files;
     std::vector<Job> jobs;
-    uint32_t processes = 0;   ///< of all jobs
-    std::vector<Span> spans;  ///< in the order in which they began
+    uint32_t processes = 0;   ///< number of processes of all jobs
+    std::vector<Span> spans;  ///< spans of the run, in the order in which they began
     std::map<Site, Calls> collectives;
-    std::map<WaitPlace, Waits> waiting;        ///< over all processes
-    std::vector<ConnectionEvent> connections;  ///< in order; from the first file only
-    uint64_t finalized = 0, ended_early = 0;   ///< number of processes, over all files
+    std::map<WaitPlace, Waits> waiting;        ///< waits by place, summed over all processes
+    std::vector<ConnectionEvent> connections;  ///< events of connections, in order; from the first file only
+    uint64_t finalized = 0, ended_early = 0;   ///< numbers of processes that ended so, over all files
 
     /// Return the job of a process, and its rank in that job.
     const Job& job_of(uint32_t process) const;

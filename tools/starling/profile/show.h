@@ -9,7 +9,7 @@ namespace starling::analysis {
 
 struct ShowWish {
     uint32_t top = 10;  ///< rows per table
-    std::string phase;  ///< only this phase; empty: all
+    std::string phase;  ///< name of the only phase to show; empty: all
 };
 
 /// Returns the report. Throws a Refusal if there is no phase of that name.

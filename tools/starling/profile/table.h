@@ -9,7 +9,7 @@ namespace starling::analysis {
 
 class Table {
   public:
-    /// One letter per column: l left, r right.
+    /// Creates a table. `alignment` has one letter per column: l left, r right.
     Table(std::string_view alignment, std::vector<std::string> header) : alignment_(alignment) { add(std::move(header)); }
     void add(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
     bool empty() const { return rows_.size() == 1; }

@@ -14,19 +14,20 @@ inline constexpr uint32_t kMostDirect = 24;  ///< maximum of STARLING_MAX_DIRECT
 
 /// Shares of all messages, 0 to 1, indexed by the number of connections that a process may have, 0 to kMostDirect.
 struct WhatIf {
-    /// In each occurrence, the heaviest pairs that are worth it have a connection from the start. Earlier connections stay if there is
-    /// room, and other pairs get one on demand if there is room.
+    /// Curve of planned connections. In each occurrence, the heaviest pairs that are worth it have a connection from the start. Earlier
+    /// connections stay if there is room, and other pairs get one on demand if there is room.
     std::vector<double> planned;
-    std::vector<double> chosen;     ///< only the connections of the heaviest pairs
-    std::vector<double> on_demand;  ///< as `planned`, but the heaviest pairs get theirs on demand too
-    std::vector<double> fixed;      ///< the first partners of each process keep their connections: a static choice
-    double recorded = 0;            ///< share in the run itself
-    /// Returns the smallest number with which the heaviest pairs carry at least 95 % of what they carry with kMostDirect.
+    std::vector<double> chosen;     ///< curve with only the connections of the heaviest pairs
+    std::vector<double> on_demand;  ///< curve as `planned`, but the heaviest pairs get theirs on demand too
+    std::vector<double> fixed;      ///< curve if the first partners of each process keep their connections: a static choice
+    double recorded = 0;            ///< share of the messages on connections in the run itself
+    /// Returns the smallest number of connections with which the heaviest pairs carry at least 95 % of the messages that they carry with
+    /// kMostDirect.
     uint32_t knee() const;
 };
 
-/// Returns the heaviest pairs such that no process has more than `most`: selected by messages, with the limits of both processes respected.
-/// `by_weight` must be sorted by sort_by_messages.
+/// Selects the heaviest pairs such that no process has more than `most` of them, and returns them. `by_weight` must be sorted by
+/// sort_by_messages().
 std::vector<Pair> choose(const std::vector<Pair>& by_weight, uint32_t most, uint32_t processes);
 
 WhatIf what_if(const Run& run);

@@ -25,7 +25,7 @@ class RemoteHosts {
 
   private:
     Agents agents_;
-    std::map<std::string, std::vector<JobView>> jobs_;  ///< by host: its latest report
+    std::map<std::string, std::vector<JobView>> jobs_;  ///< latest report of each host
 };
 
 /// Parses a line that json() has written. Returns false for other lines.

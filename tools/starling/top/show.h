@@ -13,9 +13,9 @@ inline constexpr const char* kOrderNames[] = {"rank", "waiting", "messages", "by
 
 struct Style {
     Order order = Order::rank;
-    bool totals = false;  ///< counts since the start instead of rates per second
+    bool totals = false;  ///< show counts since the start instead of rates per second
     bool color = false;
-    size_t width = 0;  ///< columns; 0: unlimited
+    size_t width = 0;  ///< width of a line in columns; 0: unlimited
 };
 
 /// Sorts each job's ranks: by rank, or by another value in descending order.

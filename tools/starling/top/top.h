@@ -15,7 +15,7 @@ struct TopOptions {
     bool all_users = false;          ///< include jobs of other users, whose memory may hold false values
     bool all_hosts = false;          ///< include the other hosts of the jobs found here
     std::vector<std::string> hosts;  ///< additional hosts
-    std::string job;                 ///< filter: begin of an id, or part of a command
+    std::string job;                 ///< filter of jobs: begin of an id, or part of a command
 };
 
 /// Runs until the user ends it; returns the exit code.

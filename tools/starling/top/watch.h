@@ -23,11 +23,11 @@ struct RankView {
     std::string host;
     uint32_t core = job::kNotBound;
     Doing doing = Doing::starting;
-    double waiting = 0;            ///< share of the samples in which it was inside a wait, sleep included
-    double asleep = 0;             ///< share of the samples in which it slept
-    bool counted = false;          ///< its counters can be read
-    std::vector<uint64_t> values;  ///< by row of the counter table
-    std::vector<double> rates;     ///< per second, for counters and timers; 0 for levels
+    double waiting = 0;            ///< share of the samples in which the process was inside a wait, sleep included
+    double asleep = 0;             ///< share of the samples in which the process slept
+    bool counted = false;          ///< whether the process's counters can be read
+    std::vector<uint64_t> values;  ///< values of the counters, by row of the counter table
+    std::vector<double> rates;     ///< rates per second of counters and timers; 0 for levels
 };
 
 /// One job, as far as this process has seen it.
@@ -83,9 +83,9 @@ class Watch {
     struct Job {
         job::SegmentView sight;
         std::vector<Rank> ranks;
-        bool here = true;  ///< found again by the last find_jobs()
+        bool here = true;  ///< whether the last find_jobs() found the job again
     };
-    using Key = std::pair<int32_t, uint64_t>;  ///< pid of the owner in this /proc, inode of the memfd
+    using Key = std::pair<int32_t, uint64_t>;  ///< identity of a segment: pid of its owner in this /proc, inode of the memfd
 
     void find_in(int32_t pid);
     void view_rank(const Job& job, uint32_t index, Rank& rank, double seconds, RankView& view) const;

@@ -19,7 +19,7 @@ struct JobReport {
     std::vector<std::string> accounts;     ///< raw wait reports, in the order of `ranks`; empty if there is none
     std::vector<uint64_t> times;           ///< time of each rank's inspection by its host's clock, ns
     std::vector<std::string> other_hosts;  ///< other hosts with ranks of the job
-    std::string stacks;                    ///< of all ranks, as text
+    std::string stacks;                    ///< stacks of all ranks, as text
 };
 
 /// Inspects the jobs that match `filter` (top::matches). `launcher`: only jobs of this process, 0: of any; `all_users`: include jobs of

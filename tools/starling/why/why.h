@@ -7,15 +7,15 @@
 namespace starling {
 
 struct WhyOptions {
-    std::string job;                 ///< filter: begin of an id, or part of a command
+    std::string job;                 ///< filter of jobs: begin of an id, or part of a command
     double interval = 0.3;           ///< seconds between the two inspections
     bool all_users = false;          ///< include jobs of other users, whose memory may hold false values
-    bool here = false;               ///< this host only
+    bool here = false;               ///< inspect this host only
     std::vector<std::string> hosts;  ///< additional hosts
     bool stacks = false;
     bool json = false;
-    bool raw = false;            ///< output for the same program on another host
-    int launcher = 0;            ///< only jobs of this process
+    bool raw = false;            ///< print output for the same program on another host
+    int launcher = 0;            ///< process id of a launcher: only its jobs are inspected
     double quiet = 0;            ///< report only if no process has made progress for this number of seconds
     bool ended_awaited = false;  ///< report only if a process waits for one that has ended
 };
