@@ -16,9 +16,9 @@ namespace starling {
 namespace {
 
 constexpr uint64_t kLeast = 100'000, kMost = StopShare::kLongest;  // ns
-constexpr uint64_t kVisits = 8;                                    ///< one visit in this many stops
+constexpr uint64_t kVisits = 8;                                    ///< one visit of a marked place in this many is a stop
 
-STARLING_STATE std::atomic<uint64_t> seed{0};  ///< 0: not read yet; kNone: there is none
+STARLING_STATE std::atomic<uint64_t> seed{0};  ///< the seed in TEST_DELAYS; 0: not read yet; kNone: there is none
 constexpr uint64_t kNone = 1;
 STARLING_STATE std::atomic<uint64_t> began{0}, visits{0};
 STARLING_STATE StopShare share;

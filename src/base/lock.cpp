@@ -159,7 +159,7 @@ void enter_slowly() {
 }
 
 void leave_slowly() {
-    // If neither holds, this thread entered while there was only one thread.
+    // If it neither owns the lock nor is marked as inside, this thread entered while there was only one thread.
     if (owned())
         unlock();
     else if (marked())

@@ -127,7 +127,7 @@ void ask_for_short_slices() {
     } wish{};
     constexpr uint64_t kSliceNs = 100'000, kNotForChildren = 1;  // SCHED_FLAG_RESET_ON_FORK
     if (syscall(SYS_sched_getattr, 0, &wish, sizeof wish, 0) != 0) return;
-    // The flag would take from children a niceness below 0 that the user has set.
+    // If the user has set a niceness below 0, children would lose it by SCHED_FLAG_RESET_ON_FORK.
     if (wish.policy != SCHED_OTHER || wish.nice < 0) return;
     wish.size = sizeof wish;
     wish.flags = kNotForChildren;

@@ -186,7 +186,7 @@ void mark_failed(job::JobSegment& segment, uint32_t rank) {
     segment.port(rank).compare_exchange_strong(none, word.word(), std::memory_order_release);
 }
 
-// Called on PMIx's thread or on the caller's.
+// Handles the result of a look-up. Called on PMIx's thread or on the caller's.
 void on_found(void* context, uint32_t rank, bootstrap::LookupOutcome outcome, std::string_view value) {
     job::JobSegment& segment = *management->segment;
     bootstrap::HostRecord record;

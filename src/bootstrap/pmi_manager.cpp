@@ -118,7 +118,7 @@ int PmiManager::read_environment() {
     int type = 0;
     socklen_t length = sizeof type;
     if (getsockopt(fd_, SOL_SOCKET, SO_TYPE, &type, &length) != 0 || type != SOCK_STREAM) {
-        const int fd = std::exchange(fd_, -1);  // the caller's to close
+        const int fd = std::exchange(fd_, -1);  // not closed: the descriptor is not the manager's
         return fail(MPI_ERR_OTHER,
                     "PMI_FD=%d is not an open socket: the program that started this one has not passed on the process "
                     "manager's socket; set STARLING_PMI=none to run as a job of one process",

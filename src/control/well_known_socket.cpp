@@ -24,11 +24,11 @@ namespace starling::control {
 namespace {
 
 constexpr int kPlaceMs = 1000;   ///< longest wait for a place in the queue of this user's listener
-constexpr int kStrangeMs = 100;  ///< the wait if the listener may be another user's
+constexpr int kStrangeMs = 100;  ///< longest wait if the listener may be another user's
 constexpr int kFolderMs = 2000;  ///< longest wait for another process of this user that is about to listen
 constexpr size_t kPlainName = 60;
 
-/// Opens a directory that belongs to this user and that no other user can enter, judging by its mode. Returns -1 if it is not.
+/// Opens a directory that belongs to this user and that no other user can enter, judging by its mode. Returns -1 for any other.
 int open_own_directory(int at, const char* path) {
     const int fd = openat(at, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     struct stat status;

@@ -259,7 +259,7 @@ class Judge {
             open.pop_back();
             if (!waits(i)) causes.insert(i);
             for (const Need& need : needs_[i]) {
-                if (need.any && need.ranks.size() > 1) continue;  // any of many: none of them in particular
+                if (need.any && need.ranks.size() > 1) continue;  // waits for any of several: none of them is the cause
                 for (size_t other : need.ranks)
                     if (seen.insert(other).second) open.push_back(other);
             }
@@ -281,7 +281,7 @@ class Judge {
         const std::map<size_t, std::vector<size_t>> waiters = waiters_by_cause();
         for (const auto& [cause, who] : waiters) {
             const Doing doing = ranks_[cause].doing;
-            if (doing == Doing::waiting) continue;  // it reports itself what it waits for
+            if (doing == Doing::waiting) continue;  // its own wait report shows what it waits for
             found_.push_back(named(who) + (who.size() == 1 ? " waits" : " wait") + ", in the end, for " + named(cause) +
                              ", which " + why(doing));
         }

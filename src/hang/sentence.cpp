@@ -82,7 +82,7 @@ std::string near_miss(const WaitReport& told, const PendingOperation& wanted, co
     if (message.of_collective || !same_side(wanted, message)) return {};
     const bool same_communicator = wanted.context == message.context;
     const bool same_tag = wanted.any_tag || wanted.tag == message.tag;
-    if (same_communicator == same_tag) return {};  // or both differ: it was meant for another receive
+    if (same_communicator == same_tag) return {};  // if both differ, the message is for another receive
     std::string what = name_of(message.peer, home) + " has sent it " + text("tag %d", message.tag);
     if (!same_communicator) what += " on " + communicator_of(told, message);
     return what + " (" + bytes_text(message.bytes) + ")";

@@ -47,7 +47,7 @@ bool is_ours(int socket, pid_t keeper) {
            (keeper == 0 || peer.pid == keeper || (peer.pid == 0 && has_number(geteuid())));
 }
 
-/// Connects to the broker. Returns -1 if no process listens there, or one of another user.
+/// Connects to the broker. Returns -1 if no process listens there, or only one of another user.
 int connect_keeper(std::string_view name, pid_t keeper) {
     if (name.empty()) return -1;
     sockaddr_un address;

@@ -246,7 +246,7 @@ int JobSegment::create(const JobDescription& description, uint32_t my_host, JobS
     auto* cells = reinterpret_cast<RankCell*>(segment.base_ + cells_offset);
     for (uint32_t i = 0; i < local_ranks; ++i) (new (cells + i) RankCell())->cpu = kNotBound;
     description.blob.copy(reinterpret_cast<char*>(segment.base_ + blob_offset), description.blob.size());
-    // Last, so that a process that sees the magic sees all of it.
+    // The magic is stored last, so that a process that sees it sees the whole header.
     __atomic_store_n(&header->magic, JobHeader::kMagic, __ATOMIC_RELEASE);
     out = std::move(segment);
     return MPI_SUCCESS;

@@ -27,7 +27,7 @@ constexpr uint64_t kResolveNs = 30'000'000'000;
 /// Requests sent at a time. A reply about one rank also fills in the other ranks of its host, so most of the remaining requests are
 /// answered by then.
 constexpr size_t kMost = 32;
-constexpr uint32_t kWholeJob = ~0u;  ///< as rank: the request is for the job's location
+constexpr uint32_t kWholeJob = ~0u;  ///< value of PendingLookup::rank: the request is for the job's location
 
 struct PendingLookup {
     job::JobId job;

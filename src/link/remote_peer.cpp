@@ -19,7 +19,7 @@ namespace {
 
 /// Minimum interval between two requests to the daemon about one peer.
 constexpr uint64_t kAskAgainNs = 500'000'000;
-/// Used in MPI_Finalize, where a silent peer has most likely ended.
+/// The patience in MPI_Finalize, where a silent peer has most likely ended.
 constexpr uint64_t kFinalPatienceNs = 10'000'000;
 
 STARLING_STATE NoDestroy<std::vector<Peer*>> remotes_storage;  ///< peers on other hosts not known to be dead

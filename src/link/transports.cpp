@@ -100,7 +100,7 @@ struct Transports {
     Above above;
     shm::SharedMemory memory;
     network::Network* network = nullptr;
-    transport::Transport* all[kMost] = {};  ///< in use, the cheapest first
+    transport::Transport* all[kMost] = {};  ///< the transports in use, the cheapest first
     int count = 0;
 
     explicit Transports(const transport::ProcessAddress& me) : memory(me, above) { use(memory); }
@@ -113,7 +113,7 @@ struct Transports {
     transport::Transport* const* begin() const { return all; }
     transport::Transport* const* end() const { return all + count; }
 };
-STARLING_STATE Transports* transports = nullptr;  ///< until the process ends
+STARLING_STATE Transports* transports = nullptr;  ///< the process's transports, never destroyed
 
 using Deadline = uint64_t (*)();
 STARLING_STATE Deadline deadline_above = nullptr;

@@ -36,12 +36,12 @@ namespace {
 
 /// Held while the library starts, stops, or gains or loses a user. Acquired before the library's lock, never under it.
 STARLING_STATE Mutex life;
-STARLING_STATE std::atomic<int> level = MPI_THREAD_SINGLE;  ///< the highest that a user has asked for
+STARLING_STATE std::atomic<int> level = MPI_THREAD_SINGLE;  ///< highest thread level that a user has asked for
 STARLING_STATE pthread_t main_thread;
 STARLING_STATE pid_t process = 0;  ///< the process that called MPI_Init: a forked child is not the rank
 
-STARLING_STATE int users = 0;      ///< MPI_Init's world, until it ends, and open sessions
-STARLING_STATE bool over = false;  ///< a user was released for good
+STARLING_STATE int users = 0;      ///< number of users: MPI_Init's world until it ends, and open sessions
+STARLING_STATE bool over = false;  ///< true: a user was released for good
 
 void set_state(job::RankState state) {
     const link::Process& me = link::self();
@@ -76,7 +76,8 @@ int start(int required) {
     if (const int error = bootstrap::join_job(rank, segment)) return error;
     job::RankCell& cell = segment.cell(rank);
     if (cell.state.load() != job::RankState::started)
-        return fail(MPI_ERR_OTHER, "rank %u has called MPI_Init already, in another process that was started as it", rank);
+        return fail(MPI_ERR_OTHER, "rank %u has called MPI_Init already, in another process that was started as the same rank",
+                    rank);
     show_pid(cell);
     if (config().profile) profile::start_counting();  // before the first peer
     link::Job* job = link::adopt_own_job(std::move(segment), rank);
@@ -164,7 +165,7 @@ bool release_now(bool for_good) {
 }  // namespace
 
 void read_settings() {
-    // Once: later settings by a tool stay.
+    // The settings are read only once, so that a tool's later changes stay.
     STARLING_STATE static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, [] { read_config(reports_settings()); });
 }

@@ -585,7 +585,7 @@ class Standing(HostsCase):
             for environment in (large, self.environment):
                 code, out, err = self.mpiexec("-n", 1, "echo", "ran", env=dict(environment, STARLING_SILENCE_MS="300"))
                 self.assertEqual((code, out), (127, ""))
-                self.assertRegex(err, rf"process {root}\) have given no sign of life for 300 ms.*starling daemon stop")
+                self.assertRegex(err, rf"process {root}\) have not answered for 300 ms.*starling daemon stop")
         finally:
             os.kill(root, signal.SIGCONT)
         self.wait_for(lambda: not self.sleepers(), "the job continues without its mpiexec")

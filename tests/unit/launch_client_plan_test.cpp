@@ -68,7 +68,7 @@ TEST(PlanFile, ReportsErrorsWithTheirPlace) {
     EXPECT_EQ(wrong(changed("\"chain\"", "\"a;b\"")), "collective 2 \"algorithm\" is not a word of lower-case letters");
     EXPECT_EQ(wrong(changed("\"bcast\", \"size\": \">256K\", \"processes\": 2",
                             "\"allreduce\", \"size\": \"<=64\", \"processes\": 4")),
-              "collective 2 is there twice: allreduce/<=64/4");
+              "collective 2 occurs twice: allreduce/<=64/4");
     EXPECT_EQ(wrong(changed("\"to\": 3", "\"to\": 0")), "phase 1 (\"step\") \"to\" is not a whole number from 1 to 4294967295");
     EXPECT_EQ(wrong(changed("\"1\": [[0", "\"4\": [[0")), "phase 1 (\"step\") \"peers\" names \"4\", which is not a rank of 4");
     EXPECT_EQ(wrong(changed("[3, 12]", "[4, 12]")),

@@ -11,7 +11,7 @@ namespace starling::launch {
 namespace {
 
 constexpr size_t kMost = 100000;
-constexpr size_t kLongest = 255;  ///< characters of a host name
+constexpr size_t kLongest = 255;  ///< maximum length of a host name
 
 bool take(std::string_view& text, char c) {
     if (text.empty() || text.front() != c) return false;
@@ -106,7 +106,7 @@ std::vector<HostSlots> slurm_hosts(std::string& problem) {
                   "' can't be understood; name the hosts with --host";
         return {};
     }
-    // The tasks that the user requested on each host, or else one per core.
+    // Slots are the tasks that the user requested on each host, or else one per core.
     const char* counts = variable("SLURM_NTASKS") ? variable("SLURM_TASKS_PER_NODE") : nullptr;
     if (!counts) counts = variable("SLURM_JOB_CPUS_PER_NODE");
     std::vector<uint32_t> slots;

@@ -177,7 +177,7 @@ class DaemonClient {
         getsockopt(socket_, SOL_SOCKET, SO_PEERCRED, &daemon, &length);
         std::fprintf(
             stderr,
-            "mpiexec: the standing daemons (here process %d) have given no sign of life for %lld ms (STARLING_SILENCE_MS); is "
+            "mpiexec: the standing daemons (here process %d) have not answered for %lld ms (STARLING_SILENCE_MS); is "
             "one of them stopped, or its host? Look with 'starling daemon status'; end them with 'starling daemon stop', or "
             "kill "
             "that process, or do without them: --via direct or agent\n",

@@ -104,7 +104,7 @@ std::string read_options(const std::vector<std::string>& arguments, StartOptions
         } else if (name == "prefix") {
             out.prefix = value;
         } else {
-            problem = "unknown option '" + name + "'; there are --host, --hostfile, --launcher-agent and --prefix";
+            problem = "unknown option '" + name + "'; the options are --host, --hostfile, --launcher-agent and --prefix";
         }
         if (!problem.empty()) return problem;
     }

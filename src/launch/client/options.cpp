@@ -154,7 +154,8 @@ class Parser {
 
     void read_launcher(const Given& given) {
         if (given.value != "ssh" && given.value != "rsh")
-            error_ = "'" + given.option + " " + given.value + "': it is ssh or rsh; other commands by --launcher-agent";
+            error_ =
+                "'" + given.option + " " + given.value + "' is neither ssh nor rsh; name other commands with --launcher-agent";
         out_.agent = given.value;
     }
 
@@ -240,7 +241,7 @@ class Parser {
         else if (given.value == "none")
             out_.binding = Binding::none;
         else
-            error_ = "'--bind-to " + given.value + "': it is auto, core or none";
+            error_ = "'--bind-to " + given.value + "': the values are auto, core and none";
     }
 
     void read_mapping(const Given& given) {
@@ -253,7 +254,7 @@ class Parser {
         } else if (unit.starts_with("ppr")) {
             error_ = "'--map-by " + given.value + "': use -ppn N for N processes per host";
         } else if (unit != "slot" && unit != "socket" && unit != "numa" && unit != "hwthread" && !unit.empty()) {
-            error_ = "'--map-by " + given.value + "': it is slot, node or core";
+            error_ = "'--map-by " + given.value + "': the values are slot, node and core";
         }
         // Modifiers (PE=2, oversubscribe, ...) limit the processes of a host; here a host has no limit.
         if (colon != std::string::npos && error_.empty())
@@ -273,7 +274,7 @@ class Parser {
         } else if (given.value == "daemons") {
             out_.way = LaunchMethod::standing;
         } else if (given.value != "auto") {
-            error_ = "'--via " + given.value + "': it is auto, direct, agent or daemons";
+            error_ = "'--via " + given.value + "': the values are auto, direct, agent and daemons";
         }
     }
 

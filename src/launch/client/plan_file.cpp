@@ -92,7 +92,7 @@ Plan::PlanPhase read_phase(const Json& from, uint32_t size, std::string where) {
     for (const auto& [key, list] : peers.items()) {
         const uint32_t rank = rank_of(key, size, where + " \"peers\"");
         const std::string place = where + ", peers of rank " + std::to_string(rank);
-        if (!phase.peers.emplace(rank, read_peers(list, rank, size, place)).second) refuse(place, "are there twice");
+        if (!phase.peers.emplace(rank, read_peers(list, rank, size, place)).second) refuse(place, "occur twice");
     }
     return phase;
 }
@@ -118,7 +118,7 @@ std::string read_collective(const Json& from, const std::string& where, std::set
         refuse(where + " \"size\"", "is not one of <=64, <=1K, <=16K, <=256K and >256K");
     const uint64_t processes = number(member(from, "processes", where), where + " \"processes\"", 2, kMostProcesses);
     const std::string place = kind + "/" + size.get<std::string>() + "/" + std::to_string(processes);
-    if (!known.insert(place).second) refuse(where, "is there twice: " + place);
+    if (!known.insert(place).second) refuse(where, "occurs twice: " + place);
     return place + "=" + word(member(from, "algorithm", where), where + " \"algorithm\"");
 }
 

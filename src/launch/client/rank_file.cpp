@@ -53,7 +53,7 @@ std::string take_line(std::string_view line, std::vector<std::string>& out) {
 std::string find_host(const std::string& name, bool anywhere, Program& program, uint32_t& out) {
     std::vector<HostSlots>& hosts = program.hosts;
     if (name.starts_with("+n")) {
-        if (anywhere) return "'" + name + "' counts the hosts of --host or --hostfile, and these name none";
+        if (anywhere) return "'" + name + "' is an index into the hosts of --host or --hostfile, but these name none";
         if (!read_number(std::string_view(name).substr(2), out) || out >= hosts.size())
             return "'" + name + "' is not one of the " + std::to_string(hosts.size()) + " hosts that are named, +n0 to +n" +
                    std::to_string(hosts.size() - 1);
@@ -76,7 +76,8 @@ std::string read_rank_file(const std::string& path, std::vector<std::string>& ou
     if (out.empty()) return "the rank file '" + path + "' names no rank";
     const auto gap = std::find_if(out.begin(), out.end(), [](const std::string& host) { return host.empty(); });
     if (gap == out.end()) return {};
-    return "the rank file '" + path + "' has no line for rank " + std::to_string(gap - out.begin()) + ", and of higher ones";
+    return "the rank file '" + path + "' has no line for rank " + std::to_string(gap - out.begin()) +
+           ", but lines for higher ranks";
 }
 
 std::string place_by(const std::string& path, const std::vector<std::string>& host_of_rank, std::vector<Program>& programs) {
@@ -87,7 +88,7 @@ std::string place_by(const std::string& path, const std::vector<std::string>& ho
         for (uint32_t i = 0; i < program.count; ++i, ++rank) {
             if (rank >= host_of_rank.size())
                 return "the rank file '" + path + "' has no line for rank " + std::to_string(rank) +
-                       ", and the job has more processes";
+                       ", but the job has more processes";
             const auto [at, fresh] = numbers.try_emplace(host_of_rank[rank], 0);
             std::string problem = fresh ? find_host(host_of_rank[rank], anywhere, program, at->second) : std::string();
             if (!problem.empty()) return "the rank file '" + path + "' for rank " + std::to_string(rank) + ": " + problem;

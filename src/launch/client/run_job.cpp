@@ -72,7 +72,7 @@ class Terminal : public LocalClient {
         };
         if (profile_file_.is_open()) universe_.write_profiles_of(*this);
         if (!over_hosts) return;
-        // Processes on other hosts are not children of this process, so they do not inherit these.
+        // Processes on other hosts are not children of this process, so they do not inherit its environment and directory.
         environment = own_environment();
         char here[PATH_MAX];
         if (getcwd(here, sizeof here)) directory = here;

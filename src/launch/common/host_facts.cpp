@@ -19,7 +19,7 @@ namespace starling::launch {
 
 namespace {
 
-// The ranks report an invalid filter. Here all interfaces are used then.
+// If the filter is invalid, all interfaces are used here; the ranks report the error.
 job::InterfaceFilter chosen_rails() {
     job::InterfaceFilter choice;
     if (job::InterfaceFilter::parse(config().ip_interfaces, choice) == MPI_SUCCESS) return choice;

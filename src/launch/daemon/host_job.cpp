@@ -207,7 +207,7 @@ std::string HostJob::admit(const bootstrap::HostJoin& join, job::JobAddress& job
     JobMember& record = member(join.rank);
     if (record.where != MemberState::awaited) {
         job = job_->segment.address();
-        return who + " has called MPI_Init already, in another process that was started as it";
+        return who + " has called MPI_Init already, in another process that was started as the same rank";
     }
     record.pid_fd = open_process(join.pid);
     if (record.pid_fd < 0) return "cannot watch process " + std::to_string(join.pid) + ", " + who + ": " + std::strerror(errno);

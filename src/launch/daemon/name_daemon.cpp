@@ -77,7 +77,7 @@ NameReply NameDaemon::publish(ConnectionId id, const NameRequest& request) {
     if (names_.contains(request.service)) {
         return {MPI_ERR_SERVICE, "the service name '" + request.service + "' is published already; unpublish it first", {}};
     }
-    if (names_.size() >= kMaxNames) return {MPI_ERR_NO_SPACE, "the daemon holds too many names", {}};
+    if (names_.size() >= kMaxNames) return {MPI_ERR_NO_SPACE, "the daemon cannot store more names; unpublish some", {}};
     names_[request.service] = {request.port, request.job, id};
     return {};
 }

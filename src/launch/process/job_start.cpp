@@ -24,7 +24,8 @@ namespace starling::launch {
 
 namespace {
 
-constexpr std::chrono::milliseconds kFirstLook{400}, kLastLook{20000};  // of delays that grow by a factor of four
+constexpr std::chrono::milliseconds kFirstLook{400},
+    kLastLook{20000};  // first and last delay; each is four times the one before
 
 bool allows_singletons(const ProcessEnvironment& environment) {
     return config().singleton == Singleton::allow || environment.value("STARLING_SINGLETON") == "allow";
@@ -38,7 +39,7 @@ std::string refusal(const std::string& program, const OtherLibrary& library) {
            "meant";
 }
 
-// The executable file for each rank in turn. Ranks of one program are consecutive, so the result for one is reused for the next.
+// Finds the executable file for each rank in turn. Ranks of one program are consecutive, so the result for one is reused for the next.
 class ProgramFiles {
   public:
     ProgramFiles(const JobSpec& spec, const JobPart& part, const std::string& address, const std::string& mark)

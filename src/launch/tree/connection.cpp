@@ -13,8 +13,8 @@ namespace starling::launch {
 
 namespace {
 
-constexpr size_t kWriteAhead = 256 * 1024;  // sealed frames cannot be overtaken, so the amount is limited
-constexpr size_t kReadAtOnce = 256 * 1024;  // then other connections are served
+constexpr size_t kWriteAhead = 256 * 1024;  // bytes of sealed frames that may wait; no other frame can overtake them
+constexpr size_t kReadAtOnce = 256 * 1024;  // bytes to read before other connections are served
 constexpr int kMaxPieces = 64;
 
 }  // namespace

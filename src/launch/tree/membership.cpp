@@ -99,7 +99,7 @@ Branch* Implementation::adopt(const Attach& attach, std::string& refusal) {
     }
     std::vector<TreeOutbox::OutboxMessage> messages;
     release(members, branch, messages);
-    // Hosts that were delegated to it but that it does not list: it has declared them lost, or never received them.
+    // Hosts that were delegated to the node but that it does not list: it has declared them lost, or never received them.
     HostSet unknown = branch->members;
     unknown.remove(members);
     for (const GrowHost& host : branch->waiting) unknown.remove(host.host);

@@ -77,7 +77,7 @@ void NameClient::expect_reply() {
         socklen_t length = sizeof daemon;
         getsockopt(fd_, SOL_SOCKET, SO_PEERCRED, &daemon, &length);
         hang_up();
-        fail_all("names can't be published or looked up: their keeper, process " + std::to_string(daemon.pid) +
+        fail_all("names can't be published or looked up: the daemon that stores them, process " + std::to_string(daemon.pid) +
                  ", has not answered within " + std::to_string(config().silence_ms) +
                  " ms (STARLING_SILENCE_MS); if it is stopped or hangs, kill it");
     });
@@ -153,7 +153,7 @@ void NameClient::on_lost() {
     if (published_.empty() && pending_.empty()) return;
     std::string problem;
     const bool hopeless = std::any_of(pending_.begin(), pending_.end(), [](const Pending& p) { return p.attempts >= 3; });
-    if (hopeless) problem = "the daemon ends at each request";
+    if (hopeless) problem = "the daemon ends each time it receives a request";
     if (hopeless || !connect(problem)) {
         fail_all("names can't be published or looked up: " + problem);
         return;

@@ -11,7 +11,7 @@ namespace {
 struct Candidate {
     uint32_t host;
     uint32_t slots;   ///< slots for this request
-    uint32_t placed;  ///< processes placed before, and then also by this request
+    uint32_t placed;  ///< number of processes on the host, those of this request included
     uint32_t given = 0;
 };
 
@@ -31,7 +31,7 @@ std::vector<Candidate> candidates(const PlacementRequest& request, const std::ve
     return out;
 }
 
-// Returns whether a would be less full than b, with one more process on each.
+// Returns whether `a` would be less full than `b`, with one more process on each.
 bool emptier(const Candidate& a, const Candidate& b) {
     return (uint64_t{a.placed} + 1) * b.slots < (uint64_t{b.placed} + 1) * a.slots;
 }

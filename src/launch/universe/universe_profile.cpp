@@ -22,7 +22,7 @@ void Universe::on_profile(const UniverseJob& job, uint32_t host, const HostOrder
     control::ProfileReport report;
     JobClient* const patron = job.patron;
     if (!decode(order.bytes, report)) {
-        reply = {MPI_ERR_OTHER, "a garbled request", {}};
+        reply = {MPI_ERR_OTHER, "the request is invalid; use one version of Starling everywhere", {}};
     } else if (!patron || !patron->profile || !patron->write_profile(patron->profile->report(job.id(), order.rank, report))) {
         reply = {MPI_ERR_OTHER, "no profile is being written", {}};
     }

@@ -62,7 +62,9 @@ void Universe::on_ask(UniverseJob& job, uint32_t host, const HostOrder& order) {
         case MessageKind::lookup: {
             control::NameRequest request;
             if (!decode(order.bytes, request))
-                return answer(host, order, encode(control::NameReply{MPI_ERR_OTHER, "a garbled request", {}}));
+                return answer(host, order,
+                              encode(control::NameReply{
+                                  MPI_ERR_OTHER, "the request is invalid; use one version of Starling everywhere", {}}));
             request.job = job.id();
             names_.request(kind, std::move(request),
                            [this, host, order](const control::NameReply& reply) { answer(host, order, encode(reply)); });
@@ -99,7 +101,7 @@ void Universe::spawn(UniverseJob& job, uint32_t host, const HostOrder& order) {
     control::SpawnRequest request;
     auto spawn = std::make_shared<Spawn>(Spawn{job.id(), host, order, {}, {}});
     size_t asked = 0;
-    std::string problem = "a garbled request";
+    std::string problem = "the request is invalid; use one version of Starling everywhere";
     if (decode(order.bytes, request)) {
         asked = processes_asked_for(request);
         problem = job_of(request, job.id(), spawn->spec, !tree_);

@@ -114,7 +114,7 @@ void Universe::adopt(const launch::LocalJob& here, JobClient& patron) {
     job.description.command = header.command;
     job.spec.recovers = header.recovers != 0;
     job.tree_hosts = {kRootHost};
-    job.ranks_on = {0};  // none that was placed here
+    job.ranks_on = {0};  // no rank was placed by this universe
     job.present = job.holders = HostSet::one(kRootHost);
 }
 
@@ -228,7 +228,7 @@ void Universe::on_started(UniverseJob& job, const HostSet& hosts, std::string_vi
     StartReport report;
     if (!decode(bytes, report)) {
         report.error_class = MPI_ERR_OTHER;
-        report.text = "the report of host " + hosts_[host].name + " is garbled";
+        report.text = "the report of host " + hosts_[host].name + " is invalid; use one version of Starling on all hosts";
     }
     job.starting.remove(fresh);
     if (report.error_class != MPI_SUCCESS) {

@@ -19,10 +19,12 @@ namespace starling::verbs {
 
 namespace {
 
-// 7 attempts, 268 ms apart: after 2 s the peer is known to be unreachable. Not 8, because Soft-RoCE takes a retry count of 7 as unlimited.
+// Transmissions: 7 attempts, 268 ms apart, so after 2 s the peer is known to be unreachable. Not 8, because Soft-RoCE takes a retry count
+// of 7 as unlimited.
 constexpr uint8_t kTimeout = 16;
 constexpr uint8_t kTries = 6;
-// Unlimited, 0.6 ms apart: a process that computes does not free its receive buffers for an arbitrary time.
+// Retries when the peer has no receive buffer: unlimited, 0.6 ms apart, because a process that computes does not free its buffers for an
+// arbitrary time.
 constexpr uint8_t kNotReadyTries = 7;
 constexpr uint8_t kNotReadyTimer = 12;
 

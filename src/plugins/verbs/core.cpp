@@ -19,7 +19,7 @@ constexpr uint32_t kFirstConnections = 16;  ///< connections for which the compl
 
 // Entry sizes of mlx5; other devices are similar.
 constexpr uint64_t kCompletionBytes = 64, kReceiveBytes = 32;
-constexpr uint32_t kWorkBytes = 64;  ///< besides inline data
+constexpr uint32_t kWorkBytes = 64;  ///< bytes of a work entry, without inline data
 
 constexpr uint32_t round_up(uint32_t number, uint32_t to) { return (number + to - 1) / to * to; }
 
@@ -97,7 +97,7 @@ bool VerbsCore::reserve_completions(uint32_t more) {
     return true;
 }
 
-// Reserves for everything that the completion queue can hold, so that storing an event never fails. Untouched pages take no memory.
+// Reserves space for all events that the completion queue can hold, so that storing an event never fails. Untouched pages take no memory.
 void VerbsCore::reserve_events() { kept.reserve(2 * static_cast<size_t>(completions->cqe) + 64); }
 
 uint64_t VerbsCore::send_queue_memory(uint32_t depth) const {

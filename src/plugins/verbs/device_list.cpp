@@ -68,8 +68,8 @@ void describe_device(ibv_context* context, PortFacts& facts, int& ports) {
     facts.most_queues = static_cast<uint32_t>(device.max_qp);
     facts.most_registered = device.max_mr_size;
     if (context->device->transport_type != IBV_TRANSPORT_IB)
-        return refuse(facts, "it has no datagram queues (UD), as iWARP has none: nothing helps, its IP network is used");
-    if (device.max_srq == 0) return refuse(facts, "it has no shared receive queues: nothing helps, its IP network is used");
+        return refuse(facts, "it has no datagram queues (UD), like all iWARP devices; its IP network is used instead");
+    if (device.max_srq == 0) return refuse(facts, "it has no shared receive queues; its IP network is used instead");
 }
 
 }  // namespace
