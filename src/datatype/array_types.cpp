@@ -77,8 +77,8 @@ int add_dimension(ArrayBuilder& builder, const ArrayDimension& d) {
         int64_t block = d.argument;
         if (block == MPI_DISTRIBUTE_DFLT_DARG) block = d.size / d.processes + (d.size % d.processes != 0);
         if (block < (d.size + d.processes - 1) / d.processes)
-            return fail(MPI_ERR_ARG, "blocks of %lld are too small to spread %lld elements over %lld processes", number(block),
-                        number(d.size), number(d.processes));
+            return fail(MPI_ERR_ARG, "blocks of %lld elements are too small to distribute %lld elements over %lld processes",
+                        number(block), number(d.size), number(d.processes));
         const int64_t begin = d.place > d.size / block ? d.size : d.place * block;
         const int64_t left = begin < d.size ? d.size - begin : 0;
         return builder.add_range(d.size, left ? begin : 0, left < block ? left : block);
@@ -102,12 +102,14 @@ int check_dimension(const ArrayDimension& d) {
     switch (d.distribution) {
         case MPI_DISTRIBUTE_NONE:
             if (d.processes != 1)
-                return fail(MPI_ERR_ARG, "a dimension that is not distributed has %lld processes, not 1", number(d.processes));
+                return fail(MPI_ERR_ARG, "a dimension that is not distributed has %lld processes: it must have 1",
+                            number(d.processes));
             return MPI_SUCCESS;
         case MPI_DISTRIBUTE_BLOCK:
         case MPI_DISTRIBUTE_CYCLIC:
             if (d.argument != MPI_DISTRIBUTE_DFLT_DARG && d.argument < 1)
-                return fail(MPI_ERR_ARG, "distribution argument %lld is not positive", number(d.argument));
+                return fail(MPI_ERR_ARG, "distribution argument %lld is neither positive nor MPI_DISTRIBUTE_DFLT_DARG",
+                            number(d.argument));
             return MPI_SUCCESS;
         default:
             return fail(MPI_ERR_ARG,
@@ -141,7 +143,8 @@ int make_darray(Recipe& recipe) {
     const int64_t size = a[0], rank = a[1], ndims = a[2], order = recipe.args.back();
     if (const int error = check_order(ndims, order)) return error;
     if (size < 1 || rank < 0 || rank >= size)
-        return fail(MPI_ERR_ARG, "rank %lld is not one of the %lld processes", number(rank), number(size));
+        return fail(MPI_ERR_ARG, "rank %lld is not within 0 and %lld (the number of processes) - 1", number(rank),
+                    number(size));
     std::vector<ArrayDimension> dimensions(static_cast<size_t>(ndims));
     // Places in the process grid are row-major, whatever the order of the array.
     int64_t below = rank, grid = 1;

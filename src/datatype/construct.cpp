@@ -24,7 +24,7 @@ constinit auto& pool = pool_storage.value;
 int check_lengths(const int64_t* lengths, int64_t count) {
     for (int64_t i = 0; i < count; ++i)
         if (lengths[i] < 0)
-            return fail(MPI_ERR_ARG, "block length %lld, number %lld, is negative", static_cast<long long>(lengths[i]),
+            return fail(MPI_ERR_ARG, "block length %lld (index %lld) is negative", static_cast<long long>(lengths[i]),
                         static_cast<long long>(i));
     return MPI_SUCCESS;
 }

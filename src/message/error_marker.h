@@ -55,7 +55,7 @@ struct ErrorMarker {
 
     /// Sets the error text of a receive that got an error marker, and returns the error class.
     [[gnu::cold]] static int failed_elsewhere(int error_class) {
-        return fail(error_class, "a collective operation failed elsewhere: a member has ended, or had an error");
+        return fail(error_class, "a collective operation failed at another member: it ended or had an error");
     }
 
   private:

@@ -259,7 +259,7 @@ int sender_has_ended(MatchContext& channel, int source) {
     if (source == MPI_ANY_SOURCE) return fail(MPI_ERR_PROC_ABORTED, "a rank that could have sent the message has ended");
     const link::Process& process = channel.roster().at(source);
     if (const link::Peer* peer = process.job->peer_if_met(process.rank)) return link::why_dead(*peer, source);
-    return fail(MPI_ERR_PROC_ABORTED, "rank %d has ended: its job is gone", source);
+    return fail(MPI_ERR_PROC_ABORTED, "rank %d has ended, with its whole job", source);
 }
 
 }  // namespace

@@ -59,8 +59,7 @@ class ArrivingMessage {
     /// Stores a fragment that has not arrived before.
     void take(uint64_t fragment, const std::byte* data, uint32_t count);
     static constexpr uint64_t kMostKept = 256 * 1024;  ///< limit of the bytes stored for one sender
-    static constexpr uint64_t kMostAhead =
-        64 * 1024;  ///< limit of fragments after the first missing; windows have a few hundred
+    static constexpr uint64_t kMostAhead = 64 * 1024;  ///< limit of fragments ahead of the first missing one
 
   private:
     friend class ReceiveQueue;

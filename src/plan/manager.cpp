@@ -141,9 +141,10 @@ bool PlanManager::is_wrong(const ExchangedTraffic& phase) {
 
 void PlanManager::leave() {
     if (config().verbose > 0)
-        std::fprintf(stderr,
-                     "starling: rank %u: the plan is left in phase %llu: fewer messages went on connections than on demand\n",
-                     link::self().rank, static_cast<unsigned long long>(phases_));
+        std::fprintf(
+            stderr,
+            "starling: rank %u: dropped the plan in phase %llu: it sent fewer messages on connections than without plan\n",
+            link::self().rank, static_cast<unsigned long long>(phases_));
     adopt(nullptr);
     next_.clear();
     guests_.clear();

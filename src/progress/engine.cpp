@@ -217,7 +217,7 @@ void await_no_ring() { --rings_awaited; }
 
 void add_poller(bool (*poller)()) {
     if (std::find(pollers, pollers + poller_count, poller) != pollers + poller_count) return;
-    if (poller_count == static_cast<int>(std::size(pollers))) panic("more pollers than progress/engine has places");
+    if (poller_count == static_cast<int>(std::size(pollers))) panic("too many pollers for progress/engine");
     pollers[poller_count++] = poller;
 }
 

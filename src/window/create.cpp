@@ -160,7 +160,8 @@ int share(Window& window, comm::Comm& comm, const std::vector<WindowInfo>& claim
     if (comm.rank != 0 && !(window.pages.open(memory, all, all, alignment) && window.pages.show(all)))
         return not_mapped(comm.local_group().at(0), 0, "a shared window's memory");
     if (!is_aligned(window.pages, alignment))
-        return fail(MPI_ERR_NO_MEM, "no address space at a multiple of %llu bytes", static_cast<unsigned long long>(alignment));
+        return fail(MPI_ERR_NO_MEM, "cannot map a shared window at a multiple of %llu bytes",
+                    static_cast<unsigned long long>(alignment));
     window.pages.put_into_dumps();
     window.base = window.pages.data() + window.offsets[static_cast<size_t>(comm.rank)];
     return MPI_SUCCESS;

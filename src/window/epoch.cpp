@@ -136,7 +136,7 @@ int begin_access(Window& window, WindowTarget& remote) {
             return take_lock(window, remote, window.unchecked ? LockHeld::unchecked : LockHeld::shared);
         case Epoch::locks:
             if (remote.held != LockHeld::no) return MPI_SUCCESS;
-            return fail(MPI_ERR_RMA_SYNC, "rank %d of the window is not locked", remote.rank);
+            return fail(MPI_ERR_RMA_SYNC, "rank %d of the window is not locked: call MPI_Win_lock first", remote.rank);
         case Epoch::started:
             if (remote.in_group) return MPI_SUCCESS;
             return fail(MPI_ERR_RMA_SYNC, "rank %d of the window is not in the group of MPI_Win_start", remote.rank);
@@ -225,7 +225,7 @@ int lock(Window& window, LockHeld kind, int rank, int assertion) {
     if (window.epoch != Epoch::locks && !is_free(window)) return not_now(window);
     WindowTarget& target = remote(window, rank);
     if (target.held != LockHeld::no || target.asking)
-        return fail(MPI_ERR_RMA_SYNC, "rank %d of the window is locked already", rank);
+        return fail(MPI_ERR_RMA_SYNC, "rank %d of the window is locked already: call MPI_Win_unlock first", rank);
     if (const int error = take_lock(window, target, assertion & MPI_MODE_NOCHECK ? LockHeld::unchecked : kind)) return error;
     window.epoch = Epoch::locks;
     ++window.locked;
@@ -264,7 +264,7 @@ int unlock_all(Window& window) {
 int flush(Window& window, int rank) {
     WindowTarget& target = remote(window, rank);
     const bool locked = window.epoch == Epoch::lock_all || (window.epoch == Epoch::locks && target.held != LockHeld::no);
-    if (!locked) return fail(MPI_ERR_RMA_SYNC, "rank %d of the window is not locked", rank);
+    if (!locked) return fail(MPI_ERR_RMA_SYNC, "rank %d of the window is not locked: call MPI_Win_lock first", rank);
     return flush_one(target);
 }
 

@@ -38,7 +38,7 @@ int View::bad_receive(const message::ReceiveRequest& request, uint64_t expected)
     if (error == MPI_ERR_PROC_ABORTED && request.of_all) exchange->throw_away(0, request.source, request.tag);
     if (expected != 0 || error != MPI_ERR_TRUNCATE) return error;
     if (const int dead = ended()) return dead;
-    return fail(MPI_ERR_TRUNCATE, "a collective operation failed elsewhere: a member has ended, or had an error");
+    return fail(MPI_ERR_TRUNCATE, "a collective operation failed at another member: it ended or had an error");
 }
 
 int View::wrong_length(uint64_t bytes, uint64_t expected) const {
@@ -56,9 +56,9 @@ int View::ended() const {
 
 RequestGroup::~RequestGroup() {
     for (int i = 0; i < sent_; ++i)
-        if (!sends_[i].done) panic("a collective operation ended with a send under way");
+        if (!sends_[i].done) panic("a collective operation ended with an incomplete send");
     for (int i = 0; i < received_; ++i)
-        if (!receives_[i].request.done) panic("a collective operation ended with a receive under way");
+        if (!receives_[i].request.done) panic("a collective operation ended with an incomplete receive");
 }
 
 bool RequestGroup::await_ready() const {
