@@ -16,7 +16,7 @@ namespace {
 /// One member's part of an agreement.
 class Vote {
   public:
-    // The lowest rank makes the largest number, so that MPI_MAX selects the lowest failed rank.
+    // Encodes an error and its rank so that the lowest rank makes the largest number, and MPI_MAX selects the lowest failed rank.
     Vote(int error, int rank, int size)
         : size_(size),
           own_(error || !KeptMemory::is_short() ? error : fail(MPI_ERR_NO_MEM, "this process has no memory left")),

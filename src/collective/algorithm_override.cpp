@@ -39,7 +39,7 @@ const Algorithm* algorithm_named(CollectiveKind kind, std::string_view name) {
     return nullptr;
 }
 
-/// Reads one entry; returns false if it is not valid.
+/// Reads one entry of STARLING_PLAN_COLLECTIVES; returns false if it is not valid.
 bool read_one(std::string_view text, ChoiceKey& place, const Algorithm*& algorithm) {
     const size_t first = text.find('/'), second = text.find('/', first + 1), equals = text.find('=', second + 1);
     if (first == text.npos || second == text.npos || equals == text.npos) return false;
@@ -62,7 +62,7 @@ bool steers() {
     return steered != Steered::no;
 }
 
-// Members may disagree on whether a multicast pays (select.h), so multicast is used only where the table chooses it.
+// Members may disagree on whether a multicast pays (select.h), so an override never chooses multicast; the table still may.
 const Algorithm* alternative(const CallParameters& call, uint32_t turn) {
     CallParameters known = call;
     known.multicast = false;

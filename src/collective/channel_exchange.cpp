@@ -16,7 +16,7 @@ namespace starling::collective {
 
 namespace {
 
-// The communicator's collective channel numbers the participants as an exchange does.
+// A communicator's exchange, whose participants have the ranks of the collective channel.
 class CommExchange final : public Exchange, public comm::CollectiveState {
   public:
     ~CommExchange() override;
@@ -47,7 +47,7 @@ class CommExchange final : public Exchange, public comm::CollectiveState {
     void throw_away(uint64_t bytes, int source, int tag) override;
 
     Cast* cast(int tag) override {
-        // Whether the cast exists already must not matter: members reach this point at different times.
+        // The result must not depend on whether the cast exists already, because members reach this point at different times.
         if (tag < ChannelCast::first_call(comm_)) return nullptr;
         return cast_tried_ ? cast_.get() : make_cast();
     }
@@ -95,9 +95,9 @@ class CommExchange final : public Exchange, public comm::CollectiveState {
 };
 
 void CommExchange::throw_away(uint64_t bytes, int source, int tag) {
-    // A process that has ended sends nothing.
+    // A process that has ended sends no message to be discarded.
     if (message::sender_gone(channel_, source)) return;
-    // The receive may fail, as may whatever its poll finds: the text of the error that is being reported must survive.
+    // The receive may fail, as may any operation that its poll advances. Save the text of the error that is being reported.
     const SavedFailure told;
     std::erase_if(waste_, [](const auto& one) { return one->request.done; });
     auto one = std::make_unique<Waste>();
@@ -109,7 +109,8 @@ void CommExchange::throw_away(uint64_t bytes, int source, int tag) {
 
 CommExchange::~CommExchange() {
     for (auto& one : waste_)
-        if (!one->request.done && !message::cancel_receive(one->request)) (void)one.release();  // a message is arriving there
+        if (!one->request.done && !message::cancel_receive(one->request)) (void)one.release();  // a message is arriving in it
+                                                                                                // memory is leaked
 }
 
 // All members must build the same map, so it depends only on facts that all of them know. These are the host ids in the job tables or, for
@@ -158,7 +159,7 @@ NodeOwner& stage_of(comm::Comm& comm) { return comm_exchange(comm).stage; }
 
 namespace {
 
-/// Resumes its task when the channel is settled; the leaders' answers arrive by polls.
+/// Resumes its task when the multicast channel is ready or not waited for; the leaders' answers arrive by polls.
 class ChannelAwaiter {
   public:
     explicit ChannelAwaiter(const ChannelCast& cast) : cast_(cast) {}
@@ -213,8 +214,8 @@ void TaggedExchange::start_receive(message::ReceiveRequest& request, void* buffe
     message::start_receive(request, channel_, buffer, count, type, ranks_[static_cast<size_t>(source)], tag_);
 }
 
-// A TaggedExchange has no multicast. With `of_all`, a death abandons sends as well as receives, and arriving messages are dropped with the
-// channel.
+// Returns at once: a TaggedExchange has no multicast. With `of_all`, a death abandons sends as well as receives, and arriving messages are
+// dropped with the channel.
 void TaggedExchange::throw_away(uint64_t, int, int) {
     if (!of_all_) panic("a message is discarded on a channel without multicast");
 }

@@ -8,7 +8,7 @@ namespace starling::collective {
 
 namespace {
 
-/// If no two participants share a host, each of them is a leader.
+/// Sets the view's multicast channel. If no two participants share a host, each of them is a leader.
 void know_cast(View& v) {
     if (!v.cast && v.whole_side() && v.exchange->each_has_its_host()) v.cast = v.exchange->cast(v.tag);
 }
@@ -76,7 +76,7 @@ Task allreduce(View v, const void* send, void* receive, int64_t count, const Dat
 }
 
 Task gather(View v, const void* send, int64_t count, const Datatype& type, Blocks receive, int root) {
-    // Members other than the root do not know whether the blocks are uniform: the caller says so through `receive`.
+    // Members other than the root do not know whether the blocks are uniform, so the caller sets this in `receive`.
     CallParameters call{CollectiveKind::gather, v.n, v.me == root ? receive.bytes(root) : datatype::packed_size(type, count)};
     call.uniform = receive.uniform();
     return chosen<signature::gather>(call, v, send, count, type, receive, root);

@@ -44,8 +44,8 @@ Task one_after_the_other(Task first, Task second) {
     co_return co_await second;
 }
 
-/// Wraps a rooted operation between groups that uses messages. Processes beside the root do not know whether the stage serves it, so each
-/// of them counts it in the stage's order.
+/// Wraps a rooted operation between groups that uses messages. Members of the root's group do not know whether the stage serves the
+/// operation, so each member counts it in the stage's order.
 Task beside_node(const CommCall& call, Task by_messages) {
     if (!call.stage.node_of_all()) return by_messages;
     Task skipped = node::skip(call.on_node_with_root());
@@ -178,7 +178,7 @@ Task reduce_scatter(CommCall& call, const void* send, void* receive, const Share
 }
 
 Task scan(CommCall& call, const void* send, void* receive, int64_t count, const Datatype& type, const Op& op, bool exclusive) {
-    if (call.is_planned()) {  // Use messages at once: a planned scan needs no stage.
+    if (call.is_planned()) {  // Use messages at once, because a persistent scan needs no stage.
         call.view = View::all(call.exchange);
         return scan(call.view, send, receive, count, type, op, exclusive);
     }

@@ -7,8 +7,8 @@ namespace starling::collective {
 
 namespace {
 
-/// Number of collective calls after which a communicator is worth a multicast group: short-lived communicators with few calls cost nothing
-/// then.
+/// Number of collective calls after which a communicator gets a multicast group, so that short-lived communicators with few calls cost
+/// nothing.
 constexpr int kWorthAfter = 4;
 
 Multicast scheme_of(const comm::Comm& comm) {
@@ -16,8 +16,8 @@ Multicast scheme_of(const comm::Comm& comm) {
     return all == Multicast::off || comm.hints.multicast == Multicast::automatic ? all : comm.hints.multicast;
 }
 
-/// Returns an id for the multicast channel. A context id alone is unique only within a process: disjoint communicators of one split share
-/// it, and so do the sides of an inter-communicator. With the first member the id is unique.
+/// Returns an id for the multicast channel, made from the context id and the first member. A context id alone is unique only within a
+/// process: disjoint communicators of one split share it, and so do the sides of an inter-communicator.
 uint64_t context_of(const comm::Comm& comm, const link::Process& first) {
     return hash_on(hash_on(hash_on(kEmptyHash, comm.context()), first.job->address().id), first.rank);
 }

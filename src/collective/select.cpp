@@ -23,7 +23,7 @@ constexpr CallRange up_to_on_one_host(int ranks) { return {ranks, kAnyBytes, 0, 
 constexpr CallRange more_than(int ranks, int up_to_ranks, uint64_t bytes) { return {up_to_ranks, bytes, ranks}; }
 constexpr CallRange always = up_to(kAnyRanks, kAnyBytes);
 
-/// Sorted by kind.
+/// All algorithms, sorted by kind.
 constexpr Algorithm kTable[] = {
 #define ALGORITHM(kind, name, needs, ...) {CollectiveKind::kind, #name, kind##_##name, needs, {__VA_ARGS__}},
 #define NODE(kind) {CollectiveKind::kind, "node", {}, kSharedMemory | kUniform, {always}},
@@ -53,8 +53,8 @@ AlgorithmRange rows(CollectiveKind kind) {
 STARLING_STATE const Algorithm* overrides[kKinds] = {};
 STARLING_STATE bool overrides_read = false;
 
-/// Returns the largest call, in bytes as counted in CallParameters, that the stage takes: in one step or, with `pieces`, up to where messages are
-/// faster.
+/// Returns the largest size, in bytes as counted in CallParameters, of the calls that the stage serves. These complete in one step or, with
+/// `pieces`, are faster than by messages.
 uint64_t node_limit(CollectiveKind kind, int n, bool pieces) {
     const auto ranks = static_cast<uint64_t>(n);
     const bool few = n <= NodeLayout::kFew;

@@ -10,7 +10,7 @@ namespace starling::comm {
 
 namespace {
 
-// Numbers of user keys start above every predefined one.
+// The first number of user keys, above every predefined one.
 constexpr int kFirstNumber = 1024;
 
 STARLING_STATE NoDestroy<std::vector<Keyval*>> table_storage;
@@ -139,7 +139,7 @@ int AttributeSet::remove(const AttributeHolder& holder, int keyval) {
     const AttributeEntry entry = *found;
     Hold hold(entry.keyval);
     const int error = call_delete(holder, entry);
-    // Meanwhile attributes may have been added and deleted, also with this key.
+    // While the callback ran, attributes may have been added and deleted, also with this key.
     AttributeEntry* still = find(keyval, true);
     if (error) {
         if (still) still->going = false;
@@ -161,7 +161,7 @@ int AttributeSet::clear(const AttributeHolder& holder) {
 }
 
 int AttributeSet::copy_to(const AttributeHolder& holder, AttributeSet& copy) const {
-    // Hold references: callbacks and other threads may delete attributes before they are copied.
+    // Hold references to the keys: callbacks and other threads may delete attributes before they are copied.
     AttributeSet held;
     held.entries_ = entries_;
     for (const AttributeEntry& entry : held.entries_) ++entry.keyval->references;

@@ -27,7 +27,7 @@ Group* number_all(Group* local, Group* remote, bool local_first) {
     return local_first ? concatenate(*local, *remote) : concatenate(*remote, *local);
 }
 
-/// Returns false for predefined contexts, whose ids are used again when a program initializes anew.
+/// Returns whether the context id was drawn. Predefined ids are not drawn, and are used again when a program initializes anew.
 bool is_drawn(uint64_t context) {
     const job::JobId job = link::self().job->address().id;
     for (uint64_t number = kWorldNumber; number <= kShmemSharedNumber; ++number)

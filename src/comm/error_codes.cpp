@@ -92,20 +92,20 @@ const Standard* find_standard(int code) {
     return nullptr;
 }
 
-// A class or code that the application added; a class is its own `of_class`.
+// A class or code that the application added; for a class, `of_class` is the class itself.
 struct Added {
     int number;
     int of_class;
     std::string text;
 };
 
-// Programs may add and query codes at any time, in several threads.
+// Guards the added codes, because programs may add and query codes at any time, in several threads.
 STARLING_STATE Mutex mutex;
 
 STARLING_STATE NoDestroy<std::vector<Added>> added_storage;
 constinit auto& added = added_storage.value;
 
-// Callers of this function and of those below hold the mutex.
+// Returns the added class or code; null if there is none. Callers of this function and of those below hold the mutex.
 Added* find_added(int code) {
     for (Added& entry : added)
         if (entry.number == code) return &entry;

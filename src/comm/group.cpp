@@ -11,7 +11,7 @@ namespace starling::comm {
 
 namespace {
 
-// Groups with more runs than this look ranks up in an index, not run by run.
+// Number of runs above which a group looks ranks up in an index, not run by run.
 constexpr std::size_t kRunsWithoutIndex = 16;
 
 STARLING_STATE NoDestroy<Pool<Group>> pool_storage;
@@ -85,8 +85,8 @@ void Group::release() {
 }
 
 void GroupBuilder::add(GroupRun run) {
-    // The result is as if the processes were added one at a time. A run of one takes any next process of its job as its second, whatever
-    // the distance; a longer run takes only ranks that continue it.
+    // Append the run. The result is as if its processes were added one at a time. A run of one process takes any next process of its job as
+    // its second, whatever the distance; a longer run takes only ranks that continue it.
     while (run.count > 0) {
         if (runs_.empty() || runs_.back().job != run.job) break;
         GroupRun& last = runs_.back();

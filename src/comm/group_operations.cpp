@@ -62,7 +62,8 @@ Group* concatenate(const Group& a, const Group& b) {
     GroupBuilder builder;
     builder.add(a);
     builder.add(b);
-    // A group received from another process belongs to no session here; a group made from it and one of ours belongs to ours.
+    // A group received from another process belongs to no session here. A group made from that one and a group of our session belongs to
+    // our session.
     return builder.build(a.session ? a.session : b.session);
 }
 

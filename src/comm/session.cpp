@@ -39,7 +39,7 @@ const char* process_set_name(int index) { return kProcessSets[index]; }
 
 Group* process_set(const Session& session, const char* name) {
     GroupBuilder builder;
-    // The names are URIs, which are compared without case.
+    // The names of process sets are URIs, which are compared without case.
     if (strcasecmp(name, kProcessSets[0]) == 0)
         builder.add(world()->local_group());
     else if (strcasecmp(name, kProcessSets[1]) == 0)

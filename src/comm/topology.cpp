@@ -8,7 +8,7 @@ namespace starling::comm {
 namespace {
 
 // Writes `nodes` as a product of out.size() factors between `floor` and `limit`, in descending order. It minimizes the largest factor, then
-// the second, and so on. `divisors`: those of the initial number, ascending.
+// the second, and so on. `divisors` are the divisors of the initial number, ascending.
 bool factorize(int nodes, int floor, int limit, std::span<int> out, const std::vector<int>& divisors) {
     if (out.empty()) return nodes == 1;
     for (auto at = std::lower_bound(divisors.begin(), divisors.end(), floor); at != divisors.end(); ++at) {
@@ -40,8 +40,8 @@ std::vector<int> divisors_of(int n) {
     return low;
 }
 
-// Writes `nodes` as a product with the smallest difference between the largest and the smallest factor; of equal differences, the one with
-// the largest smallest factor. Other implementations also read "as close to each other as possible" (MPI 5.0 section 8.5.2) in this way.
+// Writes `nodes` as a product whose largest and smallest factors differ least. Among several such products it takes the one with the largest
+// smallest factor. Other implementations also read "as close to each other as possible" (MPI 5.0 section 8.5.2) in this way.
 std::vector<int> most_even(int nodes, size_t count) {
     const std::vector<int> divisors = divisors_of(nodes);
     std::vector<int> best, tried(count);

@@ -120,7 +120,7 @@ int check_dimension(const ArrayDimension& d) {
 
 }  // namespace
 
-// The recipe's arguments: ndims, sizes, subsizes, starts, order.
+// Creates the equivalent of a subarray. The recipe's arguments: ndims, sizes, subsizes, starts, order.
 int make_subarray(Recipe& recipe) {
     const int64_t* a = recipe.args.data();
     const int64_t ndims = a[0], order = recipe.args.back();
@@ -137,7 +137,8 @@ int make_subarray(Recipe& recipe) {
     return builder.finish(recipe);
 }
 
-// The recipe's arguments: size, rank, ndims, global sizes, distributions, distribution arguments, process grid, order.
+// Creates the equivalent of a distributed array. The recipe's arguments: size, rank, ndims, global sizes, distributions, distribution
+// arguments, process grid, order.
 int make_darray(Recipe& recipe) {
     const int64_t* a = recipe.args.data();
     const int64_t size = a[0], rank = a[1], ndims = a[2], order = recipe.args.back();

@@ -68,7 +68,7 @@ class BoundsFinder {
     bool good_ = true;
 };
 
-// Displacements counted in elements must fit when counted in bytes.
+// Returns whether displacements that are counted in elements still fit in 64 bits when counted in bytes.
 bool products_fit(const Recipe& recipe) {
     const auto& a = recipe.args;
     size_t first = 0, last = 0;

@@ -105,7 +105,7 @@ struct RecipeDeleter {
 };
 using RecipePtr = std::unique_ptr<Recipe, RecipeDeleter>;
 
-// Sets one_block and contiguous.
+// Sets one_block and contiguous from the type's layout.
 void set_shape(Datatype& type) {
     const LayoutNode& root = layout_of(type).root;
     type.one_block = root.is_block();
@@ -135,7 +135,7 @@ void commit(Datatype& type) { type.committed = true; }
 
 namespace {
 
-/// Destroys types and those constituents whose last reference they held. Iterative, because nesting may be deeper than the stack.
+/// Destroys types, and those of their constituents whose last reference they held. Iterative, because nesting may be deeper than the stack.
 class Burial {
   public:
     void bury(const Datatype& constant) {
@@ -221,7 +221,7 @@ struct F90 {
     MPI_Datatype type;
 };
 
-// The value and index types of pairs are numbers of C.
+// Returns whether elements are integers of C. The value and index types of pairs must be numbers of C.
 bool is_integer(Basic basic) { return basic >= Basic::int8 && basic <= Basic::uint64 && basic != Basic::int128; }
 bool is_number(Basic basic) {
     return is_integer(basic) || basic == Basic::float32 || basic == Basic::float64 || basic == Basic::float80;

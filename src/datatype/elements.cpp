@@ -8,13 +8,13 @@ namespace {
 
 constexpr int64_t kIncomplete = -1;
 
-// Both functions descend, at each level, into the one part that is incomplete. They use a loop, because types may be nested deeper than the
-// stack.
+// elements_in() and bytes_in() descend, at each level, into the one part that is incomplete. They use a loop, because types may be nested
+// deeper than the stack.
 
 // Returns the bytes of a pair's value.
 int64_t value_bytes(const Datatype& pair) { return pair.size - (pair.true_extent - pair.index_offset); }
 
-// Returns the basic elements in the first `bytes` bytes of one element of a type, fewer than its size.
+// Returns the number of basic elements in the first `bytes` bytes of one element of a type; `bytes` is less than its size.
 int64_t elements_in(uint64_t bytes, const Datatype& whole) {
     const Datatype* type = &whole;
     int64_t elements = 0;
@@ -42,7 +42,7 @@ int64_t elements_in(uint64_t bytes, const Datatype& whole) {
     return elements;
 }
 
-// Returns the packed bytes of the first `elements` basic elements of one element of a type, fewer than it has.
+// Returns the packed bytes of the first `elements` basic elements of one element of a type; `elements` is less than it has.
 uint64_t bytes_in(int64_t elements, const Datatype& whole) {
     const Datatype* type = &whole;
     uint64_t bytes = 0;

@@ -8,7 +8,7 @@ namespace starling::datatype {
 
 namespace {
 
-/// Converts numbers from memory into big-endian bytes, or back if `reading`.
+/// Converts numbers from memory into big-endian bytes, or back if `reading` is set.
 struct Stream {
     std::byte* at;
     bool reading;
@@ -31,7 +31,7 @@ void put_integer(Stream& stream, std::byte* memory, int size, int external, bool
     stream.at += external;
 }
 
-// x87 numbers are transferred as IEEE quadruple precision.
+// Converts an x87 number; it is transferred as IEEE quadruple precision.
 void put_float80(Stream& stream, std::byte* memory) {
     if (stream.reading) {
         __float128 wide;
@@ -98,7 +98,8 @@ External32Format form_of(Basic basic) {
     }
 }
 
-// Handles named types whose size in external32 differs from their element's: the standard gives MPI_LONG four bytes.
+// Returns the external32 format of a named type. For some types it differs from the format of their element: the standard gives MPI_LONG
+// four bytes.
 External32Format form_of(const Datatype& type) {
     External32Format form = form_of(type.basic);
     if (&type == &predefined(MPI_LONG) || &type == &predefined(MPI_UNSIGNED_LONG)) form.external = 4;
@@ -116,7 +117,7 @@ void convert_numbers(Stream& stream, const External32Format& form, bool float80,
     }
 }
 
-// Returns the form of a pair's value. Among the value types, only long has another size in external32.
+// Returns the external32 format of a pair's value. Among the value types, only long differs from its element.
 External32Format value_form(const Datatype& pair) {
     External32Format form = form_of(pair.value);
     if (&pair == &predefined(MPI_LONG_INT)) form.external = 4;

@@ -80,7 +80,7 @@ Kernel on_truth(Basic basic) {
     }
 }
 
-// Pairs: the better value wins; of equal values, the one with the lower index.
+// Reduction of pairs: the better value wins; if the values are equal, the pair with the lower index.
 template <class Value, class Index>
 struct ValueIndexPair {
     Value value;
@@ -133,7 +133,7 @@ Kernel by_index(Basic index) {
         case Basic::uint64:
             return &locate<Better, Value, uint64_t>;
         default:
-            // MPI_2REAL and MPI_2DOUBLE_PRECISION.
+            // Pairs with a floating-point index: MPI_2REAL and MPI_2DOUBLE_PRECISION.
             if constexpr (Value(1) / 2 != Value(0)) return &locate<Better, Value, Value>;
             return nullptr;
     }

@@ -8,7 +8,7 @@ namespace starling::datatype {
 
 namespace {
 
-// Lists and runs up to this length are expanded when they become members of a list.
+// Longest list or run, in blocks, that is expanded when it becomes a member of a list.
 constexpr int64_t kInline = 8;
 
 class Compiler {

@@ -68,7 +68,8 @@ Kernel kernel_for(const Op& op, const Datatype& type) {
         if (op.operation != ReductionOperation::minloc && op.operation != ReductionOperation::maxloc) return nullptr;
         return find_pair_kernel(op.operation, type.value, type.index);
     }
-    // The standard defines no arithmetic on characters, but all other libraries have it and programs use it: treat them as signed bytes.
+    // The standard defines no arithmetic on characters, but all other libraries have it and programs use it. So characters count as signed
+    // bytes.
     const Basic basic = type.basic == Basic::character ? Basic::int8 : type.basic;
     if (__builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq"))
         if (const Kernel kernel = avx512::find_kernel(op.operation, basic)) return kernel;

@@ -12,7 +12,7 @@ namespace starling::datatype {
 
 namespace {
 
-// Copies a few bytes without a call, by two overlapping moves of a fixed size.
+// Copies between one and two words without a call, by two moves of a fixed size, which may overlap.
 template <class Word>
 inline void copy_twice(std::byte* to, const std::byte* from, uint64_t length) {
     Word head, tail;
@@ -184,7 +184,7 @@ struct Mover {
     static constexpr int64_t kBatch = 8192;
 };
 
-/// The handling of lists, block by block, for sinks other than Mover.
+/// Splits lists into single blocks, for sinks other than Mover.
 template <class Sink>
 struct BlockByBlock {
     bool even(std::byte* origin, const LayoutBlock* first, int64_t count, uint64_t length) {
@@ -219,7 +219,7 @@ struct Copier : BlockByBlock<Copier> {
     }
 };
 
-/// Lists blocks, merging adjacent ones.
+/// Lists blocks for blocks(), merging adjacent ones.
 struct Lister : BlockByBlock<Lister> {
     iovec* out;
     int max;

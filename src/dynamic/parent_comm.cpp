@@ -13,7 +13,7 @@ namespace starling::dynamic {
 
 namespace {
 
-// The parent communicator, by pool index and context id. Once it is freed or disconnected, another one may use its index.
+// Pool index and context id of the communicator with the parents. Once it is freed or disconnected, another communicator may use its index.
 STARLING_STATE uint32_t parent_index = 0;
 STARLING_STATE uint64_t parent_context = 0;
 STARLING_STATE link::Process parent_root;

@@ -33,7 +33,7 @@ namespace {
 struct ConnectRequest {
     enum Type : uint32_t { connect, refused } type;
     uint32_t port;
-    uint64_t context;  ///< of the exchange between the two roots
+    uint64_t context;  ///< context of the exchange between the two roots
 };
 
 struct WaitingConnector {
@@ -44,7 +44,7 @@ struct WaitingConnector {
 
 struct OpenPorts {
     uint32_t next = 1;
-    std::map<uint32_t, std::list<WaitingConnector>> open;  ///< by port: waiting connectors, oldest first
+    std::map<uint32_t, std::list<WaitingConnector>> open;  ///< waiting connectors by port, oldest first
     std::map<uint64_t, bool> talks;  ///< contexts of the exchanges in progress; true: the other side has refused
 };
 STARLING_STATE Lazy<OpenPorts> made_ports;
@@ -61,7 +61,7 @@ void on_knock(link::Peer& peer, const link::Packet& packet) {
     const auto port = ports().open.find(knock.port);
     if (knock.type == ConnectRequest::refused) {
         if (const auto talk = ports().talks.find(knock.context); talk != ports().talks.end()) talk->second = true;
-        // The connector itself has refused, and withdraws its request.
+        // A refusal by the connector itself withdraws its request.
         if (port != ports().open.end())
             port->second.remove_if([&](const WaitingConnector& c) { return c.context == knock.context; });
         return;
@@ -140,7 +140,7 @@ class Talk {
     Talk(const Talk&) = delete;
     Talk& operator=(const Talk&) = delete;
 
-    /// Sends `mine` and receives the other root's text. A refusal ends it early.
+    /// Sends `mine` and receives the other root's text. A refusal by the other side ends the exchange early.
     int swap(std::string_view mine, std::string& theirs) {
         const OutgoingPointer send = start(mine, kText);
         uint64_t size = mine.size();
@@ -152,8 +152,8 @@ class Talk {
         progress::wait(*send);
         return receive.outcome.error ? progress::error_of(receive) : progress::error_of(*send);
     }
-    /// Determines whether all members on both sides have what they need of the other side; `error` is this side's, with failure_text(). A
-    /// side that fails earlier, for lack of memory, refuses, so that neither side proceeds alone.
+    /// Agrees with the other side on whether all members of both sides have everything that they need from the other one; `error` is this
+    /// side's, with failure_text(). A side that fails earlier, for lack of memory, refuses, so that neither side proceeds alone.
     int agree(int error) {
         const std::string text(error ? failure_text() : std::string_view());
         uint64_t word = kAllIsWell + static_cast<uint64_t>(error);
@@ -180,7 +180,7 @@ class Talk {
         message::ReceiveRequest receive;
         start(receive, &word, sizeof word, tag);
         progress::wait_until([&] { return receive.done || refused_ || finalized(); });
-        progress::poll();  // takes the last packets of the other side
+        progress::poll();  // handles the last packets of the other side
         if (refused_ || !receive.done) {
             message::cancel_receive(receive);
             return fail(MPI_ERR_PORT, "the port is not open (any more)");
@@ -211,9 +211,9 @@ class Talk {
     const bool& refused_;
 };
 
-/// Sent by each root to the other one, which broadcasts it on its side.
+/// The data that each root sends to the other one, which broadcasts it on its side.
 struct ConnectSide {
-    uint64_t context = 0;  ///< the accepting side's is used
+    uint64_t context = 0;  ///< context of the new communicator; the accepting side's is used
     std::string group;
 };
 std::string encode(const ConnectSide& side) { return Writer().number(side.context).string(side.group).take(); }
@@ -228,7 +228,7 @@ bool decode(std::string_view bytes, ConnectSide& side) {
 struct Meeting {
     std::optional<Talk> talk;
     uint32_t port = 0;
-    std::string result;  ///< the other side, encoded for the members of this one
+    std::string result;  ///< description of the other side, encoded for the members of this one
 
     void refuse() {
         if (talk) talk->refuse(port);
@@ -249,7 +249,7 @@ int meet(Meeting& meeting, comm::Comm& comm, uint64_t context, bool accepting) {
     const bool apart = disjoint(comm.local_group(), *remote);
     remote->release();
     if (!apart) {
-        meeting.talk.reset();  // the other side finds this too
+        meeting.talk.reset();  // the other side detects the same error
         return fail(MPI_ERR_COMM, "a process is on both sides of the port; the two groups must have none in common");
     }
     if (accepting) other.context = context;
@@ -293,7 +293,7 @@ int accept_at_root(comm::Comm& comm, const char* name_text, Meeting& meeting) {
         port = ports().open.find(name.port);
         return port == ports().open.end() || !port->second.empty();
     };
-    // Another thread may close the port meanwhile, and after the wait the connector may have withdrawn.
+    // Repeat the wait: another thread may close the port meanwhile, and after the wait the connector may have withdrawn.
     do {
         if (ours) progress::wait_until(comes);
     } while (ours && !comes());
@@ -323,11 +323,11 @@ int connect_at_root(comm::Comm& comm, const char* name_text, Meeting& meeting) {
     send_knock(*peer, {ConnectRequest::connect, name.port, context});
     meeting.port = name.port;
     const int error = meet_or_refuse(meeting, {job, name.rank}, comm, context, 0, false);
-    // The port is this process's: another thread accepts or closes it, and both exchanges would use one context.
+    // Fail if the port is this process's: another thread accepts or closes it, and both exchanges would use one context.
     return error && is_self(name.job, name.rank) ? fail_of_own_port() : error;
 }
 
-/// Creates the inter-communicator on one side from its root's result. Every member maps the jobs on which it depends now, so that their end
+/// Creates the inter-communicator on one side from its root's result. Every member maps the jobs of the other side now, so that their end
 /// is noticed.
 int join_sides(comm::Comm& comm, const std::string& result, bool accepting, comm::Comm*& made) {
     ConnectSide other;
@@ -357,7 +357,7 @@ int agree_on_both_sides(comm::Comm& comm, int root, Meeting& meeting, int error)
 int meet_at_port(comm::Comm& comm, int root, const char* port, bool accepting, comm::Comm*& made) {
     link::make_room_for_jobs();
     RootResult verdict;
-    Meeting meeting;  // used at the root only
+    Meeting meeting;  // state of the connection; used at the root only
     if (comm.rank == root) {
         verdict = evaluate_at_root([&](std::string& result) {
             const int error = accepting ? accept_at_root(comm, port, meeting) : connect_at_root(comm, port, meeting);

@@ -43,7 +43,8 @@ int agree(comm::Comm& comm, int error) {
 
 int broadcast_result(comm::Comm& comm, int root, RootResult& verdict) {
     if (comm.size > 1) {
-        // The head needs no allocation, so the other members learn of an error even if there is no memory for the rest.
+        // The first message of a result. It needs no allocation, so the other members learn of an error even if there is no memory for the
+        // rest.
         struct ResultHeader {
             int64_t error, bytes;
         } head{};

@@ -27,7 +27,7 @@ struct Child {
     job::JobAddress job;
     uint32_t size = 0;
     std::vector<ErrorCodeRun> codes;
-    job::JobId started = 0;  ///< set at the root as soon as there are processes
+    job::JobId started = 0;  ///< id of the started job; set at the root as soon as there are processes
 
     void add(int32_t code, uint64_t count) {
         if (codes.empty() || codes.back().code != code) codes.push_back({code, 0});
@@ -59,8 +59,8 @@ bool decode(std::string_view bytes, Child& child) {
 
 enum class ChildrenState { waiting, complete, failed };
 
-/// Returns whether the children have arrived, or cannot any more. Children that ended without calling MPI_Init never arrive; the launcher
-/// marks those of this host, and ends the job for those of other hosts.
+/// Returns whether the children have arrived, or cannot arrive any more. Children that ended without calling MPI_Init never arrive. The
+/// launcher marks those of this host, and ends the job for those of other hosts.
 ChildrenState look_for_arrival(job::JobSegment& segment) {
     const job::JobHeader& header = segment.header();
     if (segment.all_arrived()) return ChildrenState::complete;
@@ -71,7 +71,7 @@ ChildrenState look_for_arrival(job::JobSegment& segment) {
     return segment.all_arrived() ? ChildrenState::complete : ChildrenState::failed;
 }
 
-/// Interval at which a wait for children checks more than whether all have arrived, ns.
+/// Interval of the checks, during a wait for children, whether they have failed, ns.
 constexpr uint64_t kLookCloselyNs = 5'000'000;
 
 int wait_for_children(job::JobSegment& segment) {
@@ -96,10 +96,11 @@ bool all_on_this_host(const comm::Group& group) {
     return true;
 }
 
-// Adds the current directory to the commands. Relative names refer to it, and the children start in it; the launcher's is a different one.
+// Adds the current directory to the commands. Relative names refer to it, and the children start in it; the launcher's directory may
+// differ.
 void tell_directory(Commands& commands) {
     char here[PATH_MAX];
-    if (!getcwd(here, sizeof here) || here[0] != '/') return;  // use the launcher's directory then
+    if (!getcwd(here, sizeof here) || here[0] != '/') return;  // the children then start in the launcher's directory
     for (auto& command : commands) command.info.emplace(command.info.begin(), control::kCallerDirectory, here);
 }
 
@@ -155,7 +156,7 @@ comm::Group* whole_job(link::Job* job, uint32_t size) {
     return builder.build();
 }
 
-// Notifies the launcher that the root has disconnected from its children. The launcher ends the children of a job that crashes, unless they
+// Notifies the launcher that the root has disconnected from its children. When a job crashes, the launcher ends its children, unless they
 // have disconnected.
 void on_disconnect(comm::Comm& comm) {
     if (comm.spawned == 0 || comm.rank != 0) return;
@@ -173,7 +174,7 @@ void on_disconnect(comm::Comm& comm) {
 
 /// Performs a member's part: creates the inter-communicator with the children.
 static int meet_children(comm::Comm& comm, const Child& child, comm::Comm*& made) {
-    // A child job that has ended meanwhile has existed, so its end is an error of the inter-communicator and not of the spawn.
+    // A child job that has ended meanwhile did exist. So its end is an error of the inter-communicator and not of the spawn.
     link::Job* job = link::find_job(child.job);
     const int mapped = job->map();
     if (mapped && !job->dead()) {

@@ -23,7 +23,7 @@ namespace starling::message {
 
 namespace {
 
-constexpr int kLooks = 1000;  // polls to let a message to this process itself pass others that wait for room
+constexpr int kLooks = 1000;  // limit of polls that let a message to this process itself pass others that wait for room
 
 /// The stand-in for an abandoned send, with a copy of its data. No caller waits for it.
 struct LetGo : SendRequest {
@@ -51,7 +51,7 @@ std::unique_ptr<LetGo> stand_in(const SendRequest& request, uint64_t bytes) {
     return copy;
 }
 
-/// Replaces the request by its copy, in the peer's queue and by its request id. The request can then be finished.
+/// Replaces the request by its copy, in the peer's queue and under its request id. The request can then be completed.
 void replace(SendRequest& request, SendRequest& by) {
     std::replace(request.peer->sends.begin(), request.peer->sends.end(), &request, &by);
     if (request.stage != SendRequest::Stage::eager) rendezvous::replace(request.serial, by);
@@ -90,7 +90,8 @@ bool take_back(SendRequest& request) {
     return true;
 }
 
-/// Cancels a send whose envelope was not sent. The envelope is sent without a message, because later messages need its sequence number.
+/// Cancels a send whose envelope was not sent. The envelope is still sent, but without a message, because later messages need its sequence
+/// number.
 bool withdraw_envelope(SendRequest& request) {
     std::unique_ptr<LetGo> copy = stand_in(request, 0);
     copy->withdrawn = true;
@@ -119,7 +120,8 @@ void let_go_at_once(SendRequest& request) {
     std::unique_ptr<LetGo> copy = stand_in(request, request.bytes);
     datatype::pack(*request.type, request.count, request.buffer, 0, copy->data.get(), request.bytes);
     replace(request, *copy.release());
-    // Count before the program may write to the buffer. A receiver that reads the buffer after such a write then sees the new count.
+    // Count the abandoned send before the program may write to the buffer. A receiver that reads the buffer after such a write then sees
+    // the new count.
     ++counters.let_go;
     shared_count().fetch_add(1, std::memory_order_seq_cst);
     std::atomic_thread_fence(std::memory_order_seq_cst);

@@ -24,7 +24,7 @@ size_t ContextTable::remove(MatchContext& channel) {
     const size_t begin = hash(channel.context());
     size_t gap = begin, i = begin;
     while (slots_[gap] != &channel) gap = next(gap);
-    // Move back each later entry of this run that may occupy the gap, so that no search ends too early.
+    // Close the gap: move back each later entry of this run that may be stored there, so that no search ends too early.
     for (i = next(gap); slots_[i]; i = next(i)) {
         const size_t home = hash(slots_[i]->context());
         const size_t from_home = (i - home) & (slots_.size() - 1), from_gap = (i - gap) & (slots_.size() - 1);

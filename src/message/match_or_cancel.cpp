@@ -21,7 +21,7 @@ uint64_t their_key(uint32_t sequence) {
     return link::verdict_key(me.job->address().id, me.rank, sequence);
 }
 
-/// Returns whether a match-or-cancel word decides. An RTS from another host has none in this host's memory. After the sender's death its
+/// Returns whether a match-or-cancel word decides. An RTS from another host has no word in this host's memory. After the sender's death its
 /// cancelled messages fail like its others.
 bool has_word(const link::Peer& peer, const Rts& offer) {
     return offer.has_verdict && peer.can(transport::kSharesMemory) && !peer.dead;

@@ -38,7 +38,7 @@ STARLING_STATE NoDestroy<std::vector<Unexpected*>> orphans_storage;
 constinit auto& orphans = orphans_storage.value;
 STARLING_STATE bool anyone_failed = false;
 STARLING_STATE Lazy<ClosedContexts> retired;
-constexpr int kPlaneBits = 4;  ///< lowest bits of a context id, the plane (comm/comm.h)
+constexpr int kPlaneBits = 4;  ///< number of the lowest bits of a context id, which hold the plane (comm/comm.h)
 
 /// The envelope of a message that is in a packet or was saved from one.
 struct Envelope {
@@ -181,7 +181,7 @@ bool read(const link::Packet& packet, T& out) {
     return true;
 }
 
-/// Handles an RTS that fragments follow before a CTS: these do not belong to the previous receive. Returns false if the packet is
+/// Handles an RTS that is followed by fragments before a CTS, which do not belong to the previous receive. Returns false if the packet is
 /// malformed.
 [[gnu::noinline]] bool note_offer(link::Peer& peer, const link::Packet& packet) {
     Rts offer;
@@ -420,7 +420,7 @@ namespace {
 
 /// Fails the receives whose messages cannot arrive any more.
 void fail_receives() {
-    // The completion of a receive may post another, so collect first. (A coroutine does not run at once; it is scheduled.)
+    // Collect first, because the completion of a receive may post another. (A coroutine does not run at once; it is scheduled.)
     std::vector<ReceiveRequest*> lost;
     directory.each([&](MatchContext& channel) {
         auto collect = [&](auto& list) {

@@ -12,11 +12,11 @@ namespace {
 
 enum class CancelStep : uint32_t { ask, withdrawn, was_taken, has_not_come, drop };
 
-/// Payload of a `cancel` packet. The sequence number distinguishes the message from earlier ones with this request id.
+/// Payload of a `cancel` packet. The sequence number distinguishes the message from earlier ones with the same request id.
 struct Cancel {
     uint64_t context;
     uint32_t sequence;
-    uint32_t serial;  ///< the sender's request id
+    uint32_t serial;  ///< request id of the send
     CancelStep what;
     uint32_t unused = 0;
 };
@@ -42,7 +42,7 @@ void on_answer(link::Peer& peer, const Cancel& answer) {
     SendRequest* const request = rendezvous::find(peer, answer.serial);
     if (!request || !request->cancelling || request->sequence != answer.sequence) return;
     if (answer.what == CancelStep::has_not_come)
-        return ask_receiver(*request);  // the question overtook the RTS on another path
+        return ask_receiver(*request);  // ask again: the first request overtook the RTS on another path
     request->cancelling = false;
     if (answer.what != CancelStep::withdrawn) return;
     request->outcome.cancelled = true;

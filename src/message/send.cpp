@@ -27,7 +27,7 @@ namespace {
 
 using Stage = SendRequest::Stage;
 
-STARLING_STATE size_t queued = 0;  ///< eager sends and envelopes in peers' queues, and sends as fragments
+STARLING_STATE size_t queued = 0;  ///< eager sends and envelopes in peers' queues, and sends that are being sent as fragments
 
 void enqueue(SendRequest& request) {
     request.peer->sends.push_back(&request);
@@ -58,8 +58,8 @@ void keep_type(SendRequest& request) {
                       static_cast<uint32_t>(request.bytes));
 }
 
-/// Advances the part of a stream that uses the base path. The stream ends with the receiver's FIN. If other messages wait, it moves behind
-/// them from time to time.
+/// Advances the part of a stream that uses the base path. The stream ends with the receiver's FIN. If other messages wait, the stream moves
+/// behind them from time to time.
 bool advance_stream(SendRequest& request) {
     const stream::StreamProgress turn = stream::advance(request);
     if (turn == stream::StreamProgress::no_room) return false;
@@ -238,7 +238,7 @@ namespace {
 /// Returns why a send to a failed process fails. Sets the text anew for each request, because keep_failure() moves it into the request.
 int why_gone(const SendRequest& request) { return link::why_dead(*request.peer, request.destination); }
 
-/// Empties a peer's queue. This completes only the eager sends; the others are still registered by rendezvous::list().
+/// Empties a failed or finalized peer's queue. This completes only the eager sends; the others are still registered by rendezvous::list().
 void empty_queue(link::Peer& peer, bool gone) {
     while (!peer.sends.empty()) {
         SendRequest* request = peer.sends.front();
@@ -279,13 +279,13 @@ void fail_sends(const Gone& gone) {
 
 namespace {
 
-/// Completes the sends to peers that are `over`: those in the peers' queues, and the rendezvous sends that are `in_vain`. Returns true if
-/// there were any.
+/// Completes the sends to peers for which `over` holds: those in the peers' queues, and the rendezvous sends for which `in_vain` holds.
+/// Returns true if there were any.
 template <auto over, auto in_vain>
 bool end_sends() {
     const size_t before = queued;
     std::vector<SendRequest*> offered;
-    // Those in a queue leave it in the loop below.
+    // Sends in a queue leave it in the loop below.
     rendezvous::each([&offered](SendRequest& request) {
         if (over(*request.peer) && in_vain(request)) offered.push_back(&request);
     });
@@ -308,13 +308,13 @@ void drop_sends_to_finalized() {
 }
 
 bool give_up_sends_to_finalized() {
-    // Nothing else would complete a queued send.
+    // A queued send to a finalized peer must be completed here, because no later event would do it.
     return end_sends<[](const link::Peer& peer) { return !peer.dead && link::has_finalized(peer); },
                      [](const SendRequest& request) { return request.queued || lacks_a_member(request); }>();
 }
 
 void each_open_send(void (*visit)(const SendRequest& request, void* argument), void* argument) {
-    // Rendezvous sends may be in a queue too, so only the eager ones are visited here.
+    // Visits only the eager sends of the queues. Rendezvous sends may be in a queue too, and are visited by request id.
     STARLING_STATE static decltype(visit) visitor = nullptr;
     STARLING_STATE static void* visitors_argument = nullptr;
     visitor = visit;

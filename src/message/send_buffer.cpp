@@ -37,7 +37,7 @@ bool poll_flushes() {
 struct BsendBuffer::Block {
     std::unique_ptr<SendRequest> request = std::make_unique<SendRequest>();
     Block* next;
-    size_t bytes;  ///< including the header, rounded up
+    size_t bytes;  ///< size including the header, rounded up
 
     Block(Block* next, size_t bytes) : next(next), bytes(bytes) {}
     static size_t rounded(size_t bytes) { return (bytes + alignof(Block) - 1) & ~(alignof(Block) - 1); }

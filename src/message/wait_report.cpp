@@ -12,7 +12,7 @@ namespace {
 using OperationKind = WaitReportPage::OperationKind;
 using progress::WaitReporter;
 
-/// Most match contexts and messages that are examined. A process with more reports only some.
+/// Limits of the match contexts and messages that are examined. If a process has more, it reports only some.
 constexpr uint32_t kMostChannels = 256, kMostMessages = 4096;
 
 uint8_t flags_of(uint64_t context) { return (context & 15) != 0 ? WaitReportPage::kOfCollective : 0; }

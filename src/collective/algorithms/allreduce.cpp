@@ -55,7 +55,7 @@ Task allreduce_ring(View v, const void* send, void* receive, int64_t count, cons
     const int right = (v.me + 1) % v.n, left = (v.me - 1 + v.n) % v.n;
     const auto piece = [&](int number) { return piece_of(count, v.n, (number + 2 * v.n) % v.n); };
 
-    // Once around the ring to reduce (this rank ends with piece me + 1), then once more to distribute the results.
+    // First go once around the ring to reduce (this rank ends with piece me + 1), then once more to distribute the results.
     for (int step = 0; step < v.n - 1; ++step) {
         const ElementRange out = piece(v.me - step), in = piece(v.me - step - 1);
         co_await v.send_receive(element(receive, out.offset, type), out.count, type, right, operand.data(), in.count, type,

@@ -10,7 +10,8 @@ Task barrier_dissemination(View v) {
     co_return v.error;
 }
 
-// As many rounds as dissemination for a power of two, but pairwise: between hosts, each partner's message acknowledges the other's.
+// Takes as many rounds as dissemination for a power of two. But messages are exchanged pairwise, so between hosts each partner's message
+// acknowledges the other's.
 Task barrier_recursive_doubling(View v) {
     for (int width = 1; width < v.n; width *= 2)
         co_await v.send_receive(nullptr, 0, byte_type(), v.me ^ width, nullptr, 0, byte_type(), v.me ^ width);

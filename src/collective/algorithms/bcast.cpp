@@ -10,7 +10,7 @@ namespace {
 /// Bytes per message of the pipelined chain.
 constexpr uint64_t kChainSegment = 64 * 1024;
 
-/// Splits the bytes evenly in units of cache lines, so that no two ranks write to the same line.
+/// The division of a buffer among the ranks, in whole cache lines, so that no two ranks write to the same line.
 struct ByteShares {
     uint64_t total, each;
     ByteShares(uint64_t bytes, int n) : total(bytes) {
@@ -21,7 +21,7 @@ struct ByteShares {
     int64_t bytes(int first, int last) const { return static_cast<int64_t>(begin(last) - begin(first)); }
 };
 
-/// Sends every rank its share and those of its subtree.
+/// Scatters along a binomial tree: sends every child its share and those of its subtree.
 Task scatter_shares(View v, std::byte* data, ByteShares shares, int root) {
     const Binomial tree(v, root);
     const int relative = tree.relative;
@@ -44,7 +44,7 @@ Task bcast_binomial(View v, void* buffer, int64_t count, const Datatype& type, i
     const Binomial tree(v, root);
     if (!tree.is_root()) co_await v.receive(buffer, count, type, tree.parent());
     if (tree.children() == 0) co_return v.error;
-    // Eager messages complete at once; long ones are fetched by all children at the same time.
+    // Start all sends: eager messages complete at once, and all children fetch long ones at the same time.
     RequestGroup sends(v, tree.children(), 0);
     tree.each_child([&](int child) { sends.send(buffer, count, type, child); });
     co_await sends;
@@ -68,7 +68,7 @@ Task bcast_scatter_allgather(View v, void* buffer, int64_t count, const Datatype
     const ByteShares shares(packed.bytes(), v.n);
     v.note(co_await scatter_shares(v, packed.data(), shares, root));
 
-    // Ring: in step i each rank sends on the share that arrived in step i - 1.
+    // Ring: in step i each rank forwards to its right the share that it received in step i - 1.
     const int relative = (v.me - root + v.n) % v.n;
     const int right = (v.me + 1) % v.n, left = (v.me - 1 + v.n) % v.n;
     for (int step = 0; step < v.n - 1; ++step) {

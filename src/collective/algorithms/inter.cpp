@@ -80,7 +80,8 @@ Task scatter(View v, Blocks send, void* receive, int64_t count, const Datatype& 
 }
 
 Task allgather(View v, const void* send, int64_t count, const Datatype& type, Blocks receive) {
-    // Every process sends its block to the other side's leader, which knows each block's size and broadcasts them packed.
+    // Every process sends its block to the other side's leader. That leader knows each block's size, and broadcasts them all in packed
+    // form.
     View side = v.local();
     const int n = v.exchange->remote_size;
     uint64_t bytes = 0;

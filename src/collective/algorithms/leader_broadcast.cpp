@@ -11,7 +11,7 @@ namespace starling::collective {
 
 namespace {
 
-/// Messages over kWhole bytes go down the tree in segments of kSegment bytes.
+/// Messages longer than kWhole bytes are sent down the tree in segments of kSegment bytes.
 constexpr uint64_t kWhole = 128 * 1024, kSegment = kWhole / 2;
 
 struct Done {
@@ -48,7 +48,7 @@ class SpaceAwaiter {
     progress::FlagWait wait_{{}, is_over, this};
 };
 
-/// The tree that the message takes if it is not sent by multicast.
+/// The tree by which the message is sent if multicast is not used.
 class BroadcastDown {
   public:
     BroadcastDown(const View& v, int root, uint64_t bytes) : binomial_(v, root), bytes_(bytes) {
@@ -89,7 +89,8 @@ class FromEither {
         return tree_.done;
     }
     void await_suspend(std::coroutine_handle<> waiter) {
-        // The first request that completes brings the count to 0 and resumes the waiter; the second one wraps it, and does not.
+        // Both requests share one counter. The request that completes first brings it to 0 and resumes the waiter; the second one wraps it
+        // around, which resumes nothing.
         for (progress::Request* request : {static_cast<progress::Request*>(&group_), static_cast<progress::Request*>(&tree_)}) {
             request->waiter = waiter;
             request->open_in_group = &open_;
@@ -107,7 +108,7 @@ class FromEither {
     }
     Done parent() { return {tree_}; }
 
-    /// Notes the result. Returns whether more segments follow from the parent.
+    /// Records how the message arrived. Returns whether more segments follow from the parent.
     bool end(By by) {
         if (by == By::group) return end_by_group(), false;
         view_.finish(tree_, way_.length(0));
@@ -117,7 +118,7 @@ class FromEither {
     }
 
   private:
-    /// After a failed multicast the parent may still send.
+    /// Ends a receive by multicast. After a failed multicast the parent may still send.
     void end_by_group() {
         if (group_.outcome.error != MPI_SUCCESS) {
             view_.note(progress::error_of(group_));
@@ -139,7 +140,7 @@ class FromEither {
     bool in_tree_ = false;
 };
 
-/// Sends a message down the tree, beginning with the first segment, which is here; later segments come from the parent. With an error,
+/// Sends a message down the tree, beginning with the first segment, which has arrived; later segments come from the parent. With an error,
 /// sends error markers in place of the first segment, and nothing afterwards.
 Task descend(View v, const BroadcastDown& way, std::byte* data, bool receives) {
     const bool sends = v.error == MPI_SUCCESS;

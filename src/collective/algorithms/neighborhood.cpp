@@ -17,7 +17,7 @@ using comm::Neighborhood;
 using node::ByMessages;
 using NeighborTraffic = node::NeighborTraffic;
 
-// Starts all messages at once: the program has specified how many there are, and any other algorithm would send as many. `error`: an
+// Starts all messages at once. The program has specified how many there are, and any other algorithm would send as many. `error`: an
 // earlier error.
 Task exchange_blocks(View v, NeighborTraffic traffic, ByMessages what, int error) {
     FirstError first;
@@ -50,7 +50,7 @@ Task exchange_places(View v, const Neighborhood& near, std::vector<int>& found) 
     co_return v.error;
 }
 
-/// For a persistent operation.
+/// Runs a persistent operation through the stage, then exchanges by messages the blocks that need them.
 Task through_stage(NodeOwner& stage, NodeDriver on, View v, NeighborTraffic traffic) {
     if (!stage.places) {
         auto& found = stage.places.emplace(traffic.near.receives.size());
@@ -62,7 +62,7 @@ Task through_stage(NodeOwner& stage, NodeDriver on, View v, NeighborTraffic traf
     co_return co_await exchange_blocks(v, traffic, std::move(rest), error);
 }
 
-/// For a blocking operation: completes all but the messages.
+/// Runs a blocking operation through the stage, and returns the task that exchanges the remaining blocks by messages.
 Task run_through_stage(NodeOwner& stage, const NodeDriver& on, const View& v, const NeighborTraffic& traffic) {
     if (!stage.places) {
         auto& found = stage.places.emplace(traffic.near.receives.size());

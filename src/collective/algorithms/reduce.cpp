@@ -59,7 +59,7 @@ Task reduce_linear(View v, const void* send, void* receive, int64_t count, const
         co_await v.send(send, count, type, root);
         co_return v.error;
     }
-    // From the last rank to the first, so that the operand always is the left argument.
+    // Receive from the last rank to the first, so that the operand always is the left argument.
     Temporary a(type, count), b(type, count);
     Accumulator sum(a.data(), b.data(), count, type, op);
     const void* own = input_of(send, receive);

@@ -7,8 +7,8 @@ namespace starling::collective {
 
 namespace {
 
-/// Where each rank's share begins, and the end. Read before the first message: some known programs free the counts of a non-blocking call
-/// too early.
+/// The offsets of the ranks' shares, and the total. Read before the first message: some known programs free the counts of a non-blocking
+/// call too early.
 class Offsets {
   public:
     Offsets(const Shares& shares, int n) : values_(static_cast<size_t>(n) + 1) {

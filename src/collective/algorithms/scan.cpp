@@ -4,7 +4,8 @@ namespace starling::collective {
 
 Task scan_recursive_doubling(View v, const void* send, void* receive, int64_t count, const Datatype& type, const Op& op,
                              bool exclusive) {
-    // `run` is the reduction over the aligned run of ranks whose data has arrived, `prefix` over the part of it below this rank.
+    // `run` is the reduction over the aligned run of ranks whose data has arrived; `prefix` is the reduction over the ranks of that run
+    // below this one.
     Temporary a(type, count), b(type, count), c(type, count);
     datatype::copy(type, count, input_of(send, receive), a.data());
     Accumulator run(a.data(), b.data(), count, type, op);

@@ -12,7 +12,7 @@ namespace starling::collective {
 
 namespace {
 
-/// Offsets of all blocks packed in one buffer: those of a host together, hosts in order.
+/// Offsets in one buffer that holds all packed blocks: blocks of a host lie together, hosts in order.
 struct PackedByHost {
     std::vector<int64_t> begin, bytes;  ///< offset and size of each host's blocks
     std::vector<int64_t> at;            ///< offset of each rank's block
@@ -45,8 +45,8 @@ Task bcast_two_level(View v, void* buffer, int64_t count, const Datatype& type, 
     const HostMap& hosts = *v.exchange->hosts();
     WithinHost host(v, CollectiveKind::bcast, datatype::packed_size(type, count));
     if (v.exchange->cast(v.tag)) {
-        // Only leaders can multicast, so the root first passes the data to its host's leader. The root's host broadcasts before, the other
-        // hosts after, the step between leaders.
+        // Only leaders can multicast, so the root first passes the data to its host's leader. The root's host broadcasts before the step
+        // between leaders, the other hosts after it.
         const bool mine_has_root = hosts.my_host == hosts.host_of(v.participant(root));
         const int place = mine_has_root ? hosts.place_of(v.participant(root)) : 0;
         const bool handed_over = mine_has_root && place != 0;

@@ -17,8 +17,8 @@ using comm::Comm;
 
 namespace {
 
-// The data that every participant of an exchange sends to all others. Only participant 0's context id is used. Groups created by one call
-// are disjoint, so they may share the context id.
+// The data that every participant of a split sends to all others. Only participant 0's context id is used. Groups created by one call are
+// disjoint, so they may share the context id.
 struct SplitRequest {
     int32_t color;
     int32_t key;
@@ -44,7 +44,7 @@ std::vector<int> select_ranks(const std::vector<SplitRequest>& claims, int base,
     return ranks;
 }
 
-// Creates the communicator of the participants of comm's exchange with this `color`; null if a side has none.
+// Creates the communicator of the participants of comm's exchange with this `color`; null if a side has no such participant.
 Comm* make_selected(Comm& comm, const Exchange& exchange, const std::vector<SplitRequest>& claims, int color) {
     const std::vector<int> here = select_ranks(claims, exchange.local_base, exchange.local_size, color);
     const auto my_rank = std::find(here.begin(), here.end(), comm.rank) - here.begin();

@@ -27,11 +27,11 @@ namespace {
 // group follow in a second message.
 struct LeaderEnvelope {
     uint64_t context = 0;
-    uint64_t job = 0;  ///< with `rank`: the leader that sends
+    uint64_t job = 0;  ///< job of the leader that sends; `rank` is its rank
     uint32_t rank = 0;
     uint32_t bytes = 0;
     int32_t error = MPI_SUCCESS;
-    uint32_t local_first = 0;  ///< when broadcast: whether this group comes first in the common numbering
+    uint32_t local_first = 0;  ///< in the broadcast: whether this group comes first in the common numbering
 };
 
 // Called by leaders: exchanges envelopes and groups over their link, or the error of one group. Afterwards `envelope` and `bytes` hold the
@@ -72,7 +72,7 @@ Task swap_verdicts(LeaderLink link, int error, int& verdict) {
     co_return MPI_SUCCESS;
 }
 
-/// Broadcasts the other group's data from the local leader to the members of the local group.
+/// Receives the other group's data, which the local leader broadcasts to the members of the local group.
 Task hear_of_others(const View (&steps)[2], int local_leader, int leader_error, LeaderEnvelope& envelope, std::string& bytes) {
     View v = steps[0];
     envelope.error = leader_error;
@@ -96,7 +96,8 @@ int check_remote(const comm::Group& local, const comm::Group* remote) {
 // broadcasts the result. Finally the members agree on whether each created its part, and the leaders on whether both groups did.
 Task meet(Exchange& local_exchange, comm::Group& local, int local_leader, LeaderLink link, comm::Errhandler* handler,
           Comm*& result, int error_here) {
-    // A tag for each step: if a step is skipped somewhere, its messages are distinguished by tag, not by order.
+    // A tag for each step. If a member skips a step, its later messages are still distinguished, because that does not depend on their
+    // order.
     const View start = View::all(local_exchange);
     const View hear[] = {View::all(local_exchange), View::all(local_exchange)};
     const View agreement = View::all(local_exchange), end = View::all(local_exchange);
@@ -141,8 +142,8 @@ using GroupChannels = std::map<uint64_t, GroupChannel>;
 STARLING_STATE Lazy<GroupChannels> group_channels_made;
 GroupChannels& group_channels() { return group_channels_made.get(); }
 
-// Keeps the channel while a creation uses it. A message of a second creation with the same name may arrive before the first one has ended
-// here: it waits for the next channel.
+// Keeps the group channel while a creation uses it. A message of a second creation with the same name may arrive before the first one has
+// ended here; it waits for the next channel.
 class GroupChannelUse {
   public:
     GroupChannelUse(comm::Group& group, std::string_view name);
@@ -210,8 +211,9 @@ Task create_from_group(comm::Group& group, std::string_view name, comm::Errhandl
     co_return co_await end_creation(v, error, make, result);
 }
 
-// Builds a name from the tag and the context that differs from every string of the program. So the channel has exactly the participants as
-// members, and a death among them is noticed by all of them; a death elsewhere in the communicator does not matter.
+// Builds from the tag and the context a name that differs from every string of the program, and creates a communicator from the group. So
+// the channel has exactly the participants as members. All of them notice a death among them; a death elsewhere in the communicator does
+// not matter.
 Task create_group(Comm& comm, comm::Group& group, int tag, Comm*& result, int error_here) {
     const uint64_t words[] = {0, comm.context(), static_cast<uint64_t>(tag)};
     const std::string_view name(reinterpret_cast<const char*>(words), sizeof words);

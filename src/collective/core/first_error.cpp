@@ -12,8 +12,8 @@ namespace starling::collective {
 
 namespace {
 
-/// The last texts. Views are copied and the copies are not counted, so texts are overwritten in rotation: after this many later errors, an
-/// error is reported without its text.
+/// Number of stored error texts. Views are copied and the copies are not counted, so texts are overwritten in rotation. After this many
+/// later errors, an error is reported without its text.
 constexpr uint32_t kSentences = 256;
 struct Sentences {
     struct {
@@ -22,7 +22,7 @@ struct Sentences {
         char text[1024];  ///< uninitialized, so the system allocates its pages only when they are written
     } at[kSentences];
 };
-STARLING_STATE Sentences* sentences = nullptr;  ///< allocated at the first error
+STARLING_STATE Sentences* sentences = nullptr;  ///< stored error texts, allocated at the first error
 STARLING_STATE uint32_t next_number = kCounterStart;
 
 }  // namespace
@@ -31,7 +31,7 @@ void FirstError::keep(int error) {
     error_ = error;
     number_ = next_number++;
     if (!sentences) sentences = new (std::nothrow) Sentences;
-    if (!sentences) return;  // no memory: only the class is reported
+    if (!sentences) return;  // without memory only the error class is reported
     auto& place = sentences->at[number_ % kSentences];
     const std::string_view text = failure_text();
     place.used = true;

@@ -8,7 +8,7 @@ namespace starling::collective {
 
 namespace {
 
-// 256-byte classes: frames of the algorithms are between 0.5 and 2.5 KB. Larger ones go to malloc.
+// Size classes in steps of 256 bytes. Frames of the algorithms have between 0.5 and 2.5 KB; larger ones are allocated by malloc.
 constexpr std::size_t kClassBytes = 256;
 constexpr std::size_t kClasses = 16;
 

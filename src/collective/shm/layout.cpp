@@ -14,11 +14,11 @@ namespace starling::collective {
 
 namespace {
 
-/// Allocated areas of this process's region. An area is reused as a whole, for the same number of participants, once all of them have left
-/// it.
+/// The allocated areas of this process's region. An area is reused as a whole, for the same number of participants, once all of them have
+/// left it.
 struct LayoutParts {
     int64_t end;
-    /// Offsets, oldest first, by number of participants and whether the area is for meetings only.
+    /// Offsets of retired areas, oldest first, by number of participants and whether the area is for meetings only.
     std::map<std::pair<int, bool>, std::deque<int64_t>> retired;
 };
 STARLING_STATE LayoutParts* parts = nullptr;

@@ -45,19 +45,20 @@ struct Neighbors {
     const std::vector<NeighborEdge>& writes_for() const { return call.near.sends; }
     const std::vector<NeighborEdge>& reads_from() const { return call.near.receives; }
     uint32_t kind() const { return static_cast<uint32_t>(kKinds + 1) << 16 | static_cast<uint32_t>(form); }
-    /// Bytes of one block if all have the same size, else of the table.
+    /// Returns the bytes of one block if all have the same size, otherwise those of the table.
     uint32_t bytes() const {
         if (form == BlockArrangement::table || out() == 0) return table_bytes();
         return bytes_of(call.send.type(0), call.send.count(block_to(0)));
     }
 
-    /// Returns the most bytes that a buffer takes. Few participants are faster with messages, which the kernel copies once, than with two
-    /// copies.
+    /// Returns the largest number of bytes that a buffer takes. Few participants are faster with messages, which the kernel copies once,
+    /// than with two copies.
     static uint64_t most(auto& stage) {
         const int n = stage.participants();
         return stage.few() ? NodeLayout::slot_payload(n) : NodeLayout::wide_payload(n);
     }
-    /// Returns whether to poll the source's slot. A block over the limit always comes by a message, whatever else its sender has.
+    /// Returns whether to poll the source's slot. A block over the limit always comes by a message, even if the sender's other blocks are
+    /// in the buffer.
     bool looks_for(auto& stage, const NeighborEdge& from) const { return call.receive.bytes(from.block) <= most(stage); }
 
     std::byte* find_room(auto& stage) const {
@@ -107,7 +108,7 @@ struct Neighbors {
         const NodeLayout::StageHeader& header = stage.slot(from.rank);
         const auto where = static_cast<BlockLocation>(header.place);
         const auto expected = call.receive.bytes(from.block);
-        // With a table, each block's length is checked against the table.
+        // With a table, check the block's length against the table.
         const uint32_t in_header = form == BlockArrangement::table ? header.bytes : static_cast<uint32_t>(expected);
         if (const int error = stage.check(header, kind(), in_header)) return error;
         if (where == BlockLocation::nowhere) {

@@ -15,7 +15,7 @@ constexpr uint64_t kBcastPiece = 16 * 1024;
 
 bool fits_slot(const EngineStage& node, uint64_t bytes) { return bytes <= NodeLayout::slot_payload(node.participants()); }
 
-/// No data: for one half of a barrier.
+/// The data of one half of a barrier: none.
 struct Nothing {
     static uint32_t bytes() { return 0; }
     static uint32_t room_bytes() { return 0; }
@@ -43,7 +43,7 @@ struct BroadcastPieces {
     uint64_t most, total = datatype::packed_size(type, count), from = 0;
 
     uint32_t bytes() const { return static_cast<uint32_t>(std::min(total - from, most)); }
-    // On a crowded core, readers are better scheduled once, when half of the ring is written.
+    // Returns whether more pieces follow at once. On a crowded core, readers are better scheduled once, when half of the ring is written.
     bool more() const {
         return from + bytes() < total && from / most % (NodeLayout::kRingBuffers / 2) != 0 && progress::core_is_crowded();
     }
@@ -77,7 +77,7 @@ struct SlotOperands {
     int read(auto slot) const { return fold(slot, range, receive, count, type, op); }
 };
 
-/// The last participant to arrive reduces for all. The low side's result comes first; the high side's begins on a new cache line.
+/// A reduction by the last participant to arrive, for all. The low side's result comes first; the high side's begins on a new cache line.
 struct Sums {
     const void* input;
     void* receive;
@@ -148,7 +148,7 @@ struct Scattered {
         unpack(type, count, receive, payload + static_cast<size_t>(me - range.first) * block);
         return MPI_SUCCESS;
     }
-    /// The root's own block does not use the stage.
+    /// Returns whether another rank's block follows. The root's own block does not use the stage.
     bool next(int& error) const {
         const int mine = me - range.first;
         if (is_root && range.has(me) && receive != MPI_IN_PLACE && error == MPI_SUCCESS)
@@ -228,7 +228,7 @@ Task allreduce(const NodeDriver& on, const Exchange& exchange, const void* input
     const uint32_t kind = kind_of(CollectiveKind::allreduce);
     const uint64_t total = datatype::packed_size(type, count);
     const bool few = on.node().few(), fits = fits_slot(on.node(), total);
-    // Up to this total, it is faster if each participant does the whole reduction than if all meet once more.
+    // Up to this total, it is faster if each participant does the whole reduction than if all enter a second meeting.
     const bool at_once = few && !exchange.inter() && total * static_cast<uint64_t>(exchange.size) <= kFoldedByAll;
     const Operands summands(exchange);
     if (!fits && !at_once) return reduce_wide(on, kind, summands, input, ReductionShare{receive, 0, count}, count, type, op);

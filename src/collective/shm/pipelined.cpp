@@ -21,7 +21,7 @@ Operands::Operands(const Exchange& exchange) : Operands(exchange.size) {
 
 namespace {
 
-/// A piece of a vector, divided among the participants, in elements. Shares begin on cache lines.
+/// A piece of a vector in elements, divided into shares of the participants. Shares begin on cache lines.
 struct PartialSums {
     int64_t offset, count, each;
     PartialSums(int64_t from, int64_t elements, int n, uint64_t element_bytes) : offset(from), count(elements) {
@@ -44,11 +44,11 @@ struct Reduction {
     const int me, n;
     const uint64_t element_bytes = datatype::packed_size(type, 1);
     int64_t most = static_cast<int64_t>(NodeLayout::wide_payload(n) / element_bytes);  ///< elements per piece
-    bool block = false;   ///< elements in memory have the packed layout
-    bool direct = false;  ///< this process's results are written directly into its receive buffer
-    Temporary sums{};     ///< this process's results, one share per group; unused with `direct`
+    bool block = false;   ///< whether elements in memory have the packed layout
+    bool direct = false;  ///< whether this process's results are written directly into its receive buffer
+    Temporary sums{};     ///< results of this process, one share per group; unused with `direct`
     PartialSums piece{0, 0, n, element_bytes};
-    bool has_operands = false;  ///< the piece's first meeting has ended
+    bool has_operands = false;  ///< whether the piece's first meeting has ended
     FirstError first_error{};
 
     Reduction(const Operands& s, const void* in, const ReductionShare& share, int64_t elements, const Datatype& t, const Op& o,
@@ -80,7 +80,7 @@ struct Reduction {
         read_sums(room);
         return MPI_SUCCESS;
     }
-    /// Continues after an error, because other participants wait for this one.
+    /// Returns whether a piece follows. Continues after an error, because other participants wait for this one.
     bool next(int& error) {
         note(error);
         has_operands = !has_operands && error == MPI_SUCCESS;
@@ -98,8 +98,8 @@ struct Reduction {
     }
     uint64_t bytes_of_elements(int64_t elements) const { return static_cast<uint64_t>(elements) * element_bytes; }
 
-    /// Returns the place of a share's operands in the owner's buffer, in elements: first the other participants' shares. The owner's own
-    /// share follows, if it cannot read that from its input.
+    /// Returns the place of a share's operands in the owner's buffer, in elements. The other participants' shares come first. The owner's
+    /// own share follows, if the owner cannot read it from its input.
     int64_t place(int owner, int share) const {
         if (share == owner) return piece.count - piece.size(owner);
         return piece.begin(share) - (share > owner ? piece.size(owner) : 0);
@@ -172,8 +172,8 @@ struct ExchangedPieces {
     Blocks send, receive;
     int me, n;
     uint64_t total = receive.bytes(0), most = NodeLayout::wide_block(n), from = 0;
-    bool moves = send.at(me) != receive.at(me);                          ///< this process's block for itself must be copied
-    bool in_pieces = datatype::is_block(send.type(me), send.count(me));  ///< this process's own block can be copied in pieces
+    bool moves = send.at(me) != receive.at(me);  ///< whether this process's block for itself must be copied
+    bool in_pieces = datatype::is_block(send.type(me), send.count(me));  ///< whether the own block can be copied in pieces
 
     uint64_t piece() const { return std::min(most, total - from); }
     /// Returns the offset of a reader's block in an owner's buffer, which holds blocks for all but its owner.

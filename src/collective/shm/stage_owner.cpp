@@ -19,7 +19,7 @@ namespace starling::collective {
 
 namespace {
 
-/// The maximum number of participants for which pipeline buffers come from outboxes.
+/// The maximum number of participants for which stages allocate pipeline buffers in outboxes.
 constexpr int kMostLend = 4;
 
 }  // namespace
@@ -125,12 +125,12 @@ namespace {
 
 /// A member's knowledge after all have exchanged whether they can access the leader's area.
 struct StageReach {
-    int64_t offset;  ///< offset of the area; negative: none
+    int64_t offset;  ///< The knowledge of a member after all have exchanged whether they can access the leader's area.
     int mine = 1;    ///< whether this process knows the offset and can access all regions
     int of_all = 0;  ///< whether this process knows that all members can
 };
 
-/// Errors are recorded in `reach`.
+/// Broadcasts the area's offset and exchanges whether all members can access it. Errors are recorded in `reach`.
 Task ask_all(View v, StageReach& reach) {
     v.note(co_await bcast_binomial(v, &reach.offset, 1, datatype::predefined(MPI_INT64_T), 0));
     if (v.error != MPI_SUCCESS || reach.offset < 0) reach.mine = 0;
@@ -142,7 +142,8 @@ Task ask_all(View v, StageReach& reach) {
 }
 
 /// Decides whether the area is used, with the same result on all members. If a member dies during the exchange, some may know that all can
-/// access the area and others may not. But all of them know its offset, so the first one to write its verdict there decides for all.
+/// access the area and others may not. But all of them know its offset, so the first one to write the decision into the area decides for
+/// all.
 bool decide(const NodeLayout& area, const StageReach& reach) {
     enum : uint32_t { undecided, used, unused };
     if (!reach.mine) return false;
@@ -151,7 +152,7 @@ bool decide(const NodeLayout& area, const StageReach& reach) {
     return verdict == used;
 }
 
-// If one member sees another host, every member does.
+// Returns whether all members are on this host. If one member sees another host, every member does.
 bool all_here(const message::Roster& members, int n) {
     for (int i = 0; i < n; ++i) {
         const link::Process& process = members.at(i);
@@ -191,7 +192,7 @@ Task NodeOwner::make(comm::Comm& comm, Exchange& exchange) {
     } else {
         return Task::over(MPI_SUCCESS);
     }
-    // Draw the tag on all members alike, though on some hosts there may be nothing to agree on.
+    // All members draw the tag, though on some hosts there may be nothing to agree on.
     const View all = View::all(exchange);
     exchange.last_was_own();
     const auto n = static_cast<int>(members.size());
@@ -217,7 +218,7 @@ Task NodeOwner::make_of(comm::Comm& comm, Exchange& exchange, std::vector<int> m
         const link::SegmentRegion region(leader.job->segment().region(leader.rank));
         const NodeLayout area(region.collective() + reach.offset, n);
         if (!decide(area, reach)) {
-            // The area is not used, but is kept until all have read the verdict.
+            // The area is not used, but is kept until all have read the decision in it.
             if (leads ? allocated >= 0 : reach.mine) area.detached().fetch_add(1);
             if (leads && allocated >= 0) retire_area(allocated, n, use);
             co_return MPI_SUCCESS;

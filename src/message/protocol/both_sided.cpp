@@ -59,8 +59,8 @@ void finish(uint32_t index, int error) {
     kernel_copy::settle({*split.request, split.offer, split.bytes, false}, error);
 }
 
-/// Returns true if the sender has finished all chunks it claimed; the receive is then complete. Reads the chunks that the sender failed to
-/// write.
+/// Ends a receive if the sender has finished all chunks that it claimed, and reads the chunks that it failed to write. Returns true if the
+/// receive is complete.
 bool settle(uint32_t index) {
     const link::SplitSlot& slot = own_slot(index);
     const Split& split = splits[index];
@@ -93,7 +93,8 @@ int read_from_front(const Split& split, link::SplitSlot& slot, uint64_t generati
     int error = 0;
     for (int64_t i; !error && (i = link::claim_chunk(slot, generation, split.total(), false)) >= 0;)
         error = split.read(static_cast<uint64_t>(i) * split.chunk, static_cast<uint64_t>(i + 1) * split.chunk);
-    // Claim the remaining chunks, so that the sender claims no more. The fallback protocol overwrites the chunk that it is writing now.
+    // Claim the remaining chunks, so that the sender claims no more. The fallback protocol overwrites the chunk that the sender is writing
+    // now.
     while (error && link::claim_chunk(slot, generation, split.total(), false) >= 0) {}
     return error;
 }
@@ -105,7 +106,8 @@ bool can(const Matched& message) {
 }
 
 bool pays(const Matched& message) {
-    // On a crowded core the sender cannot run while this process does. A sender that is reading from this process has no time either.
+    // Both sides copy only if the sender can help. On a crowded core the sender cannot run while this process does, and a sender that is
+    // reading from this process has no time either.
     return message.bytes >= live(config().split_limit) && !progress::core_is_crowded() && message.peer().open_offers == 0;
 }
 

@@ -73,8 +73,8 @@ void settle(const Matched& message, int error) {
         return finish(request, fail(MPI_ERR_PROC_ABORTED, "rank %d ended before its message of %llu bytes was read",
                                     request.outcome.source, static_cast<unsigned long long>(message.offer.bytes)));
     }
-    // Either the kernel refused the copy, or it cannot reach memory that the sender can (a device's, for example). Or the sender's program
-    // reused its buffer during the read, and the bytes read may be wrong.
+    // Use fragments instead. Either the kernel refused the copy, or it cannot reach memory that the sender can (a device's, for example).
+    // Or the sender's program reused its buffer during the read, and the bytes read may be wrong.
     if (error || (message.bytes > 0 && let_go_since(message.peer(), message.offer))) {
         pieces::start({request, message.offer, message.bytes, false});
         return;

@@ -12,7 +12,7 @@ namespace starling::message::rdma_read {
 
 namespace {
 
-/// Shorter messages arrive sooner as frames than their memory is registered.
+/// Least size for RDMA read. Shorter messages arrive sooner as frames than their memory is registered.
 constexpr uint64_t kLeast = 8 * 1024;
 
 /// A receive whose data this process's device is reading.
@@ -20,7 +20,7 @@ struct Reading : transport::Completion {
     ReceiveRequest* request = nullptr;
     Rts offer;
     uint64_t bytes = 0;
-    bool gone = false;  ///< the sender has failed, and its peer object may be invalid
+    bool gone = false;  ///< whether the sender has failed; its peer object may then be invalid
     ListHook hook;
 };
 using Readings = List<Reading, &Reading::hook>;
@@ -76,7 +76,7 @@ bool start(const Matched& message) {
     return false;
 }
 
-// The connection is closed, or is about to be, and this ends the RDMA read.
+// Marks the reads from failed processes. Their connection is closed, or is about to be, and this ends the RDMA reads.
 void fail(const Gone& gone) {
     for (Reading* one = readings ? readings->front() : nullptr; one; one = readings->next(one))
         if (!one->gone) one->gone = gone.includes(*one->request->peer);

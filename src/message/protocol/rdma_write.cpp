@@ -49,7 +49,7 @@ bool start(const Matched& message, transport::WriteNotice told) {
 void settle(transport::Completion& completion) {
     const std::unique_ptr<Writing> writing(static_cast<Writing*>(&completion));
     if (writing->request) writing->request->writing = nullptr;
-    if (writing->error) clear_failure();  // the receiver will send another CTS
+    if (writing->error) clear_failure();  // the error is not reported, because the receiver will send another CTS
 }
 
 }  // namespace

@@ -21,11 +21,11 @@ namespace starling::message::rendezvous {
 
 namespace {
 
-STARLING_STATE NoDestroy<RequestIds<SendRequest>> listed_storage;  ///< from before the RTS until the data has been sent
+STARLING_STATE NoDestroy<RequestIds<SendRequest>> listed_storage;  ///< sends from before the RTS until the data is sent
 constinit auto& listed = listed_storage.value;
 
-/// Returns the receiver's distance, to be put into the RTS. Messages to far receivers use the kernel copy, which never measures whether
-/// they have moved nearer. So every 32nd RTS reports `near`, and the fragments that follow are measured.
+/// Returns the receiver's cache distance, to be put into the RTS. Messages to far receivers use the kernel copy, which never measures
+/// whether they have moved nearer. So every 32nd RTS reports `near`, and the fragments that follow are measured.
 CopyPath::CacheDistance reach_of(link::Peer& peer) {
     constexpr uint32_t kSeldom = 32;
     if (peer.copies.reach() != CopyPath::CacheDistance::far || ++peer.offers_from_far % kSeldom != 0)
@@ -73,7 +73,7 @@ bool put(SendRequest& request) {
         offer.address = reinterpret_cast<uint64_t>(datatype::block_address(*request.type, request.buffer));
     std::memcpy(slot.payload, &offer, sizeof offer);
     link::commit(*request.peer, slot, sizeof offer);
-    constexpr uint64_t kAhead = 32 * 1024;  // takes longer to write than a CTS takes to arrive
+    constexpr uint64_t kAhead = 32 * 1024;  // bytes sent ahead: writing them takes longer than a CTS takes to arrive
     while (offer.ahead && request.moved < std::min(request.bytes, kAhead) && pieces::put(request, 0, 0)) {}
     return true;
 }

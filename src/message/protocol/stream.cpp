@@ -74,7 +74,7 @@ StreamProgress advance(SendRequest& request) {
     transport::OutStream& stream = *request.stream;
     link::Peer& peer = *request.peer;
     for (int i = 0; stream.has_work(); ++i) {
-        // A connection that has opened meanwhile takes the rest.
+        // A connection that has opened meanwhile sends the rest of the stream.
         if (peer.base->carry(stream)) return StreamProgress::done;
         if (i == pieces::kAtOnce) return StreamProgress::over;
         const auto most = static_cast<uint32_t>(std::min<uint64_t>(stream.waiting_bytes(), peer.base->piece_limit()));

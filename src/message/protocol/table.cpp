@@ -40,7 +40,7 @@ constexpr Protocol kProtocols[] = {
      .instead = "stream",
      .can = rdma_write::can,
      .pays = rdma_write::pays,
-     .start = rdma_write::start_noted},  // no .fail: that of `stream` covers it
+     .start = rdma_write::start_noted},  // .fail is null: that of `stream` also covers this protocol
     {.name = "write",
      .choice = LongProtocol::write,
      .when = "as read, if STARLING_LONG_PROTOCOL selects it",
@@ -68,7 +68,7 @@ constexpr Protocol kProtocols[] = {
      .instead = "",
      .can = pieces::can,
      .pays = pieces::pays,
-     .start = pieces::start},  // no .fail: that of `stream` covers it
+     .start = pieces::start},  // .fail is null: that of `stream` also covers this protocol
     {.name = "both",
      .choice = LongProtocol::both,
      .when = "within a host, from STARLING_SPLIT_LIMIT on, unless the core is shared or long messages travel both ways",
@@ -96,7 +96,7 @@ const Protocol* protocols(size_t& count) {
 }
 
 void fetch(const Matched& message) {
-    // Another process may have taken over the pid of a failed process.
+    // Do not copy from a failed process, because another process may have taken over its pid.
     if (message.peer().dead || message.bytes == 0) return kernel_copy::settle(message, message.peer().dead ? ESRCH : 0);
     const LongProtocol asked = live(config().long_protocol);
     for (const Protocol& row : kProtocols)
