@@ -14,7 +14,7 @@ namespace starling {
 enum class Threads : uint8_t {
     one,      ///< MPI_THREAD_SINGLE and no MPI session: calls do not even record that they are inside
     in_turn,  ///< never two threads at once, but that may change: a call records that it is inside, by two plain stores
-    served,   ///< program threads as with in_turn, besides a thread of the library: every call takes the lock
+    served,   ///< a thread of the library, and the program's threads in turn: every call takes the lock
     at_once,  ///< any number of threads: every call takes the lock
 };
 extern std::atomic<Threads> threads_are;

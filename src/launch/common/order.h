@@ -20,17 +20,17 @@ enum class OrderKind : uint32_t {
     fail = 4,            ///< end the job because of failed_rank
     over = 5,            ///< the job has ended on all hosts, with `state`
     kill = 6,            ///< send SIGKILL to the job at once
-    signal = 7,          ///< wake the job's ranks, which then check the job's state
+    signal = 7,          ///< signal: for the job's ranks. Job 0: the root itself is suspended or continued
     all_arrived = 8,     ///< all ranks of the job have reached the end of MPI_Init
-    ring = 9,            ///< wake the job's ranks, so that they check their state
+    ring = 9,            ///< wake the job's ranks, which then check the job's state
     input = 10,          ///< bytes: standard input for rank 0, empty at its end
     written = 11,        ///< descriptor, count: number of bytes of the job's output that were passed on
     answer = 12,         ///< answers an `ask`; its token and message, bytes: the reply
     stacks = 13,         ///< write the stacks of the job's ranks to its standard error
     serve_clients = 14,  ///< text: name of the socket on which this host serves its mpiexecs
-    to_client = 15,      ///< gather the ports of some hosts of the job; round, bytes: the set of these hosts
+    to_client = 15,      ///< a frame for a client of this host; connection, message, bytes: the payload
     ranks_failed = 16,   ///< ranks that failed in a job that continues; bytes: RankRuns
-    gather_ports = 17,   ///< to some hosts of the job; round, bytes: the set of these hosts
+    gather_ports = 17,   ///< gather the ports of some hosts of the job; round, bytes: the set of these hosts
     table = 18,          ///< bytes: PortTable of the job, for the host agents that asked for it
 
     // host agent → root. If an order is gathered (Tree::gather), the order itself is the topic and has no bytes; the hosts' pieces have
@@ -39,7 +39,7 @@ enum class OrderKind : uint32_t {
     failed = 33,        ///< a rank of the job failed; bytes: FailureReport
     gone = 34,          ///< gathered, after the output (bulk): all ranks of the job on this host have ended; piece: GoneReport
     output = 35,        ///< descriptor, bytes: lines (bulk)
-    taken = 36,         ///< rank 0 has received the last input
+    taken = 36,         ///< the last piece of input was passed on to rank 0
     ask = 37,           ///< a rank's request: token, message, rank, bytes: the request
     say = 38,           ///< text: a line for the program that started the daemons
     stacks_shown = 39,  ///< all stacks have been sent (bulk)

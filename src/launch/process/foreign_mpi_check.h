@@ -9,9 +9,9 @@
 
 namespace starling::launch {
 
-/// name of the MPI, such as "Open MPI"; empty: the file is not an MPI library
+/// Identifies an MPI library by its file name.
 struct MpiLibrary {
-    const char* mpi = "";               ///< "Open MPI"; empty: no MPI's
+    const char* mpi = "";               ///< name such as "Open MPI"; empty: the file is not an MPI library
     const char* binary_interface = "";  ///< "mpich" or "openmpi", which have a shim, or "standard"; empty: another
 };
 MpiLibrary mpi_library(std::string_view file);

@@ -14,8 +14,8 @@ class Launcher;
 
 /// Conditions without which the report is empty.
 struct ExplainWhen {
-    int quiet = 0;               ///< seconds for which no rank has made progress; otherwise the report is empty
-    bool ended_awaited = false;  ///< true: a rank must wait for a process that has ended
+    int quiet = 0;               ///< seconds; the report is empty unless no rank has made progress for that time
+    bool ended_awaited = false;  ///< true: the report is empty unless a rank waits for a process that has ended
 };
 
 /// Diagnoses all jobs whose id begins with `job` (empty: all jobs of this process). `done` receives the text in whole lines, empty if there

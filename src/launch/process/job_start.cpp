@@ -24,8 +24,7 @@ namespace starling::launch {
 
 namespace {
 
-constexpr std::chrono::milliseconds kFirstLook{400},
-    kLastLook{20000};  // first and last delay; each is four times the one before
+constexpr std::chrono::milliseconds kFirstLook{400}, kLastLook{20000};  // first and last delay; delays grow by a factor of 4
 
 bool allows_singletons(const ProcessEnvironment& environment) {
     return config().singleton == Singleton::allow || environment.value("STARLING_SINGLETON") == "allow";

@@ -1,4 +1,4 @@
-// A chain of work requests of one connection. More requests follow, so they are not posted yet, but all together, with one doorbell.
+// A chain of work requests of one connection. They are not posted yet, because more follow; all are posted together, with one doorbell.
 #pragma once
 
 #include <infiniband/verbs.h>
