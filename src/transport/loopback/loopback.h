@@ -37,7 +37,7 @@ class LoopbackPath final : public transport::Path {
   private:
     friend class Loopback;
     Loopback& loopback() const;
-    uint32_t queued_ = 0;  ///< packets on this path that are not delivered yet
+    uint32_t queued_ = 0;  ///< number of packets on this path that are not delivered yet
     bool closed_ = false;
 };
 
@@ -82,7 +82,7 @@ class Loopback final : public transport::Transport {
     friend class LoopbackPath;
     friend class LoopbackMember;
     struct LoopbackDatagram {
-        const LoopbackMember* from;  ///< null: the sender has left the group
+        const LoopbackMember* from;  ///< the sending member; null: it has left the group
         uint64_t key;
         std::vector<std::byte> bytes;
     };

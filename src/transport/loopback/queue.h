@@ -14,7 +14,7 @@ namespace starling::loopback {
 struct LoopbackPacket {
     uint32_t size;   ///< bytes of the entry and its payload, a multiple of 8
     uint32_t bytes;  ///< bytes of payload
-    void* target;    ///< the path to deliver it to; null: the path was closed
+    void* target;    ///< path to which the packet is delivered; null: the path was closed
     packet::Header header;
     std::byte* payload() { return reinterpret_cast<std::byte*>(this + 1); }
 };
@@ -52,7 +52,7 @@ class LoopbackQueue {
 
     std::unique_ptr<std::byte[]> memory_;  ///< allocated at the first reserve()
     uint32_t head_ = 0, tail_ = 0, count_ = 0;
-    uint32_t end_ = kBytes;  ///< end of the entries before the wrap
+    uint32_t end_ = kBytes;  ///< offset of the end of the entries before the wrap
 };
 
 }  // namespace starling::loopback

@@ -30,13 +30,13 @@ inline constexpr uint64_t kOneDatagram = 1400;
 
 class Network;
 
-/// The connection of one path, from acquire_slot() to release_slot().
+/// The connection of one path. It exists from acquire_slot() to release_slot().
 struct PathConnection {
-    Connection* connection = nullptr;  ///< null until its kind (RC or TCP) is chosen
+    Connection* connection = nullptr;  ///< RC or TCP connection; null until one of the two is chosen
     bool rc = false;
     bool opened_once = false;
-    bool attached = false;  ///< the session sends its frames over this connection
-    bool carries = false;   ///< it has opened, and finish() was not called yet
+    bool attached = false;  ///< whether the session sends its frames over this connection
+    bool carries = false;   ///< whether the connection has opened, and finish() was not called yet
     // Events that the connection reported within a callback; act_on_news() handles them later. `queued`: the path is in told_.
     bool opened = false, ended = false, broken = false, doubted = false, trusted = false, queued = false;
 };
@@ -77,11 +77,11 @@ class NetworkPath final : public transport::Path {
     Session* session_ = nullptr;            ///< null after close()
     uint16_t port_ = 0;                     ///< UDP port that the session sends to; 0: not known yet
     std::unique_ptr<PathConnection> wire_;  ///< null unless the path has a connection slot
-    uint32_t foreseen_ = 0;                 ///< messages that a plan expects; 0: not in the plan
-    uint64_t rc_from_ = 0;                  ///< ns; earliest time of the next RC attempt after one failed or broke
-    uint64_t rc_pause_ = 0;                 ///< ns; current pause between RC attempts, doubled each time
-    uint64_t better_from_ = 0;              ///< ns; earliest time at which TCP may be replaced by RC
-    uint64_t better_pause_ = 0;             ///< ns; current pause between such replacements
+    uint32_t foreseen_ = 0;                 ///< number of messages that a plan expects; 0: the path is not in the plan
+    uint64_t rc_from_ = 0;                  ///< time (ns) before which RC is not tried again, after an attempt failed or a connection broke
+    uint64_t rc_pause_ = 0;                 ///< pause (ns) between RC attempts, doubled each time
+    uint64_t better_from_ = 0;              ///< time (ns) before which TCP is not replaced by RC
+    uint64_t better_pause_ = 0;             ///< pause (ns) between replacements of TCP by RC
 };
 
 class Network final : public transport::Transport, public transport::Connector, private verbs::QueueListener {
@@ -127,7 +127,7 @@ class Network final : public transport::Transport, public transport::Connector, 
     bool has_place() override;
     void acquire_slot(transport::Path& path) override;
     uint32_t describe(transport::Path& path, packet::PacketKind kind, std::byte* offer) override;
-    bool is_offer(const std::byte*) const override { return true; }  // Connections::use() checks it
+    bool is_offer(const std::byte*) const override { return true; }  // no check here: Connections::use() checks the offer
     void use(transport::Path& path, packet::PacketKind kind, const std::byte* offer) override;
     void finish(transport::Path& path) override;
     void release_slot(transport::Path& path) override;
@@ -138,8 +138,8 @@ class Network final : public transport::Transport, public transport::Connector, 
     friend class NetworkPath;
     /// How recently one source of packets (connections, datagrams or groups) delivered something, and whether to poll it now.
     struct Bringer {
-        uint64_t last = 0;    ///< ns; time of its last packet
-        uint32_t passed = 0;  ///< consecutive polls that skipped it
+        uint64_t last = 0;    ///< time (ns) of the source's last packet
+        uint32_t passed = 0;  ///< number of consecutive polls that skipped the source
 
         bool busy(uint64_t now) const;
         bool due(uint64_t now, const Bringer& other, uint64_t deadline);
@@ -159,7 +159,7 @@ class Network final : public transport::Transport, public transport::Connector, 
     bool look_at_descriptors(PollUrgency look, uint64_t now);
     bool poll_what_came(uint64_t now);
 
-    // network_connections.cpp
+    // Functions of network_connections.cpp.
     ConnectionUpcalls wire_upcalls();
     bool ensure_tcp();
     bool connect_by(NetworkPath& path, bool rc);
@@ -187,24 +187,24 @@ class Network final : public transport::Transport, public transport::Connector, 
     Endpoint* endpoint_ = nullptr;
     std::vector<NetworkPath*> unplaced_;  ///< paths to processes whose port is not known yet
     uint32_t skipped_ = 0, skip_quiet_ = 1;
-    uint32_t held_back_ = 0;     ///< packets committed since the last poll that could not be sent at once
-    uint64_t held_back_at_ = 0;  ///< ns; time of the first of them
-    bool must_poll_ = false;     ///< reserve() refuses until the next poll
+    uint32_t held_back_ = 0;     ///< number of packets committed since the last poll that could not be sent at once
+    uint64_t held_back_at_ = 0;  ///< time (ns) of the first packet counted in held_back_
+    bool must_poll_ = false;     ///< whether reserve() must refuse until the next poll
     bool woken_ = false;
-    int asleep_ = 0;  ///< threads that sleep on wait_fd()
+    int asleep_ = 0;  ///< number of threads that sleep on wait_fd()
     Bringer by_wire_, by_datagram_, by_group_;
     std::unique_ptr<GroupSockets> groups_;  ///< null until the first join()
 
     std::unique_ptr<Tcp> tcp_;         ///< null until the first TCP connection
     std::unique_ptr<Rc> rc_;           ///< null until the first RC connection
-    bool rc_came_ = false;             ///< this poll has handled an event of a port
+    bool rc_came_ = false;             ///< whether this poll has handled an event of a verbs port
     std::vector<NetworkPath*> wired_;  ///< paths that have a PathConnection
     std::vector<NetworkPath*> told_;   ///< paths in wired_ with unhandled events
     std::vector<uint32_t> rails_;      ///< this host's addresses, as of follow_rails()
-    uint32_t rails_seen_ = 0;          ///< the rails_version() at that time
+    uint32_t rails_seen_ = 0;          ///< rails_version() at the last follow_rails()
     uint64_t last_traffic_ = 0;
-    uint64_t devices_at_ = UINT64_MAX;  ///< ns; next check for a verbs device; UINT64_MAX: none
-    uint64_t better_at_ = 0;            ///< ns; next check whether RC can replace TCP
+    uint64_t devices_at_ = UINT64_MAX;  ///< time (ns) of the next check for a verbs device; UINT64_MAX: never
+    uint64_t better_at_ = 0;            ///< time (ns) of the next check whether RC can replace TCP
     StreamTotals counted_by_tcp_, counted_by_rc_;
 };
 

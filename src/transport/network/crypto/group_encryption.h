@@ -17,7 +17,7 @@ class GroupEncryption {
   public:
     GroupEncryption(const Cipher& cipher, const uint64_t (&secret)[4]);
 
-    /// Seals in place all bytes after the group's key, which is first. The buffer needs kSealBytes of space behind them.
+    /// Seals the datagram in place, except the group's key at its beginning. The buffer needs kSealBytes of space behind the datagram.
     void seal(std::byte* datagram, size_t bytes);
     /// Opens in place a datagram of this length, which is kSealBytes shorter afterwards. Returns false if no member has sealed it, or if it
     /// is a duplicate.
@@ -32,9 +32,9 @@ class GroupEncryption {
 
     const Cipher& cipher_;
     SealKey secret_;
-    uint64_t salt_, number_ = 0;  ///< used for sending
+    uint64_t salt_, number_ = 0;  ///< this process's salt and the number of the last datagram that it sealed
     ReadyKey key_;
-    std::unordered_map<uint64_t, SenderState> senders_;  ///< by salt; only holders of the secret are added
+    std::unordered_map<uint64_t, SenderState> senders_;  ///< state of each sender, by salt; only holders of the secret are added
 };
 
 }  // namespace starling::network

@@ -15,7 +15,7 @@ namespace starling::network {
 
 /// Header versions of sealed datagrams, one for each cipher.
 inline constexpr uint8_t kSealedVersion[] = {2, 3};
-/// Flag of a sealed datagram: the sender can also open AES. It is authenticated like all that is not encrypted.
+/// Flag of a sealed datagram: the sender can also open AES. The flag is authenticated, like all bytes that are not encrypted.
 inline constexpr uint8_t kOpensAes = 128;
 /// Bytes of a sealed datagram that are not encrypted.
 inline constexpr uint32_t kClearHead = offsetof(DatagramHeader, epoch);
@@ -23,7 +23,7 @@ static_assert(kClearHead == 32);
 
 /// The last bytes of a sealed datagram.
 struct SealTrailer {
-    uint64_t salt;    ///< the sender's, for this pair
+    uint64_t salt;    ///< the sender's salt for datagrams to this peer
     uint64_t number;  ///< number of the datagram, used once with this salt
     std::byte tag[kSealTag];
 };
@@ -35,13 +35,13 @@ inline constexpr uint32_t kSealBytes = sizeof(SealTrailer);
 SealKey pair_key(const Cipher& cipher, const PeerName& one, const job::NetworkSecret& secret_of_one, const PeerName& other,
                  const job::NetworkSecret& secret_of_other);
 
-/// The recently received numbers, which detect replays.
+/// The recently received datagram numbers, by which replays are detected.
 class ReplayWindow {
   public:
-    /// Size of the window. Datagrams on several rails overtake each other, but not by more than can be in flight.
+    /// Size of the window, in numbers. Datagrams on several rails overtake each other, but not by more than can be in flight.
     static constexpr uint64_t kNumbers = 4096;
 
-    /// Returns whether the number was received, or is too old to know.
+    /// Returns whether the number was received, or is too old for the window.
     bool holds(uint64_t number) const;
     void add(uint64_t number);
 
@@ -64,11 +64,11 @@ class DatagramLock {
 
     enum class Opened : uint8_t {
         yes,
-        stranger,  ///< not sealed by a process of this pair, or changed on the way
-        stale,     ///< a duplicate, or from a former process in the peer's place
+        stranger,  ///< the datagram was not sealed by a process of this pair, or was changed on the way
+        stale,     ///< the datagram is a duplicate, or from an earlier process with the peer's name
     };
-    /// Opens a datagram of this length in place; afterwards it is a plain one, kSealBytes shorter. `is_new`: the sender has restarted, and
-    /// its known addresses may be outdated.
+    /// Opens a datagram of this length in place; afterwards it is unsealed and kSealBytes shorter. `is_new` is set if the sender has
+    /// restarted: its known addresses may be outdated.
     Opened open(std::byte* datagram, uint32_t bytes, bool& is_new);
 
     const SealKey& pair() const { return pair_; }
@@ -80,17 +80,17 @@ class DatagramLock {
     const SealKey pair_;
     const PeerName self_, peer_;
     uint64_t salt_, number_ = 0;
-    Suite suite_ = Suite::chacha;  ///< for sending; AES once the peer has announced that it can open it
+    Suite suite_ = Suite::chacha;  ///< cipher for sending; AES once the peer has announced that it can open it
     ReadyKey key_;
-    uint64_t their_salt_ = 0, their_epoch_ = 0;  ///< 0: nothing was opened yet
+    uint64_t their_salt_ = 0, their_epoch_ = 0;  ///< salt and epoch of the peer's datagrams; 0: none was opened yet
     Suite their_suite_ = Suite::chacha;
     ReadyKey their_key_;
     ReplayWindow window_;
 };
 
-/// Returns whether this looks like a sealed datagram for the process with this key and rank; otherwise do not try to open it.
+/// Returns whether the datagram looks like a sealed one for the process with this key and rank; if not, it should not be opened.
 bool may_be_sealed(const std::byte* datagram, uint32_t bytes, uint64_t key, uint32_t rank);
-/// Returns the sender that the header names. It is not authenticated before the datagram is opened.
+/// Returns the sender that the header names. The name is not authenticated before the datagram is opened.
 PeerName sender_of(const std::byte* datagram);
 
 }  // namespace starling::network

@@ -22,7 +22,7 @@ struct EndpointIdentity {
     job::JobId job = 0;
     uint32_t rank = 0;
     uint64_t key = 0;             ///< the key of this job on this host, which every datagram to this process must carry
-    job::NetworkSecret secret{};  ///< secret of the job; if set, everything is sealed, and unsealed datagrams are dropped
+    job::NetworkSecret secret{};  ///< secret of the job; if set, all datagrams are sealed, and unsealed ones are dropped
 };
 
 /// The endpoint's upcalls, made under the library's lock from inside poll() and receive_frame(). All are set unless noted. They may
@@ -31,18 +31,18 @@ struct EndpointUpcalls {
     /// Delivers a packet, exactly once and in the order in which the peer committed it. `user` is the session's. The packet is valid during
     /// the call; `payload` is aligned to 8 bytes, and header.stamp has no meaning.
     void (*deliver)(void* user, const packet::Header& header, const std::byte* payload);
-    /// Handles a datagram with our key from a process without a session. Returns the session to use, made with Endpoint::add, or nullptr:
-    /// then the datagram is dropped and the sender will repeat it. `key` is the key that datagrams to the sender must carry, 0 if it is not
-    /// included.
+    /// Handles a datagram that carries our key and is from a process without a session. Returns the session to use, made with
+    /// Endpoint::add, or nullptr: then the datagram is dropped and the sender will repeat it. `key` is the key that datagrams to the sender
+    /// must carry, 0 if the datagram does not include it.
     Session* (*unknown)(void* context, job::JobId job, uint32_t rank, uint64_t key);
-    /// The peer is unreachable; failure() returns the reason. Either the peer gave no sign of life for STARLING_IP_TIMEOUT seconds while
-    /// data was unacknowledged, and Endpoint::confirm_alive was not called. Or it polled its sockets all that time, but nothing sent to it
-    /// arrived. Or another incarnation has taken its place. The session is dead; close() it.
+    /// Reports that the peer is unreachable; failure() returns the reason, one of three. The peer gave no sign of life for
+    /// STARLING_IP_TIMEOUT seconds while data was unacknowledged, and Endpoint::confirm_alive was not called. Or it polled its sockets all
+    /// that time, but nothing sent to it arrived. Or another incarnation has replaced it. The session is dead; close() it.
     void (*unreachable)(void* user);
-    /// Returns the secret of the job of a process that a datagram names. Null: it is not known (yet), or the job has no such rank. May be
-    /// null where EndpointIdentity has no secret.
+    /// Returns the secret of the job of a process that a datagram names. Null: the secret is not known (yet), or the job has no such rank.
+    /// The upcall may be null where EndpointIdentity has no secret.
     const job::NetworkSecret* (*secret)(void* context, job::JobId job, uint32_t rank) = nullptr;
-    /// Handles a datagram from a verbs port. Returns true if it was addressed to a group and needs nothing more. May be null.
+    /// Handles a datagram from a verbs port. Returns true if the datagram was addressed to a group and is handled. The upcall may be null.
     bool (*to_group)(void* context, const std::byte* data, uint32_t bytes) = nullptr;
     void* context = nullptr;
 };
@@ -53,13 +53,13 @@ struct EndpointCounters {
     uint64_t bytes_sent = 0, bytes_received = 0;  ///< UDP payload of the datagrams
     uint64_t packets_sent = 0, packets_received = 0;
     uint64_t acks_alone = 0;    ///< datagrams and frames that carried nothing but an acknowledgement
-    uint64_t repeated = 0;      ///< datagrams retransmitted, wholly or in part
+    uint64_t repeated = 0;      ///< datagrams that repeated data, wholly or in part
     uint64_t timeouts = 0;      ///< expirations of the retransmission timer
     uint64_t duplicates = 0;    ///< received datagrams without new data
     uint64_t out_of_order = 0;  ///< datagrams received out of order
-    uint64_t strangers = 0;     ///< dropped: wrong key or target, malformed, another version, not authenticated
-    uint64_t stale = 0;         ///< dropped: from or for an earlier incarnation, or a sealed duplicate
-    uint64_t unknown = 0;       ///< dropped or held: link has no session with the sender
+    uint64_t strangers = 0;     ///< datagrams dropped: wrong key or target, malformed, another version, not authenticated
+    uint64_t stale = 0;         ///< datagrams dropped: from or for an earlier incarnation, or a sealed duplicate
+    uint64_t unknown = 0;       ///< datagrams dropped or held because link has no session with the sender
     uint64_t busy = 0;          ///< times that the kernel's send buffer was full
     uint64_t lanes = 0;         ///< times that a peer got a connected socket
 };
@@ -67,7 +67,7 @@ struct EndpointCounters {
 /// A rail's traffic, for MPI_T and `starling top`.
 struct RailCounters {
     char name[16] = {};    ///< name of the interface
-    uint32_t address = 0;  ///< IPv4, network byte order
+    uint32_t address = 0;  ///< IPv4 address of the interface, network byte order
     bool usable = false;
     uint64_t bytes_sent = 0, bytes_received = 0;
 };
@@ -89,9 +89,9 @@ class Endpoint {
     int likely_verbs_place(const Session& session) const;
     /// Makes wait_fd() also signal arrivals at verbs ports. Call before each sleep. Returns false if something has arrived already.
     bool arm();
-    /// Makes the next poll() check the UDP sockets too, which polls may skip while verbs ports are in use.
+    /// Makes the next poll() check the UDP sockets too. Without this call, polls may skip them while verbs ports are in use.
     void look_everywhere();
-    /// Reports an arrival by a verbs port that its queues do not report, such as data written by RDMA.
+    /// Reports to the endpoint that a verbs port has received something that its queues do not report, such as data written by RDMA.
     void ports_brought();
 
     /// Returns the UDP port of this process, host byte order.
@@ -111,18 +111,19 @@ class Endpoint {
     /// again when they change. A valid datagram from the peer also provides its address.
     void set_addresses(Session& session, const uint32_t* addresses, size_t count, uint16_t port);
     void set_key(Session& session, uint64_t key);
-    /// Returns whether anything can be sent: address and key are known, from set_addresses() or from a datagram.
+    /// Returns whether anything can be sent to the peer: its address and key are known, from set_addresses() or from a datagram.
     bool reachable(const Session& session) const;
 
-    /// Reserves space for the header and `bytes` of payload (at most kMaxPayload) of the next packet, in the memory where it stays until
-    /// the peer has acknowledged it. Returns false if the session's buffer (STARLING_IP_WINDOW) is full; poll() returns true when it has
-    /// room again. Fill all of the header except stamp and bytes, then commit. Reserving again without a commit has no cost. One
+    /// Reserves space for the header and `bytes` of payload (at most kMaxPayload) of the next packet, in the memory where the packet stays
+    /// until the peer has acknowledged it. Returns false if the session's buffer (STARLING_IP_WINDOW) is full; poll() returns true when it
+    /// has room again. Fill all of the header except stamp and bytes, then commit. Reserving again without a commit has no cost. One
     /// reservation at a time.
     bool reserve(Session& session, uint32_t bytes, std::byte*& payload, packet::Header*& header);
-    /// Commits the reserved packet, with at most as many bytes as reserved. It is sent at once if the window allows and no batch is open.
-    /// Packets that wait are sent together, as many to a datagram as fit. Returns false if it waits for room, which only polling makes.
+    /// Commits the reserved packet, with at most as many payload bytes as reserved. The packet is sent at once if the window allows and no
+    /// batch is open. Packets that wait are sent together, as many to a datagram as fit. Returns false if the packet waits for room, which
+    /// only polling makes.
     bool commit(Session& session, uint32_t bytes);
-    /// Between these two calls nothing is sent, so that small packets share datagrams. They nest.
+    /// Between begin_batch() and end_batch() nothing is sent, so that small packets share datagrams. Batches nest.
     void begin_batch();
     void end_batch();
     /// Returns the longest payload that is sent whole, in one datagram or, while a carrier is attached, in one frame. Longer ones, up to
@@ -133,8 +134,8 @@ class Endpoint {
     bool poll(uint64_t now);
     /// Asks the kernel which sockets are readable, and returns their bits. The next poll() then reads each of those and no other.
     uint32_t what_came();
-    static constexpr uint32_t kGroups = 1u << 31, kWires = 1u << 30;  ///< bits of group sockets and connections
-    static constexpr uint32_t kOwn = kWires - 1;                      ///< the bits of poll()'s own sockets
+    static constexpr uint32_t kGroups = 1u << 31, kWires = 1u << 30;  ///< bits in what_came() of the group sockets and of the connections
+    static constexpr uint32_t kOwn = kWires - 1;                      ///< bits in what_came() of poll()'s own sockets
     /// Returns when poll() must be called even if wait_fd() stays silent; ns, UINT64_MAX: never. The time may be in the past.
     uint64_t next_deadline() const;
     /// Sends all delayed acknowledgements. Call before a sleep without a deadline, before the process computes for long, and before it
@@ -143,53 +144,54 @@ class Endpoint {
     /// Sends all delayed acknowledgements, and asks the peers for the acknowledgements that they delay.
     void request_acks();
 
-    /// Returns whether everything committed has been acknowledged.
+    /// Returns whether the peer has acknowledged everything committed.
     bool idle(const Session& session) const;
-    /// Returns since when (ns) data waits for an acknowledgement without any sign of life from the peer; 0: none waits.
+    /// Returns the time (ns) since which data has waited for an acknowledgement without any sign of life from the peer; 0: none waits.
     uint64_t stalled_since(const Session& session) const;
-    /// Reports the daemon's statement that the peer is alive, which restarts its timeout. The peer may be computing; if it `looks` at its
-    /// sockets instead, it should have acknowledged something.
+    /// Reports the daemon's statement that the peer is alive, which restarts the peer's timeout: it may be computing. `looks`: the peer has
+    /// polled its sockets, so it should have acknowledged something.
     void confirm_alive(Session& session, bool looks);
     /// Returns why the session failed; SessionFailure::none if it did not.
     SessionFailure failure(const Session& session) const;
     /// Closes the session and frees its contents. No upcall for it follows, and its pointer becomes invalid when the current upcall
     /// returns. Later datagrams of this incarnation of the peer are dropped.
     void close(Session& session);
-    /// Asks the peer for a sign of life by a datagram: Session::answered_at() changes when an answer arrives.
+    /// Asks the peer for a sign of life by a datagram. Session::answered_at() changes when an answer arrives.
     void ask(Session& session);
-    /// Frees all closed sessions with processes of this job; a late datagram of theirs then counts as one of an unknown sender. Must not be
-    /// called within poll() or a batch.
+    /// Frees all closed sessions with processes of this job. Later datagrams of these processes count as those of an unknown sender. Must
+    /// not be called within poll() or a batch.
     void forget(job::JobId job);
     /// Returns the smoothed round-trip time, ns; 0: not measured yet.
     uint64_t round_trip(const Session& session) const;
     void* user(const Session& session) const;
 
-    // For connections (TCP and RC).
+    // Functions for connections (TCP and RC).
 
     /// Returns the cipher that seals connections; null: nothing is sealed.
     const Cipher* cipher() const;
     /// Returns the key that only this process and the session's peer share.
     SealKey pair_with(const Session& session) const;
 
-    /// From now on the session sends only through its carriers, using the first that is not busy. Returns false if it has kMaxCarriers.
+    /// Attaches a carrier: from now on the session sends only through its carriers, using the first that is not busy. Returns false if it
+    /// has kMaxCarriers already.
     bool attach(Session& session, Carrier& carrier);
-    /// The carrier has failed or is about to close: unacknowledged data that it had taken is sent again another way.
+    /// Detaches a carrier that has failed or is about to close. Unacknowledged data that the carrier had taken is sent again another way.
     void detach(Session& session, Carrier& carrier);
-    /// The carrier, which was busy, takes frames again.
+    /// Reports that the carrier, which was busy, takes frames again.
     void writable(Session& session, Carrier& carrier);
     /// Handles a frame from one of the session's carriers. Returns false if it is malformed: close the connection. An upcall may have
     /// closed the session meanwhile, so look it up again afterwards.
     bool receive_frame(Session& session, Carrier& carrier, const std::byte* frame, size_t bytes, uint64_t now);
-    /// Writes the rails' addresses, to which peers may connect (IPv4, network byte order), at most `most`, and returns their number. They
-    /// change when interfaces appear and disappear.
+    /// Writes the addresses of the rails, to which peers may connect (IPv4, network byte order), at most `most`, and returns their number.
+    /// The addresses change when interfaces appear and disappear.
     size_t addresses(uint32_t* out, size_t most) const;
-    /// Finds the local address to use towards a remote one, 0 if the kernel should choose. Returns false if no rail is usable now.
+    /// Finds the local address to use towards a remote one; `local` 0: the kernel should choose. Returns false if no rail is usable now.
     bool route(uint32_t remote, uint32_t& local) const;
     /// Returns a counter that grows whenever a rail appears, disappears or changes.
     uint32_t rails_version() const;
 
     EndpointCounters counters() const;
-    /// Writes at most `most` entries; returns the number of rails.
+    /// Writes the counters of at most `most` rails; returns the number of rails.
     size_t rail_counters(RailCounters* out, size_t most) const;
 
   private:

@@ -21,18 +21,18 @@ namespace starling::network {
 /// A session, with what the endpoint knows about the peer's addresses.
 struct EndpointPeer final : Session {
     using Session::Session;
-    uint32_t addresses[kMaxAddresses] = {};  ///< network byte order
+    uint32_t addresses[kMaxAddresses] = {};  ///< IPv4 addresses of the peer, network byte order
     uint8_t address_count = 0;
-    bool dirty = false;  ///< listed in EndpointState::dirty: data is to be sent when the batch ends
-    uint16_t port = 0;   ///< host byte order; 0: unknown
+    bool dirty = false;  ///< whether the peer is listed in EndpointState::dirty: data is to be sent when the batch ends
+    uint16_t port = 0;   ///< UDP port of the peer, host byte order; 0: unknown
     int lane = Destination::kNoLane;
     uint32_t heat = 0;  ///< recent datagrams to the peer, as of the interval `heated_at`: see heat_of()
     uint64_t heated_at = 0;
-    DatagramLock* lock = nullptr;  ///< null if datagrams are not sealed
+    DatagramLock* lock = nullptr;  ///< keys and replay window shared with the peer; null: datagrams are not sealed
 
     std::unique_ptr<PortAddresses> ports;  ///< the peer's port list; null: it has sent none
-    uint32_t told = 0;                     ///< version of our port list that the peer has; 0: none
-    bool waits_for_port = false;           ///< listed in VerbsState::waiting
+    uint32_t told = 0;                     ///< version of our port list that was sent to the peer; 0: none
+    bool waits_for_port = false;           ///< whether the peer is listed in VerbsState::waiting
 };
 
 struct NameHash {
@@ -50,7 +50,7 @@ struct Held {
 struct Sealing {
     std::unique_ptr<Cipher> cipher;
     job::NetworkSecret secret;  ///< secret of this process's job
-    /// For peers that have sent an authentic datagram, or that link knows.
+    /// The locks of peers that have sent an authentic datagram, or that link knows.
     std::unordered_map<PeerName, std::unique_ptr<DatagramLock>, NameHash> locks;
     std::unique_ptr<std::byte[]> places;  ///< buffers of sealed datagrams until they are sent
     uint32_t next = 0;
@@ -60,23 +60,23 @@ struct Sealing {
 struct VerbsState {
     std::unique_ptr<verbs::Ports> ports;
     uint32_t version = 0;        ///< version of the port list that the members' paths are based on
-    ReceivedDatagram arrival{};  ///< the datagram that is being handled, if any
+    ReceivedDatagram arrival{};  ///< datagram that is being handled, if any
     bool taking = false;
-    bool to_group = false;               ///< since the poll began, a datagram for a group has arrived
-    int came = 0, taken = 0;             ///< datagrams of the last poll, and how many of them have been handled
-    std::vector<EndpointPeer*> waiting;  ///< have data that a port was too busy to send
-    bool sockets_last = true;            ///< the sockets, not the ports, received the last datagram
-    uint64_t sockets_at = 0;             ///< ns, when the sockets last received something
-    uint64_t looked_at = 0;              ///< ns, when the kernel was last asked about the sockets
+    bool to_group = false;               ///< whether a datagram for a group has arrived since the poll began
+    int came = 0, taken = 0;             ///< number of datagrams of the last poll, and of those handled so far
+    std::vector<EndpointPeer*> waiting;  ///< peers for which a port was too busy to send
+    bool sockets_last = true;            ///< whether the sockets, not the ports, received the last datagram
+    uint64_t sockets_at = 0;             ///< time (ns) when the sockets last received something
+    uint64_t looked_at = 0;              ///< time (ns) when the kernel was last asked which sockets are readable
     uint64_t sent = 0, received = 0, busy = 0;
 };
 
 struct Endpoint::EndpointState final : SessionEnvironment {
-    // SessionEnvironment
+    // Implementation of SessionEnvironment.
     void send(Session& session, const Route& route, uint32_t number, const iovec* parts, int count) override;
     void flush() override { udp.flush(); }
     void deliver(Session& session, const packet::Header& header, const std::byte* payload) override {
-        // Port lists are also handled while this process has no port, since one may appear later.
+        // Port lists are handled even while this process has no port, since one may appear later.
         if (header.kind == packet::PacketKind::ports) [[unlikely]]
             return take_ports(static_cast<EndpointPeer&>(session), payload, header.bytes);
         upcalls.deliver(session.user, header, payload);
@@ -84,7 +84,7 @@ struct Endpoint::EndpointState final : SessionEnvironment {
     void unreachable(Session& session) override { upcalls.unreachable(session.user); }
     uint64_t new_epoch() override;
 
-    // endpoint.cpp
+    // Functions of endpoint.cpp.
     int open(const EndpointIdentity& who, const EndpointUpcalls& calls);
     int open_rails();
     void watch_rails();
@@ -97,23 +97,23 @@ struct Endpoint::EndpointState final : SessionEnvironment {
     uint32_t& place_for_address(EndpointPeer& member) const;
     void learn(EndpointPeer& member, const ReceivedDatagram& arrival);
     int path_of(const EndpointPeer& member, const ReceivedDatagram& arrival) const;
-    /// Sends what may be sent, now or when the batch ends, and ensures that the session's timer runs.
+    /// Sends what the session may send, now or when the batch ends, and ensures that the session's timer runs.
     void serve(EndpointPeer& member, uint64_t now);
     bool mark_dirty(EndpointPeer& member);
     void watch(EndpointPeer& member);
-    /// Returns all counters, of datagrams and of sessions.
+    /// Returns the counters of datagrams and of all sessions together.
     EndpointCounters sum() const;
 
-    // connected_sockets.cpp
+    // Functions of connected_sockets.cpp.
     /// Returns the number of datagrams recently sent to the peer, in which older ones count less.
     uint32_t heat_of(const EndpointPeer& member) const;
-    /// Counts a datagram to the destination, and returns the lane that sends it.
+    /// Counts a datagram to the destination, and returns the lane (connected socket) that sends it.
     int lane_for(EndpointPeer& member, const Destination& where);
     int seek_lane(EndpointPeer& member, const Destination& where);
     /// Frees the peer's lane, because its address may have changed.
     void leave_lane(EndpointPeer& member);
 
-    // encryption.cpp
+    // Functions of encryption.cpp.
     int open_sealing();
     std::unique_ptr<DatagramLock> make_lock(const PeerName& peer);
     DatagramLock* lock_with(const PeerName& peer);
@@ -121,7 +121,7 @@ struct Endpoint::EndpointState final : SessionEnvironment {
     void seal(const EndpointPeer& member, const iovec* parts, int count, iovec (&sealed)[2]);
     bool unseal(ReceivedDatagram& arrival, bool& kept);
 
-    // ud_queue.cpp
+    // Functions of ud_queue.cpp.
     void adopt(std::unique_ptr<verbs::Ports> ports);
     void send_by_verbs(EndpointPeer& member, const Route& route, uint32_t number, const iovec* parts, int count);
     /// Returns whether the sockets may be skipped in this poll.
@@ -130,14 +130,14 @@ struct Endpoint::EndpointState final : SessionEnvironment {
     void sockets_brought(uint64_t now);
     void follow_ports(uint64_t now);
     void wake_those_who_wait(uint64_t now);
-    /// Sends our port list to the peer, if it does not have it and either data waits for the peer or it has ports itself.
+    /// Sends our port list to the peer, unless the peer has it. Sends nothing if no data waits for the peer and it has no ports itself.
     void tell_ports(EndpointPeer& member, uint64_t now);
     void take_ports(EndpointPeer& member, const std::byte* payload, uint32_t bytes);
     /// Writes the verbs routes to the peer, at most `most`, with the longest datagram of each; returns their number.
     int verbs_routes(const EndpointPeer& member, Route* routes, uint32_t* datagrams, int most) const;
     void publish_verbs();
 
-    // endpoint_poll.cpp
+    // Functions of endpoint_poll.cpp.
     struct Polling;
     bool poll(uint64_t now);
     uint32_t what_came();
@@ -173,13 +173,13 @@ struct Endpoint::EndpointState final : SessionEnvironment {
     std::unordered_map<PeerName, std::unique_ptr<EndpointPeer>, NameHash> members;
     EndpointPeer* last = nullptr;  ///< the session of the last datagram that arrived
     List<Session, &Session::active_hook> active;
-    uint64_t earliest = UINT64_MAX;  ///< ns, no session's deadline is earlier
-    uint64_t rails_at = 0;           ///< ns, when to check for changes of rails
+    uint64_t earliest = UINT64_MAX;  ///< time (ns) before which no session has a deadline
+    uint64_t rails_at = 0;           ///< time (ns) of the next check for changes of rails
     uint64_t last_epoch = 0;
-    uint64_t now = 0;  ///< ns, time of the current or the last poll
+    uint64_t now = 0;  ///< time (ns) of the current or the last poll
     int batches = 0;
     bool polling = false;
-    int arrived = 0, taken = 0;  ///< datagrams of the last receive(), and how many of them have been handled
+    int arrived = 0, taken = 0;  ///< number of datagrams of the last receive(), and of those handled so far
     bool room_made = false;
     std::vector<EndpointPeer*> dirty;    ///< sessions that will send when the batch ends
     std::vector<EndpointPeer*> touched;  ///< sessions with datagrams in this poll

@@ -10,7 +10,8 @@
 
 namespace starling::network {
 
-/// All usable ports of a process, which replace its earlier list. On the wire: the addresses in their memory layout, one after the other.
+/// All usable ports of a process. A received list replaces the process's earlier list. On the wire: the addresses in their memory layout,
+/// one after the other.
 struct PortAddresses {
     static constexpr uint32_t kMost = verbs::Ports::kMost;
     static constexpr uint32_t kMostBytes = kMost * sizeof(verbs::VerbsAddress);
@@ -25,7 +26,7 @@ struct PortAddresses {
 /// The least datagram length of a usable port, bytes: the longest header and some data must fit.
 inline constexpr uint32_t kLeastVerbsDatagram = 1024;
 
-/// One of our ports and one of the peer's.
+/// indices of our port and of the peer's
 struct PortPair {
     uint16_t ours, theirs;  ///< index
 };

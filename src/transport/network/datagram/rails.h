@@ -14,21 +14,21 @@ using job::InterfaceFilter;
 struct Rail {
     char name[16] = {};
     uint32_t index = 0;    ///< the kernel's number of the interface
-    uint32_t address = 0;  ///< IPv4, network byte order
+    uint32_t address = 0;  ///< IPv4 address, network byte order
     uint32_t netmask = 0;
-    uint32_t mtu = 0;     ///< bytes of an IP packet
-    bool usable = false;  ///< up and connected; false: it was usable before
+    uint32_t mtu = 0;     ///< longest IP packet, bytes
+    bool usable = false;  ///< whether the interface is up and connected; false: it was usable before
     bool loopback = false;
     uint64_t bytes_sent = 0, bytes_received = 0;
 
     bool is(const Rail& other) const { return address == other.address && std::strcmp(name, other.name) == 0; }
 };
 
-/// Not thread-safe. A rail's index does not change while it is usable, so peers' paths may refer to it by index.
+/// The list of rails. Not thread-safe. A rail's index does not change while it is usable, so peers' paths may refer to it by index.
 class Rails {
   public:
     static constexpr uint16_t kMost = 16;
-    static constexpr uint16_t kRouted = 0xffff;  ///< in place of an index: the kernel's routing decides
+    static constexpr uint16_t kRouted = 0xffff;  ///< value in place of a rail's index: the kernel's routing decides
 
     Rails() = default;
     Rails(const Rails&) = delete;
@@ -52,8 +52,7 @@ class Rails {
     uint16_t by_index(uint32_t index) const;
     /// Returns whether a usable rail has this address.
     bool is_own(uint32_t address) const;
-    /// Returns a usable rail on the network of `address`: one that is not in the bit set `used` if there is one, else one that is. kRouted:
-    /// none.
+    /// Returns a usable rail on the network of `address`, preferably one that is not in the bit set `used`; kRouted if there is none.
     uint16_t towards(uint32_t address, uint32_t used) const;
 
   private:

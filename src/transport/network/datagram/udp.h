@@ -20,7 +20,7 @@ namespace starling::network {
 /// The destination of a datagram, and the interface to use.
 struct Destination {
     sockaddr_in to;
-    uint32_t interface;  ///< kernel's number of the interface; 0: the kernel's routing decides
+    uint32_t interface;  ///< kernel's number of our interface; 0: the kernel's routing decides
     uint32_t from;       ///< our address on that interface, network byte order
     int lane;            ///< lane that is connected to the destination; kNoLane: the socket for all peers
     static constexpr int kNoLane = -1;
@@ -33,17 +33,18 @@ struct Destination {
 
 /// A datagram that has arrived; valid until the next receive().
 struct ReceivedDatagram {
-    std::byte* data;  ///< aligned to 64 bytes
+    std::byte* data;  ///< contents of the datagram, aligned to 64 bytes
     uint32_t bytes;
     uint32_t address;       ///< address of the sender, network byte order
     uint16_t port;          ///< port of the sender, host byte order
     uint32_t interface;     ///< kernel's number of the interface on which it arrived; 0: unknown
-    bool by_verbs = false;  ///< then `address` is the number of the sender's queue, and `interface` the index of our port
-    bool opened = false;    ///< it was sealed and has been decrypted
-    bool is_new = false;    ///< the sender has replaced another process, or has lost its state about us
+    bool by_verbs = false;  ///< whether a verbs port received it: `address` is then the sender's queue number, `interface` the index of our
+                            ///< port
+    bool opened = false;    ///< whether the datagram was sealed and has been decrypted
+    bool is_new = false;    ///< whether the sender has replaced another process, or has lost its state about us
 };
 
-/// Not thread-safe.
+/// The UDP sockets of a process. Not thread-safe.
 class Udp {
   public:
     static constexpr int kBatch = 32;         ///< most datagrams held until flush()
@@ -52,8 +53,8 @@ class Udp {
     static constexpr size_t kMostFront = 256;  ///< most bytes of a datagram's first part
     /// Datagrams up to this size, in bytes, are copied into one block before they are sent.
     static constexpr size_t kCopied = 1024;
-    static constexpr int kLanes = 4;  ///< most lanes; each costs a descriptor, and a poll now and then
-    /// Most sockets for further addresses of this host, if the socket for all peers is bound to one address.
+    static constexpr int kLanes = 4;  ///< most lanes; each costs a descriptor, and a system call in some polls
+    /// Most sockets for further addresses of this host. They are used if the socket for all peers is bound to one address.
     static constexpr int kDoors = 15;
     static constexpr int kSockets = 1 + kLanes + kDoors;
 
@@ -62,11 +63,11 @@ class Udp {
     Udp& operator=(const Udp&) = delete;
     ~Udp();
 
-    /// Binds to an address of this host (network byte order; 0: to all) and a port that the kernel chooses. Returns MPI_ERR_OTHER with
-    /// failure_text().
+    /// Binds the socket for all peers to an address of this host (network byte order; 0: all) and a port that the kernel chooses. Returns
+    /// MPI_ERR_OTHER with failure_text() on failure.
     int open(uint32_t address = 0);
-    /// Opens a socket for another address of this host, if necessary in place of one whose address is not among the `kept`. Returns the
-    /// socket's bit and descriptor. Returns false if there is a socket for the address already, or none can be opened.
+    /// Opens a socket for another address of this host, if necessary in place of one whose address is not in `kept`. Sets the socket's
+    /// `bit` and descriptor. Returns false if there is a socket for the address already, or none can be opened.
     bool open_door(uint32_t address, std::span<const uint32_t> kept, int epoll, uint32_t& bit, int& fd);
     int fd() const { return sockets_[0].fd; }
     uint16_t port() const { return port_; }
@@ -74,19 +75,19 @@ class Udp {
     /// Sets whether arrivals report their interface and destinations may name one, which is useful with several interfaces.
     void tell_interfaces(bool wanted);
 
-    /// Connects lane `lane` (< kLanes) with a destination, opening it if necessary. Datagrams that arrive on a lane are read whoever sent
-    /// them, so a lane may change to another peer. Returns its descriptor, -1 if it cannot be connected.
+    /// Connects lane `lane` (< kLanes) with a destination, opening the lane's socket if necessary. Datagrams that arrive on a lane are read
+    /// from any sender, so a lane may change to another peer. Returns the lane's descriptor, -1 if it cannot be connected.
     int point_lane(int lane, const Destination& where);
 
-    /// Called for datagrams that the kernel did not take, with the `token` and `number` given to queue(), and the reason.
+    /// The callback for a datagram that the kernel did not take, with the `token` and `number` given to queue(), and the reason.
     using Refused = void (*)(void* context, void* token, uint32_t number, SendResult why);
     void on_refused(Refused refused, void* context) {
         refused_ = refused;
         context_ = context;
     }
 
-    /// Queues a datagram, which is sent at flush() or when kBatch are queued. The first part is copied, the others must stay valid until
-    /// then.
+    /// Queues a datagram, which is sent at flush() or when kBatch are queued. The first part is copied; the other parts must stay valid
+    /// until the datagram is sent.
     void queue(const Destination& where, void* token, uint32_t number, const iovec* parts, int count);
     void flush() {
         if (queued_ > 0) flush_queued();
@@ -97,7 +98,7 @@ class Udp {
     /// Sets the sockets that are known to be readable: they are read before any other.
     void expect(uint32_t sockets) { expected_ = sockets; }
     bool expects() const { return expected_ != 0; }
-    /// Reads from one of the sockets, usually from the one that last received something, at most kReceiveBatch datagrams. Writes them to
+    /// Reads at most kReceiveBatch datagrams from one of the sockets, usually from the one that last received something. Writes them to
     /// arrivals() and returns their number.
     int receive();
     ReceivedDatagram* arrivals() { return arrivals_; }
@@ -111,8 +112,8 @@ class Udp {
     struct Socket {
         int fd = -1;
         uint32_t address = 0;  ///< local address of the socket; 0: any
-        int wanted = 1;        ///< datagrams to request at the next receive()
-        bool filled = false;   ///< the last receive() returned as many datagrams as requested
+        int wanted = 1;        ///< number of datagrams to request at the next receive()
+        bool filled = false;   ///< whether the last receive() returned as many datagrams as requested
     };
     int socket_of(const Destination& where) const { return sockets_[where.lane + 1].fd; }
     Socket& next_to_read();
@@ -130,14 +131,14 @@ class Udp {
     int open_count() const { return socket_count_ + door_count_; }
     Socket& open_socket(int i) { return sockets_[i < socket_count_ ? i : kFirstDoor + i - socket_count_]; }
 
-    Socket sockets_[kSockets];  ///< the one for all peers, then the lanes, then the doors
+    Socket sockets_[kSockets];  ///< socket for all peers, then the lanes, then those for further addresses
     int socket_count_ = 0, door_count_ = 0;
     int productive_ = 0;  ///< index of the socket that last received something
     uint32_t turn_ = 0;
     uint32_t expected_ = 0;
     uint16_t port_ = 0;
     bool interfaces_ = false;
-    bool segmentation_ = false;  ///< the kernel splits runs of datagrams (UDP_SEGMENT)
+    bool segmentation_ = false;  ///< whether the kernel splits runs of datagrams (UDP_SEGMENT)
     int queued_ = 0;
     std::unique_ptr<UdpSendBatch[]> out_;
     std::unique_ptr<UdpReceiveBatch> in_;

@@ -23,11 +23,11 @@ namespace starling::network {
 
 /// The addresses used for groups: a part of 239.0.0.0/8.
 struct GroupRange {
-    uint32_t first = 0;  ///< host byte order
+    uint32_t first = 0;  ///< lowest address, host byte order
     uint32_t bits = 0;   ///< number of low bits that are free to choose
-    /// Returns MPI_ERR_ARG with failure_text() if the text is not such a range.
+    /// Parses an address range. Returns MPI_ERR_ARG with failure_text() if the text is not one.
     static int parse(const char* text, GroupRange& out);
-    /// Returns an address in network byte order.
+    /// Returns the address that `place` selects from the range, in network byte order.
     uint32_t address(uint64_t place) const;
 };
 
@@ -50,16 +50,16 @@ class GroupMember final : public transport::MulticastMembership {
 
     GroupSockets& by_;
     const transport::GroupName name_;
-    const uint32_t address_;  ///< network byte order
+    const uint32_t address_;  ///< IPv4 address of the group, network byte order
     GroupEncryption& seal_;
     transport::DatagramHandler& audience_;
-    uint32_t tries_;  ///< selects the rail that it sends by, modulo the usable ones
+    uint32_t tries_;  ///< number that selects the rail for sending, modulo the usable rails
 };
 
 class GroupSockets {
   public:
-    /// Payload of a datagram with Ethernet's MTU, between the key and the seal. The kernel fragments it for an interface with a smaller
-    /// MTU.
+    /// Longest payload of a datagram, which fits Ethernet's MTU between the key and the seal. For an interface with a smaller MTU the
+    /// kernel fragments the datagram.
     static constexpr uint32_t kPayload = 1500 - 28 - 8 - kSealBytes;
 
     /// `epoll` is the set that watches the sockets, with `bit` as data. `ports` may be null and must outlive this object.
@@ -72,7 +72,7 @@ class GroupSockets {
     int open();
     int join(const transport::GroupName& name, transport::DatagramHandler& audience,
              std::unique_ptr<transport::MulticastMembership>& out);
-    /// Receives datagrams. Returns whether there were any.
+    /// Receives datagrams and passes them to the members. Returns whether there were any.
     bool poll(uint64_t now);
     /// Handles a datagram that a port has received. Returns false if it is not for a group of this process.
     bool take_from_port(const std::byte* data, size_t bytes);
@@ -82,12 +82,12 @@ class GroupSockets {
   private:
     friend class GroupMember;
     static constexpr int kBatch = 8;            ///< datagrams received per system call
-    static constexpr size_t kRoom = 64 * 1024;  ///< bytes for one datagram, or a run that the kernel has merged
-    static constexpr size_t kMostSeals = 1024;  ///< encryption states; beyond this those of groups without a member are freed
+    static constexpr size_t kRoom = 64 * 1024;  ///< bytes of the buffer for one datagram, or for a run that the kernel has merged
+    static constexpr size_t kMostSeals = 1024;  ///< most encryption states; beyond this those of groups without a member are freed
     static constexpr size_t kDatagram = 1500 - 28;
-    static constexpr size_t kMostRun = 32;  ///< datagrams per system call
+    static constexpr size_t kMostRun = 32;  ///< most datagrams that one system call sends
     struct GroupReceiveBatch;
-    /// Datagrams of equal length (the last may be shorter) that wait to be sent in one call.
+    /// Datagrams of equal length (the last may be shorter) that one call will send.
     struct DatagramRun {
         GroupMember* to = nullptr;
         size_t count = 0, piece = 0, bytes = 0;
@@ -112,7 +112,7 @@ class GroupSockets {
     int socket_for(const GroupMember& member) const;
     bool receive(int fd);
 
-    // ud_groups.cpp
+    // Functions of ud_groups.cpp.
     void enter_ports(uint32_t address, JoinedAddress& by);
     static void leave_ports(JoinedAddress& by);
     void follow_ports();
@@ -128,18 +128,19 @@ class GroupSockets {
     GroupRange range_;
     Rails rails_;
     int sockets_[Rails::kMost];
-    uint32_t interfaces_[Rails::kMost] = {};  ///< interface of each socket; a rail's index may be reused for another one
+    uint32_t interfaces_[Rails::kMost] = {};  ///< interface of each socket; a rail's index may be reused for another interface
     uint64_t rails_at_ = 0;
     std::unique_ptr<Cipher> cipher_;
-    std::unordered_map<uint64_t, std::unique_ptr<GroupEncryption>> seals_;  ///< by group key; includes groups that were left
-    std::unordered_map<uint64_t, GroupMember*> members_;                    ///< by group key
+    std::unordered_map<uint64_t, std::unique_ptr<GroupEncryption>> seals_;  ///< encryption states by group key; includes groups that were
+                                                                            ///< left
+    std::unordered_map<uint64_t, GroupMember*> members_;                    ///< current members by group key
     std::unordered_map<uint32_t, JoinedAddress> addresses_;
     verbs::Ports* const ports_;
     uint32_t ports_seen_ = 0;  ///< version of the ports at the last check
-    uint32_t tries_ = 0;       ///< rail of the last member that changed it; new members start there
+    uint32_t tries_ = 0;       ///< `tries_` of the member that last switched its rail; new members start with it
     std::unique_ptr<GroupReceiveBatch> in_;
     std::unique_ptr<DatagramRun> run_;
-    bool segmentation_ = true;  ///< the kernel can segment runs (UDP_SEGMENT)
+    bool segmentation_ = true;  ///< whether the kernel can segment runs (UDP_SEGMENT)
 };
 
 }  // namespace starling::network

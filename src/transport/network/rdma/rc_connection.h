@@ -4,8 +4,8 @@
 // Opening: the requester creates a queue and sends its address in `open`. The responder creates and connects its own queue and answers with
 // its address in `accept`. The requester then connects, and sends `hello` as the first frame on the queue. A side that receives a hello
 // replies with one, and may send from then on. So nothing is sent to a queue that is not connected yet, which would break the sender's
-// queue. And a path that carries nothing is detected before data is given to it. If both request at once, each connects to the other's
-// offer, says so by `accept`, and sends hello once it has received the other's accept.
+// queue. And a queue that delivers nothing is detected before data is sent on it. If both sides request at once, each connects its queue to
+// the one in the other's `open` and sends `accept`. It sends hello once it has received the other's accept.
 //
 // A device does not notify the peer when a queue is closed or in error; a packet `wire_gone` on the base path does so.
 #pragma once
@@ -26,7 +26,7 @@
 
 namespace starling::network {
 
-/// Payload of a packet `open` or `accept`. As long as the TCP offer, with the version at the same offset.
+/// Payload of a packet `open` or `accept`. It is as long as the TCP offer, and has the version at the same offset.
 struct RcOffer {
     uint8_t gid_front[8] = {};
     uint16_t lid = 0;
@@ -37,7 +37,7 @@ struct RcOffer {
     uint32_t place : 8 = 0;  ///< index of the port at the sender
     uint32_t first : 24 = 0;
     uint32_t reads : 8 = 0;
-    uint32_t answers = 0;  ///< in an accept: the requester's queue that it answers
+    uint32_t answers = 0;  ///< in an accept: queue number of the requester, which the accept answers
 };
 static_assert(sizeof(RcOffer) == 32);
 inline constexpr uint8_t kRcVersion = 0x82;  ///< differs from all TCP versions; 0x81 had rings with shorter slots
@@ -47,23 +47,23 @@ struct QueuePair {
     uint32_t of_sender = 0, of_receiver = 0;
 };
 
-/// Header of all frames that are not frames of the session. Those have DatagramHeader::kMagic in the place of kMagic.
+/// Header of all frames except the session's frames, which have DatagramHeader::kMagic in the place of kMagic.
 struct RcFrame {
     static constexpr uint16_t kMagic = 0x6352;
     enum class RcFrameKind : uint8_t {
-        hello = 1,  ///< the first frame; shows that the queue works
-        piece,      ///< RcPiece, then bytes of a stream
-        finish,     ///< the last frame
-        written,    ///< an RDMA target is written; `bytes` is its word
-        ring,       ///< RcRingOffer: the sender's ring, into which the peer may write frames. A hello may contain one, too
-        consumed,   ///< the sender has taken `bytes` slots of its ring; used if no trailer reports it
-        ring_back,  ///< the sender wants its ring back
-        ring_left,  ///< reply: nothing more will be written into the ring
+        hello = 1,  ///< first frame on a queue; shows that the queue works
+        piece,      ///< fragment of a stream: an RcPiece, then the bytes
+        finish,     ///< last frame on a queue
+        written,    ///< an RDMA target was written; `bytes` is the target's word
+        ring,       ///< RcRingOffer: the sender's ring, into which the peer may write frames. A hello may also contain an RcRingOffer
+        consumed,   ///< `bytes` is the number of slots that the sender has taken from its ring; sent if no trailer reports it
+        ring_back,  ///< request for the ring: the peer must stop writing into it
+        ring_left,  ///< reply to ring_back: nothing more will be written into the ring
     };
     uint16_t magic = kMagic;
     RcFrameKind kind = RcFrameKind::hello;
     uint8_t version = kRcVersion;
-    uint32_t bytes = 0;  ///< length of a fragment; or a word
+    uint32_t bytes = 0;  ///< length of a fragment; or the word of the frame's kind
 };
 struct RcPiece {
     RcFrame frame;
@@ -78,7 +78,7 @@ class RcConnection;
 /// A posted RDMA target: memory that the peer writes once, over one connection.
 struct RcArrival {
     transport::RdmaTarget* told = nullptr;
-    RcConnection* connection = nullptr;  ///< null: its connection is closed; poll() reports the target as lost
+    RcConnection* connection = nullptr;  ///< connection of the writer; null: it is closed, and poll() reports the target as lost
     RegisteredMemory* loan = nullptr;
     uint32_t word = 0;
     ListHook hook;
@@ -88,25 +88,25 @@ struct RcArrival {
 struct RcOperation {
     enum class RcOperationKind : uint8_t { read, write, add, compare_swap };
     RcOperationKind kind = RcOperationKind::read;
-    RcConnection* connection = nullptr;           ///< null: this entry is free
-    transport::Completion* completion = nullptr;  ///< null: completion is not reported
+    RcConnection* connection = nullptr;           ///< connection that carries it out; null: this entry is free
+    transport::Completion* completion = nullptr;  ///< completion to report; null: none
     std::byte* memory = nullptr;
-    uint32_t local = 0;    ///< lkey of `memory`; 0: sent inline
+    uint32_t local = 0;    ///< lkey of `memory`; 0: the data is sent inline
     uint32_t remote = 0;   ///< rkey of the peer's memory
-    uint64_t address = 0;  ///< of the peer's memory
+    uint64_t address = 0;  ///< address of the peer's memory
     uint64_t bytes = 0, issued = 0;
     uint64_t operand = 0, compare = 0;
-    uint32_t under_way = 0;   ///< parts in flight
-    bool tells = false;       ///< write to an RDMA target: the peer is notified with `word`
-    bool owes_frame = false;  ///< notify by a separate frame, not sent yet
+    uint32_t under_way = 0;   ///< number of parts in flight
+    bool tells = false;       ///< whether it is a write to an RDMA target: the peer is notified with `word`
+    bool owes_frame = false;  ///< whether the separate frame that notifies the peer is still to be sent
     uint32_t word = 0;
     uint32_t generation = kCounterStart;
     uint32_t index = 0;
     bool failed = false;
     verbs::Registration* registration = nullptr;
-    std::byte* slot = nullptr;  ///< the port's buffer that `memory` points to, or null
-    void* copy_to = nullptr;    ///< where the data of a read is copied from the slot
-    ListHook hook;              ///< in its connection's list
+    std::byte* slot = nullptr;  ///< the port's buffer in which `memory` lies, or null
+    void* copy_to = nullptr;    ///< destination of a read's data, copied there from the slot
+    ListHook hook;              ///< membership in its connection's list of operations
 
     uint64_t token() const { return uint64_t{generation} << 32 | index; }
     bool all_issued() const { return issued == bytes && !owes_frame; }
@@ -124,7 +124,7 @@ class RcConnection final : public Connection {
 
     /// The port that the connection uses, and its queue (null before it is created and after it is closed).
     verbs::Port& port() const { return port_->port(); }
-    /// The port's registered memory; and whether a region of the peer is on the port that this connection leads to.
+    /// Returns the port's registered memory.
     RcPort& memory() const { return *port_; }
     bool reaches(const transport::RemoteKey& region) const {
         const uint32_t queue = RcPort::queue_of(region);
@@ -140,23 +140,23 @@ class RcConnection final : public Connection {
     verbs::QueueAddress theirs_;
     uint8_t their_place_ = 0;
     const uint32_t frame_limit_;
-    bool crossed_ = false;      ///< both sides have sent `open`
-    bool greets_ = false;       ///< the hello is due or was sent
-    bool owes_hello_ = false;   ///< the queue had no room for the hello
-    bool owes_finish_ = false;  ///< finish() was called, but the finish frame could not be sent yet
+    bool crossed_ = false;      ///< whether both sides have sent `open`
+    bool greets_ = false;       ///< whether the hello is due or was sent
+    bool owes_hello_ = false;   ///< whether the hello is still to be sent: the queue had no room
+    bool owes_finish_ = false;  ///< whether the finish frame is still to be sent, after finish()
     bool finish_sent_ = false;
     bool heard_finish_ = false;
-    bool owes_left_ = false;                      ///< ring_left could not be sent yet
-    uint32_t frames_out_ = kCounterStart;         ///< frames given to the queue
-    uint32_t frames_in_ = kCounterStart;          ///< frames received by the queue
-    uint64_t short_frames_ = 0;                   ///< recent frames short enough for a ring
-    uint32_t foreseen_ = 0;                       ///< messages that a plan expects; 0: not in the plan
-    bool no_ring_ = false;                        ///< this side or the peer has no memory for a ring
-    std::unique_ptr<RcRing> ring_in_, ring_out_;  ///< the ring that the peer writes into; the mirror of the peer's ring
-    bool room_wanted_ = false;                    ///< send() has returned busy
+    bool owes_left_ = false;                      ///< whether the frame ring_left is still to be sent
+    uint32_t frames_out_ = kCounterStart;         ///< number of frames given to the queue
+    uint32_t frames_in_ = kCounterStart;          ///< number of frames received by the queue
+    uint64_t short_frames_ = 0;                   ///< number of recent frames short enough for a ring
+    uint32_t foreseen_ = 0;                       ///< number of messages that a plan expects; 0: the peer is not in the plan
+    bool no_ring_ = false;                        ///< whether this side or the peer has no memory for a ring
+    std::unique_ptr<RcRing> ring_in_, ring_out_;  ///< ring that the peer writes into; mirror of the peer's ring
+    bool room_wanted_ = false;                    ///< whether send() has returned busy, so that the session waits for room
     bool to_pump_ = false;
     StreamList working_;  ///< streams with data to send, the next one first
-    StreamList waiting_;  ///< streams given completely to the queue, not confirmed yet
+    StreamList waiting_;  ///< streams given completely to the queue, but not confirmed yet
     using RcOperationList = List<RcOperation, &RcOperation::hook>;
     RcOperationList issuing_;  ///< operations with parts not yet given to the queue, in order
     RcOperationList issued_;
@@ -166,14 +166,14 @@ class RcConnection final : public Connection {
 struct RcCounters {
     uint64_t opened = 0, failed = 0, broken = 0;
     uint64_t frames_sent = 0, frames_received = 0, malformed = 0;
-    uint64_t frames_by_ring = 0;  ///< sent; included in frames_sent
+    uint64_t frames_by_ring = 0;  ///< frames sent through rings; included in frames_sent
     uint64_t pieces_sent = 0, piece_bytes_sent = 0, pieces_received = 0, piece_bytes_received = 0;
 };
 
 /// All RC connections of one process. Its functions accept only connections that add() has returned.
 class Rc final : public Connections {
   public:
-    /// Besides ConnectionUpcalls: sends a small packet to the peer on the base path.
+    /// The callback that sends a small packet to the peer on the base path.
     using Tell = void (*)(Connection& connection, packet::PacketKind kind, const void* payload, uint32_t bytes);
     Rc(const ConnectionUpcalls& upcalls, Tell tell) : upcalls_(upcalls), tell_(tell) {}
     ~Rc() override;
@@ -193,7 +193,7 @@ class Rc final : public Connections {
     /// Handles a packet `wire_gone`: the peer's queue is in error or closed.
     void lose_remote_queue(Connection& connection, const QueuePair& pair);
 
-    /// Handles an event of a port; its `user` is the queue's RcConnection.
+    /// Handles an event of a port. The event's `user` is the queue's RcConnection.
     void happened(const verbs::VerbsEvent& event);
     /// Breaks the connections of a port that is down. If it is about to be `closed`, its memory is released, too.
     void lose_port(verbs::Port& port, bool closed);
@@ -220,15 +220,15 @@ class Rc final : public Connections {
     static bool post_rdma_target(RcConnection& from, void* memory, uint64_t bytes, uint32_t word,
                                  transport::RdmaTarget& arrival, transport::RemoteKey& region);
     void cancel_rdma_target(transport::RdmaTarget& arrival, bool at_once);
-    /// On most devices not atomic with accesses by the processor.
+    /// Updates a word of the peer's memory. On most devices the update is not atomic with accesses by the processor.
     int update(RcConnection& of, const transport::RemoteKey& region, uint64_t offset, transport::AtomicOperation how,
                uint64_t operand, uint64_t compare, uint64_t* before, transport::Completion& done);
-    /// Continues work that was left by earlier calls. Returns whether anything happened. Not from inside happened().
+    /// Continues work that was left by earlier calls. Returns whether anything happened. Must not be called from inside happened().
     bool poll();
     /// Receives frames from the rings; cheap. Returns whether there were any.
     bool poll_rings();
     uint32_t rings() const { return rings_; }
-    /// Implements transport::Path::set_expected_traffic. A connection in the plan gets a ring before its traffic earns one. It has
+    /// Implements transport::Path::set_expected_traffic. A connection in the plan gets a ring before its traffic earns one, and has
     /// precedence over connections with less or no expected traffic.
     void set_expected_traffic(RcConnection& connection, uint32_t messages);
     /// Returns whether poll() has something to do.
@@ -241,7 +241,7 @@ class Rc final : public Connections {
     friend class RcConnection;
     static RcConnection& of(Connection& connection) { return static_cast<RcConnection&>(connection); }
 
-    // rc_connection.cpp
+    // Functions of rc_connection.cpp.
     int make_queue(RcConnection& connection);
     int connect(RcConnection& connection, const verbs::QueueAddress& theirs, uint8_t place);
     void greet(RcConnection& connection);
@@ -250,7 +250,7 @@ class Rc final : public Connections {
     void release(RcConnection& connection);
     void tell_gone(RcConnection& connection);
 
-    // rc_data_path.cpp
+    // Functions of rc_data_path.cpp.
     verbs::WorkStatus send_frame(RcConnection& connection, RcFrame::RcFrameKind kind, uint32_t word = 0);
     static verbs::WorkStatus post(RcConnection& connection, const iovec* parts, int count);
     void say_finish(RcConnection& connection);
@@ -266,7 +266,7 @@ class Rc final : public Connections {
     bool send_piece(RcConnection& connection, OutStream& stream);
     void strand(RcConnection& connection);
 
-    // rdma_operations.cpp
+    // Functions of rdma_operations.cpp.
     RcOperation* begin(RcConnection& connection, RcOperation::RcOperationKind kind, const transport::RemoteKey& region,
                        uint64_t offset, uint64_t bytes, transport::Completion& done);
     RcOperation& take_operation(RcConnection& connection, RcOperation::RcOperationKind kind);
@@ -280,7 +280,7 @@ class Rc final : public Connections {
     void end_all(RcConnection& connection);
     bool tell_ended();
 
-    // rdma_ring.cpp
+    // Functions of rdma_ring.cpp.
     bool grant_ring(RcConnection& connection, RcRingOffer& offer);
     void drop_ring_in(RcConnection& connection);
     bool on_ring_offer(RcConnection& connection, const std::byte* data, uint32_t bytes);
@@ -296,7 +296,7 @@ class Rc final : public Connections {
     void ask_back(RcConnection& connection);
     void pass_on_place();
 
-    // rdma_write_target.cpp
+    // Functions of rdma_write_target.cpp.
     bool on_word(RcConnection& connection, uint32_t word);
     void lose_arrivals(RcConnection& connection);
     bool tell_lost();
@@ -309,14 +309,14 @@ class Rc final : public Connections {
     std::vector<RcOperation*> free_operations_;
     transport::Completion* ended_ = nullptr;  ///< completions that poll() will report
     transport::Completion** last_ended_ = &ended_;
-    uint32_t rings_ = 0;                              ///< rings granted now
-    uint32_t in_line_ = 0;                            ///< short frames of connections without a ring, since the last comparison
-    std::vector<std::unique_ptr<RcRing>> old_rings_;  ///< freed by poll(), since a frame being handled may be in one
+    uint32_t rings_ = 0;                              ///< number of rings that are granted now
+    uint32_t in_line_ = 0;                            ///< number of short frames of connections without a ring, since the last comparison
+    std::vector<std::unique_ptr<RcRing>> old_rings_;  ///< rings to be freed by poll(), since a frame being handled may be in one
     List<RcArrival, &RcArrival::hook> lost_;          ///< RDMA targets that poll() reports as lost
     RcCounters counters_;
     std::vector<std::unique_ptr<RcConnection>> connections_;
-    std::vector<std::unique_ptr<RcConnection>> leaving_;    ///< dropped, with their last frame still to be sent
-    std::vector<std::unique_ptr<RcConnection>> forgotten_;  ///< freed by poll(); events of this batch may name them
+    std::vector<std::unique_ptr<RcConnection>> leaving_;    ///< dropped connections whose last frame is still to be sent
+    std::vector<std::unique_ptr<RcConnection>> forgotten_;  ///< connections to be freed by poll(); events of this batch may name them
     std::vector<RcConnection*> to_pump_;                    ///< connections with more data than one call may send
     std::unique_ptr<std::byte[]> packed_;                   ///< buffer for a fragment that is not contiguous in memory
     uint32_t packed_bytes_ = 0;

@@ -31,21 +31,21 @@ struct RcRingOffer {
 
 /// The trailer of each slot.
 struct RcSlotEnd {
-    uint32_t after = 0;     ///< frames that were sent earlier by the queue
-    uint32_t consumed = 0;  ///< slots of the reverse ring that the writer has taken
+    uint32_t after = 0;     ///< number of frames that were sent earlier by the queue
+    uint32_t consumed = 0;  ///< number of slots of the reverse ring that the writer has taken
     uint32_t bytes = 0;     ///< length of the frame
     uint32_t stamp = 0;     ///< number of the lap, from 1; visible last
 };
 static_assert(sizeof(RcRingOffer) == 16 && sizeof(RcSlotEnd) == 16);
 
-/// The slots of a ring. The owner has the ring itself. The writer has a mirror from which its device sends: a slot that may be reused has
-/// been transmitted.
+/// The slots of a ring. The owner has the ring itself. The writer has a mirror (a local copy of all slots) from which its device sends:
+/// when a slot may be reused, the device has finished reading it.
 class RcRing {
   public:
-    static constexpr uint32_t kSlots = 32, kSlot = 1280;  ///< a message of 1 KB with its headers, and some more
-    static constexpr uint32_t kBytes = kSlots * kSlot;    ///< 40 KB, for each direction at each end
+    static constexpr uint32_t kSlots = 32, kSlot = 1280;  ///< number and bytes of slots: a message of 1 KB with its headers, and some more
+    static constexpr uint32_t kBytes = kSlots * kSlot;    ///< bytes of a ring: 40 KB, for each direction at each end
     static constexpr uint32_t kMost = kSlot - sizeof(RcSlotEnd);
-    /// The immediate of a write into a ring; no RDMA target has this word.
+    /// Immediate of a write into a ring; no RDMA target has this word.
     static constexpr uint32_t kWord = ~0u;
 
     /// Returns null if the port can't register the memory.
@@ -56,13 +56,13 @@ class RcRing {
     RcRingOffer offer(bool noted) const;
     struct RingFrame {
         const std::byte* data = nullptr;
-        const RcSlotEnd* end = nullptr;  ///< null: no frame has arrived
+        const RcSlotEnd* end = nullptr;  ///< trailer of the frame; null: no frame has arrived
     };
     RingFrame front() const;
     void pop() { ++taken_; }
     uint32_t taken() const { return taken_; }
-    uint32_t told = kCounterStart;  ///< the part of taken() that the writer knows
-    bool leaving = false;           ///< the owner has asked for it back
+    uint32_t told = kCounterStart;  ///< value of taken() that was last reported to the writer
+    bool leaving = false;           ///< whether the owner has asked the writer to stop using the ring
 
     // Functions for the writer.
     void point(const RcRingOffer& offer);
@@ -71,8 +71,8 @@ class RcRing {
                            uint32_t after, uint32_t consumed);
     /// Frees the slots up to `consumed`. Returns false if the number is impossible.
     bool credit(uint32_t consumed);
-    bool left = false;  ///< the owner wants it back: nothing is written any more
-    bool lent = false;  ///< the device may still read the mirror, even after the queue lingers
+    bool left = false;  ///< whether the owner has asked for the ring: nothing is written into it any more
+    bool lent = false;  ///< whether the device may still read the mirror, even after the queue was closed to linger
 
   private:
     RcRing(RcPort& port, std::byte* memory) : port_(port), memory_(memory) {}

@@ -9,7 +9,7 @@ namespace starling::network {
 
 /// The result of an attempt to send.
 enum class SendResult : uint8_t {
-    done,      ///< the whole frame was taken
+    done,      ///< the carrier has taken the whole frame
     busy,      ///< nothing was taken, the carrier is full; Endpoint::writable follows when there is room
     gone,      ///< nothing was taken, and the carrier has closed
     too_long,  ///< nothing was taken: the datagram is longer than the path allows (UDP only)
@@ -28,9 +28,9 @@ class Carrier {
     virtual SendResult send(const iovec* parts, int count) = 0;
     static constexpr int kMost = 16;
 
-    /// Called if the peer polls its sockets but has not acknowledged frames sent here a while ago. Returns whether the network is at fault,
-    /// as far as the carrier knows. If it is, the session sends everything again another way, and the carrier sends nothing until its owner
-    /// attaches it again.
+    /// Handles a stall: the peer polls its sockets but has not acknowledged frames sent here a while ago. Returns whether the network is at
+    /// fault, as far as the carrier knows. If it is, the session sends everything again another way, and the carrier sends nothing until
+    /// its owner attaches it again.
     virtual bool stalls(uint64_t now) = 0;
 
     /// Returns whether a device carries the frames. A device retransmits lost data itself, so the session's acknowledgements only free
