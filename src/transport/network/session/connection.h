@@ -43,9 +43,9 @@ struct ProcessId {
 class Connection : public Carrier {
   public:
     enum class CarrierState : uint8_t {
-        idle,      ///< neither offered nor asked for
-        waiting,   ///< waiting for the peer to connect, by our offer
-        dialling,  ///< connecting to the peer, by its offer
+        idle,      ///< neither offered nor requested
+        waiting,   ///< the peer is to connect, by our offer
+        dialling,  ///< this side is connecting, by the peer's offer
         open,
         dropped,
     };
@@ -53,7 +53,7 @@ class Connection : public Carrier {
 
     Connections& by;
     ProcessId peer;
-    void* user = nullptr;        ///< for the code that opened it
+    void* user = nullptr;        ///< value for the code that opened the connection
     Session* session = nullptr;  ///< the session whose frames it carries
     CarrierState state() const { return state_; }
     /// Returns whether we have announced that we will send nothing more.
@@ -71,16 +71,17 @@ class Connection : public Carrier {
     bool doubted_ = false;
 };
 
-/// The events of a connection: opened to broken for the code that opened it, frame to rerouted for its session, target to stranded for the
-/// message room. An upcall may call every function of Connections except poll().
+/// The events of a connection. Those from opened to broken are for the code that opened it, frame to rerouted for its session, target to
+/// stranded for the message room. An upcall may call every function of Connections except poll().
 struct ConnectionUpcalls {
     /// The connection can carry frames and streams from now on.
     void (*opened)(Connection&) = nullptr;
-    /// The connection did not open: refused, timed out, no descriptor. failure_text() names address, port and reason.
+    /// The connection did not open: it was refused or timed out, or no descriptor was left. failure_text() names address, port and reason.
     void (*failed)(Connection&) = nullptr;
     /// The peer has finished: everything it sent has been delivered, and nothing more follows. Answer with finish(), then drop().
     void (*ended)(Connection&) = nullptr;
-    /// The connection died: its last socket, or its queue, has failed. failure_text() says how. Its streams have been stranded; drop() it.
+    /// The connection died: its last socket, or its queue, has failed. failure_text() says how. Its streams have been stranded; drop() the
+    /// connection.
     void (*broken)(Connection&) = nullptr;
 
     /// A whole frame of the session has arrived; `frame` is aligned to 8 bytes. Return false if it is malformed, which closes the socket or
@@ -101,7 +102,7 @@ struct ConnectionUpcalls {
     void (*ask)(Connection&) = nullptr;
     /// The connection stalls, or loses much: its streams are being stranded, and it takes neither frames nor streams until trusted().
     void (*doubted)(Connection&) = nullptr;
-    /// All data given to the connection has arrived, and some time has passed.
+    /// The doubt has ended: all data given to the connection has arrived, and some time has passed.
     void (*trusted)(Connection&) = nullptr;
 
     /// The connection will carry no more of the stream: send its remaining bytes (has_work()) on the base path. Called again if a socket
@@ -110,10 +111,10 @@ struct ConnectionUpcalls {
 };
 
 /// Reports all streams of a connection, `working` and `waiting`, as stranded, because it carries no more of them. If the connection is
-/// `lost` the streams leave its lists, and its unconfirmed bytes are to be sent again; otherwise all of them are in `waiting` afterwards.
+/// `lost`, the streams leave its lists, and its unconfirmed bytes must be sent again. Otherwise all of them are in `waiting` afterwards.
 void strand(StreamList& working, StreamList& waiting, bool lost, const ConnectionUpcalls& upcalls);
 
-/// Stream data sent so far.
+/// Totals of the stream data sent so far.
 struct StreamTotals {
     uint64_t pieces = 0, bytes = 0;
 };
@@ -123,12 +124,12 @@ class Connections {
   public:
     virtual ~Connections() = default;
 
-    /// Returns the name shown to users.
+    /// Returns the name of this kind of connection as shown to users.
     virtual const char* name() const = 0;
     /// Writes the payload of a packet `open` or `accept`, at most transport::Connector::kOffer bytes. Returns MPI_ERR_OTHER with
-    /// failure_text().
+    /// failure_text() if it cannot be written.
     virtual int describe(Connection& connection, packet::PacketKind kind, std::byte* offer, uint32_t& bytes) = 0;
-    /// Starts to connect by the payload of the peer's packet: opened() or failed() follows. Returns MPI_ERR_OTHER with failure_text() if
+    /// Starts to connect by the payload of the peer's packet; opened() or failed() follows. Returns MPI_ERR_OTHER with failure_text() if
     /// neither will.
     virtual int use(Connection& connection, packet::PacketKind kind, const std::byte* offer) = 0;
     /// Announces that we will send nothing more: the peer gets ended() after everything sent before. Streams are stranded, but stay with
@@ -139,11 +140,11 @@ class Connections {
     virtual void drop(Connection& connection) = 0;
 
     /// Sends a stream over an open connection. Keep the stream and its memory until the receiver has confirmed all data or the send is
-    /// abandoned, and call remove_stream() then.
+    /// abandoned, and then call remove_stream().
     virtual void add_stream(Connection& connection, OutStream& stream) = 0;
     /// Ends the stream: its memory is not read afterwards. `confirmed`: the receiver has confirmed all data.
     virtual void remove_stream(OutStream& stream, bool confirmed = false) = 0;
-    /// The peer has announced that its interface with this address (network byte order) is down.
+    /// Closes the sockets to an address of the peer (network byte order), because the peer has announced that this interface is down.
     virtual void lose_remote(Connection& connection, uint32_t address) { (void)connection, (void)address; }
     /// Returns the stream data sent, which the session's packet counters do not include.
     virtual StreamTotals pieces_sent() const = 0;

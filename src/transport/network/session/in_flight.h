@@ -12,17 +12,18 @@ namespace starling::network {
 struct Flown {
     uint64_t offset;
     uint64_t sent_at;  ///< ns
-    uint64_t order;    ///< number of the datagram on its path
-    uint32_t length;   ///< 0: a probe
-    uint8_t via;       ///< path index, or kFirstCarrier + carrier index
-    bool in_flight;    ///< neither acknowledged nor abandoned
-    bool repeat;       ///< its bytes were sent before
+    uint64_t order;    ///< number of the datagram, counted per path
+    uint32_t length;   ///< stream bytes; 0: a probe
+    uint8_t via;       ///< index of the path, or kFirstCarrier + index of the carrier
+    bool in_flight;    ///< whether the data is neither acknowledged nor abandoned
+    bool repeat;       ///< whether its bytes were sent before
     uint8_t reserved;
     uint64_t end() const { return offset + length; }
 };
 inline constexpr uint8_t kFirstCarrier = 4;
 
-/// The records in the order of sending, found by number. Grows with the data in flight, up to kMost records, and shrinks afterwards.
+/// The records in the order of sending, found by number. The table grows with the data in flight, up to kMost records, and shrinks
+/// afterwards.
 class Flight {
   public:
     static constexpr uint32_t kMost = 4096;
@@ -33,7 +34,7 @@ class Flight {
     bool full() const { return next_ - first_ >= kMost - 1; }
     uint32_t first() const { return first_; }
     uint32_t next() const { return next_; }
-    /// Returns the record of this number, nullptr if it is not, or no longer, here.
+    /// Returns the record of this number; nullptr if there is none or it was removed.
     Flown* find(uint32_t number) { return number - first_ < next_ - first_ ? &records_[number & mask_] : nullptr; }
     Flown& operator[](uint32_t number) { return records_[number & mask_]; }
     const Flown& operator[](uint32_t number) const { return records_[number & mask_]; }
@@ -52,7 +53,7 @@ class Flight {
 
     std::unique_ptr<Flown[]> records_;
     uint32_t mask_ = 0;      ///< capacity - 1; unused if records_ is null
-    uint32_t first_, next_;  ///< numbers; they wrap around, and 0 is never used
+    uint32_t first_, next_;  ///< first number in use and the next one; they wrap around, and 0 is never used
 };
 
 }  // namespace starling::network

@@ -8,16 +8,16 @@
 
 namespace starling::network {
 
-/// Protocol times, ns. They suit a network within one building and are much shorter than the internet's.
+/// Time units, ns. The protocol's times below suit a network within one building and are much shorter than the internet's.
 inline constexpr uint64_t kMicrosecond = 1000, kMillisecond = 1'000'000, kSecond = 1'000'000'000;
 /// Delay of an acknowledgement, so that it travels with data or covers several datagrams.
 inline constexpr uint64_t kAckDelay = 250 * kMicrosecond;
-/// A sender without losses allows longer delays, up to the time since its last loss divided by this. The limit is relative because losses
-/// at the end of a burst are noticed later by the allowed delay.
+/// A sender without losses allows longer delays of acknowledgements, up to the time since its last loss divided by this. The limit is
+/// relative because losses at the end of a burst are noticed later by the allowed delay.
 inline constexpr uint64_t kHoldShare = 128;
 inline constexpr uint64_t kCarrierAckDelay = 1 * kMillisecond;  ///< delay of an acknowledgement for data from a carrier
-/// Delay of an acknowledgement for data from a device's connection, which loses nothing: the delay only costs the sender memory. After
-/// kDevicePatience the sender asks for it; only a peer that computes is that late.
+/// Delay of an acknowledgement for data from a device's connection. Such a connection loses nothing, so the delay only costs the sender
+/// memory. After kDevicePatience the sender asks for the acknowledgement; only a peer that computes is that late.
 inline constexpr uint64_t kDeviceAckDelay = 20 * kMillisecond, kDevicePatience = 100 * kMillisecond;
 inline constexpr uint64_t kFirstTimeout = 20 * kMillisecond;  ///< retransmission timeout before the first measurement
 inline constexpr uint64_t kMostTimeout = 1000 * kMillisecond;
@@ -28,10 +28,10 @@ inline constexpr uint64_t kProbeInterval = 250 * kMillisecond;  ///< interval be
 class RoundTrip {
   public:
     void sample(uint64_t ns);
-    uint64_t smoothed() const { return smoothed_; }  ///< 0: never measured
+    uint64_t smoothed() const { return smoothed_; }  ///< smoothed round-trip time, ns; 0: never measured
     uint64_t latest() const { return latest_; }
     /// Returns the retransmission timeout: two round trips (RFC 8985, tail loss probes), more if they vary, plus the time for which the
-    /// peer may delay its answer. The measured time is its only floor, since asking too early costs just one datagram.
+    /// peer may delay its answer. Its only floor is the measured time, since asking too early costs just one datagram.
     uint64_t timeout() const;
 
   private:
@@ -43,18 +43,19 @@ class RoundTrip {
 class CongestionWindow {
   public:
     static constexpr uint32_t kFirst = 16;  ///< datagrams
-    static constexpr uint32_t kLeast = 4;   ///< datagrams, also after losses, so that acknowledgements keep coming
+    static constexpr uint32_t kLeast = 4;   ///< least window, in datagrams, also after losses, so that acknowledgements keep arriving
 
     void set_datagram(uint32_t bytes);
     /// Sets the upper limit of the window.
     void set_most(uint64_t bytes) { most_ = bytes; }
     uint64_t bytes() const { return bytes_; }
-    /// `bytes` were acknowledged. `full`: the window had kept more data from being sent.
+    /// Adapts the window after `bytes` were acknowledged. `full`: the window had kept more data from being sent.
     void acknowledged(uint64_t bytes, bool full);
-    /// The datagram with number `order` (per path) is lost; `next` is the number of the next one to be sent. Shrinks the window at most
-    /// once per window of datagrams: losses of datagrams sent before the last cut are its cause, not its result.
+    /// Shrinks the window, because the datagram with number `order` (per path) is lost; `next` is the number of the next one to be sent.
+    /// Shrinks at most once per window of datagrams: losses of datagrams sent before the last cut are its cause, not its result.
     void lost(uint64_t order, uint64_t next);
-    /// Much was lost after a long time without answers: begins again with slow start. `next`: number of the next datagram to be sent.
+    /// Begins again with slow start, because much was lost after a long time without answers. `next`: number of the next datagram to be
+    /// sent.
     void collapse(uint64_t next);
 
   private:
@@ -70,7 +71,7 @@ class CongestionWindow {
 struct Route {
     uint32_t remote = 0;
     uint16_t port = 0;
-    uint16_t rail = 0;  ///< index into Rails; from kVerbs on, into verbs::Ports
+    uint16_t rail = 0;  ///< index into Rails; from kVerbs on, index into verbs::Ports
 
     static constexpr uint16_t kVerbs = 0x100, kVerbsEnd = 0x200;
     bool by_verbs() const { return rail >= kVerbs && rail < kVerbsEnd; }
@@ -80,37 +81,39 @@ struct Route {
 struct SessionPath {
     Route route;
     bool present = false;
-    bool preferred = false;  ///< a verbs path: no other path is used while a preferred one answers
-    bool suspended = false;  ///< does not answer while others do, or is preferred and has never answered: it is only probed
-    uint8_t probes = 0;      ///< probes sent since the path was made, if it has never answered
-    /// Number and send time (ns, 0: it was answered) of the last probe while suspended. The probe is not counted as in flight, since one
-    /// that stays unanswered would hold the records of all later datagrams.
+    bool preferred = false;  ///< whether it is a verbs path: no other path is used while a preferred one answers
+    bool suspended = false;  ///< whether the path is only probed: it does not answer while others do, or is preferred and has never
+                             ///< answered
+    uint8_t probes = 0;      ///< number of probes sent since the path was made, if it has never answered
+    /// Number and send time (ns, 0: it was answered) of the last probe of a suspended path. The probe is not counted as in flight, since
+    /// one that stays unanswered would hold the records of all later datagrams.
     uint32_t probe = 0;
     uint64_t probe_sent_at = 0;
-    bool full = false;    ///< the congestion window has kept data from being sent since the last acknowledgement
-    bool credit = false;  ///< one datagram may be sent although the window is full: the timer asks for an answer
-    uint8_t backoff = 0;  ///< consecutive timeouts
+    bool full = false;    ///< whether the congestion window has kept data from being sent since the last acknowledgement
+    bool credit = false;  ///< whether one datagram may be sent although the window is full: the timer asks for an answer
+    uint8_t backoff = 0;  ///< number of consecutive timeouts
     /// The detection of datagrams that are too long for the path. `big_losses`: losses of datagrams above the least size; reset when one as
-    /// long as `longest_lost` arrives. `longest_lost`: the longest lost one, bytes. `small_arrived`: a shorter one has arrived meanwhile.
+    /// long as `longest_lost` arrives. `longest_lost`: length of the longest lost datagram, bytes. `small_arrived`: a shorter one has
+    /// arrived meanwhile.
     uint8_t big_losses = 0;
     bool small_arrived = false;
     uint32_t longest_lost = 0;
-    uint32_t datagram = 0;       ///< longest datagram sent, UDP payload bytes
-    uint32_t datagram_most = 0;  ///< limit of the rail, bytes; `datagram` may have been reduced
-    uint64_t in_flight = 0;      ///< bytes, including kDatagramCost per datagram
+    uint32_t datagram = 0;       ///< longest datagram to send, UDP payload bytes
+    uint32_t datagram_most = 0;  ///< limit of the rail, bytes; `datagram` starts there and may have been reduced
+    uint64_t in_flight = 0;      ///< bytes in flight, including kDatagramCost per datagram
     uint64_t next_order = 1;     ///< number of the next datagram on this path
     uint64_t best_order = 0;     ///< highest number that is known to have arrived
-    uint64_t last_sent = 0;      ///< ns, when the last datagram that requires an answer was sent
-    uint64_t since_ask = 0;      ///< bytes sent since an acknowledgement was requested
-    uint64_t unanswered_at = 0;  ///< ns, time of the first of the consecutive timeouts
-    bool quiet = false;  ///< unanswered for so long that no new data is sent, only the timer's retransmissions and probes
+    uint64_t last_sent = 0;      ///< time (ns) when the last datagram that requires an answer was sent
+    uint64_t since_ask = 0;      ///< number of bytes sent since an acknowledgement was requested
+    uint64_t unanswered_at = 0;  ///< time (ns) of the first of the consecutive timeouts
+    bool quiet = false;  ///< whether it was unanswered for so long that no new data is sent, only the timer's retransmissions and probes
     RoundTrip round_trip;
     CongestionWindow window;
 
     bool usable() const { return present && !suspended; }
     bool proven() const { return round_trip.smoothed() != 0; }
     bool has_room() const { return credit || in_flight == 0 || (!quiet && in_flight < window.bytes()); }
-    /// Returns the time (ns) to retransmit if no answer arrives. `held`: ns for which the peer may delay its acknowledgement beyond
+    /// Returns the time (ns) of the retransmission if no answer arrives. `held`: ns for which the peer may delay its acknowledgement beyond
     /// kAckDelay.
     uint64_t timeout_at(uint64_t held) const;
 };
@@ -120,9 +123,10 @@ inline constexpr uint32_t kDatagramCost = 256;
 
 /// Returns the next smaller datagram size worth trying if `bytes` does not get through.
 uint32_t next_smaller_datagram(uint32_t bytes);
-/// Every IPv4 host accepts datagrams of 576 bytes.
+/// Least datagram length, UDP payload bytes: every IPv4 host accepts IP packets of 576 bytes.
 inline constexpr uint32_t kLeastDatagram = 576 - 28;
-/// Longer ones are not sent even if the link takes them: the benefit is small, and receivers need larger buffers.
+/// Greatest datagram length, UDP payload bytes. Longer ones are not sent even if the link takes them: the benefit is small, and receivers
+/// need larger buffers.
 inline constexpr uint32_t kMostDatagram = 9000 - 28;
 
 }  // namespace starling::network

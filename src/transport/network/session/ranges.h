@@ -13,8 +13,8 @@ struct SequenceRange {
     bool operator==(const SequenceRange&) const = default;
 };
 
-/// Efficient for the few ranges that losses cause: adding and removing is linear in their number. An empty set takes three words. Not
-/// thread-safe.
+/// Sorted ranges in a vector. Efficient for the few ranges that losses cause: adding and removing is linear in their number. An empty set
+/// takes three words. Not thread-safe.
 class RangeSet {
   public:
     bool empty() const { return ranges_.empty(); }

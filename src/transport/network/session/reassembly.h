@@ -10,8 +10,8 @@
 
 namespace starling::network {
 
-/// The receiver of the packets. deliver() returns whether it accepts more packets, false after it has cleared the Reassembly; it must not
-/// destroy it. A packet for which deliver() throws, for lack of memory, counts as not delivered.
+/// The receiver of the packets. deliver() returns whether it accepts more packets; it returns false after it has cleared the Reassembly,
+/// which it must not destroy. A packet for which deliver() throws, for lack of memory, counts as not delivered.
 class PacketSink {
   public:
     virtual bool deliver(const packet::Header& header, const std::byte* payload) = 0;
@@ -20,8 +20,8 @@ class PacketSink {
     ~PacketSink() = default;
 };
 
-/// Packets that arrive in order are delivered without a copy. Data that arrives out of order is copied and stored, at most `window` bytes
-/// of it, and so is the beginning of a packet that ends in the next datagram. Not thread-safe.
+/// The state of the incoming stream. Packets that arrive in order are delivered without a copy. Data that arrives out of order is copied
+/// and stored, at most `window` bytes of it. The beginning of a packet that ends in the next datagram is stored as well. Not thread-safe.
 class Reassembly {
   public:
     explicit Reassembly(uint32_t window) : window_(window) {}
@@ -33,9 +33,9 @@ class Reassembly {
         in_order,   ///< new bytes at the front of the stream
         early,      ///< new bytes, behind a gap
         duplicate,  ///< no new bytes
-        beyond,     ///< past the window: not stored, at least in part
+        beyond,     ///< bytes past the window: not stored, at least in part
         broken,     ///< contains an invalid packet header: the stream cannot continue
-        stopped,    ///< the sink accepts no more
+        stopped,    ///< the sink accepts no more packets
     };
     /// Adds stream bytes (a multiple of kGrain, aligned to it) that begin at `offset`. If the sink throws, or std::bad_alloc is thrown,
     /// pass the same bytes again: those that were not delivered are still expected.
@@ -45,9 +45,10 @@ class Reassembly {
     uint64_t expected() const { return expected_; }
     uint32_t window() const { return window_; }
     bool has_holes() const { return early_ != nullptr; }
-    /// Writes the ranges that arrived out of order, relative to expected(), lowest first, at most `most` of them. `more`: there were more.
+    /// Writes the ranges that arrived out of order, relative to expected(), lowest first, at most `most` of them. `more`: there were
+    /// further ranges.
     int ranges(AckRange* out, int most, bool& more) const;
-    /// Begins a new stream.
+    /// Discards everything stored and begins a new stream.
     void clear();
 
   private:
@@ -55,7 +56,7 @@ class Reassembly {
     struct Undo;
     ReassemblyResult consume(const std::byte* bytes, uint32_t count, PacketSink& sink);
     ReassemblyResult drain(PacketSink& sink);
-    /// Appends to the incomplete packet; returns how many bytes it took.
+    /// Appends bytes to the incomplete packet; returns how many it took.
     uint32_t complete_partial(const std::byte* bytes, uint32_t count);
     bool deliver_partial(PacketSink& sink);
     ReassemblyResult keep(uint64_t offset, const std::byte* bytes, uint32_t count);
@@ -68,7 +69,7 @@ class Reassembly {
 
     /// The beginning of an incomplete packet: at least a part of its header, then payload.
     std::unique_ptr<std::byte[]> partial_;
-    uint32_t partial_size_ = 0;  ///< bytes stored
+    uint32_t partial_size_ = 0;  ///< number of bytes in partial_
     uint32_t partial_need_ = 0;  ///< bytes of the whole packet, or of the header until that is complete
 };
 

@@ -24,7 +24,7 @@ struct Slab {
 };
 static_assert(sizeof(Slab) % 8 == 0);
 
-/// Keeps some free slabs of both sizes, so that steady traffic allocates nothing. Not thread-safe.
+/// The free slabs of both sizes. Some are kept, so that steady traffic allocates nothing. Not thread-safe.
 class SlabPool {
   public:
     SlabPool() = default;
@@ -32,9 +32,9 @@ class SlabPool {
     SlabPool& operator=(const SlabPool&) = delete;
     ~SlabPool();
 
-    static constexpr uint32_t kSmall = 4096 - sizeof(Slab);       ///< bytes, for a session with little traffic
-    static constexpr uint32_t kLarge = 72 * 1024 - sizeof(Slab);  ///< bytes, for streams, and for the longest packet
-    /// Returns an empty slab that holds `bytes` (at most kLarge); a small one if `small` and that suffices.
+    static constexpr uint32_t kSmall = 4096 - sizeof(Slab);       ///< bytes of a small slab, for a session with little traffic
+    static constexpr uint32_t kLarge = 72 * 1024 - sizeof(Slab);  ///< bytes of a large slab, for streams, and for the longest packet
+    /// Returns an empty slab that holds `bytes` (at most kLarge): a small slab if `small` is set and its size suffices.
     Slab* take(uint32_t bytes, bool small);
     void give(Slab* slab);
 
@@ -56,8 +56,8 @@ class SendBuffer {
     SendBuffer& operator=(const SendBuffer&) = delete;
     ~SendBuffer() { clear(0); }
 
-    uint64_t begin() const { return begin_; }  ///< first byte that is kept
-    uint64_t end() const { return end_; }      ///< one past the last committed byte
+    uint64_t begin() const { return begin_; }  ///< stream offset of the first byte that is kept
+    uint64_t end() const { return end_; }      ///< stream offset one past the last committed byte
     uint64_t kept() const { return end_ - begin_; }
 
     /// Returns space for a packet; its payload follows the header. Reserving again without a commit has no cost.
@@ -69,10 +69,10 @@ class SendBuffer {
     /// shortens range.end if they do not suffice.
     int parts(SequenceRange& range, iovec* out, int most) const;
     /// Returns the end of as many whole packets from range.start on as fit into `room` bytes, or range.start + room if the first does not
-    /// fit. `hint` is the stream offset of a packet at or before range.start, which speeds up the search if it is still kept; the call
-    /// advances it.
+    /// fit. `hint` is the stream offset of a packet at or before range.start, which speeds up the search if that packet is still kept; the
+    /// call advances `hint`.
     uint64_t cut(SequenceRange range, uint32_t room, uint64_t& hint) const;
-    /// Frees everything below `offset`, which the peer has acknowledged.
+    /// Frees everything below `offset`, because the peer has acknowledged it.
     void release(uint64_t offset);
     /// Discards everything and begins again at `offset`.
     void clear(uint64_t offset);

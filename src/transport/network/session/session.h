@@ -24,10 +24,10 @@ namespace starling::network {
 
 /// The longest payload of a packet, bytes, whatever carries it.
 inline constexpr uint32_t kMaxPayload = 64 * 1024;
-inline constexpr int kMaxAddresses = 4;  ///< addresses of a peer in use; also paths, by UDP and verbs together
-inline constexpr int kMaxCarriers = 4;   ///< simultaneous connections of one session
+inline constexpr int kMaxAddresses = 4;  ///< most addresses of a peer in use; also most paths, by UDP and verbs together
+inline constexpr int kMaxCarriers = 4;   ///< most simultaneous connections of one session
 static_assert(kFirstCarrier >= kMaxAddresses);
-/// Selective acknowledgements in a datagram with stream bytes; a datagram without them holds kMostRanges.
+/// Most selective acknowledgements in a datagram with stream bytes; a datagram without stream bytes holds kMostRanges.
 inline constexpr int kRangesWithData = 4;
 
 class Session;
@@ -44,7 +44,7 @@ enum class SessionFailure : uint8_t {
     none,
     silent,     ///< the peer sent nothing for too long, and no daemon reported that it is alive
     deaf,       ///< the peer polls its sockets, but our data does not reach it: usually a firewall
-    successor,  ///< another process has taken the peer's place
+    successor,  ///< another process has replaced the peer
     broken,     ///< the peer's stream is malformed
 };
 
@@ -56,19 +56,19 @@ struct SessionCounters {
 /// The services that all sessions of a process share and call.
 class SessionEnvironment {
   public:
-    /// Sends a datagram, at once or at flush(). The first part is valid during the call, the others until flush(). Reports a datagram that
-    /// the kernel did not take by Session::refused(number, …), from here or from flush().
+    /// Sends a datagram, at once or at flush(). The first part is valid during the call, the others until flush(). If the kernel did not
+    /// take the datagram, send() or flush() calls Session::refused(number, …).
     virtual void send(Session& session, const Route& route, uint32_t number, const iovec* parts, int count) = 0;
     virtual void flush() = 0;
     virtual void deliver(Session& session, const packet::Header& header, const std::byte* payload) = 0;
-    /// The peer is unreachable. Called once per session, which is already closed.
+    /// Reports that the peer is unreachable. Called once per session, which is already closed.
     virtual void unreachable(Session& session) = 0;
-    /// Returns a number greater than all before, also than those of earlier runs of this process; not 0.
+    /// Returns a number greater than all returned before, also by earlier runs of this process; not 0.
     virtual uint64_t new_epoch() = 0;
 
     PeerName self;
     uint64_t key = 0;                 ///< key that datagrams to this process must carry
-    uint32_t window = 1 << 20;        ///< bytes a session stores, sent or received; at most 16 MB
+    uint32_t window = 1 << 20;        ///< bytes that a session stores, for each direction; at most 16 MB
     uint64_t timeout = 30 * kSecond;  ///< ns of silence until a peer counts as unreachable
     uint32_t seal_bytes = 0;          ///< bytes that encryption adds to every datagram
     SlabPool slabs;
@@ -78,7 +78,7 @@ class SessionEnvironment {
     ~SessionEnvironment() = default;
 };
 
-/// Not thread-safe. `now` never decreases.
+/// The state of one session. Not thread-safe. `now` is in ns and never decreases.
 class Session : private PacketSink {
   public:
     Session(SessionEnvironment& outside, PeerName peer, uint64_t key, void* user);
@@ -86,23 +86,23 @@ class Session : private PacketSink {
 
     const PeerName peer;
     void* user;
-    ListHook active_hook;  ///< for the owner: links the sessions with a deadline
+    ListHook active_hook;  ///< for the owner: membership in the list of sessions with a deadline
 
-    // The peer's addresses.
+    // Functions for the peer's addresses.
 
     uint64_t key() const { return key_; }
     void set_key(uint64_t key) { key_ = key; }
-    /// Sets path `index` (< kMaxAddresses). `datagram`: the longest that the rail takes, UDP payload bytes. A verbs path carries nothing
-    /// until it has answered a probe, and everything afterwards.
+    /// Sets path `index` (< kMaxAddresses). `datagram`: the longest datagram that the rail takes, UDP payload bytes. A verbs path carries
+    /// no data until it has answered a probe, and all data afterwards.
     void set_path(int index, const Route& route, uint32_t datagram);
     /// Removes a path; its datagrams in flight are sent again another way.
     void remove_path(int index);
     const SessionPath& path(int index) const { return paths_[index]; }
-    /// Returns whether data is sent on a preferred path.
+    /// Returns whether data is sent on a preferred (verbs) path.
     bool prefers() const { return preferred_ > 0 && preferred_path() >= 0; }
-    /// Returns the preferred path that is used first; -1: none answers.
+    /// Returns the index of the preferred path that is used first; -1: none answers.
     int preferred_path() const;
-    /// The socket that refused a datagram as busy has room again.
+    /// Reports that the socket that refused a datagram as busy has room again.
     void unblock() { blocked_until_ = 0; }
     bool reachable() const { return key_ != 0 && (has_path() || carrier_count_ > 0); }
 
@@ -111,7 +111,7 @@ class Session : private PacketSink {
     void detach(Carrier& carrier);
     void writable(Carrier& carrier);
 
-    // Sending.
+    // Functions for sending.
 
     /// Returns space for a packet, nullptr if the buffer is full; see Endpoint::reserve.
     packet::Header* reserve(uint32_t payload) {
@@ -135,21 +135,21 @@ class Session : private PacketSink {
     /// Handles the kernel's refusal of the datagram `number`.
     void refused(uint32_t number, SendResult why, uint64_t now);
 
-    // Receiving.
+    // Functions for receiving.
 
-    /// Handles a datagram that has arrived; returns false if it was dropped. `path`: the path it arrived on, -1 if none, or if `carrier`
-    /// brought it. Delivers packets but does not reply: call transmit() once after several datagrams.
+    /// Handles a datagram that has arrived; returns false if it was dropped. `path`: index of the path it arrived on, -1 if there is none
+    /// or `carrier` delivered it. Delivers packets but does not reply: call transmit() once after several datagrams.
     bool receive(const Datagram& datagram, int path, Carrier* carrier, uint64_t now);
     /// For a closed session: returns whether the datagram is from a later incarnation of the peer than the closed session's.
     bool is_successor(const DatagramHeader& header) const { return header.epoch > peer_epoch_ && header.epoch > past_epoch_; }
 
-    // Time.
+    // Functions for time.
 
     /// Returns when on_timer() must be called, ns; UINT64_MAX: never.
     uint64_t deadline() const;
     void on_timer(uint64_t now);
 
-    // State.
+    // Functions for the session's state.
 
     bool idle() const { return buffer_.kept() == 0; }
     /// Returns whether data waits to be sent or retransmitted as soon as a path has room.
@@ -157,20 +157,20 @@ class Session : private PacketSink {
     bool all_sent() const { return next_ == buffer_.end(); }
     bool dead() const { return dead_; }
     SessionFailure failure() const { return failure_; }
-    /// Returns whether room was made since reserve() last failed, and resets this.
+    /// Returns whether the buffer got room since reserve() last failed, and resets this.
     bool take_room_made();
     uint64_t stalled_since() const;
     void confirm_alive(uint64_t now, bool looks);
-    /// This process did not poll its sockets for `away` ns, which must not count as the peer's silence.
+    /// Excludes a time from the peer's silence: this process did not poll its sockets for `away` ns.
     void forgive(uint64_t away, uint64_t now);
     uint64_t round_trip() const;
     uint64_t epoch() const { return epoch_; }
-    /// Frees everything and accepts nothing more. revive() starts a new stream, to another incarnation of the peer.
+    /// Frees everything and accepts nothing more. Afterwards revive() may start a new stream, to another incarnation of the peer.
     void close();
     void revive(uint64_t key, void* new_user);
     /// Asks the peer for a sign of life by a datagram, if a path is available. answered_at() is the time of its last answer.
     void ask(uint64_t now);
-    /// Sends a probe on each path, because an address of ours has changed: the peer learns the new one from it.
+    /// Sends a probe on each path, because an address of this process has changed. The peer learns the new address from the probe.
     void announce(uint64_t now);
     uint64_t answered_at() const { return answered_at_; }
     /// Returns whether the peer may delay acknowledgements for longer than kAckDelay.
@@ -181,7 +181,7 @@ class Session : private PacketSink {
     uint64_t in_flight() const;
 
   private:
-    // session.cpp
+    // Functions of session.cpp.
     bool deliver(const packet::Header& header, const std::byte* payload) override;
     packet::Header* refuse_room();
     bool has_path() const;
@@ -189,7 +189,7 @@ class Session : private PacketSink {
     void reset_sending();
     void give_up(uint8_t via);
 
-    // send.cpp
+    // Functions of send.cpp.
     struct Head;
     SequenceRange next_range();
     int pick_path();
@@ -210,21 +210,21 @@ class Session : private PacketSink {
     bool ack_due(uint64_t now) const { return owed_.ack_at != 0 && owed_.ack_at <= now; }
     int reply_path() const;
     bool acknowledge_by(int carrier, uint64_t now);
-    /// The acknowledgement that is owed to the peer.
+    /// The state of the acknowledgement that is owed to the peer.
     struct Owed {
         uint64_t told = 0;    ///< stream offset that the last acknowledgement confirmed
-        uint64_t ack_at = 0;  ///< ns, when the acknowledgement must be sent; 0: none is due
-        uint64_t bytes = 0;   ///< bytes from carriers since the last acknowledgement
-        uint32_t count = 0;   ///< datagrams since the last acknowledgement
-        uint32_t echo = 0;    ///< number of the last datagram, or of the last probe
-        bool twice = false;   ///< one of the datagrams brought only duplicate bytes
+        uint64_t ack_at = 0;  ///< time (ns) when the acknowledgement must be sent; 0: none is due
+        uint64_t bytes = 0;   ///< number of bytes from carriers since the last acknowledgement
+        uint32_t count = 0;   ///< number of datagrams since the last acknowledgement
+        uint32_t echo = 0;    ///< number of the last datagram or probe that arrived
+        bool twice = false;   ///< whether one of the datagrams contained only duplicate bytes
     };
 
-    // receive.cpp
+    // Functions of receive.cpp.
     bool right_incarnation(const Datagram& datagram, uint64_t now);
-    /// These return whether the datagram shows that the peer receives our data.
+    /// Return whether the datagram shows that the peer receives our data.
     bool take_acks(const Datagram& datagram, uint64_t now);
-    /// Everything below `offset` has arrived. Returns whether that is news.
+    /// Frees the data below `offset`, which has arrived at the peer. Returns whether that was not known before.
     bool release_to(uint64_t offset);
     void mark_arrived(bool everything);
     void arrived(Flown& flown);
@@ -243,7 +243,7 @@ class Session : private PacketSink {
         if (owed_.ack_at == 0 || at < owed_.ack_at) owed_.ack_at = at;
     }
 
-    // timers.cpp
+    // Functions of timers.cpp.
     void on_path_timeout(int index, uint64_t now);
     void consider_leaving(int index, uint64_t now);
     uint64_t carriers_late_at() const;
@@ -258,51 +258,51 @@ class Session : private PacketSink {
     SessionEnvironment& outside_;
     uint64_t key_;
 
-    // The outgoing stream.
+    // State of the outgoing stream.
     uint64_t epoch_;
     SendBuffer buffer_;
-    uint64_t next_ = 0;         ///< first byte that was never sent
-    uint64_t packet_hint_ = 0;  ///< beginning of a packet at or before next_
+    uint64_t next_ = 0;         ///< offset of the first byte that was never sent
+    uint64_t packet_hint_ = 0;  ///< offset of a packet at or before next_
     uint64_t limit_;            ///< end of the peer's receive window
     RangeSet sacked_;           ///< bytes that are selectively acknowledged
     RangeSet lost_;             ///< sent bytes that must be retransmitted
     Flight flight_;
-    uint32_t repeats_ = 0;            ///< records in flight that are out of stream order
-    uint32_t carried_ = 0;            ///< records in flight on carriers
+    uint32_t repeats_ = 0;            ///< number of records in flight that are out of stream order
+    uint32_t carried_ = 0;            ///< number of records in flight on carriers
     uint32_t carrier_question_ = 0;   ///< number of the datagram that asks the peer about data on carriers; 0: none
-    uint64_t carried_since_ = 0;      ///< ns, when the first carrier record was sent or data was last acknowledged
-    uint64_t lost_at_ = 0;            ///< ns, time of the last loss or timeout, or of the stream's beginning; 0: unset
-    uint64_t lost_before_ = 0;        ///< ns, value of lost_at_ before the latest timeouts, restored if they were spurious
+    uint64_t carried_since_ = 0;      ///< time (ns) when the first carrier record was sent or data was last acknowledged
+    uint64_t lost_at_ = 0;            ///< time (ns) of the last loss or timeout, or of the stream's beginning; 0: unset
+    uint64_t lost_before_ = 0;        ///< value of lost_at_ before the latest timeouts, restored if these were spurious
     uint64_t hold_ = 0;               ///< ns by which the peer may delay an acknowledgement beyond kAckDelay
-    uint64_t told_end_ = UINT64_MAX;  ///< below this the last selective acknowledgement is complete
-    uint64_t loss_check_at_ = 0;      ///< ns, when a datagram that was overtaken counts as lost; 0: none
-    uint64_t blocked_until_ = 0;      ///< ns, nothing is sent before: the kernel's send buffer is full
+    uint64_t told_end_ = UINT64_MAX;  ///< offset below which the last selective acknowledgement is complete
+    uint64_t loss_check_at_ = 0;      ///< time (ns) when a datagram that was overtaken counts as lost; 0: none
+    uint64_t blocked_until_ = 0;      ///< time (ns) before which nothing is sent, as the kernel's send buffer is full
 
-    // The incoming stream.
+    // State of the incoming stream.
     uint64_t peer_epoch_ = 0;  ///< epoch of the peer's stream; 0: no datagram has arrived yet
     uint64_t past_epoch_ = 0;  ///< epoch of the peer's previous incarnation; 0: there was none
     Reassembly in_;
     Owed owed_;
-    bool echo_probe_ = false;  ///< the echo is a probe's: a later datagram does not replace it
+    bool echo_probe_ = false;  ///< whether the number to echo is a probe's: a later datagram does not replace it
     uint64_t echo_at_ = 0;
     int8_t last_path_ = -1;  ///< path of the last datagram that arrived; -1: none
 
-    // Liveness.
+    // State of the failure detection; times in ns.
     uint64_t waiting_since_ = 0, heard_at_ = 0, vouched_at_ = 0;
-    uint64_t answered_at_ = 0;  ///< ns, when the peer last answered a datagram of ours
-    uint64_t looked_at_ = 0;    ///< ns, when the peer last polled its sockets, as far as is known
-    uint64_t probe_at_ = 0;     ///< ns, when to probe suspended paths; 0: never
-    uint64_t deaf_since_ = 0;   ///< ns, since when the live peer has received nothing; 0: it receives our data
+    uint64_t answered_at_ = 0;  ///< time (ns) when the peer last answered a datagram of ours
+    uint64_t looked_at_ = 0;    ///< time (ns) when the peer last polled its sockets, as far as is known
+    uint64_t probe_at_ = 0;     ///< time (ns) of the next probe of suspended paths; 0: never
+    uint64_t deaf_since_ = 0;   ///< time (ns) since which the live peer has received nothing; 0: it receives our data
     SessionFailure failure_ = SessionFailure::none;
     bool dead_ = false;
     bool room_refused_ = false, room_made_ = false;
-    bool refused_ = false;   ///< the kernel refused a datagram since transmit() began
-    bool heard_us_ = false;  ///< the peer has acknowledged something of this stream, so it needs no introduction
+    bool refused_ = false;   ///< whether the kernel refused a datagram since transmit() began
+    bool heard_us_ = false;  ///< whether the peer has acknowledged something of this stream, so that it needs no introduction
 
     uint8_t preferred_ = 0;  ///< number of preferred paths
     uint8_t carrier_count_ = 0;
-    uint8_t device_count_ = 0;     ///< number of carriers that are devices'
-    uint8_t carrier_backoff_ = 0;  ///< consecutive unanswered requests about data on carriers
+    uint8_t device_count_ = 0;     ///< number of carriers whose frames a device carries
+    uint8_t carrier_backoff_ = 0;  ///< number of consecutive unanswered requests about data on carriers
     struct Attached {
         Carrier* carrier = nullptr;
         bool busy = false;

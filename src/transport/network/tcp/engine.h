@@ -18,7 +18,7 @@ namespace starling::network {
 
 /// The additional state of a socket whose connection is sealed.
 struct SocketSeal {
-    GreetingProof awaited;  ///< the proof that the caller must send
+    GreetingProof awaited;  ///< proof of the key that the caller must send
     RecordSealer out;
     RecordOpener in;
     SocketSeal(const Cipher& cipher, Suite suite, const SealKey& outward, const SealKey& inward)
@@ -29,58 +29,58 @@ struct SocketSeal {
 struct TcpSocket {
     enum class TcpState : uint8_t {
         connecting,
-        greeting,  ///< TcpHello sent, TcpWelcome expected
-        caller,    ///< accepted, TcpHello expected; not yet part of a connection
+        greeting,  ///< TcpHello was sent, and TcpWelcome is expected
+        caller,    ///< accepted, TcpHello is expected; not yet part of a connection
         open,
         dead,
     };
     TcpState state = TcpState::connecting;
-    bool blocked = false;                    ///< the kernel's buffer is full; EPOLLOUT clears it
-    bool unsettled = false;                  ///< data was written since the last health check, or is unacknowledged
-    bool unread = false;                     ///< the last read may have left data, which epoll does not report again
-    bool finishing = false;                  ///< the peer has sent the finish frame
-    bool ended = false;                      ///< the peer has closed its side after the finish frame
-    bool finish_said = false, shut = false;  ///< finish frame written; write side shut down
-    bool doomed = false;                     ///< the next poll closes it
-    bool hot = false;                        ///< read at every poll, without asking epoll
+    bool blocked = false;                    ///< whether the kernel's send buffer is full; EPOLLOUT clears it
+    bool unsettled = false;                  ///< whether data was written since the last health check, or is unacknowledged
+    bool unread = false;                     ///< whether the last read may have left data, which epoll does not report again
+    bool finishing = false;                  ///< whether the peer has sent the finish frame
+    bool ended = false;                      ///< whether the peer has closed its side after the finish frame
+    bool finish_said = false, shut = false;  ///< whether our finish frame was written; whether the write side was shut down
+    bool doomed = false;                     ///< whether the next poll closes the socket
+    bool hot = false;                        ///< whether each poll reads the socket without asking epoll
     int fd = -1;
-    PathId path = 0;  ///< unique in this process
+    PathId path = 0;  ///< number of the socket, unique in this process
     Connection* connection = nullptr;
     RailPair rail;
-    uint64_t deadline = 0;     ///< ns; time limit of the states before open, later time of the next health check
-    uint64_t acked = 0;        ///< bytes that the peer's host had acknowledged at the last check
-    uint64_t acked_at = 0;     ///< ns; last time that `acked` grew or nothing was outstanding
-    uint64_t asked_at = 0;     ///< ns; when the peer was asked by datagram because `acked` did not grow; 0: not asked
-    uint64_t answered_at = 0;  ///< ns; when its answer was noticed; earlier than asked_at: no answer yet
-    uint64_t sent_before = 0, repeated_before = 0;  ///< segments sent and repeated when the connection was last trusted
+    uint64_t deadline = 0;     ///< ns; before state open: its time limit; afterwards: time of the next health check
+    uint64_t acked = 0;        ///< number of bytes that the peer's host had acknowledged at the last check
+    uint64_t acked_at = 0;     ///< time (ns) when `acked` last grew or nothing was outstanding
+    uint64_t asked_at = 0;     ///< time (ns) when a datagram asked the peer because `acked` did not grow; 0: it was not asked
+    uint64_t answered_at = 0;  ///< time (ns) when the peer's answer was noticed; earlier than asked_at: no answer yet
+    uint64_t sent_before = 0, repeated_before = 0;  ///< numbers of segments sent and repeated when the connection was last trusted
     uint64_t last_active = 0;                       ///< number of the poll that last moved data
-    size_t read_bytes = 0;                          ///< bytes that the next read asks for
+    size_t read_bytes = 0;                          ///< number of bytes that the next read asks for
     FrameReader reader;
     FrameWriter writer;
-    std::unique_ptr<SocketSeal> seal;     ///< null before the greeting, or if connections are not sealed
-    SealedHello said;                     ///< sent by the side that connects; the salt is used only if connections are sealed
+    std::unique_ptr<SocketSeal> seal;     ///< keys of the records; null before the greeting, or if connections are not sealed
+    SealedHello said;                     ///< hello of the side that connects; its salt is used only if connections are sealed
     std::unique_ptr<std::byte[]> packed;  ///< buffer for a fragment that is not contiguous in memory
     std::byte words[sizeof(SealedHello) + sizeof(GreetingProof)] = {};  ///< received bytes of the greeting
     size_t word_bytes = 0;
-    std::string grave;  ///< why it was doomed
+    std::string grave;  ///< the reason why `doomed` was set
 };
 
 struct ConnectionParts {
     TcpEngine* engine = nullptr;
     uint64_t peer_key = 0;
     SealKey pair;
-    uint64_t token = 0;             ///< of this process's offer; 0: none
+    uint64_t token = 0;             ///< secret of this process's offer; 0: none
     ConnectionOffer theirs;         ///< the peer's offer, which dial() uses
-    bool dialler = false;           ///< this side connected, and so opens further sockets, too
-    bool room_wanted = false;       ///< send() has returned busy
-    bool addresses_wanted = false;  ///< the rails have changed and the dialer was not notified yet
+    bool dialler = false;           ///< whether this side connected, and therefore also opens further sockets
+    bool room_wanted = false;       ///< whether send() has returned busy, so that the session waits for room
+    bool addresses_wanted = false;  ///< whether the rails have changed and the dialer was not notified yet
     bool ended_told = false;
     bool to_pump = false;
-    uint64_t deadline = UINT64_MAX;  ///< ns; time limit of state waiting
+    uint64_t deadline = UINT64_MAX;  ///< time limit (ns) of state waiting
     uint64_t redial_at = UINT64_MAX;
     uint64_t redial_pause = 0;
-    uint64_t doubt_ends = UINT64_MAX;  ///< ns; end of the current doubt at the earliest
-    uint64_t doubt = 0;                ///< ns; minimum length of the current or last doubt
+    uint64_t doubt_ends = UINT64_MAX;  ///< time (ns) before which the current doubt does not end
+    uint64_t doubt = 0;                ///< minimum length (ns) of the current or last doubt
     uint64_t trusted_since = 0;
     std::vector<TcpSocket*> sockets;  ///< sockets of the connection in any state
     TcpSocket* primary = nullptr;     ///< the socket that carries the frames
@@ -97,30 +97,30 @@ struct TcpEngine {
     int epoll = -1;
     struct Listener {
         int fd;
-        uint32_t address;  ///< 0: all
+        uint32_t address;  ///< local address, network byte order; 0: all
     };
-    std::vector<Listener> listeners;  ///< all on the same port
+    std::vector<Listener> listeners;  ///< listening sockets, all on the same port
     int spare = -1;                   ///< reserve descriptor, closed briefly to accept and reject a caller when none is left
     uint16_t port = 0;
     bool told_descriptors = false;
     bool anything = false;  ///< whether this poll has done anything
     uint64_t now = 0, polls = 0;
-    uint64_t next_event = UINT64_MAX;  ///< ns; earliest end of a time limit; 0: poll is due
+    uint64_t next_event = UINT64_MAX;  ///< time (ns) of the earliest time limit; 0: poll is due
     PathId next_path = 1;
-    int blocked = 0, callers = 0;  ///< number of sockets with `blocked` set, and in state caller
+    int blocked = 0, callers = 0;  ///< number of sockets with `blocked` set; number in state caller
     std::vector<TcpRail> rails;
     std::vector<std::unique_ptr<Connection>> connections;
     std::vector<std::unique_ptr<TcpSocket>> sockets;
     std::vector<TcpSocket*> hot, doomed;
     std::vector<Connection*> to_pump;                    ///< connections with more data than one poll may send
-    std::vector<std::unique_ptr<TcpSocket>> buried;      ///< freed at the end of poll(), when no call can be using them
-    std::vector<std::unique_ptr<Connection>> forgotten;  ///< freed at the end of poll()
+    std::vector<std::unique_ptr<TcpSocket>> buried;      ///< closed sockets, freed at the end of poll(), when no call can be using them
+    std::vector<std::unique_ptr<Connection>> forgotten;  ///< dropped connections, freed at the end of poll()
     std::unique_ptr<std::byte[]> buffer;                 ///< receive buffer
 
     ~TcpEngine();
     static ConnectionParts& parts(Connection& connection) { return *static_cast<TcpConnection&>(connection).parts_; }
 
-    // tcp.cpp: creation and closing of sockets and connections, and poll()
+    // Functions of tcp.cpp: creation and closing of sockets and connections, and poll().
     Connection& add(const ProcessId& peer, uint64_t peer_key, void* user, Session* session, const SealKey& pair);
     TcpSocket& adopt(int fd, TcpSocket::TcpState state, Connection* connection);
     void doom(TcpSocket& socket, std::string why);
@@ -139,7 +139,7 @@ struct TcpEngine {
     bool poll(uint64_t time);
     void arm(uint64_t time) { next_event = time < next_event ? time : next_event; }
 
-    // stall_detection.cpp: whether sent data arrives
+    // Functions of stall_detection.cpp: detection of sent data that does not arrive.
     Health ask_kernel(const TcpSocket& socket) const;
     void unsettle(TcpSocket& socket);
     void watch_socket(TcpSocket& socket);
@@ -147,7 +147,7 @@ struct TcpEngine {
     bool loses_much(const TcpSocket& socket, const Health& health) const;
     bool is_stuck(TcpSocket& socket, const Health& health);
     void come_back();
-    uint64_t back_at = 0;                            ///< ns; last poll that followed a long time without polls
+    uint64_t back_at = 0;                            ///< time (ns) of the last poll that followed a long time without polls
     static constexpr uint64_t kAwayNs = 10'000'000;  ///< longest time between two polls of a process that waits
     bool stalls(Connection& connection);
     void doubt(Connection& connection);
@@ -155,7 +155,7 @@ struct TcpEngine {
     bool has_delivered(const ConnectionParts& of) const;
     void trust(Connection& connection);
 
-    // connect.cpp: sockets that are not open yet, and rails
+    // Functions of connect.cpp: sockets that are not open yet, and rails.
     int ensure_listeners();
     bool listen_on(uint32_t address);
     int offer(Connection& connection, ConnectionOffer& out);
@@ -183,11 +183,11 @@ struct TcpEngine {
     bool take_addresses(Connection& connection, const std::byte* contents, size_t bytes);
     void tell_addresses(Connection& connection);
 
-    // encryption.cpp: open sockets whose connection is sealed
+    // Functions of encryption.cpp: open sockets whose connection is sealed.
     bool take_records(TcpSocket& socket, FrameSink& sink, size_t arrived);
     bool write_sealed(TcpSocket& socket, const iovec* list, int count, size_t& written);
 
-    // data_path.cpp: open sockets
+    // Functions of data_path.cpp: open sockets.
     void receive(TcpSocket& socket);
     void block(TcpSocket& socket);
     bool send_parts(TcpSocket& socket, const iovec* list, int count, size_t& written);

@@ -19,17 +19,17 @@ namespace starling::network {
 static_assert(std::endian::native == std::endian::little, "frames are written as they lie in memory");
 
 enum class TcpFrameKind : uint8_t {
-    session = 1,  ///< a frame of the session, opaque here
-    piece,        ///< PieceHead, then bytes of a stream
-    addresses,    ///< of the listening side's rails, 4 bytes each
-    finish,       ///< the last frame: a connection closed without it was cut off
+    session = 1,  ///< a frame of the session; its contents are opaque here
+    piece,        ///< fragment of a stream: a PieceHead, then the bytes
+    addresses,    ///< addresses of the listening side's rails, 4 bytes each
+    finish,       ///< last frame on a socket: without it the connection was cut off
 };
 
 struct FramePrefix {
     uint32_t bytes = 0;  ///< length of the contents
     TcpFrameKind kind = TcpFrameKind::session;
     uint8_t reserved = 0;
-    uint16_t mark = kMark;  ///< detects at once a reader that lost the frame boundary
+    uint16_t mark = kMark;  ///< constant by which a reader that lost the frame boundary is detected at once
     static constexpr uint16_t kMark = 0x5afe;
 };
 static_assert(sizeof(FramePrefix) == 8);
@@ -46,13 +46,13 @@ inline constexpr uint64_t kFrameAlignment = 8;
 inline constexpr size_t kPieceStart = sizeof(FramePrefix) + sizeof(PieceHead);
 inline uint64_t frame_padding(uint64_t bytes) { return -bytes % kFrameAlignment; }
 
-/// Receives the contents of the frames that a FrameReader parses. If a function returns false the reader stops and touches nothing any
-/// more.
+/// The receiver of the contents of the frames that a FrameReader parses. If a function returns false the reader stops and accesses nothing
+/// any more.
 class FrameSink {
   public:
     virtual ~FrameSink() = default;
     virtual bool frame(TcpFrameKind kind, const std::byte* contents, size_t bytes) = 0;
-    /// See TcpUpcalls::target, unpack and piece.
+    /// Implement TcpUpcalls::target, unpack and piece, which are described there.
     virtual std::byte* target(const StreamFragment& piece, uint64_t done, uint64_t bytes) = 0;
     virtual void unpack(const StreamFragment& piece, uint64_t done, const std::byte* data, uint64_t bytes) = 0;
     virtual bool piece(const StreamFragment& piece) = 0;
@@ -63,8 +63,9 @@ class FrameReader {
   public:
     static constexpr int kParts = 3;
 
-    /// Fills in where the next bytes go, and returns the number of parts, to be filled in order. Bytes of a fragment go directly to their
-    /// destination, the rest into `buffer`. The buffer must be aligned to 8, have at least 4 KB, and stay valid until arrived().
+    /// Fills in where the next bytes from the socket must be stored, and returns the number of parts, to be filled in order. Bytes of a
+    /// fragment go directly to their destination, the rest into `buffer`. The buffer must be aligned to 8, have at least 4 KB, and stay
+    /// valid until arrived().
     int prepare(FrameSink& sink, std::byte* buffer, size_t bytes, iovec (&parts)[kParts]);
     /// Parses `bytes` that were read into the prepared parts. Returns false if they are not valid frames, or the sink has returned false.
     bool arrived(FrameSink& sink, size_t bytes);
@@ -81,14 +82,14 @@ class FrameReader {
     void keep(const std::byte* data, size_t bytes, size_t whole);
 
     StreamFragment piece_;                 ///< the fragment being received, if done_ < its bytes
-    uint64_t done_ = 0;                    ///< bytes of it received so far
+    uint64_t done_ = 0;                    ///< number of bytes of piece_ received so far
     uint32_t padding_ = 0;                 ///< padding bytes still expected
-    uint32_t kept_bytes_ = 0, whole_ = 0;  ///< bytes of an incomplete frame stored, and its whole length (0: not known yet)
-    std::byte start_[kPieceStart];         ///< the stored bytes while whole_ is 0
-    std::unique_ptr<std::byte[]> rest_;    ///< the stored bytes while whole_ is known
+    uint32_t kept_bytes_ = 0, whole_ = 0;  ///< stored bytes of an incomplete frame; length of that frame (0: not known yet)
+    std::byte start_[kPieceStart];         ///< stored bytes of the frame while whole_ is 0
+    std::unique_ptr<std::byte[]> rest_;    ///< stored bytes of the frame while whole_ is known
 
-    std::byte* buffer_ = nullptr;  ///< valid from prepare() to arrived()
-    size_t direct_ = 0;            ///< prepared bytes outside the buffer
+    std::byte* buffer_ = nullptr;  ///< buffer passed to prepare(), valid until arrived()
+    size_t direct_ = 0;            ///< number of prepared bytes outside the buffer
     enum class ReadTarget : uint8_t { buffer, piece, frame } into_ = ReadTarget::buffer;
     std::byte scratch_[kFrameAlignment];
 };
@@ -102,14 +103,14 @@ class FrameWriter {
     /// Returns the stream whose fragment is being written, or null.
     const OutStream* stream() const { return piece_left() > 0 ? stream_ : nullptr; }
 
-    /// Begins a fragment; only if not busy. `data` must stay valid until it is written or the socket is closed.
+    /// Begins a fragment. Precondition: not busy. `data` must stay valid until the fragment is written or the socket is closed.
     void begin_piece(const OutStream& stream, StreamRange range, const std::byte* data);
     /// Replaces the rest of the fragment by zeros, so that the stream's memory is not read any more. The receiver has the whole stream by
     /// another path and ignores the rest.
     void empty_piece();
-    /// Copies the part of a frame that the kernel did not take; only if not busy.
+    /// Copies the part of a frame that the kernel did not take. Precondition: not busy.
     void keep_tail(const iovec* parts, int count, size_t taken);
-    /// Fills in the data to be written next. Returns the number of parts, 0 if not busy.
+    /// Fills in the data to be written next. Returns the number of parts, 0 if nothing waits.
     int gather(iovec (&parts)[kParts]) const;
     void wrote(size_t bytes);
 
@@ -119,7 +120,7 @@ class FrameWriter {
     const OutStream* stream_ = nullptr;
     const std::byte* data_ = nullptr;
     uint64_t data_bytes_ = 0;
-    uint64_t piece_total_ = 0, piece_done_ = 0;  ///< bytes, with head and padding
+    uint64_t piece_total_ = 0, piece_done_ = 0;  ///< bytes of the fragment with head and padding: in total, and written
     std::byte head_[kPieceStart];
     std::vector<std::byte> tail_;
     size_t tail_at_ = 0;

@@ -1,5 +1,5 @@
-// The greeting on a TCP socket: a TcpHello from the caller (who it is, which process it calls, by which offer) and a TcpWelcome in reply. Sizes
-// are fixed, so garbage is detected after at most 48 bytes. Makes no system calls.
+// The greeting on a TCP socket. The caller sends a TcpHello (its identity, the process that it calls, the offer's token), and the listener
+// replies with a TcpWelcome. Sizes are fixed, so garbage is detected after at most 48 bytes. Makes no system calls.
 //
 // Where processes encrypt, each side adds a salt and proves that it has the pair's key. A proof is derived from the key and everything sent
 // before: first the listener's, in its TcpWelcome, then the caller's. Only then does the socket belong to the connection. The keys of its
@@ -24,8 +24,8 @@ struct TcpHello {
     uint16_t opens_aes = 0;  ///< 1: the caller supports AES (only with encryption)
     job::JobId job = 0, target_job = 0;
     uint32_t rank = 0, target_rank = 0;
-    uint64_t key = 0;                               ///< the target's key, which the target checks
-    uint64_t token = 0;                             ///< from the target's offer
+    uint64_t key = 0;                               ///< key of the target, which the target checks
+    uint64_t token = 0;                             ///< token of the target's offer
     static constexpr uint32_t kMagic = 0x706c7473;  // "stlp"
 };
 static_assert(sizeof(TcpHello) == 48 && std::has_unique_object_representations_v<TcpHello>);
@@ -51,18 +51,18 @@ struct GreetingProof {
     uint8_t bytes[16] = {};
 };
 
-/// TcpHello where processes encrypt.
+/// The TcpHello of processes that encrypt.
 struct SealedHello {
     TcpHello hello;
     GreetingSalt salt;
 };
 static_assert(sizeof(SealedHello) == 64 && std::has_unique_object_representations_v<SealedHello>);
 
-/// TcpWelcome where processes encrypt. The caller sends its own proof next.
+/// The TcpWelcome of processes that encrypt. The caller sends its own proof next.
 struct SealedWelcome {
     TcpWelcome welcome;
     GreetingSalt salt;
-    GreetingProof proof;  ///< the listener's
+    GreetingProof proof;  ///< proof of the listener
 };
 static_assert(sizeof(SealedWelcome) == 48 && std::has_unique_object_representations_v<SealedWelcome>);
 
@@ -73,11 +73,11 @@ struct GreetingKeys {
 };
 GreetingKeys keys_of(const Cipher& cipher, const SealKey& pair, const SealedHello& hello, const SealedWelcome& welcome);
 
-/// The result of judge(), which checks that `hello` is for process `self` with this key, and of this version.
+/// The result of judge(), which checks that `hello` has this version and is for process `self` with this key.
 enum class Greeting : uint8_t { fits, other_version, stranger };
 Greeting judge(const TcpHello& hello, const ProcessId& self, uint64_t key, uint16_t version = kTcpVersion);
 
-/// Returns nullptr if `welcome` accepts the caller, else the reason (the end of a sentence, in a static buffer where it names a version).
+/// Returns nullptr if `welcome` accepts the caller, else the reason: the end of a sentence, in a static buffer where it names a version.
 const char* refusal(const TcpWelcome& welcome, uint64_t own_key, uint16_t version = kTcpVersion);
 
 }  // namespace starling::network

@@ -9,7 +9,7 @@
 
 namespace starling::network {
 
-/// The two addresses of one socket. `local` 0: the kernel's routes decide.
+/// The two addresses of one socket, network byte order. `local` 0: the kernel's routes decide.
 struct RailPair {
     uint32_t local = 0, remote = 0;
     bool operator==(const RailPair&) const = default;

@@ -26,7 +26,7 @@ inline constexpr uint32_t kRecordAround = kRecordHead + kSealTag;
 /// Maximum number of records that are sealed, or received, at a time.
 inline constexpr size_t kRecordsAtOnce = 8;
 
-/// The sending end.
+/// The sending end: seals what is written to the socket.
 class RecordSealer {
   public:
     RecordSealer(const Cipher& cipher, ReadyKey key) : cipher_(cipher), key_(std::move(key)) {}
@@ -46,7 +46,7 @@ class RecordSealer {
     size_t begin_ = 0, end_ = 0;
 };
 
-/// The receiving end.
+/// The receiving end: opens the records read from the socket.
 class RecordOpener {
   public:
     RecordOpener(const Cipher& cipher, ReadyKey key) : cipher_(cipher), key_(std::move(key)) {}
@@ -56,7 +56,7 @@ class RecordOpener {
     void arrived(size_t bytes) { end_ += bytes; }
 
     enum class RecordReadResult : uint8_t { need_more, text, garbage };
-    /// Returns the text of the next record, valid until room(). After garbage it returns only garbage.
+    /// Returns the text of the next record, valid until room(). After an invalid record all further ones are invalid, too.
     RecordReadResult next(Bytes& text);
     /// Returns whether no record is incomplete.
     bool at_boundary() const { return begin_ == end_; }

@@ -24,19 +24,19 @@ void abandon(int fd);
 
 /// The kernel's state of sent data (TCP_INFO).
 struct Health {
-    bool outstanding = false;  ///< data or probes are unanswered
-    bool silent = false;       ///< they were repeated several times, and the peer's host has not answered for the silence limit
-    bool unacknowledged = false;                    ///< sent segments are not acknowledged
-    bool unsent = false;                            ///< data waits for the send window
-    bool timed_out = false;                         ///< the retransmission timeout has expired, and no answer came since
-    bool repairs = false;                           ///< the kernel is recovering from a loss
-    uint64_t acked = 0;                             ///< bytes acknowledged, in total
-    uint64_t sent = 0, repeated = 0;                ///< segments with data sent, and those of them that were repeats, in total
-    uint64_t round_trip = 0, least_round_trip = 0;  ///< ns; smoothed round trip, and the recent minimum
+    bool outstanding = false;  ///< whether data or probes are unanswered
+    bool silent = false;       ///< whether data was repeated several times, and the peer's host has not answered for the silence limit
+    bool unacknowledged = false;                    ///< whether sent segments are not acknowledged
+    bool unsent = false;                            ///< whether data waits for the send window
+    bool timed_out = false;                         ///< whether the retransmission timeout has expired without an answer since
+    bool repairs = false;                           ///< whether the kernel is recovering from a loss
+    uint64_t acked = 0;                             ///< total number of bytes acknowledged
+    uint64_t sent = 0, repeated = 0;                ///< total number of segments with data sent, and of those that were repeats
+    uint64_t round_trip = 0, least_round_trip = 0;  ///< smoothed round-trip time, and its recent minimum, ns
 };
 Health examine(int fd, uint64_t silence_limit_ns);
 
-/// "10.1.0.2 port 4711", in a static buffer.
+/// Returns the text "10.1.0.2 port 4711", for example, in a static buffer.
 const char* print_address(uint32_t address, uint16_t port);
 
 }  // namespace starling::network

@@ -43,17 +43,17 @@ struct TcpRail {
 
 struct TcpOptions {
     ProcessId self;
-    uint64_t key = 0;                ///< this host's key, which the TcpHello of a caller must contain
-    const Cipher* cipher = nullptr;  ///< outlives the connections, which are all sealed with it. Null: no encryption
+    uint64_t key = 0;                ///< key of this job on this host, which the TcpHello of a caller must contain
+    const Cipher* cipher = nullptr;  ///< cipher that seals all connections and outlives them; null: no encryption
     uint32_t sockets_per_rail = 1;
-    bool on_rails_alone = false;                ///< listen only on the rails' addresses; else on all
+    bool on_rails_alone = false;                ///< whether to listen on the rails' addresses only; else on all
     uint64_t connect_limit_ns = 3'000'000'000;  ///< time limit for a socket to connect and be welcomed
     uint64_t silence_limit_ns = 2'000'000'000;  ///< a socket whose data is unanswered for this long is closed
     uint64_t doubt_ns = 4'000'000'000;          ///< pause of a connection that stalled; doubled each time, up to 16 times
     /// How long data may stay unacknowledged, besides two round trips. The receiver's kernel delays acknowledgements of up to two segments
     /// by 40 ms while its process answers. It delays any number of them while a process that was reading is not scheduled.
     uint64_t patience_ns = 50'000'000;
-    uint64_t piece_bytes = 512 * 1024;        ///< longest fragment; a frame waits for at most one of them
+    uint64_t piece_bytes = 512 * 1024;        ///< longest fragment; a frame waits for at most one fragment
     int send_buffer = 0, receive_buffer = 0;  ///< buffer sizes of a socket in bytes; 0: the kernel decides
     Health (*examine)(int fd, uint64_t silence_limit_ns) = nullptr;  ///< replaces the query to the kernel in tests
 };
@@ -62,13 +62,14 @@ using TcpUpcalls = ConnectionUpcalls;
 
 /// Totals of all connections so far.
 struct TcpCounters {
-    uint64_t connections = 0, sockets = 0;  ///< open now
+    uint64_t connections = 0, sockets = 0;  ///< number of connections and sockets that are open now
     uint64_t opened = 0, failed = 0, broken = 0;
     uint64_t doubted = 0;    ///< times that a connection was found to stall or to lose packets
     uint64_t strangers = 0;  ///< callers rejected: no TcpHello, a wrong one, or garbage
-    uint64_t frames_sent = 0, frames_received = 0, bytes_sent = 0, bytes_received = 0;  ///< all bytes, including fragments
+    uint64_t frames_sent = 0, frames_received = 0, bytes_sent = 0, bytes_received = 0;  ///< numbers of session frames; of all bytes,
+                                                                                        ///< including fragments
     uint64_t pieces_sent = 0, piece_bytes_sent = 0, pieces_received = 0, piece_bytes_received = 0;
-    uint64_t writes = 0, reads = 0;  ///< system calls that transferred data
+    uint64_t writes = 0, reads = 0;  ///< numbers of system calls that transferred data
 };
 
 /// A TCP connection, created and owned by Tcp.
@@ -100,7 +101,7 @@ class Tcp final : public Connections {
     /// open connections add sockets on a new one.
     void set_rails(std::span<const TcpRail> rails);
 
-    /// Closes the connection's sockets to that address at once, without waiting for the silence limit.
+    /// Closes the connection's sockets to that address of the peer at once, without waiting for the silence limit.
     void lose_remote(Connection& connection, uint32_t address) override;
 
     /// Creates a connection in state idle. `peer_key` is the key that the peer expects in a TcpHello. `pair` is the secret that only this
@@ -112,16 +113,17 @@ class Tcp final : public Connections {
     /// Connects to a peer that has sent an offer, on every rail that reaches one of its addresses. Reports the result by opened() or
     /// failed(). Call it on both sides if both have sent an offer: the lower process then waits, and the higher one connects.
     int dial(Connection& connection, const ConnectionOffer& offer);
-    /// Only `open` carries an offer. The process that accepts connects, and its `accept` needs none.
+    /// Implement Connections::describe and use. Only `open` carries an offer: the process that accepts connects, so its `accept` needs
+    /// none.
     int describe(Connection& connection, packet::PacketKind kind, std::byte* offer, uint32_t& bytes) override;
     int use(Connection& connection, packet::PacketKind kind, const std::byte* offer) override;
     void finish(Connection& connection) override;
     void drop(Connection& connection) override;
 
-    /// The stream uses all sockets of the connection.
+    /// Sends the stream over all sockets of the connection.
     void add_stream(Connection& connection, OutStream& stream) override;
-    /// Breaks a socket that is in the middle of one of the stream's fragments. If the receiver has `confirmed` that it has all data, the
-    /// socket stays, since the receiver ignores the rest of the fragment.
+    /// Ends the stream, and breaks a socket that is in the middle of one of its fragments. If the receiver has `confirmed` that it has all
+    /// data, the socket stays, since the receiver ignores the rest of the fragment.
     void remove_stream(OutStream& stream, bool confirmed = false) override;
 
     /// Receives, delivers, sends what waits, and checks time limits. `now` is in ns of the monotonic clock. Returns whether anything

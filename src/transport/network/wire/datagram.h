@@ -9,10 +9,10 @@ namespace starling::network {
 
 namespace datagram_flag {
 enum : uint8_t {
-    kAckNow = 1,      ///< the sender waits for an acknowledgement: don't delay it
-    kIntroduce = 2,   ///< an Introduction follows the header, as the sender has not been acknowledged yet
-    kMoreRanges = 4,  ///< there were more ranges than the datagram holds
-    kTwice = 8,       ///< duplicate bytes arrived since the last acknowledgement: what was retransmitted had not been lost
+    kAckNow = 1,      ///< the sender waits for an acknowledgement, which must not be delayed
+    kIntroduce = 2,   ///< an Introduction follows the header, since the peer has not acknowledged anything yet
+    kMoreRanges = 4,  ///< there were more ranges to acknowledge than the datagram holds
+    kTwice = 8,       ///< duplicate bytes arrived since the last acknowledgement: the retransmitted data had not been lost
     kAll = 15,
 };
 }
@@ -33,11 +33,11 @@ struct DatagramHeader {
     uint64_t epoch;         ///< epoch of the sender's stream
     uint64_t target_epoch;  ///< epoch of the target's stream, to which `ack` refers; 0: unknown to the sender
     uint64_t offset;        ///< stream offset of the first stream byte in this datagram
-    uint64_t ack;           ///< every byte of the target's stream below this has arrived
+    uint64_t ack;           ///< stream offset below which every byte of the target's stream has arrived
     uint32_t number;        ///< number of this datagram, counted per session; 0: requires no acknowledgement
     uint32_t echo;          ///< number of the last datagram that arrived; 0: none since the last echo
     uint32_t echo_delay;    ///< time since the echoed datagram arrived, us
-    uint16_t window;        ///< bytes beyond `ack` that the sender of this accepts, in units of kWindowUnit
+    uint16_t window;        ///< number of bytes beyond `ack` that the sender accepts, in units of kWindowUnit
     uint8_t ranges;         ///< number of ranges that follow the header and the introduction
     uint8_t hold;  ///< permitted delay of the acknowledgement beyond kAckDelay, in units of kAckDelay; at most kMostHold
 };
@@ -53,8 +53,8 @@ static_assert(sizeof(Introduction) == 8);
 
 /// A selective acknowledgement: bytes that arrived beyond the cumulative acknowledgement.
 struct AckRange {
-    uint32_t start;   ///< offset relative to `ack`
-    uint32_t length;  ///< not 0
+    uint32_t start;   ///< offset of the first byte, relative to `ack`
+    uint32_t length;  ///< number of bytes, not 0
 };
 static_assert(sizeof(AckRange) == 8);
 
@@ -68,9 +68,9 @@ inline constexpr uint32_t kMostFrame = 80 + 8 + 8 * kMostRanges + 32 + 64 * 1024
 /// A decoded datagram. Points into the bytes from which it was decoded.
 struct Datagram {
     DatagramHeader header;
-    Introduction introduction;  ///< zeros if there is none
-    const AckRange* ranges;     ///< header.ranges of them
-    const std::byte* stream;    ///< header.offset is the stream offset of the first byte
+    Introduction introduction;  ///< the sender's introduction; zeros if there is none
+    const AckRange* ranges;     ///< the ranges, header.ranges of them
+    const std::byte* stream;    ///< stream bytes; header.offset is the stream offset of the first byte
     uint32_t stream_bytes;
 };
 
