@@ -42,7 +42,7 @@ struct Target {
         if (guard.holder.load() != 0) std::abort();
     }
     void take(uint8_t operation, const std::byte* payload, uint32_t bytes) {
-        const std::vector<std::byte> before = memory, copy(payload, payload + bytes);  // exact size, for the sanitizer
+        const std::vector<std::byte> before = memory, copy(payload, payload + bytes);  // copy of exact size, for the sanitizer
         packet::Header header{};
         header.kind = packet::PacketKind::access;
         header.operation = operation;

@@ -59,7 +59,7 @@ class Target final : public SessionEnvironment {
 
 /// The part of the input that describes one datagram; its stream bytes follow.
 struct Recipe {
-    uint8_t liar = 0;  ///< bits: which fields are taken from the input instead of being correct
+    uint8_t liar = 0;  ///< bits that select the fields taken from the input instead of being correct
     uint8_t flags = 0;
     uint8_t ranges = 0;
     uint8_t stream_words = 0;

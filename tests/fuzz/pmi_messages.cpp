@@ -62,7 +62,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (parse_pmix_hosts(bytes, ranks, runs, names)) check_placements(runs, ranks, names.size());
     HostRecord record, again;
     if (decode(bytes, record)) {
-        // Not byte for byte: numbers may have leading zeros.
+        // Compares records, not bytes, because numbers may have leading zeros.
         if (!decode(encode(record), again) || encode(again) != encode(record)) std::abort();
     }
     check<HostJoin>(bytes);

@@ -36,7 +36,7 @@ const std::string* fuzz_seeds(size_t& count) {
 }
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-    // The first byte is the number of our own addresses. Copy of exactly the size, for the sanitizer.
+    // The first byte is the number of our own addresses. Copy the rest to memory of exactly its size, for the sanitizer.
     const uint32_t count = size > 0 ? data[0] % (verbs::Ports::kMost + 1) : 0;
     verbs::VerbsAddress ours[verbs::Ports::kMost];
     size_t at = size > 0;

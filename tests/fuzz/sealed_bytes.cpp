@@ -1,5 +1,5 @@
-// Input of a process that encrypts: arbitrary datagrams and records, and changed good ones. Only what was sealed may be opened, nothing
-// outside of the input may be read or written, and good ones must still be opened.
+// Input of a process that encrypts: arbitrary datagrams and records, and valid ones that were changed. Only bytes that were sealed may be
+// opened, nothing outside of the input may be read or written, and valid ones must still be opened.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>

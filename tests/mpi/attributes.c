@@ -119,8 +119,7 @@ int main(int argc, char** argv) {
     EXPECT_INT(type_deletes, 2);
     OK(MPI_Type_free_keyval(&keyval));
 
-    // Attributes of MPI_COMM_SELF are deleted first thing in MPI_Finalize, in reverse order
-    // (MPI 4.0, 11.2.4).
+    // Attributes of MPI_COMM_SELF are deleted at the start of MPI_Finalize, in reverse order (MPI 4.0, 11.2.4).
     for (int i = 1; i <= 3; i++) {
         OK(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, on_finalize, &keyval, &at_finalize));
         OK(MPI_Comm_set_attr(MPI_COMM_SELF, keyval, (void*)(intptr_t)i));

@@ -229,7 +229,7 @@ static void exactly_one(void) {
             OK(MPI_Issend(buffer, bytes, MPI_BYTE, partner, 23, host, &request));
             set_flag(turn + 1);
             for (uint64_t i = random_below(&state, 1ull << turn % 20); i > 0; i--) __asm__ volatile("" ::: "memory");
-            if (turn / 20 % 2) sched_yield();  // if both processes share one core
+            if (turn / 20 % 2) sched_yield();  // for the case that both processes share one core
             OK(MPI_Cancel(&request));
             OK(MPI_Wait(&request, &status));
             OK(MPI_Test_cancelled(&status, &cancelled));

@@ -107,7 +107,7 @@ void splits() {
         OK(MPI_Comm_free(&part));
     }
 #if MPI_AT_LEAST(4, 1)
-    // By process set.
+    // Splits by process set: MPI_COMM_TYPE_RESOURCE_GUIDED.
     const char* const sets[] = {"mpi://WORLD", "mpi://SELF", "mpi://no such set"};
     for (int i = 0; i < 3; ++i) {
         MPI_Info info;
@@ -218,7 +218,7 @@ void many() {
         EXPECT_INT(value, i);
     }
     for (int i = kMany - 1; i >= 0; i -= 2) OK(MPI_Comm_free(&comms[i]));
-    for (int i = 0; i < (size > 4 ? 100 : 500); i++) {  // no resource may run out
+    for (int i = 0; i < (size > 4 ? 100 : 500); i++) {  // so many that a leak would exhaust a resource
         MPI_Comm comm;
         OK(MPI_Comm_dup(MPI_COMM_SELF, &comm));
         OK(MPI_Comm_free(&comm));

@@ -10,7 +10,7 @@ static void topologies(int bad) {
     const int index[] = {1}, edges[] = {0}, far_edges[] = {size};
     EXPECT_ERROR(MPI_Cart_create(home, 1, bad ? none : dims, periods, 0, &made), MPI_ERR_DIMS);
     EXPECT_ERROR(MPI_Cart_create(home, bad ? -1 : 0, dims, periods, 0, &made),
-                 MPI_ERR_DIMS);  // the others ask for 0 dimensions
+                 MPI_ERR_DIMS);  // the other members ask for 0 dimensions
     EXPECT_ERROR(MPI_Cart_create(home, 1, bad ? beyond : dims, periods, 0, &made), MPI_ERR_TOPOLOGY);
     EXPECT_ERROR(MPI_Cart_create(home, 1, dims, bad ? NULL : periods, 0, &made), MPI_ERR_ARG);
     EXPECT_ERROR(MPI_Cart_create(home, 1, dims, periods, 0, bad ? NULL : &made), MPI_ERR_ARG);

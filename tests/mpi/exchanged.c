@@ -1,6 +1,6 @@
 /* Tests memory from MPI_Alloc_mem. Blocks of all lengths do not overlap and keep their contents. Windows cover blocks, parts of blocks and
- * blocks allocated after the first window. Many accesses with one flush use it and memory from malloc. Messages, contiguous and with gaps,
- * are sent from and received into it. Freed memory can be allocated again. */
+ * blocks allocated after the first window. Many accesses with one flush use this memory and memory from malloc. Messages, contiguous and
+ * with gaps, are sent from and received into it. Freed memory can be allocated again. */
 #include "check.h"
 
 static int rank, size;

@@ -64,7 +64,7 @@ int main(int argc, char** argv) {
     EXPECT_INT(cancelled, 1);
     EXPECT_INT(two.frees, 1);
 
-    // A request completed and then freed: the free callback runs after both.
+    // A request is completed and then freed: the free callback runs after both calls.
     struct Record three = {.tag = 13};
     MPI_Request copy;
     OK(MPI_Grequest_start(on_query, on_free, on_cancel, &three, &request));

@@ -63,7 +63,7 @@ int main(int argc, char** argv) {
             OK(MPI_Sendrecv(&value, 1, MPI_INT, 0, 1, &got, 1, MPI_INT, 0, 1, inter, MPI_STATUS_IGNORE));
             EXPECT_INT(got, peer + i);
             OK(MPI_Comm_disconnect(&inter));
-            char mine = (char)('a' + rank), theirs = 0;  // the socket is unused and the program's again
+            char mine = (char)('a' + rank), theirs = 0;  // the socket is unused, and the program may use it again
             CHECK(write(fd, &mine, 1) == 1);
             CHECK(read(fd, &theirs, 1) == 1 && theirs == (char)('a' + peer), "the socket holds a stray byte");
         }

@@ -1,6 +1,6 @@
-// Cases where other libraries are liberal, and the state after an error: reductions of characters, receives from MPI_PROC_NULL without a
-// datatype, keyvals freed through a second copy of their handle, null handles after errors, balanced grids, counts that the program
-// overwrites after a non-blocking call.
+// Cases where other libraries accept more than the standard requires, and the state after an error. The cases: reductions of characters,
+// receives from MPI_PROC_NULL without a datatype, keyvals freed through a second copy of their handle, null handles after errors, balanced
+// grids, counts that the program overwrites after a non-blocking call.
 #include "check.h"
 
 #define REFUSED(call)                                               \

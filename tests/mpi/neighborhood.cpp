@@ -19,7 +19,7 @@ struct End {
 struct Topology {
     MPI_Comm comm = MPI_COMM_NULL;
     std::vector<End> sources;
-    std::vector<int> destinations;  ///< -1: beyond a border
+    std::vector<int> destinations;  ///< destination of each edge; -1: beyond a border
     ~Topology() {
         if (comm != MPI_COMM_NULL) OK(MPI_Comm_free(&comm));
     }
@@ -66,8 +66,8 @@ std::unique_ptr<Topology> make_dist_graph(const std::vector<std::vector<int>>& a
     std::vector<int> weights(std::max(in, out) + 1);
     OK(MPI_Dist_graph_neighbors(made->comm, in, sources.data(), weights.data(), out, made->destinations.data(),
                                 weights.data()));
-    // The n-th edge from one process to another is the n-th among the edges between them in either one's list. This requires every rank's
-    // list of destinations, because the library may have reordered it.
+    // The n-th edge from one process to another is the n-th among the edges between them in the lists of both processes. Checking this
+    // requires every rank's list of destinations, because the library may have reordered it.
     std::vector<int> counts(size), places(size);
     OK(MPI_Allgather(&out, 1, MPI_INT, counts.data(), 1, MPI_INT, MPI_COMM_WORLD));
     int total = 0;
@@ -239,7 +239,7 @@ struct Operation {
             default:
                 fail_at(__FILE__, __LINE__, "kind", "%d", (int)(none == MPI_INFO_NULL));
         }
-        if (strided != MPI_DATATYPE_NULL) OK(MPI_Type_free(&strided));  // the operation keeps it alive
+        if (strided != MPI_DATATYPE_NULL) OK(MPI_Type_free(&strided));  // the operation keeps the type alive
     }
 
     void start() {

@@ -24,7 +24,7 @@ static volatile int refused_kind, refused_in;
 static int is_refused(int kind, int error) { return kind == error; }
 #else
 enum { kCanRefuse = 1 };
-static volatile int refused_kind, refused_in;  // the number of the next such call to fail; 0: none
+static volatile int refused_kind, refused_in;  // kind of call, and number of the next such call to fail; 0: none
 static volatile int refused_for_ever;          // whether all later calls fail too
 
 static int is_refused(int kind, int error) {
@@ -123,7 +123,7 @@ static const char* const kCalls[] = {"MPI_Win_create",
                                      "MPI_Comm_accept and MPI_Comm_connect",
                                      "MPI_Comm_spawn_multiple"};
 
-static MPI_Comm home, side, between;  // all, this rank's half, and between the halves; they return errors
+static MPI_Comm home, side, between;  // all ranks, this rank's half, and between the halves; errors are returned
 static MPI_Group all, low, high;      // the members of all and of the two halves
 static int rank, size, is_low;
 static char port[MPI_MAX_PORT_NAME];

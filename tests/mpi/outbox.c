@@ -8,9 +8,9 @@
 enum {
     kStop = 0,
     kEcho = 1,      ///< first tag of messages that are sent back
-    kQuiet = 2000,  ///< first tag of messages that are not
-    kHolders = 3,   ///< receivers that do not poll; one inbox alone is full before an outbox
-    kHeld = 240,    ///< messages to all of them: more than an outbox holds
+    kQuiet = 2000,  ///< first tag of messages that are not sent back
+    kHolders = 3,   ///< number of receivers that do not poll; a single inbox is full before the outbox is
+    kHeld = 240,    ///< messages to all holders together: more than an outbox holds
     kHeldBytes = 16000,
     kLongest = 300000,
 };

@@ -71,7 +71,7 @@ void around(int ours, int theirs, int total, bool gaps_out, bool gaps_in, uint64
             if (gaps_in) EXPECT_INT(in[i * 2 + 1], -1);
         }
         int flag = 0;
-        OK(MPI_Parrived(receive, 0, &flag));  // of a complete receive
+        OK(MPI_Parrived(receive, 0, &flag));  // the receive is complete
         EXPECT_INT(flag, 1);
     }
     OK(MPI_Request_free(&send));

@@ -25,7 +25,7 @@ int main(int argc, char** argv) {
             else
                 OK(MPI_Send_init(out[i], bytes[k], MPI_BYTE, peer, k, MPI_COMM_WORLD, &requests[n + i]));
         }
-    OK(MPI_Waitall(2 * n, requests, MPI_STATUSES_IGNORE));  // inactive: completes at once
+    OK(MPI_Waitall(2 * n, requests, MPI_STATUSES_IGNORE));  // the requests are inactive, so the call completes at once
     OK(MPI_Test(&requests[0], &flag, &status));
     EXPECT_INT(flag, 1);
     EXPECT_INT(status.MPI_SOURCE, MPI_ANY_SOURCE);

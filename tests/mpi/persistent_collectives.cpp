@@ -206,7 +206,7 @@ void each_by_itself(MPI_Comm comm) {
             if (count * size > 100000) continue;
             Operation operation(comm, kind, count, (kind + count) % size);
             MPI_Status status;
-            OK(MPI_Wait(&operation.request, &status));  // inactive: completes at once
+            OK(MPI_Wait(&operation.request, &status));  // the request is inactive, so the call completes at once
             EXPECT_INT(status.MPI_SOURCE, MPI_ANY_SOURCE);
             for (int turn = 0; turn < 4; turn++) {
                 operation.start();

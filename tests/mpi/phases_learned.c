@@ -1,5 +1,5 @@
-/* With STARLING_PLAN=learn, recurring phases find their connections open. On demand none would be opened, since no traffic reaches the
- * threshold (set in programs.txt), and the quota is smaller than the number of partners. */
+/* With STARLING_PLAN=learn, phases that recur find their connections open. Without the plan no connection would be opened: no traffic
+ * reaches the threshold (set in programs.txt), and the quota is smaller than the number of partners. */
 #include <mpi-ext.h>
 
 #include "check.h"

@@ -23,7 +23,7 @@ static void wildcard_gather(void) {
         CHECK(flag, "a probed message must still be there");
         OK(MPI_Recv(&value, 1, MPI_INT, status.MPI_SOURCE, status.MPI_TAG, MPI_COMM_WORLD, &again));
         EXPECT_INT(value, status.MPI_SOURCE * 100 + status.MPI_TAG - 10);
-        EXPECT_INT(status.MPI_TAG - 10, seen[status.MPI_SOURCE]);  // in the sender's order
+        EXPECT_INT(status.MPI_TAG - 10, seen[status.MPI_SOURCE]);  // messages of one sender arrive in the order of sending
         seen[status.MPI_SOURCE]++;
     }
     OK(MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE));

@@ -15,7 +15,7 @@ int main(int argc, char** argv) {
     OK(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
     OK(MPI_Comm_dup(MPI_COMM_WORLD, &used));
     for (int i = 0; i < 3; i++) OK(MPI_Barrier(used));
-    MPI_Barrier(MPI_COMM_WORLD);  // rank 2 may die while others are still in it: then it fails
+    MPI_Barrier(MPI_COMM_WORLD);  // may fail: rank 2 may die while other ranks are still in the barrier
     if (rank == 2) raise(SIGKILL);
     EXPECT_INT(class_of(MPI_Recv(&value, 1, MPI_INT, 2, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE)), MPI_ERR_PROC_ABORTED);
     for (int i = 0; i < kCalls && rank == 0; i++) {

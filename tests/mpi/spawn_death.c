@@ -25,7 +25,7 @@ static void child(const char* how) {
         OK(MPI_Recv(&value, 1, MPI_INT, 0, 2, parent, MPI_STATUS_IGNORE));
         die(how);
     }
-    if (strncmp(how, "while", 5) == 0) {  // until the parent is surely in its receive
+    if (strncmp(how, "while", 5) == 0) {  // waits until the parent is surely in its receive
         usleep(100000);
         die(how);
     }

@@ -78,7 +78,7 @@ static void* other(void* unused) {
         OK(MPI_Type_contiguous(3, MPI_INT, &type));
         OK(MPI_Type_free(&type));
         pthread_mutex_unlock(&mutex);
-        usleep(50);  // mutexes are not fair
+        usleep(50);  // lets the other threads lock the mutex: mutexes are not fair
     }
     return unused;
 }
@@ -115,7 +115,7 @@ int main(int argc, char** argv) {
     int values[3000], sums[3000];
     for (int i = 0; i < 3000; i++) values[i] = rank + i;
     for (int i = 0; i < ROUNDS; i++) {
-        const int n = i % 100 ? 1 : 3000;  // selects another algorithm
+        const int n = i % 100 ? 1 : 3000;  // a different length selects another algorithm
         OK(MPI_Allreduce(values, sums, n, MPI_INT, op, comm));
         for (int k = 0; k < n; k++) EXPECT_INT(sums[k], size * (size - 1) / 2 + k * size);
         if (i % 10 == 0) {

@@ -12,7 +12,7 @@ int main(int argc, char** argv) {
     sigaddset(&set, SIGUSR1);
     CHECK(pthread_sigmask(SIG_BLOCK, &set, NULL) == 0);
     for (int i = 0; i < 20; i++) {
-        usleep(2000);  // until other threads are asleep
+        usleep(2000);  // waits until the other threads are asleep
         CHECK(kill(getpid(), SIGUSR1) == 0);
         CHECK(sigwait(&set, &got) == 0);
         EXPECT_INT(got, SIGUSR1);

@@ -4,7 +4,7 @@
 
 #include "check.h"
 
-static int starling;  ///< whether this is Starling with known variables
+static int starling;  ///< whether this is Starling, whose variables are known
 
 // Strings are cut to the caller's buffer, and their full length is returned.
 static void test_strings(void) {
@@ -19,7 +19,7 @@ static void test_strings(void) {
     EXPECT_INT(strlen(name) + 1, whole);
     memset(start, 'x', sizeof start);
     OK(MPI_T_cvar_get_info(0, start, &again, NULL, NULL, NULL, NULL, NULL, NULL, NULL));
-    if (starling) EXPECT_INT(again, whole);  // others return the written length
+    if (starling) EXPECT_INT(again, whole);  // other libraries return the written length
     CHECK(start[3] == 0 && !strncmp(start, name, 3), "cut to 3 characters and the end");
     OK(MPI_T_cvar_get_info(0, NULL, &again, NULL, NULL, NULL, NULL, NULL, NULL, NULL));
     EXPECT_INT(again, whole);
@@ -367,7 +367,7 @@ int main(int argc, char** argv) {
     set_before();
 
     OK(MPI_Init(&argc, &argv));
-    OK(MPI_T_init_thread(MPI_THREAD_SINGLE, &provided));  // a second tool
+    OK(MPI_T_init_thread(MPI_THREAD_SINGLE, &provided));  // the tool interface is initialized by a second tool
     set_while_running();
     test_everything();
     test_counting();

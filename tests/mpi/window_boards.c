@@ -25,7 +25,7 @@ int main(int argc, char** argv) {
         if (rank == last) OK(MPI_Win_lock(MPI_LOCK_SHARED, 1, 0, win));
         OK(MPI_Barrier(MPI_COMM_WORLD));
         if (rank == 0) {
-            usleep(10000);  // until rank 1 is in MPI_Win_free
+            usleep(10000);  // waits until rank 1 is in MPI_Win_free
             kill(pid, SIGSTOP);
             OK(MPI_Send(NULL, 0, MPI_BYTE, last, 0, MPI_COMM_WORLD));
             // Continues rank 1 even if rank 0 blocks.

@@ -1,5 +1,5 @@
-// One rank lacks descriptors to create its part of a window or to map another rank's part: no rank gets a window, all return an error, and
-// none hangs. The test allows one descriptor more each time, until all ranks get a window.
+// One rank lacks descriptors to create its part of a window or to map another rank's part. Then no rank gets a window, all return an error,
+// and none hangs. The test allows one descriptor more in each round, until all ranks get a window.
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <unistd.h>

@@ -59,7 +59,7 @@ int main(int argc, char** argv) {
     }
     OK(MPI_Barrier(MPI_COMM_WORLD));
     if (rank == 1) raise(SIGKILL);
-    for (int looks = 0; kill(pid, 0) == 0 && looks < 10000; ++looks) usleep(1000);  // until its launcher has reaped it
+    for (int looks = 0; kill(pid, 0) == 0 && looks < 10000; ++looks) usleep(1000);  // until the launcher has reaped the rank
     const pid_t child = child_with(pid, memory + 1);
     CHECK(child == pid, "no process got the number %d", pid);
     value = 666;

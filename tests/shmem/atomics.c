@@ -11,7 +11,7 @@ static void settle(void) {
     shmem_barrier_all();
 }
 
-// All PEs have added `each` to PE 0's element, which began as `from`.
+// Expects that all PEs have added `each` to PE 0's element, which began as `from`.
 #define EXPECT_SUM(name, T, from, each)                                                \
     do {                                                                               \
         settle();                                                                      \
@@ -30,7 +30,7 @@ static void settle(void) {
         settle();            \
     } while (0)
 
-// The PE before changes each PE's element, which begins as 10 + the owner's number.
+// The previous PE changes each PE's element, which begins as 10 + the owner's number.
 #define TEST_ANY(name, T)                                                                       \
     static void any_##name(T* at) {                                                             \
         typedef T T_;                                                                           \

@@ -42,7 +42,7 @@ static void test_by_holder(long* lock, long* go) {
         if (me == 0) shmem_set_lock(lock);
         shmem_barrier_all();
         if (me == 0) {
-            usleep(100);  // usually PE 1 queues meanwhile
+            usleep(100);  // usually PE 1 queues for the lock meanwhile
             shmem_clear_lock(lock);
         } else if (me == 1) {
             shmem_set_lock(lock);

@@ -43,7 +43,7 @@ static void test_kinds(void) {
 static void test_reallocation(void) {
     int* memory = shmem_realloc(NULL, 100 * sizeof(int));
     for (int i = 0; i < 100; i++) memory[i] = me * 1000 + i;
-    memory = shmem_realloc(memory, 100000 * sizeof(int));  // grows in place
+    memory = shmem_realloc(memory, 100000 * sizeof(int));  // the block grows in place
     char* behind = shmem_malloc(10);
     int* moved = shmem_realloc(memory, 200000 * sizeof(int));
     CHECK(moved != memory, "there is something behind it");
@@ -62,7 +62,7 @@ static void test_random(void) {
         size_t bytes;
         unsigned char byte;
     } held[MOST] = {{0}};
-    uint64_t state = 42;  // equal on all PEs
+    uint64_t state = 42;  // random state, equal on all PEs
     for (int step = 0; step < 400; step++) {
         const int i = (int)(next_random(&state) % MOST);
         const size_t bytes = 1 + next_random(&state) % (step % 10 == 0 ? 300000 : 3000);
@@ -98,7 +98,7 @@ static void test_end(void) {
     void* all[100];
     int count = 0;
     while (count < 100 && (all[count] = shmem_malloc(100000))) count++;
-    EXPECT_INT(count, 10);  // the heap has 1 MB
+    EXPECT_INT(count, 10);  // exactly 10 blocks fit in the heap of 1 MB
     while (count > 0) shmem_free(all[--count]);
     CHECK((all[0] = shmem_malloc(1000000)) != NULL, "the heap is not whole again");
     shmem_free(all[0]);

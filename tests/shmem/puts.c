@@ -16,7 +16,7 @@ static void settle(void) {
 // The number of significant bytes of T: ten for long double on x86.
 #define SIGNIFICANT(T) _Generic((T*)0, long double* : (size_t)10, default : sizeof(T))
 
-// Clears `at`, lets the PE before fill it by the call, and compares it. Then reads the next PE's elements back by every form of get.
+// Clears `at`, lets the previous PE fill it by the call, and compares it. Then reads the next PE's elements back by every form of get.
 #define PUT_CHECKED(T, call)                                                                                         \
     do {                                                                                                             \
         memset(at, 0, sizeof(T) * N);                                                                                \

@@ -8,8 +8,8 @@ enum { MOST = 16, WORDS = 24, OPERATIONS = 8, BLOCKS = 12 };
 // lot[s]: changed by PE s only. past[s]: lot[s] at the end of the previous round, for readers.
 struct Memory {
     long lot[MOST][WORDS], past[MOST][WORDS];
-    long sum, bits;          // changed by all PEs with commutative operations
-    uint64_t arrived[MOST];  // the signals of PE s
+    long sum, bits;          // words that all PEs change with commutative operations
+    uint64_t arrived[MOST];  // signals, indexed by the PE that sends them
 };
 static struct Memory variables;
 static struct Memory model[MOST];

@@ -9,7 +9,7 @@
 static int sockets(void) {
     int count = 0;
     for (int fd = 0; fd < 1024; fd++) {
-        int domain = 0, listens = 0;  // listeners exist only on one side
+        int domain = 0, listens = 0;  // listeners are not counted: they exist only on one side
         socklen_t length = sizeof domain;
         if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &length) != 0 || (domain != AF_INET && domain != AF_INET6)) continue;
         count += getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &length) == 0 && !listens;

@@ -22,7 +22,7 @@ static void child(const char* how, MPI_Comm parent) {
     const shmem_team_t team = both_of(parent, 1);
     shmem_team_sync(team);
     if (shmem_my_pe() == 1) {
-        // Wait until all have left the barrier: a death during the barrier could make it fail for others.
+        // Waits until all have left the barrier: a death during the barrier could make it fail for other PEs.
         MPI_Recv(NULL, 0, MPI_INT, 0, 0, parent, MPI_STATUS_IGNORE);
         if (strcmp(how, "waited for") == 0) usleep(50000);
         raise(SIGKILL);

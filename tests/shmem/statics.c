@@ -137,7 +137,7 @@ static void test_fork(void) {
 int main(void) {
     EXPECT_INT(pthread_atfork(lock, unlock, unlock), 0);
     untouched[kMany / 2] = 11;
-    if (getenv("TEST_CLOSED")) EXPECT_INT(prctl(PR_SET_DUMPABLE, 0), 0);  // forbids other processes access
+    if (getenv("TEST_CLOSED")) EXPECT_INT(prctl(PR_SET_DUMPABLE, 0), 0);  // forbids other processes to access this one
     private = keep_variables_private();
     shmem_init();
     me = shmem_my_pe(), n = shmem_n_pes(), next = (me + 1) % n;

@@ -6,7 +6,7 @@ static int me, n, next;
 
 #define COMPARISONS(X) X(EQ, 5) X(NE, 6) X(GT, 8) X(GE, 7) X(LT, 1) X(LE, 2)
 
-// The PE before writes a value for which the comparison holds; `at` begins with one for which it does not.
+// The previous PE writes a value for which the comparison holds; `at` begins with a value for which it does not.
 #define TEST(name, T)                                                                                                    \
     static void test_##name(T* at) {                                                                                     \
         static const struct {                                                                                            \

@@ -21,7 +21,7 @@ namespace starling::simulation {
 namespace {
 
 Daemons* the_daemons = nullptr;
-/// Longest delay of a message between daemons; and the longest delay, in one death of four, until the daemons notice it.
+/// Longest delay of a message between daemons. In one death of four, longest delay until the daemons notice the death.
 constexpr uint64_t kWordNs = 3'000'000, kLateWordNs = 3'000'000'000;
 
 job::JobDescription describe(const Placement& placement, Random& random) {
@@ -96,7 +96,7 @@ void Daemons::kill(Process& process) {
         world_.at_daemon(begin + world_.random.below(kWordNs), *daemons_[h], [this, rank, h] { mark_dead(rank, h); });
 }
 
-// No survivor needs a report of the processes killed with the job: all end together.
+// No surviving rank needs a report of the processes that are killed with the job, because all end together.
 void Daemons::end_job(Process& by) {
     world_.kill(by);
     close_all_of(by);

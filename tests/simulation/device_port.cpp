@@ -182,7 +182,7 @@ verbs::WorkStatus SimulatedPort::send_to_group(const uint8_t* gid, const iovec* 
     return after(status);
 }
 
-// Queues and memory.
+// Functions of queues and memory.
 
 verbs::Queue* SimulatedPort::make_queue(void* user) {
     if (gone_ || devices_.world().random.with(devices_.weather().refuses)) return say("the device makes no queue"), nullptr;
@@ -228,7 +228,7 @@ void SimulatedPort::tell(const verbs::VerbsEvent& event) {
     descriptor(channel_)->changed();
 }
 
-// Exactly as long as the data, so that the sanitizer finds reads past its end.
+// The copy is exactly as long as the data, so that the sanitizer finds reads past its end.
 bool SimulatedPort::bring(verbs::VerbsEvent event, std::string_view bytes) {
     if (!has_buffer()) return false;
     auto& buffer = lent_.emplace_back(std::make_unique_for_overwrite<uint64_t[]>((bytes.size() + 7) / 8));
@@ -246,7 +246,7 @@ void SimulatedPort::give_back(const verbs::VerbsEvent& event) {
     lent_.erase(at);
 }
 
-// Each queue's events in order; events of different queues in any order.
+// Reports the events of each queue in order; events of different queues in any order.
 int SimulatedPort::poll(verbs::VerbsEvent* events, int most) {
     int taken = 0;
     for (; taken < most && !events_.empty(); ++taken) {

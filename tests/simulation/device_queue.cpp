@@ -60,7 +60,7 @@ verbs::WorkStatus SimulatedQueue::post(Work work) {
         return verbs::WorkStatus::busy;
     }
     uint64_t takes = network()->latency();
-    // Lost in transit, and retransmitted by the device.
+    // The frame is lost in transit, and the device retransmits it later.
     if (w.random.with(network()->weather().loss)) takes += w.random.below(network()->weather().late_ns);
     work.arrives = last_arrival_ = std::max(last_arrival_, w.now + takes);
     works_.push_back(std::move(work));
@@ -148,7 +148,7 @@ void SimulatedQueue::deliver() {
     }
 }
 
-/// Completes the oldest work request, once for each that was delivered.
+/// Completes the oldest work requests, as many as were delivered.
 void SimulatedQueue::acknowledge() {
     if (broken_) return;
     World& w = port_.devices().world();
@@ -185,7 +185,7 @@ void SimulatedQueue::tell_done(const Work& work, verbs::WorkStatus status) {
     port_.tell(event);
 }
 
-// Execution at the peer.
+// Executes a work request at the peer.
 
 SimulatedQueue::Outcome SimulatedQueue::carry_out(Work& work, SimulatedQueue& at) {
     if (work.kind == Kind::frame) {
@@ -239,7 +239,7 @@ void SimulatedQueue::check_own(const Work& work) const {
                  closed_ ? ", the queue is closed" : "", broken_ ? ", broken" : "");
 }
 
-// Errors and the end.
+// Errors, and the end of a queue.
 
 // Work in transit may or may not have been executed.
 void SimulatedQueue::fail(const char* why) {

@@ -68,7 +68,7 @@ int make_file(const std::string& name) {
     return fd;
 }
 
-// Read through a temporary mapping: every run pays, at its fork and its end, for memory that the parent keeps.
+// The file is read through a temporary mapping: every run pays, at its fork and its end, for memory that the parent keeps.
 const File& contents(const std::string& name) {
     static File file;
     if (file.fd >= 0) return file;

@@ -94,7 +94,7 @@ Features features_of(const Script& script, const uint64_t (&counted)[kCounters])
 
 void apply(World& world, Daemons& daemons, Devices& devices, const Script& script) {
     for (const Fault& fault : script.faults) {
-        if (fault.step != UINT32_MAX) continue;  // applied by the player
+        if (fault.step != UINT32_MAX) continue;  // the player applies the fault
         world.at(world.now + fault.at, [&, fault] {
             switch (fault.kind) {
                 case Fault::Kind::rail_down:
@@ -162,7 +162,7 @@ void keep_memory() {
 /// Runs one seed, in a process that simulates nothing else.
 Result simulate(const Options& options, uint64_t seed) {
     const Script script = script_of(options, seed);
-    setenv("SHMEM_SYMMETRIC_SIZE", "64M", 1);  // address space; all ranks share that of one process
+    setenv("SHMEM_SYMMETRIC_SIZE", "64M", 1);  // size of the address space only; all ranks share that of one process
     for (const auto& [name, value] : script.settings) setenv(name.c_str(), value.c_str(), 1);
     unsetenv("SYSFS_PATH");  // path of the device files, which the world simulates (devices.cpp)
     if (options.one && !options.large && !options.phased)
@@ -331,7 +331,7 @@ class Runner {
         const pid_t pid = fork();
         if (pid == 0) {
             keep_memory();
-            // Not the wall clock: a run on a busy machine, or one that is stopped for a while, does not hang.
+            // The limit is processor time, not the wall clock: a run on a busy machine, or one that is stopped for a while, does not hang.
             const itimerval longest{{}, {kLongest, 0}};
             setitimer(ITIMER_PROF, &longest, nullptr);
             results_[slot] = simulate(options_, seed);
@@ -405,7 +405,7 @@ void begin_anew(char** arguments) {
     const char* const now = std::getenv(kName);
     if (now && std::strcmp(now, kRoom) == 0) return;
     setenv(kName, kRoom, 1);
-    // Each copy's file stays open.
+    // Raises the limit of descriptors, because the file of each copy of the library stays open.
     rlimit files;
     getrlimit(RLIMIT_NOFILE, &files);
     files.rlim_cur = files.rlim_max;

@@ -46,7 +46,7 @@ void MemoryModel::may_apply(const Act& act) {
     if (act.what == Do::locked) add(locked_word(), 1);
 }
 
-// Byte by byte: an access that travels in fragments may stop within a word.
+// Compares byte by byte: an access that travels in fragments may stop within a word.
 bool MemoryModel::may_be(size_t index, uint64_t value) const {
     const auto others = others_.find(index);
     if (others == others_.end()) return false;

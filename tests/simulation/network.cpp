@@ -23,7 +23,7 @@ Network::Network(World& world, uint32_t hosts, uint32_t rails, const Weather& we
 
 Network::~Network() { the_network = nullptr; }
 
-// 10.<rail + 1>.0.<host + 1>
+// The address of a rail is 10.<rail + 1>.0.<host + 1>.
 uint32_t Network::address(uint32_t host, uint32_t rail) const { return htonl(10u << 24 | (rail + 1) << 16 | (host + 1)); }
 uint32_t Network::netmask() { return htonl(0xffff0000); }
 uint32_t Network::host_of(uint32_t address) { return (ntohl(address) & 0xffff) - 1; }

@@ -23,7 +23,7 @@ constexpr struct {
 
 }  // namespace
 
-// A separate random sequence, so that everything else drawn from a seed stays unchanged.
+// Draws from a separate random sequence, so that everything else drawn from a seed stays unchanged.
 Plans::Plans(uint64_t seed) : seed_(seed * 31 + 0x91a5) {
     Random random(seed_);
     static constexpr const char* kSources[] = {"demand", "static", "learn", "learn", "file", "file"};

@@ -12,7 +12,7 @@ namespace starling::simulation {
 
 namespace {
 
-/// Fill of receive buffers before the receive, and of send buffers after the send.
+/// Filler bytes of receive buffers before the receive, and of send buffers after the send.
 constexpr char kUntouched = '\x33', kSpent = '\x55';
 /// Element size and extent of strided types, in bytes.
 constexpr int kWord = 8, kStride = 24;
@@ -127,7 +127,7 @@ void Player::play(const Step& step) {
     switch (step.kind) {
         case Kind::message:
         case Kind::crowd:
-            // To itself, a rank receives before or after it sends, at random: neither call waits.
+            // With itself a rank exchanges in either order, drawn at random: neither call waits.
             if (receives && sends && random_.one_in(2)) {
                 receive(step, step.from);
                 return send(step, step.to);

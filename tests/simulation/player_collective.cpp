@@ -60,7 +60,7 @@ void Player::start_collective(const Step& step, Pending& pending) {
             code = now ? mpi_.Barrier(c) : mpi_.Ibarrier(c, r);
             break;
         case Collective::bcast:
-            // Input and output are one buffer.
+            // A broadcast has one buffer for input and output.
             if (me == root) std::copy(pending.out.begin(), pending.out.end(), in);
             code = now ? mpi_.Bcast(in, count, type, root, c) : mpi_.Ibcast(in, count, type, root, c, r);
             break;
@@ -102,7 +102,7 @@ void Player::start_collective(const Step& step, Pending& pending) {
     ok(code, name_of(step.collective), pending.allowed);
 }
 
-/// Persistent collectives: started twice; the first start is awaited here.
+/// Persistent collectives are started twice; the first start is awaited here.
 void Player::start_prepared(const Step& step, Pending& pending, MPI_Comm c) {
     char *const out = pending.out.data(), *const in = pending.in.data();
     const int count = static_cast<int>(step.count), root = step.from;

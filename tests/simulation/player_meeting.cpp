@@ -12,7 +12,7 @@ constexpr int kMeetingTag = 100'000;
 
 }  // namespace
 
-// Returns when all living ranks have called it. The result has each one's word by rank of the communicator; -1: dead.
+// Returns when all living ranks have called it. The result has each rank's word, by rank of the communicator; -1: the rank is dead.
 std::vector<int> Player::meet(const Step& step, int word) {
     const size_t size = script_.communities[step.comm].members.size();
     std::vector<int> words(size, -1);
@@ -34,7 +34,7 @@ std::vector<int> Player::meet(const Step& step, int word) {
     return words;
 }
 
-/// Aborts as a program does that cannot continue.
+/// Aborts the rank, as a program does that cannot continue.
 void Player::die() {
     daemons()->kill(process_);
     world()->stay();

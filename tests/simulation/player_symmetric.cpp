@@ -38,13 +38,13 @@ struct Player::SymmetricUse {
     void* context;
     uint64_t* memory = nullptr;
     long* lock = nullptr;
-    /// A buffer of the round.
+    /// An access of the round, with its buffer.
     struct Buffer {
         Act act;
         std::vector<uint64_t> data, result;
     };
     std::deque<Buffer> buffers;
-    std::vector<Act> acts;  ///< accesses of all ranks
+    std::vector<Act> acts;  ///< accesses of all ranks in the round
     std::string doing;
 };
 
@@ -118,11 +118,11 @@ void Player::act_on_symmetric(SymmetricUse& use) {
             mpi_.shmem_put("shmem_put64", default_context(), use.memory + model.locked_word(), data.data(), 8, to, false);
             return mpi_.shmem_clear_lock("shmem_clear_lock", use.lock);
         case Do::add_all:
-            return;  // for windows only
+            return;  // this kind of access exists for windows only
     }
 }
 
-// Data put before a signal has arrived with it.
+// Waits for signals: data that was put before a signal has arrived with it.
 void Player::wait_for_signals(SymmetricUse& use) {
     const MemoryModel& model = use.model;
     for (const Act& act : use.acts) {

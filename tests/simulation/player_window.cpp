@@ -26,16 +26,16 @@ struct Player::WindowUse {
     int me;
     uint64_t* memory = nullptr;
     std::vector<uint64_t> created;
-    /// A buffer of the epoch.
+    /// An access of the epoch, with its buffer.
     struct Buffer {
         Act act;
         std::vector<uint64_t> data, result;
-        bool good = true;  ///< no call for it failed
+        bool good = true;  ///< whether no call for the access failed
     };
     std::deque<Buffer> buffers;
     std::vector<Act> acts;  ///< accesses of all members in the epoch
     Allowed allowed;        ///< errors allowed in calls that involve all members
-    bool failed = false;    ///< a call of the epoch failed in an allowed way
+    bool failed = false;    ///< whether a call of the epoch failed in an allowed way
     /// By dead rank: the last epoch in which it may have accessed memory.
     std::map<int, uint32_t> lost;
 };
@@ -127,7 +127,7 @@ void Player::play_epoch(const Step& step, WindowUse& use, int kind, bool closes_
     if (!script_.mortal) ok(mpi_.Barrier(use.comm), "MPI_Barrier");
 }
 
-// All ranks meet; a rank that does not come has died. No rank is past the next meeting, which this rank also attends.
+// Holds a meeting of all ranks; a rank that does not come has died. No rank is past the next meeting, which this rank also attends.
 void Player::hear_of_deaths(const Step& step, WindowUse& use, uint32_t last_epoch) {
     const std::vector<int> words = meet(step, 0);
     for (int rank = 0; rank < use.model.n; ++rank)

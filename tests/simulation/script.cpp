@@ -142,11 +142,11 @@ void Script::set_devices(Random random) {
     devices.mixes = random.one_in(2);
     devices.routed = random.one_in(2);
     settings.emplace_back("STARLING_VERBS", "auto");
-    // Low thresholds, mostly; otherwise runs end before a connection opens.
+    // Draws low thresholds mostly; otherwise runs end before a connection opens.
     settings.emplace_back("STARLING_MAX_CONNECTIONS", random.one_of({"0", "1", "4", "256", "256", "256"}));
     settings.emplace_back("STARLING_CONNECT_MESSAGES", random.one_of({"4", "4", "4", "16"}));
     settings.emplace_back("STARLING_CONNECT_BYTES", random.one_of({"1", "1", "20000", "131072"}));
-    // Includes rendezvous by RDMA write, with write-with-immediate ("note") or a separate send ("write").
+    // The protocols include rendezvous by RDMA write, with write-with-immediate ("note") or a separate send ("write").
     settings.emplace_back("STARLING_LONG_PROTOCOL", random.one_of({"auto", "auto", "write", "note"}));
     if (weather.loss == 0 && !random.one_in(4)) return;
     devices.receives = random.one_of({8u, 64u, 256u, 256u});
@@ -226,7 +226,7 @@ void Script::set(Random& random) {
     weather.cuts_runs = !random.one_in(4);
     weather.latency_ns = random.between(3, 200) * 1000;
     weather.buffer = static_cast<uint32_t>(random.between(8, 512) << 10);
-    // Two thirds draw further faults.
+    // Two thirds of the runs draw further faults.
     const uint64_t trouble = random.below(6);
     const bool several = placement.hosts > 1;
     mortal = trouble == 5;
@@ -310,7 +310,7 @@ void Script::write_step(Random& random, uint32_t community) {
     step.from = static_cast<int>(random.below(size));
     step.to = static_cast<int>(random.below(size));
     step.tag = static_cast<int>(random.below(3));
-    // Only for some seeds, so that the others stay unchanged.
+    // Only some seeds use windows here, so that the others stay unchanged.
     if ((seed % 8 == 3 || seed % 8 == 4) && random.one_in(8)) return write_window(random, step);
     const uint64_t of = seed % 16;
     if ((of == 5 || of == 12 || of == 14) && random.one_in(8)) return write_symmetric(random, step);
@@ -350,7 +350,7 @@ void Script::write_message(Random& random, Step step) {
         step.tag = next_tag_;
         next_tag_ += 2;
     }
-    // With itself a rank does only operations that do not wait for the other half.
+    // A rank communicates with itself only by operations that do not wait for their other half.
     if (step.from == step.to) {
         step.waits = false;
         if (step.kind == Kind::cancel_send || step.kind == Kind::cancel_receive) return;
@@ -363,7 +363,8 @@ void Script::write_message(Random& random, Step step) {
 }
 
 // Receives with MPI_ANY_SOURCE could match messages for other receives, so a crowd has a separate tag. Its steps are consecutive, because a
-// sender might have to do an intermediate step first. Not if ranks die: the receiver would not know for which rank it waits.
+// sender might have to do an intermediate step first. There are no crowds if ranks die: the receiver would not know for which rank it
+// waits.
 void Script::write_crowd(Random& random, Step step) {
     const auto size = static_cast<int>(communities[step.comm].members.size());
     if (mortal || size < 2) return;

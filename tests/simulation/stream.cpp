@@ -19,16 +19,16 @@ constexpr size_t kSegment = 1448;
 struct StreamLink : std::enable_shared_from_this<StreamLink> {
     /// One direction.
     struct Flow {
-        std::string bytes;  ///< sent and unread
+        std::string bytes;  ///< bytes that were sent and are unread
         uint64_t sent = 0, arrived = 0, read = 0;
         uint64_t last = 0;      ///< arrival time of the last bytes sent
-        uint64_t acked_at = 0;  ///< time of the last arrival
+        uint64_t acked_at = 0;  ///< time of the last arrival, until which bytes are acknowledged
         uint32_t repeats = 0, all_repeats = 0;
-        bool ends = false, ended = false;  ///< end of stream: sent, arrived
+        bool ends = false, ended = false;  ///< whether the end of the stream was sent; whether it has arrived
     };
-    StreamSocket* ends[2] = {};  ///< null: closed, or not accepted yet
+    StreamSocket* ends[2] = {};  ///< the two sockets; null: closed, or not accepted yet
     bool accepted = false;
-    Flow flows[2];  ///< one direction each, by the sending side
+    Flow flows[2];  ///< one flow per direction, by the sending side
     uint32_t hosts[2] = {};
     Address addresses[2];
     uint32_t rail = 0;
@@ -40,7 +40,7 @@ struct StreamLink : std::enable_shared_from_this<StreamLink> {
     void reset(int side, int error, uint64_t after);
 };
 
-// The first packet of a connection, to the socket that listens there.
+// Delivers the first packet of a connection to the socket that listens at the address.
 void StreamLink::attempt(uint32_t number) {
     World& w = *world();
     auto self = shared_from_this();

@@ -69,7 +69,7 @@ pid_t owner_of_memory(pid_t pid) {
 
 }  // namespace
 
-// Time and turns.
+// Functions for time and turns.
 
 SIMULATED int clock_gettime(clockid_t clock, timespec* out) noexcept {
     if (!caller()) return REAL(clock_gettime)(clock, out);
@@ -101,9 +101,9 @@ SIMULATED long syscall(long number, ...) noexcept {
         if (number == SYS_futex)
             return futex(*me, reinterpret_cast<void*>(a[0]), static_cast<int>(a[1]), static_cast<uint32_t>(a[2]),
                          reinterpret_cast<const timespec*>(a[3]));
-        if (number == SYS_futex_waitv) return failed(ENOSYS);  // as Linux before 5.16
+        if (number == SYS_futex_waitv) return failed(ENOSYS);  // not available, as before Linux 5.16
         if (number == SYS_membarrier) return 0;
-        // its events would arrive on another thread
+        // not available: its events would arrive on another thread
         if (number == SYS_userfaultfd) return failed(EPERM);
     }
     return REAL(syscall)(number, a[0], a[1], a[2], a[3], a[4], a[5]);
@@ -160,7 +160,8 @@ SIMULATED ssize_t getrandom(void* out, size_t bytes, unsigned flags) {
 SIMULATED void _exit(int code) {
     if (Process* const me = caller()) {
         const auto says = [me](const char* what) { return me->said.find(what) != std::string::npos; };
-        // "a member failed": an eager limit of a few bytes admits no error marker, which would name the cause (message/error_marker.h).
+        // The error "a member failed" names no cause: with an eager limit of a few bytes there is no error marker, which would name it
+        // (message/error_marker.h).
         const bool knows_why = says(" has died") || says(" has failed") || says(" has ended") || says(" is gone") ||
                                says(" ended before ") || says(" ended while ") || says(" could not create its part ") ||
                                says(" a member failed");
@@ -184,7 +185,7 @@ SIMULATED int fprintf(FILE* file, const char* format, ...) {
     return length;
 }
 
-// Files and memory.
+// Functions for files and memory.
 
 SIMULATED int open(const char* path, int flags, ...) {
     va_list list;
@@ -196,7 +197,7 @@ SIMULATED int open(const char* path, int flags, ...) {
         if (std::strcmp(path, "/proc/loadavg") == 0) return failed(ENOENT);
         if (std::strncmp(path, "/proc/", 6) == 0 && std::strstr(path, "/stat")) return failed(EACCES);
         if (is_about_devices(path)) return open_device_file(path);
-        // Descriptors of other simulated ranks belong to this program.
+        // Descriptors of other simulated ranks are descriptors of this program.
         int pid, descriptor;
         if (std::sscanf(path, "/proc/%d/fd/%d", &pid, &descriptor) == 2 && world()->find(pid)) {
             if (owner_of_memory(pid) < 0) return failed(ENOENT);

@@ -40,7 +40,7 @@ void fail_run(const char* format, ...) {
     else
         std::fprintf(stderr, "%s\n", text);
     std::fflush(nullptr);
-    the_world = nullptr;  // let the real _exit run
+    the_world = nullptr;  // lets the real _exit run
     ::_exit(1);
 }
 
@@ -177,7 +177,7 @@ void World::compute(uint64_t ns) {
     Process& me = *current_;
     const uint64_t end = now + ns;
     while (now < end) {
-        me.futex = &me.sleep;  // no process wakes this word
+        me.futex = &me.sleep;  // no process wakes this word, so the sleep lasts
         sleep_until(end);
     }
 }

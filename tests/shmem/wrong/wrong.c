@@ -24,12 +24,12 @@ static void addresses(const char* what, long* heap, int me, int n) {
     if (is(what, "beyond")) shmem_long_p(heap + (1 << 20), 1, (me + 1) % n);
     if (is(what, "pe")) shmem_long_p(heap, 1, n);
     if (is(what, "negative-pe")) shmem_long_atomic_inc(heap, -1);
-    if (is(what, "freed")) {  // detected with STARLING_CHECK
+    if (is(what, "freed")) {  // this error is detected with STARLING_CHECK
         long* gone = shmem_malloc(64);
         shmem_free(gone);
         shmem_long_p(gone, 1, (me + 1) % n);
     }
-    if (is(what, "overrun")) shmem_long_p(heap + 8, 1, (me + 1) % n);  // detected with STARLING_CHECK
+    if (is(what, "overrun")) shmem_long_p(heap + 8, 1, (me + 1) % n);  // this error is detected with STARLING_CHECK
     if (is(what, "free-twice")) {
         long* gone = shmem_malloc(64);
         shmem_free(gone);
@@ -81,7 +81,7 @@ static void calls(const char* what, long* heap, int me, int n) {
     if (is(what, "active-set")) shmem_barrier(0, 1, n, heap);
     if (is(what, "stride")) shmem_long_iput(heap, heap, 0, 1, 2, 0);
     if (is(what, "exhausted") && shmem_malloc((size_t)1 << 50) != NULL) shmem_global_exit(9);
-    if (is(what, "exhausted-one")) {  // the last PE's host has no memory: fails on all PEs
+    if (is(what, "exhausted-one")) {  // the last PE's host has no memory: the call fails on all PEs
         if (me == n - 1) setrlimit(RLIMIT_FSIZE, &(struct rlimit){4 << 20, 4 << 20});
         char* most = shmem_malloc(1 << 20);
         if (!most || shmem_malloc((size_t)64 << 20) != NULL || shmem_realloc(most, (size_t)64 << 20) != NULL)

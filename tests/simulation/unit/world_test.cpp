@@ -9,7 +9,7 @@ namespace {
 constexpr uint64_t kSleepNs = 100'000'000;
 uint32_t word;
 
-/// A process sleeps on the word as long as the library does. After some time another process wakes it, or only looks on.
+/// A process sleeps on the word as long as the library does. After some time another process wakes it, or only checks it.
 struct Slept {
     bool woken, held_against_it;
 };
@@ -42,7 +42,7 @@ TEST(World, ASleepThatARingEndedIsNotReported) {
     EXPECT_FALSE(slept.held_against_it);
 }
 
-// Both may continue at the same instant, in random order. A ring before the sleeper's turn counts.
+// The sleeper and the ringing process may continue at the same instant, in random order. A ring before the sleeper's turn counts.
 TEST(World, ARingBetweenTheEndOfASleepAndItsTurnCounts) {
     int first = 0, second = 0;
     for (uint64_t seed = 1; seed <= 64; ++seed) {
