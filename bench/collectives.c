@@ -9,16 +9,16 @@
 
 typedef struct {
     int *in, *out;
-    int count;   /* ints per block */
-    int blocks;  /* one per process of the larger group */
-    int* shares; /* reduce_scatter: ints for each process of the own group */
+    int count;   /* number of ints per block */
+    int blocks;  /* number of blocks: one per process of the larger group */
+    int* shares; /* reduce_scatter: number of ints for each process of the own group */
 } Work;
 
 /* The root of a call, and the calling process's part in it. */
 typedef struct {
-    int side, rank; /* the root itself */
-    int argument;   /* what this process passes */
-    int i_am;       /* this process is the root */
+    int side, rank; /* side and rank of the root */
+    int argument;   /* root argument that this process passes */
+    int i_am;       /* whether this process is the root */
     int in_side;    /* 1: on the receiving side of a fan-out (or the sending side of a fan-in) */
 } Root;
 
@@ -80,9 +80,9 @@ enum { kNever, kAlways, kEqual };
 typedef struct {
     const char* name;
     Call call;
-    int sized;    /* 0: has no message size */
-    int inter;    /* available between groups: always, never, or if shares are equal */
-    long largest; /* bytes per block above which it is not measured */
+    int sized;    /* whether the operation has a message size (0: no) */
+    int inter;    /* whether the operation exists between groups: always, never, or if shares are equal */
+    long largest; /* bytes per block above which the operation is not measured */
 } Operation;
 
 static const Operation kOperations[] = {

@@ -1,8 +1,8 @@
 /* Effective latency: creates a communicator and uses it for n broadcasts; the total time per broadcast in the slowest process. It shows
  * which operations pay for a new communicator, and when. With --compute each process computes for that many microseconds between creation
- * and use, during which a library may finish its set-up. The time of the computation alone is subtracted (0: everything is hidden behind
- * it). Roots rotate. -k: numbers of broadcasts; -s: message sizes; --spawn K: the communicators are made from one of parents and children.
- */
+ * and use, during which a library may finish its set-up. The time of the computation alone is subtracted (0: the computation hides
+ * everything). Roots rotate. -k: numbers of broadcasts; -s: message sizes; --spawn K: the communicators are made from one of parents and
+ * children. */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -22,9 +22,9 @@ typedef struct {
     int side;   /* 0: accepts */
     int first;  /* whether this is the first process of the half */
     int second; /* used by side 0: rank in MPI_COMM_WORLD of the other half's first process */
-    int size;   /* processes of the half */
+    int size;   /* number of processes of the half */
     int names;
-    char service[40]; /* unique to this job: other jobs may run at the same time */
+    char service[40]; /* name of the service, unique to this job: other jobs may run at the same time */
 } Party;
 
 static double since(double* last) {

@@ -47,7 +47,7 @@ int main(int argc, char** argv) {
     MPI_Win_allocate_shared(sizeof *memory, sizeof *memory, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win);
     MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
     MPI_Win_shared_query(win, doomed, &bytes, &unit, &died);
-    *(volatile double*)memory = *(volatile double*)died;  // touches the page before the time is taken
+    *(volatile double*)memory = *(volatile double*)died;  // touches both pages before the time is taken
     if (rank == doomed) MPI_Win_lock(MPI_LOCK_EXCLUSIVE, doomed, 0, win);
     MPI_Barrier(MPI_COMM_WORLD);
     if (rank == doomed) {
@@ -62,7 +62,7 @@ int main(int argc, char** argv) {
         error = wait_for(argv[1], doomed, win);
     }
     const double late = now() - *died;
-    sleep_for(20);  // otherwise its failure handling would use the others' cores
+    sleep_for(20);  // without this, its failure handling would use the others' cores
     if (error == MPI_SUCCESS) return fprintf(stderr, "rank %d: no error\n", rank), 1;
     printf("%.3f\n", late);
     fflush(stdout);

@@ -6,9 +6,9 @@
 #include "common/team.h"
 
 typedef struct {
-    MPI_Comm half; /* own group as an intra-communicator */
+    MPI_Comm half; /* this process's group as an intra-communicator */
     MPI_Comm made;
-    MPI_Win window; /* result if it is a window */
+    MPI_Win window; /* result of the operation if it is a window */
     char memory[64];
 } Making;
 

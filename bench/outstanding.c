@@ -15,7 +15,7 @@ static const struct {
 
 typedef struct {
     enum Kind kind;
-    int count, outstanding; /* ints per block; operations at a time */
+    int count, outstanding; /* ints per block; number of operations at a time */
     int *out, *in;          /* buffers of each operation, one block per process */
     MPI_Request* requests;
 } Context;

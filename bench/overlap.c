@@ -18,7 +18,7 @@ static const Operation kOperations[] = {{"isend-irecv", kExchange}, {"ibarrier",
 
 typedef struct {
     enum Kind kind;
-    int count, blocks; /* ints per block; blocks per buffer */
+    int count, blocks; /* ints per block; number of blocks per buffer */
     int *out, *in;
     long work; /* units of computation per iteration; 0: none */
     int communicate;

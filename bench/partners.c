@@ -21,14 +21,14 @@ typedef struct {
 typedef struct {
     const Options* options;
     int most_peers;
-    int* order;    /* processes in this phase's order: partners follow and precede */
+    int* order;    /* permutation of the processes in this phase: partners follow and precede a process in it */
     unsigned seed; /* random seed, the same on all processes */
     int draw, change, check;
-    Phase fixed; /* parameters that are not drawn */
+    Phase fixed; /* parameters of the phases that are not drawn */
     char *out, *in;
     MPI_Request* requests;
     double sent; /* messages */
-    long played; /* phases that these messages were sent in */
+    long played; /* number of phases in which these messages were sent */
 } Play;
 
 static unsigned draw(unsigned* seed, unsigned below) {

@@ -19,8 +19,8 @@ static int rank, size;
 
 typedef struct {
     int kinds, cycles, partners, messages, bytes, marks;
-    int* order;  /* order of the processes, by kind; neighbors in it are partners */
-    int* places; /* position of this process in that order, by kind */
+    int* order;  /* orders of the processes, one per kind; neighbors in an order are partners */
+    int* places; /* positions of this process in these orders, by kind */
     char *out, *in;
     MPI_Request* requests;
 } Job;

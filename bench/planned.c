@@ -28,7 +28,7 @@ enum { kNeighbors = 4 };
 typedef struct {
     enum Kind kind;
     MPI_Comm grid;
-    int count; /* ints per block */
+    int count; /* number of ints per block */
     int *out, *in;
     MPI_Request request;
     MPI_Win win;

@@ -15,7 +15,7 @@ enum { kUp, kDown, kLeft, kRight, kSides };
 
 typedef struct {
     MPI_Comm grid;
-    int neighbor[kSides]; /* MPI_PROC_NULL at the plate's edges */
+    int neighbor[kSides]; /* ranks of the neighbors; MPI_PROC_NULL at the plate's edges */
     int rows, columns, first_row, first_column;
     double *now, *next; /* cells, with a border of one cell */
     MPI_Datatype row, column;

@@ -15,23 +15,23 @@ enum { kLeave = -1 };
 enum { kMaxRepetitions = 1000 };
 
 typedef struct {
-    long number; /* kLeave: no more tasks */
+    long number; /* number of the task; kLeave: no more tasks */
     long units;
 } Task;
 
 typedef struct {
     MPI_Comm comm;
-    int rank; /* rank in comm */
+    int rank; /* rank of this process in comm */
 } Worker;
 
 typedef struct {
     const Options* options;
     char** argv;
     Worker* workers;
-    MPI_Request* requests; /* each worker's next result; MPI_REQUEST_NULL: idle */
+    MPI_Request* requests; /* requests for each worker's next result; MPI_REQUEST_NULL: the worker is idle */
     uint64_t* results;
     int count;
-    long tasks, handed, units; /* tasks of the farm; handed out so far; units of an average task */
+    long tasks, handed, units; /* number of tasks; number handed out so far; work units of an average task */
     uint64_t sum;
 } Farm;
 

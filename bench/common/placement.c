@@ -10,7 +10,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { kPatience = 600 }; /* seconds to wait for a turn, while other programs have theirs */
+enum { kPatience = 600 }; /* seconds to wait for a turn, while other programs have their turns */
 
 /* Returns the connection to the runner; -1 if there is none. */
 static int runner(void) {

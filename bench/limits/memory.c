@@ -65,7 +65,7 @@ typedef void (*Round)(Shared*, int side, char* own, size_t bytes, long first, lo
 /* Returns the shortest time of an iteration in seconds, over batches; the other process is a child. */
 static double measure_once(Round round, size_t bytes, double time) {
     Shared* s = share(sizeof *s);
-    size_t room = bytes ? 2 * bytes : 1; /* some operations store a result behind the data they read */
+    size_t room = bytes ? 2 * bytes : 1; /* room for the operations that store a result behind the data they read */
     char* own = malloc(room);
     double values[kBatches];
     memset(own, 1, room);

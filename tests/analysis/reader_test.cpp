@@ -139,9 +139,9 @@ TEST(Reader, RefusesWithASentence) {
     EXPECT_EQ(refusal_of(Written{}), "x.jsonl is empty: mpiexec --profile writes profiles");
     EXPECT_EQ(refusal_of(begin(2)), "x.jsonl has no phase of any process: the job ended before the first phase did");
     EXPECT_EQ(refusal_of(Written{{"hello"}}), "x.jsonl, line 1: this is not JSON");
-    EXPECT_EQ(refusal_of(Written{{"[1]"}}), "x.jsonl, line 1: it is not a JSON object");
+    EXPECT_EQ(refusal_of(Written{{"[1]"}}), "x.jsonl, line 1: this line is not a JSON object");
     EXPECT_EQ(refusal_of(Written{{R"({"kind":"job"})"}}),
-              "x.jsonl, line 1: it comes before the \"profile\" line, which must be the first");
+              "x.jsonl, line 1: this line comes before the \"profile\" line, which must be the first");
     EXPECT_EQ(refusal_of(Written{{R"({"kind":"profile","version":2})"}}),
               "x.jsonl, line 1: version 2 of the format, but this starling reads version 1");
     EXPECT_EQ(after_head(R"({"kind":"end","job":0,"rank":4,"how":"finalized"})"),

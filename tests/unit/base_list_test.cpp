@@ -65,7 +65,7 @@ TEST(List, HooksAreIndependent) {
     EXPECT_EQ(numbers(list), (std::vector<int>{1, 2}));
     EXPECT_EQ(numbers(other), (std::vector<int>{2, 1}));
     a.hook.unlink();
-    a.hook.unlink();  // not in a list: no effect
+    a.hook.unlink();  // has no effect, because the element is not in a list
     EXPECT_EQ(numbers(list), (std::vector<int>{2}));
     EXPECT_EQ(numbers(other), (std::vector<int>{2, 1}));
 }

@@ -55,7 +55,7 @@ TEST_F(MemoryLimit, RootOfAContainer) {
 TEST_F(MemoryLimit, HierarchyPerController) {
     file("memory/job/memory.limit_in_bytes", "123456\n");
     file("memory/memory.limit_in_bytes", "9223372036854771712\n");
-    file("job/memory.max", "1\n");  // belongs to another hierarchy
+    file("job/memory.max", "1\n");  // ignored, because it belongs to another hierarchy
     EXPECT_EQ(limit("9:name=systemd:/job\n4:cpu,memory:/job\n3:cpuset:/\n"), 123456);
     EXPECT_EQ(limit("4:memoryless:/job\n"), UINT64_MAX);
 }

@@ -23,7 +23,7 @@ namespace {
 
 constexpr uid_t kNobody = 65534;
 
-/// Another user who occupies the first of these socket names: bound only, listening, or listening with a full queue.
+/// Another user who occupies the first of these socket names in one of three ways: bound only, listening, or listening with a full queue.
 class Squatter {
   public:
     Squatter(JobId job, int names) {

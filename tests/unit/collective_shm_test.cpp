@@ -26,7 +26,7 @@ using namespace starling::collective;
 using starling::simulation::Fiber;
 
 #if defined(__SANITIZE_ADDRESS__)
-constexpr int kFewer = 10;  ///< sanitized runs are slow, and look for other faults
+constexpr int kFewer = 10;  ///< reduces the runs: sanitized runs are slow, and look for other faults
 #else
 constexpr int kFewer = 1;
 #endif
@@ -122,7 +122,7 @@ class Machine {
                 me.sleeping = false;
                 return true;
             }
-            // A futex: no sleep if rung since the announcement.
+            // Like a futex: does not sleep if rung since the announcement.
             if (!me.rung) {
                 me.asleep = true;
                 suspend();
@@ -142,7 +142,7 @@ class Machine {
     static Machine* current;
 
   private:
-    /// Reused by the next machine, because there are many.
+    /// Stacks are reused by the next machine, because there are many machines.
     struct Stack {
         bool busy = false;
         Fiber fiber{[](void* stack) { static_cast<Stack*>(stack)->serve(); }, this};
@@ -185,7 +185,8 @@ class Machine {
 };
 Machine* Machine::current = nullptr;
 
-/// Rooms that each participant lends out; so few that there is often none. A room is free again exactly when all have finished with it.
+/// Outbox blocks that each participant can provide; so few that there is often none. A block is free again exactly when all participants
+/// have finished with it.
 struct Places {
     static constexpr int kMost = 2;
     struct Place {
@@ -193,7 +194,7 @@ struct Places {
         uint32_t until;
     };
     std::vector<std::array<Place, kMost>> of;
-    int used = kMost;  ///< rooms per participant
+    int used = kMost;  ///< number of blocks per participant
 };
 
 /// A condition that a participant's coroutine waits for.
@@ -466,13 +467,13 @@ struct Program {
     Machine& machine;
     int n, few, dead;
     Driver driver;
-    size_t outstanding;  ///< operations that each participant has outstanding
+    size_t outstanding;  ///< number of operations that each participant has outstanding
     std::vector<Operation> operations;
     const uint32_t first;
     std::byte* const base;
     Places places;
-    std::vector<int> entered;   ///< operations that each participant has begun
-    std::vector<int> failures;  ///< failed operations per participant
+    std::vector<int> entered;   ///< number of operations that each participant has begun
+    std::vector<int> failures;  ///< number of failed operations per participant
     std::string wrong;
 
     Program(Machine& m, int few_limit, Driver d, std::vector<Operation> list, int dead_participant = -1)
@@ -591,7 +592,7 @@ void explore(int n, int few, Driver driver, const std::vector<Operation>& operat
     // Operations that no lane supports run in turn; their mix with lanes is tested at random.
     const auto in_turn = [](Operation each) { return each == kBcastWide || each >= kRing || each == kToAllWide; };
     if (driver == Driver::lanes && std::any_of(operations.begin(), operations.end(), in_turn)) return;
-    if (driver != Driver::blocking) limit /= 4;  // their phases are those of the blocking driver
+    if (driver != Driver::blocking) limit /= 4;  // other drivers have the phases of the blocking one
     Scheduler scheduler(preemptions);
     int runs = 0;
     do {
@@ -756,7 +757,7 @@ TEST(SharedMemoryStage, ADeadParticipantEndsTheWaitsOfAllOthers) {
     }
 }
 
-/// Moves nothing, but says how much it would.
+/// A message that moves nothing, but reports its size.
 struct SizeOnly {
     uint32_t size;
     uint32_t bytes(int) const { return size; }

@@ -52,7 +52,7 @@ struct Case {
     bool coin() { return random() % 2 == 0; }
     const Shape& pair_shape() { return *pairs()[random() % pairs().size()]; }
     bool low(int participant) const { return participant < first; }
-    /// Sizes of a participant's own group and of the other one, and its rank in its own.
+    /// Return the sizes of a participant's own group and of the other one.
     int side_size(int p) const { return !inter() ? n : low(p) ? first : n - first; }
     int other_size(int p) const { return !inter() ? n : n - side_size(p); }
     int side_rank(int p) const { return !inter() || low(p) ? p : p - first; }
@@ -86,7 +86,7 @@ void test_barrier(Case& c) {
 }
 
 void test_bcast(Case& c) {
-    if (c.below(8) == 0) c.count = 10000 + c.below(10000);  // so that a chain has several segments
+    if (c.below(8) == 0) c.count = 10000 + c.below(10000);  // long data, so that a chain has several segments
     const int root = c.below(c.n);
     const Values values = random_values(c.random, 2 * c.count);
     std::vector<Buffer> got, expected;

@@ -217,7 +217,7 @@ TEST_F(Groups, MalformedBytesAreRefused) {
 
 TEST_F(Groups, HandlesAreCountedApartFromReferences) {
     Group* group = make({{own, 1}});
-    group->retain();  // as a communicator does
+    group->retain();  // holds a reference, as a communicator does
     const MPI_Group handle = give_handle(group);
     EXPECT_EQ(from_handle(handle), group);
     take_handle(group);

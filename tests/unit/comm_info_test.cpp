@@ -87,7 +87,7 @@ TEST(Errhandlers, Handles) {
     const MPI_Errhandler handle = to_handle(handler);
     EXPECT_EQ(from_handle(handle), handler);
     handler->retain();
-    handler->handles = 0;  // freed by the user while a communicator uses it
+    handler->handles = 0;  // the user has freed the handler while a communicator uses it
     handler->release();
     EXPECT_EQ(from_handle(handle), nullptr);
     handler->release();

@@ -119,7 +119,7 @@ TEST(Judge, ALongCycleIsDescribedBriefly) {
 TEST(Judge, AWaitForItselfAndTwoCycles) {
     std::vector<RankReport> ranks = ring(2);
     ranks.push_back(waiting(2, Builder(4).wait("MPI_Recv").waits_for(Kind::receive, 2)));
-    ranks.push_back(waiting(3, Builder(4).wait("MPI_Recv").waits_for(Kind::receive, 0)));  // points into the first cycle
+    ranks.push_back(waiting(3, Builder(4).wait("MPI_Recv").waits_for(Kind::receive, 0)));  // waits for the first cycle
     EXPECT_EQ(findings(ranks, kJob),
               (Lines{"deadlock: rank 0 waits for rank 1, which waits for rank 0", "deadlock: rank 2 waits for itself"}));
 }
@@ -164,7 +164,7 @@ TEST(Judge, AWaitForARankThatHasEnded) {
     }
     ranks[2].doing = Doing::exited;
     EXPECT_TRUE(is_ended_awaited(ranks));
-    ranks[0] = computing(0);  // still computing, so it may free the rank that waits for it
+    ranks[0] = computing(0);  // the rank still computes, so it may free the rank that waits for it
     ranks[1] = waiting(1, Builder(3).wait("MPI_Recv").waits_for(Kind::receive, 0));
     EXPECT_FALSE(is_ended_awaited(ranks));
 }

@@ -153,7 +153,7 @@ TEST(Segment, RefusesAnotherJob) {
 TEST(Segment, RefusesAnotherVersion) {
     JobSegment created, opened;
     ASSERT_EQ(JobSegment::create(1, nullptr, 0, created), MPI_SUCCESS);
-    created.header().version = wire_version() + 1;  // as a newer version writes it
+    created.header().version = wire_version() + 1;  // the version that a newer library writes
     EXPECT_EQ(JobSegment::open(created.address(), opened), MPI_SUCCESS);
     created.header().version = wire_version() + (1 << 16);
     std::strcpy(created.header().release, "9.8.7");

@@ -152,7 +152,7 @@ TEST(Tree, AHostThatFailsToStartDoesNotAffectOthers) {
         "start", [&] { forest.root->grow(forest.names(40)); },
         [&] { return forest.ready.size() + forest.failed.size() == 40; });
     forest.run();
-    EXPECT_EQ(forest.failed.size(), 11u);  // host 3, and hosts 30 to 39
+    EXPECT_EQ(forest.failed.size(), 11u);  // host 3, and hosts 30 to 39 failed
     for (const auto& [host, why] : forest.failed) EXPECT_EQ(why, "host " + forest.root->name_of(host) + ": is on fire");
 }
 

@@ -18,7 +18,7 @@ TEST(PortSearch, FewHostsAreLookedUpOneByOne) {
     PortSearch search(64);
     for (uint32_t host = 1; host <= PortSearch::kFewHosts; ++host) {
         search.want(host, 10 * host);
-        search.want(host, 10 * host + 1);  // answered by the same lookup
+        search.want(host, 10 * host + 1);  // the same lookup answers this request
     }
     auto step = search.next();
     EXPECT_EQ(step.lookups, (Ranks{10, 20, 30, 40})) << "a few at a time";
@@ -121,7 +121,7 @@ TEST(PortCollection, RequestsAgainOnlyFromLateHosts) {
     collection.add(2, {1, false, {20, 0}});
     collection.lost(4);
     EXPECT_FALSE(collection.ready());
-    collection.close_round();  // host 3 has not answered
+    collection.close_round();  // host 3 has not answered in this round
     ASSERT_TRUE(collection.ready());
     EXPECT_EQ(collection.take(to).size(), 2u);
     EXPECT_EQ(collection.want(hosts({1}), hosts({1, 2, 3})), hosts({2, 3}));
@@ -230,7 +230,7 @@ TEST(Ports, AllToAllCommunicationCostsFewLookups) {
 
 TEST(Ports, NeighborCommunicationNeedsNoTable) {
     for (uint32_t seed = 1; seed <= 20; ++seed) {
-        const uint32_t n = 100;  // a 10 by 10 grid
+        const uint32_t n = 100;  // the ranks form a 10 by 10 grid
         JobOfOneEach job(n, seed);
         job.run([&](uint32_t at) { return Ranks{(at + 1) % n, (at + n - 1) % n, (at + 10) % n, (at + n - 10) % n}; });
         EXPECT_EQ(job.lookups, 4 * n);

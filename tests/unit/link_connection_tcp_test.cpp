@@ -23,8 +23,8 @@ struct Packet {
 
 struct Socket {
     int dialler = 0, token = 0;
-    bool hello = true;     ///< in transit to the listener
-    bool welcome = false;  ///< in transit back
+    bool hello = true;     ///< whether the hello is in transit to the listener
+    bool welcome = false;  ///< whether the welcome is in transit back
     bool refused = false;
     bool cut = false;
     std::array<bool, 2> closed{}, finished{};
@@ -47,7 +47,7 @@ struct End {
     int wants = 0;
     bool ended_told = false, dead = false;
     PeerConnectionState turns;
-    std::vector<Packet> base;  ///< in transit to this end
+    std::vector<Packet> base;  ///< packets on the base path in transit to this end
 
     void encode(std::string& key, const End& peer) const {
         for (const int part : {static_cast<int>(state), static_cast<int>(wire), token, deferred, socket + 1, wants,

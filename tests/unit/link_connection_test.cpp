@@ -35,9 +35,9 @@ struct End {
     bool sends_on_ring = false;
     bool close_pending = false;
     bool open_deferred = false;
-    bool dead = false;       ///< has noticed the peer's death
-    std::string controls;    ///< control packets that found no room
-    std::string base, ring;  ///< in transit to this end
+    bool dead = false;       ///< whether this end has noticed the peer's death
+    std::string controls;    ///< control packets that found no room on a path
+    std::string base, ring;  ///< packets in transit to this end, by path
     std::string received;    ///< received messages, sorted
     int sent = 0, wants = 0;
     PeerConnectionState turns;

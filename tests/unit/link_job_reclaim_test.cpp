@@ -20,7 +20,7 @@ constexpr int kMessages = 3;  ///< messages that the other process sends
 
 /// This process's state of the other's job, as in link/job, link/failure_detector and message/receive.
 struct Met {
-    bool known = false;  ///< the Job object exists
+    bool known = false;  ///< whether the Job object exists
     bool mapped = false, dead = false;
     int next_receive = 0;  ///< number of the next message in order
     std::string orphans;   ///< messages for communicators that do not exist yet
@@ -37,11 +37,11 @@ struct World {
 
     Met met;
     std::array<Comm, 2> comms{Comm::unmade, Comm::unmade};
-    std::array<bool, 2> held{};  ///< the communicator's group holds a reference to the Job object
+    std::array<bool, 2> held{};  ///< whether a communicator's group holds a reference to the Job object
     std::array<int, 2> due{};    ///< messages that arrived for each communicator and must be received
     std::array<int, 2> received{};
-    bool runs = true;    ///< the other process runs
-    bool ended = false;  ///< its job has ended
+    bool runs = true;    ///< whether the other process runs
+    bool ended = false;  ///< whether the other process's job has ended
     int sent = 0;
     std::string memory;  ///< packets in our memory: the number as a digit, and the communicator's letter
     std::string trace;

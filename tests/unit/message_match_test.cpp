@@ -115,7 +115,7 @@ class Matching : public ::testing::TestWithParam<int> {
     }
 
     std::mt19937 random_;
-    unsigned sources_ = 40;  ///< more than there are hash buckets
+    unsigned sources_ = 40;  ///< number of sources; more than there are hash buckets
     MatchQueues queues_;
     std::list<PlainReceive> receives_;
     std::list<PlainMessage> messages_;

@@ -31,7 +31,7 @@ TEST(ConnectionChoice, AWantedOpenConnectionKeepsItsPlace) {
 TEST(ConnectionChoice, OnlyAsManyConnectionsCloseAsNeeded) {
     // Three peers outside the plan hold places, and one of the wanted peers does.
     EXPECT_EQ(ask({missing, held, missing}, {4, 0, 0}), (Indexes{0, 2}));
-    EXPECT_EQ(ask({missing, held, missing}, {4, 0, 1}), (Indexes{2}));  // one is closing already
+    EXPECT_EQ(ask({missing, held, missing}, {4, 0, 1}), (Indexes{2}));  // one connection is closing already
     EXPECT_EQ(ask({missing, held, missing}, {4, 0, 2}), Indexes{});
     EXPECT_EQ(ask({missing, held, missing}, {4, 1, 1}), (Indexes{0}));
 }

@@ -33,7 +33,7 @@ class Story {
         for (Listener* side : {&a, &b})
             if (side->port) side->port->close();
     }
-    std::string sentence;  ///< last error text
+    std::string sentence;  ///< text of the last error
 
   private:
     bool open(const char* device, Listener& side) {
@@ -122,7 +122,7 @@ class Story {
         b.port->dismiss(shown);
     }
 
-    static constexpr uint64_t kTransfers = 23;  ///< the last one has `more` set: the device is not yet notified
+    static constexpr uint64_t kTransfers = 23;  ///< transfers; the last has `more` set: the device is not yet notified
     void transfers(uint64_t* mine, uint64_t* theirs, const Memory& ours, const Memory& shown) {
         std::map<uint64_t, WorkStatus> ends;
         std::set<uint64_t> taken;

@@ -17,7 +17,7 @@ namespace {
 
 using Kind = VerbsEvent::VerbsEventKind;
 
-// Choice of ports
+// Tests of the choice of ports.
 
 class VerbsPorts : public VerbsPair {
   protected:
@@ -546,7 +546,7 @@ TEST_F(VerbsMemory, AWrongRkeyBreaksTheQueueAndReportsUnsignaledWrites) {
     one.remote += 1000;
     one.quiet = true;
     ASSERT_EQ(from->write(one), WorkStatus::done);
-    ASSERT_EQ(from->write(words(0, 1, 12)), WorkStatus::done);  // b has not polled yet
+    ASSERT_EQ(from->write(words(0, 1, 12)), WorkStatus::done);  // b has not polled since
     expect_done(11, WorkStatus::broken);
     expect_done(12, WorkStatus::broken);
     EXPECT_NE(std::string(a.port->problem()).find("remote access error (the other side's memory is not registered"),

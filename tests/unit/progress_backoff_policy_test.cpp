@@ -14,19 +14,19 @@ constexpr uint64_t kUs = 1000, kMs = 1'000'000;
 constexpr uint32_t kPollsAlone = 800;
 constexpr Waiting::BackoffSettings kAdaptive{true, 2 * kMs}, kPoll{false, 2 * kMs};
 
-/// A core with the waiting process, neighbors (other ranks of the job, also waiting), and strangers (other programs, computing).
+/// A core with the waiting process, neighbors (other ranks of the job, which also wait), and strangers (other programs, which compute).
 struct Core {
     bool neighbour = false;
     bool strangers = false;
-    bool core_free = false;  ///< another core is free, and a move succeeds
+    bool core_free = false;  ///< whether another core is free, and a move succeeds
     uint32_t cpu = 0;
-    bool told = false;  ///< a neighbor reported strangers
+    bool told = false;  ///< whether a neighbor has reported strangers
     bool machine_short = false;
-    bool unseen = false;  ///< with machine_short: a waiting process that uses the core after a yield
-    int asked = 0;        ///< how often the policy checked for a shortage of cores
+    bool unseen = false;  ///< with machine_short: whether a waiting process uses the core after a yield
+    int asked = 0;        ///< number of times that the policy checked for a shortage of cores
     uint64_t now = 1000 * kMs;
     int yields = 0, sleeps = 0, moves = 0;
-    uint64_t given_away = 0;  ///< ns that yields gave to strangers
+    uint64_t given_away = 0;  ///< time in ns that yields gave to strangers
     CoreWatch watch;
 
     /// Does one poll of a wait and then the action that the policy chooses. Time advances by `poll_ns`.
@@ -377,7 +377,7 @@ TEST(BackoffPolicy, InvariantsHoldUnderRandomLoad) {
         const Waiting::BackoffSettings terms{may_sleep, random() % 3 * kMs};
         Waiting wait(core.watch, random() % 8 == 0);
         Act before = Act::spin;
-        uint64_t quiet = 0;  ///< ns spun since the last sleep, yield or loss
+        uint64_t quiet = 0;  ///< time in ns spun since the last sleep, yield or loss
         for (int i = 0; i < 20000; ++i) {
             if (random() % 500 == 0) core.neighbour = random() % 2;
             if (random() % 1000 == 0) core.strangers = random() % 2;

@@ -42,7 +42,7 @@ struct World {
     Operation operations[kProcesses];
     enum Doing : uint8_t { nothing, one, all, begin, dead } doing[kProcesses] = {};
     int left[kProcesses] = {2, 1, 1};
-    bool by_processor[kProcesses] = {}, alone[kProcesses] = {};  ///< the process is accessing the memory
+    bool by_processor[kProcesses] = {}, alone[kProcesses] = {};  ///< whether the process is accessing the memory
     std::string trace;
 
     std::string key() const {

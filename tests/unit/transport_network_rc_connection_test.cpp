@@ -10,7 +10,7 @@ TEST_F(RcTest, OneExchangeOpensIt) {
     open();
     EXPECT_EQ(a.opened, 1);
     EXPECT_EQ(b.opened, 1);
-    EXPECT_EQ(fabric.frames, 2u);  // a hello each way
+    EXPECT_EQ(fabric.frames, 2u);  // a hello in each direction
     EXPECT_EQ(a.send("one"), SendResult::done);
     EXPECT_EQ(b.send("two"), SendResult::done);
     run();
@@ -56,7 +56,7 @@ TEST_F(RcTest, BothAskAtOnce) {
 TEST_F(RcTest, AnAcceptOfAnEarlierOfferIsIgnored) {
     ASSERT_EQ(b.use(packet::PacketKind::open, a.describe(packet::PacketKind::open)), MPI_SUCCESS);
     const std::string late = b.describe(packet::PacketKind::accept);
-    a.rc->drop(*a.connection);  // a timed out and has notified b
+    a.rc->drop(*a.connection);  // a has timed out and has notified b
     b.rc->drop(*b.connection);
     a.connect();
     b.connect();
@@ -89,7 +89,7 @@ TEST_F(RcTest, RefusalsAreReportedAtOnce) {
 TEST_F(RcTest, AConnectionThatCarriesNothingFailsToOpen) {
     ASSERT_EQ(b.use(packet::PacketKind::open, a.describe(packet::PacketKind::open)), MPI_SUCCESS);
     const std::string accept = b.describe(packet::PacketKind::accept);
-    fabric.ports.erase(2);  // frames to it are lost
+    fabric.ports.erase(2);  // frames to b are lost
     ASSERT_EQ(a.use(packet::PacketKind::accept, accept), MPI_SUCCESS);
     run();
     EXPECT_EQ(a.failed, 1);
@@ -115,7 +115,7 @@ TEST_F(RcTest, AFullQueueReportsRoomLater) {
 TEST_F(RcTest, TheClosingFrameArrivesLast) {
     open();
     for (size_t i = 0; i < fabric.depth; ++i) ASSERT_EQ(a.send(std::to_string(i)), SendResult::done);
-    a.rc->finish(*a.connection);  // the queue has no room for it
+    a.rc->finish(*a.connection);  // the queue has no room for the closing frame
     EXPECT_EQ(a.send("late"), SendResult::gone);
     int before_end = -1;
     b.on_frame = [&](Connection&) { before_end = b.ended; };
@@ -286,7 +286,7 @@ TEST_F(RcTest, AStreamSurvivesItsConnection) {
     run();
     EXPECT_EQ(a.stranded, 1);
     EXPECT_TRUE(stream.has_work());
-    EXPECT_EQ(stream.waiting_bytes(), stream.source().bytes);  // all of it, since frames in the queue may be lost
+    EXPECT_EQ(stream.waiting_bytes(), stream.source().bytes);  // all bytes, since frames in the queue may be lost
     EXPECT_EQ(stream.connection, nullptr);
     a.rc->drop(*a.connection), b.rc->drop(*b.connection);
     a.connect(), b.connect();

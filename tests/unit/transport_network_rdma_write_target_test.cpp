@@ -13,7 +13,7 @@ using transport::WriteNotice;
 struct Expected : transport::RdmaTarget {
     int written = 0, over = 0;
     std::vector<char> memory;
-    std::vector<char> as_told;  ///< the memory at the time of the notice
+    std::vector<char> as_told;  ///< contents of the memory at the time of the notice
 
     explicit Expected(uint64_t bytes) : memory(bytes, '.') {
         then = [](transport::RdmaTarget& self, bool is) {

@@ -11,10 +11,10 @@
 namespace starling::network {
 namespace {
 
-constexpr uint64_t kRoundTrip = 40 * kMicrosecond;  ///< with the simulation's default weather
+constexpr uint64_t kRoundTrip = 40 * kMicrosecond;  ///< round-trip time with the simulation's default weather
 /// Time until a lost last datagram is retransmitted: two round trips, plus the delay allowed for an acknowledgement.
 constexpr uint64_t kProbeTime = 2 * kRoundTrip + 2 * kAckDelay;
-constexpr uint64_t kMargin = 50 * kMicrosecond;  ///< for the transit time, and for deviations of the round-trip time
+constexpr uint64_t kMargin = 50 * kMicrosecond;  ///< tolerance for the transit time, and for deviations of the round-trip time
 
 /// Two processes that have exchanged datagrams: round-trip times are known, and from here on the test decides the fate of each datagram.
 struct Met {
@@ -114,7 +114,7 @@ TEST(SessionLoss, ReorderedDatagramsAreNotAllRetransmitted) {
     met.network.fate = [&] {
         if (++number % 20 != 0) return Fate::arrives;
         ++late;
-        return Fate::late;  // late by many round trips
+        return Fate::late;  // the datagram is late by many round trips
     };
     for (int i = 0; i < 2000; ++i) {
         met.send(1200);
@@ -151,7 +151,7 @@ TEST(SessionLoss, FailoverFromAStalledConnectionToDatagrams) {
     Met met;
     PipePair connection(met.network);
     connection.ends[0].stalled = true;
-    for (int i = 0; i < 20; ++i) met.send(4000);  // too much to be sent as datagrams beside it
+    for (int i = 0; i < 20; ++i) met.send(4000);  // more data than datagrams can carry beside the connection
     const uint64_t took = met.time_to_arrive();
     EXPECT_GT(connection.ends[0].frames, 0u);
     EXPECT_EQ(met.got, 20u);

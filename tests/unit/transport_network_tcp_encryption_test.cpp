@@ -175,8 +175,8 @@ class Proxy {
     }
 
     uint16_t port = 0;
-    Change change_up, change_down;  ///< from the connecting side, and to it
-    Wire up, down;                  ///< all bytes of each direction, unchanged
+    Change change_up, change_down;  ///< changes of the bytes from the connecting side, and of those to it
+    Wire up, down;                  ///< all bytes of each direction, before any change
 
   private:
     struct Flow {

@@ -197,7 +197,7 @@ class World {
             return;
         }
         const auto it = received[to].find(header.piece.generation);
-        if (it == received[to].end()) return;  // a late fragment
+        if (it == received[to].end()) return;  // a late fragment of a completed message
         std::memcpy(it->second.memory.data() + header.piece.offset, payload, header.bytes);
         arrived(to, header.piece.generation, {header.piece.offset, header.piece.offset + header.bytes});
     }
@@ -320,9 +320,9 @@ class World {
                 close_side(1 - i);
     }
 
-    std::map<uint32_t, Side::Incoming> received[2];  ///< by generation, here the message's number
-    std::deque<uint32_t> fetched[2];                 ///< to be confirmed with a FIN
-    bool doubts[2] = {};                             ///< a connection became doubted, or trusted again
+    std::map<uint32_t, Side::Incoming> received[2];  ///< incoming messages by generation, which here is the message's number
+    std::deque<uint32_t> fetched[2];                 ///< numbers of messages that must be confirmed with a FIN
+    bool doubts[2] = {};                             ///< whether a connection became doubted, or trusted again
     static Side::Incoming* find(Connection& c, const StreamFragment& piece) {
         auto& all = current->received[index(c)];
         const auto it = all.find(piece.generation);

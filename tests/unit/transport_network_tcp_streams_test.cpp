@@ -120,7 +120,7 @@ TEST(TcpStreams, AnAbandonedStreamsMemoryIsNotRead) {
     auto data = std::make_unique<std::vector<std::byte>>(pattern(64u << 20, 6));
     OutStream stream(source_of(pair.low, *data, 1, 1));
     pair.low.tcp->add_stream(*pair.low.connection, stream);
-    pair.low.tcp->remove_stream(stream);  // within a fragment: this breaks a socket
+    pair.low.tcp->remove_stream(stream);  // in the middle of a fragment, so this breaks a socket
     data.reset();
     ASSERT_TRUE(pair.until([&] { return pair.low.broken == 1 && pair.high.broken == 1; }));
 }

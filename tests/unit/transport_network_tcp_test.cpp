@@ -116,7 +116,7 @@ TEST(Tcp, BothOfferAndTheHigherProcessConnects) {
         pair.high.tcp->dial(*pair.high.connection, of_low);
         if (order == 1) {
             pair.polls(20);
-            pair.low.tcp->dial(*pair.low.connection, of_high);  // too late: it is open already
+            pair.low.tcp->dial(*pair.low.connection, of_high);  // too late: the connection is open already
         }
         ASSERT_TRUE(pair.until([&] { return pair.low.opened && pair.high.opened; }));
         pair.polls(100);
@@ -294,7 +294,7 @@ TEST(Tcp, WithoutDescriptorsCallersAreDisconnected) {
     close(caller);
     EXPECT_NE(told.find("ulimit -n"), std::string::npos);
     EXPECT_EQ(told.find("ulimit -n"), told.rfind("ulimit -n"));
-    pair.open();  // with descriptors again, it works
+    pair.open();  // works, because there are descriptors again
 }
 
 TEST(Tcp, GarbageOnAnOpenConnectionBreaksIt) {

@@ -39,7 +39,7 @@ struct TinyInbox {
 };
 
 constexpr uint32_t kFirstPid = 100;
-bool killed[4];  ///< per producer, in the world whose step runs
+bool killed[4];  ///< whether a producer is killed, in the world whose step runs
 
 template <size_t kCells, int kProducers>
 class Model {
@@ -60,7 +60,7 @@ class Model {
         int published[kProducers] = {};
         bool dead[kProducers] = {};
         uint64_t head = 0;
-        int last[kProducers] = {};  ///< number of the newest packet received from each
+        int last[kProducers] = {};  ///< number of the newest packet received from each producer
 
         std::string key() const {
             test::Key key;
@@ -198,7 +198,7 @@ TEST(InboxModel, AProducerKilledAtAnyStepAmongTwoCells) { explore<2, 2>(1, true)
 /// Memory that producers and consumer share.
 struct Shared {
     Inbox inbox;
-    std::atomic<uint64_t> published[16];  ///< by producer: packets surely published
+    std::atomic<uint64_t> published[16];  ///< number of packets that each producer has surely published
 };
 
 Shared* make_shared_memory() {

@@ -49,9 +49,9 @@ struct World {
     Memory memory;
     ModelRotation rotation;
     test::Operation sender, readers[kReaders];
-    uint64_t sent = 0, without = 0;  ///< messages sent, and those that found no room
+    uint64_t sent = 0, without = 0;  ///< number of messages sent, and of those that found no room
     uint64_t written[kReaders] = {}, read[kReaders] = {};
-    bool dead = false, forgotten = false;  ///< reader 0 is dead; the sender knows it
+    bool dead = false, forgotten = false;  ///< whether reader 0 is dead; whether the sender knows it
     std::string trace;
 
     std::string key() const {
@@ -113,7 +113,7 @@ class Orders final : public test::Exploration<World> {
         const bool over = test::step(next.sender, [&] {
             rotation = world.rotation;
             auto& queue = next.memory.queues[r];
-            if (next.written[r] - queue.consumed.load() >= kLines) return;  // no free line
+            if (next.written[r] - queue.consumed.load() >= kLines) return;  // the queue has no free line
             const uint32_t start = rotation.find(words_of(n), kArea);
             if (start == ModelRotation::kNone) return;
             for (uint32_t i = 0; i < words_of(n); ++i) next.memory.area[start + i].store(n + 1);

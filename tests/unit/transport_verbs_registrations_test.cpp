@@ -1,4 +1,4 @@
-// Registrations (transport/verbs/registrations.h) against a device that holds the registered pages, as a real one does. It lends them to a
+// Registrations (transport/verbs/registrations.h) against a device that holds the registered pages, as a real one does: it puts them into a
 // pipe, which keeps them whatever the program does with the addresses. A cache that trusts addresses fails most of these tests.
 #include "transport/verbs/registrations.h"
 
@@ -130,7 +130,7 @@ TEST_F(RegistrationsTest, TheDeviceKeepsTheRegisteredPages) {
     ASSERT_EQ(map(memory), memory);
     std::strcpy(memory, "after");
     EXPECT_EQ(device.read(stale->memory), "before");
-    EXPECT_EQ(send(memory), "after");  // although the stale registration is in use
+    EXPECT_EQ(send(memory), "after");  // the new contents, although the stale registration is in use
     cache->done(*stale);
     EXPECT_EQ(send("later", memory), "later");
     munmap(memory, kBytes);

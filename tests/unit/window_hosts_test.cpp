@@ -64,7 +64,7 @@ void lie(Node& node, Window& window, int times) {
     const uint64_t context = window.comm->context();
     for (int i = 0; i < times; ++i) {
         const int to = static_cast<int>(random() % static_cast<unsigned>(node.size - 1));
-        const bool elsewhere = random() % 4 == 0;  // context of a window that does not exist
+        const bool elsewhere = random() % 4 == 0;  // whether to name the context of a window that does not exist
         const auto number = kCounterStart + static_cast<uint32_t>(random() % 8);
         const uint32_t what = std::array<uint32_t, 6>{kGrant, kGiveBack, kLater, kNever, 0, 77}[random() % 6];
         say(node, to, {elsewhere ? random() * 16ull : context, number, elsewhere ? kAskExclusive : what});

@@ -125,7 +125,7 @@ TEST_F(LockTableTest, WaitersAreFound) {
 /// Threads play processes: the data of an exclusive lock does not change meanwhile, and data read under a shared lock stays.
 TEST_F(LockTableTest, ThreadsExcludeEachOther) {
     constexpr int kTimes = 3000;
-    long first = 0, second = 0;  // plain, not atomic: the locks must protect them
+    long first = 0, second = 0;  // plain numbers, not atomic: the locks must protect them
     std::vector<std::thread> threads;
     for (uint32_t who = 0; who < kProcesses; ++who)
         threads.emplace_back([&, who] {

@@ -20,7 +20,7 @@ BY_HAND = re.compile(
     r"MPI_(Pcontrol|Op_create(_c)?|(Comm|Win|File|Session)_create_errhandler|(Comm|Type|Win)_create_keyval|Keyval_create"
     r"|((Comm|Type|Win)_get_attr|Attr_get)|Grequest_start|Register_datarep(_c)?|Type_get_contents(_c)?"
     r"|Comm_spawn(_multiple)?|Comm_idup(_with_info)?)")
-# Functions that only the standard's interface has.
+# Functions that exist only in the standard's interface, not in those of the shims.
 NOT_THERE = re.compile(r"MPI_(\w+_(toint|fromint)|Abi_\w+)$")
 
 # Parameters that hold the number of elements of an array, in order of preference.
@@ -245,7 +245,7 @@ def handle_rows(interface):
 # Bytes of the objects that Open MPI 4 and 5 export, by type: programs reserve space for a copy of that size.
 OBJECT_BYTES = {"MPI_Comm": 512, "MPI_Group": 256, "MPI_Datatype": 512, "MPI_Op": 2048, "MPI_Errhandler": 1024, "MPI_Info": 256,
                 "MPI_Request": 256, "MPI_Message": 256, "MPI_Session": 512, "MPI_Win": 512, "MPI_File": 1536}
-# Further objects that Open MPI exports; each becomes the null handle.
+# Further objects that Open MPI exports; the shim translates each to the null handle.
 OTHER_OBJECTS = {"MPI_Datatype": ("ompi_mpi_lb", "ompi_mpi_ub", "ompi_mpi_2cplex", "ompi_mpi_2dblcplex", "ompi_mpi_ldblcplex",
                                   "ompi_mpi_c_short_float_complex", "ompi_mpi_cxx_sfltcplex",
                                   "ompi_mpi_unavailable", "ompi_mpi_c_complex")}

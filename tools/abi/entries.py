@@ -105,7 +105,7 @@ def entry(function, implementation):
         call = f"{guard}[&] {{ return {inner}; }})"
         body = f"    return {with_nulls(call, made)};\n"
         if part_of(function) == "collective":
-            # Capture copies: captured references would force the arguments into memory, even in calls that are not watched.
+            # The lambda captures copies: captured references would force the arguments into memory, even in calls that are not watched.
             watched = f"enter_watched(\"{name}\", __builtin_return_address(0), [=] {{ return {inner}; }})"
             body = f"    if (starling::profile::watching) [[unlikely]]\n        return {with_nulls(watched, made)};\n" + body
         if function.returns != "int" or function.prefixed.endswith("_toint"):

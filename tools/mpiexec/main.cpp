@@ -43,7 +43,7 @@ int main(int argc, char** argv) {
     else
         launch::check_settings(options.programs);
     options.profile = options.profile || config().profile;
-    if (options.profile) setenv("STARLING_PROFILE", "on", 1);  // spawned processes inherit it
+    if (options.profile) setenv("STARLING_PROFILE", "on", 1);  // in the environment, so that spawned processes inherit it
     if (options.way != launch::LaunchMethod::direct) {
         if (const std::string problem = launch::use_allocation(options); !problem.empty()) return complain(problem);
     }

@@ -68,7 +68,7 @@ def takes_context(function, all_rows):
 
 
 def entry(function, defined, all_rows):
-    # Functions on contexts themselves, which are not forms of other functions.
+    # Functions whose object is a context itself; they are not context forms of other functions.
     own = {"shmem_ctx_quiet", "shmem_ctx_fence", "shmem_ctx_create", "shmem_ctx_destroy", "shmem_ctx_get_team", "shmem_ctx_session_start",
            "shmem_ctx_session_stop"}
     verb, element = verb_of(function, own)

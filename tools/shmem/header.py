@@ -41,7 +41,7 @@ CONSTANTS = (
     ("SHMEM_MALLOC_ATOMICS_REMOTE", "(1l << 0)"), ("SHMEM_MALLOC_SIGNAL_REMOTE", "(1l << 1)"),
     ("SHMEM_CMP_EQ", "1"), ("SHMEM_CMP_NE", "2"), ("SHMEM_CMP_GT", "3"), ("SHMEM_CMP_GE", "4"), ("SHMEM_CMP_LT", "5"),
     ("SHMEM_CMP_LE", "6"),
-    # Sizes of work arrays for active sets, which Starling does not use.
+    # Sizes of the work arrays of active sets; Starling does not use the arrays.
     ("SHMEM_SYNC_VALUE", "0l"), ("SHMEM_SYNC_SIZE", "1"), ("SHMEM_BCAST_SYNC_SIZE", "1"), ("SHMEM_REDUCE_SYNC_SIZE", "1"),
     ("SHMEM_BARRIER_SYNC_SIZE", "1"), ("SHMEM_COLLECT_SYNC_SIZE", "1"), ("SHMEM_ALLTOALL_SYNC_SIZE", "1"),
     ("SHMEM_ALLTOALLS_SYNC_SIZE", "1"), ("SHMEM_REDUCE_MIN_WRKDATA_SIZE", "1"))

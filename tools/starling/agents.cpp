@@ -26,10 +26,10 @@ namespace starling {
 
 namespace {
 
-constexpr size_t kMostHosts = 64;          ///< limit, since each needs an agent process here
-constexpr size_t kMostPieces = 64;         ///< reads of 64 KB from one host at a time
-constexpr size_t kLongestLine = 32 << 20;  ///< bytes; enough for reports of many thousand processes
-constexpr size_t kMostRefused = 1 << 20;   ///< bytes of other output, such as that of shells
+constexpr size_t kMostHosts = 64;          ///< limit of hosts, since each needs an agent process here
+constexpr size_t kMostPieces = 64;         ///< limit of reads, 64 KB each, from one host at a time
+constexpr size_t kLongestLine = 32 << 20;  ///< limit of a line in bytes; enough for reports of many thousand processes
+constexpr size_t kMostRefused = 1 << 20;   ///< limit in bytes of output that `starling` did not write, such as that of shells
 
 std::vector<std::string> agent_words() {
     if (!config().launcher_agent) return {"ssh", "-x", "-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10"};
@@ -73,7 +73,7 @@ void Agents::watch(const std::string& name) {
     }
     Host& host = hosts_.emplace_back();
     host.name = name;
-    // The name may come from a job's memory, and is put on a command line.
+    // The host's name may come from a job's memory, and is put on a command line.
     if (launch::may_be_host(name)) return start(host);
     host.name = launch::shown(name);
     host.complaint = "this is not the name of a host";

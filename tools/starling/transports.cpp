@@ -69,7 +69,7 @@ bool carries_multicast(const ifaddrs& interface) {
     if (fd < 0) return false;
     const ip_mreqn group{{htonl(0xefc3fffe)}, {}, static_cast<int>(if_nametoindex(interface.ifa_name))};
     const timeval limit{0, 200'000};
-    const uint8_t back = 1, hops = 0;  // the datagram does not leave the host
+    const uint8_t back = 1, hops = 0;  // the datagram must not leave the host
     sockaddr_in any{}, to{};
     socklen_t length = sizeof any;
     any.sin_family = to.sin_family = AF_INET;

@@ -59,7 +59,7 @@ int keep_names(bool persistent, int ready) {
     launch::EventLoop loop;
     launch::NameDaemon daemon(loop, persistent);
     if (!daemon.start()) {
-        // Another daemon was faster, and serves equally well.
+        // EADDRINUSE: another daemon was faster, and serves equally well.
         tell(ready, errno == EADDRINUSE ? "ready" : std::strerror(errno));
         return errno == EADDRINUSE ? 0 : 1;
     }
@@ -106,7 +106,7 @@ int help_host(char** argv, int ready) {
     tell(ready, outcome == launch::HostJob::Start::failed ? failure_text() : "ready");
     if (outcome == launch::HostJob::Start::ready) {
         patron.run();
-        return 0;  // the job's manager reports how the job ended
+        return 0;  // exit code 0, because the job's manager reports how the job ended
     }
     patron.launcher().shut_down();
     return faster ? 0 : 1;

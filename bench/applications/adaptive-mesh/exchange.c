@@ -8,7 +8,7 @@ enum { kBorderTag = 11 };
 typedef struct {
     int from, to; /* leaves */
     int face;     /* face of the receiving leaf */
-    int half;     /* half of that face, if the other leaf is finer; -1: the whole face */
+    int half;     /* half of that face that the border covers, if the other leaf is finer; -1: the whole face */
 } Strip;
 
 /* The strips between this process and another one, in the same order on both sides; sent as one message. */
@@ -20,7 +20,7 @@ typedef struct {
 } Bundle;
 
 struct Plan {
-    Bundle *out, *in; /* one per process, most of them empty */
+    Bundle *out, *in; /* bundles of strips to send and to receive, one per process, most of them empty */
     MPI_Request* requests;
     uint64_t* partners;
     int size, partner_count;
@@ -29,7 +29,7 @@ struct Plan {
 static int strip_values(const Mesh* mesh, const Strip* s) { return s->half < 0 ? mesh->edge : mesh->edge / 2; }
 
 static void add_strip(const Mesh* mesh, Bundle* bundle, Strip strip) {
-    if ((bundle->count & (bundle->count - 1)) == 0) { /* grows at powers of two */
+    if ((bundle->count & (bundle->count - 1)) == 0) { /* the array grows at powers of two */
         size_t room = bundle->count ? 2 * (size_t)bundle->count : 1;
         bundle->strips = realloc(bundle->strips, room * sizeof(Strip));
     }
@@ -109,10 +109,10 @@ static double* pack(const Mesh* mesh, const Strip* s, double* buffer) {
     int face = s->face ^ 1, half = mesh->edge / 2;
     if (from->level == to->level) {
         for (int i = 0; i < mesh->edge; ++i) *buffer++ = cell_at_face(mesh, from->now, face, 0, i);
-    } else if (from->level < to->level) { /* each cell lies beside two of the receiver's */
+    } else if (from->level < to->level) { /* each cell lies beside two cells of the receiver */
         int first = (s->face < kLeft ? to->x : to->y) % 2 * half;
         for (int i = 0; i < mesh->edge; ++i) *buffer++ = cell_at_face(mesh, from->now, face, 0, first + i / 2);
-    } else { /* four cells make one of the receiver's */
+    } else { /* four cells make one cell of the receiver */
         for (int i = 0; i < half; ++i) {
             double near = cell_at_face(mesh, from->now, face, 0, 2 * i) + cell_at_face(mesh, from->now, face, 0, 2 * i + 1);
             double far = cell_at_face(mesh, from->now, face, 1, 2 * i) + cell_at_face(mesh, from->now, face, 1, 2 * i + 1);

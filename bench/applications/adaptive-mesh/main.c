@@ -21,17 +21,17 @@
 enum { kBase = 4, kStepsPerGrid = 8, kRegridMark = 3 };
 
 typedef struct {
-    double partners, changed; /* sums over the regriddings */
+    double partners, changed; /* numbers of partners and of changed partners, sums over the regriddings */
     long regrids;
     double seconds;
 } Tally;
 
 static double size_of(double x) { return x < 0 ? -x : x; }
 
-/* Returns a value that swings between -1 and 1, with one period while the share grows by one. */
+/* Returns a value that swings between -1 and 1, with one period while `share` grows by 1. */
 static double swing(double share) { return size_of(4 * (share - (long)share) - 2) - 1; }
 
-/* Returns the position of the lamp after that share of the run: it follows a square that stands on a corner. */
+/* Returns the position of the lamp after the share `share` of the run: it follows a square that stands on a corner. */
 static void lamp(double share, double* x, double* y) {
     *x = 0.5 + 0.3 * swing(share);
     *y = 0.5 + 0.3 * swing(share + 0.25);
@@ -48,7 +48,7 @@ static void heat(const Mesh* mesh, Leaf* leaf, double lamp_x, double lamp_y) {
         double y = ((double)leaf->y * mesh->edge + r - 0.5) * width - lamp_y;
         for (int k = 1; k <= mesh->edge; ++k) {
             double x = ((double)leaf->x * mesh->edge + k - 0.5) * width - lamp_x;
-            double near = 1 - (x * x + y * y) * 400; /* its radius is 1/20 of the square */
+            double near = 1 - (x * x + y * y) * 400; /* over 0 within the lamp's radius, 1/20 of the square */
             double flow = (above[k] + below[k]) + (c[k - 1] + c[k + 1]) - 4 * c[k];
             next[k] = 0.98 * (c[k] + pace * flow) + (near > 0 ? 0.1 * near : 0);
         }

@@ -23,7 +23,7 @@ Mesh mesh_create(MPI_Comm comm, int base, int levels, int edge) {
     MPI_Comm_rank(comm, &mesh.rank);
     MPI_Comm_size(comm, &mesh.size);
     mesh.leaves = calloc((size_t)mesh.count, sizeof(Leaf));
-    for (int i = 0; i < mesh.count; ++i) { /* base is a power of two, so the curve's bits give x and y */
+    for (int i = 0; i < mesh.count; ++i) { /* the base is a power of two, so the bits of the curve's index give x and y */
         int x = 0, y = 0;
         for (int bit = 0; bit < 15; ++bit) {
             x |= (i >> (2 * bit) & 1) << bit;
@@ -46,7 +46,7 @@ void mesh_free(Mesh* mesh) {
  * of four. */
 typedef struct {
     int from, to; /* old and new leaf */
-    int number;   /* index among all pieces, used as the message's tag */
+    int number;   /* index of the piece among all pieces, used as the message's tag */
     double* buffer;
 } Piece;
 

@@ -135,7 +135,7 @@ int raw_udp(const Raw* raw) {
     if (fd < 0 || bind(fd, (struct sockaddr*)&mine, sizeof mine) != 0) die("UDP socket");
     socklen_t length = sizeof mine;
     getsockname(fd, (struct sockaddr*)&mine, &length);
-    /* Each side sends its port over the control connection; that connection's peer is the address. */
+    /* Each side sends its port over the control connection; the connection's peer gives the address. */
     if (write(raw->control, &mine.sin_port, 2) != 2) die("write");
     length = sizeof theirs;
     getpeername(raw->control, (struct sockaddr*)&theirs, &length);

@@ -149,7 +149,7 @@ class Start:
         self.daemons[host].run(self.costs.node_start, self.connect, parent, host)
 
     def connect(self, parent, host):
-        # First TCP's own exchange, then hello, challenge and proof.
+        # A handshake: first TCP's own exchange, then hello, challenge and proof.
         self.daemons[host].run(self.costs.handshake, self.simulation.after, 2.5 * self.costs.rtt, self.accept, parent,
                                host)
 

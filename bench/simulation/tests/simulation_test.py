@@ -137,13 +137,13 @@ class Starting(unittest.TestCase):
         self.assertAlmostEqual(start(costs, hosts=9, per_host=1, fanout=2, shared_cores=2).daemons_up, 4.0)
 
     def test_the_order_is_sent_child_by_child(self):
-        # One level: the last child gets the bytes after all others have theirs.
+        # A tree of one level: the last child gets the bytes after all others have theirs.
         costs = Costs(order_bytes=1000.0, bandwidth=1000.0, rtt=0.5)
         times = start(costs, hosts=5, per_host=1, fanout=4, standing=True)
         self.assertAlmostEqual(times.ordered, 4 * 1.0 + 0.25)
 
     def test_the_root_gets_one_report_per_branch(self):
-        # Reports that processes have started, arrived, and ended: from ten branches and from itself.
+        # The root gets reports that processes have started, arrived, and ended: from ten branches and from itself.
         costs = Costs(report=0.001)
         times = start(costs, hosts=101, per_host=1, fanout=10, standing=True)
         self.assertAlmostEqual(times.ended, 0.033)

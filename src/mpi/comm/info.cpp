@@ -157,7 +157,7 @@ int Info_get_nthkey(MPI_Info info, int n, char* key) {
     return with_info(comm::from_handle, info, [&](const comm::Info& object) {
         if (!key) return null_pointer("key");
         const auto count = static_cast<int>(object.entries.size());
-        if (n < 0 || n >= count) return fail(MPI_ERR_ARG, "there is no key %d among %d", n, count);
+        if (n < 0 || n >= count) return fail(MPI_ERR_ARG, "there is no key number %d: the info object has %d keys", n, count);
         copy_cut(key, object.entries[static_cast<size_t>(n)].key, MPI_MAX_INFO_KEY);
         return MPI_SUCCESS;
     });
@@ -166,7 +166,7 @@ int Info_get_nthkey(MPI_Info info, int n, char* key) {
 int Info_delete(MPI_Info info, const char* key) {
     return with_info(own_info, info, [&](comm::Info& object) {
         if (const int error = check_key(key)) return error;
-        return object.remove(key) ? MPI_SUCCESS : fail(MPI_ERR_INFO_NOKEY, "there is no key %s", key);
+        return object.remove(key) ? MPI_SUCCESS : fail(MPI_ERR_INFO_NOKEY, "the info object has no key %s", key);
     });
 }
 

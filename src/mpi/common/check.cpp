@@ -114,7 +114,7 @@ int raise(comm::Comm* comm, int error) {
 int unsupported(const char* name) {
     calling = name;
     const int error =
-        fail(MPI_ERR_UNSUPPORTED_OPERATION, "not built into Starling yet; `starling info --missing` lists what is not");
+        fail(MPI_ERR_UNSUPPORTED_OPERATION, "not built into Starling yet; `starling info --missing` lists all such functions");
     // Files are not implemented, so the handler is that of MPI_FILE_NULL, which returns errors by default (MPI 5.0 section 14.7).
     if (is_of_files(name)) return raise_through(comm::file_handler, comm::HandlerKind::file, {.file = MPI_FILE_NULL}, error);
     return raise(nullptr, error);
@@ -143,12 +143,12 @@ int bad_handle(comm::Comm* comm, int error_class, const char* what) {
 
 int bad_rank(comm::Comm* comm, int rank) {
     const char* group = comm->is_inter ? "remote group" : "communicator";
-    return raise(comm, fail(MPI_ERR_RANK, "there is no rank %d in a %s of %d", rank, group, comm->peer_count));
+    return raise(comm, fail(MPI_ERR_RANK, "there is no rank %d in a %s of %d processes", rank, group, comm->peer_count));
 }
 
 int bad_root(comm::Comm* comm, int root) {
     const char* group = comm->is_inter ? "remote group" : "communicator";
-    return raise(comm, fail(MPI_ERR_ROOT, "root %d is not a rank of a %s of %d", root, group, comm->peer_count));
+    return raise(comm, fail(MPI_ERR_ROOT, "root %d is not a rank of a %s of %d processes", root, group, comm->peer_count));
 }
 
 int bad_tag(comm::Comm* comm, int tag) { return raise(comm, fail(MPI_ERR_TAG, "tag %d is negative", tag)); }

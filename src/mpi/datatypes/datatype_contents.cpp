@@ -32,14 +32,16 @@ int describe(MPI_Datatype handle, bool may_be_large, Description& out) {
     out.combiner = type->recipe->combiner;
     out.types = &type->recipe->types;
     if (!sort_contents(*type->recipe, may_be_large && type->recipe->large, out.contents))
-        return fail(MPI_ERR_TYPE, "the datatype was made with counts that do not fit in an int; ask with the _c form");
+        return fail(MPI_ERR_TYPE,
+                    "the datatype was made with counts that do not fit in an int; use the _c form of this function");
     return MPI_SUCCESS;
 }
 
 int no_contents() { return fail(MPI_ERR_TYPE, "a named predefined datatype has no contents"); }
 
 int too_short(const char* what, int64_t have, size_t need) {
-    return fail(MPI_ERR_ARG, "the array of %s has room for %lld, but there are %zu", what, static_cast<long long>(have), need);
+    return fail(MPI_ERR_ARG, "the array of %s has room for %lld entries, but the datatype has %zu", what,
+                static_cast<long long>(have), need);
 }
 
 int too_short(const Description& d, int64_t integers, int64_t addresses, int64_t counts, int64_t types) {

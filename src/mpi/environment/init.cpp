@@ -25,7 +25,8 @@ int begin_world(int required) {
 
 int Init_thread(int*, char***, int required, int* provided) {
     if (required < MPI_THREAD_SINGLE || required > MPI_THREAD_MULTIPLE)
-        return raise(nullptr, fail(MPI_ERR_ARG, "%d is not a valid thread level", required));
+        return raise(nullptr,
+                     fail(MPI_ERR_ARG, "%d is not a thread level: use MPI_THREAD_SINGLE to MPI_THREAD_MULTIPLE", required));
     if (const int error = begin_world(required)) return raise(nullptr, error);
     if (provided) *provided = runtime::thread_level();
     return MPI_SUCCESS;

@@ -60,7 +60,7 @@ const char* level_name(int level) {
 }
 
 int unknown_set(Session* session, const char* name) {
-    return raise(session, fail(MPI_ERR_ARG, "there is no process set %.100s", name));
+    return raise(session, fail(MPI_ERR_ARG, "there is no process set %.100s; MPI_Session_get_nth_pset lists them", name));
 }
 
 }  // namespace
@@ -108,7 +108,8 @@ int Session_get_nth_pset(MPI_Session session, MPI_Info, int n, int* pset_len, ch
     if (!s) return bad_session();
     if (!pset_len) return null_argument(s, "pset_len");
     if (n < 0 || n >= comm::process_set_count())
-        return raise(s, fail(MPI_ERR_ARG, "there is no process set %d among %d", n, comm::process_set_count()));
+        return raise(
+            s, fail(MPI_ERR_ARG, "there is no process set number %d: there are %d process sets", n, comm::process_set_count()));
     const char* name = comm::process_set_name(n);
     const int needed = static_cast<int>(std::strlen(name)) + 1;
     // With a length of 0 the call only queries the length, which includes the null character.

@@ -56,7 +56,7 @@ class RmaCall {
     }
     /// Requires a predefined type, as the functions of one element do.
     void only_predefined() {
-        if (ok() && operation.type->recipe) fail_with(MPI_ERR_TYPE, "the datatype is not a predefined one");
+        if (ok() && operation.type->recipe) fail_with(MPI_ERR_TYPE, "this function requires a predefined datatype");
     }
 
     int run() {

@@ -118,7 +118,7 @@ int null_argument(Window& window, const char* name) {
 }
 
 int bad_rank(const Window& window, int rank) {
-    return fail(MPI_ERR_RANK, "there is no rank %d in a window of %d", rank, window.size());
+    return fail(MPI_ERR_RANK, "there is no rank %d in a window of %d processes", rank, window.size());
 }
 
 int Win_create(void* base, MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, MPI_Win* win) {

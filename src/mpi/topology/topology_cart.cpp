@@ -23,7 +23,7 @@ int count_nodes(int ndims, const int dims[], int size, int& nodes) {
     if (ndims > 0 && !dims) return fail(MPI_ERR_ARG, "argument dims is a null pointer");
     int64_t product = 1;
     for (int i = 0; i < ndims; ++i) {
-        if (dims[i] <= 0) return fail(MPI_ERR_DIMS, "dimension %d has the invalid size %d", i, dims[i]);
+        if (dims[i] <= 0) return fail(MPI_ERR_DIMS, "dimension %d has size %d, which is not positive", i, dims[i]);
         product *= dims[i];
         if (product > size)
             return fail(MPI_ERR_TOPOLOGY, "the grid has more points than the communicator processes (%d)", size);
@@ -40,7 +40,7 @@ comm::Group* first_of(const comm::Group& group, int count) {
 }
 
 int bad_dimension(Comm* comm, int dimension, const CartTopology& cart) {
-    return raise(comm, fail(MPI_ERR_DIMS, "there is no dimension %d in a grid of %d", dimension, cart.dimensions()));
+    return raise(comm, fail(MPI_ERR_DIMS, "there is no dimension %d in a grid of %d dimensions", dimension, cart.dimensions()));
 }
 
 }  // namespace
@@ -84,7 +84,7 @@ int Dims_create(int nnodes, int ndims, int dims[]) {
         return raise(nullptr, fail(MPI_ERR_DIMS, "%d nodes do not fit in %d dimensions", nnodes, ndims));
     if (ndims > 0 && !dims) return null_argument(nullptr, "dims");
     for (int i = 0; i < ndims; ++i)
-        if (dims[i] < 0) return raise(nullptr, fail(MPI_ERR_DIMS, "dimension %d has the invalid size %d", i, dims[i]));
+        if (dims[i] < 0) return raise(nullptr, fail(MPI_ERR_DIMS, "dimension %d has the negative size %d", i, dims[i]));
     if (!comm::balance(nnodes, {dims, static_cast<size_t>(ndims)}))
         return raise(nullptr, fail(MPI_ERR_DIMS, "the product of the given sizes does not divide %d nodes", nnodes));
     return MPI_SUCCESS;

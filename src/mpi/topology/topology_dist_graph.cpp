@@ -89,7 +89,7 @@ int make(Comm& base, const std::shared_ptr<DistGraphTopology>& graph, int error,
     const int lost = collective::run(ask_everyone(base, *graph, error, worst));
     if (error) return raise(&base, fail(error, "%s", why.c_str()));
     if (lost) return raise(&base, lost);
-    if (worst) return raise(&base, fail(worst, "another process has called with invalid arguments"));
+    if (worst) return raise(&base, fail(worst, "another process has passed invalid arguments"));
     return make_with_topology(base, base.size, graph, made);
 }
 

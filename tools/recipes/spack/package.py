@@ -20,7 +20,7 @@ class Starling(CMakePackage):
 
     variant("pmix", default=True, description="Find jobs of PMIx servers")
 
-    # The standard ABI: programs that are built with another library's mpi_abi run with this one, and vice versa.
+    # Starling provides the standard ABI: programs that are built with another library's mpi_abi run with this one, and vice versa.
     provides("mpi@:5.0")
 
     depends_on("c", type="build")

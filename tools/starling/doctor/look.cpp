@@ -27,7 +27,7 @@ namespace {
 namespace fs = std::filesystem;
 using launch::ElfFile;
 
-constexpr int kMostInterpreters = 4;  // an interpreter may be a script itself
+constexpr int kMostInterpreters = 4;  // limit of interpreters in a chain: an interpreter may be a script itself
 
 /// The libraries that the loader would load, from its own output: {name in the file: path, empty if it is not found}.
 struct Listing {
@@ -130,7 +130,7 @@ const std::map<std::string, std::string>& unbuilt_functions() {
 
 void look_at_functions(const std::vector<Part>& parts, Examination& out) {
     std::set<std::string> had;
-    std::vector<std::pair<std::string, std::string>> wanted;  // a function, and the file that calls it
+    std::vector<std::pair<std::string, std::string>> wanted;  // functions that files call, each with the file
     for (const Part& part : parts) {
         if (part.path.empty()) continue;
         ElfFile::Symbols symbols = ElfFile(part.path).symbols();
@@ -154,7 +154,7 @@ void look_through_shim(const std::string& file, Examination& out) {
     const std::string folder = launch::choose_shims(out.shim, {}).library_path;
     const std::vector<Part> parts = parts_of(file, list(file, folder));
     std::error_code ignored;
-    for (const Part& part : parts)  // libraries of C++ bindings have no counterpart in the shim, and use the shim
+    for (const Part& part : parts)  // skips libraries of C++ bindings, which have no counterpart in the shim and use the shim
         if (fs::exists(fs::path(folder) / part.name, ignored) && !part.path.starts_with(folder) && out.in_spite.empty())
             out.in_spite = part.path;
     if (out.in_spite.empty()) look_at_functions(parts, out);
@@ -165,7 +165,7 @@ void look_at_program(const std::string& file, Examination& out) {
         out.problem = "it is neither a program or library of this machine nor a script";
         return;
     }
-    if (ElfFile(file).needed().empty() && ElfFile(file).interpreter().empty()) return;  // a static program
+    if (ElfFile(file).needed().empty() && ElfFile(file).interpreter().empty()) return;  // the file is a static program
     const Listing listing = list(file, "");
     if (listing.paths.empty()) {
         out.problem = "the loader says: " + listing.complaint;

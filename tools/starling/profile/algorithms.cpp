@@ -9,9 +9,9 @@ namespace starling::analysis {
 
 namespace {
 
-constexpr double kEnough = 8;    ///< calls on a communicator before an algorithm is compared
-constexpr double kSigmas = 3;    ///< minimum difference in standard errors: among six algorithms chance favors one
-constexpr double kWorth = 0.05;  ///< minimum share of the time saved
+constexpr double kEnough = 8;    ///< minimum number of calls on a communicator before an algorithm is compared
+constexpr double kSigmas = 3;    ///< minimum difference in standard errors, because among six algorithms chance favors one
+constexpr double kWorth = 0.05;  ///< minimum share of the call's time that must be saved
 
 /// The calls with one algorithm. The members' times in one call are not independent samples, since members wait for each other.
 struct Times {
@@ -24,7 +24,7 @@ struct Times {
         of_communicator += more.calls * runs / members;
     }
     double mean() const { return seconds / calls; }
-    /// Returns the square of the standard error of the mean.
+    /// Returns the square of the standard error of the mean time.
     double error() const { return std::max(0.0, squares / calls - mean() * mean()) / of_communicator; }
 };
 

@@ -14,7 +14,7 @@ namespace starling::analysis {
 
 namespace {
 
-constexpr double kNoticeable = 0.002;  ///< share of the whole
+constexpr double kNoticeable = 0.002;  ///< minimum weight of a change that is shown, as a share of the whole
 
 /// The values of a phase that are compared.
 struct Sum {
@@ -43,7 +43,7 @@ struct Whole {
 };
 
 struct Change {
-    double weight;  ///< share of the run's total
+    double weight;  ///< weight of the change as a share of the run's total
     std::vector<std::string> row;
 };
 

@@ -32,7 +32,7 @@ std::vector<Group> groups_of(const Run& run) {
 
 // Computes the worth from the run's end backwards. A span of several occurrences has only their sum, so they are treated as equal.
 void add_worth(const Run& run, std::vector<Group>& groups) {
-    constexpr double kSettled = 32;  ///< after this number of occurrences, one more changes nothing
+    constexpr double kSettled = 32;  ///< number of occurrences after which one more changes nothing
     std::map<size_t, Group*> beginning;
     for (Group& group : groups) beginning[group.spans.front()] = &group;
     std::vector<Pair> worth;

@@ -11,7 +11,7 @@ namespace starling::analysis {
 
 namespace {
 constexpr size_t kPiece = 1 << 18;
-constexpr size_t kLongest = size_t{1} << 30;  ///< bytes of a line; a rank with a million partners stays far below
+constexpr size_t kLongest = size_t{1} << 30;  ///< limit of a line in bytes; a rank with a million partners stays far below
 }  // namespace
 
 Lines::Lines(std::string path) : path_(std::move(path)), file_(nullptr), buffer_(kPiece) {

@@ -17,9 +17,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr uint32_t kMostBins = 128;  ///< rows of the heat map
-constexpr size_t kMostFrames = 300;  ///< places of the slider
-constexpr size_t kMostSteps = 120;   ///< steps of the time line of connections
+constexpr uint32_t kMostBins = 128;  ///< maximum rows of the heat map
+constexpr size_t kMostFrames = 300;  ///< maximum places of the slider
+constexpr size_t kMostSteps = 120;   ///< maximum steps of the time line of connections
 constexpr size_t kMostSites = 12;
 
 /// Rounds a number: three digits suffice for display, and keep the page small.

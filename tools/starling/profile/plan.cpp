@@ -21,7 +21,7 @@ namespace {
 
 constexpr double kWorthWaiting = 0.02;    ///< minimum share of time that senders wait before the eager limit is changed
 constexpr double kWorthPlacing = 0.01;    ///< minimum share of the bytes between hosts that moving ranks must save
-constexpr uint64_t kMostEager = 1 << 18;  ///< longer messages should not be copied twice
+constexpr uint64_t kMostEager = 1 << 18;  ///< highest eager limit in bytes; longer messages should not be copied twice
 
 /// Returns the pairs within the run's first job, where process numbers are ranks.
 std::vector<Pair> within(const Job& job, std::vector<Pair> pairs) {
@@ -180,7 +180,7 @@ Plan make_plan(const Run& run, const PlanWish& wish) {
     plan.size = wish.size > 0 ? wish.size : recorded;
     plan.from = run.files;
     plan.max_direct = wish.max_direct ? *wish.max_direct : what_if(run).knee();
-    plan.max_connections = 2 * plan.max_direct;  // twice, to leave room for partners that the plan does not foresee
+    plan.max_connections = 2 * plan.max_direct;  // leaves room for partners that the plan does not foresee
     const std::vector<Pair> all = add_phases(run, plan);
     if (plan.size != recorded) plan.structure = structure_of(within(run.jobs[0], pairs_of(run)), recorded).name();
     add_placement(run, wish, all, plan);

@@ -12,7 +12,7 @@ namespace starling::analysis {
 
 namespace {
 
-constexpr uint64_t kMostRanks = 1 << 24;  ///< of all jobs together
+constexpr uint64_t kMostRanks = 1 << 24;  ///< limit of the ranks of all jobs together
 constexpr uint64_t kMostJobs = 1 << 20;
 constexpr uint64_t kMostOccurrence = uint64_t{1} << 53;
 
@@ -24,7 +24,7 @@ struct Line {
     uint64_t who = 0, from = 1, to = 1;
     double began = 0, seconds = 0;
     Waits waits;
-    uint32_t first = 0, count = 0;  ///< range in the phase's `sent`
+    uint32_t first = 0, count = 0;  ///< range of the line's rows in the phase's `sent`
     std::array<Amount, kSizes> sizes;
     std::array<Amount, kAccesses> accesses;
     Amount by_packets;
@@ -122,7 +122,7 @@ struct Reader::Implementation {
 };
 
 void Reader::Implementation::header(const Json& object) {
-    if (headed) throw Refusal("it has a second \"profile\" line; keep runs in separate files");
+    if (headed) throw Refusal("this is a second \"profile\" line; keep runs in separate files");
     const Json& version = member(object, "version");
     if (version != 1) throw Refusal(fmt::format("version {} of the format, but this starling reads version 1", version.dump()));
     const std::string& application = text_of(member(object, "application"), "\"application\"");
@@ -288,10 +288,10 @@ void Reader::Implementation::end(const Json& object) {
 }
 
 void Reader::Implementation::line(const Json& object) {
-    if (!object.is_object()) throw Refusal("it is not a JSON object");
+    if (!object.is_object()) throw Refusal("this line is not a JSON object");
     const std::string& kind = text_of(member(object, "kind"), "\"kind\"");
     if (kind == "profile") return header(object);
-    if (!headed) throw Refusal("it comes before the \"profile\" line, which must be the first");
+    if (!headed) throw Refusal("this line comes before the \"profile\" line, which must be the first");
     if (kind == "job") return job(object);
     if (kind == "phase") return phase(object);
     if (kind == "end") return end(object);
@@ -350,7 +350,7 @@ void Reader::Implementation::make_spans(const std::string& name, Lot& lot) {
         }
     }
     for (Span& span : spans) {
-        if (span.parts.empty()) continue;  // a gap between known occurrences
+        if (span.parts.empty()) continue;  // a gap between known occurrences has no parts
         span.began = span.parts[0].began;
         for (const Part& part : span.parts) {
             span.began = std::min(span.began, part.began);

@@ -13,7 +13,7 @@ namespace starling::analysis {
 
 namespace {
 
-using Coordinates = std::array<int32_t, 3>;  ///< unused dimensions are 0
+using Coordinates = std::array<int32_t, 3>;  ///< coordinates of a place in a grid; unused dimensions are 0
 using Grid = std::vector<uint32_t>;
 
 constexpr double kExplained = 0.9;   ///< minimum share of the messages that a grid must explain
@@ -152,7 +152,8 @@ std::vector<Pair> values_of(const std::map<std::pair<uint32_t, uint32_t>, Pair>&
     return out;
 }
 
-/// Returns the corresponding place in the old grid, chosen so that the offset crosses the edge there exactly if it does here.
+/// Returns the place in the old grid that corresponds to the place `at`. It is chosen so that the offset crosses the edge of the old grid
+/// exactly if it crosses that of the new one.
 uint32_t source_of(const Coordinates& at, const Coordinates& offset, const Grid& now, const Grid& before) {
     uint32_t rank = 0, stride = 1;
     for (size_t i = 0; i < now.size(); ++i) {
@@ -209,7 +210,7 @@ class Curve {
         for (const Pair& pair : pairs_) {
             if (near_.contains(pair.b - pair.a)) continue;
             const double parallel = beside(pair, 1), mirrored = beside(pair, -1);
-            // If the pairs around have other partners, neither is found, and both are possible.
+            // If the neighboring pairs have other partners, both sums are equal (0), and the pair is spread in both forms.
             if (parallel >= mirrored) spread(pair, false, out);
             if (mirrored >= parallel) spread(pair, true, out);
         }
@@ -231,7 +232,7 @@ class Curve {
         return sum;
     }
 
-    /// Adds the pairs (i, i + distance) for all i whose corresponding place has such a pair.
+    /// Adds the pairs (i, i + distance) for all i whose corresponding place in the old run has such a pair.
     void keep_near(uint32_t distance, std::map<std::pair<uint32_t, uint32_t>, Pair>& out) const {
         for (uint32_t i = 0; i + distance < to_; ++i) {
             const uint64_t middle = (2 * uint64_t{i} + distance + 1) * from_ / (2 * uint64_t{to_});

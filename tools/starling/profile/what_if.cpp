@@ -24,7 +24,8 @@ class Degrees {
 
     void clear() { std::fill(of_.begin(), of_.end(), uint8_t{0}); }
 
-    /// Connects two processes at all limits where both have room, except those in `without`. Returns the limits.
+    /// Connects two processes at all limits where both have room, except the limits in `without`. Returns the limits at which it connected
+    /// them.
     Limits connect(uint32_t a, uint32_t b, Limits without = 0) {
         uint8_t* const first = &of_[size_t{a} * kStride];
         uint8_t* const second = &of_[size_t{b} * kStride];
@@ -38,7 +39,7 @@ class Degrees {
         return out;
     }
 
-    /// Connects two processes at these limits, without a check for room.
+    /// Connects two processes at the limits in `where`, without a check for room.
     void take(uint32_t a, uint32_t b, Limits where) {
         for (uint32_t most = 1; most <= kMostDirect; ++most) {
             if ((where >> most & 1) == 0) continue;
@@ -95,7 +96,8 @@ class Table {
     /// `ahead`: the chosen pairs have their connection when the span begins. Otherwise each pair gets it on demand.
     Table(bool ahead, uint32_t processes) : ahead_(ahead), degrees_(processes) {}
 
-    /// `pairs` are sorted by messages; `chosen` has the limits at which each is chosen. Adds the messages on connections to the curve.
+    /// Adds a span's messages on connections to the curve. `pairs` are sorted by messages; `chosen` has the limits at which each pair is
+    /// chosen.
     void span(const std::vector<Pair>& pairs, const std::vector<Limits>& chosen, std::vector<double>& curve) {
         degrees_.clear();
         std::unordered_map<uint64_t, Limits> now;
@@ -131,7 +133,7 @@ class Table {
     const bool ahead_;
     Degrees degrees_;
     std::map<uint64_t, Limits> open_;
-    std::unordered_map<uint64_t, double> sent_;  ///< messages before this span
+    std::unordered_map<uint64_t, double> sent_;  ///< messages that each pair sent before this span
 };
 
 std::unordered_set<uint64_t> worth_opening(const Group& group) {

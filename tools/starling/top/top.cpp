@@ -26,7 +26,7 @@ namespace {
 constexpr int kLooks = 100;
 constexpr uint64_t kLeastLookNs = 2'000'000, kLookNsPerProcess = 20'000;
 
-constexpr uint64_t kPatienceNs = 20'000'000'000;  ///< time to wait for hosts that have not sent a report yet
+constexpr uint64_t kPatienceNs = 20'000'000'000;  ///< time to wait for hosts that have not sent a report yet, in ns
 
 volatile std::sig_atomic_t interrupted = 0, suspended = 0;
 
@@ -216,7 +216,7 @@ class Top {
             case 'j':
             case 'B':
                 ++first_line_;
-                break;  // the last byte of the escape sequence of the down arrow
+                break;  // 'B': the last byte of the escape sequence of the down arrow
             case 'k':
             case 'A':
                 first_line_ -= first_line_ > 0;
@@ -235,7 +235,7 @@ class Top {
     top::Watch watch_;
     top::RemoteHosts remote_;
     top::Style style_;
-    Terminal* terminal_ = nullptr;  ///< null: updates are printed
+    Terminal* terminal_ = nullptr;  ///< terminal of the live display; null: updates are printed
     std::vector<top::JobView> jobs_;
     size_t first_line_ = 0;
 };

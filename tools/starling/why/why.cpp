@@ -19,7 +19,7 @@ namespace {
 using hang::JobReport;
 using hang::RankReport;
 
-constexpr uint64_t kPatienceNs = 15'000'000'000, kPatienceWithStacksNs = 60'000'000'000;  ///< time to wait for other hosts
+constexpr uint64_t kPatienceNs = 15'000'000'000, kPatienceWithStacksNs = 60'000'000'000;  ///< wait for other hosts, ns
 
 void sort_ranks(JobReport& job) {
     std::sort(job.ranks.begin(), job.ranks.end(), [](const RankReport& a, const RankReport& b) { return a.who < b.who; });
