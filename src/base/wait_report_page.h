@@ -30,11 +30,11 @@ struct alignas(4096) WaitReportPage {
     /// A communicator to which waits and operations refer.
     struct CommunicatorEntry {
         uint64_t context;
-        uint32_t size, rank;  ///< size of its group; this process's rank in it
-        uint32_t runs;        ///< runs that its group consists of; if more than kRuns, the list is incomplete
+        uint32_t size, rank;  ///< size of the group; this process's rank in the group
+        uint32_t runs;        ///< number of runs that form the group; if more than kRuns, the list is incomplete
         uint32_t inter;       ///< 1: an inter-communicator, and the runs are those of the remote group
         RankRun run[kRuns];
-        char name[40];  ///< empty: it has none
+        char name[40];  ///< name of the communicator; empty: none
     };
 
     enum class OperationKind : uint8_t {
@@ -79,7 +79,7 @@ struct alignas(4096) WaitReportPage {
         uint64_t since;
         int32_t thread;        ///< the kernel's thread id
         uint8_t communicator;  ///< the communicator of a collective operation
-        uint8_t collective;    ///< 1: waits in a collective operation, number `number` (from 1) on its communicator
+        uint8_t collective;    ///< 1: the thread waits in a collective operation, number `number` (from 1) on its communicator
         uint8_t any;           ///< 1: the wait ends when one of its operations is complete
         uint8_t everyone;      ///< 1: the wait ends when all members have arrived; the members' reports show which have not
         uint32_t number;

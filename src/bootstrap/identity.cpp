@@ -46,7 +46,7 @@ struct Management {
     std::unique_ptr<bootstrap::Manager> manager;
     job::JobSegment* segment = nullptr;  ///< where answers are written, once a port was published
     uint32_t rank = 0;
-    std::unordered_map<uint32_t, ManagerLookup> questions;  ///< by rank
+    std::unordered_map<uint32_t, ManagerLookup> questions;  ///< pending look-ups, by rank
     bool left = false, aborted = false;
     pid_t owner = 0;  ///< pid of the rank: a forked child is not the rank
 };

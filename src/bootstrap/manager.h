@@ -17,7 +17,7 @@ struct ManagedJob {
     std::string name;  ///< the manager's own name, equal in all processes of the job and different from all other jobs
     uint32_t rank = 0, size = 0;
     uint32_t appnum = 0;
-    uint32_t universe_size = 0;              ///< 0 if the manager does not report it
+    uint32_t universe_size = 0;              ///< MPI_UNIVERSE_SIZE; 0 if the manager does not report it
     std::vector<job::Placement> placements;  ///< every rank in exactly one run; hosts numbered from 0
     std::vector<std::string> hosts;          ///< one per host; empty if the manager does not report names
 };

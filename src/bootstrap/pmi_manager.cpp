@@ -96,7 +96,7 @@ class PmiManager final : public Manager {
     int rank_ = 0, size_ = 0;
     PmiVersion version_ = PmiVersion::one;
     pmi::Decoder decoder_;
-    bool in_barrier_ = false;  ///< entered the barrier without its reply so far: the next message is that reply
+    bool in_barrier_ = false;  ///< true: waiting for the reply to the barrier, which is the next message
     std::string store_;        ///< PMI-1: name of the key-value space; PMI-2: the job's id
 };
 

@@ -10,7 +10,7 @@
 
 namespace starling::control {
 
-/// How long to wait for a place in the queue of this process's own launcher.
+/// Longest wait (ms) until the listen queue of this process's own launcher accepts a connection.
 inline constexpr int kLauncherMs = 30'000;
 
 /// Connects to the abstract name, close-on-exec. Returns -1 with errno: ECONNREFUSED if no process listens, EPERM if another user's does,

@@ -23,7 +23,7 @@ namespace starling::control {
 
 namespace {
 
-constexpr int kPlaceMs = 1000;   ///< longest wait for a place in the queue of this user's listener
+constexpr int kPlaceMs = 1000;   ///< longest wait (ms) while the listen queue of this user's listener is full
 constexpr int kStrangeMs = 100;  ///< longest wait if the listener may be another user's
 constexpr int kFolderMs = 2000;  ///< longest wait for another process of this user that is about to listen
 constexpr size_t kPlainName = 60;

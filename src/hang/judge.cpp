@@ -24,7 +24,7 @@ bool has_ended(Doing doing) { return doing == Doing::gone || doing >= Doing::fin
 struct Need {
     std::vector<size_t> ranks;  ///< indices in the report
     bool any = false;
-    bool unknown = false;  ///< it also waits for a process that is not in the report
+    bool unknown = false;  ///< true: the thread also waits for a process that is not in the report
 };
 
 class Judge {
@@ -319,7 +319,7 @@ class Judge {
     const uint64_t home_;
     std::map<ProcessName, size_t> places_;
     std::map<std::pair<uint64_t, ProcessName>, std::map<ProcessName, uint32_t>>
-        inside_;  ///< by communicator: the number of the operation that each process is in
+        inside_;  ///< per communicator: the number of the collective operation in which each process is
     std::vector<std::vector<Need>> needs_;
     std::vector<bool> can_go_on_;
     std::vector<std::string> found_;

@@ -94,9 +94,9 @@ struct RankReport {
     int32_t pid = 0;
     Doing doing = Doing::starting;
     double cores = 0;                ///< average number of cores that its threads used while it was observed
-    double since_wait = -1;          ///< seconds since it was last seen waiting; -1: it never waited long enough to be seen
+    double since_wait = -1;          ///< seconds since its last wait; -1: it never waited long enough to be seen
     double since_start = -1;         ///< seconds since MPI_Init; -1: not known
-    std::optional<WaitReport> told;  ///< its wait report; nothing: it has not waited for long, or the report is invalid
+    std::optional<WaitReport> told;  ///< wait report of the process; none: no long wait, or the report is invalid
     bool garbled = false;            ///< the report is invalid
 };
 

@@ -34,7 +34,7 @@ struct HostEntry {
     /// Number of valid entries of `ipv4`. 0: the host is not known yet. The process that learns its addresses (under a foreign process
     /// manager, on demand) writes all other members first, then this one with release order.
     uint32_t addresses = 0;
-    uint32_t ipv4[kMost] = {};  ///< network byte order; one per interface that peers may use
+    uint32_t ipv4[kMost] = {};  ///< addresses, network byte order; one per interface that peers may use
     uint32_t reserved = 0;
 };
 
@@ -61,7 +61,7 @@ struct JobDescription {
     NetworkSecret network_secret;
     uint32_t size = 0;
     uint32_t universe_size = 0;
-    bool several_hosts = false;  ///< the universe has other hosts than this one
+    bool several_hosts = false;  ///< true: the universe has other hosts than this one
     bool hosts_open = false;     ///< hosts become known on demand, to some hosts before others (under a foreign manager)
     bool recovers = false;       ///< the job continues when a rank dies; its peers get errors
     std::vector<HostEntry> hosts;

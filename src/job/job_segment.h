@@ -81,7 +81,7 @@ struct alignas(4096) JobHeader {
     uint32_t version;        ///< wire version (base/version.h) of everything after the first three members, and of all regions
     char release[28];        ///< release of the segment's creator, NUL-terminated
     uint32_t size;           ///< number of ranks, on all hosts
-    uint32_t pid_namespace;  ///< namespace of all pids here, the creator's; 0: not known
+    uint32_t pid_namespace;  ///< PID namespace of all pids here, the creator's; 0: not known
     JobId id;
     HostId host;             ///< the host of this segment
     uint64_t key;            ///< key of this host's entry: datagrams and connections to ranks here must carry it
@@ -92,16 +92,16 @@ struct alignas(4096) JobHeader {
     uint32_t hosts_open;     ///< 1: the host table fills on demand, on some hosts before others
     uint32_t recovers;       ///< 1: the job continues when a rank dies; `failures` and the address table show the dead ranks
     uint32_t reserved;
-    uint64_t secret[2];            ///< proves to the control socket that the sender can read this segment
-    NetworkSecret network_secret;  ///< the job's; unless it is zeros, packets from other hosts must be encrypted with it
+    uint64_t secret[2];            ///< secret that proves to the launcher that a sender can read this segment
+    NetworkSecret network_secret;  ///< secret of the job; unless zeros, packets from other hosts must be encrypted with it
     int32_t owner_pid;             ///< the process whose death ends the job: mpiexec, or the singleton itself
     int32_t owner_fd;              ///< the owner's descriptor of this memfd
     uint32_t universe_size;        ///< MPI_UNIVERSE_SIZE
-    uint64_t hosts_offset;         ///< HostEntry[hosts]
-    uint64_t runs_offset, runs;    ///< Placement[runs]
-    uint64_t ports_offset;         ///< std::atomic<uint32_t>[size], see PortWord; sparse
-    uint64_t cells_offset;         ///< RankCell[local_ranks]
-    uint64_t places_offset;        ///< std::atomic<uint32_t>[local_ranks], see job/places.h
+    uint64_t hosts_offset;         ///< offset of HostEntry[hosts]
+    uint64_t runs_offset, runs;    ///< offset and number of the Placement runs
+    uint64_t ports_offset;         ///< offset of the address table, a PortWord per rank; sparse
+    uint64_t cells_offset;         ///< offset of RankCell[local_ranks]
+    uint64_t places_offset;        ///< offset of the table of places, a word per local rank (job/places.h)
     uint64_t blob_offset,
         blob_size;  ///< the parents' description of a spawned job, opaque here; size 0 if none
     uint64_t regions_offset,
@@ -238,7 +238,7 @@ class JobSegment {
     int fd_ = -1;
     mutable uint64_t last_run_ = 0;  ///< the run that find_run() found last
     uint64_t inode_ = 0;             ///< inode of the memfd: distinguishes it from a later one with the same pid and descriptor
-    uint64_t owner_started_ = 0;     ///< owner's ProcessOrigin::start if the kernel hides its descriptors; else 0
+    uint64_t owner_started_ = 0;     ///< owner's ProcessOrigin::start if the kernel hides the owner's descriptors; else 0
 };
 
 /// Returns whether the job can still make progress: its state is running and its owner process lives. Costs a system call; for slow paths.

@@ -12,8 +12,8 @@
 namespace starling::link {
 
 enum class PlaceNews : uint8_t {
-    let_go,       ///< the peer's connection was closed, so its place is free
-    turned_away,  ///< the peer has asked for a connection and was refused for lack of a place
+    let_go,       ///< the peer's connection was closed, so the quota has room for another
+    turned_away,  ///< the peer has asked for a connection and was refused, because the quota is exhausted
 };
 
 /// Sets the listener, one for the process's lifetime. It is called while a connection changes, so it must only note the event, and act at
@@ -21,7 +21,7 @@ enum class PlaceNews : uint8_t {
 using PlaceListener = void (*)(Peer& peer, PlaceNews news);
 void listen_to_places(PlaceListener listener);
 
-/// From now on no connection is closed to make room for another.
+/// Forbids, from now on, that a connection is closed to make room for another.
 void keep_connections();
 
 }  // namespace starling::link

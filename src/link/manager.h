@@ -17,7 +17,7 @@ void on_connection_packet(Peer& peer, const Packet& packet);
 void on_news(Peer& peer, transport::ConnectionEvent news);
 /// Writes the pending close to the ring and stops using the ring; returns false if there is no room yet.
 bool try_close(Peer& peer);
-/// Called when the peer has died: closes its path, and frees its connection's place.
+/// Called when the peer has died: closes the path to the peer, and returns its connection to the quota.
 void on_peer_dead(Peer& peer);
 
 void watch_ring(Peer& peer);

@@ -80,12 +80,12 @@ struct Peer {
 
     /// Packets that found no room, oldest first; `controls` are sent before `sends`.
     std::deque<PendingControl> controls;
-    ListHook pending_hook;                    ///< in the list of peers with pending sends
+    ListHook pending_hook;                    ///< hook of the list of peers with pending sends
     std::deque<message::SendRequest*> sends;  ///< eager messages and envelopes not sent yet, and streams
 
     CopyPath copies;  ///< chooses the kind of stores for copies into the peer's region
 
-    /// Messages that arrived out of order (over another path); owned by the message room.
+    /// Messages that arrived out of order (over another path); owned by src/message.
     void* early = nullptr;
 };
 
@@ -160,7 +160,7 @@ bool anything_waits_for_room_here();
 /// Visits the peers with pending sends; the visitor may remove what is pending.
 void each_pending(void (*visit)(Peer& peer));
 
-/// Upcalls to the message room, set once before the first poll.
+/// Upcalls to the code in src/message, set once before the first poll.
 struct MessageUpcalls {
     void (*deliver)(Peer& peer, Packet packet);  ///< delivers a packet of one of the kinds from eager to piece
     bool (*flush)(Peer& peer);                   ///< tries to send what is pending; false if something is left

@@ -1,4 +1,4 @@
-// The transports of this process. Link is their sink: it receives their packets and events, and forwards each to the room that handles it.
+// The transports of this process. Link is their sink: it receives their packets and events, and forwards each to the code that handles it.
 #pragma once
 
 #include <cstdint>
@@ -24,15 +24,15 @@ int attach(Peer& peer);
 bool poll_transports(transport::Transport::PollUrgency look);
 /// Recovers slots that a dead sender has left half written. Returns whether there were any.
 bool recover();
-/// Called when the job has ended and is about to be forgotten.
+/// Makes the transports drop what they store for the processes of a job that has ended, before the job is forgotten.
 void forget_in_transports(const Job& job);
 
 /// Returns a descriptor that is readable when poll() would find something; -1 while all senders ring the doorbell.
 int wait_descriptor();
-/// Called before and after a sleep on the descriptor. arm() returns false if something has arrived, so that the caller must not sleep.
+/// Prepare and end a sleep on the descriptor. arm() returns false if something has arrived, so that the caller must not sleep.
 bool arm();
 void disarm();
-/// Called when the descriptor was readable: the next poll reads from all sockets.
+/// Makes the next poll read from all sockets; to be called when the descriptor was readable.
 void woken();
 /// Returns when poll() must be called even if nothing is readable; ns, UINT64_MAX: never.
 uint64_t next_deadline();

@@ -1,5 +1,5 @@
-// The life cycle of the library, from its first user, MPI_Init or an MPI session, to the end of the last one. Only this room knows the
-// order in which rooms start and stop.
+// The life cycle of the library, from its first user, MPI_Init or an MPI session, to the end of the last one. Only src/runtime knows the
+// order in which the parts of the library start and stop.
 #pragma once
 
 #include <atomic>

@@ -327,7 +327,7 @@ class Parser {
     Forward forward_ = Forward::usual;
     bool counted_ = false, any_counted_ = false;
     std::string rank_file_;
-    std::vector<std::string> host_of_rank_;  ///< from the rank file
+    std::vector<std::string> host_of_rank_;  ///< host of each rank, from the rank file
     std::string plan_path_;
     std::string error_;
 };

@@ -12,7 +12,7 @@ namespace starling::launch {
 /// A host as the user named it.
 struct HostSlots {
     std::string name;
-    uint32_t slots = 0;  ///< processes that fit on the host; 0: one per core
+    uint32_t slots = 0;  ///< number of processes that fit on the host; 0: one per core
     bool operator==(const HostSlots&) const = default;
 };
 

@@ -72,7 +72,7 @@ struct HostOrder {
     uint64_t message = 0;     ///< control::MessageKind
     uint64_t round = 0;       ///< number of the round in which ports are gathered
     uint64_t host = 0;        ///< index of the host in the job's host table
-    uint64_t looks = 0;       ///< RankCell::looks
+    uint64_t looks = 0;       ///< RankCell::looks of the rank in question
     uint64_t by_job = 0, by_rank = 0;
 
     std::string text{};

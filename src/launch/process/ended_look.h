@@ -23,7 +23,7 @@ enum class NextCheck : uint8_t {
 struct EndedLook {
     job::JobId job = 0;
     std::chrono::milliseconds longest{};              ///< upper limit of the interval between two checks
-    std::function<NextCheck()> state;                 ///< called before and after each check
+    std::function<NextCheck()> state;                 ///< called before and after each check: are more checks needed?
     std::function<std::vector<std::string>()> hosts;  ///< returns other hosts to check too; null: this host only
     std::function<void()> found;                      ///< called when a rank waits; there are no more checks then
 };

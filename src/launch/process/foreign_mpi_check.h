@@ -17,7 +17,7 @@ struct MpiLibrary {
 MpiLibrary mpi_library(std::string_view file);
 
 struct OtherLibrary {
-    std::string name;                   ///< for a sentence: "Open MPI (libmpi.so.40)"; empty: there is none
+    std::string name;                   ///< name for a sentence, "Open MPI (libmpi.so.40)"; empty: no other library
     const char* binary_interface = "";  ///< shim that can replace the library (launch/process/compat.h); empty: none
 };
 

@@ -191,7 +191,7 @@ void Launcher::note_failure(LocalJob& job, uint32_t rank, int status) {
         // for the dead one.
         if (header.hosts > 1) ring_ranks(job);
     }
-    if (output_) output_->read_now();  // print its last output first
+    if (output_) output_->read_now();  // print the rank's last output first
     RankFailure failure{rank, status, exit_code_of(status), cell.aborted.load(std::memory_order_acquire) != 0,
                         what_happened(job, rank, status)};
     if (failure.aborted) failure.exit_code = cell.abort_code.load(std::memory_order_relaxed) & 0xff;

@@ -35,7 +35,7 @@ class InputPipe;
 
 struct LauncherSettings {
     const char* name = "mpiexec";  ///< prefix of messages
-    char** argv = nullptr;         ///< main's
+    char** argv = nullptr;         ///< argv of main()
     bool verbose = false;
     bool quiet = false;
 };

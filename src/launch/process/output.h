@@ -26,8 +26,8 @@ struct OutputRoute {
 };
 
 /// Reads pipes and passes on whole lines: to the launcher's standard output and error, or to `forward`. Never blocks the loop on a slow
-/// reader. Instead, it stops reading the ranks' pipes, so the ranks block as they would with a pipe to that reader. An unfinished line is passed on after a
-/// short silence, because it may be a prompt. A line that a carriage return overwrites counts as a line.
+/// reader. Instead, it stops reading the ranks' pipes, so the ranks block as they would with a pipe to that reader. An unfinished line is
+/// passed on after a short silence, because it may be a prompt. A line that a carriage return overwrites counts as a line.
 class OutputTagger {
   public:
     /// `name`: prefix of error messages on standard error; empty: no error messages.
@@ -56,7 +56,7 @@ class OutputTagger {
     /// processes that still hold a pipe open are not waited for.
     void when_written(std::function<void()> done);
 
-    /// Passes on the rest of the job's pipes and closes them, because its ranks have ended.
+    /// Passes on the rest of the output in the job's pipes and closes them, because its ranks have ended.
     void end_job(job::JobId job);
 
     /// Writes out the rest of the pipes and waits for the reader. Called last.

@@ -15,7 +15,7 @@ struct GatheredPayload {
     std::string_view topic;
     HostSet contributors;  ///< all hosts that will contribute
     bool eager = false;
-    std::vector<GatheredPiece> pieces;  ///< at least one
+    std::vector<GatheredPiece> pieces;  ///< the pieces, at least one
 };
 
 std::string encode(const GatheredPayload& message);

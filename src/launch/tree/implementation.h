@@ -52,7 +52,7 @@ struct KnownHost {
     std::string name;
     KnownHostState state = KnownHostState::starting;
     uint32_t attempt = 1;
-    bool doubtful = false;  ///< in state `up`: its connection is silent or lost
+    bool doubtful = false;  ///< true: in state `up`, but the connection to the host is silent or lost
 };
 
 struct Tree::Implementation {
@@ -166,7 +166,7 @@ struct Tree::Implementation {
 
     uint64_t numbers[2] = {};                          ///< number of the last message sent from here, for each urgency
     std::unordered_map<TreeHostId, uint64_t> seen[2];  ///< number of the last message delivered here, by origin
-    std::unordered_map<std::string, TopicGathering> gatherings[2];  ///< by topic; empty at the root
+    std::unordered_map<std::string, TopicGathering> gatherings[2];  ///< gatherings by topic; empty at the root
     size_t backlog = 0;  ///< number of bulk bytes sent from here that have not arrived
     bool hold_bulk = false;
     std::deque<std::pair<std::shared_ptr<const Content>, DeliveryReceipt>> held;

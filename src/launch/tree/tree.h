@@ -67,7 +67,7 @@ struct TreeHandlers {
 };
 
 struct TreeSettings {
-    TreeKey key;                     ///< a new one for each universe: make_key()
+    TreeKey key;                     ///< key of the universe, a new one from make_key()
     bool munge = false;              ///< true: MUNGE must also authenticate both ends
     bool encrypt = false;            ///< true: connections between daemons are encrypted
     std::vector<std::string> agent;  ///< command that runs another: called as `agent... host command`; ssh by default

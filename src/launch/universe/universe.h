@@ -95,7 +95,7 @@ class Universe {
     /// Ends jobs and daemons; `done` is called when none is left, or after a fixed time.
     void shut_down(std::function<void()> done);
 
-    std::function<void(const std::string& sentence)> on_say;  ///< for messages that concern no job client
+    std::function<void(const std::string& sentence)> on_say;  ///< called with messages that concern no job client
 
     // --- clients of standing daemons that connect on other hosts (launch/daemon/client_relay.h) ---
 

@@ -1,4 +1,4 @@
-// Handles ranks that exit with 0 without calling MPI_Init, in jobs on several hosts: checks from here whether other ranks wait for them.
+// Handles ranks that exit with 0 without calling MPI_Init, in jobs on several hosts: checks from the root whether other ranks wait for them.
 // Jobs on one host are handled by process/exit_without_init.cpp.
 #include <chrono>
 #include <string>

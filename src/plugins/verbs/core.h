@@ -84,7 +84,7 @@ struct VerbsCore {
     bool gone = false;                                   ///< the device no longer exists
     bool starving = false;                               ///< a caller was refused as busy because no send buffer was free
     bool freed = false;                                  ///< a send buffer has become free
-    std::unordered_map<uint32_t, RcQueue*> connections;  ///< by queue number, including those that linger
+    std::unordered_map<uint32_t, RcQueue*> connections;  ///< connections by queue number, including those that linger
     std::vector<RcQueue*> finished;                      ///< lingered, and have no pending work any more
     Chain chain;
     VerbsPort* port = nullptr;

@@ -47,9 +47,9 @@ class Groups {
     void wait_descriptor(int descriptor) { wait_ = descriptor; }
     PortMembership* join(const uint8_t* gid);
     void look();
-    /// Called before the datagram queue is destroyed.
+    /// Detaches all groups from the datagram queue, before it is destroyed.
     void leave_queue();
-    /// Called when the port's address or its datagram queue has changed.
+    /// Joins all groups again, after the port's address or its datagram queue has changed.
     void join_again();
     void drop();
     void forget(GroupMembership* member);
