@@ -16,10 +16,10 @@ namespace starling::multicast {
 namespace {
 
 constexpr size_t kFewest = 3, kMost = 60'000;  ///< limits of the number of members
-/// With `auto` a communicator is worth a group after a number of calls that grows with the time of joining: one call per kNsPerCall, at
-/// most kMostCalls.
+/// Limits for the scheme `auto`: a communicator gets a group after a number of calls that grows with the time of joining, one call per
+/// kNsPerCall and at most kMostCalls.
 constexpr uint64_t kMostCalls = 64, kNsPerCall = 100'000;
-/// With `pool`, a communicator that is assigned no group within this number of calls creates one.
+/// Number of calls after which, with the scheme `pool`, a communicator that was assigned no group creates one.
 constexpr uint64_t kCallsForPool = 8;
 
 }  // namespace
@@ -45,7 +45,7 @@ class Channel {
     bool pooled = false;                ///< whether `membership` is a pool group
 };
 
-/// Counts a call that could use the group.
+/// Counts a call that could use the group, and joins the group or takes one from the pool when it is due.
 void Channel::count() {
     ++calls;
     if (scheme == Multicast::pool && !pooled) take_from_the_pool();

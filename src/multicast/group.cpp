@@ -102,7 +102,7 @@ void MulticastGroup::take(const GroupDatagram& datagram, uint64_t now) {
     const uint64_t epoch = source.incoming.epoch();
     if (!source.incoming.take(datagram, now)) return;
     if (source.incoming.epoch() != epoch) source.relay = {};
-    // The members that count have acknowledged data that this member misses, so this member is not one of them.
+    // Other members continued without this one: those that count have acknowledged data that this member misses.
     if (source.incoming.take_left_behind()) {
         left_behind_ = true;
         return apply(GroupEvent::unwanted, now);
@@ -124,7 +124,7 @@ void MulticastGroup::on_single(uint32_t teller, const GroupDatagram& datagram, u
         outside_.note(teller, note);
     }
     From& source = *from_[head.sender];
-    source.relay.told.reset();  // the asking member has not received the last acknowledgement
+    source.relay.told.reset();  // the member that asks has not received the last acknowledgement
     report(head.sender, now);
     if (now - source.relay.asked_at < kAskAgainNs) return;
     source.relay.asked_at = now;
@@ -133,7 +133,7 @@ void MulticastGroup::on_single(uint32_t teller, const GroupDatagram& datagram, u
 
 /// Detects that a sender's multicast does not arrive: several consecutive repeats by session, and no datagram to the group in between. A
 /// process that did not poll for a while is not affected, as it finds the group's datagrams when it polls. If the sender has another rail,
-/// its datagrams arrive in time; otherwise the group is given up.
+/// its datagrams arrive after the notification; otherwise this process leaves the group.
 void MulticastGroup::count_single(const GroupDatagramHeader& head, uint64_t now) {
     From& source = from(head.sender);
     ++source.singles;
@@ -178,8 +178,8 @@ void MulticastGroup::on_note(uint32_t teller, const Note& note, uint64_t now) {
             return;
         }
         case NoteKind::unheard:
-            // Ignore reports about messages older than the last change of the rail, by distance from the next serial: the rail may have
-            // been unchanged for any number of messages.
+            // Ignore reports about messages older than the last change of the rail. Ages are compared by distance from the next serial,
+            // because any number of messages may have been sent since that change.
             if (!mine || outgoing_.next_serial() - note.serial > outgoing_.next_serial() - other_way_from_) return;
             other_way_from_ = outgoing_.next_serial();
             return outside_.report_unreachable();
@@ -202,7 +202,7 @@ void MulticastGroup::on_out(uint32_t member, bool dead, uint64_t now) {
     for (uint32_t sender = 0; sender < size(); ++sender)
         if (from_[sender]) report(sender, now);
     count_own(now);
-    // The member may have died before it passed the notification on.
+    // Pass the notification on again: the member that should have done so may have died before.
     if (state_ == GroupState::ready) return tell_down(NoteKind::ready, leader(), test_);
     if (state_ != GroupState::testing) return;
     if (leader() == me_ && ping_at_ == UINT64_MAX) act(kTest, now);
@@ -260,8 +260,8 @@ void MulticastGroup::count_own(uint64_t now) {
     if (state_ == GroupState::leaving && outgoing_.drained()) apply(GroupEvent::drained, now);
 }
 
-// Send the request up the tree, so that fragments that many members miss are requested once. After requests in vain, ask the sender
-// directly.
+// Sends the request up the tree, so that fragments that many members miss are requested once. After requests without success, asks the
+// sender directly.
 void MulticastGroup::tell_missing(uint32_t sender, const Missing& missing, uint16_t who, uint64_t now) {
     if (tree_.is_out(sender)) return;
     From& source = from(sender);

@@ -50,14 +50,16 @@ int name_of(std::span<const link::Process> members, uint64_t number, transport::
     for (const link::Process& member : members) words.insert(words.end(), {member.job->address().id, member.rank});
     out.key = std::max<uint64_t>(keyed_hash(secret, words), 1);
     out.place = out.key;
-    // The secret must not be derivable from the key, which is in every datagram; hashes of other words are independent.
+    // The secret must not be derivable from the key, which is in every datagram. It consists of hashes of other words, which are
+    // independent of the key.
     for (uint64_t i = 0; i < std::size(out.secret); ++i) {
         words.push_back(i);
         out.secret[i] = keyed_hash(secret, words);
         words.pop_back();
     }
     if (!one_job) return MPI_SUCCESS;
-    // Switches' tables hold addresses: with a common place, groups of other processes on the same hosts need no more entries.
+    // The place depends on hosts only. Switches' tables hold addresses, so groups of other processes on the same hosts need no more
+    // entries.
     words = {number};
     for (const link::Process& member : members) words.push_back(lowest->segment().host_of(member.rank));
     std::sort(words.begin() + 1, words.end());

@@ -26,7 +26,8 @@ void MulticastGroup::act(uint8_t actions, uint64_t now) {
         head.serial = test_;
         if (leader() == me_) outside_.to_group(head, nullptr, 0), outside_.flush();
     }
-    // A member that does not take part may not know the number of the test for which others wait.
+    // If this process takes no part, the notification applies to any test, because it may not know the number of the test for which others
+    // wait.
     if (actions & kTellUnready) tell_down(NoteKind::unready, me_, test_, !(actions & kLeave) && state_ == GroupState::absent);
     if (actions & kLeave) outside_.leave();
     if (actions & kJoin) silent_ = deaf_ = false;

@@ -77,7 +77,7 @@ void Incoming::take_data(const GroupDatagram& datagram, IncomingMessage& message
     const GroupDatagramHeader& head = datagram.head;
     if (!message.arrival) {
         message.arrival = desk_.arrive({job_, head.context, head.call, rank_}, head.bytes, head.piece, kept_);
-        message.asked_to = 0;  // the message's length was unknown when it was requested
+        message.asked_to = 0;  // request all fragments again; the message's length was unknown at the first request
         message.ask_again_at = UINT64_MAX;
     }
     ArrivingMessage& arrival = *message.arrival;
@@ -98,7 +98,7 @@ void Incoming::take_data(const GroupDatagram& datagram, IncomingMessage& message
     }
 }
 
-/// Requested fragments are arriving: allow time for the rest.
+/// Records that a fragment has arrived. If it was requested, the next request allows time for the rest.
 void Incoming::note_progress(IncomingMessage& message, uint64_t fragment, uint64_t now) {
     if (!message.misses()) message.ask_at = UINT64_MAX;
     if (!message.waits()) {
@@ -118,7 +118,7 @@ void Incoming::expect(uint32_t serial, uint64_t fragment, uint64_t now) {
     for (uint32_t i = 0; i < static_cast<uint32_t>(ahead) && i < messages_.size(); ++i) {
         IncomingMessage& message = messages_[i];
         if (message.done) continue;
-        // All of the messages after the first have been sent, or the sender corrects that.
+        // All fragments of the messages after the first one count as sent; if that is wrong, the sender corrects it.
         if (i > 0 && message.arrival) message.seen = message.arrival->fragments();
         miss(message, now);
     }

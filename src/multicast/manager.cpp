@@ -23,17 +23,17 @@ namespace starling::multicast {
 namespace {
 
 constexpr uint64_t kLookNs = 20'000'000;          ///< interval of checks for dead members while an operation depends on a group
-constexpr uint64_t kRestingLookNs = 500'000'000;  ///< interval of these checks at other times
-constexpr uint64_t kRestNs = 1'000'000'000;       ///< first pause before a failed or evicted group is tried again; then doubled
+constexpr uint64_t kRestingLookNs = 500'000'000;  ///< interval of checks for dead members at other times
+constexpr uint64_t kRestNs = 1'000'000'000;  ///< first pause before another try after a failure or an eviction; then doubled
 constexpr uint64_t kRestAtMostNs = 60'000'000'000;
-constexpr uint64_t kTrustNs = 60'000'000'000;  ///< a group that was ready this long resets its failure count
+constexpr uint64_t kTrustNs = 60'000'000'000;  ///< time for which a group must have been ready to reset its failure count
 constexpr size_t kMostIdle = 64;               ///< limit of unused groups, kept for communicators with the same members
 
 struct GroupManager {
     ReceiveQueue desk;
-    std::unordered_map<uint64_t, std::unique_ptr<Membership>> all;  ///< groups by key
-    std::vector<Membership*> order;                                 ///< groups, the most recently used last
-    uint64_t next = 0;                                              ///< ns; the time of the next run()
+    std::unordered_map<uint64_t, std::unique_ptr<Membership>> all;  ///< all groups, by key
+    std::vector<Membership*> order;                                 ///< all groups, the most recently used last
+    uint64_t next = 0;                                              ///< time of the next run(), ns
     uint64_t look_at = 0, looked_at = 0;                            ///< ns
     uint64_t cost = 0;
     bool told_silence = false, told_deafness = false;
@@ -56,7 +56,7 @@ size_t places_in_use() {
         std::count_if(manager->order.begin(), manager->order.end(), [](const Membership* one) { return holds_place(*one); }));
 }
 
-/// Makes room for a group: evicts the least used one if it has at most half the use, or any group without users.
+/// Makes room for a group. Evicts the least used group if it was used at most half as much as the new one, or any group without users.
 bool GroupManager::make_room(const Membership& for_whom) {
     if (places_in_use() < static_cast<size_t>(config().multicast_groups)) return true;
     Membership* least = nullptr;
@@ -74,22 +74,21 @@ bool GroupManager::make_room(const Membership& for_whom) {
     return !holds_place(*least);
 }
 
-// Warn once each; if all processes know, only one of them does.
+// Warns once per process. If all processes know of the problem, only one of them warns.
 void GroupManager::tell_silence() {
     if (std::exchange(told_silence, true) || config().verbose < 1) return;
-    std::fprintf(
-        stderr,
-        "starling: a multicast group was not answered by all its members for %d ms: collectives use point-to-point messages. "
-        "Switches that filter IGMP need a querier; STARLING_MULTICAST=off avoids the wait\n",
-        static_cast<int>(config().multicast_patience));
+    std::fprintf(stderr,
+                 "starling: a test of a multicast group was not answered by all its members within %d ms, so collectives use "
+                 "point-to-point messages. Switches that filter IGMP need a querier; STARLING_MULTICAST=off avoids the wait\n",
+                 static_cast<int>(config().multicast_patience));
 }
 
 void GroupManager::tell_deafness() {
     if (std::exchange(told_deafness, true) || config().verbose < 1) return;
     std::fprintf(
         stderr,
-        "starling: rank %u gets no multicast any more: collectives use point-to-point messages. Do the switches have a "
-        "querier, and firewalls let UDP to 239.0.0.0/8 pass?\n",
+        "starling: rank %u gets no multicast any more, so collectives use point-to-point messages. Check that the switches "
+        "have an IGMP querier, and that firewalls admit UDP to 239.0.0.0/8\n",
         link::self().rank);
 }
 
@@ -127,7 +126,7 @@ bool GroupManager::run(uint64_t now) {
     uint64_t patience = UINT64_MAX;
     for (size_t i = 0; i < order.size(); ++i) {
         Membership& one = *order[i];
-        // Check also groups that this process has left: it still passes on notes about earlier messages.
+        // Check groups that this process has left too, because it still passes on notes about earlier messages.
         if (look) one.look_for_dead(now);
         if (look || one.due <= now) {
             any |= one.group.run(now);
@@ -149,7 +148,8 @@ bool poll() {
     return now >= manager->next && manager->run(now);
 }
 
-/// Removes unused groups except a few, whether joined or not: a new communicator of the same members continues where the last one ended.
+/// Removes all but a few unused groups, whether joined or not. The remaining ones let a new communicator of the same members continue where
+/// the last one ended.
 void GroupManager::drop_idle() {
     size_t idle = 0;
     for (size_t i = order.size(); i-- > 0;) {
@@ -192,7 +192,7 @@ void on_packet(link::Peer& peer, const link::Packet& packet) {
             one.group.on_single(from, datagram, now);
     } else {
         one.group.on_note(from, note, now);
-        // A member was refused before this process tried.
+        // A member was refused before this process tried to join, so wait before trying.
         if (note.kind == NoteKind::unready && one.group.state() == GroupState::absent)
             one.rests_until = std::max(one.rests_until, now + kRestNs);
     }
@@ -257,7 +257,7 @@ Membership* use(std::span<const link::Process> members, uint32_t me) {
 
 void release(Membership& membership) {
     if (--membership.users == 0) {
-        // A ready group is kept for the next user.
+        // A ready group is not left, but kept for the next user.
         if (membership.pooled || membership.group.state() != GroupState::ready)
             membership.group.apply(GroupEvent::unwanted, now_ns());
         look_again(membership);
@@ -272,7 +272,7 @@ void want(Membership& membership, bool others_wait) {
         if (others_wait) membership.group.turn_down();
         return;
     }
-    membership.rests_until = now + kRestNs;  // the earliest next try, if there is no place now
+    membership.rests_until = now + kRestNs;  // earliest next try if there is no place now
     membership.group.apply(GroupEvent::want, now);
     look_again(membership);
 }

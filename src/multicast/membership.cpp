@@ -23,15 +23,15 @@ std::vector<MemberName> names_of(std::span<const link::Process> members) {
     return all;
 }
 
-/// Returns the bytes of a message per datagram: as many as the transport's datagrams hold, in multiples of 8. Members with other limits
-/// need not agree: each message carries its fragment size.
+/// Returns the message bytes per datagram: as many as the transport's datagrams hold, in multiples of 8. Members with other limits need not
+/// agree, because each message carries its fragment size.
 uint32_t piece_of() {
     const uint32_t most = link::network()->group_payload();
     return (most - static_cast<uint32_t>(sizeof(GroupDatagramHeader))) / 8 * 8;
 }
 
-/// Reports, once per process, why a group cannot be joined. A wrong setting concerns all processes, so only rank 0 reports it; otherwise
-/// the host lacks something.
+/// Reports, once per process, why a group cannot be joined. An invalid setting concerns all processes, so only rank 0 reports it; any other
+/// error is due to this host, and is reported if the job is verbose.
 void tell_refusal(int error) {
     STARLING_STATE static bool told = false;
     const bool setting = error == MPI_ERR_ARG;
@@ -81,7 +81,7 @@ void Membership::look_for_dead(uint64_t now) {
 }
 
 bool Membership::to_group(const GroupDatagramHeader& head, const std::byte* body, uint32_t bytes) {
-    if (!network_) return true;  // left in the meantime: members that miss the datagram request it
+    if (!network_) return true;  // the group was left meanwhile; members that miss the datagram request it
     const iovec parts[2] = {{const_cast<GroupDatagramHeader*>(&head), sizeof head}, {const_cast<std::byte*>(body), bytes}};
     return network_->send(parts, bytes > 0 ? 2 : 1);
 }
@@ -120,7 +120,7 @@ void Membership::wish(uint32_t member, const std::byte* claim, uint32_t bytes) {
     note.kind = NoteKind::wish;
     note.who = static_cast<uint16_t>(group.me());
     const iovec part{const_cast<std::byte*>(claim), bytes};
-    send_behind_note(member, note, &part, 1);  // if there is no room, the communicator gets no pool group
+    send_behind_note(member, note, &part, 1);  // without room the request is lost, and the communicator gets no pool group
 }
 
 void Membership::note(uint32_t member, const Note& note) {

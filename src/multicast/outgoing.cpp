@@ -8,8 +8,9 @@
 
 namespace starling::multicast {
 
-// Receivers store unexpected data up to a limit, then acknowledge nothing until they post receives. So a message must not depend on
-// acknowledgements of other messages: it is the only one, or fits whole into the window.
+// Returns whether a message of this size may be sent now. Receivers store unexpected data up to a limit, then acknowledge nothing until
+// they post receives. So a message must not depend on acknowledgements of other messages: it is the only one, or fits whole into the
+// window.
 bool Outgoing::takes(uint64_t bytes) const {
     if (messages_.empty()) return true;
     return bytes <= kMostCopied && next_ == messages_.size() && in_flight() + fragments_of(bytes, piece_) <= window_ &&
@@ -141,7 +142,7 @@ bool Outgoing::repeat(GroupTransmitter& wire, const Wish& wish, uint64_t now) {
     return true;
 }
 
-// A member without room does not hold up repeats to others.
+// Repeats the requested fragments. A member without room does not delay repeats to others.
 bool Outgoing::repeat(GroupTransmitter& wire, uint64_t now) {
     std::deque<Wish> later;
     const size_t count = wishes_.size();
@@ -191,7 +192,8 @@ void Outgoing::acknowledged(const Position& position, uint64_t now) {
         messages_.pop_front();
     }
     if (!messages_.empty()) {
-        // A position beyond a message of which only a part was sent: the last receiver has ended. The window must open for the rest.
+        // The position is beyond a message of which only a part was sent, because the last receiver has ended. The window must open for the
+        // rest.
         const uint64_t covered = acked_.serial == position.serial ? position.fragment : UINT64_MAX;
         const uint64_t to = std::min(covered, messages_.front().sent);
         if (to > acked_.fragment) {

@@ -21,7 +21,7 @@ namespace {
 constexpr uint64_t kClaims = 1;
 constexpr size_t kRemembered = 256;
 
-/// An assignment of a group: the communicator's context, and a bit for each member of the pool.
+/// The message that assigns a pool group: the communicator's context, and a bit for each member of the pool.
 struct AddressClaim {
     uint64_t context = 0;
     std::vector<std::byte> bits;
@@ -43,7 +43,7 @@ struct AddressClaim {
     }
 };
 
-/// A group that has not been assigned.
+/// A pool group that has not been assigned.
 struct Ready {
     uint64_t number;
     Membership* membership;
@@ -53,8 +53,8 @@ struct Ready {
     bool was_ready = false;
 
     MessageLabel label(const link::Process& first) const { return {first.job->address().id, kClaims, number, first.rank}; }
-    /// Returns whether the group was ready, and is not any more: it was evicted, or assigned without the assignment having arrived. Then
-    /// the assignment is still awaited, because the communicator that has the group may send to this process, and counts on its
+    /// Returns whether the group was ready, and is not any more: it was evicted, or assigned before the assignment arrived here. This
+    /// process then still awaits the assignment, because the communicator that has the group may send to it, and counts on its
     /// acknowledgements.
     bool is_lost() {
         const GroupState state = membership->group.state();
@@ -68,7 +68,7 @@ struct GroupPool {
     uint32_t me = 0;
     std::vector<std::unique_ptr<Ready>> ready;        ///< unassigned groups, by number
     std::vector<std::unique_ptr<Ready>> lost;         ///< left groups whose assignment may still arrive
-    std::deque<uint64_t> granted;                     ///< recent contexts with a group: a request may arrive more than once
+    std::deque<uint64_t> granted;                     ///< recent contexts with a group, as a request may arrive more than once
     std::unordered_map<uint64_t, Membership*> given;  ///< assigned groups by context
 
     void add(uint64_t number);
@@ -95,7 +95,7 @@ void GroupPool::add(uint64_t number) {
     ready.push_back(std::move(one));
 }
 
-/// Applies an assignment: members that are not included leave, the others have a group.
+/// Applies an assignment: members that are not included leave the group, and the others keep it for the communicator.
 void GroupPool::apply(const AddressClaim& claim, Membership& membership) {
     const uint64_t now = now_ns();
     std::vector<bool> in(members.size());

@@ -78,7 +78,7 @@ void ReceiveQueue::came(ArrivingMessage& arrival) {
 void ReceiveQueue::finish(ArrivingMessage& arrival) {
     MulticastReceive* const receive = arrival.receive_;
     const uint64_t bytes = arrival.bytes;
-    const auto keep = arrivals_.extract(arrival.label);  // keeps the arriving message until the end of the function
+    const auto keep = arrivals_.extract(arrival.label);  // keeps the message alive until the end of the function
     if (!receive) return;
     arrival.want_nothing();
     receive->outcome.bytes = bytes;

@@ -10,7 +10,7 @@ namespace starling::plan {
 
 namespace {
 
-constexpr size_t kAhead = 8;  ///< phases; later ones have a weight below a tenth
+constexpr size_t kAhead = 8;  ///< number of phases to look ahead; later ones have a weight below a tenth
 
 bool by_name(const Partner& one, const Partner& other) {
     return std::pair(one.job, one.rank) < std::pair(other.job, other.rank);

@@ -6,7 +6,7 @@
 
 namespace starling::plan {
 
-// Updates a recurring call. A call that counts as regular stays so after one irregular turn, for example the one in ten that writes a
+// Updates a recurring call. A regular call stays regular after one irregular interval, for example the one in ten that includes a
 // checkpoint.
 void LoopDetector::beat(Recurring& call, uint64_t between) {
     const uint64_t turn = calls_ - call.last;

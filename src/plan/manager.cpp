@@ -30,11 +30,11 @@ using profile::PhaseId;
 /// Maximum number of refused peers that are remembered.
 constexpr size_t kMostGuests = 64;
 
-/// A peer that asked for a connection when there was no place for it.
+/// A peer whose request for a connection was refused, because there was no place for it.
 struct Guest {
     uint64_t job;
     uint32_t rank;
-    uint64_t phases;  ///< value of PlanManager::phases_ at that time
+    uint64_t phases;  ///< value of PlanManager::phases_ when the peer was refused
 };
 
 /// Returns the transport's connector; null if there is none.
@@ -45,9 +45,9 @@ transport::Connector* connector_of(TransportSide side) {
 
 /// Counts of the peers that have a connection slot of a transport, and one peer whose slot could be used for another.
 struct Users {
-    uint32_t all = 0;      ///< peers with a slot
-    uint32_t leaving = 0;  ///< peers whose connection is closing
-    Peer* idle = nullptr;  ///< a peer whose open connection is not in the plan and was not used in this phase; null: none
+    uint32_t all = 0;      ///< number of peers with a slot
+    uint32_t leaving = 0;  ///< number of peers whose connection is closing
+    Peer* idle = nullptr;  ///< peer whose open connection is not in the plan and was not used in this phase; null: none
 };
 
 Users users_of(TransportSide side) {
@@ -64,7 +64,8 @@ Users users_of(TransportSide side) {
     return users;
 }
 
-// A closing direct ring only holds memory, which can be spared; a closing TCP connection holds its place.
+// Returns the connection quota of a transport. A closing direct ring only holds memory, which can be spared; a closing TCP connection holds
+// its place.
 ConnectionSlots places_of(TransportSide side, const Users& users) {
     const uint32_t rings = std::min<uint32_t>(static_cast<uint32_t>(live(config().max_direct)), link::kRingSlots);
     const uint32_t limit = side == kHere ? rings : static_cast<uint32_t>(live(config().max_connections));
@@ -99,14 +100,14 @@ class PlanManager {
     bool has_plan_ = false;
     Partners wanted_;                   ///< the plan of the current phase
     Partners next_;                     ///< the plan of the phase that is expected next
-    size_t opened_ahead_[kSides] = {};  ///< how many entries of next_ were examined
+    size_t opened_ahead_[kSides] = {};  ///< number of entries of next_ that were examined
     uint32_t courtesies_[kSides] = {};  ///< connections closed in this phase for peers outside the plan
-    std::vector<PhaseId> successors_;   ///< by phase: the phase that followed it the last time
+    std::vector<PhaseId> successors_;   ///< phases by their predecessor: the one that followed it the last time
     std::vector<Guest> guests_;
     OnDemand on_demand_[kSides];
     PlanReview doubt_;
     bool unsettled_ = false;
-    bool asking_ = false;  ///< the source waits for an answer
+    bool asking_ = false;  ///< whether the source waits for an answer
     // Buffers of ask_wanted(), kept so that a phase allocates no memory for them.
     std::vector<Peer*> peers_;
     std::vector<ConnectionAvailability> standings_;
@@ -167,7 +168,7 @@ void PlanManager::adopt(const Partners* partners) {
             if (Peer* const peer = peer_of(partner)) peer->base->set_expected_traffic(peer->planned);
 }
 
-// Adopts the plan of a phase. Which phase comes next is known from the last time, or from the plan.
+// Adopts the plan of a phase, and looks up the plan of the next one. Which phase comes next is known from the last time, or from the plan.
 void PlanManager::adopt_phase(PhaseId phase, uint64_t occurrence) {
     adopt(source_->partners(phase, occurrence));
     asking_ = source_->waits();
@@ -182,7 +183,7 @@ void PlanManager::adopt_phase(PhaseId phase, uint64_t occurrence) {
 void PlanManager::note(Peer& peer, link::PlaceNews news) {
     unsettled_ = true;
     if (news != link::PlaceNews::turned_away) return;
-    peer.backoff = 0;  // it wants a connection now, so its earlier refusals do not count
+    peer.backoff = 0;  // the peer wants a connection now, so its earlier refusals do not count
     if (guests_.size() >= kMostGuests) return;
     const uint64_t job = peer.job.address().id;
     const auto same = [&](const Guest& guest) { return guest.job == job && guest.rank == peer.rank; };
@@ -211,7 +212,7 @@ void PlanManager::settle(bool anew) {
     }
 }
 
-// Requests missing connections of the plan. `anew`: a phase begins, so peers that have refused may accept now.
+// Requests missing connections of the plan. With `anew`, a phase begins, so peers that have refused may accept now.
 void PlanManager::ask_wanted(TransportSide side, bool anew) {
     peers_.clear();
     standings_.clear();
@@ -228,9 +229,10 @@ void PlanManager::ask_wanted(TransportSide side, bool anew) {
     for (const size_t i : whom_to_ask(standings_, places_of(side, users_of(side)))) link::request_connection(*peers_[i]);
 }
 
-// Serves peers that were refused, by their own plan or by this phase's. They would otherwise ask again only after more traffic.
+// Requests connections to peers that this process has refused, whether they are in this phase's plan or only have this process in their
+// own. They would otherwise ask again only after more traffic.
 void PlanManager::serve_guests(TransportSide side) {
-    // Serving one peer may cause others to be refused and added meanwhile.
+    // Work on a copy, because serving one peer may cause others to be refused and added meanwhile.
     for (const Guest& guest : std::exchange(guests_, {})) {
         Peer* const peer = peer_of(guest.job, guest.rank);
         if (!peer || peer->state != link::ConnectionState::closed) continue;
@@ -246,7 +248,8 @@ bool PlanManager::serve(Peer& guest, TransportSide side) {
         link::request_connection(guest);
         return true;
     }
-    // A peer in the plan is served by its priority. Another one gets the place of an idle connection, a limited number of times per phase.
+    // A peer in the plan is served by its priority. A peer outside the plan gets the place of an idle connection, a limited number of times
+    // per phase.
     if (guest.planned == 0 && has_plan_ && users.idle && users.leaving == 0 && courtesies_[side] < places.limit) {
         ++courtesies_[side];
         link::request_close(*users.idle);
@@ -280,7 +283,7 @@ void start() {
     if (config().plan == PlanSource::first) link::keep_connections();
     std::unique_ptr<Source> source = source_of(config().plan);
     if (source) profile::start_counting();
-    // A profile needs phases too.
+    // Find phases for a profile even if there is no plan.
     if (profile::counting()) find_phases();
     if (!source) return;
     manager = new PlanManager(std::move(source));

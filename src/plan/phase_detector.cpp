@@ -20,7 +20,7 @@ Partners shares_of(const Partners& messages) {
     return shares;
 }
 
-/// Visits the partners of a and b with their shares in each; 0 if a partner is in one only.
+/// Visits the partners of a and b with their shares in each; a partner that is in one only has share 0 in the other.
 template <class F>
 void merge(const Partners& a, const Partners& b, F visit) {
     auto i = a.begin(), j = b.begin();
@@ -33,7 +33,7 @@ void merge(const Partners& a, const Partners& b, F visit) {
     }
 }
 
-/// Replaces a pattern by the mean of itself and the new shares, so that it follows a program whose partners move.
+/// Replaces a pattern by the mean of the pattern and the new shares, so that it follows a program whose partners move.
 void follow(Partners& pattern, const Partners& shares) {
     Partners mean;
     merge(pattern, shares, [&](Partner partner, uint32_t was, uint32_t came) {
@@ -53,7 +53,7 @@ double overlap(const Partners& a, const Partners& b) {
 
 std::optional<uint32_t> PhaseDetector::segment(const Partners& messages) {
     if (pulse_.changes() != pulses_) {
-        // Segments of another pulse have other patterns, and this segment is incomplete.
+        // The pulse has changed. Segments of the new pulse have other patterns, and this segment is incomplete.
         pulses_ = pulse_.changes();
         patterns_.clear();
         run_phase_ = 0;

@@ -50,8 +50,8 @@ using CallRows = std::unordered_map<CallKey, CallRow, CallKeyHash>;
 STARLING_STATE Lazy<CallRows> rows;
 STARLING_STATE Ticks ticks;
 
-/// The rows that were counted last, by their place in the program. A call like the previous one finds its row without hashing its whole
-/// key.
+/// The rows that were counted last, indexed by a hash of their call site. A call like the previous one at its site finds its row without
+/// hashing its whole key.
 using Recent = CallRows::value_type*;
 constexpr size_t kRecent = 16;
 STARLING_STATE Recent recent[kRecent] = {};
@@ -101,7 +101,7 @@ const char* kind_of_shmem(std::string_view function) {
 
 const char* kind_of_function(std::string_view function) {
     if (function.starts_with("shmem_")) return kind_of_shmem(function);
-    // A kind whose name is the end of another's comes after it.
+    // The kinds of operations. A name that is the end of another one comes after it.
     static constexpr const char* kKinds[] = {"ineighbor", "ireduce_scatter", "iallreduce", "iallgather",
                                              "ialltoall", "ibarrier",        "ibcast",     "igather",
                                              "iscatter",  "iscan",           "ireduce"};

@@ -65,18 +65,18 @@ class Recorder {
     const uint64_t started_;
     uint64_t since_1970_;
     std::deque<ProfileReport::PhaseRecord> waiting_;
-    size_t bytes_ = 0;                                          ///< size of those records
-    std::vector<ProfileReport::ConnectionRecord> connections_;  ///< opened and closed in the current phase
+    size_t bytes_ = 0;                                          ///< size of the waiting records, bytes
+    std::vector<ProfileReport::ConnectionRecord> connections_;  ///< those opened and closed in the current phase
     std::unordered_map<const void*, std::string> sites_;
     struct UnderWay {
         control::ControlCall call;
         size_t bytes;
     };
-    std::deque<UnderWay> under_way_;  ///< oldest first, the order of their answers
+    std::deque<UnderWay> under_way_;  ///< reports without an answer, oldest first, in the order of their answers
     size_t bytes_under_way_ = 0;
     bool gave_up_ = false;
-    bool last_ = false;        ///< the next report is the last
-    uint64_t paid_until_ = 0;  ///< ns; no report before this time; each report adds kBetweenReportsNs
+    bool last_ = false;        ///< whether the next report is the last
+    uint64_t paid_until_ = 0;  ///< time before which no report is sent, ns; each report adds kBetweenReportsNs
     uint64_t finished_ = 0;
 };
 STARLING_STATE Recorder* recorder = nullptr;
@@ -149,7 +149,7 @@ void Recorder::write_down(PhaseId ended) {
     if (waiting_.size() > kMostRecords || bytes_ > kMostBytes) sum_up();
 }
 
-// Merges the waiting records of each phase, which are consecutive occurrences of it.
+// Merges the waiting records of each phase, which are consecutive occurrences of the phase.
 void Recorder::sum_up() {
     std::unordered_map<std::string_view, ProfileReport::PhaseRecord*> first;
     std::deque<ProfileReport::PhaseRecord> summed;
@@ -174,7 +174,7 @@ void Recorder::poll() {
         if (call.poll(done) != MPI_SUCCESS) return give_up();
         if (!done) return;
         control::NameReply reply;
-        if (!decode(call.reply(), reply) || reply.error_class != MPI_SUCCESS) return stop();  // not recorded there
+        if (!decode(call.reply(), reply) || reply.error_class != MPI_SUCCESS) return stop();  // the launcher records no profile
         bytes_under_way_ -= under_way_.front().bytes;
         under_way_.pop_front();
     }

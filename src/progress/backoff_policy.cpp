@@ -7,8 +7,8 @@ namespace starling::progress {
 
 namespace {
 
-constexpr uint64_t kLateYieldNs = 1000;  ///< an undisturbed sched_yield takes a third of this
-constexpr int kCrowdedAfter = 2;         ///< late yields among the last eight
+constexpr uint64_t kLateYieldNs = 1000;  ///< a longer yield let another thread run; an undisturbed one takes a third of this
+constexpr int kCrowdedAfter = 2;         ///< a core is crowded if this number of the last eight yields was late
 
 }  // namespace
 
@@ -27,7 +27,7 @@ void CoreWatch::see(uint32_t cpu, bool neighbour, uint64_t now) {
 void CoreWatch::lost(uint64_t ns, uint64_t now) {
     if (ns < kSliceNs || now < begun_) return;
     Contest& here = *contest_;
-    // `again`: before a quiet time as long as the last contest has passed.
+    // `again`: the quiet time since the last contest is shorter than that contest was.
     const bool again = here.length > 0 && now < here.until + here.length + ns;
     const bool twice = here.last_loss != 0 && now < here.last_loss + kBetweenLossesNs + ns;
     here.last_loss = now;
@@ -82,7 +82,7 @@ Waiting::Act Waiting::next(const CoreObservation& look, const BackoffSettings& t
             return Act::announce;
         }
     }
-    // A wait that must not sleep can let a neighbour run only by a yield.
+    // A wait that must not sleep can let a neighbour run only by a yield, even on a contested core.
     return neighbour && !(contested && terms.may_sleep) ? Act::yield : Act::spin;
 }
 

@@ -33,9 +33,9 @@ namespace starling::progress {
 
 namespace {
 
-constexpr uint32_t kPollsAlone = 800;      ///< before the first look at the core: about 40 µs, longer than most partners need
+constexpr uint32_t kPollsAlone = 800;      ///< polls before the first check of the core: 40 µs, longer than most partners need
 constexpr uint32_t kLooksPerPoll = 4;      ///< checks of the rings alone between two polls
-constexpr uint32_t kPollsOfSockets = 100;  ///< about as long as kPollsAlone, if each poll is a system call
+constexpr uint32_t kPollsOfSockets = 100;  ///< in place of kPollsAlone, if each poll is a system call; takes about as long
 constexpr uint64_t kLivenessNs = 20'000'000;
 constexpr uint64_t kLongestSleepNs = 100'000'000;
 /// Longest sleep while packets wait for room: a receiver that makes room does not ring.
@@ -44,7 +44,8 @@ constexpr uint64_t kRetryNs = 200'000;
 constexpr uint64_t kAnswersNs = 1'000'000;
 /// Longest sleep if the awaited event may occur without a ring.
 constexpr uint64_t kUnrungNs = 1'000'000;
-/// Longest sleep of a library thread that leaves the sockets to the application, before it checks whether that still waits.
+/// Longest sleep of a library thread that leaves the sockets to the application, before it checks whether an application thread still
+/// waits.
 constexpr uint64_t kAsideNs = 1'000'000;
 
 STARLING_STATE job::Doorbell* doorbell = nullptr;
@@ -52,9 +53,9 @@ STARLING_STATE bool may_block = true;
 /// With peers on other hosts, one thread sleeps on the sockets and this socket wakes it; any other thread sleeps on the futex.
 STARLING_STATE int wake_socket = -1;
 STARLING_STATE bool sleeping_on_sockets = false;
-/// Whether data on a socket ended the last sleep, without a ring: that is no sign of a death.
+/// Whether the last sleep was ended by data on a socket and not by a ring. In that case a death need not be checked for.
 STARLING_STATE bool woken_by_data = false;
-/// Application threads that sleep in a wait.
+/// Number of application threads that sleep in a wait.
 STARLING_STATE uint32_t asleep = 0;
 STARLING_STATE CoreWatch core;
 STARLING_STATE uint64_t next_liveness = 0;
@@ -75,13 +76,13 @@ futex_waitv word_to_sleep_on(const std::atomic<uint32_t>& word, uint32_t value) 
     return {value, reinterpret_cast<uint64_t>(&word), FUTEX_32, 0};
 }
 
-/// Returns whether to sleep on the job's failure count too. In a job that survives failures, application threads do: one call of the
-/// launcher then wakes all of them on the host.
+/// Returns whether to sleep on the job's failure count in addition to the doorbell. In a job that survives failures, application threads do
+/// so: one call of the launcher then wakes all of them on the host.
 bool should_sleep_on_two_words(Sleeper sleeper) {
     return sleeper == Sleeper::application && link::self().job->segment().header().recovers && !one_word_at_most;
 }
 
-/// Returns true if the doorbell was rung, or a process has died.
+/// Sleeps on the doorbell and the job's failure count. Returns true if the doorbell was rung, or a process has died.
 bool sleep_on_two_words(uint32_t rings, const timespec& until) {
     link::Job& job = *link::self().job;
     futex_waitv words[] = {word_to_sleep_on(doorbell->rings, rings),
@@ -94,7 +95,7 @@ bool sleep_on_two_words(uint32_t rings, const timespec& until) {
     return woken >= 0;
 }
 
-/// Returns true if the doorbell was rung.
+/// Sleeps on the doorbell. Returns true if it was rung.
 bool sleep_on_futex(uint32_t rings, uint64_t limit_ns, Sleeper sleeper) {
     const uint32_t who = sleeper == Sleeper::application ? FUTEX_BITSET_MATCH_ANY : job::kLibraryThreads;
     const timespec until = time_of(now_ns() + limit_ns);
@@ -105,7 +106,7 @@ bool sleep_on_futex(uint32_t rings, uint64_t limit_ns, Sleeper sleeper) {
     return woken == 0;
 }
 
-/// Returns true if the doorbell was rung or a socket has data.
+/// Sleeps on the sockets. Returns true if the doorbell was rung or a socket has data.
 bool sleep_on_sockets(uint64_t limit_ns) {
     const uint64_t now = now_ns(), deadline = link::next_deadline();
     const timespec limit = time_of(deadline <= now ? 0 : std::min(limit_ns, deadline - now));
@@ -131,7 +132,7 @@ void pause_between_polls() {
     for (uint32_t i = 1; i < kLooksPerPoll && !link::rings_hold_something(); ++i) _mm_pause();
 }
 
-/// Yields, without the lock. Returns when the yield ended, ns.
+/// Yields the core, without holding the lock. Returns when the yield ended, ns.
 uint64_t yield_now() {
     ++counters.yields;
     step_out();
@@ -144,7 +145,7 @@ Waiting::CoreObservation look() {
     const uint64_t now = now_ns();
     const uint32_t cpu = own_core();
     const Company company = look_for_company(cpu, core.is_on(cpu) && core.sure_of_strangers(now));
-    // Other threads of this process may be on this core; they have no entry in the table.
+    // Other threads of this process may be on this core too; they have no entry in the table of places.
     return {now, company.neighbour || program_threads_at_once(), cpu, company.contested};
 }
 
@@ -184,7 +185,7 @@ uint64_t sleep_until_rung(uint32_t rings, uint64_t limit_ns, Sleeper sleeper) {
     const uint64_t before = now_ns();
     ++counters.sleeps;
     if (application) counters.sleeping = ++asleep;
-    // With several threads, another one may be computing.
+    // With several threads, this process may be computing in another one, and does not count as asleep.
     if (application && !program_threads_at_once()) mark_self_asleep();
     if (sleeper == Sleeper::server) ways_to_wake();  // creates the wake socket, by which stop() wakes this thread
     const bool on_sockets = sleeper != Sleeper::aside && wake_socket >= 0 && !sleeping_on_sockets;
@@ -195,7 +196,7 @@ uint64_t sleep_until_rung(uint32_t rings, uint64_t limit_ns, Sleeper sleeper) {
         counters.sleeping = --asleep;
         counters.slept += after - before;
     }
-    // Another thread must watch the sockets now.
+    // This thread slept on the sockets; another one must do so now.
     if (on_sockets) wake_own_threads();
     withdraw_sleep();
     return after;
@@ -266,8 +267,8 @@ void Idle::count_cause(uint64_t ns) {
     profile::place_waits(called_from_, calling);
 }
 
-// An event without a ring is found only by a poll, so these sleeps are short. If other threads want the core, they last an eighth of the
-// time waited so far: the polls of hundreds of processes would fill the core.
+// Returns how long to sleep, ns. An event without a ring is found only by a poll, so sleeps for such events are short. If other threads
+// want the core, they last an eighth of the time waited so far, because the polls of hundreds of processes would fill the core.
 uint64_t Idle::time_to_sleep(uint64_t now) const {
     if (site_.expected != Expected::unrung) return longest_sleep();
     if (!core.crowded() && !core.suspects_neighbour(now)) return std::min(kUnrungNs, longest_sleep());
@@ -277,7 +278,7 @@ uint64_t Idle::time_to_sleep(uint64_t now) const {
 
 void Idle::look_around() {
     Waiting::CoreObservation seen = look();
-    // A neighbour that wants the core gets it by a yield, so this check is not needed.
+    // Check for a shortage of cores only without a neighbour: a neighbour gets the core by a yield.
     if (may_block && !seen.neighbour && waiting_.should_ask_for_cores(seen.now)) seen.short_of_cores = cores_are_short();
     const Waiting::Act act = waiting_.next(seen, {may_block, static_cast<uint64_t>(live(config().spin_us)) * 1000});
     if (waiting_.since() == seen.now) counted_ = seen.now;
@@ -305,14 +306,15 @@ void Idle::look_around() {
         case Waiting::Act::sleep: {
             const uint64_t ended = sleep_until_rung(rings_, time_to_sleep(seen.now), Sleeper::application);
             waiting_.slept(ended);
-            count_until(ended);  // the event that ended the sleep may end the wait too, so publish nothing before the next look
+            count_until(ended);  // the event that ended the sleep may end the wait too, so publish nothing before the next poll
             return std::exchange(woken_by_data, false) ? look_at_liveness_now_and_then(ended) : look_at_liveness();
         }
     }
 }
 
 void Idle::step() {
-    // Keep the lock between announcement and sleep: a thread that completes the operation in between would see no sleeper to wake.
+    // Do not release the lock between announcement and sleep: a thread that completes the operation in between would see no sleeper to
+    // wake.
     if (threads_at_once() && !waiting_.announced()) hand_over_lock();
     const bool dear = link::wait_descriptor() >= 0;
     if (waiting_.is_time_to_look(dear ? kPollsOfSockets : kPollsAlone, dear))

@@ -16,7 +16,7 @@ namespace {
 using job::CpuLocation;
 
 STARLING_STATE std::atomic<uint32_t>* own = nullptr;
-STARLING_STATE uint32_t own_index = 0;  ///< index among the ranks of this host
+STARLING_STATE uint32_t own_index = 0;  ///< index of this process among the ranks of this host
 
 void write_down(uint32_t word) {
     if (own && own->load(std::memory_order_relaxed) != word) own->store(word, std::memory_order_relaxed);
@@ -27,7 +27,7 @@ uint32_t here() {
     return cpu < 0 ? CpuLocation::kNowhere : CpuLocation::on(static_cast<uint32_t>(cpu));
 }
 
-/// Visits the place words of all other known processes on this host, until `visit(word, before)` returns true. `before`: that process
+/// Visits the table entries of all other known processes on this host, until `visit(word, before)` returns true. `before`: that process
 /// precedes this one, by job and rank. Returns whether a visit returned true.
 template <class F>
 bool any_other(F&& visit) {
@@ -82,7 +82,7 @@ Company look_for_company(uint32_t cpu, bool contested) {
     write_down(contested ? cpu | CpuLocation::kContested : cpu);
     Company company{};
     if (!own || cpu == CpuLocation::kNowhere) return company;
-    // A neighbour that has found strangers ends the search; any other is only noted.
+    // Search for a neighbour that has found strangers; any other neighbour is only recorded.
     company.contested = any_other([&](uint32_t other, bool) {
         if (CpuLocation::where(other) == cpu) company.neighbour = true;
         return other == (cpu | CpuLocation::kContested);
@@ -96,7 +96,7 @@ bool move_to_free_core() {
     const auto shares = [word](uint32_t other, bool before) { return before && CpuLocation::where(other) == word; };
     if (!any_other(shares)) return false;
     if (sched_getaffinity(0, sizeof usable, &usable) != 0) return false;
-    // Sleeping processes may wake at any time. Moving to a core with more of them than this one has no lasting benefit.
+    // Processes that sleep on a core may wake at any time. Moving to a core with more of them than this one has no lasting benefit.
     cpu_set_t free = usable;
     uint16_t at_home[CPU_SETSIZE] = {};
     any_other([&](uint32_t other, bool) {
@@ -108,7 +108,7 @@ bool move_to_free_core() {
     });
     const uint32_t here_at_home = word - 1 < CPU_SETSIZE ? at_home[word - 1] : 0;
     for (uint32_t i = 0; i < CPU_SETSIZE; ++i) {
-        const uint32_t cpu = (word + i) % CPU_SETSIZE;  // starts behind the current core
+        const uint32_t cpu = (word + i) % CPU_SETSIZE;  // the search starts behind the current core
         if (!CPU_ISSET(cpu, &free) || at_home[cpu] > here_at_home) continue;
         // Publish the move before it is made, and check again: two processes that choose the same core see each other, and neither moves.
         own->store(CpuLocation::on(cpu));
@@ -128,7 +128,7 @@ void mark_self_asleep() {
 void mark_self_awake() {
     if (!own) return;
     const uint32_t word = here();
-    // If the core is unchanged, the earlier finding about strangers stays valid until the next look.
+    // If the core is unchanged, the earlier finding about strangers stays valid until the next check.
     const uint32_t said = own->load(std::memory_order_relaxed);
     write_down((said & CpuLocation::kCpu) == word ? word | (said & CpuLocation::kContested) : word);
 }

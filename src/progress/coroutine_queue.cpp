@@ -8,8 +8,9 @@
 namespace starling::progress {
 
 namespace {
-// Handles are taken from the front one by one. A resumed coroutine may schedule more. It may also call a function of the program, during
-// which other threads poll and run the handles behind it. The vector is cleared at the end, so that its capacity is reused.
+// The scheduled handles, which are taken from the front one by one. A resumed coroutine may schedule more. It may also call a function of
+// the program, during which other threads poll and run the remaining handles. The vector is cleared at the end, so that its capacity is
+// reused.
 STARLING_STATE NoDestroy<std::vector<std::coroutine_handle<>>> queue_storage;
 constinit auto& queue = queue_storage.value;
 STARLING_STATE std::size_t taken = 0;

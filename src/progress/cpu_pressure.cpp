@@ -26,7 +26,8 @@ long runnable_of(char* text) {
 }  // namespace
 
 bool cores_are_short() {
-    // A program may close all descriptors it does not know. The read then fails, or returns other text.
+    // The open /proc/loadavg; -1: not opened. A program may close all descriptors it does not know. The read then fails, or returns other
+    // text.
     STARLING_STATE static int file = -1;
     STARLING_STATE static long cores = 0;
     if (cores == 0) {

@@ -31,18 +31,18 @@ namespace {
 using Poller = bool (*)();
 STARLING_STATE Poller pollers[8] = {};
 STARLING_STATE int poller_count = 0;
-/// Every 8th poll polls all transports, even if the rings always deliver packets.
+/// Every kBusyPolls-th poll polls all transports, even if the rings always deliver packets.
 constexpr uint32_t kBusyPolls = 8;
-/// A wait whose polls always find events, but never the awaited one, checks for deaths once in this number of polls.
+/// Number of polls after which a wait checks for deaths if its polls always find events, but never the awaited one.
 constexpr uint32_t kBusyWaits = 64;
 STARLING_STATE uint32_t busy_polls = 0;
-STARLING_STATE bool polling = false;  ///< a poll is on the stack; no packet may be taken while another is being delivered
-/// Fruitless polls in a row before the progress thread sleeps. The thread for other hosts sleeps sooner, and after one poll if cores are
-/// short.
+STARLING_STATE bool polling = false;  ///< a poll is on the stack, so no other packet may be delivered meanwhile
+/// Polls without events in a row before the progress thread sleeps. The thread for other hosts sleeps sooner, and after one poll if cores
+/// are short.
 constexpr int kQuietPolls = 200, kQuietPollsForHosts = 50;
-/// How long that thread relies on its last check for a shortage of cores, ns.
+/// How long the thread for other hosts relies on its last check for a shortage of cores, ns.
 constexpr uint64_t kShortOfCoresNs = 1'000'000;
-/// Fruitless test calls per yield, so that a loop of tests yields as a wait does.
+/// Number of test calls without events per yield, so that a loop of tests yields as a wait does.
 constexpr uint32_t kTestsPerYield = 32;
 
 /// Marks that a poll is in progress; the destructor ends this also if the poll throws std::bad_alloc.
@@ -58,7 +58,7 @@ STARLING_STATE uint32_t rings_awaited = 0;  ///< calls of await_ring() without a
 STARLING_STATE pthread_t thread;
 STARLING_STATE std::atomic<bool> stopping{false};
 
-/// The number of waiting threads, which peers also read.
+/// The number of waiting threads, in memory that peers also read.
 STARLING_STATE link::Presence before_start{};
 STARLING_STATE link::Presence* presence = &before_start;
 bool anyone_waits() { return presence->waiting.load(std::memory_order_relaxed) != 0; }
@@ -229,7 +229,7 @@ bool poll() {
 }
 
 void test() {
-    // Kept across calls: a loop of tests idles as a wait does, but does not sleep.
+    // Number of calls in a row without events. It is kept across calls, because a loop of tests idles as a wait does, but does not sleep.
     STARLING_STATE static uint32_t empty = 0;
     if (poll()) {
         empty = 0;
@@ -247,7 +247,7 @@ void wait_until(bool (*condition)(void*), void* argument, const WaitSite& site) 
     if (condition(argument)) return;
     {
         const Waiter waiter;
-        Idle idle(site, argument);  // destroyed, and its announcement withdrawn, before the progress thread is armed
+        Idle idle(site, argument);  // declared here, so that its announcement is withdrawn before the progress thread is armed
         for (uint32_t busy = 0; !condition(argument);) {
             if (!poll()) {
                 idle.step();

@@ -11,7 +11,7 @@ namespace {
 
 using Waits = List<FlagWait, &FlagWait::hook>;
 
-// Allocated at first use, so that most programs do not pay for it at startup.
+// The awaited conditions. Allocated at first use, so that most programs do not pay for them at startup.
 STARLING_STATE Waits* waits = nullptr;
 
 void add(FlagWait& wait) {

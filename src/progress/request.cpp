@@ -26,10 +26,10 @@ namespace {
 /// The error texts of the last failures. Texts that are never reported, such as those of freed requests, are overwritten in time.
 constexpr size_t kSentences = 64;
 STARLING_STATE const Request* sentence_of[kSentences] = {};
-STARLING_STATE char* sentences[kSentences] = {};  ///< from malloc
+STARLING_STATE char* sentences[kSentences] = {};  ///< texts of the failures, from malloc
 STARLING_STATE size_t next_sentence = 0;
 
-/// Returns the request's index; kSentences if it has no text.
+/// Returns the index of the request's error text; kSentences if it has none.
 size_t find_sentence(const Request& request) {
     return static_cast<size_t>(std::find(sentence_of, sentence_of + kSentences, &request) - sentence_of);
 }
@@ -40,7 +40,7 @@ void keep_failure(const Request& request) {
     const std::string_view text = failure_text();
     if (text.empty()) return;
     char* const kept = strndup(text.data(), text.size());
-    if (!kept) return clear_failure();  // only the error class is reported then
+    if (!kept) return clear_failure();  // without memory only the error class is reported
     size_t place = find_sentence(request);
     if (place == kSentences) place = next_sentence++ % kSentences;
     std::free(std::exchange(sentences[place], kept));

@@ -18,7 +18,7 @@ STARLING_STATE TellerUpcalls teller_upcalls;
 namespace {
 
 struct PublishedWait {
-    const void* wait;  ///< null: the entry is free
+    const void* wait;  ///< identity of the published wait; null: the entry is free
     const WaitSite* site;
     const char* call;
     const void* argument;
@@ -43,7 +43,7 @@ PublishedWait* find(const void* wait) {
     return nullptr;
 }
 
-// Builds the page on the stack of the waiting thread, which has room for one.
+// Writes the whole wait report page, which is built on the stack of the waiting thread, because that has room for one.
 [[gnu::noinline]] void write_all(uint64_t now) {
     last_told = now;
     WaitReportPage account{};

@@ -90,8 +90,8 @@ struct AccessPart {
     uint64_t bytes = 0;
 };
 
-/// Returns the runs of the next packet. `limit`: the packet's payload limit. Data that is only requested needs no room in the packet;
-/// within a host, however, the answer must fit into one packet too.
+/// Returns the runs of the next packet. `limit`: the packet's payload limit. Data that is only requested needs no room in the request;
+/// within a host, however, the answer must fit into one packet.
 AccessPart next_part(const Access& access, uint64_t limit) {
     AccessPart part;
     const uint64_t room = limit - sizeof(AccessPacket);
@@ -117,8 +117,8 @@ void write_data(const Access& access, uint64_t bytes, std::byte* out) {
         datatype::pack(*access.origin.type, access.origin.count, access.origin.buffer, access.issued, out, bytes);
 }
 
-/// Returns whether the next packet, with `bytes` of data, asks for an answer. If packets keep their order, only every 16th and the last one
-/// do.
+/// Returns whether the next packet, with `bytes` of data, asks for an answer. If packets keep their order, only every 16th packet and the
+/// last one do.
 bool asks_for_answer(Access& access, uint64_t bytes) {
     constexpr uint32_t kPacketsPerAnswer = 16;
     ++access.unsettled_packets;
@@ -166,7 +166,7 @@ bool issue(Access& access) {
     return true;
 }
 
-/// Returns whether the next packet may be sent. Updates are carried out in order. Packets on one path keep the order; after a change of
+/// Returns whether the next packet may be sent. Updates must be carried out in order. Packets on one path keep the order; after a change of
 /// path the next update waits for the answers to the earlier ones.
 bool may_be_issued(const Access& access) {
     const Target& target = *access.target;
@@ -177,7 +177,7 @@ bool may_be_issued(const Access& access) {
 bool advance(Target& target) {
     bool any = false;
     if (!target.waiting.front()) return false;
-    // Batch the packets: one system call for each would take longer than the work on its data.
+    // Send the packets as a batch, because one system call for each would take longer than the work on its data.
     const transport::Batch together(target.waiting.front()->bytes > kMostCarried ? link::network() : nullptr);
     while (Access* access = target.waiting.front()) {
         if (!may_be_issued(*access) || !issue(*access)) break;
@@ -206,7 +206,7 @@ void refused(Access& access) {
     finish(access, fail(MPI_ERR_RMA_RANGE, text, access.target->peer->rank));
 }
 
-/// Handles an answer. Returns false if it does not fit this access.
+/// Handles an answer to an access. Returns false if the answer does not fit this access.
 bool take_answer(Access& access, const link::Packet& packet) {
     const auto operation = static_cast<AccessOperation>(packet.header.operation);
     const uint64_t at = packet.header.access.offset, bytes = packet.header.bytes;
@@ -240,7 +240,7 @@ bool copy_by_kernel(const Access& access, Target& target) {
     const iovec block{here, access.bytes};
     const int error = put ? link::write_remote(target.pid, remote, here, access.bytes)
                           : link::read_remote(target.pid, remote, &block, 1, access.bytes);
-    if (error) target.pid = 0;  // not permitted, or the process has ended; packets will show which
+    if (error) target.pid = 0;  // not permitted, or the process has ended; the answers to packets will show which
     return error == 0;
 }
 
@@ -309,7 +309,7 @@ void keep_operand(Access& access) {
 void issue_as_packets(Access& access) {
     Target& target = *access.target;
     target.waiting.push_back(&access);
-    if (!target.peer->dead) advance(target);  // otherwise the next poll ends it
+    if (!target.peer->dead) advance(target);  // if the peer is dead, the next poll ends the access
     if (access.issued == 0) keep_operand(access);
 }
 
@@ -346,7 +346,7 @@ bool poll_accesses() {
     if (!active) return any;
     for (Target* target = active->front(); target;) {
         Target* next = active->next(target);
-        // After a failure, one process may still use a window while another one finalizes.
+        // After a failure, one process may finalize while another one still uses a window.
         if (link::has_finalized(*target->peer)) {
             end_all(*target);
             any = true;

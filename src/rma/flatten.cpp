@@ -6,7 +6,7 @@ namespace starling::rma {
 
 namespace {
 
-/// Offsets are used as addresses while a type is traversed; the bias keeps them from being null.
+/// Added to offsets, which are used as addresses while a type is traversed, so that none is null.
 constexpr uint64_t kBias = uint64_t{1} << 60;
 
 /// Returns one contiguous block, as an offset and a length.

@@ -51,7 +51,7 @@ bool start_by_device(Access& access, Target& target) {
     if (!puts && access.operation != AccessOperation::get) return false;
     transport::Path& path = *target.peer->base;
     RdmaState& way = target.device;
-    // Ask again if the connection is a new one, at another port.
+    // Ask for the region again if the connection is a new one, at another port.
     const bool lost = way.state == RdmaKeyState::known && !path.reaches(way.region.region);
     if ((way.state == RdmaKeyState::unknown || way.state == RdmaKeyState::again || lost) && path.lends()) ask(target);
     if (way.state != RdmaKeyState::known || target.unanswered > 0 || !path.reaches(way.region.region)) return false;
@@ -79,7 +79,7 @@ void take_device_region(Access& asked, const link::Packet* answer) {
     const bool told = answer && answer->header.bytes == sizeof way.region &&
                       static_cast<AccessOperation>(answer->header.operation) == AccessOperation::region;
     if (told) std::memcpy(&way.region, answer->payload, sizeof way.region);
-    // After a refusal ask again: the owner may have been about to close the connection, or not have known yet that it is open.
+    // After a refusal ask again later: the owner may have been about to close the connection, or not have known yet that it is open.
     if (told) way.refusals = 0;
     way.state = told ? RdmaKeyState::known : ++way.refusals < kMostRefusals ? RdmaKeyState::again : RdmaKeyState::never;
     const std::unique_ptr<Access> asking = std::move(way.asking);

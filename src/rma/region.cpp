@@ -39,7 +39,7 @@ Region& add(void* base, uint64_t bytes) {
 }  // namespace
 
 std::byte* Region::at(uint64_t offset, uint64_t bytes) const {
-    // Adjacent ranges may be accessed together; the loop passes each once.
+    // Adjacent ranges may be accessed together. The loop visits each range at most once.
     uint64_t from = offset, missing = bytes;
     for (size_t passed = 0; passed < ranges.size(); ++passed) {
         const auto found = std::find_if(ranges.begin(), ranges.end(), [from, missing](const AttachedRange& range) {
@@ -106,7 +106,7 @@ int attach(const RegionKey& key, const void* base, uint64_t bytes) {
 int detach(const RegionKey& key, const void* base) {
     Region* region = find_region(key.id, key.secret);
     const auto from = static_cast<uint64_t>(reinterpret_cast<uintptr_t>(base));
-    // If several ranges begin there, all but one are empty; this takes the last one.
+    // If several ranges begin at this address, all but one are empty; this takes the last one.
     const auto found =
         std::find_if(region->ranges.rbegin(), region->ranges.rend(), [from](const auto& r) { return r.offset == from; });
     if (found == region->ranges.rend()) return fail(MPI_ERR_RMA_ATTACH, "no memory that begins at %p is attached", base);

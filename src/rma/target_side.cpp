@@ -21,12 +21,12 @@ namespace starling::rma {
 
 namespace {
 
-/// The answer to an access, until all of it has been sent.
+/// An answer to an access, kept until all of it has been sent.
 struct PendingReply {
     link::Peer* peer;
     AccessOperation operation;
     packet::AccessHeader header;
-    std::span<const std::byte> data;  ///< in the region, or in `kept`
+    std::span<const std::byte> data;  ///< result that is still to be sent; in the region, or in `kept`
     std::vector<std::byte> kept;
     uint64_t sent = 0;
 };
@@ -45,7 +45,7 @@ struct OutOfOrderAccesses {
 };
 STARLING_STATE std::deque<OutOfOrderAccesses>* early = nullptr;
 
-/// Sends one packet of the answer. Returns false if there is no room now.
+/// Sends one packet of an answer. Returns false if there is no room now.
 bool send_some(PendingReply& answer) {
     const uint64_t left = answer.data.size() - answer.sent;
     const auto bytes = static_cast<uint32_t>(std::min<uint64_t>({left, link::payload_limit(*answer.peer), kMostCarried}));
@@ -79,7 +79,7 @@ void reply(PendingReply&& answer) {
     answers->back().data = answers->back().kept;
 }
 
-/// Most packets kept per peer and region: an origin has no more unanswered.
+/// Limit of the packets kept per peer and region. An origin has no more unanswered packets.
 constexpr ptrdiff_t kMostEarly = kMostUnanswered;
 
 /// Keeps a packet whose region is awaited. Returns whether it was kept.
@@ -193,7 +193,7 @@ void take_accesses() {
 
 void carry_out_early(uint32_t region) {
     if (!early) return;
-    // Move them out first, because carrying one out may add others.
+    // Move the packets out first, because carrying one out may add others.
     std::deque<OutOfOrderAccesses> all = std::move(*early);
     early->clear();
     for (OutOfOrderAccesses& one : all) {
@@ -253,7 +253,7 @@ void lend_region(link::Peer& peer, const link::Packet& packet) {
 
 void carry_out(link::Peer& peer, const link::Packet& packet) {
     if (keep_early(peer, packet)) return;
-    // A process that exposes nothing must not queue answers, because their peers may be destroyed.
+    // A process that exposes nothing must not queue answers, because the peers may be destroyed before the answers are sent.
     if (!taking) return;
     if (static_cast<AccessOperation>(packet.header.operation) == AccessOperation::ask_region) return lend_region(peer, packet);
     PendingReply answer{&peer, AccessOperation::refused, packet.header.access, {}, {}};

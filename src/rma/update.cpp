@@ -11,7 +11,7 @@ namespace {
 using datatype::Basic;
 using datatype::ReductionOperation;
 
-/// The largest predefined datatype: a complex number of two long doubles.
+/// Size of the largest predefined datatype, a complex number of two long doubles.
 constexpr size_t kLargestElement = 32;
 
 /// Returns whether an element is a word that the processor can change atomically.
@@ -82,7 +82,7 @@ void update_words(const Update& u, WordOperation way, std::byte* memory, const s
     }
 }
 
-/// A scope in which only the caller changes elements. Without an exclusion there is no other writer.
+/// A scope in which only the caller changes elements, by holding the guard. Without an exclusion there is no other writer.
 class Alone {
   public:
     explicit Alone(const UpdateLock* exclusion) : exclusion_(exclusion) {
@@ -175,7 +175,7 @@ namespace {
 /// Returns whether the update is one instruction, and not a compare-and-swap loop.
 bool is_single(WordOperation way) { return way == WordOperation::add || way == WordOperation::exchange; }
 
-/// Bytes changed under one hold of the guard, so that other processes get their turn.
+/// Number of bytes changed under one hold of the guard. Between holds, other processes can take the guard.
 constexpr int64_t kAtATime = 16 * 1024;
 
 /// Performs an update under the guard, if there is an exclusion.
@@ -211,7 +211,7 @@ UpdateMethod way_of(const Update& u) {
 void update_one(const Update& u, UpdateMethod way, std::byte* memory, const std::byte* operand, std::byte* old,
                 const UpdateLock* exclusion) {
     if (!way.bytes || !is_aligned(memory, way.bytes)) return update_alone(u, way, memory, operand, old, 1, exclusion);
-    // Updates store whole words, so reading a word needs no mark.
+    // No mark is needed to read a word, because updates store whole words.
     if (exclusion && way.known != WordOperation::load) {
         const bool marked = is_single(way.known) ? exclusion->begin_one() : exclusion->begin_one_quickly();
         if (!marked) return update_alone(u, way, memory, operand, old, 1, exclusion);

@@ -9,12 +9,12 @@ namespace starling::rma {
 
 namespace {
 
-/// Stands for a process whose pid other processes cannot use; it always counts as alive.
+/// Replaces the pid of a process whose pid other processes cannot use; such a process always counts as alive.
 constexpr uint32_t kNoPid = 1u << 31;
 
 bool has_died(uint32_t pid) { return pid != 0 && pid != kNoPid && neighbour_gone(static_cast<pid_t>(pid)); }
 
-/// Tries before the holder is checked. A holder needs less than a time slice, so after these tries it has lost its core, or died.
+/// Number of tries before the holder is checked. A holder needs less than a time slice, so after these tries it has lost its core, or died.
 constexpr uint32_t kTriesPerLook = 1024;
 
 }  // namespace
@@ -56,7 +56,7 @@ bool UpdateLock::begin_one_quickly() const {
 
 void UpdateLock::count_single() const {
     if (++singles_ % kPatience != 0) return;
-    clear_mark(marks_[me_].target);  // so that no holder of the guard waits for the steps below
+    clear_mark(marks_[me_].target);  // now no holder of the guard waits for the steps below
     if (!hears_ && (hears_barriers() || has_one_thread() || singles_ >= kPatienceWithThreads)) hears_ = hear_barriers();
     if (hears_) begin_quick();
 }

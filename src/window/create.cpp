@@ -67,7 +67,7 @@ bool is_aligned(const link::Pages& pages, uint64_t alignment) {
     return reinterpret_cast<uintptr_t>(pages.data()) % std::max(kPage, alignment) == 0;
 }
 
-/// Allocates the window's memory, for MPI_Win_allocate. Returns false if there is none.
+/// Allocates the window's memory, for MPI_Win_allocate. Returns false if there is not enough memory.
 bool allocate(Window& window, uint64_t alignment) {
     if (window.flavor != MPI_WIN_FLAVOR_ALLOCATE || window.bytes == 0) return true;
     const auto bytes = to_pages(static_cast<uint64_t>(window.bytes));
@@ -76,7 +76,7 @@ bool allocate(Window& window, uint64_t alignment) {
         return true;
     }
     window.pages = link::Pages();
-    // Pages need a descriptor; without one there may still be memory for this process.
+    // Fall back to memory for this process alone. Pages need a descriptor, and there may be none.
     if (posix_memalign(&window.plain, std::max(kPage, alignment), bytes) != 0) window.plain = nullptr;
     window.base = window.plain;
     return window.plain != nullptr;
@@ -140,8 +140,8 @@ bool lay_out(Window& window, const std::vector<WindowInfo>& claims, bool apart, 
     return true;
 }
 
-/// Creates and maps the memory of a shared window, one part after the other; the first process allocates it. This process allocates nothing
-/// for itself before the last collective step.
+/// Creates and maps the memory of a shared window, in which the processes' parts follow each other. The first process allocates it. The
+/// others allocate nothing before the last collective step.
 int share(Window& window, comm::Comm& comm, const std::vector<WindowInfo>& claims, bool apart) {
     if (static_cast<int>(window.neighbours.size()) != comm.size)
         return fail(
@@ -226,7 +226,7 @@ int refuse(comm::Comm& comm, const CreateParams& wanted) {
     mine.stage = collective::kNoArea;
     std::vector<WindowInfo> claims;
     if (exchange(comm, mine, claims) == MPI_SUCCESS) give_up_stage(comm, claims);
-    collective::agree(comm, wanted.error, "window");  // all others call this too, with the error
+    collective::agree(comm, wanted.error, "window");  // the other members call this too, with the error
     return fail(wanted.error, "%s", why.c_str());
 }
 
@@ -256,7 +256,7 @@ void fill(Window& window, comm::Comm& comm, const CreateParams& wanted, WindowIn
     mine.stage = collective::stage_of(comm).allocate_next();
 }
 
-/// Creates a window with its info. Returns null if there is no memory for the window itself.
+/// Creates a window with its info. Returns null if there is no memory for the window object.
 Window* begin(comm::Comm& comm, const CreateParams& wanted, WindowInfo& mine) {
     Window* window = nullptr;
     try {
@@ -297,12 +297,12 @@ int make(comm::Comm& comm, const CreateParams& wanted, Window*& made) {
     const bool told = !error;
     if (!error) error = check(claims, wanted.flavor);
     if (!error) error = reach(*window, comm, claims, wanted.apart);
-    // All members reach this agreement, whatever has failed: some may have noticed a death in the exchange, and others not.
+    // All members must reach this agreement, even if an earlier step failed: some may have noticed a death in the exchange, and others not.
     error = collective::agree(comm, error, "window");
     if (error) {
         if (told) give_up_stage(comm, claims);
-        // No process has used the lock table, because that begins after the agreement. If a process has died, however, some members may
-        // believe that all have agreed.
+        // The lock table can be freed, because its use begins after the agreement. If a process has died, however, some members may believe
+        // that all have agreed, and use it.
         if (told && error != MPI_ERR_PROC_ABORTED && window->board_memory) rma::free(window->board_memory);
         destroy(*window);
         return error;

@@ -36,7 +36,7 @@ const char* name_of(Epoch epoch) {
     }
 }
 
-/// Returns whether a new epoch may begin. An epoch of fences without accesses ends by itself.
+/// Returns whether a new epoch may begin. A fence epoch without accesses ends by itself.
 bool is_free(const Window& window) {
     return window.epoch == Epoch::none || (window.epoch == Epoch::fence && !window.fence_used);
 }
@@ -117,7 +117,7 @@ int barrier(Window& window) {
     return with_all(window, collective::run(call, collective::barrier(call)));
 }
 
-// Uses another operation than barrier(), so that a member in MPI_Win_fence gets an error instead of using a freed window.
+// Uses another collective operation than barrier(), so that a member in MPI_Win_fence gets an error instead of using a freed window.
 int last_barrier(Window& window) {
     collective::CommCall call(*window.comm, true);
     const int32_t mine = 1;
@@ -214,7 +214,7 @@ int wait(Window& window, bool* flag) {
         *flag = true;
     }
     const int first = wait_for(window.completions);
-    // A member that has completed has received its post. The posts to dead members have failed, and so have their completions.
+    // A member that has sent its completion has received its post. The posts to dead members have failed, and so have their completions.
     const int posted = wait_for(window.posts);
     window.exposed = false;
     std::atomic_thread_fence(std::memory_order_seq_cst);
@@ -270,7 +270,7 @@ int flush(Window& window, int rank) {
 
 int flush_all(Window& window) {
     int first = MPI_SUCCESS;
-    // By index: another thread may append targets meanwhile.
+    // Iterate by index, because another thread may append targets meanwhile.
     for (size_t i = 0; i < window.used.size(); ++i)
         if (const int error = flush_one(*window.used[i]); error && !first) first = error;
     return first;

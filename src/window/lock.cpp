@@ -27,8 +27,8 @@ enum class LockMessageKind : uint32_t {
     ask_exclusive,
     grant,
     give_back,
-    later,  ///< the window is not created there yet: ask again
-    never,  ///< the window does not exist there: its creation has failed
+    later,  ///< the window is not created at the target yet: ask again
+    never,  ///< the window does not exist at the target, because its creation has failed there
 };
 
 /// A message about one lock request. Each request has a new number, which its answers and the release repeat.
@@ -39,13 +39,14 @@ struct LockMessage {
 };
 static_assert(sizeof(LockMessage) <= link::PendingControl::kMost);
 
-/// A request for a window that is not created here yet. Holds its sender's job, so that it still exists when the window does.
+/// A lock request for a window that is not created here yet. Holds the job of its sender, so that the peer still exists when the window
+/// does.
 struct OutOfOrderLockMessage {
     link::JobHold hold;
     link::Process process;
     LockMessage message;
 };
-/// Most requests kept per process; a process with more must ask again. So a faulty process cannot fill the memory.
+/// Limit of the requests kept per process; a process with more must ask again. So a faulty process cannot fill the memory.
 constexpr ptrdiff_t kMostEarly = 8;
 STARLING_STATE NoDestroy<std::vector<std::unique_ptr<OutOfOrderLockMessage>>> early_storage;
 constinit auto& early = early_storage.value;
@@ -132,7 +133,7 @@ WindowTarget* sender(Window& window, const link::Process& process) {
     return from.local < 0 && from.target.peer ? &from : nullptr;
 }
 
-/// Returns whether a thread waits for this answer.
+/// Returns whether a thread waits for the answer to this request.
 bool is_awaited(const WindowTarget& remote, uint32_t number) { return remote.asking && remote.asked == number; }
 
 void take(Window& window, const link::Process& process, const LockMessage& message) {
@@ -163,8 +164,8 @@ void take(Window& window, const link::Process& process, const LockMessage& messa
 
 void answer(link::Peer& peer, const LockMessage& ask, LockMessageKind what) { send(peer, {ask.context, ask.number, what}); }
 
-/// Keeps a request for an unknown window. A process has a window only after all members reached the end of its creation. So if none is
-/// being created here, the window's creation has failed here, by a death that the sender did not notice.
+/// Keeps a request for an unknown window. A process has a window only after all members have reached the end of its creation. So if no
+/// window is being created here, the creation of this one has failed here, by a death that the sender did not notice.
 void keep_early(link::Peer& peer, const LockMessage& message) {
     if (message.what != LockMessageKind::ask_shared && message.what != LockMessageKind::ask_exclusive) return;
     if (making == 0) return answer(peer, message, LockMessageKind::never);
@@ -205,7 +206,7 @@ int gone(const WindowTarget& remote) {
 constexpr progress::WaitSite kForAnother{};    // a wait for another thread that acquires the lock
 constexpr progress::WaitSite kForGivenBack{};  // a wait for releases, at the end of a window
 
-/// The argument of a wait for a lock of `target`.
+/// The argument of a wait for a lock of one target.
 struct LockWait {
     const Window& window;
     const WindowTarget& target;
@@ -252,7 +253,7 @@ int take_from_afar(Window& window, WindowTarget& remote, LockHeld kind) {
     return remote.granted ? MPI_SUCCESS : gone(remote);
 }
 
-/// Serves pending requests after a release by this process. The program may compute now, and the thread that serves other hosts may sleep.
+/// Serves pending requests after a release by this process, which may compute from now on, while the thread that serves other hosts sleeps.
 void serve_others_now(Window& window) {
     if (window.desk.has_pending()) serve_pending(window);
 }
@@ -275,7 +276,7 @@ int take_on_board(Window& window, WindowTarget& remote, LockHeld kind) {
     };
     if (had()) return MPI_SUCCESS;
     ++counters.locks_waited;
-    // If threads wait for several targets at the same time, they are rung for all of them.
+    // If several threads wait for locks of different targets, this process is rung for all targets.
     window.board.begin_wait(me, window.waiters++ == 0 ? target : LockTable::kEveryTarget);
     bool taken = false;
     wait_for_lock(window, remote, [&] {
@@ -283,14 +284,15 @@ int take_on_board(Window& window, WindowTarget& remote, LockHeld kind) {
         return taken || remote.target.peer->dead;
     });
     if (--window.waiters == 0) window.board.end_wait(me);
-    // Another process may have buried the target, which held its own lock, before this process noticed its death.
+    // Another process may have released the locks of the dead target, including the target's own lock, before this process noticed its
+    // death.
     if (taken && !link::has_ended(window.comm->local_group().at(remote.rank))) return MPI_SUCCESS;
     if (taken) release_on_board(window, target, kind);
     return gone(remote);
 }
 
 int take_unless_held(Window& window, WindowTarget& remote, LockHeld kind) {
-    // Another thread may be acquiring it: two threads share one lock of a target by MPI_Win_lock_all.
+    // Another thread may be acquiring the same lock: two threads share one lock of a target by MPI_Win_lock_all.
     if (remote.asking) progress::wait_until([&] { return !remote.asking; }, kForAnother);
     if (remote.held != LockHeld::no) return MPI_SUCCESS;
     remote.asking = true;

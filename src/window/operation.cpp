@@ -24,7 +24,7 @@ constinit auto& pool = pool_storage.value;
 
 bool is_update(AccessOperation what) { return what == AccessOperation::update || what == AccessOperation::fetch_update; }
 
-/// Returns the predefined datatype with the same elements. Most unnamed types have one.
+/// Returns the predefined datatype with the same elements, which most unnamed types have.
 const Datatype* with_number(const Datatype& type) {
     if (type.predefined) return &type;
     for (const Datatype& other : datatype::predefined_types)
@@ -63,7 +63,7 @@ int find_update(const WindowOperation& asked, rma::Update& update) {
 /// Computes the position in the target's region, and checks it as far as the region is known here.
 int locate(const Window& window, const WindowTarget& remote, const WindowOperation& asked, rma::RemoteBlock& there) {
     const uint64_t data = datatype::packed_size(*asked.type, asked.count);
-    int64_t offset = 0, first = 0;  // of the first accessed byte
+    int64_t offset = 0, first = 0;  // offset of the first accessed byte
     bool outside = __builtin_mul_overflow(int64_t{asked.disp}, remote.disp_unit, &offset) ||
                    __builtin_add_overflow(offset, datatype::span_offset(*asked.type, asked.count), &first);
     if (data > 0 && window.flavor != MPI_WIN_FLAVOR_DYNAMIC) {
@@ -77,7 +77,7 @@ int locate(const Window& window, const WindowTarget& remote, const WindowOperati
     return MPI_SUCCESS;
 }
 
-/// Checks an access to this process's memory in a dynamic window: no other code checks that it is attached.
+/// Checks an access to this process's own memory in a dynamic window, because no other code checks that it is attached.
 int check_attached(const Window& window, const WindowTarget& remote, const rma::RemoteBlock& there) {
     if (window.flavor != MPI_WIN_FLAVOR_DYNAMIC || !remote.target.mapped || there.bytes() == 0) return MPI_SUCCESS;
     const rma::Region* region = rma::find_region(window.key.id, window.key.secret);
@@ -219,7 +219,7 @@ int start(Window& window, const WindowOperation& asked, rma::Access& access) {
     }
     retain_types(access);
     rma::start(access, to.target);
-    // A loop of MPI_Rget and MPI_Wait does not poll anywhere else.
+    // Polls now and then, because a loop of MPI_Rget and MPI_Wait does not poll anywhere else.
     if (access.done && ++idle_flushes % kFlushesPerLook == 0) progress::test();
     return MPI_SUCCESS;
 }

@@ -31,7 +31,7 @@ bool RemoteLockServer::give_back(int rank, uint32_t number) {
 }
 
 bool RemoteLockServer::take(const Claimant& claimant, bool past_waiting) {
-    if (holder(claimant.rank) != holders_.end()) return false;  // the release of its previous lock has not arrived
+    if (holder(claimant.rank) != holders_.end()) return false;  // the release of the process's previous lock has not arrived
     if (claimant.exclusive) return board_.try_exclusive(LockTable::holder_afar(claimant.rank), me_);
     return board_.try_shared_for_another(me_, past_waiting);
 }
