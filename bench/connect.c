@@ -19,7 +19,7 @@ static const struct {
 
 typedef struct {
     MPI_Comm half;
-    int side;   /* 0: accepts */
+    int side;   /* side of the connection; 0: accepts */
     int first;  /* whether this is the first process of the half */
     int second; /* used by side 0: rank in MPI_COMM_WORLD of the other half's first process */
     int size;   /* number of processes of the half */

@@ -22,7 +22,7 @@ typedef struct {
 typedef struct {
     Side side[2];
     _Alignas(kLine) struct {
-        atomic_long number; /* 0: free */
+        atomic_long number; /* number of the message in the slot; 0: free */
         char bytes[kLine - sizeof(atomic_long)];
     } slot[kSlots];
     _Alignas(kLine) atomic_long arrived;

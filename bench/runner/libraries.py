@@ -37,7 +37,7 @@ class Library:
         return PROGRAMS / (self.same_programs_as or self.key) / name
 
     def missing(self):
-        """Returns the reason why it can't be used, or an empty string."""
+        """Returns the reason why the library can't be used, or an empty string."""
         for command in (self.compiler[0], self.launcher[0]):
             if shutil.which(command) is None:
                 return f"{command} is not there"
@@ -198,7 +198,7 @@ def is_newer(output, inputs):
 
 
 def own_tools(library):
-    """Returns Starling's own header and wrapper, which may have changed, too."""
+    """Returns Starling's own header and compiler wrapper: programs are compiled again if these have changed."""
     wrapper = Path(library.compiler[0])
     return [wrapper, wrapper.parent.parent / "include" / "mpi.h"]
 

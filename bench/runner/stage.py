@@ -141,7 +141,7 @@ class Stage:
         return self.last[1]
 
     def wait(self, job):
-        """Waits until all its processes have asked, or it has ended; ends it if that takes too long."""
+        """Waits until all processes of the job have asked, or the job has ended; ends the job if that takes too long."""
         deadline = time.monotonic() + self.timeout
         while not job.asked and not job.run:
             for key, _ in self.selector.select(1.0):

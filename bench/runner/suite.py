@@ -160,7 +160,7 @@ class Turns:
             self.after(key, one)
 
     def take_together(self, wanted):
-        """Takes turns value by value: see stage.py. Programs that don't ask run one after the other there, too."""
+        """Takes turns value by value: see stage.py. Programs that don't ask for turns run one after the other there."""
         commands = {}
         for key in wanted:
             if key == LIMIT:

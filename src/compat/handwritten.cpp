@@ -250,7 +250,7 @@ COMPAT_ENTRY(int, Comm_spawn_multiple,
     int rank = -1;
     const MPI_Comm here = in<MPI_Comm>(comm);
     library.Comm_rank(here, &rank);
-    const int mine = rank == root ? count : 0;  // the arrays are significant only at the root
+    const int mine = rank == root ? count : 0;  // arrays of the call are significant only at the root
     const int error =
         library.Comm_spawn_multiple(count, commands, argvs, maxprocs, list<MPI_Info>(mine ? infos : nullptr, mine), root, here,
                                     made<MPI_Comm>(intercomm), codes);

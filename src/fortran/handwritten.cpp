@@ -181,7 +181,7 @@ FORTRAN_ENTRY(comm_spawn_multiple, (const int* count, const char* commands, cons
                                     const int* infos, const int* root, const int* comm, int* intercomm, int* codes, int* ierror,
                                     size_t command_length, size_t argv_length)) {
     const MPI_Comm parents = in<MPI_Comm>(*comm);
-    const int mine = is_root(parents, *root) ? std::max(*count, 0) : 0;  // the arrays are significant only at the root
+    const int mine = is_root(parents, *root) ? std::max(*count, 0) : 0;  // arrays of the call are significant only at the root
     const bool given = mine > 0 && !fortran::is_argvs_null(argvs);
     std::vector<std::string> names;
     std::vector<char*> pointers;

@@ -39,7 +39,7 @@ static int on_finalize(MPI_Comm comm, int keyval, void* value, void* extra) {
     (void)comm, (void)keyval, (void)extra;
     int finalized = 1;
     MPI_Finalized(&finalized);
-    if (finalized || (intptr_t)value != 3 - at_finalize_calls) exit(9);  // the attribute set last is deleted first
+    if (finalized || (intptr_t)value != 3 - at_finalize_calls) exit(9);  // expects that the attribute set last is deleted first
     at_finalize_calls++;
     return MPI_SUCCESS;
 }

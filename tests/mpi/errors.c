@@ -182,7 +182,7 @@ int main(int argc, char** argv) {
 #if MPI_AT_LEAST(5, 0)
     if (getenv("TEST_FREED_HANDLES")) freed_handles();
 #endif
-    int sum = rank;  // the library still works
+    int sum = rank;  // checks that the library still works
     OK(MPI_Allreduce(MPI_IN_PLACE, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
     EXPECT_INT(sum, size * (size - 1) / 2);
     OK(MPI_Finalize());

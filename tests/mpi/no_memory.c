@@ -26,7 +26,7 @@ static void give_memory(void) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 static void meet_without_memory(int rank, int size) { (void)rank, (void)size; }  // a sanitizer's allocator cannot be replaced
 #else
-static volatile int refused;  // the number of the next allocation to fail; 0: none
+static volatile int refused;  // countdown to the allocation that fails; 0: none
 extern void* __libc_malloc(size_t);
 
 /// Replaces the allocator for the library too.

@@ -124,7 +124,7 @@ static const char* const kCalls[] = {"MPI_Win_create",
                                      "MPI_Comm_spawn_multiple"};
 
 static MPI_Comm home, side, between;  // all ranks, this rank's half, and between the halves; errors are returned
-static MPI_Group all, low, high;      // the members of all and of the two halves
+static MPI_Group all, low, high;      // groups of all members and of the two halves
 static int rank, size, is_low;
 static char port[MPI_MAX_PORT_NAME];
 static long memory[8];

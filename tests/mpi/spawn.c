@@ -22,7 +22,7 @@ static void child(int argc, char** argv) {
     OK(MPI_Comm_get_parent(&again));
     CHECK(again == parent, "get_parent gives the same handle");
 
-    int sum = rank;  // the children's MPI_COMM_WORLD works
+    int sum = rank;  // checks that the children's MPI_COMM_WORLD works
     OK(MPI_Allreduce(MPI_IN_PLACE, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
     EXPECT_INT(sum, size * (size - 1) / 2);
     for (int r = 0; r < remote; r++) {

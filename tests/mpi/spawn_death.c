@@ -82,7 +82,7 @@ int main(int argc, char** argv) {
         OK(MPI_Barrier(inter));
         OK(MPI_Comm_disconnect(&inter));
     }
-    OK(MPI_Barrier(MPI_COMM_WORLD));  // the parents' MPI_COMM_WORLD still works
+    OK(MPI_Barrier(MPI_COMM_WORLD));  // checks that the parents' MPI_COMM_WORLD still works
     OK(MPI_Finalize());
     return 0;
 }

@@ -11,9 +11,9 @@ enum { kMostRanks = 16, kBulk = 1 << 13 };
 
 /// The contents of a rank's window. Each counter has an array with one entry per rank that is changed together with it.
 struct Counters {
-    long under_lock, under_lock_of[kMostRanks];  ///< by get and put under an exclusive lock
-    long atomic, atomic_of[kMostRanks];          ///< by accumulates under any lock
-    long bulk[kMostRanks][kBulk / kMostRanks];   ///< by long puts, at a place per rank
+    long under_lock, under_lock_of[kMostRanks];  ///< changed by get and put under an exclusive lock
+    long atomic, atomic_of[kMostRanks];          ///< changed by accumulates under any lock
+    long bulk[kMostRanks][kBulk / kMostRanks];   ///< written by long puts, at a place per rank
 };
 
 static int rank, size, doomed;

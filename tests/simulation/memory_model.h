@@ -123,7 +123,7 @@ class MemoryModel {
     }
 
     std::vector<std::vector<uint64_t>> here_, there_;  ///< every member's area here; this member's area at every member
-    std::vector<uint64_t> single_;                     ///< the words after the areas, rank by rank
+    std::vector<uint64_t> single_;                     ///< single words after the areas, rank by rank
     std::map<size_t, std::vector<uint64_t>> others_;   ///< other possible values of a word, after accesses of dead ranks
     std::map<int, uint64_t> late_tickets_;             ///< tickets that dead ranks may have drawn, by target
 };

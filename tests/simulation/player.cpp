@@ -433,7 +433,7 @@ void Player::split(const Step& step) {
 
 void Player::wait(Pending& pending) {
     MPI_Status status;
-    if (pending.request == MPI_REQUEST_NULL) return;  // it failed at once, as allowed
+    if (pending.request == MPI_REQUEST_NULL) return;  // the operation failed at once, as allowed
     const bool good = ok(mpi_.Wait(&pending.request, &status), "MPI_Wait", pending.allowed);
     if (!good) pending.check = nullptr;
     finish(pending, status);

@@ -17,8 +17,8 @@
 namespace starling::simulation {
 
 enum class Kind : uint8_t {
-    message,         ///< from one rank to another
-    exchange,        ///< between two ranks, in both directions at once
+    message,         ///< a message from one rank to another
+    exchange,        ///< messages between two ranks, in both directions at once
     crowd,           ///< several messages to one rank that receives from any source; consecutive in the list
     cancel_send,     ///< a send, perhaps cancelled, and received if not
     cancel_receive,  ///< a receive that is cancelled, with or without a message for it

@@ -34,7 +34,7 @@ struct StreamSocket final : Descriptor {
   private:
     friend struct StreamLink;
     std::shared_ptr<StreamLink> link_;
-    int side_ = 0;  ///< 0: this side connected, 1: it was accepted
+    int side_ = 0;  ///< number of this side; 0: it connected, 1: it was accepted
     bool established_ = false;
     int error_ = 0;
     std::deque<std::shared_ptr<StreamLink>> waiting_;  ///< connections to be accepted

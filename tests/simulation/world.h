@@ -22,13 +22,13 @@ struct Process {
     int pid = 0;  ///< process id: 22 bits, as real ones
     uint32_t cpu = 0;
     State state = State::runnable;
-    std::unique_ptr<Fiber> fiber;  ///< null: a daemon
+    std::unique_ptr<Fiber> fiber;  ///< stack of the process; null: a daemon
     const void* futex = nullptr;   ///< word on which the process sleeps
     bool on_descriptors = false;   ///< whether the process is asleep until one of its descriptors has an event
     uint64_t sleep = 0;            ///< number of the current sleep, by which an alarm recognizes the sleep it was set for
     bool woken = false;            ///< whether a process, not the clock, has woken this process
     bool rung = false;             ///< whether a process has rung this process during its sleep
-    uint64_t lapsed = 0;           ///< the turn after a sleep of over 99 ms without a ring; 0: another turn
+    uint64_t lapsed = 0;           ///< turn after the last sleep if that took over 99 ms without a ring; otherwise 0
     std::string doing;             ///< current operation, for reports of a hang
     std::string said;              ///< OpenSHMEM's last error message after a death
     bool gone() const { return state == State::over || state == State::dead; }

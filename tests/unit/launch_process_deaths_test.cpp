@@ -21,7 +21,7 @@ class Root final : public Controller {
         job::Doorbell& bell = *reinterpret_cast<job::Doorbell*>(job.segment.region(0));
         const job::RankState before = job.segment.cell(0).state.exchange(job::RankState::initialized);
         bell.sleeping.store(job::kOnFutex);
-        launcher_.mark_failed(job, {1});  // as the root orders it
+        launcher_.mark_failed(job, {1});  // marks the rank as failed, as the root orders it
         expect_marked_once(job);
         EXPECT_EQ(bell.rings.load(), 1u);
         job.segment.cell(0).state.store(before);

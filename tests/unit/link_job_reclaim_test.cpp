@@ -104,7 +104,7 @@ class Explorer : public test::Exploration<World> {
     void poll(World& world) {
         const int number = world.memory[0] - '0', comm = world.memory[1] - 'A';
         world.memory.erase(0, 2);
-        if (!map(world)) return;  // its job has ended: the packet is dropped
+        if (!map(world)) return;  // the sender's job has ended: the packet is dropped
         if (number != world.met.next_receive) return fail(world, "a message counts as out of order forever");
         ++world.met.next_receive;
         if (world.comms[comm] == World::Comm::freed) return;

@@ -35,7 +35,7 @@ struct Moment {
     const char* name;
     void (*victim)(Node& node);
     void (*survivor)(Node& node);
-    std::vector<ConnectionState> states;  ///< the survivor is then in one of these
+    std::vector<ConnectionState> states;  ///< possible states of the survivor at the kill
 };
 
 /// Waits until the victim has done its part.
@@ -105,7 +105,7 @@ void play_survivor(Node& node, const Moment& moment) {
     // There is one slot, and its former user is dead.
     node.board.arrived[kVictimIsDead].store(1);
     connect(node, kThird, true);
-    EXPECT_EQ(counters.connections, 1u) << moment.name;  // the connection with the third process
+    EXPECT_EQ(counters.connections, 1u) << moment.name;  // only the connection with the third process is left
     node.meet(kEnd, 2);
     Sending sending(Plan{0, kVictim, 0, 8, 1, false, false, false});
     sending.start(node);

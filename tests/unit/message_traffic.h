@@ -107,7 +107,7 @@ class Round {
 
     void run() {
         const auto form = static_cast<Form>(round_ % static_cast<int>(Form::forms));
-        const bool late = round_ % 3 == 0;  // so that every message is unexpected
+        const bool late = round_ % 3 == 0;  // starts the receives late, so that every message is unexpected
         if (!late && form != Form::matched) post(form);
         send();
         if (late) {

@@ -37,7 +37,7 @@ TEST(ProgressThread, IsWokenAfterAWaitIfSendsWaitForRoom) {
             start_send(sends.emplace_back(), *node.channel, &byte, 1, datatype::predefined(MPI_BYTE), 1, 0, SendMode::standard);
         EXPECT_EQ(rings_by_a_wait(), 1u);
         node.board.stage.store(1);
-        _exit(::testing::Test::HasFailure() ? 1 : 0);  // with sends left unsent
+        _exit(::testing::Test::HasFailure() ? 1 : 0);  // the process exits with sends left unsent
     });
     team.expect_success();
 }

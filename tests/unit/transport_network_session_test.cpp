@@ -424,7 +424,7 @@ TEST(Session, OverAConnectionAcknowledgementsAreRare) {
 
 TEST(Session, SingleShortPacketsUseDatagramsBesideAConnection) {
     Network network(13);
-    Exchange before(network, 10, 8);  // so that the path is known to work
+    Exchange before(network, 10, 8);  // traffic before, so that the path is known to work
     ASSERT_TRUE(before.run(kSteps));
     PipePair connection(network);
     const auto run = [&](uint64_t first, uint64_t count, uint32_t bytes) {

@@ -25,7 +25,7 @@ struct Streams {
         std::unique_ptr<OutStream> out;
         bool on_base_path = false;
     };
-    std::map<uint32_t, One> sending;  ///< by generation
+    std::map<uint32_t, One> sending;  ///< streams that are being sent, by generation
     uint32_t next = 1;
     int done = 0;
 };

@@ -30,7 +30,7 @@ FORMS = (
 
 
 def prototype(function, name):
-    """Parameters by the project's style: a star stands with the type, and counts of both widths are Counts."""
+    """Returns the prototype in the project's style: a star stands with the type, and counts of both widths are Counts."""
     parameters = re.sub(r"const MPI_(Count|Aint) (\w+)\[\]", r"Counts \2", function.parameters)
     parameters = re.sub(r" \*(?=\w)", "* ", parameters)
     return f"int {name}({parameters})"
@@ -44,7 +44,7 @@ def definition(function, form, row):
 
 
 def functions():
-    """(function of the standard, form, row) for every one that is written."""
+    """Yields (function of the standard, form, row) for every function that is written."""
     standard = {function.prefixed: function for function in table.functions()}
     for row in table.rows("collectives.tsv"):
         for form in FORMS:
@@ -53,12 +53,12 @@ def functions():
 
 
 def names():
-    """Maps what is written, without MPI_, to its header."""
+    """Returns a map from the written functions, without MPI_, to their headers."""
     return {form.name(row["name"]): HEADER for _, form, row in functions()}
 
 
 def write():
-    """Maps file names to their text."""
+    """Returns a map from file names to their text."""
     declarations = "".join(f"{prototype(function, form.name(row['name']))};\n" for function, form, row in functions())
     definitions = "\n".join(definition(function, form, row) for function, form, row in functions())
     begin, end = "namespace starling::mpi {\n\n", "\n}  // namespace starling::mpi\n"

@@ -25,7 +25,7 @@ class Contestant:
     poll: bool = False  # for kind raw: polling sockets
 
     def prepare(self, programs):
-        """Builds its programs. Returns an empty string, or the reason why it cannot be used."""
+        """Builds the contestant's programs. Returns an empty string, or the reason why it cannot be used."""
         if self.library is None:
             return ""
         return self.library.missing() or libraries.build(self.library, programs)

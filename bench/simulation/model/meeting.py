@@ -18,7 +18,8 @@ def barrier(costs, hosts):
 
 
 def all_gather(costs, hosts, per_host):
-    """All-gather of the segments by doubling: all arrive over each host's link, and each PE copies them out of its host's memory."""
+    """Returns the time of an all-gather of the segments by doubling: all arrive over each host's link, and each PE copies them out of
+    its host's memory."""
     bytes_of_all = hosts * per_host * SEGMENT
     return barrier(costs, hosts) + bytes_of_all / costs.bandwidth + bytes_of_all * costs.byte
 

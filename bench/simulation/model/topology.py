@@ -9,7 +9,7 @@ def runs(first, end, parts):
 
 
 class Tree:
-    """Hosts 0 (the root) … hosts-1. The first host of a run is the parent of the runs that the rest is split into."""
+    """Hosts 0 (the root) … hosts-1. The first host of a run is the parent of the runs into which the rest of the run is split."""
 
     def __init__(self, hosts, fanout):
         self.hosts = hosts

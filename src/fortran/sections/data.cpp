@@ -50,7 +50,7 @@ class Types {
     /// Returns a committed type that is not freed with this list: a type of the list, or a duplicate of the program's own type.
     MPI_Datatype take(MPI_Datatype type) {
         const auto found = std::find(made_.begin(), made_.end(), type);
-        if (found == made_.end()) {  // the program's own type
+        if (found == made_.end()) {  // the type is the program's own
             library.Type_dup(type, &type);
         } else {
             made_.erase(found);

@@ -110,7 +110,7 @@ class Wrong(unittest.TestCase):
         self.assertIn("SHMEM_SYMMETRIC_SIZE", told)
 
     def test_a_pe_dies(self):
-        """The other PEs must end too, in whatever call they are."""
+        """If a PE dies, the other PEs must end too, in whatever call they are."""
         for what in DEATHS:
             for pes in (2, 4):
                 result = run(what, pes=pes)

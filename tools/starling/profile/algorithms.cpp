@@ -30,7 +30,7 @@ struct Times {
 
 struct Place {
     Times usual;                       ///< calls with the table's algorithm
-    std::map<std::string, Times> all;  ///< by algorithm
+    std::map<std::string, Times> all;  ///< times of all calls, by algorithm
     std::vector<std::string> instead_of;
 };
 

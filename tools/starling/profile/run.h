@@ -94,7 +94,7 @@ struct Span {
 struct Site {
     std::string site, communicator, kind, size, algorithm;
     uint32_t members = 0;
-    bool tried = false;  ///< the algorithm differs from that of the selection table
+    bool tried = false;  ///< whether the algorithm differs from that of the selection table
     auto operator<=>(const Site&) const = default;
 };
 struct Calls {
