@@ -12,7 +12,7 @@ namespace starling::bootstrap {
 
 struct HostRecord {
     job::HostEntry host;
-    uint16_t port = 0;  ///< UDP, never 0
+    uint16_t port = 0;  ///< UDP port of the process, never 0
 };
 
 std::string encode(const HostRecord& record);

@@ -18,8 +18,8 @@ struct ManagedJob {
     uint32_t rank = 0, size = 0;
     uint32_t appnum = 0;
     uint32_t universe_size = 0;              ///< MPI_UNIVERSE_SIZE; 0 if the manager does not report it
-    std::vector<job::Placement> placements;  ///< every rank in exactly one run; hosts numbered from 0
-    std::vector<std::string> hosts;          ///< one per host; empty if the manager does not report names
+    std::vector<job::Placement> placements;  ///< runs of ranks, every rank in exactly one; hosts numbered from 0
+    std::vector<std::string> hosts;          ///< host names, one per host; empty if the manager does not report names
 };
 
 enum class LookupOutcome {

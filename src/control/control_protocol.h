@@ -17,7 +17,7 @@ namespace starling::control {
 
 enum class MessageKind : uint32_t {
     hello = 1,       ///< rank → launcher, first on every connection: ControlHello
-    spawn = 2,       ///< SpawnRequest → SpawnReply
+    spawn = 2,       ///< rank → launcher: SpawnRequest → SpawnReply
     publish = 3,     ///< NameRequest → NameReply
     unpublish = 4,   ///< NameRequest → NameReply
     lookup = 5,      ///< NameRequest → NameReply with the port

@@ -57,7 +57,7 @@ struct ProfileReport {
         uint8_t mark = 0;  ///< profile::PhaseMark
         uint64_t from = 1, to = 1;
         uint64_t began_ns = 0;  ///< begin of the first occurrence, ns since 1970
-        uint64_t ns = 0;        ///< sum
+        uint64_t ns = 0;        ///< total duration of the occurrences
         uint64_t waits_ns[kCauses] = {};
         std::vector<PeerRecord> peers;
         std::vector<Collective> collectives;

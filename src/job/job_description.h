@@ -65,7 +65,7 @@ struct JobDescription {
     bool hosts_open = false;     ///< hosts become known on demand, to some hosts before others (under a foreign manager)
     bool recovers = false;       ///< the job continues when a rank dies; its peers get errors
     std::vector<HostEntry> hosts;
-    std::vector<Placement> placements;  ///< every rank in exactly one run
+    std::vector<Placement> placements;  ///< runs of ranks; every rank is in exactly one
     std::string command;                ///< the job's command line, for messages
     std::string blob;                   ///< the parents' description, opaque here
 

@@ -10,7 +10,7 @@ namespace starling::job {
 /// One rank's word. The rank writes it when it waits and finds itself on another core than published, and when it goes to sleep. A process
 /// that wakes the rank writes it too, and so does the launcher, before the rank starts and after it has ended.
 struct CpuLocation {
-    static constexpr uint32_t kNowhere = 0;           ///< not known, or the rank has no use for a core
+    static constexpr uint32_t kNowhere = 0;           ///< core not known, or the rank needs none
     static constexpr uint32_t kAsleep = 1u << 16;     ///< bit: the rank sleeps until its doorbell is rung
     static constexpr uint32_t kContested = 1u << 17;  ///< bit: the rank has found that other programs compete for this core
     static constexpr uint32_t kCpu = 0xffff;  ///< mask of the core on which the rank runs: the operating system's number + 1

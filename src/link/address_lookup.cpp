@@ -37,7 +37,7 @@ struct PendingLookup {
     control::ControlCall call;
     uint32_t looks = 0;  ///< RankCell::looks of the rank, from the reply
 };
-STARLING_STATE NoDestroy<std::vector<std::unique_ptr<PendingLookup>>> questions_storage;  ///< oldest first
+STARLING_STATE NoDestroy<std::vector<std::unique_ptr<PendingLookup>>> questions_storage;  ///< pending requests, oldest first
 constinit auto& questions = questions_storage.value;
 
 int ask(PendingLookup& question) {
@@ -132,7 +132,7 @@ bool poll_answers() {
             ++i;
             continue;
         }
-        // Removed first, because the reply's handling may make new requests.
+        // The request is removed first, because the reply's handling may make new requests.
         const std::unique_ptr<PendingLookup> answered = std::move(questions[i]);
         questions.erase(questions.begin() + static_cast<std::ptrdiff_t>(i));
         tell(*answered, error);

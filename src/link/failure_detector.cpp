@@ -97,8 +97,8 @@ bool has_failed(const Process& process) {
     return peer && peer->dead;
 }
 
-// Only a few loads, since waits call this before each sleep and between polls. A failure is written before the doorbell is rung, and a
-// doorbell that rings while its owner is awake does not wake it later.
+// Costs only a few loads, since waits call this before each sleep and between polls. A failure is written before the doorbell is rung, and
+// a doorbell that rings while its owner is awake does not wake it later.
 bool deaths_are_news() {
     if (wait_descriptor() >= 0 && self().job->segment().cell(self().rank).given_up_by_rank.load(std::memory_order_relaxed) != 0)
         return true;

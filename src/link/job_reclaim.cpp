@@ -11,7 +11,7 @@ namespace starling::link {
 namespace {
 
 constexpr size_t kFirstLook = 16;
-STARLING_STATE size_t look_at = kFirstLook;  ///< jobs
+STARLING_STATE size_t look_at = kFirstLook;  ///< number of jobs at which the next check is due
 STARLING_STATE bool exposed = false;
 
 ReclaimState standing_of(const Job& job) {

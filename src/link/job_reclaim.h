@@ -18,7 +18,7 @@ namespace starling::link {
 /// The facts that decide whether a job may be forgotten.
 struct ReclaimState {
     bool own = false;      ///< it is this process's own job
-    bool held = false;     ///< Job::held()
+    bool held = false;     ///< value of Job::held()
     bool exposed = false;  ///< this process exposes memory or accesses that of others: accesses name peers without holding jobs
     bool mapped = false;
     bool dead = false;

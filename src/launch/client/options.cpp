@@ -43,7 +43,7 @@ class Parser {
         const std::string& second;
     };
     struct Option {
-        std::string_view names;  ///< comma-separated
+        std::string_view names;  ///< names of the option, comma-separated
         int values;              ///< number of arguments; kAttached: none, but =VALUE is allowed
         void (Parser::*apply)(const Given&);
     };

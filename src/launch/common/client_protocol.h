@@ -40,7 +40,7 @@ struct Submission {
     bool profile = false;  ///< true: the client writes a profile file
     uint32_t timeout_seconds = 0;
     std::string directory;
-    std::vector<std::string> environment;  ///< NAME=value
+    std::vector<std::string> environment;  ///< variables NAME=value of mpiexec
     bool partial = false;                  ///< `environment` is only the part that ranks on other hosts receive
 };
 
@@ -56,7 +56,7 @@ struct SubmissionReply {
 /// Payload of output, written, signal and finished: a number, and bytes for output.
 struct ClientNotice {
     uint32_t number = 0;  ///< descriptor, signal, or exit code
-    std::string bytes;    ///< lines, for output
+    std::string bytes;    ///< lines of output
 };
 
 std::string encode(const Submission& message);

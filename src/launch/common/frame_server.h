@@ -66,7 +66,7 @@ class FrameServer {
     CloseHandler on_close_;
     int listener_ = -1;
     control::WellKnownListener doors_;
-    bool anywhere_ = false;  ///< WellKnownSocket::anywhere
+    bool anywhere_ = false;  ///< value of WellKnownSocket::anywhere
     bool trusts_everyone_ = false;
     ConnectionId last_id_ = 0;
     std::unordered_map<ConnectionId, FrameConnection> connections_;

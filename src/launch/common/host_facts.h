@@ -24,7 +24,7 @@ HostFacts own_identity();
 HostFacts own_facts(const std::vector<uint32_t>& others = {});
 
 struct OwnAddress {
-    uint32_t address, mask;  ///< network byte order
+    uint32_t address, mask;  ///< IPv4 address and netmask, network byte order
     bool running;
 };
 void choose_addresses(std::vector<OwnAddress> own, const std::vector<uint32_t>& others, job::HostEntry& out);

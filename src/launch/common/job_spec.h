@@ -94,7 +94,7 @@ struct JobPart {
     uint32_t number = 0;               ///< number of the job (LocalJob::number)
     JobStyle style;
     std::vector<std::string> environment;  ///< NAME=value, added to the daemon's own environment or replacing it
-    bool whole_environment = false;        ///< instead
+    bool whole_environment = false;        ///< true: `environment` replaces the daemon's
 };
 
 }  // namespace starling::launch

@@ -14,8 +14,8 @@ namespace starling::launch {
 
 enum class OrderKind : uint32_t {
     // root → host agent
-    start = 1,           ///< bytes: StartOrder
-    stub = 2,            ///< bytes: StubOrder
+    start = 1,           ///< start the job here; bytes: StartOrder
+    stub = 2,            ///< create a stub of the job; bytes: StubOrder
     take_back = 3,       ///< undo the start of the job
     fail = 4,            ///< end the job because of failed_rank
     over = 5,            ///< the job has ended on all hosts, with `state`
@@ -35,7 +35,7 @@ enum class OrderKind : uint32_t {
 
     // host agent → root. If an order is gathered (Tree::gather), the order itself is the topic and has no bytes; the hosts' pieces have
     // them.
-    started = 32,       ///< gathered; piece: StartReport
+    started = 32,       ///< gathered: result of `start`; piece: StartReport
     failed = 33,        ///< a rank of the job failed; bytes: FailureReport
     gone = 34,          ///< gathered, after the output (bulk): all ranks of the job on this host have ended; piece: GoneReport
     output = 35,        ///< descriptor, bytes: lines (bulk)
@@ -44,7 +44,7 @@ enum class OrderKind : uint32_t {
     say = 38,           ///< text: a line for the program that started the daemons
     stacks_shown = 39,  ///< all stacks have been sent (bulk)
     client = 40,        ///< a client's frame, with the fields of to_client
-    client_gone = 41,   ///< connection
+    client_gone = 41,   ///< a client has disconnected; connection
     arrived = 42,       ///< gathered or single: all ranks of the job on this host have reached the end of MPI_Init
     want_table = 43,    ///< gathered, eager: request for the table of the job's ports
     host_ports = 44,    ///< gathered; round; piece: HostPorts
@@ -66,7 +66,7 @@ struct HostOrder {
     uint64_t state = 0;        ///< job::JobState
     uint64_t signal = 0;
     uint64_t descriptor = 0;  ///< standard output (1) or error (2)
-    uint64_t count = 0;       ///< bytes
+    uint64_t count = 0;       ///< number of bytes of output
     uint64_t token = 0;       ///< number that the host agent gave to its request
     uint64_t connection = 0;  ///< number of a client's connection at the relay of its host
     uint64_t message = 0;     ///< control::MessageKind

@@ -21,7 +21,7 @@ struct Plan {
         bool operator==(const PlanPhase&) const = default;
     };
     std::string application;  ///< base name of the application's command
-    uint32_t size = 0;        ///< processes
+    uint32_t size = 0;        ///< number of processes for which the plan is made
     control::PlanLimits limits;
     std::vector<PlanPhase> phases;
     std::string collectives;  ///< value for STARLING_PLAN_COLLECTIVES

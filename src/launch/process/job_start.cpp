@@ -46,7 +46,7 @@ class ProgramFiles {
 
     struct ProgramFile {
         ProcessEnvironment environment;
-        std::string path;     ///< empty: not found
+        std::string path;     ///< path of the program; empty: not found
         std::string problem;  ///< reason why its processes could not communicate; empty: they can
         std::vector<char*> argv;
     };

@@ -29,7 +29,7 @@ inline constexpr uint8_t kLastFrameKind = static_cast<uint8_t>(TreeFrameKind::by
 
 inline constexpr size_t kFrameHead = 8;  ///< bytes: length of the body (32 bits), kind, three zeros
 inline constexpr size_t kFrameSeal = 16;
-inline constexpr size_t kMaxFrameBody = (64u << 20) + (16u << 20);  ///< a payload, and the set of its receivers
+inline constexpr size_t kMaxFrameBody = (64u << 20) + (16u << 20);  ///< bytes: a payload, and the set of its receivers
 
 /// The key for the frames of one connection and direction.
 struct FrameKey {

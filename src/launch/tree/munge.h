@@ -15,6 +15,6 @@ bool munge_seal(std::string_view bytes, std::string& credential, std::string& wh
 /// Opens bytes that this user has sealed on any host; each host can open a credential once. Returns false with the reason in `why`.
 bool munge_open(const std::string& credential, std::string& bytes, std::string& why);
 
-inline constexpr size_t kMostCredential = 4096;  ///< bytes
+inline constexpr size_t kMostCredential = 4096;  ///< maximum bytes of a credential
 
 }  // namespace starling::launch

@@ -113,7 +113,7 @@ class Universe {
         std::function<void(const std::string&)> ready;
     };
 
-    // hosts
+    // Hosts of the universe.
     void listen_to_tree();
     uint32_t find_host(std::string_view name) const;
     void on_host_ready(uint32_t host, std::string_view facts);
@@ -130,7 +130,7 @@ class Universe {
     bool has_grown(const Growth& growth, std::string& problem) const;
     void remove_load(uint32_t host, uint32_t processes);
 
-    // starting
+    // The start of jobs.
     bool place_job(const JobSpec& spec, bool spawned, std::vector<uint32_t>& host_of_rank, std::string& problem);
     bool find_rooms(const Program& program, bool spawned, PlacementRequest& request, std::string& problem);
     void start(const JobSpec& spec, JobClient& patron, bool spawned, Started started);
@@ -142,7 +142,7 @@ class Universe {
     void start_failed(UniverseJob& job);
     void start_done(UniverseJob& job);
 
-    // ending
+    // The end of jobs.
     void on_failed(UniverseJob& job, uint32_t host, const HostOrder& order);
     std::vector<std::string> other_hosts(const UniverseJob& job) const;
     void on_absent(UniverseJob& job, uint32_t host, const HostOrder& order);
@@ -174,7 +174,7 @@ class Universe {
     void on_host_ports(UniverseJob& job, const HostSet& hosts, std::string_view bytes);
     void send_table(UniverseJob& job);
 
-    // messages
+    // Messages between the root and the host agents.
     void on_message(uint32_t from, std::string_view payload);
     void on_gathered(std::string_view topic, const std::vector<GatheredPiece>& pieces);
     void on_piece(UniverseJob& job, OrderKind kind, const HostSet& hosts, std::string_view bytes);

@@ -1,9 +1,9 @@
 // The parts that all queues of a port share: device, protection domain, completion queue, receive and send buffers, events.
 //
-// Memory of a process for a port, with default DeviceOptions and packets of 4096 bytes: 256 receive buffers of 4160 bytes and 64 send buffers of
-// 4096, 1.3 MB; completion queue of 2048 entries and the device's own queues, some 0.3 MB. A connection adds 64 entries of 16 bytes here
-// and 64 of 256 bytes in the device (an entry holds 192 bytes of a message). That is 17 KB, independent of its traffic, because it receives
-// into the shared buffers.
+// A process uses for a port, with default DeviceOptions and packets of 4096 bytes, 1.3 MB for 256 receive buffers of 4160 bytes and 64 send
+// buffers of 4096. The completion queue of 2048 entries and the device's own queues take some 0.3 MB. A connection adds 64 entries of 16
+// bytes here and 64 of 256 bytes in the device (an entry holds 192 bytes of a message). That is 17 KB, independent of its traffic, because
+// it receives into the shared buffers.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -85,7 +85,7 @@ struct VerbsCore {
     bool starving = false;                               ///< a caller was refused as busy because no send buffer was free
     bool freed = false;                                  ///< a send buffer has become free
     std::unordered_map<uint32_t, RcQueue*> connections;  ///< connections by queue number, including those that linger
-    std::vector<RcQueue*> finished;                      ///< lingered, and have no pending work any more
+    std::vector<RcQueue*> finished;                      ///< closed connections without pending work
     Chain chain;
     VerbsPort* port = nullptr;
 
