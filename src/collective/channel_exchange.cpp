@@ -110,7 +110,6 @@ void CommExchange::throw_away(uint64_t bytes, int source, int tag) {
 CommExchange::~CommExchange() {
     for (auto& one : waste_)
         if (!one->request.done && !message::cancel_receive(one->request)) (void)one.release();  // a message is arriving in it
-                                                                                                // memory is leaked
 }
 
 // All members must build the same map, so it depends only on facts that all of them know. These are the host ids in the job tables or, for

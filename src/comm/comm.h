@@ -96,7 +96,7 @@ struct Comm {
     bool disconnected = false;
     job::JobId spawned = 0;  ///< the job that was spawned with this inter-communicator; 0: not created by a spawn
 
-    message::MatchContext point_to_point;  ///< its roster is the remote group; in an intra-communicator the only group
+    message::MatchContext point_to_point;  ///< its roster: the remote group; in an intra-communicator the only group
     /// Match context of collective operations. Its roster is the group; in an inter-communicator both groups, in their common numbering,
     /// which my_rank() uses.
     message::MatchContext collective;

@@ -53,7 +53,7 @@ struct Datatype {
     mutable uint32_t references = 0;         ///< number of handles, enclosing types and operations in progress
     uint32_t handles = 0;                    ///< handles that the application has
     mutable const Layout* layout = nullptr;  ///< layout; null until needed for a predefined type
-    const Recipe* recipe = nullptr;          ///< its constructor call; nullptr for named predefined types
+    const Recipe* recipe = nullptr;          ///< constructor call of the type; nullptr for named predefined types
     comm::AttributeSet* attributes = nullptr;
     char* name = nullptr;  ///< name set by MPI_Type_set_name; nullptr: the default name
 };

@@ -47,7 +47,7 @@ uint64_t bytes_in(int64_t elements, const Datatype& whole) {
     const Datatype* type = &whole;
     uint64_t bytes = 0;
     while (elements > 0) {
-        if (!type->recipe) return bytes + static_cast<uint64_t>(value_bytes(*type));  // only pairs have several elements
+        if (!type->recipe) return bytes + static_cast<uint64_t>(value_bytes(*type));  // the type is a pair
         const Datatype* cut = nullptr;
         for_each_part(*type->recipe, [&](const RecipePart& part) {
             const int64_t each = part.type->elements;

@@ -106,7 +106,7 @@ bool cancel_synchronous(SendRequest& request) {
     if (request.stage == SendRequest::Stage::envelope && request.peer->can(transport::kSharesMemory))
         return withdraw_envelope(request);
     if (!request.has_verdict) return ask_back(request), false;
-    if (!cancel_verdict(request)) return let_go_at_once(request), true;  // the message was matched
+    if (!cancel_verdict(request)) return let_go_at_once(request), true;  // too late: the message was matched
     tell_receiver(request);
     request.outcome.cancelled = true;
     rendezvous::finish(request, MPI_SUCCESS);

@@ -57,7 +57,7 @@ class MatchContext {
     uint64_t context_;
     const Roster& roster_;
     int my_rank_;
-    std::unique_ptr<link::Peer*[], FreeDeleter> peers_;  ///< by rank, filled on demand; calloc leaves unused pages untouched
+    std::unique_ptr<link::Peer*[], FreeDeleter> peers_;  ///< peers by rank, filled on demand; unused pages stay untouched
     std::unique_ptr<MatchQueues> queues_;
 };
 

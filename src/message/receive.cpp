@@ -224,7 +224,7 @@ void deliver_control(link::Peer& peer, const link::Packet& packet) {
         case packet::PacketKind::piece:
             return incoming::on_piece(peer, packet);
         default:
-            return;  // a kind of a later version, on which no request of this version waits
+            return;  // a later version's packet kind; no request of this version waits for one
     }
 }
 

@@ -10,7 +10,7 @@ enum class GroupState : uint8_t {
     creating,  ///< this process is about to join
     testing,   ///< this process has joined; a test determines whether all members are reached
     ready,     ///< all members are reached: messages may use the group
-    leaving,   ///< no new messages; earlier ones are still being acknowledged
+    leaving,   ///< no new messages may be sent; earlier ones are still being acknowledged
 };
 inline constexpr int kStates = 5;
 

@@ -113,7 +113,7 @@ class Outgoing {
     std::deque<Wish> wishes_;
     uint64_t wishes_at_ = UINT64_MAX, heartbeat_at_ = UINT64_MAX;
     uint64_t calm_ = kHeartbeatNs, pause_ = kHeartbeatNs;
-    uint64_t started_at_ = 0, gap_ = kSparseHeartbeatNs;  ///< ns: start of the last message; average interval between messages
+    uint64_t started_at_ = 0, gap_ = kSparseHeartbeatNs;  ///< start of the last message; average interval between messages, ns
     bool hurried_ = false;
     uint32_t heartbeats_ = 0;
     bool stuck_ = false;  ///< whether the network has no room: try again at the next run

@@ -66,7 +66,7 @@ class Recorder {
     uint64_t since_1970_;
     std::deque<ProfileReport::PhaseRecord> waiting_;
     size_t bytes_ = 0;                                          ///< size of the waiting records, bytes
-    std::vector<ProfileReport::ConnectionRecord> connections_;  ///< those opened and closed in the current phase
+    std::vector<ProfileReport::ConnectionRecord> connections_;  ///< openings and closings in the current phase
     std::unordered_map<const void*, std::string> sites_;
     struct UnderWay {
         control::ControlCall call;

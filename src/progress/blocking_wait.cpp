@@ -35,7 +35,7 @@ namespace {
 
 constexpr uint32_t kPollsAlone = 800;      ///< polls before the first check of the core: 40 µs, longer than most partners need
 constexpr uint32_t kLooksPerPoll = 4;      ///< checks of the rings alone between two polls
-constexpr uint32_t kPollsOfSockets = 100;  ///< in place of kPollsAlone, if each poll is a system call; takes about as long
+constexpr uint32_t kPollsOfSockets = 100;  ///< kPollsAlone if each poll is a system call; takes about as long
 constexpr uint64_t kLivenessNs = 20'000'000;
 constexpr uint64_t kLongestSleepNs = 100'000'000;
 /// Longest sleep while packets wait for room: a receiver that makes room does not ring.

@@ -83,7 +83,7 @@ struct Access : progress::Request {
 
 /// Another process's region, as seen from this process.
 struct Target {
-    link::Peer* peer = nullptr;  ///< null while the region is only accessed in its mapping
+    link::Peer* peer = nullptr;  ///< peer that owns the region; null while only its mapping is accessed
     RegionKey key;
     std::byte* mapping = nullptr;  ///< address of offset 0 in this process, if the region is `mapped`
     bool mapped = false;

@@ -26,7 +26,7 @@ enum class AccessOperation : uint8_t {
 
 /// A contiguous run of the region.
 struct BlockRun {
-    uint64_t offset;  ///< in the region
+    uint64_t offset;  ///< offset of the run in the region
     uint64_t bytes;   ///< number of data bytes; elements with gaps in or behind them take more memory
 };
 

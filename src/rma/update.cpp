@@ -183,7 +183,7 @@ void update_alone(const Update& u, UpdateMethod way, std::byte* memory, const st
                   const UpdateLock* exclusion) {
     const Datatype& element = *u.element;
     const bool in_place = way.bytes && is_aligned(memory, way.bytes) && (!operand || is_aligned(operand, way.bytes));
-    if (in_place && count <= kAtATime / 8) {  // no word is longer than 8 bytes
+    if (in_place && count <= kAtATime / 8) {  // then at most kAtATime bytes, as words have up to 8
         const Alone alone(exclusion);
         return update_in_bulk(u, way, memory, operand, old, count);
     }

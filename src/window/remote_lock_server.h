@@ -23,7 +23,7 @@ class RemoteLockServer {
         int rank;
         uint32_t number;
         bool exclusive;
-        uint64_t since = 0;  ///< ns; time of the request
+        uint64_t since = 0;  ///< time of the request, ns
     };
     /// Time after which a shared lock overtakes an exclusive one that is only waited for. Without this, the two could deadlock: the process
     /// that requests the shared lock may hold, by MPI_Win_lock_all, the lock for which the exclusive one waits. MPI_Win_lock_all acquires

@@ -33,8 +33,8 @@ struct WindowInfo {
     uint64_t base;           ///< address of the memory in that process
     link::PagesName memory;  ///< name by which neighbours map the memory; not valid: they cannot
     uint64_t alignment;      ///< alignment of the memory as requested by the program; 0: any
-    uint64_t board;          ///< at the first process of its host: address of the lock table in its shared heap
-    int64_t stage;           ///< at rank 0: area of the window's shared-memory stage; kNoArea: none
+    uint64_t board;          ///< address of the host's lock table in the shared heap; only set by the host's first process
+    int64_t stage;           ///< area of the window's shared-memory stage; only set by rank 0; kNoArea: none
     int32_t flavor;
     int32_t error;  ///< error of the process's arguments, or MPI_ERR_NO_MEM
 };
@@ -125,7 +125,7 @@ struct Window {
     void* base = nullptr;
     MPI_Aint bytes = 0;
     MPI_Aint disp_unit = 1;
-    std::vector<uint64_t> offsets;  ///< shared windows: start of each process's memory
+    std::vector<uint64_t> offsets;  ///< offsets of the processes' parts in a shared window's memory
     int disp_unit_int = 1;          ///< disp_unit as the attribute shows it
     link::Pages pages;              ///< memory allocated for the window; the first process of a shared window has all of it
     void* plain = nullptr;          ///< memory from malloc, allocated for the window if neighbours cannot map it

@@ -42,7 +42,7 @@ Task barrier_multicast(View v) {
     for (int child = way.first; child < way.last; ++child) arrivals.receive(nullptr, 0, byte_type(), child);
     co_await arrivals;
     if (v.me != 0) co_await v.send(nullptr, 0, byte_type(), way.parent);
-    std::byte token{};  // a member with an error sends nothing here, so no receive is needed
+    std::byte token{};  // one byte, as spread() requires; its value is never used
     co_return co_await spread(v, &token, 1, byte_type(), 0);
 }
 

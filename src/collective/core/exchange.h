@@ -24,7 +24,7 @@ class Exchange {
     virtual ~Exchange() = default;
 
     int size = 0;
-    int rank = 0;  ///< this process's number, in 0 … size-1
+    int rank = 0;  ///< number of this process, in 0 … size-1
     int local_base = 0, local_size = 0;
     int remote_base = 0, remote_size = 0;  ///< range of the other side; both 0 in an intra-communicator
 

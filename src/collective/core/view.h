@@ -37,7 +37,7 @@ struct View {
     const int* members = nullptr;  ///< participant numbers by rank, if they are not contiguous; outlives the task
     bool network = false;          ///< whether no two participants share a host
     bool blocking = false;       ///< whether the program makes no other call on the communicator until this operation completes
-    NodeOwner* stage = nullptr;  ///< this host's shared-memory stage, if this operation may use it, in its turn
+    NodeOwner* stage = nullptr;  ///< shared-memory stage of this host, if this operation may use it, in its turn
     Cast* cast = nullptr;        ///< multicast among the participants, if they are the leaders of hosts
     AlgorithmOverride* steering = nullptr;  ///< overrides the choice of the algorithm; null: the table chooses
 
@@ -92,8 +92,8 @@ struct View {
             note(bad_receive(request, expected));
     }
     [[gnu::cold]] int bad_receive(const message::ReceiveRequest& request, uint64_t expected) const;
-    /// Returns the error for a message of unexpected length that is not an error marker: the error of an ended member, if one is known,
-    /// otherwise one with an unknown cause.
+    /// Returns the error for a message of unexpected length that is not an error marker. If an ended member is known, this is
+    /// its error, otherwise one with an unknown cause.
     [[gnu::cold]] int wrong_length(uint64_t bytes, uint64_t expected) const;
     [[gnu::cold]] int ended() const;
 };
@@ -143,7 +143,7 @@ class ReceiveAwaiter {
     message::ReceiveRequest request_;
 };
 
-/// A simultaneous send and receive.
+/// Awaits a send and a receive that are started together.
 class PairAwaiter {
   public:
     PairAwaiter(View& view, const void* send_buffer, int64_t send_count, const Datatype& send_type, int to,

@@ -162,8 +162,8 @@ inline size_t NodeLayout::bytes(int n) { return lanes_offset(n) + LaneLayout::by
 
 enum class AreaUse : uint8_t {
     communicator,
-    plan,      ///< for one persistent operation; leaves half of the space to communicators
-    meetings,  ///< for a window: only NodeLayout::bytes_for_meetings(); leaves half of the space to communicators
+    plan,      ///< area of one persistent operation; half of the space is reserved for communicators
+    meetings,  ///< area of a window, of NodeLayout::bytes_for_meetings(); half of the space is reserved for communicators
 };
 // The lifetime of an area. Only its participants write to it. Each adds itself to detached() when it leaves, and writes nothing afterwards;
 // a participant that has died never does so. The leader reuses the area only when all have left (allocate_area()). So no previous

@@ -40,7 +40,7 @@ struct PipelinedGather {
     const int64_t count;
     const void* buffer;
     const uint64_t mine, theirs;  ///< bytes per block: this process's own, and each received one
-    const std::byte* own_block;   ///< this process's block, if its memory is contiguous in packed order; else null
+    const std::byte* own_block;   ///< own block, if its memory is contiguous in packed order; else null
     PipelinedGather(const Exchange& exchange, const void* send, int64_t count, const Datatype& type, const Blocks& receive);
 
     uint64_t longest() const { return mine > theirs ? mine : theirs; }

@@ -36,7 +36,7 @@ class EngineSync {
     /// Returns a new EngineSync for the same participants.
     EngineSync same() const;
 
-    /// Adds the next participant; returns false if its job has ended.
+    /// Adds the participant with the next number; returns false if its job has ended.
     bool add_participant(const link::Process& process);
 
     CopyPath copies;  ///< copy method for data that all participants read
