@@ -12,7 +12,7 @@ enum { kMaxRepetitions = 1000 };
 enum Step { kOpen, kPublish, kLookup, kConnect, kFirst, kMerge, kDisconnect, kUnpublish, kClose, kJoin, kSteps };
 static const struct {
     const char* name;
-    const char* group; /* operation group for -o */
+    const char* group; /* group of operations, selected by -o */
 } kNames[kSteps] = {{"open-port", "connect"},        {"publish", "names"}, {"lookup", "names"},       {"connect", "connect"},
                     {"first-round-trip", "connect"}, {"merge", "connect"}, {"disconnect", "connect"}, {"unpublish", "names"},
                     {"close-port", "connect"},       {"join", "join"}};

@@ -19,7 +19,7 @@ typedef struct {
     int rows, columns, first_row, first_column;
     double *now, *next; /* cells, with a border of one cell */
     MPI_Datatype row, column;
-    MPI_Request persistent[2][2 * kSides]; /* requests for each of the two arrays */
+    MPI_Request persistent[2][2 * kSides]; /* persistent requests of the two arrays of cells */
 } Block;
 
 static double* at(const Block* b, double* cells, int row, int column) {

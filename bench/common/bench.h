@@ -10,20 +10,20 @@
 /* Options of all programs; each uses those that concern it. */
 typedef struct {
     size_t min_bytes, max_bytes; /* -m MIN:MAX; sizes are powers of two, and 0 if MIN is 0 */
-    const char* sizes;           /* -s LIST of sizes in ascending order, instead of -m */
-    long iterations;             /* -i per batch; 0: as many as fill the time */
-    int warm_up;                 /* -x iterations before the first batch */
-    double seconds;              /* -t time per measured value */
-    int batches;                 /* -b the reported value is the median over batches */
-    int full;                    /* -f also minimum, mean and maximum */
-    int check;                   /* -c check the data received */
-    int json;                    /* --json instead of the table: one line */
+    const char* sizes;           /* -s LIST: sizes in ascending order, instead of -m */
+    long iterations;             /* -i: iterations per batch; 0: as many as fill the time */
+    int warm_up;                 /* -x: iterations before the first batch */
+    double seconds;              /* -t: time per measured value in s */
+    int batches;                 /* -b: number of batches, whose median is the reported value */
+    int full;                    /* -f: also report minimum, mean and maximum */
+    int check;                   /* -c: check the received data */
+    int json;                    /* --json: print one line of JSON instead of the table */
     int children;                /* --spawn K: spawn K children, measure between parents and children; 0: one job */
-    int window;                  /* -w messages in flight */
-    const char* operations;      /* -o LIST of operations, comma separated; NULL: all */
-    const char* counts;          /* -k LIST of numbers in ascending order; NULL: default */
-    const char* compute;         /* --compute LIST of microseconds of work, ascending; NULL: default */
-    int both;                    /* --both directions at the same time */
+    int window;                  /* -w: number of messages in flight */
+    const char* operations;      /* -o LIST: operations to run, comma separated; NULL: all */
+    const char* counts;          /* -k LIST: numbers in ascending order; NULL: default */
+    const char* compute;         /* --compute LIST: microseconds of work, ascending; NULL: default */
+    int both;                    /* --both: both directions at the same time */
     int write;                   /* --write: buffers are written before each send */
     int exchanged;               /* --exchanged: buffers of messages are memory of MPI_Alloc_mem */
 } Options;
@@ -45,7 +45,7 @@ enum { kMaxTurns = 32 };
 
 /* The result of a measurement, in the unit of the report. */
 typedef struct {
-    double value; /* median over the batches */
+    double value; /* median of the values of the batches */
     double min, mean, max;
     /* The value of each turn that was kept, in ns; only if the runner observes the placement of the cores (placement.h). */
     int turns;
@@ -85,7 +85,7 @@ typedef struct {
     MPI_Comm comm;
     int peer;    /* rank of the partner in comm */
     int role;    /* 0 leads and reports, 1 follows, -1 is idle */
-    int spawned; /* 1: between parent and child */
+    int spawned; /* whether the pair is a parent and its child */
 } Pair;
 Pair bench_pair(const Options* options, char** argv);
 void bench_pair_end(Pair* pair);

@@ -7,11 +7,11 @@
 typedef struct {
     MPI_Comm comm;    /* communicator to measure: MPI_COMM_WORLD or the inter-communicator */
     MPI_Comm control; /* all processes, to coordinate and gather times; parents come first */
-    int inter;        /* 1: comm is an inter-communicator */
+    int inter;        /* whether comm is an inter-communicator */
     int side;         /* side of this process: 0: parent (or the only side), 1: child */
-    int rank;         /* rank in comm, within the own side */
+    int rank;         /* rank in comm, within this process's side */
     int size[2];      /* processes of side 0 and side 1 (0 if there is none) */
-    int id;           /* rank in control */
+    int id;           /* rank of this process in control */
     int total;
 } Team;
 

@@ -70,7 +70,7 @@ static double measure_once(Round round, size_t bytes, double time) {
     double values[kBatches];
     memset(own, 1, room);
     for (int side = 0; side < 2; ++side) s->side[side].data = share(room);
-    atomic_long* order = share(sizeof *order); /* iterations to reach; negative: end */
+    atomic_long* order = share(sizeof *order); /* number of iterations that the child must reach; negative: end */
     pid_t child = fork();
     limits_require(child >= 0, "can't fork");
     long done = 0, iterations = 1;

@@ -144,7 +144,7 @@ class NumbersMade {
     const int count_;
 };
 
-/// Error classes. The program's own codes lie above all classes and are shifted.
+/// error_in() converts an error class. The program's own codes lie above all classes and are shifted.
 inline int error_in(int code) {
     return code >= abi::kLastCode ? code - abi::kLastCode + MPI_ERR_LASTCODE : abi::error_in(code);
 }

@@ -190,7 +190,7 @@ COMPAT_ENTRY(int, Grequest_start,
 COMPAT_ENTRY(int, Register_datarep,
              (const char*, abi::Datarep_conversion_function*, abi::Datarep_conversion_function*, abi::Datarep_extent_function*,
               void*)) {
-    return error_out(library.Register_datarep(nullptr, nullptr, nullptr, nullptr, nullptr));  // not implemented; reports so
+    return error_out(library.Register_datarep(nullptr, nullptr, nullptr, nullptr, nullptr));  // reports "not implemented"
 }
 COMPAT_ENTRY(int, Register_datarep_c,
              (const char*, abi::Datarep_conversion_function_c*, abi::Datarep_conversion_function_c*,

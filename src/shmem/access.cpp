@@ -22,7 +22,7 @@ using AccessOperation = rma::AccessOperation;
 /// An access of memory that is not mapped here.
 struct ShmemAccess : rma::Access {
     static constexpr uint32_t kMagic = 0x53684f70;
-    std::atomic<uint32_t>* open = nullptr;  ///< counter of its context
+    std::atomic<uint32_t>* open = nullptr;  ///< counter of accesses in progress, of this access's context
     bool awaited = false;                   ///< whether a function waits for the access and destroys it
     std::byte value[16];                    ///< operand of an update
     datatype::TypeRef there_type;           ///< type of the remote block if that is not contiguous

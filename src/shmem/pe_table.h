@@ -60,7 +60,7 @@ struct World {
     uint32_t starts = 0;  ///< number of initializations so far
     int level = 0;        ///< thread level, as OpenSHMEM numbers them
 
-    link::Pages pages;  ///< the heap's memory
+    link::Pages pages;  ///< memory of the heap in this process
     Heap heap;
     uint64_t there = 0;  ///< bytes of the heap for which all PEs have memory
     rma::RegionKey keys[2];

@@ -58,7 +58,7 @@ void bcast(uint64_t key, uint64_t* state) {
     compare("Bcast", data.data(), wanted.data(), count, count, root);
 }
 
-struct Blocks {  // v-variants: counts, and displacements with gaps; blocks are in random order
+struct Blocks {  // blocks of the v-variants: counts, and displacements with gaps; in random order
     std::vector<int> counts, displacements;
     int total = 0;
     Blocks(uint64_t* state, int n, int most) : counts(n), displacements(n) {

@@ -12,7 +12,7 @@ int rank, size;
 struct Layout {
     const char* name;
     MPI_Datatype type;
-    int ints;  // per element
+    int ints;  // number of ints per element
 };
 
 struct Mixed {
@@ -131,7 +131,7 @@ void structures() {
     OK(MPI_Type_free(&type));
 }
 
-// Absolute addresses with MPI_BOTTOM.
+// Sends and receives at absolute addresses with MPI_BOTTOM.
 void bottom() {
     int a[2] = {rank, -1}, to = (rank + 1) % size, from = (rank + size - 1) % size;
     double b = rank * 1.5;

@@ -45,7 +45,7 @@ static void requests(void) {
     EXPECT_ERROR(MPI_Start(&null), MPI_ERR_REQUEST);
     MPI_Request request;
     OK(MPI_Irecv(&value, 1, MPI_INT, rank, 3, MPI_COMM_WORLD, &request));
-    EXPECT_ERROR(MPI_Start(&request), MPI_ERR_REQUEST);  // not persistent
+    EXPECT_ERROR(MPI_Start(&request), MPI_ERR_REQUEST);  // the request is not persistent
     OK(MPI_Send(&rank, 1, MPI_INT, rank, 3, MPI_COMM_WORLD));
     OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
     OK(MPI_Recv_init(&value, 1, MPI_INT, rank, 4, MPI_COMM_WORLD, &request));
@@ -57,7 +57,7 @@ static void types(void) {
     MPI_Datatype type, bad;
     int value = 0;
     OK(MPI_Type_contiguous(2, MPI_INT, &type));
-    EXPECT_ERROR(MPI_Send(&value, 1, type, rank, 0, MPI_COMM_WORLD), MPI_ERR_TYPE);  // not committed
+    EXPECT_ERROR(MPI_Send(&value, 1, type, rank, 0, MPI_COMM_WORLD), MPI_ERR_TYPE);  // the datatype is not committed
     OK(MPI_Type_free(&type));
     CHECK(type == MPI_DATATYPE_NULL);
     EXPECT_ERROR(MPI_Type_free(&type), MPI_ERR_TYPE);
@@ -69,7 +69,7 @@ static void types(void) {
     EXPECT_ERROR(MPI_Type_contiguous(1, MPI_DATATYPE_NULL, &type), MPI_ERR_TYPE);
     EXPECT_ERROR(MPI_Type_size(MPI_DATATYPE_NULL, &value), MPI_ERR_TYPE);
 #if MPI_AT_LEAST(4, 0)
-    // Numbers that do not fit in the caller's int.
+    // Tests numbers that do not fit in the caller's int.
     int numbers[4];
     MPI_Aint addresses[1];
     OK(MPI_Type_contiguous_c((MPI_Count)1 << 40, MPI_BYTE, &type));

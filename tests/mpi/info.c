@@ -25,7 +25,7 @@ int main(int argc, char** argv) {
     EXPECT_INT(flag, 0);
     OK(MPI_Info_get_valuelen(info, "host", &length, &flag));
     CHECK(flag && length == 9, "%d", length);
-    OK(MPI_Info_get(info, "host", 4, value, &flag));  // cut to four characters
+    OK(MPI_Info_get(info, "host", 4, value, &flag));  // the value is cut to four characters
     CHECK(flag && strcmp(value, "loca") == 0, "%s", value);
 #if MPI_AT_LEAST(4, 0)
     length = sizeof value;

@@ -170,7 +170,7 @@ static void held_by_one_that_dies(MPI_Comm other, unsigned char* held, MPI_Reque
     OK(MPI_Comm_free(&holders));
     const unsigned long long before = times_full();
     exchange(&other, 1, 2 * kSizeCount);
-    EXPECT_INT(times_full(), before);  // the dead process's blocks are free
+    EXPECT_INT(times_full(), before);  // expects that the dead process's blocks are free again
 }
 
 static void from_one_that_dies(void) {

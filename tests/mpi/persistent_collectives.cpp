@@ -373,7 +373,7 @@ void refuse() {
                  MPI_ERR_TOPOLOGY);
     OK(MPI_Allreduce_init(&out, &in, 1, MPI_INT, MPI_SUM, comm, MPI_INFO_NULL, &request));
     OK(MPI_Start(&request));
-    EXPECT_ERROR(MPI_Start(&request), MPI_ERR_REQUEST);  // already active
+    EXPECT_ERROR(MPI_Start(&request), MPI_ERR_REQUEST);  // the request is active already
     OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
     EXPECT_INT(in, size);
     MPI_Request freed = request;

@@ -24,7 +24,7 @@ static void die_in(int state) {
     raise(SIGKILL);
 }
 
-/// The target never posts, posts and dies, or dies before it completes.
+/// Epochs with a rank that dies: as a target that never posts, as a target that has posted, or as an origin that has not completed.
 static void groups(int state) {
     if (state == kStarted && rank == 0) {
         OK(MPI_Win_post(group_of_doomed, 0, win));

@@ -89,8 +89,8 @@ struct RailNews final : Descriptor {
 };
 
 struct Address {
-    uint32_t address = 0;  ///< network byte order
-    uint16_t port = 0;     ///< host byte order
+    uint32_t address = 0;  ///< IPv4 address in network byte order
+    uint16_t port = 0;     ///< port number in host byte order
     bool operator==(const Address&) const = default;
 };
 

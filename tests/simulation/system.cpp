@@ -29,7 +29,7 @@ using namespace starling::simulation;
 
 namespace {
 
-/// Returns when a futex wait ends. A wait with a bitset has an absolute limit.
+/// Returns the time at which a futex wait ends. A wait with a bitset has an absolute limit.
 uint64_t end_of_sleep(int operation, const timespec* limit) {
     if (!limit) return UINT64_MAX;
     return operation == FUTEX_WAIT ? world()->now + ns_of(*limit) : ns_of(*limit);

@@ -191,7 +191,7 @@ class World {
 
     /// The message that one leader of a side sends to the group in one call.
     struct Sent {
-        std::map<int, starling::multicast::MulticastReceive*> receives;  ///< posted, by leader
+        std::map<int, starling::multicast::MulticastReceive*> receives;  ///< posted receives, by leader
         std::vector<std::byte> data;
         bool sent = false;
         int left = 0;  ///< number of leaders that have not received the message

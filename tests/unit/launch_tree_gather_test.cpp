@@ -239,7 +239,7 @@ TEST(TopicGathering, FoldsEqualPieces) {
     const auto receipt = [&] { return DeliveryReceipt(nullptr, [&](void*) { ++receipts; }); };
     for (const TreeHostId host : {1u, 2u, 4u}) gathering.add({"t", all, false, {{HostSet::one(host), "yes"}}}, receipt());
     gathering.add({"t", all, false, {{HostSet::one(3), "no"}}}, receipt());
-    gathering.add({"t", all, false, {{HostSet::one(2), "yes"}}}, receipt());  // a duplicate
+    gathering.add({"t", all, false, {{HostSet::one(2), "yes"}}}, receipt());  // the same contribution again
     EXPECT_TRUE(gathering.complete_for(HostSet::of({1, 2, 3, 4, 7})));
     EXPECT_FALSE(gathering.complete_for(all));
     DeliveryReceipt together;

@@ -35,7 +35,7 @@ TEST_P(Fanout, MessagesAreRoutedBetweenAllHosts) {
     const TreeHostId n = 20;
     Forest forest(GetParam());
     forest.plant();
-    std::map<std::pair<TreeHostId, TreeHostId>, int> got;  // (from, to)
+    std::map<std::pair<TreeHostId, TreeHostId>, int> got;  // number of received messages by (from, to)
     std::map<TreeHostId, std::vector<std::string>> from_root;
     int expected = 0;
     forest.on_message = [&](TreeHostId at, const TreeMessage& message) {

@@ -69,7 +69,7 @@ const Moment kMoments[] = {
          link::request_close(node.peer(kVictim));
      },
      {ConnectionState::quiescing}},
-    // An open that arrives while ours is in transit is the answer to it.
+    // An open packet that arrives while ours is in transit is the answer to ours.
     {"crossing",
      [](Node& node) { link::request_connection(node.peer(kSurvivor)), progress::test(); },
      [](Node& node) {

@@ -154,7 +154,7 @@ TEST(MulticastRetransmission, RetransmissionsThroughASessionAreSentOnce) {
     for (int i = 0; i < 50; ++i) sender.miss(2, i > 2), sender.run(kMs);
     EXPECT_EQ(sender.wire.single.size(), 8u);
     sender.run(200 * kMs);
-    sender.miss(2, true), sender.run(kMs);  // this member had no room when they arrived
+    sender.miss(2, true), sender.run(kMs);  // this member had no room when fragments arrived
     EXPECT_EQ(sender.wire.single.size(), 16u);
     EXPECT_TRUE(sender.wire.group.empty());
 }

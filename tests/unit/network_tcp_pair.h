@@ -35,7 +35,7 @@ inline const Cipher* test_cipher() {
     return cipher.get();
 }
 
-/// One process: its Tcp, its connection to the other, and the events that were reported to it.
+/// One process: its Tcp, its connection to the other, and the events that its Tcp reported.
 struct Side {
     std::unique_ptr<Tcp> tcp;
     Connection* connection = nullptr;

@@ -86,7 +86,7 @@ void change_partners(Node& node, uint64_t bytes) {
     for (int cycle = 0; cycle < 4; ++cycle)
         for (const int with : {1, 2})
             phases.run(with, 100, bytes, [&] {
-                // Connected before the first message, because the last occurrence had as many messages.
+                // The peers are connected before the first message, because the last occurrence had as many messages.
                 if (cycle > 0 && node.rank == 0) phases.expect_soon(with, ConnectionState::connected);
                 if (cycle > 0 && node.rank == with) phases.expect_soon(0, ConnectionState::connected);
             });

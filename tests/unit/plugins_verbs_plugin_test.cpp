@@ -156,7 +156,7 @@ TEST_F(VerbsDatagrams, WithoutASendBufferSendReturnsBusyThenRoomIsReported) {
     WorkStatus status;
     while ((status = send(a.port, b.port->address(), std::string(1000, 'x'))) == WorkStatus::done) ++sent;
     EXPECT_EQ(status, WorkStatus::busy);
-    EXPECT_EQ(sent, 64);  // send buffers
+    EXPECT_EQ(sent, 64);  // number of send buffers
     EXPECT_EQ(a.count(Kind::room), 0u);
     fake::hold_completions(false);
     EXPECT_TRUE(a.next(Kind::room));

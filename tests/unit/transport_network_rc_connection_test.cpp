@@ -325,7 +325,7 @@ class RcMemoryTest : public RcTest {
 };
 
 TEST_F(RcMemoryTest, RdmaReadsAndWritesOfAllLengths) {
-    // Inline, through a slot, from the caller's memory, in several parts.
+    // Lengths of streams that are sent inline, through a slot, from the caller's memory, and in several parts.
     for (const uint64_t bytes :
          {uint64_t{1}, uint64_t{64}, uint64_t{65}, uint64_t{4096}, uint64_t{4097}, uint64_t{9'000'001}}) {
         SCOPED_TRACE(bytes);

@@ -119,7 +119,7 @@ TEST_P(RcRingTest, CreditsArePiggybackedInBothDirections) {
     }
     EXPECT_EQ(a.frames, sent);
     EXPECT_EQ(b.frames, sent);
-    EXPECT_EQ(fabric.frames, frames);  // no frames by the queue
+    EXPECT_EQ(fabric.frames, frames);  // the queue has carried no frames
     EXPECT_EQ(by_ring(), 500u);
 }
 

@@ -31,7 +31,7 @@ std::vector<char> text_of(uint64_t bytes) {
     return text;
 }
 
-// Inline, through a slot, from the caller's memory, in several parts.
+// Lengths of writes that are sent inline, through a slot, from the caller's memory, and in several parts.
 constexpr uint64_t kLengths[] = {40, 4000, 20'000, 9'000'001};
 
 class RdmaTargetTest : public RcTest, public testing::WithParamInterface<WriteNotice> {

@@ -208,7 +208,7 @@ TEST(Seal, OnlyThePairHasTheKey) {
     EXPECT_EQ(open(other_rank, wire), Opened::stranger);
     EXPECT_EQ(open(other_job, wire), Opened::stranger);
     EXPECT_EQ(open(other_sender, wire), Opened::stranger);
-    // The same names with another secret of either job.
+    // The jobs have the same names, but one of them has another secret.
     for (const bool own : {false, true}) {
         const job::NetworkSecret theirs = secret(70), mine = secret(71), wrong = secret(200);
         const SealKey pair = pair_key(cipher(), kThere, own ? wrong : mine, kHere, own ? theirs : wrong);
@@ -223,7 +223,7 @@ TEST(Seal, OnlyThePairHasTheKey) {
 TEST(Seal, NoNonceIsUsedTwiceWithAKey) {
     std::set<std::pair<uint64_t, uint64_t>> used;
     for (int meeting = 0; meeting < 50; ++meeting) {
-        DatagramLock here = lock(kHere, kThere);  // forgotten, and met again
+        DatagramLock here = lock(kHere, kThere);  // the lock of a job that was forgotten, and met again
         for (int i = 0; i < 20; ++i) {
             const Wire wire = sealed(here, kHere, kThere, "the same text, sent again");
             SealTrailer trailer;

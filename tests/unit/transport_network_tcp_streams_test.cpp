@@ -206,7 +206,7 @@ TEST(TcpRails, WithoutRailsTheConnectionIsBroken) {
 }
 
 TEST(TcpRails, OneReachableAddressIsEnoughOverRouters) {
-    Pair pair({{loopback(1), 0}});  // no netmask: shares no network with a peer
+    Pair pair({{loopback(1), 0}});  // the rail has no netmask, so it shares no network with a peer
     ConnectionOffer offer;
     ASSERT_EQ(pair.low.tcp->offer(*pair.low.connection, offer), 0);
     offer.address[0] = loopback(1);

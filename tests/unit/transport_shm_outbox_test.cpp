@@ -352,7 +352,7 @@ TEST(Outbox, ReturnsPagesToTheKernelWhenIdle) {
     lines.rings[0].reader.retire();
     lines.outbox.rest();
     EXPECT_LE(resident_pages(lines.memory), 4u);
-    lines.expect(1);  // this reader's unread part has stayed
+    lines.expect(1);  // expects that this reader's unread part has stayed
     lines.rings[1].reader.retire();
     lines.outbox.give_back();
     EXPECT_EQ(resident_pages(lines.memory), 0u);

@@ -10,7 +10,7 @@ namespace starling {
 struct HelpPage {
     bool topic;                           ///< whether the page is a topic; false: a page of functions
     std::vector<std::string_view> names;  ///< all names under which the page is found
-    std::string_view title;               ///< one line
+    std::string_view title;               ///< title of the page, one line
     std::string_view text;
 };
 

@@ -25,7 +25,7 @@ typedef struct {
     MPI_Comm comm;
     int rank, size;
     int base;     /* number of blocks along the square at level 0 */
-    int levels;   /* finest level */
+    int levels;   /* number of the finest level */
     int edge;     /* number of cells along a block, even */
     Leaf* leaves; /* all leaves, in the order of a space-filling curve */
     int count;

@@ -14,9 +14,9 @@ typedef struct {
     int poll;         /* --poll: never sleeps in the kernel; default: blocking calls */
     size_t sizes[32]; /* -s 8,1024: sizes to measure, in bytes */
     int size_count;
-    double seconds; /* -t per size */
-    int batches;    /* -b the reported value is the median over batches */
-    int window;     /* -w messages before an acknowledgement (bandwidth) */
+    double seconds; /* -t: time per size in s */
+    int batches;    /* -b: number of batches, whose median is the reported value */
+    int window;     /* -w: messages before an acknowledgement (bandwidth) */
     int json;       /* --json: one line, the same form as that of the MPI benchmarks */
     int control;    /* TCP connection by which the leading side controls the other */
 } Raw;

@@ -12,7 +12,7 @@ struct Descriptor {
     void* first;     ///< address of the first element in array order
     size_t element;  ///< bytes
     int version;
-    int8_t dimensions;  ///< 0 for a scalar
+    int8_t dimensions;  ///< number of dimensions; 0 for a scalar
     int8_t others[3];   ///< type and attribute of the array, in an order that depends on the compiler
     struct Dimension {
         ptrdiff_t lower, extent, stride;  ///< extent: -1 in the last dimension if unknown; stride in bytes

@@ -127,7 +127,7 @@ class CollectiveCall {
     bool prepares_ = false;
     bool keeps_ = false;  ///< holds references to the objects below: other threads may free them during the call
     std::optional<collective::CommCall> to_;
-    const Datatype* types_[2] = {nullptr, nullptr};  ///< retained by start()
+    const Datatype* types_[2] = {nullptr, nullptr};  ///< datatypes that start() retains
     int type_count_ = 0;
     const Op* op_ = nullptr;
     std::unique_ptr<PlannedCall> plan_;

@@ -20,7 +20,7 @@ namespace {
 struct PersistentOperation {
     void* buffer = nullptr;
     MPI_Count count = 0;
-    const datatype::Datatype* type = nullptr;  ///< holds a reference
+    const datatype::Datatype* type = nullptr;  ///< the request holds a reference to the type
     int rank = 0;
     int tag = 0;
     bool buffered = false;

@@ -140,7 +140,7 @@ int T_category_changed(int* update_number) {
     const ToolScope scope;
     if (!scope) return MPI_T_ERR_NOT_INITIALIZED;
     if (!update_number) return MPI_T_ERR_INVALID;
-    *update_number = 0;  // the tables never change
+    *update_number = 0;  // never increases, because the tables never change
     return MPI_SUCCESS;
 }
 

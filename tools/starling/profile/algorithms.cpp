@@ -15,7 +15,7 @@ constexpr double kWorth = 0.05;  ///< minimum share of the call's time that must
 
 /// The calls with one algorithm. The members' times in one call are not independent samples, since members wait for each other.
 struct Times {
-    double calls = 0, seconds = 0, squares = 0;  ///< sums over processes
+    double calls = 0, seconds = 0, squares = 0;  ///< sums over processes of calls, seconds, and squares of seconds
     double of_communicator = 0;
     void add(const Calls& more, double members, double runs) {
         calls += more.calls;
@@ -29,7 +29,7 @@ struct Times {
 };
 
 struct Place {
-    Times usual;                       ///< calls with the table's algorithm
+    Times usual;                       ///< times of calls with the selection table's algorithm
     std::map<std::string, Times> all;  ///< times of all calls, by algorithm
     std::vector<std::string> instead_of;
 };

@@ -13,7 +13,7 @@ struct PlannedCollective {
     std::string kind, size;
     uint32_t processes = 0;
     std::string algorithm, instead_of;
-    double before = 0, after = 0;  ///< seconds per call
+    double before = 0, after = 0;  ///< seconds per call with `instead_of` and with `algorithm`
 };
 
 /// Returns the cases in which another algorithm was faster by more than the noise, sorted by the time saved.

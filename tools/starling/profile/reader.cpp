@@ -118,7 +118,7 @@ struct Reader::Implementation {
     uint32_t index(uint64_t who) const { return run.jobs[place.at(who >> 32)].first + static_cast<uint32_t>(who); }
     void make_spans(const std::string& name, Lot& lot);
 
-    std::unordered_map<uint64_t, size_t> place;  ///< index in run.jobs, by job number
+    std::unordered_map<uint64_t, size_t> place;  ///< index of each job in run.jobs, by job number
 };
 
 void Reader::Implementation::header(const Json& object) {

@@ -69,7 +69,7 @@ struct Part {
     uint32_t process = 0;
     double began = 0, seconds = 0;
     Waits waits;
-    uint32_t first = 0, count = 0;  ///< range in Span::sent
+    uint32_t first = 0, count = 0;  ///< range of the part's entries in Span::sent
 };
 
 /// Occurrences from..to of a phase, counted from 1, which the file reports as one sum.
@@ -82,7 +82,7 @@ struct Span {
     std::array<Amount, kAccesses> accesses;
     Amount by_packets;  ///< accesses that were sent as packets
     Waits waits;
-    std::vector<Part> parts;  ///< at most one per process and file
+    std::vector<Part> parts;  ///< parts of the processes; at most one per process and file
     std::vector<Sent> sent;   ///< traffic of all parts; per process in the order of the first message
 
     double occurrences() const { return static_cast<double>(to - from + 1); }

@@ -14,7 +14,7 @@ struct TopOptions {
     std::string sort = "rank";
     bool all_users = false;          ///< include jobs of other users, whose memory may hold false values
     bool all_hosts = false;          ///< include the other hosts of the jobs found here
-    std::vector<std::string> hosts;  ///< additional hosts
+    std::vector<std::string> hosts;  ///< additional hosts to show
     std::string job;                 ///< filter of jobs: begin of an id, or part of a command
 };
 

@@ -11,7 +11,7 @@ struct WhyOptions {
     double interval = 0.3;           ///< seconds between the two inspections
     bool all_users = false;          ///< include jobs of other users, whose memory may hold false values
     bool here = false;               ///< inspect this host only
-    std::vector<std::string> hosts;  ///< additional hosts
+    std::vector<std::string> hosts;  ///< additional hosts to inspect
     bool stacks = false;
     bool json = false;
     bool raw = false;            ///< print output for the same program on another host
