@@ -70,7 +70,7 @@ Waiting::Act Waiting::next(const CoreObservation& look, const BackoffSettings& t
     looked_ = look.now;
     if (look.contested) core_.told_of_strangers(look.now);
     const bool contested = core_.contested(look.now);
-    // Move even if strangers want this core: on another core they compete with this process alone.
+    // Move even if unknown threads want this core: on another core they compete with this process alone.
     if (look.neighbour && core_.should_move(look.now)) return Act::move;
     if (terms.may_sleep) {
         uint64_t patience = terms.spin_ns;

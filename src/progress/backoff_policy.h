@@ -9,10 +9,10 @@ namespace starling::progress {
 /// The state of the cores on which this process waits; kept from wait to wait.
 ///
 /// Two kinds of other threads may want such a core. *Neighbours* are awake processes of known jobs on the same core: the awaited event may
-/// depend on one of them, and a yield lets it run. *Strangers* are all other threads. A yield also hands the core to a stranger, for a
-/// whole time slice and for no gain. So once slices were lost, the core counts as contested and waits do not yield for a while. A single
-/// loss is no sign: a virtual machine's core may stand still for as long. When the kernel moves this process, strangers stay on their core,
-/// so this state is kept per core.
+/// depend on one of them, and a yield lets it run. *Unknown threads* are all others. A yield also hands the core to an unknown thread, for
+/// a whole time slice and for no gain. So once slices were lost, the core counts as contested and waits do not yield for a while. A single
+/// loss is no sign: a virtual machine's core may stand still for as long. When the kernel moves this process, unknown threads stay on their
+/// core, so this state is kept per core.
 class CoreWatch {
   public:
     /// Shortest absence that counts as a lost slice: at least one slice of the scheduler, and longer than waiting neighbours keep the core
@@ -45,15 +45,15 @@ class CoreWatch {
     void yielded(uint64_t ns, uint64_t now);
     /// Records the current core, and whether a neighbour is awake on it.
     void see(uint32_t cpu, bool neighbour, uint64_t now);
-    /// Records a neighbour's finding that strangers want this core; this process then need not lose slices to find out. The record stays
-    /// valid for kFirstContestNs, since that neighbour may be asleep at the next check.
+    /// Records a neighbour's finding that unknown threads want this core; this process then need not lose slices to find out. The record
+    /// stays valid for kFirstContestNs, since that neighbour may be asleep at the next check.
     void told_of_strangers(uint64_t now) { contest_->hearsay_until = now + kFirstContestNs; }
     /// Records that the machine is short of cores: this core may have a neighbour that no visible table lists. The record stays valid for a
     /// while, because short waits do not check.
     void suspect_neighbour(uint64_t now) { suspicion_until_ = now + kSuspicionNs; }
     bool suspects_neighbour(uint64_t now) const { return now < suspicion_until_; }
     bool is_on(uint32_t cpu) const { return contest_->cpu == cpu; }
-    /// Records a sleep that leaves the core to a neighbour, because a yield would hand it to strangers.
+    /// Records a sleep that leaves the core to a neighbour, because a yield would hand it to unknown threads.
     void gave_turn() { ++shared_; }
     /// Returns whether this process should search for a free core now; the caller then calls moved().
     bool should_move(uint64_t now);
@@ -61,10 +61,10 @@ class CoreWatch {
     /// which one waits for which.
     void moved(bool free_core, uint64_t now);
 
-    /// Returns whether strangers, or neighbours that compute, want this core, so that a yield costs a slice.
+    /// Returns whether unknown threads, or neighbours that compute, want this core, so that a yield costs a slice.
     bool contested(uint64_t now) const { return now < contest_->until || now < contest_->hearsay_until; }
-    /// Returns whether neighbours should be informed that strangers want this core. True only if this process found it out itself, more
-    /// than once in a row. A first contest may be a false alarm, for example while neighbours touch much memory for the first time.
+    /// Returns whether neighbours should be informed that unknown threads want this core. True only if this process found it out itself,
+    /// more than once in a row. A first contest may be a false alarm, for example while neighbours touch much memory for the first time.
     bool sure_of_strangers(uint64_t now) const { return now < contest_->until && contest_->length > kFirstContestNs; }
     /// Returns whether the process that a wait depends on may need this very core.
     bool crowded() const { return (crowded_ && neighbour_) || suspected_; }
@@ -117,7 +117,7 @@ class Waiting {
         uint64_t now = 0;             ///< ns
         bool neighbour = false;       ///< whether a known process is awake on this core
         uint32_t cpu = 0;             ///< number of this core
-        bool contested = false;       ///< whether a neighbour has found that strangers want this core
+        bool contested = false;       ///< whether a neighbour has found that unknown threads want this core
         bool short_of_cores = false;  ///< whether a thread of this machine waits for a core; set only if should_ask_for_cores()
     };
 
@@ -127,8 +127,8 @@ class Waiting {
     /// Factor on the polls before the first check of the core's state if the awaited process must be woken first: it answers within 100 µs,
     /// or is busy.
     static constexpr uint32_t kPatience = 3;
-    /// Spin time while strangers want the core. The awaited process may have lost its own core for a slice, and the less this process spins
-    /// meanwhile, the sooner it gets its core back.
+    /// Spin time while unknown threads want the core. The awaited process may have lost its own core for a slice, and the less this process
+    /// spins meanwhile, the sooner it gets its core back.
     static constexpr uint64_t kContestedSpinNs = 50'000;
     /// Interval between two checks whether the machine is short of cores, and from the start of a wait to the first check.
     static constexpr uint64_t kAskNs = 50'000;

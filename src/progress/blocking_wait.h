@@ -49,8 +49,8 @@ class Idle {
     const void* argument_;
 };
 
-/// Yields this core if a neighbour is on it, and records how long the yield took. Does not yield if strangers would take the core, unless
-/// `whoever` is set (for callers that cannot wait in another way). Releases the lock meanwhile. Returns whether it yielded.
+/// Yields this core if a neighbour is on it, and records how long the yield took. Does not yield if unknown threads would take the core,
+/// unless `whoever` is set (for callers that cannot wait in another way). Releases the lock meanwhile. Returns whether it yielded.
 bool yield_core(bool whoever = false);
 
 /// Returns whether another known process has recently wanted the core on which this process waits.

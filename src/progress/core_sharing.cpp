@@ -82,7 +82,7 @@ Company look_for_company(uint32_t cpu, bool contested) {
     write_down(contested ? cpu | CpuLocation::kContested : cpu);
     Company company{};
     if (!own || cpu == CpuLocation::kNowhere) return company;
-    // Search for a neighbour that has found strangers; any other neighbour is only recorded.
+    // Search for a neighbour that has found unknown threads; any other neighbour is only recorded.
     company.contested = any_other([&](uint32_t other, bool) {
         if (CpuLocation::where(other) == cpu) company.neighbour = true;
         return other == (cpu | CpuLocation::kContested);
@@ -128,7 +128,7 @@ void mark_self_asleep() {
 void mark_self_awake() {
     if (!own) return;
     const uint32_t word = here();
-    // If the core is unchanged, the earlier finding about strangers stays valid until the next check.
+    // If the core is unchanged, the earlier finding about unknown threads stays valid until the next check.
     const uint32_t said = own->load(std::memory_order_relaxed);
     write_down((said & CpuLocation::kCpu) == word ? word | (said & CpuLocation::kContested) : word);
 }

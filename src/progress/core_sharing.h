@@ -13,7 +13,7 @@ void leave_place();
 /// The other known processes on this core.
 struct Company {
     bool neighbour;  ///< whether a process of a known job is awake here
-    bool contested;  ///< whether one of them has found that strangers want this core
+    bool contested;  ///< whether one of them has found that unknown threads want this core
 };
 /// Returns an opaque number of the core on which this thread runs. Faster than look_for_company().
 uint32_t own_core();

@@ -80,8 +80,8 @@ class LockTable {
 
     /// Releases all locks that a dead process holds or was acquiring.
     void bury(uint32_t dead);
-    /// Buries each process that holds a lock of `target`, or is acquiring one, and is dead according to `is_dead`. Returns whether there
-    /// was any.
+    /// Releases the locks of each process that holds a lock of `target`, or is acquiring one, and is dead according to `is_dead`. Returns
+    /// whether there was any such process.
     template <class F>
     bool bury_holders(uint32_t target, F&& is_dead) {
         bool any = false;

@@ -40,7 +40,7 @@ class QueueTurn {
     std::coroutine_handle<> waiter_ = nullptr;  ///< coroutine that awaits the turn; null: none
 };
 
-/// The turns in order; the first one may use the stage.
+/// The queue of operations, in the order of their turns; the first one may use the stage.
 class OperationQueue {
   public:
     OperationQueue() = default;
