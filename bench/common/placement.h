@@ -5,9 +5,9 @@
 #define BENCH_PLACEMENT_H
 
 /* Must be called by each of `processes` processes after each value, and once before the first. All sleep until the runner has checked the
- * cores and it is this program's turn, so that no process spins on a core on which another program measures. Returns 1, on all processes,
- * if the value is to be measured again. *placement is half a round trip of a cache line between the cores that the processes ran on, in ns;
- * 0 if this turn does not count because the cores have moved. */
+ * cores and it is this program's turn. So no process spins on a core on which another program measures. Returns 1, on all processes, if the
+ * value is to be measured again. *placement is half a round trip of a cache line between the cores that the processes ran on, in ns; 0 if
+ * this turn does not count because the cores have moved. */
 int bench_placement(int processes, double* placement);
 
 #endif

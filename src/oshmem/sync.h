@@ -52,7 +52,7 @@ void wait_for(const char* name, F& condition) {
         name, [](void* f) { return static_cast<bool>((*static_cast<F*>(f))()); }, &condition);
 }
 
-/// Several variables in this PE's memory, each compared with one common value or with a value of its own. Variables with a nonzero status
+/// Several variables in this PE's memory, each compared with one common value or with a separate value. Variables with a nonzero status
 /// are ignored.
 template <class T>
 struct Several {

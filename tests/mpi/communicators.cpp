@@ -218,7 +218,7 @@ void many() {
         EXPECT_INT(value, i);
     }
     for (int i = kMany - 1; i >= 0; i -= 2) OK(MPI_Comm_free(&comms[i]));
-    for (int i = 0; i < (size > 4 ? 100 : 500); i++) {  // so many that a leak would exhaust a resource
+    for (int i = 0; i < (size > 4 ? 100 : 500); i++) {  // enough for a leak to exhaust a resource
         MPI_Comm comm;
         OK(MPI_Comm_dup(MPI_COMM_SELF, &comm));
         OK(MPI_Comm_free(&comm));

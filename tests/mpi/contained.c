@@ -1,5 +1,5 @@
 // Ranks in user namespaces, like rootless containers. The argument selects the setup; exits with 77 if the kernel refuses such namespaces.
-// "all": every rank has a user namespace of its own and cannot access processes outside it. "odd": every second rank has one, and the ranks
+// "all": every rank has a separate user namespace and cannot access processes outside it. "odd": every second rank has one, and the ranks
 // without one can access the others. "hidden": like "all", but no process can access the ranks, not even root outside. "pids": each rank
 // has a PID namespace, so all have the same pid, but see the host's /proc. "odd_pids": every second rank has a PID namespace. "proc": each
 // rank has a /proc and a user namespace, as in a container.

@@ -1,4 +1,4 @@
-// Registrations (transport/verbs/registrations.h) against a device that holds the registered pages, as a real one does: it puts them into a
+// Registrations (transport/verbs/registrations.h) against a device that holds the registered pages, as a real one does. It puts them into a
 // pipe, which keeps them whatever the program does with the addresses. A cache that trusts addresses fails most of these tests.
 #include "transport/verbs/registrations.h"
 
