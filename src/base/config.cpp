@@ -149,7 +149,8 @@ void print_allowed(const Variable& variable, char* text, size_t size) {
     char allowed[200], present[100];
     print_allowed(variable, allowed, sizeof allowed);
     print_value(variable, config(), present, sizeof present);
-    return fail(MPI_ERR_ARG, "%s=%.100s is ignored: it takes %s; it stays %s", variable.name, value, allowed, present);
+    return fail(MPI_ERR_ARG, "%s=%.100s is ignored: the variable takes %s; its value stays %s", variable.name, value, allowed,
+                present);
 }
 
 int accept(const char* name, const char* value, Config& to, VariableSource source) {
@@ -169,7 +170,11 @@ void read_line(char* line, bool report) {
     if (!*line || *line == '#') return;
     char* equals = std::strchr(line, '=');
     if (!equals) {
-        if (report) std::fprintf(stderr, "starling: '%.100s' in the configuration file is not NAME = value\n", line);
+        if (report)
+            std::fprintf(stderr,
+                         "starling: the line '%.100s' of the configuration file is ignored: it is not of the "
+                         "form NAME = value\n",
+                         line);
         return;
     }
     char name[80];

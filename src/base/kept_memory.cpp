@@ -64,9 +64,8 @@ bool KeptMemory::is_open() { return scopes.load(std::memory_order_relaxed) > 0; 
 bool KeptMemory::was_left() { return left.load(std::memory_order_relaxed); }
 
 void KeptMemory::end() {
-    panic(
-        "%s: out of memory in a call in which other processes wait for this one, so it ends: leave it more memory, or use less",
-        calling ? calling : "MPI");
+    panic("%s: out of memory in a call for which other processes wait, so this process ends: provide more memory, or use less",
+          calling ? calling : "MPI");
 }
 
 void* allocate_zeros(size_t count, size_t bytes) {

@@ -16,7 +16,8 @@ std::string_view first_number(std::string_view text) {
 }  // namespace
 
 const char kVersionRemedy[] =
-    "they work together if the first numbers of their wire versions are equal: take mpiexec and library of such releases";
+    "they work together if the first numbers of their wire versions are equal: use an mpiexec and a library for which that "
+    "holds";
 
 std::string version_text(std::string_view release, uint32_t wire) {
     return std::string(release)

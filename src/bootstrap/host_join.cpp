@@ -215,8 +215,8 @@ int join_host(const ManagedJob& job, job::JobId id, job::JobSegment& out, bool& 
         if (const int error = start_helper(job, id)) return error;
     }
     return fail(MPI_ERR_OTHER,
-                "the helper of this job on this host (starlingd host) has not answered within %d s; does another user hold the "
-                "abstract sockets %s and so on? Set XDG_RUNTIME_DIR to a directory of yours with mode 0700",
+                "the helper of this job on this host (starlingd host) has not answered within %d s; another user may hold the "
+                "abstract socket %s or those after it: set XDG_RUNTIME_DIR to a directory of yours with mode 0700",
                 static_cast<int>(kJoinSeconds), host_meeting(id).abstract(0).c_str());
 }
 

@@ -112,7 +112,9 @@ int PmiManager::read_environment() {
     if (!read_number("PMI_RANK", 0, kMostRanks - 1, rank_) || !read_number("PMI_SIZE", 1, kMostRanks, size_) ||
         rank_ >= size_) {
         const char *rank = std::getenv("PMI_RANK"), *size = std::getenv("PMI_SIZE");
-        return fail(MPI_ERR_OTHER, "PMI_FD is set, but PMI_RANK='%s' is not a valid rank of PMI_SIZE='%s' processes",
+        return fail(MPI_ERR_OTHER,
+                    "PMI_FD is set, but PMI_RANK='%s' is not a valid rank of PMI_SIZE='%s' processes; set "
+                    "STARLING_PMI=none to run as a job of one process",
                     rank ? rank : "", size ? size : "");
     }
     int type = 0;

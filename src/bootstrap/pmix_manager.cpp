@@ -31,7 +31,7 @@ class PmixManager final : public Manager {
 
   private:
     int result(int code) const {
-        return code == 0 ? MPI_SUCCESS : fail(MPI_ERR_OTHER, "the PMIx process manager: %s", problem_);
+        return code == 0 ? MPI_SUCCESS : fail(MPI_ERR_OTHER, "the PMIx process manager reported an error: %s", problem_);
     }
 
     const PmixPlugin& plugin_;
@@ -63,7 +63,7 @@ int PmixManager::start(ManagedJob& out) {
     std::free(job.hosts);
     if (parse_pmix_hosts(hosts, out.size, out.placements, out.hosts)) return MPI_SUCCESS;
     return fail(MPI_ERR_OTHER,
-                "the PMIx process manager does not say where all %u ranks are ('%.100s'); start the program with "
+                "the PMIx process manager does not report the hosts of all %u ranks, only '%.100s'; start the program with "
                 "Starling's mpiexec",
                 out.size, hosts.c_str());
 }
@@ -102,7 +102,8 @@ std::unique_ptr<Manager> make_pmix_manager() {
     }
     const auto* plugin = static_cast<const PmixPlugin*>(dlsym(library, kPmixPluginSymbol));
     if (!plugin || plugin->version != kPmixPluginVersion) {
-        fail(MPI_ERR_OTHER, "%s is of another version of Starling", path.c_str());
+        fail(MPI_ERR_OTHER, "%s is of another version of Starling than this library; install both from one release",
+             path.c_str());
         return nullptr;
     }
     return std::make_unique<PmixManager>(*plugin);

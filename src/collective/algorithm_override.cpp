@@ -84,7 +84,8 @@ int read_planned(std::string_view text) {
         const Algorithm* algorithm = nullptr;
         if (!read_one(one, place, algorithm))
             return fail(MPI_ERR_ARG,
-                        "\"%.*s\" is not operation/size class/processes=algorithm, as `starling info --collectives` has them",
+                        "\"%.*s\" is not of the form operation/size class/processes=algorithm; `starling info --collectives` "
+                        "lists the algorithms",
                         static_cast<int>(one.size()), one.data());
         choices.get()[place] = algorithm;
     }

@@ -116,7 +116,11 @@ int not_added(int code) { return fail(MPI_ERR_ARG, "%d is not an error class or 
 
 int remove(const Added& entry) {
     const int number = entry.number;
-    if (!entry.text.empty()) return fail(MPI_ERR_ARG, "error code %d still has a string; remove that first", number);
+    if (!entry.text.empty())
+        return fail(MPI_ERR_ARG,
+                    "error code %d still has a string; remove the string first "
+                    "(MPI_Remove_error_string)",
+                    number);
     std::erase_if(added, [number](const Added& other) { return other.number == number; });
     return MPI_SUCCESS;
 }
@@ -189,7 +193,9 @@ int remove_class(int error_class) {
     if (!entry || entry->of_class != error_class) return not_added(error_class);
     for (const Added& code : added)
         if (code.of_class == error_class && code.number != error_class)
-            return fail(MPI_ERR_ARG, "error class %d still has the code %d", error_class, code.number);
+            return fail(MPI_ERR_ARG,
+                        "error class %d still has the error code %d; remove the code first (MPI_Remove_error_code)",
+                        error_class, code.number);
     return remove(*entry);
 }
 

@@ -149,7 +149,9 @@ std::string fingerprint(const Group& group) {
 
 Group* decode_group(std::string_view bytes) {
     const auto malformed = [] {
-        fail(MPI_ERR_OTHER, "the description of a group of processes is malformed");
+        fail(MPI_ERR_OTHER,
+             "the received description of a group of processes is malformed; use one version of Starling on "
+             "all hosts");
         return nullptr;
     };
     Reader reader(bytes);

@@ -72,8 +72,8 @@ int check_both_ways(const GraphTopology& graph) {
     const auto [from, to] = std::min(*odd, *other);
     const auto times = [&](int a, int b) { return std::count(there.begin(), there.end(), std::pair(a, b)); };
     return fail(MPI_ERR_TOPOLOGY,
-                "the graph has %d edges from %d to %d and %d back; neighborhood collectives need the same number "
-                "both ways (a distributed graph may differ)",
+                "the graph has %d edges from node %d to node %d, but %d in the other direction; neighborhood collectives need "
+                "equal numbers (or a distributed graph)",
                 static_cast<int>(times(from, to)), from, to, static_cast<int>(times(to, from)));
 }
 
@@ -90,7 +90,9 @@ int neighborhood_of(Comm& comm, const Neighborhood*& found) {
         } else if (const auto* graph = topology_of<DistGraphTopology>(comm)) {
             find(*graph, *near);
         } else {
-            return fail(MPI_ERR_TOPOLOGY, "the communicator has no topology, so its processes have no neighbors");
+            return fail(MPI_ERR_TOPOLOGY,
+                        "the communicator has no topology, so its processes have no neighbors; use one made "
+                        "by MPI_Cart_create, MPI_Graph_create or MPI_Dist_graph_create");
         }
         near->mutual = is_mutual(*near);
         comm.neighborhood = std::move(near);

@@ -32,7 +32,7 @@ int class_of(int code, int* out) {
 int text_of(int code, char* text, int* length) {
     const OwnClass* own = own_class(code);
     if (!own) return error_string(code, text, length);
-    *length = std::snprintf(text, MPI_MAX_ERROR_STRING, "%s: a class that only %s has and Starling never returns", own->name,
+    *length = std::snprintf(text, MPI_MAX_ERROR_STRING, "%s: an error class of %s, which Starling never returns", own->name,
                             abi::kShim);
     return MPI_SUCCESS;
 }

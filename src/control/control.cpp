@@ -61,7 +61,8 @@ ControlCall::~ControlCall() {
 int ControlCall::start(job::JobSegment& own, uint32_t rank, MessageKind kind, std::string_view payload, ControlCall& out) {
     if (payload.size() > kMaxRequest) {
         return fail(kind == MessageKind::spawn ? MPI_ERR_SPAWN : MPI_ERR_OTHER,
-                    "a request of %zu bytes to the job's launcher is too long; it takes %u", payload.size(), kMaxRequest);
+                    "a request of %zu bytes to the job's launcher is too long; the limit is %u bytes", payload.size(),
+                    kMaxRequest);
     }
     const job::JobHeader& header = own.header();
     ControlCall call;
@@ -106,8 +107,7 @@ int ControlCall::poll(bool& done) {
         if (result == FrameDecoder::ControlDecodeResult::need_more) continue;
         if (result == FrameDecoder::ControlDecodeResult::garbage || reply_.kind != MessageKind::reply) {
             return fail(MPI_ERR_OTHER,
-                        "the job's launcher answered with something that is not a reply; use the mpiexec and the "
-                        "library of one installation");
+                        "the job's launcher sent an invalid reply; use the mpiexec and the library of one installation");
         }
         close(fd_);
         fd_ = -1;

@@ -12,7 +12,7 @@ long long number(int64_t value) { return value; }
 int too_large() { return fail(MPI_ERR_VALUE_TOO_LARGE, "the array's size does not fit in 64 bits"); }
 
 int check_order(int64_t ndims, int64_t order) {
-    if (ndims < 1) return fail(MPI_ERR_ARG, "%lld dimensions: there must be at least one", number(ndims));
+    if (ndims < 1) return fail(MPI_ERR_ARG, "the number of dimensions is %lld; it must be at least 1", number(ndims));
     if (order != MPI_ORDER_C && order != MPI_ORDER_FORTRAN)
         return fail(MPI_ERR_ARG, "order %lld is neither MPI_ORDER_C nor MPI_ORDER_FORTRAN", number(order));
     return MPI_SUCCESS;
@@ -96,19 +96,25 @@ int add_dimension(ArrayBuilder& builder, const ArrayDimension& d) {
 }
 
 int check_dimension(const ArrayDimension& d) {
-    if (d.size < 1) return fail(MPI_ERR_ARG, "a dimension has %lld elements: there must be at least one", number(d.size));
+    if (d.size < 1)
+        return fail(MPI_ERR_ARG, "a dimension of the array has %lld elements; it must have at least 1", number(d.size));
     if (d.processes < 1)
-        return fail(MPI_ERR_ARG, "a dimension has %lld processes: there must be at least one", number(d.processes));
+        return fail(MPI_ERR_ARG, "a dimension of the process grid has %lld processes; it must have at least 1",
+                    number(d.processes));
     switch (d.distribution) {
         case MPI_DISTRIBUTE_NONE:
             if (d.processes != 1)
-                return fail(MPI_ERR_ARG, "a dimension that is not distributed has %lld processes: it must have 1",
+                return fail(MPI_ERR_ARG,
+                            "a dimension with MPI_DISTRIBUTE_NONE has %lld processes in the process grid; it "
+                            "must have 1",
                             number(d.processes));
             return MPI_SUCCESS;
         case MPI_DISTRIBUTE_BLOCK:
         case MPI_DISTRIBUTE_CYCLIC:
             if (d.argument != MPI_DISTRIBUTE_DFLT_DARG && d.argument < 1)
-                return fail(MPI_ERR_ARG, "distribution argument %lld is neither positive nor MPI_DISTRIBUTE_DFLT_DARG",
+                return fail(MPI_ERR_ARG,
+                            "distribution argument %lld is not valid; use a positive number or "
+                            "MPI_DISTRIBUTE_DFLT_DARG",
                             number(d.argument));
             return MPI_SUCCESS;
         default:
@@ -144,7 +150,7 @@ int make_darray(Recipe& recipe) {
     const int64_t size = a[0], rank = a[1], ndims = a[2], order = recipe.args.back();
     if (const int error = check_order(ndims, order)) return error;
     if (size < 1 || rank < 0 || rank >= size)
-        return fail(MPI_ERR_ARG, "rank %lld is not within 0 and %lld (the number of processes) - 1", number(rank),
+        return fail(MPI_ERR_ARG, "rank %lld is not valid in a process grid of %lld; ranks begin at 0", number(rank),
                     number(size));
     std::vector<ArrayDimension> dimensions(static_cast<size_t>(ndims));
     // Places in the process grid are row-major, whatever the order of the array.
@@ -158,7 +164,10 @@ int make_darray(Recipe& recipe) {
         if (__builtin_mul_overflow(grid, dimension.processes, &grid)) return too_large();
     }
     if (grid != size)
-        return fail(MPI_ERR_ARG, "the process grid has %lld processes, but argument size is %lld", number(grid), number(size));
+        return fail(MPI_ERR_ARG,
+                    "the process grid (the product of array_of_psizes) has %lld processes, but argument size is "
+                    "%lld",
+                    number(grid), number(size));
     ArrayBuilder builder(*recipe.types[0]);
     for (int64_t i = 0; i < ndims; ++i) {
         const size_t d = static_cast<size_t>(order == MPI_ORDER_FORTRAN ? i : ndims - 1 - i);

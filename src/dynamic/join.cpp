@@ -70,7 +70,9 @@ int join(int socket, comm::Comm*& made) {
     if (const int error = move_all(socket, reinterpret_cast<char*>(&mine), sizeof mine, true)) return error;
     if (const int error = move_all(socket, reinterpret_cast<char*>(&theirs), sizeof theirs, false)) return error;
     if (std::memcmp(theirs.magic, mine.magic, sizeof mine.magic) != 0)
-        return fail(MPI_ERR_OTHER, "the other side of the socket does not speak Starling's MPI_Comm_join");
+        return fail(MPI_ERR_OTHER,
+                    "the other end of the socket sent something other than Starling's MPI_Comm_join; both "
+                    "processes must call it with one version of Starling");
     if (theirs.job == mine.job && theirs.rank == mine.rank)
         return fail(MPI_ERR_COMM,
                     "the other end of the socket of MPI_Comm_join is this process itself; pass a socket to another process");

@@ -13,7 +13,10 @@ int ask(control::MessageKind kind, const char* service, const char* port, contro
     request.port = port;
     std::string bytes;
     if (const int error = call_launcher(kind, encode(request), bytes)) return error;
-    if (!decode(bytes, reply)) return fail(MPI_ERR_INTERN, "the launcher's answer is garbled");
+    if (!decode(bytes, reply))
+        return fail(MPI_ERR_INTERN,
+                    "the launcher's reply to a name service request is invalid; use "
+                    "the mpiexec and the library of one installation");
     return reply.error_class ? fail(reply.error_class, "%s", reply.text.c_str()) : MPI_SUCCESS;
 }
 

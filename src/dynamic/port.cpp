@@ -96,7 +96,9 @@ int parse(const char* text, PortName& name) {
         name.job.host = host;
         return MPI_SUCCESS;
     }
-    return fail(MPI_ERR_PORT, "\"%.80s\" is not a port name of Starling; MPI_Open_port makes them", text ? text : "");
+    return fail(MPI_ERR_PORT,
+                "\"%.80s\" is not a port name of Starling; use one that MPI_Open_port or MPI_Lookup_name returned",
+                text ? text : "");
 }
 
 /// A roster of one process.
@@ -183,7 +185,7 @@ class Talk {
         progress::poll();  // handles the last packets of the other side
         if (refused_ || !receive.done) {
             message::cancel_receive(receive);
-            return fail(MPI_ERR_PORT, "the port is not open (any more)");
+            return fail(MPI_ERR_PORT, "the port was never opened, or has been closed; MPI_Open_port opens one");
         }
         if (receive.outcome.error) return progress::error_of(receive);
         progress::wait(*send);
@@ -245,12 +247,15 @@ int meet(Meeting& meeting, comm::Comm& comm, uint64_t context, bool accepting) {
     }
     ConnectSide other;
     comm::Group* remote = decode(theirs, other) ? comm::decode_group(other.group) : nullptr;
-    if (!remote) return fail(MPI_ERR_INTERN, "the message from the other side of a port is garbled");
+    if (!remote)
+        return fail(MPI_ERR_INTERN,
+                    "the message from the other side of a port is invalid; use one version of "
+                    "Starling on both sides");
     const bool apart = disjoint(comm.local_group(), *remote);
     remote->release();
     if (!apart) {
         meeting.talk.reset();  // the other side detects the same error
-        return fail(MPI_ERR_COMM, "a process is on both sides of the port; the two groups must have none in common");
+        return fail(MPI_ERR_COMM, "a process is on both sides of the port; the two groups must have no process in common");
     }
     if (accepting) other.context = context;
     meeting.result = encode(other);
@@ -332,7 +337,7 @@ int connect_at_root(comm::Comm& comm, const char* name_text, Meeting& meeting) {
 int join_sides(comm::Comm& comm, const std::string& result, bool accepting, comm::Comm*& made) {
     ConnectSide other;
     comm::Group* remote = decode(result, other) ? comm::decode_group(other.group) : nullptr;
-    if (!remote) return fail(MPI_ERR_INTERN, "the root's result of a connection is garbled");
+    if (!remote) return fail(MPI_ERR_INTERN, "the connection's result that the root sent is invalid");
     for (const comm::GroupRun& run : remote->runs())
         if (const int error = run.job->map()) {
             remote->release();

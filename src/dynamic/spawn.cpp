@@ -129,7 +129,10 @@ int start_children(comm::Comm& comm, const std::function<int(Commands&)>& read, 
     std::string bytes;
     if (const int error = call_launcher(control::MessageKind::spawn, encode(request), bytes)) return error;
     control::SpawnReply reply;
-    if (!decode(bytes, reply)) return fail(MPI_ERR_INTERN, "the launcher's answer to a spawn is garbled");
+    if (!decode(bytes, reply))
+        return fail(MPI_ERR_INTERN,
+                    "the launcher's reply to a spawn request is invalid; use the "
+                    "mpiexec and the library of one installation");
     if (reply.codes.size() == wanted) {
         child.codes.clear();
         for (const int32_t code : reply.codes) child.add(code, 1);
@@ -217,7 +220,8 @@ int spawn(comm::Comm& comm, int root, const std::function<int(Commands&)>& read,
     }
     comm::Comm* mine = nullptr;
     try {
-        error = garbled ? fail(MPI_ERR_INTERN, "the root's result of a spawn is garbled") : meet_children(comm, child, mine);
+        error = garbled ? fail(MPI_ERR_INTERN, "the spawn's result that the root sent is invalid")
+                        : meet_children(comm, child, mine);
     } catch (const std::bad_alloc&) { error = fail(MPI_ERR_NO_MEM, "out of memory for an inter-communicator"); }
     if ((error = agree(comm, error))) {
         if (mine) mine->release();

@@ -85,7 +85,7 @@ std::string JobDescription::problem() const {
         if (run.host >= hosts.size()) return "a process is placed on a host that is not listed";
         if (run.count == 0 || run.stride == 0 || run.local + uint64_t{run.count} > size ||
             run.first + uint64_t{run.stride} * (run.count - 1) >= size)
-            return "a run of processes leads beyond its size";
+            return "a run of ranks extends beyond the job's size";
         for (uint32_t i = 0; i < run.count; ++i) {
             const uint32_t rank = run.first + i * run.stride;
             if (placed[rank]) return "rank " + std::to_string(rank) + " is placed twice";
@@ -93,14 +93,15 @@ std::string JobDescription::problem() const {
         }
         count += run.count;
     }
-    if (count != size) return std::to_string(size - count) + " processes are placed nowhere";
+    if (count != size) return std::to_string(size - count) + " processes have no host";
     // The indices among the ranks of a host must be 0, 1, …: a segment has no others.
     std::vector<Placement> runs = placements;
     std::sort(runs.begin(), runs.end(),
               [](const Placement& a, const Placement& b) { return a.host != b.host ? a.host < b.host : a.local < b.local; });
     for (size_t i = 0; i < runs.size(); ++i) {
         const bool follows = i > 0 && runs[i].host == runs[i - 1].host;
-        if (runs[i].local != (follows ? runs[i - 1].local + runs[i - 1].count : 0)) return "the places on a host have gaps";
+        if (runs[i].local != (follows ? runs[i - 1].local + runs[i - 1].count : 0))
+            return "the local ranks on a host have gaps";
     }
     return {};
 }

@@ -63,8 +63,8 @@ int creation_failure(const char* step, uint32_t size) {
     const int error = errno;
     if (error == EFBIG) {
         return fail(MPI_ERR_NO_MEM,
-                    "the shared memory of a job of %u processes takes 32 MB of address space each, which counts as a file: "
-                    "raise `ulimit -f`",
+                    "the shared memory of a job of %u processes takes 32 MB for each of them, which exceeds the limit of the "
+                    "size of a file: raise `ulimit -f`",
                     size);
     }
     if (error == EMFILE || error == ENFILE) {
@@ -100,7 +100,7 @@ bool inside(uint64_t offset, uint64_t count, uint64_t unit, uint64_t bytes) {
 std::string made_by(const JobHeader& header) {
     std::string_view release(header.release, strnlen(header.release, sizeof header.release));
     const auto strange = [](char c) { return c < ' ' || c > '~'; };
-    if (release.empty() || std::any_of(release.begin(), release.end(), strange)) release = "of another time";
+    if (release.empty() || std::any_of(release.begin(), release.end(), strange)) release = "of an unknown release";
     return version_text(release, header.version);
 }
 

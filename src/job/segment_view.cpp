@@ -110,7 +110,7 @@ int SegmentView::open(int32_t owner_pid, int32_t owner_fd, bool of_anybody, Segm
     std::memcpy(copy, base, sizeof copy);
     const auto& header = *reinterpret_cast<const JobHeader*>(copy);
     if (header.magic != JobHeader::kMagic || !understands(header.version) || !is_sane(header, bytes) || !sight.read(header))
-        return fail(MPI_ERR_PROC_ABORTED, "%s is damaged, or of another version of Starling", path);
+        return fail(MPI_ERR_PROC_ABORTED, "the job segment %s is damaged, or was created by another version of Starling", path);
     out = std::move(sight);
     return MPI_SUCCESS;
 }

@@ -51,7 +51,7 @@ void fail_peer(Peer& peer) {
 }
 
 int why_dead(const Peer& peer, int rank) {
-    if (peer.job.dead()) return fail(MPI_ERR_PROC_ABORTED, "rank %d has ended, with its job", rank);
+    if (peer.job.dead()) return fail(MPI_ERR_PROC_ABORTED, "the job of rank %d has ended", rank);
     if (peer.why_dead && *peer.why_dead) return fail(MPI_ERR_PROC_ABORTED, "%s", peer.why_dead);
     return fail(MPI_ERR_PROC_ABORTED, "rank %d has failed, or is unreachable", rank);
 }

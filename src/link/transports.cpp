@@ -86,8 +86,8 @@ transport::Path* Above::on_unknown_sender(const transport::UnknownSender& caller
         // Mapping failed for lack of a descriptor or of address space, which may be temporary. The user must see why the packet is not
         // delivered.
         std::fprintf(stderr,
-                     "starling: rank %u: %.*s. Its message, and all messages after it, wait in the inbox until the job can be "
-                     "mapped\n",
+                     "starling: rank %u: %.*s. The message of a process of that job, and all messages after it, wait in the "
+                     "inbox until the job can be mapped\n",
                      self().rank, static_cast<int>(failure_text().size()), failure_text().data());
         told_unmapped_ = true;
     }

@@ -13,7 +13,10 @@ inline int init_thread(const char* name, int requested, int* provided) {
 }
 inline void init(const char* name) { starling_shmem_init(name, 0, nullptr); }
 inline void query_thread(const char* name, int* provided) {
-    if (starling_shmem_phase() != 1) starling_shmem_complain(name, "OpenSHMEM is not initialized");
+    if (starling_shmem_phase() != 1)
+        starling_shmem_complain(
+            name,
+            "OpenSHMEM is not initialized, or is finalized already; call this function between shmem_init and shmem_finalize");
     *provided = starling_shmem_thread_level();
 }
 inline void finalize(const char* name) { starling_shmem_finalize(name); }

@@ -35,7 +35,7 @@ bool holds(const T* var, int comparison, T with) {
 
 inline void check_comparison(const char* name, int comparison) {
     if (comparison < kEqual || comparison > kLessEqual)
-        starling_shmem_complain(name, "the comparison is not one of SHMEM_CMP_EQ to SHMEM_CMP_GE");
+        starling_shmem_complain(name, "the comparison is not one of SHMEM_CMP_EQ, _NE, _GT, _LE, _LT and _GE");
 }
 
 template <class T>

@@ -217,7 +217,8 @@ void await_no_ring() { --rings_awaited; }
 
 void add_poller(bool (*poller)()) {
     if (std::find(pollers, pollers + poller_count, poller) != pollers + poller_count) return;
-    if (poller_count == static_cast<int>(std::size(pollers))) panic("too many pollers for progress/engine");
+    if (poller_count == static_cast<int>(std::size(pollers)))
+        panic("more pollers are registered than the table in progress/engine.cpp has entries");
     pollers[poller_count++] = poller;
 }
 

@@ -202,7 +202,7 @@ void end_all(Target& target) {
 }
 
 void refused(Access& access) {
-    const char* text = "rank %u has refused an access: it is outside the exposed memory, or the memory is not exposed any more";
+    const char* text = "rank %u has refused an access: the accessed memory is not exposed, or is no longer exposed";
     finish(access, fail(MPI_ERR_RMA_RANGE, text, access.target->peer->rank));
 }
 

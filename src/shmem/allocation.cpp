@@ -61,13 +61,15 @@ bool heap_is_aligned(uint64_t alignment) {
 
 std::byte* allocate(uint64_t alignment, uint64_t bytes) {
     if (!heap_is_aligned(alignment)) {
-        mention("the symmetric heap has no address at a multiple of %llu: SHMEM_SYMMETRIC_SIZE sets the heap's size",
-                static_cast<unsigned long long>(alignment));
+        mention(
+            "the start of the symmetric heap is not a multiple of %llu, so it allows no such alignment; a smaller "
+            "SHMEM_SYMMETRIC_SIZE may help",
+            static_cast<unsigned long long>(alignment));
         return nullptr;
     }
     const uint64_t high = world().heap.high_water(), offset = world().heap.allocate(bytes, alignment);
     if (offset == Heap::kNone) {
-        mention("%llu bytes do not fit in the symmetric heap of %llu bytes: SHMEM_SYMMETRIC_SIZE sets the heap's size",
+        mention("%llu bytes do not fit in the symmetric heap of %llu bytes: free memory, or set SHMEM_SYMMETRIC_SIZE to more",
                 static_cast<unsigned long long>(bytes), static_cast<unsigned long long>(world().heap.limit()));
         return nullptr;
     }

@@ -184,7 +184,8 @@ int starling_shmem_init(const char* name, int requested, int* provided) {
 void starling_shmem_finalize(const char* name) {
     calling = name;
     const MutexGuard guard(life);
-    if (world().phase != ShmemPhase::running) complain("OpenSHMEM is not initialized");
+    if (world().phase != ShmemPhase::running)
+        complain("OpenSHMEM is not initialized, or is finalized already: call shmem_init first");
     if (runtime::is_forked_child()) return;
     end();
     runtime::release(false);

@@ -59,14 +59,16 @@ int heap_limit(uint64_t& bytes) {
         return MPI_SUCCESS;
     }
     return fail(MPI_ERR_ARG,
-                "SHMEM_SYMMETRIC_SIZE=%s is no size: a positive number, with k, m, g or t behind it, of at most 64t", text);
+                "SHMEM_SYMMETRIC_SIZE=%s is not a valid size: use a positive number, with k, m, g or t after it if needed, of "
+                "at most 64t",
+                text);
 }
 
 void print_wanted() {
     if (setting("VERSION")) std::printf("Starling " STARLING_VERSION ", OpenSHMEM 1.5\n");
     if (!setting("INFO")) return;
     std::printf(
-        "SHMEM_SYMMETRIC_SIZE  bytes that a PE's symmetric heap may grow to, with k, m, g or t behind (64g); now %s\n"
+        "SHMEM_SYMMETRIC_SIZE  bytes that a PE's symmetric heap may grow to, with k, m, g or t after it (64g); now %s\n"
         "SHMEM_VERSION         set: the version is printed\n"
         "SHMEM_INFO            set: this is printed\n"
         "SHMEM_DEBUG           set: as STARLING_VERBOSE=1\n"

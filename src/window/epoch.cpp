@@ -42,11 +42,12 @@ bool is_free(const Window& window) {
 }
 
 int not_now(const Window& window) {
-    return fail(MPI_ERR_RMA_SYNC, "the window is in %s, which must end first", name_of(window.epoch));
+    return fail(MPI_ERR_RMA_SYNC, "the window is in %s; end that epoch first", name_of(window.epoch));
 }
 
 int ends(const Window& window, Epoch epoch) {
-    return fail(MPI_ERR_RMA_SYNC, "the window is in %s, but this call ends %s", name_of(window.epoch), name_of(epoch));
+    return fail(MPI_ERR_RMA_SYNC, "the window is in %s, but this call ends %s; call the function that ends the former",
+                name_of(window.epoch), name_of(epoch));
 }
 
 int flush_one(WindowTarget& remote) {
@@ -136,7 +137,8 @@ int begin_access(Window& window, WindowTarget& remote) {
             return take_lock(window, remote, window.unchecked ? LockHeld::unchecked : LockHeld::shared);
         case Epoch::locks:
             if (remote.held != LockHeld::no) return MPI_SUCCESS;
-            return fail(MPI_ERR_RMA_SYNC, "rank %d of the window is not locked: call MPI_Win_lock first", remote.rank);
+            return fail(MPI_ERR_RMA_SYNC, "rank %d of the window is not locked; call MPI_Win_lock or MPI_Win_lock_all first",
+                        remote.rank);
         case Epoch::started:
             if (remote.in_group) return MPI_SUCCESS;
             return fail(MPI_ERR_RMA_SYNC, "rank %d of the window is not in the group of MPI_Win_start", remote.rank);
@@ -264,7 +266,8 @@ int unlock_all(Window& window) {
 int flush(Window& window, int rank) {
     WindowTarget& target = remote(window, rank);
     const bool locked = window.epoch == Epoch::lock_all || (window.epoch == Epoch::locks && target.held != LockHeld::no);
-    if (!locked) return fail(MPI_ERR_RMA_SYNC, "rank %d of the window is not locked: call MPI_Win_lock first", rank);
+    if (!locked)
+        return fail(MPI_ERR_RMA_SYNC, "rank %d of the window is not locked; call MPI_Win_lock or MPI_Win_lock_all first", rank);
     return flush_one(target);
 }
 

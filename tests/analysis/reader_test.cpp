@@ -150,13 +150,14 @@ TEST(Reader, RefusesWithASentence) {
               "x.jsonl, line 3: job 7 was not described before");
     EXPECT_EQ(phase("[[0,1,2]]"), "x.jsonl, line 3: a peer has 3 numbers instead of 10");
     EXPECT_EQ(phase("[[0,1,-1,0,0,0,0,0,0,0]]"), "x.jsonl, line 3: a number of messages is not a number of at least 0");
-    EXPECT_EQ(phase("[[0,1,1,8,0,0,0,0,2,16]]"), "x.jsonl, line 3: a peer got more messages on connections than messages");
+    EXPECT_EQ(phase("[[0,1,1,8,0,0,0,0,2,16]]"),
+              "x.jsonl, line 3: a peer has more messages on connections than messages in total");
     EXPECT_EQ(phase("[]", R"(,"accesses":[[0,1]])"), "x.jsonl, line 3: the accesses of a process has 2 numbers instead of 12");
     EXPECT_EQ(phase("[]", R"(,"accesses":[[0,1,1,8,0,0,0,0,2,16,0,0]])"),
-              "x.jsonl, line 3: a process has more accesses by packets, or on connections, than accesses");
+              "x.jsonl, line 3: a process has more accesses by packets, or on connections, than accesses in total");
     EXPECT_EQ(phase("[]", R"(,"waits":[])"), "x.jsonl, line 3: \"waits\" is not an object");
     EXPECT_EQ(phase("[]", R"(,"connections":[[0,0,1,"torn"]])"),
-              "x.jsonl, line 3: a connection was torn instead of opened or closed");
+              "x.jsonl, line 3: a connection was torn; it must be opened or closed");
     EXPECT_EQ(after_head(R"({"kind":"phase","job":0,"rank":0,"phase":"p","from":2,"to":1,"began":0,"seconds":1})"),
               "x.jsonl, line 3: \"to\" is not a whole number from 2 to 9007199254740992");
     EXPECT_EQ(

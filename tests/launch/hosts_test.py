@@ -87,10 +87,11 @@ class Starting(HostsCase):
         path = pathlib.Path(self.directory, "ranks")
         right = "rank 0=a\nrank 1=b\n"
         cases = (("", (), "names no rank"), ("rank 0=a\nrank 2=b\n", (), "has no line for rank 1"),
-                 (right + "rank 0=b\n", (), "line 3: rank 0 has a host already, a"), ("rank 0 a\n", (), "line 1: 'rank 0 a' is not of"),
+                 (right + "rank 0=b\n", (), "line 3: rank 0 already has a host, a"), ("rank 0 a\n", (), "line 1: 'rank 0 a' is not of"),
                  ("rank 0=a slot=x\n", (), "line 1: .* is not of"), ("rank 9999999=a\n", (), "at most a million"),
                  (right, ("-n", 3), "has no line for rank 2"), (right, ("-n", 1), "is for 2 ranks, and the job has 1"),
-                 (right, ("--host", "a"), "rank 1: host b is not a host of --host"), ("rank 0=+n0\n", (), "these name none"),
+                 (right, ("--host", "a"), "rank 1: host b is not one of the hosts of --host"),
+                 ("rank 0=+n0\n", (), "these name none"),
                  ("rank 0=+n2\n", ("--host", "a,b"), r"\+n0 to \+n1"), (right, ("-ppn", 1, "-n", 2), "leave out -ppn and --map-by node"))
         for text, options, why in cases:
             path.write_text(text)
@@ -575,7 +576,8 @@ class Standing(HostsCase):
                 process.send_signal(signal.SIGINT)
                 time.sleep(0.2)
             _, err = process.communicate(timeout=LIMIT)
-            self.assertEqual((process.returncode, err), (130, "mpiexec: the standing daemons have not ended the job yet; not waiting for it\n"))
+            self.assertEqual((process.returncode, err), (130, "mpiexec: the standing daemons have not ended the job yet; "
+                                                              "mpiexec does not wait for that\n"))
             # Larger than the socket's buffer: mpiexec must not block in sending it.
             large = dict(self.environment, **{f"LARGE_{i}": "x" * 100000 for i in range(6)})
             process = self.popen(MPIEXEC, "-n", 1, "echo", "ran", env=large)

@@ -82,10 +82,10 @@ TEST(JobDescription, ReportsErrors) {
     EXPECT_EQ(bad.problem(), "a process is placed on a host that is not listed");
     bad = good;
     bad.placements.pop_back();
-    EXPECT_EQ(bad.problem(), "2 processes are placed nowhere");
+    EXPECT_EQ(bad.problem(), "2 processes have no host");
     bad = good;
     bad.placements[1].local = 1;
-    EXPECT_EQ(bad.problem(), "the places on a host have gaps");
+    EXPECT_EQ(bad.problem(), "the local ranks on a host have gaps");
     bad = good;
     bad.placements[0].stride = 0;
     EXPECT_NE(bad.problem(), "");

@@ -65,7 +65,8 @@ TEST(PlanFile, ReportsErrorsWithTheirPlace) {
     EXPECT_EQ(wrong(changed("\">256K\"", "256")), "collective 2 \"size\" is not one of <=64, <=1K, <=16K, <=256K and >256K");
     EXPECT_EQ(wrong(changed("\"processes\": 2", "\"processes\": 1")),
               "collective 2 \"processes\" is not a whole number from 2 to 1000000");
-    EXPECT_EQ(wrong(changed("\"chain\"", "\"a;b\"")), "collective 2 \"algorithm\" is not a word of lower-case letters");
+    EXPECT_EQ(wrong(changed("\"chain\"", "\"a;b\"")),
+              "collective 2 \"algorithm\" is not a word of 1 to 64 lower-case letters, digits and underscores");
     EXPECT_EQ(wrong(changed("\"bcast\", \"size\": \">256K\", \"processes\": 2",
                             "\"allreduce\", \"size\": \"<=64\", \"processes\": 4")),
               "collective 2 occurs twice: allreduce/<=64/4");
@@ -77,8 +78,9 @@ TEST(PlanFile, ReportsErrorsWithTheirPlace) {
               "a priority of phase 1 (\"step\"), peers of rank 0 is not a whole number from 1 to 4294967295");
     EXPECT_EQ(wrong(changed("[3, 12]", "[1, 12]")), "phase 1 (\"step\"), peers of rank 0 has a peer twice");
     EXPECT_EQ(wrong(changed("[3, 12]", "[0, 12]")), "phase 1 (\"step\"), peers of rank 0 has the rank itself among its peers");
-    EXPECT_EQ(wrong(changed("[3, 12]", "3")), "phase 1 (\"step\"), peers of rank 0 is not a list of [rank, priority]");
-    EXPECT_EQ(wrong(changed("\"name\": \"regrid\"", "\"name\": 7")), "phase 3 \"name\" is not a name");
+    EXPECT_EQ(wrong(changed("[3, 12]", "3")), "phase 1 (\"step\"), peers of rank 0 is not a list of pairs [rank, priority]");
+    EXPECT_EQ(wrong(changed("\"name\": \"regrid\"", "\"name\": 7")),
+              "phase 3 \"name\" is not a string of at most 1000 characters");
 }
 
 class File {

@@ -549,7 +549,7 @@ TEST_F(VerbsMemory, AWrongRkeyBreaksTheQueueAndReportsUnsignaledWrites) {
     ASSERT_EQ(from->write(words(0, 1, 12)), WorkStatus::done);  // b has not polled since
     expect_done(11, WorkStatus::broken);
     expect_done(12, WorkStatus::broken);
-    EXPECT_NE(std::string(a.port->problem()).find("remote access error (the other side's memory is not registered"),
+    EXPECT_NE(std::string(a.port->problem()).find("remote access error (the peer's memory is not registered"),
               std::string::npos)
         << a.port->problem();
     expect_broken(a, from, &from_user);

@@ -125,7 +125,8 @@ class Versions(unittest.TestCase):
             self.fail("mpiexec.hydra is missing (Debian's package mpich)")
         self.assertEqual(self.under_hydra(self.newer), (0, "ring of 2\n"))
         wire, alien_wire = (re.search(r"wire ([\d.]+)", text)[1] for text in (self.own, self.alien_text))
-        refusals = [f"run different versions of Starling: this one's is of wire {one}, that of the first on this host is {other}"
+        refusals = [f"run different versions of Starling: the library of this one has wire version {one}, that of the first rank on "
+                    f"this host has {other}"
                     for one, other in ((alien_wire, self.own), (wire, self.alien_text))]
         code, out = self.under_hydra(self.alien)
         self.assertNotEqual(code, 0)

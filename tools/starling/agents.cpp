@@ -76,7 +76,7 @@ void Agents::watch(const std::string& name) {
     // The host's name may come from a job's memory, and is put on a command line.
     if (launch::may_be_host(name)) return start(host);
     host.name = launch::shown(name);
-    host.complaint = "this is not the name of a host";
+    host.complaint = "the name has characters that no host name may have";
 }
 
 void Agents::start(Host& host) const {
@@ -134,7 +134,7 @@ bool Agents::read_piece(Host& host, const Take& take) {
     host.unread.erase(0, begin);
     if (host.unread.size() > kLongestLine || host.refused > kMostRefused) {
         if (host.agent > 0) kill(host.agent, SIGTERM);
-        give_up(host, "the agent prints without end, but nothing that starling wrote");
+        give_up(host, "the agent prints without end, but no output of starling is among it");
         return false;
     }
     return true;

@@ -46,7 +46,10 @@ Task talk_to_leader(LeaderLink link, const comm::Group& local, int error_here, L
     LeaderEnvelope theirs;
     co_await v.send_receive(&hello, sizeof hello, byte_type(), 1, &theirs, sizeof theirs, byte_type(), 1);
     if (v.error) co_return v.error;
-    if (theirs.error) co_return fail(theirs.error, "a process of the other group passed invalid arguments");
+    if (theirs.error)
+        co_return fail(theirs.error,
+                       "a process of the other group passed invalid arguments; the error that it "
+                       "got names them");
     if (error_here) co_return error_here;
     bytes.resize(theirs.bytes);
     co_await v.send_receive(mine.data(), static_cast<int64_t>(mine.size()), byte_type(), 1, bytes.data(),
@@ -88,7 +91,7 @@ Task hear_of_others(const View (&steps)[2], int local_leader, int leader_error, 
 int check_remote(const comm::Group& local, const comm::Group* remote) {
     if (!remote) return fail(MPI_ERR_INTERN, "the group received from the other group's leader is malformed");
     if (remote->size() > 0 && disjoint(local, *remote)) return MPI_SUCCESS;
-    return fail(MPI_ERR_COMM, "the two groups of an inter-communicator share a process");
+    return fail(MPI_ERR_COMM, "the two groups of an inter-communicator share a process; they must be disjoint");
 }
 
 // Creates an inter-communicator; called by all members of `local`. First the members agree that all arguments are valid: a member with

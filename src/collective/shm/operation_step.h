@@ -151,7 +151,9 @@ class NodeStep {
         if (header.kind == kFailed)
             return fail(MPI_ERR_PROC_ABORTED, "a collective operation failed on another host: a member has ended");
         if (header.kind != kind)
-            return fail(MPI_ERR_OTHER, "the members of a communicator called different collective operations");
+            return fail(MPI_ERR_OTHER,
+                        "the members of a communicator called different collective operations; all must call "
+                        "the same ones in the same order");
         return fail(MPI_ERR_TRUNCATE, "a member passed %u bytes to a collective operation where %u were expected", header.bytes,
                     bytes);
     }

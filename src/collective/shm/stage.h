@@ -76,7 +76,9 @@ class NodeStage : public NodeStep<NodeStage<Sync>, NodeLayout> {
     /// Ends the use of the stage because a participant has left; returns an error class.
     [[gnu::cold, gnu::noinline]] int gone() {
         leave();
-        return fail(MPI_ERR_PROC_ABORTED, "a member of the communicator has ended; collective operations on it fail");
+        return fail(MPI_ERR_PROC_ABORTED,
+                    "a member of the communicator has ended, so collective operations on the "
+                    "communicator fail");
     }
 
     /// Runs an operation with all its pieces to its end. Blocks. All phases are inlined: calls would take a tenth of a small operation's

@@ -119,7 +119,7 @@ class DaemonClient {
     void end_soon(int code) {
         loop_.after(std::chrono::seconds(1), [this, code] {
             if (loop_.stopped() || finished_) return;
-            say("the standing daemons have not ended the job yet; not waiting for it");
+            say("the standing daemons have not ended the job yet; mpiexec does not wait for that");
             end(code);
         });
     }

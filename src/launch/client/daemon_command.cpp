@@ -174,7 +174,7 @@ int daemon_command(const std::vector<std::string>& arguments) {
     if (verb == "start" && arguments.size() > 1) {
         StartOptions options;
         std::string problem = read_options(arguments, options);
-        if (problem.empty() && options.hosts.empty()) problem = "no hosts are named: --host or --hostfile";
+        if (problem.empty() && options.hosts.empty()) problem = "no hosts are named; name them by --host or --hostfile";
         return problem.empty() ? start_standing(options) : complain(problem);
     }
     std::string standing;

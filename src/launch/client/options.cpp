@@ -70,7 +70,7 @@ class Parser {
         const bool more = next_ < arguments_.size();
         ++next_;
         if (program_.argv.empty() || program_.argv[0].empty() || (more && next_ >= arguments_.size())) {
-            error_ = more || !out_.programs.empty() ? "a program is missing beside ':'"
+            error_ = more || !out_.programs.empty() ? "a program is missing before or after ':'"
                                                     : "no program given; try: mpiexec -n 4 ./program";
             return;
         }

@@ -60,10 +60,10 @@ uint32_t rank_of(const std::string& key, uint32_t size, const std::string& where
 }
 
 std::vector<PlannedPeer> read_peers(const Json& list, uint32_t rank, uint32_t size, const std::string& where) {
-    if (!list.is_array()) refuse(where, "is not a list of [rank, priority]");
+    if (!list.is_array()) refuse(where, "is not a list of pairs [rank, priority]");
     std::vector<PlannedPeer> peers;
     for (const Json& pair : list) {
-        if (!pair.is_array() || pair.size() != 2) refuse(where, "is not a list of [rank, priority]");
+        if (!pair.is_array() || pair.size() != 2) refuse(where, "is not a list of pairs [rank, priority]");
         const auto peer = static_cast<uint32_t>(number(pair[0], "a peer of " + where, 0, size - 1));
         const auto priority = static_cast<uint32_t>(number(pair[1], "a priority of " + where, 1, UINT32_MAX));
         if (peer == rank) refuse(where, "has the rank itself among its peers");
@@ -81,14 +81,15 @@ Plan::PlanPhase read_phase(const Json& from, uint32_t size, std::string where) {
     if (!from.is_object()) refuse(where, "is not an object");
     Plan::PlanPhase phase;
     const Json& name = member(from, "name", where);
-    if (!name.is_string() || name.get_ref<const std::string&>().size() > 1000) refuse(where + " \"name\"", "is not a name");
+    if (!name.is_string() || name.get_ref<const std::string&>().size() > 1000)
+        refuse(where + " \"name\"", "is not a string of at most 1000 characters");
     phase.name = name.get<std::string>();
     where += " (\"" + phase.name + "\")";
     phase.from = number(member(from, "from", where), where + " \"from\"", 1, UINT32_MAX);
     const Json& to = member(from, "to", where);
     phase.to = to.is_null() ? control::kForever : number(to, where + " \"to\"", phase.from, UINT32_MAX);
     const Json& peers = member(from, "peers", where);
-    if (!peers.is_object()) refuse(where + " \"peers\"", "is not an object of ranks");
+    if (!peers.is_object()) refuse(where + " \"peers\"", "is not an object whose keys are ranks");
     for (const auto& [key, list] : peers.items()) {
         const uint32_t rank = rank_of(key, size, where + " \"peers\"");
         const std::string place = where + ", peers of rank " + std::to_string(rank);
@@ -101,7 +102,7 @@ const std::string& word(const Json& value, const std::string& where) {
     const auto* text = value.get_ptr<const Json::string_t*>();
     const auto in_words = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; };
     if (!text || text->empty() || text->size() > 64 || !std::all_of(text->begin(), text->end(), in_words))
-        refuse(where, "is not a word of lower-case letters");
+        refuse(where, "is not a word of 1 to 64 lower-case letters, digits and underscores");
     return *text;
 }
 

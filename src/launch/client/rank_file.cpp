@@ -44,7 +44,7 @@ std::string take_line(std::string_view line, std::vector<std::string>& out) {
     }
     if (rank >= control::kMaxProcesses) return "there is no rank " + std::to_string(rank) + ": a job has at most a million";
     if (rank >= out.size()) out.resize(rank + 1);
-    if (!out[rank].empty()) return "rank " + std::to_string(rank) + " has a host already, " + out[rank];
+    if (!out[rank].empty()) return "rank " + std::to_string(rank) + " already has a host, " + out[rank];
     out[rank] = std::move(host);
     return {};
 }
@@ -63,7 +63,7 @@ std::string find_host(const std::string& name, bool anywhere, Program& program, 
         std::find_if(hosts.begin(), hosts.end(), [&](const HostSlots& host) { return same_host(host.name, name); });
     out = static_cast<uint32_t>(known - hosts.begin());
     if (known != hosts.end()) return {};
-    if (!anywhere) return "host " + name + " is not a host of --host or --hostfile";
+    if (!anywhere) return "host " + name + " is not one of the hosts of --host or --hostfile";
     hosts.push_back({name, 0});
     return {};
 }

@@ -158,7 +158,7 @@ std::string read_hosts(std::string_view list, std::vector<HostSlots>& out) {
     while (true) {
         const size_t comma = list.find(',');
         HostSlots host;
-        if (!read_host(list.substr(0, comma), host)) return shown(list.substr(0, comma)) + " is not a host, or host:slots";
+        if (!read_host(list.substr(0, comma), host)) return shown(list.substr(0, comma)) + " is neither a host nor host:slots";
         hosts.add(std::move(host));
         if (comma == std::string_view::npos) return {};
         list.remove_prefix(comma + 1);

@@ -148,7 +148,7 @@ std::string start_failure(std::string_view program, std::string_view directory, 
     std::string text = "cannot start '" + std::string(program) + "' in directory '" +
                        std::string(directory.empty() ? here : directory) + "': ";
     if (std::string_view(process.step) == "chdir") text += "the directory can't be entered: ";
-    text += process.error == 0 ? "the program is neither in PATH nor in the directory" : std::strerror(process.error);
+    text += process.error == 0 ? "the program is neither in PATH nor in that directory" : std::strerror(process.error);
     return text + (process.error == 0 ? "" : remedy(program, directory, process));
 }
 

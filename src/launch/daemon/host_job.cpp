@@ -184,9 +184,10 @@ bool HostJob::on_frame(FrameServer::ConnectionId id, const control::ControlFrame
     // In other versions, only the first field is the same.
     const auto version = Reader(frame.payload).number<uint32_t>();
     if (!understands(version))
-        welcome.refusal = "the ranks of this job run different versions of Starling: this one's is of wire " +
-                          std::to_string(version >> 16) + "." + std::to_string(version & 0xffff) +
-                          ", that of the first on this host is " + version_text() + "; " + kVersionRemedy;
+        welcome.refusal =
+            "the ranks of this job run different versions of Starling: the library of this one has wire version " +
+            std::to_string(version >> 16) + "." + std::to_string(version & 0xffff) +
+            ", that of the first rank on this host has " + version_text() + "; " + kVersionRemedy;
     else if (!decode(frame.payload, join))
         return false;
     else
@@ -290,7 +291,8 @@ void HostJob::on_manager_gone() {
     for (uint32_t i = 0; i < members_.size() && !failing_; ++i) {
         if (members_[i].where != MemberState::here) continue;
         const uint32_t rank = job_->segment.local_rank(i);
-        launcher_.say("the process manager of job %s has ended; ending its processes here", job_->segment.header().command);
+        launcher_.say("the process manager of job %s has ended; ending the job's processes on this host",
+                      job_->segment.header().command);
         launcher_.fail_external(*job_);
         fail_soon(rank);
     }
@@ -301,7 +303,7 @@ void HostJob::end_all(uint32_t failed) {
     const auto left = std::count_if(members_.begin(), members_.end(),
                                     [](const JobMember& member) { return member.where == MemberState::here; });
     if (left > 0 && !manager_gone_) {
-        launcher_.say("rank %u (%s) has died without MPI_Finalize; ending the other %ld on this host", failed,
+        launcher_.say("rank %u (%s) has died without MPI_Finalize; ending the job's other processes on this host (%ld)", failed,
                       job_->segment.header().command, static_cast<long>(left));
     }
     if (left > 0 || job_->segment.header().hosts > 1) cancel_slurm_step();

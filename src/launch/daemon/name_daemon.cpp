@@ -85,7 +85,10 @@ NameReply NameDaemon::publish(ConnectionId id, const NameRequest& request) {
 NameReply NameDaemon::unpublish(ConnectionId id, const NameRequest& request) {
     const auto found = names_.find(request.service);
     if (found == names_.end() || found->second.owner != id) {
-        return {MPI_ERR_SERVICE, "the service name '" + request.service + "' has not been published by this job", {}};
+        return {MPI_ERR_SERVICE,
+                "the service name '" + request.service +
+                    "' has not been published by this job; only the job that published a name can unpublish it",
+                {}};
     }
     names_.erase(found);
     return {};

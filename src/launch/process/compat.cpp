@@ -70,7 +70,10 @@ Shims choose_shims(std::string_view setting, const OtherLibrary& linked_with) {
         if (name.empty()) continue;
         const std::string folder = find_library("compat/" + name);
         if (folder.empty())
-            return {{}, "there is no lib/compat/" + name + " beside Starling's mpiexec: is the installation whole?"};
+            return {{},
+                    "there is no lib/compat/" + name +
+                        " beside Starling's mpiexec; the installation is incomplete: "
+                        "install Starling again"};
         shims.library_path += (shims.library_path.empty() ? "" : ":") + folder;
     }
     return shims;

@@ -71,10 +71,15 @@ int own_addresses(std::string_view filter, std::vector<std::string>& out) {
         if (out.size() > before || wanted.empty()) continue;
         std::string known;
         for (const Interface& i : all) known += (known.empty() ? "" : ", ") + i.name + " " + i.address;
-        return fail(MPI_ERR_ARG, "STARLING_DAEMON_INTERFACES names '%s', but this machine has %s up", wanted.c_str(),
-                    known.c_str());
+        return fail(MPI_ERR_ARG,
+                    "STARLING_DAEMON_INTERFACES names '%s', which is not up on this machine; these interfaces "
+                    "are up: %s",
+                    wanted.c_str(), known.c_str());
     }
-    if (out.empty()) return fail(MPI_ERR_ARG, "STARLING_DAEMON_INTERFACES names no interface");
+    if (out.empty())
+        return fail(MPI_ERR_ARG,
+                    "STARLING_DAEMON_INTERFACES names no interface; list interfaces or addresses, "
+                    "separated by commas, or unset it");
     return MPI_SUCCESS;
 }
 

@@ -64,7 +64,7 @@ void Implementation::start(std::vector<GrowHost> list) {
     list.erase(list.begin());
     delegate(branch, std::move(list));
     const std::string& name = branch.head.name;
-    if (!may_be_host(name)) { return start_fails_soon(branch, "this is not the name of a host"); }
+    if (!may_be_host(name)) { return start_fails_soon(branch, "the name has characters that no host name may have"); }
     if (listen() != MPI_SUCCESS) return start_fails_soon(branch, std::string(failure_text()));
     branch.start = starter->start({settings, branch.head, ancestors_of_child()},
                                   [this, id = branch.id](const std::string& why) { start_failed(id, why); });

@@ -113,7 +113,7 @@ Branch* Implementation::adopt(const Attach& attach, std::string& refusal) {
     if (!unknown.empty()) {
         branch->timer = loop.after(settings.grace, [this, branch, unknown] {
             branch->timer = 0;
-            lose_members(*branch, unknown, "was to be started when the connections to it broke");
+            lose_members(*branch, unknown, "its daemon was being started when the connections to that part of the tree broke");
         });
     }
     if (!is_new && !members.empty()) report({Report::HostReportKind::sure, members, 1, {}});

@@ -65,7 +65,7 @@ bool usable(std::string& why) {
 
 bool explain(int error, std::string& why) {
     why = std::string("MUNGE: ") + library().message(error);
-    if (error == kExpired || error == kRewound) why += "; the hosts' clocks differ by more than it allows";
+    if (error == kExpired || error == kRewound) why += "; the hosts' clocks differ by more than MUNGE allows: set them by NTP";
     why += error == kExpired || error == kRewound ? "" : "; is munged running here, with the site's key?";
     return false;
 }

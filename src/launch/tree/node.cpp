@@ -63,7 +63,8 @@ void tell(int fd, std::string_view text) {
 std::string read_orders(Orders& orders) {
     std::string line, version, length, body;
     if (!read_line(line) || !parse_greeting(line, version))
-        return "starlingd node is started by Starling itself, through an agent that passes standard input on";
+        return "standard input has no orders of another daemon: starlingd node is started by Starling itself, through an "
+               "agent that must pass standard input on";
     if (!understand_each_other(version, version_text())) {
         // The other side has our greeting and prints a more detailed message.
         return "the daemon that started this one is of Starling " + version + ", this one of " + version_text() + "; " +
@@ -72,7 +73,7 @@ std::string read_orders(Orders& orders) {
     const bool complete = read_more(length, 4);
     const size_t size = complete ? Reader(length).number<uint32_t>() : 0;
     if (!complete || size > kMostOrders || !read_more(body, size) || !decode(body, orders))
-        return "the agent did not pass on the orders of the daemon above unchanged";
+        return "the agent changed the parent daemon's orders; it must pass standard input on unchanged";
     orders.settings.version = version_text();
     return {};
 }

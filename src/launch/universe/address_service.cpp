@@ -83,10 +83,10 @@ void AddressService::reply(job::JobId job, uint32_t rank, const Controller::Repl
     launcher_.find_segment(job, reply.job);
     if (!about || about->segment.header().state.load(std::memory_order_acquire) == job::JobState::failed) {
         reply.error_class = MPI_ERR_PROC_ABORTED;
-        reply.text = "that job has ended";
+        reply.text = "the job that was asked for has ended";
     } else if (PortWord::of(about->segment.port(rank).load(std::memory_order_acquire)).state == PortWord::failed) {
         reply.error_class = MPI_ERR_PROC_ABORTED;
-        reply.text = "that rank has died";
+        reply.text = "the rank that was asked for has died";
     }
     answer(encode(reply));
 }

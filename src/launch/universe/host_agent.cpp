@@ -214,7 +214,9 @@ bool HostAgent::ask(LocalJob& job, uint32_t rank, MessageKind kind, const std::s
                 if (decode(bytes, reply) && reply.error_class == MPI_SUCCESS) {
                     if (!launcher_.find_segment(reply.job.id, reply.job)) {
                         reply.error_class = MPI_ERR_SPAWN;
-                        reply.text = "this host has no memory for the job segment of the children";
+                        reply.text =
+                            "this host has not enough memory for the spawned job's segment; free memory, or spawn "
+                            "fewer processes";
                     }
                 }
                 answer(encode(reply));
@@ -270,7 +272,7 @@ bool HostAgent::find(LocalJob& job, uint32_t rank, MessageKind kind, const std::
             return true;
         }
         reply.error_class = MPI_ERR_PROC_ABORTED;
-        reply.text = "that job is not known on this host, or has ended";
+        reply.text = "the job that was asked for is not known on this host, or has ended";
         answer(encode(reply));
         return true;
     }

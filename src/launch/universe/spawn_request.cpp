@@ -89,8 +89,8 @@ std::string all_here(const std::vector<HostSlots>& hosts) {
     for (const HostSlots& host : hosts) {
         if (!is_this_machine(host.name))
             return "host '" + host.name + "' is not this machine (" + host_name() +
-                   "), but the job was started on this machine only; start it with mpiexec --host or "
-                   "--hostfile and all hosts that it may spread to";
+                   "), but the job was started on this machine only; start it with mpiexec --host or --hostfile and all hosts "
+                   "on which it may spawn";
     }
     return {};
 }

@@ -83,8 +83,8 @@ void Universe::remove(UniverseJob& job, JobState state) {
     end_profile(job);
     JobClient* patron = job.patron;
     if (patron && job.lookups + job.tables > 0) {
-        detail(*patron, "finding each other: " + std::to_string(job.lookups) + " times the ports of one host were fetched, " +
-                            std::to_string(job.tables) + " times those of all");
+        detail(*patron, "finding each other's addresses: " + std::to_string(job.lookups) +
+                            " times the ports of one host were fetched, " + std::to_string(job.tables) + " times those of all");
     }
     jobs_.remove_if([&](const UniverseJob& other) { return &other == &job; });
     if (patron) patron_lost_a_job(*patron);

@@ -174,7 +174,7 @@ void Universe::resolve(UniverseJob&, uint32_t host, const HostOrder& order) {
     } else {
         reply.error_class = MPI_ERR_PROC_ABORTED;
         reply.text =
-            "that job has ended, or belongs to another universe: start standing daemons first (starling daemon start "
+            "the other job has ended, or belongs to another universe: start standing daemons first (starling daemon start "
             "--hostfile), so that separately started jobs can connect";
     }
     answer(host, order, encode(reply));

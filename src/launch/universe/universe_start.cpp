@@ -184,7 +184,9 @@ bool Universe::fits_message(UniverseJob& job, const HostOrder& order) {
     if (order.bytes.size() + kAround <= kMaxTreePayload) return true;
     job.problem.error_class = MPI_ERR_SPAWN;
     job.problem.text = "the arguments, environment and hosts of " + job.description.command + " have " +
-                       std::to_string(order.bytes.size()) + " bytes together, which is too long";
+                       std::to_string(order.bytes.size()) +
+                       " bytes together, too many for one message between daemons; use "
+                       "fewer or shorter ones";
     job.problem_host = kRootHost;
     start_failed(job);
     return false;

@@ -75,7 +75,9 @@ class CollectiveCall {
     /// Reports an error if `shares`, that is if the call sends memory which it also receives into (mpi/common/buffer_overlap.h).
     void not_aliased(bool shares) {
         if (shares) [[unlikely]]
-            fail_with(MPI_ERR_BUFFER, "memory is both sent and received into; use MPI_IN_PLACE or separate buffers");
+            fail_with(MPI_ERR_BUFFER,
+                      "the send buffer and the receive buffer share memory; use MPI_IN_PLACE or separate "
+                      "buffers");
     }
 
     // The next three check a handle, data() also its buffer, and return the object, or null if there was an error.

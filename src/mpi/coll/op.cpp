@@ -70,9 +70,11 @@ int Reduce_local(const void* inbuf, void* inoutbuf, MPI_Count count, MPI_Datatyp
     if (count == 0) return MPI_SUCCESS;
     if (type->predefined && (!inbuf || !inoutbuf)) return bad_buffer(nullptr);
     if (inbuf == MPI_IN_PLACE || inoutbuf == MPI_IN_PLACE)
-        return raise(nullptr, fail(MPI_ERR_BUFFER, "MPI_IN_PLACE is not allowed here"));
+        return raise(nullptr, fail(MPI_ERR_BUFFER,
+                                   "MPI_Reduce_local does not allow MPI_IN_PLACE; inoutbuf is both operand "
+                                   "and result"));
     if (overlap({inbuf, count, *type}, {inoutbuf, count, *type}))
-        return raise(nullptr, fail(MPI_ERR_BUFFER, "inbuf and inoutbuf share memory"));
+        return raise(nullptr, fail(MPI_ERR_BUFFER, "inbuf and inoutbuf share memory; use separate buffers"));
     const int error = datatype::apply(*object, inbuf, inoutbuf, count, *type);
     return error ? raise(nullptr, error) : MPI_SUCCESS;
 }

@@ -127,7 +127,7 @@ int check_subset(const comm::Group& group, const Comm& comm) {
     for (const comm::GroupRun& run : group.runs())
         for (int i = 0; i < run.count; ++i)
             if (comm.local_group().rank_of(run.at(i)) == MPI_UNDEFINED)
-                return fail(MPI_ERR_GROUP, "the group has members that the communicator does not have");
+                return fail(MPI_ERR_GROUP, "the group has members that are not in the communicator");
     return MPI_SUCCESS;
 }
 
@@ -266,7 +266,8 @@ int Comm_split(MPI_Comm comm, int color, int key, MPI_Comm* newcomm) {
     Comm* c = comm::from_handle(comm);
     if (!c) return bad_comm(comm);
     int wrong = check_place(newcomm);
-    if (!wrong && color < 0 && color != MPI_UNDEFINED) wrong = fail(MPI_ERR_ARG, "color %d is negative", color);
+    if (!wrong && color < 0 && color != MPI_UNDEFINED)
+        wrong = fail(MPI_ERR_ARG, "color %d is not valid; use a number from 0 on, or MPI_UNDEFINED", color);
     const comm::ReferenceGuard kept(c);
     Comm* made = nullptr;
     const int error = collective::run(collective::split(*c, color, key, made, wrong));
@@ -281,7 +282,11 @@ int Comm_split_type(MPI_Comm comm, int split_type, int key, MPI_Info info, MPI_C
     int wrong = check_place(newcomm);
     if (!wrong) wrong = take_info(info, object);
     const int color = color_of_type(split_type, object, c->local_group());
-    if (!wrong && color == -1) wrong = fail(MPI_ERR_ARG, "%d is not a valid split type", split_type);
+    if (!wrong && color == -1)
+        wrong = fail(MPI_ERR_ARG,
+                     "%d is not a valid split type; use a constant MPI_COMM_TYPE_... or "
+                     "MPI_UNDEFINED",
+                     split_type);
     const comm::ReferenceGuard kept(c);
     Comm* made = nullptr;
     const int error = collective::run(collective::split(*c, color, key, made, wrong));
@@ -297,7 +302,8 @@ int Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm peer_comm, 
     if (local->is_inter) return wrong_kind_of_comm(local);
     int wrong = MPI_SUCCESS;
     if (local_leader < 0 || local_leader >= local->size)
-        wrong = fail(MPI_ERR_RANK, "local leader %d is not a rank of a communicator of %d", local_leader, local->size);
+        wrong = fail(MPI_ERR_RANK, "local leader %d is not a rank of the local communicator, which has %d processes",
+                     local_leader, local->size);
     else if (!newintercomm)
         wrong = fail(MPI_ERR_ARG, "argument newintercomm is a null pointer");
     collective::LeaderLink link{.remote_leader = remote_leader, .tag = tag};
@@ -306,9 +312,10 @@ int Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm peer_comm, 
         if (!peer)
             wrong = fail(MPI_ERR_COMM, "the peer communicator is null or not valid");
         else if (remote_leader < 0 || remote_leader >= peer->peer_count)
-            wrong = fail(MPI_ERR_RANK, "there is no rank %d in a peer communicator of %d", remote_leader, peer->peer_count);
+            wrong = fail(MPI_ERR_RANK, "remote leader %d is not a rank of the peer communicator, which has %d processes",
+                         remote_leader, peer->peer_count);
         else if (!valid_tag(tag))
-            wrong = fail(MPI_ERR_TAG, "tag %d is negative", tag);
+            wrong = fail(MPI_ERR_TAG, "tag %d is not valid; use a number from 0 to the value of the attribute MPI_TAG_UB", tag);
         else
             link.channel = &peer->channel(comm::Plane::leaders);
     }
@@ -359,14 +366,16 @@ int Intercomm_create_from_groups(MPI_Group local_group, int local_leader, MPI_Gr
         return call.finish();
     }
     if (local_leader < 0 || local_leader >= local->size())
-        call.error = fail(MPI_ERR_RANK, "local leader %d is not a rank of a group of %d", local_leader, local->size());
+        call.error = fail(MPI_ERR_RANK, "local leader %d is not a rank of the local group, which has %d processes",
+                          local_leader, local->size());
     collective::RemoteLeader leader{nullptr, remote_leader};
     if (local->my_rank() == local_leader) {
         comm::Group* remote = comm::from_handle(remote_group);
         if (!remote)
             call.error = not_a_group("remote group");
         else if (remote_leader < 0 || remote_leader >= remote->size())
-            call.error = fail(MPI_ERR_RANK, "remote leader %d is not a rank of a group of %d", remote_leader, remote->size());
+            call.error = fail(MPI_ERR_RANK, "remote leader %d is not a rank of the remote group, which has %d processes",
+                              remote_leader, remote->size());
         else
             leader.group = remote;
     }

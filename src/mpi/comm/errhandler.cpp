@@ -18,7 +18,7 @@ namespace {
 using comm::Errhandler;
 using comm::HandlerKind;
 
-int bad_code(int code) { return raise(nullptr, fail(MPI_ERR_ARG, "%d is not an error code", code)); }
+int bad_code(int code) { return raise(nullptr, fail(MPI_ERR_ARG, "%d is not an error code of MPI or of this program", code)); }
 
 int bad_file() {
     fail(MPI_ERR_FILE, "the file handle is not valid");
@@ -32,7 +32,9 @@ Errhandler* usable_errhandler(MPI_Errhandler handle, HandlerKind kind) {
     if (!handler)
         fail(MPI_ERR_ERRHANDLER, "the error handler is null or not valid; was it freed?");
     else if (handler->kind != HandlerKind::any && handler->kind != kind)
-        fail(MPI_ERR_ERRHANDLER, "the error handler was made for another kind of object");
+        fail(MPI_ERR_ERRHANDLER,
+             "the error handler was created for another kind of object (communicator, window, file or "
+             "session)");
     else
         return handler;
     return nullptr;
@@ -173,7 +175,7 @@ int Add_error_class(int* errorclass) {
 int Add_error_code(int errorclass, int* errorcode) {
     if (!errorcode) return null_argument(nullptr, "errorcode");
     if (!comm::is_error_code(errorclass) || comm::class_of(errorclass) != errorclass)
-        return raise(nullptr, fail(MPI_ERR_ARG, "%d is not an error class", errorclass));
+        return raise(nullptr, fail(MPI_ERR_ARG, "%d is not an error class of MPI or of this program", errorclass));
     *errorcode = comm::add_code(errorclass);
     return MPI_SUCCESS;
 }

@@ -22,10 +22,13 @@ struct Slice {
 };
 int read_range(const int range[3], int size, Slice& slice) {
     const int first = range[0], last = range[1], stride = range[2];
-    if (stride == 0) return fail(MPI_ERR_ARG, "the stride of a range is 0");
+    if (stride == 0) return fail(MPI_ERR_ARG, "the stride of a range is 0; use a positive or a negative number");
     const int64_t distance = int64_t{last} - first;
     if ((distance < 0) != (stride < 0) && distance != 0)
-        return fail(MPI_ERR_ARG, "the range from %d to %d with stride %d is empty", first, last, stride);
+        return fail(MPI_ERR_ARG,
+                    "the range from %d to %d with stride %d is empty; the stride's sign must lead from the first "
+                    "rank to the last",
+                    first, last, stride);
     // The last rank that the stride reaches must be valid (MPI 5.0 section 7.3.2). It may lie before the given `last`, which need not be
     // valid.
     const int64_t steps = distance / stride, end = first + steps * stride;
@@ -40,7 +43,7 @@ int read_range(const int range[3], int size, Slice& slice) {
 int mark(std::vector<bool>& marked, int rank) {
     if (rank < 0 || rank >= static_cast<int>(marked.size()))
         return fail(MPI_ERR_RANK, "rank %d is not in the group of %d processes", rank, static_cast<int>(marked.size()));
-    if (marked[static_cast<size_t>(rank)]) return fail(MPI_ERR_RANK, "rank %d is named twice", rank);
+    if (marked[static_cast<size_t>(rank)]) return fail(MPI_ERR_RANK, "rank %d is listed twice; list each rank once", rank);
     marked[static_cast<size_t>(rank)] = true;
     return MPI_SUCCESS;
 }

@@ -104,7 +104,7 @@ int Info_set(MPI_Info info, const char* key, const char* value) {
 int Info_get(MPI_Info info, const char* key, int valuelen, char* value, int* flag) {
     return with_info(comm::from_handle, info, [&](const comm::Info& object) {
         if (const int error = check_key(key)) return error;
-        if (valuelen < 0) return fail(MPI_ERR_ARG, "the length %d is negative", valuelen);
+        if (valuelen < 0) return fail(MPI_ERR_ARG, "the length of the value's buffer, %d, is negative", valuelen);
         if (!flag) return null_pointer("flag");
         const std::string* found = object.find(key);
         *flag = found != nullptr;
@@ -120,7 +120,7 @@ int Info_get_string(MPI_Info info, const char* key, int* buflen, char* value, in
     return with_info(comm::from_handle, info, [&](const comm::Info& object) {
         if (const int error = check_key(key)) return error;
         if (!buflen || !flag) return null_pointer(buflen ? "flag" : "buflen");
-        if (*buflen < 0) return fail(MPI_ERR_ARG, "the length %d is negative", *buflen);
+        if (*buflen < 0) return fail(MPI_ERR_ARG, "the length of the value's buffer, %d, is negative", *buflen);
         const std::string* found = object.find(key);
         *flag = found != nullptr;
         if (!found) return MPI_SUCCESS;

@@ -151,7 +151,10 @@ int bad_root(comm::Comm* comm, int root) {
     return raise(comm, fail(MPI_ERR_ROOT, "root %d is not a rank of a %s of %d processes", root, group, comm->peer_count));
 }
 
-int bad_tag(comm::Comm* comm, int tag) { return raise(comm, fail(MPI_ERR_TAG, "tag %d is negative", tag)); }
+int bad_tag(comm::Comm* comm, int tag) {
+    return raise(comm,
+                 fail(MPI_ERR_TAG, "tag %d is not valid; use a number from 0 to the value of the attribute MPI_TAG_UB", tag));
+}
 
 int bad_count(comm::Comm* comm, MPI_Count count) {
     return raise(comm, fail(MPI_ERR_COUNT, "count %lld is negative or too large", static_cast<long long>(count)));
@@ -162,11 +165,13 @@ int bad_type(comm::Comm* comm, MPI_Datatype type) {
     if (type == MPI_DATATYPE_NULL)
         what = "the datatype is MPI_DATATYPE_NULL";
     else if (const auto* object = datatype::from_handle(type); object && !object->committed)
-        what = "the datatype is not committed";
+        what = "the datatype is not committed; call MPI_Type_commit first";
     return raise(comm, fail(MPI_ERR_TYPE, "%s", what));
 }
 
-int bad_buffer(comm::Comm* comm) { return raise(comm, fail(MPI_ERR_BUFFER, "the buffer is null, but there is data to move")); }
+int bad_buffer(comm::Comm* comm) {
+    return raise(comm, fail(MPI_ERR_BUFFER, "the buffer is a null pointer, but the count and the datatype specify data"));
+}
 
 int null_argument(comm::Comm* comm, const char* name) {
     return raise(comm, fail(MPI_ERR_ARG, "argument %s is a null pointer", name));

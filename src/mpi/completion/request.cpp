@@ -533,7 +533,11 @@ namespace {
 int start_one(MPI_Request handle) {
     Request* request = from_handle(handle);
     if (!request || !request->persistent) return bad_request();
-    if (request->active) return raise(comm_of(*request), fail(MPI_ERR_REQUEST, "the persistent request is active already"));
+    if (request->active)
+        return raise(
+            comm_of(*request),
+            fail(MPI_ERR_REQUEST,
+                 "the persistent request is active already; complete it (MPI_Wait, MPI_Test) before it is started again"));
     request->active = true;
     const int error = request->operations->start(*request);
     return error ? raise(comm_of(*request), error) : MPI_SUCCESS;

@@ -252,7 +252,8 @@ int Type_match_size(int typeclass, int size, MPI_Datatype* datatype) {
     if (phase != LibraryPhase::running) return not_running();
     if (!datatype) return null_argument(nullptr, "datatype");
     const Datatype* found = datatype::match_size(typeclass, size);
-    if (!found) return raise(nullptr, fail(MPI_ERR_ARG, "there is no datatype of class %d and %d bytes", typeclass, size));
+    if (!found)
+        return raise(nullptr, fail(MPI_ERR_ARG, "no predefined datatype has type class %d and %d bytes", typeclass, size));
     *datatype = datatype::to_handle(found);
     return MPI_SUCCESS;
 }

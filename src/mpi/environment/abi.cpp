@@ -43,12 +43,12 @@ int check_fortran(const comm::Info& given) {
     for (const auto& [key, bytes] : kFortranSizes) {
         const std::string* value = given.find(key);
         if (value && *value != bytes)
-            return fail(MPI_ERR_ABI, "%s is %s, but this library's datatypes have %s bytes", key.data(), value->c_str(),
-                        bytes.data());
+            return fail(MPI_ERR_ABI, "the info value %s=%s does not fit this library, whose datatypes have %s bytes",
+                        key.data(), value->c_str(), bytes.data());
     }
     for (const comm::Info::InfoEntry& entry : given.entries) {
         if (entry.key.ends_with("_supported") && entry.value != "true" && entry.value != "false")
-            return fail(MPI_ERR_INFO_VALUE, "%s is neither true nor false", entry.key.c_str());
+            return fail(MPI_ERR_INFO_VALUE, "the info value of %s is neither true nor false", entry.key.c_str());
         const std::string* before = fortran_info ? fortran_info->find(entry.key) : nullptr;
         if (before && *before != entry.value)
             return fail(MPI_ERR_ABI, "%s was already set to %s", entry.key.c_str(), before->c_str());

@@ -50,7 +50,7 @@ int make_intercomm(MPI_Comm handle, int root, MPI_Comm* out, const char* name, W
     if (comm->is_inter) return wrong_kind_of_comm(comm);
     int wrong = MPI_SUCCESS;
     if (!valid_root(*comm, root))
-        wrong = fail(MPI_ERR_ROOT, "root %d is not a rank of a communicator of %d", root, comm->size);
+        wrong = fail(MPI_ERR_ROOT, "root %d is not a rank of the communicator, which has %d processes", root, comm->size);
     else if (!out)
         wrong = fail(MPI_ERR_ARG, "argument %s is a null pointer", name);
     if (out) *out = MPI_COMM_NULL;

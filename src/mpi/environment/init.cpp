@@ -15,7 +15,7 @@ STARLING_STATE std::atomic<bool> world_started = false, world_ended = false;
 
 int begin_world(int required) {
     const MutexGuard guard(beginning);
-    if (world_started) return fail(MPI_ERR_OTHER, "MPI was initialized already");
+    if (world_started) return fail(MPI_ERR_OTHER, "MPI is initialized already; call MPI_Init or MPI_Init_thread only once");
     if (const int error = runtime::acquire(required)) return error;
     world_started = true;
     return MPI_SUCCESS;

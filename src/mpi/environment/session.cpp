@@ -49,7 +49,9 @@ int asked_level(const comm::Info& info, int& level) {
             level = entry.level;
             return MPI_SUCCESS;
         }
-    return fail(MPI_ERR_INFO_VALUE, "thread_level is %.60s, which is none of MPI_THREAD_SINGLE to MPI_THREAD_MULTIPLE",
+    return fail(MPI_ERR_INFO_VALUE,
+                "the info value thread_level=%.60s is not valid; use MPI_THREAD_SINGLE, _FUNNELED, "
+                "_SERIALIZED or _MULTIPLE",
                 asked->c_str());
 }
 

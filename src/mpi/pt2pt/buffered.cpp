@@ -33,7 +33,8 @@ constexpr progress::RequestClass kFlush{.dispose = [](progress::Request& r) { fl
 int attach(BsendBuffer*& place, comm::Comm* comm, void* memory, MPI_Count size) {
     if (phase != LibraryPhase::running) return not_running();
     if (place) return raise(comm, fail(MPI_ERR_BUFFER, "a buffer is attached already; detach it first"));
-    if (size < 0 && memory != MPI_BUFFER_AUTOMATIC) return raise(comm, fail(MPI_ERR_ARG, "the size of the buffer is negative"));
+    if (size < 0 && memory != MPI_BUFFER_AUTOMATIC)
+        return raise(comm, fail(MPI_ERR_ARG, "the size of the buffer, %lld, is negative", static_cast<long long>(size)));
     place = new BsendBuffer(memory, size);
     return MPI_SUCCESS;
 }
@@ -41,7 +42,7 @@ int attach(BsendBuffer*& place, comm::Comm* comm, void* memory, MPI_Count size) 
 int detach(BsendBuffer*& place, comm::Comm* comm, void* address, CountOut size) {
     if (phase != LibraryPhase::running) return not_running();
     if (!address || !size) return null_argument(comm, address ? "size" : "buffer_addr");
-    if (!place) return raise(comm, fail(MPI_ERR_BUFFER, "no buffer is attached"));
+    if (!place) return raise(comm, fail(MPI_ERR_BUFFER, "no buffer is attached; attach one first"));
     BsendBuffer* const buffer = std::exchange(place, nullptr);  // no other thread can use the buffer while this one waits
     buffer->flush();                                            // completes flush requests now, while the buffer exists
     *static_cast<void**>(address) = buffer->memory();
@@ -80,7 +81,9 @@ void drop_buffer(BsendBuffer*& buffer) {
 int send_buffered(comm::Comm& comm, const void* data, MPI_Count count, const datatype::Datatype& type, int dest, int tag) {
     BsendBuffer* buffer = buffer_of(comm);
     if (!buffer)
-        return fail(MPI_ERR_BUFFER, "a buffered send of %llu bytes, but no buffer is attached (MPI_Buffer_attach)",
+        return fail(MPI_ERR_BUFFER,
+                    "a buffered send of %llu bytes requires a buffer, but no buffer is attached; attach one first "
+                    "(MPI_Buffer_attach)",
                     static_cast<unsigned long long>(datatype::packed_size(type, count)));
     return buffer->send(comm.point_to_point, data, count, type, dest, tag);
 }
@@ -161,7 +164,7 @@ int Session_attach_buffer(MPI_Session handle, void* buffer, MPI_Count size) {
     BsendBuffer*& place = session->attached_buffer;
     if (place) return raise(*session, fail(MPI_ERR_BUFFER, "a buffer is attached already; detach it first"));
     if (size < 0 && buffer != MPI_BUFFER_AUTOMATIC)
-        return raise(*session, fail(MPI_ERR_ARG, "the size of the buffer is negative"));
+        return raise(*session, fail(MPI_ERR_ARG, "the size of the buffer, %lld, is negative", static_cast<long long>(size)));
     return attach(place, nullptr, buffer, size);
 }
 
@@ -170,7 +173,7 @@ int Session_detach_buffer(MPI_Session handle, void* buffer_addr, CountOut size) 
     comm::Session* session = comm::from_handle(handle);
     if (!session) return bad_session();
     BsendBuffer*& place = session->attached_buffer;
-    if (!place) return raise(*session, fail(MPI_ERR_BUFFER, "no buffer is attached"));
+    if (!place) return raise(*session, fail(MPI_ERR_BUFFER, "no buffer is attached; attach one first"));
     return detach(place, nullptr, buffer_addr, size);
 }
 

@@ -43,11 +43,11 @@ int check_room(const PackCall& call, const void* packed, MPI_Count size, const M
     if (!position) return null_argument(call.comm, "position");
     if (!packed && need > 0) return bad_buffer(call.comm);
     if (size < 0 || *position < 0 || *position > size)
-        return raise(call.comm, fail(MPI_ERR_ARG, "position %lld is not in a buffer of %lld bytes",
+        return raise(call.comm, fail(MPI_ERR_ARG, "position %lld is outside the buffer, which has %lld bytes",
                                      static_cast<long long>(*position), static_cast<long long>(size)));
     if (need > size - *position)
         return raise(call.comm,
-                     fail(MPI_ERR_TRUNCATE, "%lld bytes from position %lld on do not fit in a buffer of %lld",
+                     fail(MPI_ERR_TRUNCATE, "%lld bytes from position %lld on do not fit in the buffer of %lld bytes",
                           static_cast<long long>(need), static_cast<long long>(*position), static_cast<long long>(size)));
     return MPI_SUCCESS;
 }
@@ -55,7 +55,8 @@ int check_room(const PackCall& call, const void* packed, MPI_Count size, const M
 int check_representation(const char* datarep) {
     if (!datarep) return null_argument(nullptr, "datarep");
     if (std::strcmp(datarep, "external32") == 0) return MPI_SUCCESS;
-    return raise(nullptr, fail(MPI_ERR_ARG, "the data representation \"%.40s\" is not known; \"external32\" is", datarep));
+    return raise(nullptr,
+                 fail(MPI_ERR_ARG, "the data representation \"%.40s\" is not valid; the only one is \"external32\"", datarep));
 }
 
 // Computes the size in external32 form; raises MPI_ERR_COUNT if it overflows.

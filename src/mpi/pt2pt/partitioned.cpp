@@ -112,7 +112,10 @@ int Pready_range(int low, int high, MPI_Request handle) {
     auto* const send = find<PartitionedSend>(handle, "send", error);
     if (!send) return error;
     if (low > high)
-        return raise(comm_of(*send), fail(MPI_ERR_ARG, "the range of partitions from %d to %d is empty", low, high));
+        return raise(comm_of(*send), fail(MPI_ERR_ARG,
+                                          "the range of partitions from %d to %d is empty; the first number must "
+                                          "not be greater than the second",
+                                          low, high));
     for (int partition = low; partition <= high && !error; ++partition) error = send->ready(partition);
     return raise(comm_of(*send), error);
 }

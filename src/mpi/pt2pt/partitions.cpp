@@ -107,7 +107,7 @@ Task PartitionedSend::send_all() {
 int PartitionedSend::ready(int partition) {
     if (partition < 0 || partition >= what_.partitions)
         return fail(MPI_ERR_ARG, "partition %d is not one of the %d partitions of this send", partition, what_.partitions);
-    if (!active) return fail(MPI_ERR_REQUEST, "the partitioned send has not been started");
+    if (!active) return fail(MPI_ERR_REQUEST, "the partitioned send is not active; start it first (MPI_Start)");
     const auto i = static_cast<size_t>(partition);
     if (ready_[i])
         return fail(MPI_ERR_ARG,

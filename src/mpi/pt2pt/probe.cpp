@@ -53,7 +53,7 @@ Unexpected* probe(comm::Comm& comm, int source, int tag, bool wait, message::Pro
         over();
     }
     if (!found && message::sender_gone(comm.point_to_point, source))
-        error = raise(&comm, fail(MPI_ERR_PROC_ABORTED, "rank %d has ended with its job", source));
+        error = raise(&comm, fail(MPI_ERR_PROC_ABORTED, "the job of rank %d has ended", source));
     return found;
 }
 

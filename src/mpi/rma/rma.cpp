@@ -36,7 +36,7 @@ class RmaCall {
         const Datatype* type = checked(count, handle);
         if (!type) return {};
         if (!buffer && type->predefined && count > 0 && type->size > 0) [[unlikely]]
-            fail_with(MPI_ERR_BUFFER, "the buffer is null, but there is data to move");
+            fail_with(MPI_ERR_BUFFER, "the buffer is a null pointer, but the count and the datatype specify data");
         return {const_cast<void*>(buffer), count, type};
     }
     void target(int rank, MPI_Aint disp, MPI_Count count, MPI_Datatype handle) {

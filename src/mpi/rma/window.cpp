@@ -43,7 +43,8 @@ int check(const window::CreateParams& wanted, bool info_is_valid, const MPI_Win*
     if (!info_is_valid) return fail(MPI_ERR_INFO, "the info object is not valid; was it freed?");
     if (wanted.bytes < 0) return fail(MPI_ERR_SIZE, "the size %lld is negative", static_cast<long long>(wanted.bytes));
     if (wanted.flavor == MPI_WIN_FLAVOR_CREATE && !wanted.base && wanted.bytes > 0)
-        return fail(MPI_ERR_BASE, "the memory of %lld bytes is a null pointer", static_cast<long long>(wanted.bytes));
+        return fail(MPI_ERR_BASE, "argument base is a null pointer, but the size is %lld bytes",
+                    static_cast<long long>(wanted.bytes));
     if (wanted.disp_unit <= 0)
         return fail(MPI_ERR_DISP, "the displacement unit %lld is not positive", static_cast<long long>(wanted.disp_unit));
     return MPI_SUCCESS;
@@ -142,7 +143,7 @@ int Win_shared_query(MPI_Win win, int rank, MPI_Aint* size, CountOut disp_unit, 
     if (!w) return bad_win(win);
     if (!size || !disp_unit || !baseptr) return null_argument(*w, !size ? "size" : !disp_unit ? "disp_unit" : "baseptr");
     if (w->flavor == MPI_WIN_FLAVOR_DYNAMIC)
-        return raise(*w, fail(MPI_ERR_RMA_FLAVOR, "a dynamic window has no memory of its own"));
+        return raise(*w, fail(MPI_ERR_RMA_FLAVOR, "a window of MPI_Win_create_dynamic has no memory of its own to query"));
     if (const int error = check_rank(*w, rank)) return raise(*w, error);
     // MPI_PROC_NULL selects the lowest rank that has memory (MPI_Win_shared_query).
     for (int r = 0; rank == MPI_PROC_NULL && r < w->size(); ++r)
@@ -170,7 +171,7 @@ int Win_attach(MPI_Win win, void* base, MPI_Aint size) {
     Window* w = window::from_handle(win);
     if (!w) return bad_win(win);
     if (w->flavor != MPI_WIN_FLAVOR_DYNAMIC)
-        return raise(*w, fail(MPI_ERR_RMA_FLAVOR, "memory is attached to windows of MPI_Win_create_dynamic only"));
+        return raise(*w, fail(MPI_ERR_RMA_FLAVOR, "memory can be attached only to windows of MPI_Win_create_dynamic"));
     if (size < 0) return raise(*w, fail(MPI_ERR_SIZE, "the size %lld is negative", static_cast<long long>(size)));
     if (!base && size > 0) return null_argument(*w, "base");
     return raise(*w, rma::attach(w->key, base, static_cast<uint64_t>(size)));
@@ -181,7 +182,7 @@ int Win_detach(MPI_Win win, const void* base) {
     Window* w = window::from_handle(win);
     if (!w) return bad_win(win);
     if (w->flavor != MPI_WIN_FLAVOR_DYNAMIC)
-        return raise(*w, fail(MPI_ERR_RMA_FLAVOR, "memory is detached from windows of MPI_Win_create_dynamic only"));
+        return raise(*w, fail(MPI_ERR_RMA_FLAVOR, "memory can be detached only from windows of MPI_Win_create_dynamic"));
     return raise(*w, rma::detach(w->key, base));
 }
 

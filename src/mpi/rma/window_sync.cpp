@@ -19,7 +19,7 @@ constexpr int kPost = MPI_MODE_NOCHECK | MPI_MODE_NOSTORE | MPI_MODE_NOPUT;
 
 int check_assertion(int assertion, int allowed) {
     if ((assertion & ~allowed) == 0) return MPI_SUCCESS;
-    return fail(MPI_ERR_ASSERT, "the assertion %d has bits that this function does not allow", assertion);
+    return fail(MPI_ERR_ASSERT, "the assertion %d has bits that this function does not allow; 0 is always valid", assertion);
 }
 
 /// Runs a synchronization that takes assertions; `body` returns an error class.
@@ -69,7 +69,7 @@ int take_lock(Window& w, LockHeld kind, int rank, int assertion) {
 
 int flush_all(Window& w) {
     if (w.epoch != window::Epoch::locks && w.epoch != window::Epoch::lock_all)
-        return fail(MPI_ERR_RMA_SYNC, "no rank of the window is locked");
+        return fail(MPI_ERR_RMA_SYNC, "no rank of the window is locked; call MPI_Win_lock or MPI_Win_lock_all first");
     return window::flush_all(w);
 }
 

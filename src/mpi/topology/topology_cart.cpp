@@ -68,7 +68,10 @@ int make_with_topology(Comm& base, int nodes, std::shared_ptr<const comm::Topolo
     return error ? raise(&base, error) : MPI_SUCCESS;
 }
 
-int bad_topology(Comm* comm) { return raise(comm, fail(MPI_ERR_TOPOLOGY, "the communicator has no topology of this kind")); }
+int bad_topology(Comm* comm) {
+    return raise(comm,
+                 fail(MPI_ERR_TOPOLOGY, "the communicator does not have the kind of topology that this function requires"));
+}
 
 int Topo_test(MPI_Comm comm, int* status) {
     Comm* c = comm::from_handle(comm);
@@ -81,12 +84,13 @@ int Topo_test(MPI_Comm comm, int* status) {
 int Dims_create(int nnodes, int ndims, int dims[]) {
     if (nnodes < 1) return raise(nullptr, fail(MPI_ERR_ARG, "the number of nodes, %d, is not positive", nnodes));
     if (ndims < 0 || (ndims == 0 && nnodes > 1))
-        return raise(nullptr, fail(MPI_ERR_DIMS, "%d nodes do not fit in %d dimensions", nnodes, ndims));
+        return raise(nullptr, fail(MPI_ERR_DIMS, "%d nodes cannot be distributed over %d dimensions", nnodes, ndims));
     if (ndims > 0 && !dims) return null_argument(nullptr, "dims");
     for (int i = 0; i < ndims; ++i)
         if (dims[i] < 0) return raise(nullptr, fail(MPI_ERR_DIMS, "dimension %d has the negative size %d", i, dims[i]));
     if (!comm::balance(nnodes, {dims, static_cast<size_t>(ndims)}))
-        return raise(nullptr, fail(MPI_ERR_DIMS, "the product of the given sizes does not divide %d nodes", nnodes));
+        return raise(nullptr, fail(MPI_ERR_DIMS, "the number of nodes, %d, is not a multiple of the product of the given sizes",
+                                   nnodes));
     return MPI_SUCCESS;
 }
 
@@ -142,7 +146,7 @@ int Cart_rank(MPI_Comm comm, const int coords[], int* rank) {
     if (!cart) return error;
     if (!rank || (cart->dimensions() > 0 && !coords)) return null_argument(c, rank ? "coords" : "rank");
     const int found = cart->rank_at({coords, cart->dims.size()});
-    if (found < 0) return raise(c, fail(MPI_ERR_ARG, "the coordinates are outside of the grid"));
+    if (found < 0) return raise(c, fail(MPI_ERR_ARG, "a coordinate is outside the grid, in a dimension that is not periodic"));
     *rank = found;
     return MPI_SUCCESS;
 }

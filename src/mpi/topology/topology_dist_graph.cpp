@@ -89,7 +89,7 @@ int make(Comm& base, const std::shared_ptr<DistGraphTopology>& graph, int error,
     const int lost = collective::run(ask_everyone(base, *graph, error, worst));
     if (error) return raise(&base, fail(error, "%s", why.c_str()));
     if (lost) return raise(&base, lost);
-    if (worst) return raise(&base, fail(worst, "another process has passed invalid arguments"));
+    if (worst) return raise(&base, fail(worst, "another process passed invalid arguments; the error that it got names them"));
     return make_with_topology(base, base.size, graph, made);
 }
 
@@ -98,7 +98,8 @@ int check_ranks(int64_t count, const int ranks[], int size, const char* name) {
     if (count > 0 && !ranks) return fail(MPI_ERR_ARG, "argument %s is a null pointer", name);
     for (int64_t i = 0; i < count; ++i)
         if (ranks[i] < 0 || ranks[i] >= size)
-            return fail(MPI_ERR_RANK, "%s names rank %d, which is not in a communicator of %d", name, ranks[i], size);
+            return fail(MPI_ERR_RANK, "%s names rank %d, which is not valid in a communicator of %d processes", name, ranks[i],
+                        size);
     return MPI_SUCCESS;
 }
 

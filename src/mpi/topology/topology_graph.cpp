@@ -14,7 +14,8 @@ namespace {
 
 int check_graph(int nodes, const int index[], const int edges[], int size) {
     if (nodes < 0) return fail(MPI_ERR_ARG, "the number of nodes, %d, is negative", nodes);
-    if (nodes > size) return fail(MPI_ERR_TOPOLOGY, "a graph of %d nodes does not fit in %d processes", nodes, size);
+    if (nodes > size)
+        return fail(MPI_ERR_TOPOLOGY, "a graph of %d nodes needs as many processes, but the communicator has %d", nodes, size);
     if (nodes > 0 && !index) return fail(MPI_ERR_ARG, "argument index is a null pointer");
     int end = 0;
     for (int i = 0; i < nodes; ++i) {

@@ -40,7 +40,7 @@ bool Addresses::make(const AddressKey& key, AddressHandle& handle) {
     if (handle.handle) return true;
     char text[INET6_ADDRSTRLEN] = "?";
     inet_ntop(AF_INET6, key.gid.data(), text, sizeof text);
-    core_.problem.say("%s does not reach %s: %s", core_.facts.device, text, strerror(errno ? errno : EIO));
+    core_.problem.say("device %s does not reach %s: %s", core_.facts.device, text, strerror(errno ? errno : EIO));
     return false;
 }
 

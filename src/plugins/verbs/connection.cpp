@@ -35,9 +35,9 @@ const char* remedy_of(ibv_wc_status status) {
         case IBV_WC_RETRY_EXC_ERR:
             return " (no answer: the other process, its link or the network between has failed)";
         case IBV_WC_REM_ACCESS_ERR:
-            return " (the other side's memory is not registered, or no longer)";
+            return " (the peer's memory is not registered, or no longer registered)";
         case IBV_WC_REM_INV_REQ_ERR:
-            return " (the message is longer than its buffers)";
+            return " (the message is longer than the peer's receive buffers)";
         default:
             return "";
     }
@@ -59,7 +59,7 @@ bool RcQueue::start() {
     errno = 0;
     pair_ = ibv_create_qp(core_.domain, &attributes);
     if (!pair_) {
-        core_.problem.say("%s cannot create a queue pair besides %zu others (its limit is %u): %s", core_.facts.device,
+        core_.problem.say("%s cannot create a queue pair in addition to %zu others (its limit is %u): %s", core_.facts.device,
                           core_.connections.size(), core_.facts.most_queues, strerror(errno ? errno : EIO));
         return false;
     }

@@ -55,7 +55,7 @@ bool choose_gid(ibv_context* context, uint8_t port, int wanted, PortFacts& facts
 }
 
 const char* cure_of(ibv_port_state state) {
-    if (state == IBV_PORT_INIT) return "no subnet manager has set it up: start OpenSM or the switch's";
+    if (state == IBV_PORT_INIT) return "no subnet manager has configured it: start OpenSM or the switch's subnet manager";
     return "plug in its cable, and set its interface up (ip link set … up)";
 }
 

@@ -56,7 +56,7 @@ GroupMembership::~GroupMembership() { stop(); }
 void GroupMembership::start() {
     state_ = MembershipState::joining;
     sockaddr_storage own;
-    if (!groups_.channel) return failed("librdmacm has no event channel (/dev/infiniband/rdma_cm)");
+    if (!groups_.channel) return failed("librdmacm cannot create an event channel: check access to /dev/infiniband/rdma_cm");
     if (!address_of(groups_.core.facts, own))
         return failed("the device has no IPoIB interface with an IPv4 address: give it one (ip address add)");
     if (rdma_create_id(groups_.channel, &id_, this, RDMA_PS_UDP) != 0) {

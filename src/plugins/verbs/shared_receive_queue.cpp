@@ -15,7 +15,7 @@ bool ReceiveStock::make(ibv_pd* domain, uint32_t count, uint32_t bytes, Problem&
     errno = 0;
     queue_ = ibv_create_srq(domain, &attributes);
     if (!queue_) {
-        problem.say("%s can't make a shared receive queue of %u places: %s", ibv_get_device_name(domain->context->device),
+        problem.say("%s cannot create a shared receive queue of %u entries: %s", ibv_get_device_name(domain->context->device),
                     count, strerror(errno ? errno : EIO));
         return false;
     }

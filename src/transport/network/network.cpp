@@ -197,7 +197,9 @@ int Network::attach(const transport::ProcessAddress& to, void* user, transport::
     auto path = std::make_unique<NetworkPath>(*this, to, user);
     path->session_ = endpoint_->add(to.job(), to.rank, 0, path.get());
     if (!path->session_ && self_.segment->header().network_secret && !to.segment->header().network_secret)
-        return fail(MPI_ERR_OTHER, "rank %u on host %s belongs to a job without STARLING_ENCRYPTION, but this job has it",
+        return fail(MPI_ERR_OTHER,
+                    "rank %u on host %s belongs to a job without STARLING_ENCRYPTION=on, but this job has it; "
+                    "start both jobs with the same setting",
                     to.rank, host_of(to).name);
     if (!path->session_)
         return fail(MPI_ERR_OTHER, "no memory for a session with rank %u on host %s", to.rank, host_of(to).name);
@@ -254,7 +256,9 @@ void Network::lose(NetworkPath& path) {
                  rank, host, port, static_cast<int>(config().ip_timeout));
             break;
         case SessionFailure::successor:
-            fail(MPI_ERR_PROC_ABORTED, "rank %u on host %s has ended: datagrams now arrive from a newer process under its rank",
+            fail(MPI_ERR_PROC_ABORTED,
+                 "rank %u on host %s has ended: datagrams now arrive from a newer process that has its "
+                 "rank",
                  rank, host);
             break;
         default:

@@ -259,7 +259,8 @@ bool Network::connect_by(NetworkPath& path, bool rc) {
         for (uint8_t i = 0; !port && has_verbs() && i < verbs::Ports::kMost; ++i)
             if (endpoint_->ports()->usable(i)) port = endpoint_->ports()->port(place = i);
         if (!port || port->counters().queues >= port->facts().most_queues)
-            return fail(MPI_ERR_OTHER, port ? "%s has no queue left" : "no verbs port reaches the peer",
+            return fail(MPI_ERR_OTHER,
+                        port ? "device %s has no queue pair left for a connection" : "no verbs port reaches the peer",
                         port ? port->facts().device : "") == MPI_SUCCESS;
         if (!rc_)
             rc_ = std::make_unique<Rc>(wire_upcalls(),

@@ -111,7 +111,8 @@ const Plugin* load_plugin() {
     }
     const auto* const plugin = static_cast<const Plugin*>(dlsym(library, kPluginSymbol));
     if (!plugin || plugin->version != kPluginVersion) {
-        fail(MPI_ERR_OTHER, "%s is of another version of Starling", path.c_str());
+        fail(MPI_ERR_OTHER, "%s is of another version of Starling than this library; install both from one release",
+             path.c_str());
         return nullptr;
     }
     return plugin;

@@ -102,7 +102,7 @@ class Wrong(unittest.TestCase):
             self.assertIn(f"PE {pe} of 2: shmem_malloc: a PE's host has not enough memory for {64 << 20} more bytes", told.stderr)
 
     def test_settings(self):
-        self.expect("nothing", r"SHMEM_SYMMETRIC_SIZE=12q is no size", SHMEM_SYMMETRIC_SIZE="12q")
+        self.expect("nothing", r"SHMEM_SYMMETRIC_SIZE=12q is not a valid size", SHMEM_SYMMETRIC_SIZE="12q")
         self.expect_nothing("nothing", SHMEM_SYMMETRIC_SIZE="1.5m")
         self.expect_nothing("nothing", SMA_SYMMETRIC_SIZE="2M")
         told = run("nothing", SHMEM_VERSION="1", SHMEM_INFO="1").stdout

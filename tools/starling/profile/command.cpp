@@ -136,7 +136,7 @@ void add_profile_command(CLI::App& app, int& result) {
 
     CLI::App* diff_command = all->add_subcommand("diff", "Differences of another run, the largest first");
     diff_command->add_option("file", options->files, "The profile before, and the one after")->required()->expected(2);
-    diff_command->add_option("--top", options->show.top, "Changes to tell")
+    diff_command->add_option("--top", options->show.top, "Number of changes to print")
         ->check(CLI::Range(1, 1000000))
         ->capture_default_str();
     diff_command->callback([options, &result] { result = refusable([&] { run_diff(*options); }); });

@@ -21,7 +21,7 @@ inline const Json& member(const Json& object, const char* name) {
 
 inline const std::string& text_of(const Json& value, const char* what) {
     const auto* text = value.get_ptr<const Json::string_t*>();
-    if (!text) throw Refusal(std::string(what) + " is not a text");
+    if (!text) throw Refusal(std::string(what) + " is not a string");
     return *text;
 }
 

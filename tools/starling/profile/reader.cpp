@@ -181,7 +181,7 @@ void Reader::Implementation::read_peers(const Json& object, Lot& lot, Line& line
             sent.all += amount;
         }
         if (sent.on_connection.messages > sent.all.messages)
-            throw Refusal("a peer got more messages on connections than messages");
+            throw Refusal("a peer has more messages on connections than messages in total");
         lot.sent.push_back(sent);
     }
 }
@@ -203,7 +203,7 @@ void Reader::Implementation::read_accesses(const Json& object, Lot& lot, Line& l
         }
         const Amount packets = amount_at(row, 8), connection = amount_at(row, 10);
         if (packets.messages > all.messages || packets.bytes > all.bytes || connection.messages > packets.messages)
-            throw Refusal("a process has more accesses by packets, or on connections, than accesses");
+            throw Refusal("a process has more accesses by packets, or on connections, than accesses in total");
         line.by_packets += packets;
         const auto [at, fresh] = rows.try_emplace(to, lot.sent.size());
         if (fresh) lot.sent.push_back({to, {}, {}, {}});
@@ -251,7 +251,7 @@ void Reader::Implementation::read_connections(const Json& object, const Line& li
     for (const Json& entry : list_of(*found, "\"connections\"")) {
         const Json::array_t& row = row_of(entry, "a connection", 4);
         const std::string& what = text_of(row[3], "what became of a connection");
-        if (what != "opened" && what != "closed") throw Refusal("a connection was " + what + " instead of opened or closed");
+        if (what != "opened" && what != "closed") throw Refusal("a connection was " + what + "; it must be opened or closed");
         const Event event{line.began + amount_of(row[0], "a time"), line.who, process(row[1], row[2]), what == "opened"};
         if (run.files.size() == 1) events.push_back(event);
     }

@@ -70,7 +70,7 @@ RcConnection& Rc::add(const ProcessId& peer, void* user, Session* session, uint8
 
 int Rc::make_queue(RcConnection& connection) {
     if (connection.queue_) return MPI_SUCCESS;
-    if (connection.port_->forgotten()) return fail(MPI_ERR_OTHER, "the port was closed");
+    if (connection.port_->forgotten()) return fail(MPI_ERR_OTHER, "the device's port was closed");
     connection.queue_ = connection.port().make_queue(&connection);
     if (connection.queue_) return MPI_SUCCESS;
     return fail(MPI_ERR_OTHER, "cannot create a queue pair on %s: %s", connection.port().facts().device,

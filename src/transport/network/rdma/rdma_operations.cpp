@@ -43,7 +43,7 @@ void Rc::deregister(RegisteredMemory& loan, bool at_once) {
 RcOperation* Rc::begin(RcConnection& connection, RcOperation::RcOperationKind kind, const transport::RemoteKey& region,
                        uint64_t offset, uint64_t bytes, transport::Completion& done) {
     if (!connection.reaches(region)) {
-        fail(MPI_ERR_OTHER, "no connection reaches the region");
+        fail(MPI_ERR_OTHER, "no RDMA connection to the owner of the memory region is open");
         return nullptr;
     }
     RcOperation& one = take_operation(connection, kind);

@@ -45,9 +45,9 @@ const char* refusal(const TcpWelcome& welcome, uint64_t own_key, uint16_t versio
             return text;
         }
         case HandshakeAnswer::not_expected:
-            return "it does not expect this connection any more";
+            return "it no longer expects this connection";
         case HandshakeAnswer::too_many:
-            return "it has no room for another socket";
+            return "it already has as many sockets as it allows";
         default:
             return "its answer is malformed";
     }
