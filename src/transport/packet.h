@@ -8,8 +8,8 @@
 
 namespace starling::packet {
 
-/// The kinds up to `piece` belong to the message room. The first two carry a message's envelope and are matched in the order of its
-/// sequence number; the others take effect on arrival.
+/// The kinds of packets. Those up to `piece` belong to the message room. The first two carry a message's envelope and are matched in the
+/// order of its sequence number; the others take effect on arrival.
 enum class PacketKind : uint8_t {
     eager = 1,        ///< a whole message; MessageHeader
     rendezvous,       ///< RTS, a message's envelope; MessageHeader, payload: Rts (message/protocol/packets.h)
@@ -18,37 +18,37 @@ enum class PacketKind : uint8_t {
     share_copy,       ///< the receiver copies and asks the sender to copy too; payload: Share
     piece,            ///< a fragment of a rendezvous message; Fragment
     open,             ///< requests a connection; payload: the sender's end (a ring's slot or a TCP address)
-    accept,           ///< accepts a connection; payload: the sender's end
+    accept,           ///< accepts a connection; payload: the sender's end, as in `open`
     refuse,           ///< refuses a connection: the sender is at its limit
     close,            ///< last packet on a ring: its sender has stopped writing to it
-    access,       ///< put, get or update of exposed memory, or the answer; AccessHeader, payload: AccessPacket (rma/packets.h)
+    access,       ///< put, get or update of exposed memory, or the reply to one; AccessHeader, payload: AccessPacket (rma/packets.h)
     knock,        ///< connect, accept and disconnect between jobs; payload: ConnectRequest (dynamic/port.cpp)
-    farewell,     ///< between hosts: the sender's last packet, it has called MPI_Finalize
+    farewell,     ///< between hosts: the sender's last packet, since it has called MPI_Finalize
     window_lock,  ///< requests, grants or releases a window's lock; payload: LockMessage (window/lock.cpp)
     rail_gone,    ///< between hosts: an interface of the sender is down; payload: its IPv4 address, network byte order
     multicast,    ///< between members of a group; payload: Note (multicast/datagram.h), optionally followed by a datagram
     wire_gone,  ///< between hosts: an RC queue of the sender has failed; payload: QueuePair (transport/network/rdma/rc_connection.h)
     ports,   ///< between hosts: the sender's verbs ports; payload: addresses (transport/network/datagram/gid_pairs.h)
-    cancel,  ///< requests the cancelation of a sent message, or answers; payload: Cancel (message/remote_cancel.cpp)
+    cancel,  ///< requests the cancellation of a sent message, or replies to the request; payload: Cancel (message/remote_cancel.cpp)
 };
-inline constexpr size_t kKinds = static_cast<size_t>(PacketKind::cancel) + 1;  ///< including the unused value 0
+inline constexpr size_t kKinds = static_cast<size_t>(PacketKind::cancel) + 1;  ///< number of kinds, including the unused value 0
 constexpr bool is_for_messages(PacketKind kind) { return kind <= PacketKind::piece; }
 
-/// In shared memory, the place of a payload that does not fit into a ring's line; in an inbox, of any payload.
+/// Location of a packet's payload in shared memory, if the payload does not fit into the ring's line. In an inbox, location of any payload.
 enum class PayloadLocation : uint16_t {
     here,    ///< in the ring's bulk area or the inbox's cell
-    outbox,  ///< in the sender's outbox (transport/shm/outbox.h); an OutboxPlace takes the payload's place
+    outbox,  ///< in the sender's outbox (transport/shm/outbox.h); an OutboxPlace replaces the payload
 };
 
-/// Kinds eager and rendezvous: the envelope of a message.
+/// The middle of the header of kinds eager and rendezvous: the envelope of a message.
 struct [[gnu::packed, gnu::aligned(4)]] MessageHeader {
-    uint32_t sequence;  ///< counted per ordered pair of processes
+    uint32_t sequence;  ///< sequence number, counted per ordered pair of processes
     int32_t tag;
     uint64_t context;
     int32_t source;  ///< the sender's rank, as numbered in the receiver's match context
 };
 
-/// Kind piece. Fragments may overtake each other; between hosts they may arrive twice.
+/// The middle of the header of kind piece. Fragments may overtake each other; between hosts they may arrive twice.
 struct [[gnu::packed, gnu::aligned(4)]] Fragment {
     /// Generation of the receive, from its Cts. 0: sent ahead of the CTS, for the last RTS that arrived on this ring.
     uint32_t generation;
@@ -56,16 +56,16 @@ struct [[gnu::packed, gnu::aligned(4)]] Fragment {
     uint64_t offset;  ///< offset of the fragment in the message, bytes
 };
 
-/// Kind access.
+/// The middle of the header of kind access.
 struct [[gnu::packed, gnu::aligned(4)]] AccessHeader {
     uint32_t generation;  ///< generation of the access: distinguishes consecutive accesses with one serial
     uint32_t serial;      ///< request id of the access at the process that started it
-    uint64_t offset;      ///< bytes of the access in earlier packets
+    uint64_t offset;      ///< number of the access's bytes in earlier packets
 };
 
-/// The first 32 bytes of a ring line and of an inbox cell's packet, and of every packet in a session.
+/// The header of a packet: the first 32 bytes of a ring line and of an inbox cell's packet, and of every packet in a session.
 struct alignas(8) Header {
-    std::atomic<uint32_t> stamp;  ///< used by rings only
+    std::atomic<uint32_t> stamp;  ///< lap in which a ring's line is valid; used by rings only
     PacketKind kind;
     uint8_t operation;  ///< kind of an access (rma/packets.h)
     PayloadLocation where;

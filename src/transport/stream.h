@@ -1,6 +1,6 @@
-// Streams: the data of a large message, sent in fragments over several paths at once. Both classes are pure bookkeeping: OutStream of the
-// bytes still to send, Coverage of the bytes that arrived. A path may die at any time and its bytes are then sent again over another path.
-// So a fragment may arrive twice, and only the receiver knows when everything is there.
+// Streams: the data of a large message, sent in fragments over several paths at once. Both classes are pure bookkeeping. OutStream records
+// the bytes still to send, Coverage the bytes that arrived. A path may die at any time, and its bytes are then sent again over another
+// path. So a fragment may arrive twice, and only the receiver knows when all bytes have arrived.
 #pragma once
 
 #include <cstddef>
@@ -35,7 +35,7 @@ inline constexpr PathId kReliablePath = 0;
 /// and must not move while a connection refers to it. Not thread-safe.
 class OutStream {
   public:
-    /// The fields of the fragments' headers, and the data: at `memory` or, if that is null, as `pack` writes it.
+    /// The data of a stream, and the fields of its fragments' headers. The data is at `memory` or, if that is null, `pack` writes it.
     struct StreamSource {
         uint32_t serial = 0;  ///< request id of the receive; sent in header.tag
         /// Distinguishes requests with one serial: the message's sequence number; sent in header.sequence.
@@ -43,7 +43,7 @@ class OutStream {
         uint64_t bytes = 0;
         const std::byte* memory = nullptr;
         void (*pack)(void* user, uint64_t offset, std::byte* to, uint64_t bytes) = nullptr;
-        /// The connection cannot carry all of the stream: the caller sends the bytes that has_work() reports as packets.
+        /// Called if the connection cannot carry all of the stream: the caller sends the bytes that has_work() reports as packets.
         void (*stranded)(OutStream& stream) = nullptr;
         void* user = nullptr;
     };
@@ -62,11 +62,12 @@ class OutStream {
     /// Assigns the next bytes, at most `most`, to a path, beginning with bytes that another path lost. Returns an empty range if no bytes
     /// wait.
     StreamRange take(PathId path, uint64_t most);
-    /// The path died: all bytes it took wait again, except those that the receiver has confirmed. Returns whether there were any.
+    /// Returns to the waiting bytes those that a path had taken, because the path died. Bytes that the receiver has confirmed are excluded.
+    /// Returns whether there were any.
     bool lose(PathId path);
-    /// All paths except kReliablePath died.
+    /// Calls lose() for all paths except kReliablePath.
     void lose_all();
-    /// The receiver has every byte before `offset`: they need not be sent again.
+    /// Records that the receiver has every byte before `offset`, so that these bytes are not sent again.
     void confirm(uint64_t offset);
 
     ListHook hook;               ///< membership in its connection's list
@@ -78,12 +79,12 @@ class OutStream {
         PathId path;
     };
     StreamSource source_;
-    uint64_t next_ = 0;               ///< first byte that no path ever took
+    uint64_t next_ = 0;               ///< offset of the first byte that no path ever took
     std::vector<StreamRange> again_;  ///< ranges lost by a path; the last is taken first
     std::vector<Taken> taken_;        ///< ranges on paths other than kReliablePath
 };
 
-/// The receiving side: which bytes of a message have arrived. Not thread-safe.
+/// The receiving side: records which bytes of a message have arrived. Not thread-safe.
 class Coverage {
   public:
     /// Records that a range has arrived; returns how many of its bytes are new.
@@ -95,7 +96,7 @@ class Coverage {
 
   private:
     uint64_t prefix_ = 0, bytes_ = 0;
-    std::vector<StreamRange> islands_;  ///< ranges behind the prefix: sorted, not adjacent
+    std::vector<StreamRange> islands_;  ///< ranges that arrived behind the prefix: sorted, not adjacent
 };
 
 }  // namespace starling::transport

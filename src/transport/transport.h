@@ -23,7 +23,7 @@ namespace starling::transport {
 
 /// A process, identified by this host's segment of its job and its rank.
 struct ProcessAddress {
-    const job::JobSegment* segment = nullptr;  ///< valid as long as any path to a process of the job
+    const job::JobSegment* segment = nullptr;  ///< the job's segment on this host, valid as long as any path to a process of the job
     uint32_t rank = 0;
     job::JobId job() const { return segment->header().id; }
     bool operator==(const ProcessAddress& other) const { return rank == other.rank && job() == other.job(); }
@@ -33,16 +33,16 @@ struct ProcessAddress {
 enum Capability : uint32_t {
     kRegions = 1,        ///< put, get and update of registered memory without its owner's help
     kGroups = 2,         ///< one send reaches all members of a group
-    kConnections = 4,    ///< has a connector()
+    kConnections = 4,    ///< connections on demand: connector() is not null
     kStreams = 8,        ///< its paths carry streams
-    kSharesMemory = 16,  ///< its peers are on this host: the kernel copies between them, and their regions are visible
-    kRails = 32,         ///< uses several interfaces, which may appear and disappear
+    kSharesMemory = 16,  ///< peers on this host only: the kernel copies between processes, and their regions are visible
+    kRails = 32,         ///< several interfaces in use, which may appear and disappear
 };
 
 /// Constant properties of a transport.
 struct Traits {
     const char* name;
-    const char* reaches;  ///< the processes it reaches, as text for users
+    const char* reaches;  ///< description of the processes that it reaches, for users
     uint32_t can;         ///< bits of Capability
     /// Approximate latency of a short packet if the processes share no core. The lowest of the transports that reach a peer is chosen.
     uint32_t latency_ns;
@@ -64,16 +64,16 @@ class Transport;
 /// Memory of this process that a peer will write once by RDMA, with a notification: Path::post_rdma_target(). Keep it alive until `then`
 /// has been called or cancel_rdma_target() has returned.
 struct RdmaTarget {
-    /// Called from inside poll(). `written`: all of the data is there. Otherwise the connection for the write has failed, and no write
+    /// Called from inside poll(). `written`: all of the data has arrived. Otherwise the connection for the write has failed, and no write
     /// follows.
     void (*then)(RdmaTarget& self, bool written) = nullptr;
-    void* place = nullptr;  ///< owned by the transport; null: no write is expected
+    void* place = nullptr;  ///< state owned by the transport; null: no write is expected
 };
 
-/// How an RDMA write notifies its receiver.
+/// The way in which an RDMA write notifies its receiver.
 enum class WriteNotice : uint8_t {
     separate_send,   ///< a send that is chained behind the write notifies the receiver
-    write_with_imm,  ///< the write's immediate data does: one work request less for the device
+    write_with_imm,  ///< the write's immediate data notifies the receiver: one work request less for the device
 };
 
 /// The name under which peers access registered memory, once its owner has sent it to them (elsewhere: an rkey). Opaque to all but the
@@ -87,9 +87,9 @@ struct PacketSlot {
     std::byte* payload = nullptr;
     packet::Header* header = nullptr;
     Path* path = nullptr;   ///< the path that commits it
-    bool rotates = false;   ///< the payload lies in memory that is used in rotation: CopyPath::CopyDestination (base/copy.h)
-    bool quiet = false;     ///< the receiver need not wake for this packet: a transport may delay it until other packets follow
-    void* place = nullptr;  ///< owned by the path
+    bool rotates = false;   ///< whether the payload lies in memory that is used in rotation: CopyPath::CopyDestination (base/copy.h)
+    bool quiet = false;     ///< whether the receiver need not wake for this packet: a transport may delay it until other packets follow
+    void* place = nullptr;  ///< state owned by the path
 };
 
 /// A path to one process, created by Transport::attach() and destroyed by detach(). Each packet arrives exactly once, or the path fails.
@@ -103,7 +103,7 @@ class Path {
 
     Transport& by;
     const ProcessAddress to;
-    void* user;  ///< passed to the sink in place of the path
+    void* user;  ///< value that is passed to the sink in place of the path
 
     /// Returns the longest payload that a packet can have now, at least kLeastPayload and at most Traits::payload. It may change between
     /// two packets.
@@ -111,8 +111,8 @@ class Path {
     /// Reserves space for a packet of `bytes`, at most payload_limit(). Returns false if there is no room now, or if the path has failed or
     /// was closed, after which it never has room again. Commit each reservation before the next reserve().
     virtual bool reserve(uint32_t bytes, PacketSlot& slot) = 0;
-    /// Sends the packet. The caller has filled the header except stamp, where and bytes; the payload has at most the reserved number of
-    /// bytes. The receiver wakes if it sleeps, unless the packet is quiet.
+    /// Sends the reserved packet. The caller has filled the header except stamp, where and bytes; the payload has at most the reserved
+    /// number of bytes. The receiver wakes if it sleeps, unless the packet is quiet.
     virtual void commit(PacketSlot& slot, uint32_t bytes) = 0;
     /// Returns whether everything sent has arrived, so that this process may end.
     virtual bool idle() const = 0;
@@ -120,16 +120,16 @@ class Path {
     /// from inside the sink.
     virtual void close() = 0;
 
-    // For transports on which only silence shows that a process has died.
-    /// Returns since when (ns) something has waited for a sign of life, or for the process's address; 0: nothing waits.
+    // Functions for transports on which only silence shows that a process has died.
+    /// Returns the time (ns) since which something has waited for a sign of life, or for the process's address; 0: nothing waits.
     virtual uint64_t silent_since() const { return 0; }
-    /// Reports that the process is alive, on evidence from outside this path; the peer's address is in its segment. `looks`: the peer has
-    /// been polling, so it should have answered.
+    /// Reports that the process is alive, on evidence from outside this path. The process's address is in its segment. `looks`: the process
+    /// has been polling, so it should have answered.
     virtual void confirm_alive(bool looks) { (void)looks; }
 
-    // Streams, if traits.can has kStreams: long data from the sender's memory straight into the receiver's.
-    /// Returns whether a connection of the path carries the stream, now or from before. Data that a connection cannot carry is stranded
-    /// (OutStream::StreamSource) and is sent as packets.
+    // Streams, if traits.can has kStreams: long data that is sent from the sender's memory straight into the receiver's.
+    /// Sends the stream over a connection of the path, if there is one. Returns whether a connection carries the stream, now or from an
+    /// earlier call. Data that a connection cannot carry is stranded (OutStream::StreamSource) and is sent as packets.
     virtual bool carry(OutStream& stream) { return (void)stream, false; }
     /// Ends the stream: its memory is not read afterwards. `confirmed`: the receiver has all of the data.
     virtual void end(OutStream& stream, bool confirmed) { (void)stream, (void)confirmed; }
@@ -138,18 +138,19 @@ class Path {
 
     // Memory that the peer accesses by RDMA, if a connection is capable of it (independent of traits.can).
     /// Lets the peer access the memory by Transport::put, get and update, once the region was sent to it. `stays`: the memory stays mapped
-    /// where it is until deregister(); otherwise registering memory that was registered before is cheap. Returns null if it is not possible
-    /// now.
+    /// where it is until deregister(). Otherwise it may be unmapped, and registering it again is cheap. Returns null if registration is not
+    /// possible now.
     virtual void* register_memory(const void* memory, uint64_t bytes, bool stays, RemoteKey& region) {
         return (void)memory, (void)bytes, (void)stays, (void)region, nullptr;
     }
     /// Returns whether register_memory() can succeed: a connection is open whose device accesses memory.
     virtual bool lends() const { return false; }
-    /// Returns whether put, get and update of a region of the peer are carried out now. They may still fail together with the connection.
+    /// Returns whether put, get and update of a region of the peer can be carried out now. They may still fail together with the
+    /// connection.
     virtual bool reaches(const RemoteKey& region) const { return (void)region, false; }
 
     /// Lets the peer write the memory by Transport::write(), once the region and `word` were sent to it. `word` must differ from those of
-    /// the other RDMA targets of this peer. Returns false if it is not possible now.
+    /// the other RDMA targets of this peer. Returns false if this is not possible now.
     virtual bool post_rdma_target(void* memory, uint64_t bytes, uint32_t word, RdmaTarget& arrival, RemoteKey& region) {
         return (void)memory, (void)bytes, (void)word, (void)arrival, (void)region, false;
     }
@@ -173,20 +174,20 @@ class Connector {
     virtual bool speeds_up(uint64_t messages, uint64_t bytes) const { return (void)messages, (void)bytes, true; }
     virtual bool has_place() = 0;
     virtual void acquire_slot(Path& path) = 0;
-    /// Writes the payload of a packet `open` or `accept`, by which the peer can send to this process: at most kOffer bytes. Returns its
-    /// length.
+    /// Writes the payload of a packet `open` or `accept`, which describes this end of the connection to the peer: at most kOffer bytes.
+    /// Returns its length.
     static constexpr uint32_t kOffer = 32;
     virtual uint32_t describe(Path& path, packet::PacketKind kind, std::byte* offer) = 0;
     /// Returns whether `offer`, padded with zeros, is a payload that a peer's describe() can have written.
     virtual bool is_offer(const std::byte* offer) const = 0;
-    /// Starts to connect by the payload of the peer's packet. The event `ready` follows, at once or later, when the connection carries
-    /// packets, or else `broken`.
+    /// Starts to connect by the payload of the peer's packet. Later the event `ready` reports that the connection carries packets, or
+    /// `broken` that it failed. The event may occur within the call.
     virtual void use(Path& path, packet::PacketKind kind, const std::byte* offer) = 0;
     /// Sends the last packet on the connection; later packets take the base path.
     virtual void finish(Path& path) = 0;
-    /// Frees the slot and everything of the connection, whatever its state.
+    /// Frees the slot and all resources of the connection, whatever its state.
     virtual void release_slot(Path& path) = 0;
-    /// The peer has answered that it cannot open the connection, for another reason than a lack of slots. release_slot() follows.
+    /// Reports that the peer cannot open the connection, for another reason than a lack of slots. release_slot() follows.
     virtual void failed_there(Path&) {}
     /// Calls `visit` with the user of each path that has a slot.
     virtual void each_user(void (*visit)(void* user, void* argument), void* argument) = 0;
@@ -198,7 +199,7 @@ class Connector {
 enum class ConnectionEvent : uint8_t {
     ready,      ///< the connection carries packets
     ended,      ///< the peer has finished: everything it sent on the connection was delivered
-    broken,     ///< it did not open, or died
+    broken,     ///< the connection did not open, or died
     surpassed,  ///< a connection that opened now would be of a better kind
 };
 
@@ -214,61 +215,63 @@ struct UnknownSender {
 class Sink {
   public:
     virtual void deliver(void* user, const Packet& packet) = 0;
-    /// Returns the path to use, an existing one or one made with attach(). Null: the packet is dropped or, if `later` was set, stored until
-    /// a later call returns a path.
+    /// Returns the path to an unknown sender, an existing one or one made with attach(). Null: the packet is dropped or, if `later` was
+    /// set, stored until a later call returns a path.
     virtual Path* on_unknown_sender(const UnknownSender& caller, bool& later) = 0;
-    /// Returns this host's segment of the job that a packet names as its sender's, valid until the current poll ends. Null: it is unknown,
-    /// or not yet known and has been requested.
+    /// Returns this host's segment of the job to which a packet's sender belongs, valid until the current poll ends. Null: the job is
+    /// unknown, or its segment has been requested.
     virtual const job::JobSegment* find_segment(job::JobId) { return nullptr; }
-    /// Nothing more arrives by this path, and packets sent on it may be lost; failure_text() gives the reason. The path is already closed.
+    /// Reports that the path has failed: nothing more arrives by it, and packets sent on it may be lost. failure_text() gives the reason.
+    /// The path is already closed.
     virtual void failed(void* user) = 0;
     /// Reports an event of the path's connection.
     virtual void connection(void* user, ConnectionEvent news) = 0;
-    /// Asks where the process is, since no address is known: call confirm_alive() once the address is in its segment.
+    /// Requests the address of the path's process, which is not known yet. Call confirm_alive() once the address is in the process's
+    /// segment.
     virtual void locate(void* user) = 0;
-    /// Sends a small packet of the transport's own kinds as soon as there is room.
+    /// Sends a small packet of one of the transport's own kinds as soon as there is room.
     virtual void send(void* user, packet::PacketKind kind, const void* payload, uint32_t bytes) = 0;
 
     /// Returns where bytes [done, done + bytes) of a stream fragment belong: memory for all of them, or nullptr to pass them to unpack().
     /// Called before each read, so for a receive that has completed meanwhile it returns nullptr and ignores unpack().
     virtual std::byte* target(void* user, const StreamFragment& piece, uint64_t done, uint64_t bytes) = 0;
     virtual void unpack(void* user, const StreamFragment& piece, uint64_t done, const std::byte* data, uint64_t bytes) = 0;
-    /// All bytes of the stream fragment are in place. It may be a duplicate: count with Coverage.
+    /// Reports that all bytes of the stream fragment are in place. It may be a duplicate: count with Coverage.
     virtual void piece(void* user, const StreamFragment& piece) = 0;
-    /// This process has sent something to itself. Wakes it if another of its threads sleeps.
+    /// Reports that this process has sent something to itself. Wakes this process if another of its threads sleeps.
     virtual void wake() = 0;
 
   protected:
     ~Sink() = default;
 };
 
-/// Atomic updates of memory, atomic also with respect to all other updates.
+/// The kinds of updates of memory, each atomic with respect to all other updates.
 enum class AtomicOperation : uint8_t {
     add,
     exchange,          ///< sets the word to the operand
     compare_exchange,  ///< sets the word to the operand if it was equal to `compare`
 };
 
-/// A put, get or update that has started. Keep it, and the memory that the call names, until poll() has set `done`.
+/// The completion of a put, get or update. Keep it, and the memory that the call names, until poll() has set `done`.
 struct Completion {
     bool done = false;
-    int error = 0;  ///< MPI_SUCCESS, or why the operation was not carried out
+    int error = 0;  ///< MPI_SUCCESS, or the reason (error class) why the operation was not carried out
     void (*then)(Completion& self) = nullptr;
-    Completion* next = nullptr;  ///< owned by the transport
+    Completion* next = nullptr;  ///< link owned by the transport
 };
 
 /// The name that all members of a group use for it.
 struct GroupName {
     uint64_t place = 0;       ///< groups with the same `place` may share a network address
-    uint64_t key = 0;         ///< unique to the group: its datagrams carry it, and others are dropped. Not 0
-    uint64_t secret[4] = {};  ///< known to the members only, which encrypt the group's datagrams with it
+    uint64_t key = 0;         ///< unique key of the group, not 0: its datagrams carry the key, and others are dropped
+    uint64_t secret[4] = {};  ///< secret known to the members only, with which they encrypt the group's datagrams
 };
 
 /// The receiver of a group's datagrams, called from inside poll() only. It may send, and must neither join nor leave.
 class DatagramHandler {
   public:
-    /// Handles a datagram of a member; valid during the call. A datagram may arrive twice, late or never, and may be one that this process
-    /// sent.
+    /// Handles a datagram of a member; `data` is valid during the call. A datagram may arrive twice, late or never, and may be one that
+    /// this process sent.
     virtual void datagram(const std::byte* data, uint32_t bytes) = 0;
 
   protected:
@@ -301,21 +304,22 @@ class Transport {
 
     const Traits& traits;
 
-    // Paths.
+    // Functions for paths.
     virtual bool reaches(const ProcessAddress& process) const = 0;
     /// Creates the path to a process that this transport reaches, in constant time and without a handshake. Returns an MPI error class with
     /// failure_text().
     virtual int attach(const ProcessAddress& to, void* user, Path*& out) = 0;
     /// Closes and destroys a path. Must not be called from inside the sink.
     virtual void detach(Path& path) = 0;
-    /// The job has ended, and all paths to it are closed and about to be detached. No later call names the job.
+    /// Frees the transport's state of a job that has ended. All paths to the job are closed and about to be detached, and no later call
+    /// names it.
     virtual void forget(job::JobId job) { (void)job; }
-    /// Publishes that this process can be reached, or has finalized, for processes that ask.
+    /// Publishes, for processes that ask, that this process can be reached, or has finalized.
     virtual void announce(bool finalized) { (void)finalized; }
-    /// Returns null if the transport has no connections.
+    /// Returns the functions for connections; null if the transport has none.
     virtual Connector* connector() { return nullptr; }
 
-    // Polling and time.
+    // Functions for polling and time.
     /// The urgency of a poll. `busy`: other transports have just delivered something, so system calls may be skipped now and then. `quiet`:
     /// none has. `now`: everything that has arrived must be delivered, as a process is about to be declared dead.
     enum class PollUrgency : uint8_t { busy, quiet, now };
@@ -330,12 +334,12 @@ class Transport {
     /// arrived already, so that the caller must not sleep.
     virtual bool arm() { return true; }
     virtual void disarm() {}
-    /// The caller found wait_fd() readable: the next poll() polls every source.
+    /// Reports that the caller found wait_fd() readable: the next poll() polls every source.
     virtual void woken() {}
     /// Returns when poll() must be called even if wait_fd() stays silent; ns of base/clock.h, UINT64_MAX: never. The time may be in the
     /// past.
     virtual uint64_t next_deadline() const { return UINT64_MAX; }
-    /// Between these two calls packets may be held back so that several are sent together. They nest.
+    /// Between begin_batch() and end_batch() packets may be held back so that several are sent together. Batches nest.
     virtual void begin_batch() {}
     virtual void end_batch() {}
     /// Sends everything held back, as this process will not poll for long, or never again.
@@ -343,13 +347,13 @@ class Transport {
     /// Asks the peers for acknowledgements that they hold back, as this process now waits for acknowledgements only.
     virtual void request_acks() {}
 
-    /// Ends what Path::register_memory() began, also after the path was destroyed. `at_once`: no access is possible afterwards, and one
-    /// that is in progress fails. Otherwise the caller knows that none is in progress.
+    /// Ends the registration of memory by Path::register_memory(), also after the path was destroyed. `at_once`: no access is possible
+    /// afterwards, and one that is in progress fails. Otherwise the caller knows that none is in progress.
     virtual void deregister(void* loan, bool at_once) { (void)loan, (void)at_once; }
-    /// Ends what Path::post_rdma_target() began, without calling `then`. `at_once`: the peer may be writing, and is stopped by this call.
-    /// Otherwise the caller knows that it is not writing.
+    /// Cancels an RDMA target of Path::post_rdma_target(), without calling `then`. `at_once`: the peer may be writing, and is stopped by
+    /// this call. Otherwise the caller knows that the peer is not writing.
     virtual void cancel_rdma_target(RdmaTarget& arrival, bool at_once) { (void)arrival, (void)at_once; }
-    /// Writes all of the memory that the peer has posted with Path::post_rdma_target, and notifies it. Returns MPI_ERR_OTHER with
+    /// Writes all of the memory that the peer has posted with Path::post_rdma_target, and notifies the peer. Returns MPI_ERR_OTHER with
     /// failure_text() if nothing was written and nothing will be.
     virtual int write(Path& to, const RemoteKey& region, const void* from, uint64_t bytes, uint32_t word, WriteNotice told,
                       Completion& done);
@@ -377,7 +381,8 @@ class Transport {
     int unsupported(const char* what) const;
 };
 
-/// While a Batch exists, its transport may hold packets back so that several are sent together. Null: no effect.
+/// A guard for a batch: while it exists, its transport may hold packets back so that several are sent together. A null transport has no
+/// effect.
 class Batch {
   public:
     explicit Batch(Transport* of) : of_(of) {

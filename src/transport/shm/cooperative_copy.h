@@ -12,22 +12,22 @@ inline constexpr uint32_t kSplitSlots = 16;
 /// Most chunks of one message; both counts have 8 bits.
 inline constexpr uint32_t kSplitChunks = 16;
 
-/// Returns the bytes of each chunk but the last, for a message of `bytes`: whole pages.
+/// Returns the length of each chunk but the last, in bytes, for a message of `bytes`: whole pages.
 inline uint64_t split_chunk(uint64_t bytes) {
     constexpr uint64_t kPage = 4096, kLeast = 16384;
     const uint64_t chunk = ((bytes + kSplitChunks - 1) / kSplitChunks + kPage - 1) & ~(kPage - 1);
     return chunk < kLeast ? kLeast : chunk;
 }
 
-/// `claims` = generation (48 bits) | chunks claimed from the front (8) | from the back (8). Each message has its own generation. A claim
-/// with an old generation fails, however late it is made: 48 bits never wrap.
+/// The word in which both sides claim chunks. `claims` = generation (48 bits) | chunks claimed from the front (8) | from the back (8). Each
+/// message has its own generation. A claim with an old generation fails, however late it is made: 48 bits never wrap.
 struct alignas(64) SplitSlot {
     std::atomic<uint64_t> claims;
-    std::atomic<uint32_t> written;  ///< chunks the sender has finished, successfully or not
-    std::atomic<uint32_t> failed;   ///< 1: the sender could not write one of them
+    std::atomic<uint32_t> written;  ///< number of chunks that the sender has finished, successfully or not
+    std::atomic<uint32_t> failed;   ///< 1: the sender could not write one of the chunks
 };
 
-/// Called by the receiver: opens the slot for a message and returns its generation. Only while no other process can claim.
+/// Called by the receiver: opens the slot for a message and returns the message's generation. Precondition: no other process can claim yet.
 inline uint64_t open_split(SplitSlot& slot) {
     const uint64_t generation = (slot.claims.load(std::memory_order_relaxed) >> 16) + 1;
     slot.written.store(0, std::memory_order_relaxed);

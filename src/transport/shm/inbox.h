@@ -1,6 +1,6 @@
-// The inbox: the base path within a host. A bounded queue in the receiver's region into which any process may put packets at any time,
-// without prior setup. A process that is killed at any instruction does not block the others: a cell holds its claimant's pid, and the
-// receiver skips the cell of a dead one.
+// The inbox: the base path within a host. It is a bounded queue in the receiver's region into which any process may put packets at any
+// time, without prior setup. A process that is killed at any instruction does not block the others: a cell holds its claimant's pid, and
+// the receiver skips the cell of a dead one.
 #pragma once
 
 #include <atomic>
@@ -17,7 +17,7 @@ namespace starling::shm {
 inline constexpr uint32_t kInboxCells = 64;
 inline constexpr uint32_t kCellBytes = 1024;
 
-/// The sender of a packet in an inbox, with all that is needed to answer. It is on this host, so its job's address needs no host.
+/// The sender of a packet in an inbox, with all data that a reply requires. It is on this host, so its job's address needs no host.
 struct CellSender {
     job::JobId job;
     int32_t owner_pid, owner_fd;
@@ -27,7 +27,7 @@ struct CellSender {
 };
 
 struct alignas(64) Cell {
-    std::atomic<uint64_t> state;  ///< see inbox_protocol.h
+    std::atomic<uint64_t> state;  ///< lap, phase and claimant's pid; see inbox_protocol.h
     CellSender sender;
     packet::Header header;
     static constexpr uint32_t kPayload = kCellBytes - 64;
@@ -35,10 +35,11 @@ struct alignas(64) Cell {
 };
 static_assert(sizeof(Cell) == kCellBytes && offsetof(Cell, payload) == 64);
 
-/// The shared part, in the receiver's region.
+/// The shared part of an inbox, in the receiver's region.
 struct alignas(64) Inbox {
     std::atomic<uint64_t> tail;              ///< next ticket to claim; only a hint, the cells decide
-    alignas(64) std::atomic<uint64_t> head;  ///< packets that the receiver has taken; senders read it to see what was read
+    alignas(64) std::atomic<uint64_t> head;  ///< number of packets that the receiver has taken; senders read it to learn which packets were
+                                             ///< read
     alignas(64) Cell cells[kInboxCells];
 };
 
@@ -52,7 +53,7 @@ inline ReadReceipt receipt(const Inbox& inbox, const Cell& cell) {
     return {{&inbox.head}, lap * kInboxCells + static_cast<uint64_t>(&cell - inbox.cells) + 1};
 }
 
-/// The receiver's end. One per process; not thread-safe.
+/// The receiver's end of an inbox. One per process; not thread-safe.
 using InboxReader = BasicInboxReader<Inbox>;
 
 }  // namespace starling::shm

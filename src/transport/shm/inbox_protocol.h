@@ -1,6 +1,6 @@
-// The protocol of an inbox: which process owns a cell when. Templates over the shared memory's type, so that tests can substitute their own
-// atomics and try every order of steps. An Inbox has a `tail`, a `head` and an array of `cells`, each with a `state`. `head` counts the
-// packets that were taken; senders read it to learn whether theirs was.
+// The protocol of an inbox: which process owns a cell when. The functions are templates over the shared memory's type, so that tests can
+// substitute their own atomics and try every order of steps. An Inbox has a `tail`, a `head` and an array of `cells`, each with a `state`.
+// `head` counts the packets that were taken; senders read it to learn whether their packet was.
 //
 // `state` = lap (40 bits) | phase (2 bits) | claimant's pid (22 bits). All zero is "free in lap 0", so fresh memory is an empty inbox.
 #pragma once
@@ -58,11 +58,11 @@ void publish_cell(Cell& cell) {
     cell.state.store(make(lap_of(claimed), kFull, pid_of(claimed)), std::memory_order_release);
 }
 
-/// The receiver's end. One per process; not thread-safe.
+/// The receiver's end of an inbox. One per process; not thread-safe.
 template <class Inbox>
 class BasicInboxReader {
   public:
-    /// `head`: number of packets taken before.
+    /// Creates a reader that continues after `head` packets, which were taken before.
     explicit BasicInboxReader(Inbox& inbox, uint64_t head = 0) : inbox_(&inbox), head_(head) {}
 
     /// Returns the oldest packet, or nullptr if there is none or its sender is still writing it.
@@ -79,7 +79,8 @@ class BasicInboxReader {
         tell();
     }
 
-    /// Skips the oldest cell if its claimant has died before publishing it; returns whether it did. For slow paths: asks the kernel.
+    /// Skips the oldest cell if its claimant has died before publishing it; returns whether it did. For slow paths only, since it asks the
+    /// kernel whether the claimant lives.
     bool skip_dead(bool (*gone)(pid_t) = neighbour_gone) {
         using namespace cell_state;
         auto& cell = head_cell();

@@ -16,8 +16,9 @@ int read_remote(pid_t pid, uint64_t remote, const iovec* blocks, size_t block_co
 /// Writes `bytes` from `local` to `remote` of process `pid`. Returns what read_remote() returns.
 int write_remote(pid_t pid, uint64_t remote, const void* local, uint64_t bytes);
 
-/// Copies `count` blocks (at most 1024) in one call: each block of `there` has the length of the one in `here`; `bytes` in all. `write`:
-/// from here to there. Returns what read_remote() returns; after an error, some blocks may have been copied.
+/// Copies `count` pairs of blocks (at most 1024), `bytes` in all, in one call. The blocks `here` are in this process; those `there` are in
+/// the process `pid` and have the same lengths. `write`: from here to there. Returns what read_remote() returns; after an error, some
+/// blocks may have been copied.
 int copy_blocks(pid_t pid, bool write, const iovec* here, const iovec* there, size_t count, uint64_t bytes);
 
 }  // namespace starling::shm

@@ -7,9 +7,9 @@
 
 namespace starling::shm {
 
-/// The words of kWords messages at a time. A message uses the word that its serial selects, if that is free. The word is `key | kOpen` from
-/// before the envelope is sent until one side has decided. Then it is 0 if the sender has cancelled; if the receiver has matched, it is
-/// `key | kMatched` until the message is complete. Only the sender sets a word that is 0.
+/// A table of words, each for one message at a time. A message uses the word that its serial selects, if that is free. The word is `key |
+/// kOpen` from before the envelope is sent until one side has decided. Then it is 0 if the sender has cancelled; if the receiver has
+/// matched, it is `key | kMatched` until the message is complete. Only the sender sets a word that is 0.
 struct alignas(64) MatchOrCancelWords {
     static constexpr uint32_t kWords = 256;
     static constexpr uint64_t kOpen = 1, kMatched = 2;
@@ -25,14 +25,14 @@ inline uint64_t verdict_key(uint64_t receivers_job, uint32_t receiver, uint32_t 
     return uint64_t{sequence} << 32 | ((receivers_job + receiver) & kReceivers) << 2;
 }
 
-/// Called by the sender before it sends the envelope; returns false if another message uses the word.
+/// Called by the sender before it sends the envelope: opens the message's word. Returns false if another message uses the word.
 inline bool open_verdict(std::atomic<uint64_t>& word, uint64_t key) {
     if (word.load(std::memory_order_relaxed) != 0) return false;
     word.store(key | MatchOrCancelWords::kOpen, std::memory_order_release);
     return true;
 }
 
-/// Called by the sender: tries to cancel, and returns whether it succeeded. The word is free then.
+/// Called by the sender: tries to cancel, and returns whether it succeeded. If so, the word is free.
 inline bool cancel_verdict(std::atomic<uint64_t>& word, uint64_t key) {
     uint64_t expected = key | MatchOrCancelWords::kOpen;
     return word.compare_exchange_strong(expected, 0, std::memory_order_acq_rel);
@@ -51,7 +51,7 @@ inline bool was_cancelled(const std::atomic<uint64_t>& word, uint64_t key) {
     return seen != (key | MatchOrCancelWords::kOpen) && seen != (key | MatchOrCancelWords::kMatched);
 }
 
-/// Called by the sender when the message is complete.
+/// Called by the sender when the message is complete: frees the word.
 inline void close_verdict(std::atomic<uint64_t>& word) { word.store(0, std::memory_order_release); }
 
 }  // namespace starling::shm

@@ -1,7 +1,7 @@
-// The outbox, which holds payloads that are too long for a line or a cell. It lies in the sender's region of the job segment; packets name
-// places in it, and every process of the host can read it. A process has one outbox for all receivers. It is allocated in rotation, so that
-// a place is written again only after a while. By then the reader's cache has dropped the lines and they need not be taken from there,
-// which makes a copy two to three times as fast as writing the same few lines again and again.
+// The outbox, which holds payloads that are too long for a ring's line or an inbox's cell. It lies in the sender's region of the job
+// segment, where every process of the host can read it. Packets contain the offset of their payload. A process has one outbox for all
+// receivers. It is allocated in rotation, so that memory is written again only after a while. By then the reader's cache has evicted the
+// lines and they need not be fetched from there. A copy is thus two to three times as fast as with the same few lines again and again.
 #pragma once
 
 #include <atomic>
@@ -13,7 +13,7 @@
 namespace starling::shm {
 
 inline constexpr uint64_t kOutboxBytes = 2u << 20;
-/// The longest payload in it.
+/// The longest payload in an outbox, bytes.
 inline constexpr uint32_t kOutboxPayload = 16 * 1024;
 
 /// A word in a reader's memory: a ring's count of consumed lines, or an inbox's count of packets taken.
@@ -24,29 +24,29 @@ struct ReadCount {
 };
 using ReadReceipt = Receipt<ReadCount>;
 
-/// The place of a packet's payload in the sender's outbox; stored instead of the payload.
+/// The offset of a packet's payload in the sender's outbox; stored instead of the payload.
 struct OutboxPlace {
     uint32_t offset;
 };
 
-/// Returns the payload of `bytes` to which a packet's place refers. `outbox` is the sender's; an invalid place from a broken sender stays
-/// within it.
+/// Returns the payload of `bytes` to which the OutboxPlace at `place` refers. `outbox` is the sender's; an invalid offset from a broken
+/// sender results in an address within it.
 inline const std::byte* payload_in(const std::byte* outbox, const std::byte* place, uint32_t bytes) {
     OutboxPlace at;
     __builtin_memcpy(&at, place, sizeof at);
     return outbox + (at.offset <= kOutboxBytes - bytes ? at.offset : 0);
 }
 
-/// The owner's end. Not thread-safe.
+/// The owner's end of an outbox. Not thread-safe.
 class Outbox {
   public:
-    /// `memory`: kOutboxBytes of shared memory, page-aligned, that only this process writes.
+    /// Creates the owner's end. `memory`: kOutboxBytes of shared memory, page-aligned, that only this process writes.
     explicit Outbox(std::byte* memory) : memory_(memory) {}
 
-    /// Returns where to write `bytes` (at most kOutboxPayload), among the first `window` bytes. Null if there is no room because too much
-    /// of it is still unread. Nothing is allocated before commit().
+    /// Returns where to write `bytes` (at most kOutboxPayload), among the first `window` bytes of the outbox. Null if there is no room
+    /// because too much is still unread. Nothing is allocated before commit().
     std::byte* reserve(uint32_t bytes, uint32_t window);
-    /// Allocates to a reader the range that reserve() returned last.
+    /// Allocates to a reader the range that reserve() returned last. The range becomes free when the receipt's packet was read.
     OutboxPlace commit(const ReadReceipt& receipt, const void* reader);
 
     /// Frees everything allocated to a reader that will never read again: it is dead, or its memory is about to be unmapped.
@@ -60,13 +60,14 @@ class Outbox {
     void give_back();
 
   private:
-    // Smaller parts are not worth an entry; and the reader's processor prefetches beyond a payload, into lines about to be written.
+    // Least size of an allocated part, bytes. Smaller parts are not worth an entry. Besides, the reader's processor prefetches beyond a
+    // payload, into lines about to be written.
     static constexpr uint32_t kLeast = 1024;
     Rotation<ReadCount, kOutboxBytes / kLeast, kLeast> rotation_;
     std::byte* memory_;
     uint32_t start_ = 0, bytes_ = 0;  ///< reserved
-    uint32_t touched_ = 0;            ///< no byte from here on was written since memory was returned to the system
-    uint32_t rests_ = 0;              ///< calls of rest() since something was sent
+    uint32_t touched_ = 0;            ///< offset from which on no byte was written since memory was returned to the system
+    uint32_t rests_ = 0;              ///< number of calls of rest() since a payload was sent
 };
 
 }  // namespace starling::shm

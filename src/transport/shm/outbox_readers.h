@@ -10,16 +10,16 @@
 
 namespace starling::shm {
 
-/// Several processes that read payloads in this outbox without receiving packets. They count in their own memory how far they have read, so
-/// the owner must check there.
+/// A set of processes that read payloads in this outbox (loans) without receiving packets. They count in their own memory how far they have
+/// read, so the owner must check there.
 class Borrowers {
   public:
     Borrowers() = default;
     Borrowers(const Borrowers&) = delete;
     virtual ~Borrowers() = default;
-    /// Updates back().
+    /// Updates back() from the borrowers' counts.
     virtual void look() = 0;
-    /// A count of loans that only grows: all loans up to this number were read by all borrowers.
+    /// Sets the number up to which all borrowers have read all loans. The number only grows.
     void set_back(uint64_t count) {
         if (count > back_.load(std::memory_order_relaxed)) back_.store(count, std::memory_order_relaxed);
     }
@@ -34,22 +34,22 @@ class Borrowers {
 /// The owner's side of one outbox. Never destroyed: borrowers may read the last loans after this process has ended.
 class Lending {
   public:
-    /// `memory` as in Outbox.
+    /// Creates the owner's side. `memory`: kOutboxBytes of shared memory, page-aligned, that only this process writes.
     explicit Lending(std::byte* memory) : outbox_(memory) {}
 
     /// Returns where to write a payload of `bytes` (at most kOutboxPayload); null if there is no room now.
     std::byte* reserve(uint32_t bytes);
-    /// Allocates to a reader the range that reserve() returned last.
+    /// Allocates to a reader the range that reserve() returned last. The range becomes free when the receipt's packet was read.
     OutboxPlace commit(const ReadReceipt& receipt, const void* reader);
     /// Returns whether there is room for a payload of any length.
     bool has_room();
     /// Frees everything allocated to a reader that is dead.
     void forget(const void* reader) { outbox_.forget(reader); }
 
-    /// Returns where to write `bytes` for borrowers, and sets the `place` by which they find it (payload_in() of outbox.h). It stays
-    /// allocated to them until back() has reached `until`. Null if there is no room.
+    /// Allocates `bytes` for a payload that borrowers will read. Returns where to write it, and sets `place`, by which they find it
+    /// (payload_in() of outbox.h). The payload stays allocated until back() has reached `until`. Null if there is no room.
     std::byte* lend(Borrowers& borrowers, uint32_t bytes, uint64_t until, uint32_t& place);
-    /// Called when nothing more will be lent to the borrowers. They are checked until all is read, and then deleted.
+    /// Takes ownership of borrowers that get no further loans. They are checked until all loans are read, and then deleted.
     void end_loans(std::unique_ptr<Borrowers> borrowers);
 
     /// Called periodically while the process waits: returns the memory of an unused outbox to the system.
@@ -60,8 +60,8 @@ class Lending {
 
     Outbox outbox_;
     uint64_t next_rest_ = 0;
-    std::vector<Borrowers*> borrowers_;             ///< all with loans so far
-    std::vector<std::unique_ptr<Borrowers>> left_;  ///< those of them that get no further loans
+    std::vector<Borrowers*> borrowers_;             ///< all borrowers that have loans
+    std::vector<std::unique_ptr<Borrowers>> left_;  ///< borrowers in borrowers_ that get no further loans
 };
 
 }  // namespace starling::shm

@@ -1,5 +1,5 @@
-// Memory that neighbors, processes on the same host, can map: a file that is in no file system. Neighbors open it through its creator's
-// /proc, as they do job segments. The kernel frees it with the last mapping.
+// Memory that neighbors (processes on the same host) can map: a file that is in no file system. Neighbors open it through its creator's
+// /proc, as they do job segments. The kernel frees the memory with the last mapping.
 #pragma once
 
 #include <sys/types.h>
@@ -12,9 +12,9 @@ namespace starling::shm {
 
 /// The name by which neighbors find pages. Valid in all processes of a host.
 struct PagesName {
-    int32_t pid = 0;  ///< the creator's; 0: its pid is unknown here, and the launcher has the descriptor
+    int32_t pid = 0;  ///< pid of the creator; 0: its pid is unknown here, and the launcher has the descriptor
     int32_t descriptor = -1;
-    uint64_t inode = 0;  ///< distinguishes the file from a later one with the same descriptor
+    uint64_t inode = 0;  ///< inode of the file, which distinguishes it from a later one with the same descriptor
     bool valid() const { return descriptor >= 0; }
 };
 
@@ -29,11 +29,11 @@ class Pages {
         return *this;
     }
 
-    /// Creates `bytes` of zeroed memory; untouched pages take none. Returns false if the system has not enough.
+    /// Creates and maps `bytes` of zeroed memory; untouched pages take no memory. Returns false if the system has not enough.
     bool make(uint64_t bytes, uint64_t alignment = 0);
-    /// Creates memory that is hidden until show().
+    /// Creates and maps memory that is hidden (not accessible) until show().
     bool make_hidden(uint64_t bytes);
-    /// Creates a hidden mapping of up to `limit` bytes, none of which exist yet; grow() adds them.
+    /// Creates a hidden mapping of up to `limit` bytes. No memory exists in it yet; grow() adds some.
     bool reserve(uint64_t limit, uint64_t alignment);
     /// Makes the first `bytes` exist, also for neighbors that have mapped them, and shows them. Returns false if the system has not enough
     /// memory.
@@ -46,7 +46,7 @@ class Pages {
     /// them: a core dump, a leak checker, a checkpointer or mlockall would create every page. Returns false if the kernel has no memory for
     /// that.
     bool show(uint64_t bytes) { return bytes <= shown_ || show_more(bytes); }
-    /// Includes a neighbor's memory in this process's core dumps, when it is this process's memory as well.
+    /// Includes a neighbor's memory in this process's core dumps, for memory that this process also uses as its own.
     void put_into_dumps();
 
     std::byte* data() const { return data_; }
@@ -72,8 +72,8 @@ class Pages {
     uint64_t shown_ = 0;
     PagesName name_;
     dev_t device_ = 0;
-    bool owned_ = false;  ///< the descriptor is ours to close
-    bool kept_ = false;   ///< the launcher has a copy of the descriptor, for neighbors that cannot open it here
+    bool owned_ = false;  ///< whether this object must close the descriptor
+    bool kept_ = false;   ///< whether the launcher has a copy of the descriptor, for neighbors that cannot open it here
 };
 
 }  // namespace starling::shm

@@ -1,5 +1,5 @@
-// The path between two processes of one host: the peer's inbox, and rings once traffic has earned them. In link it is a member of the peer,
-// so that a short message is written to a ring without a call and without touching other memory.
+// The path between two processes of one host: the peer's inbox, and rings once traffic has earned them. In link, the path is a member of
+// the peer, so that a short message is written to a ring without a call and without touching other memory.
 #pragma once
 
 #include <cstdint>
@@ -18,12 +18,12 @@ class ShmPath final : public transport::Path {
     ShmPath(SharedMemory& by, const transport::ProcessAddress& to, void* user);
 
     SegmentRegion
-        region;      ///< the peer's doorbell, inbox, rings; null if the peer is on another host, and then the path is not used
-    RingWriter out;  ///< set while we may send on a ring of the peer
-    RingReader in;   ///< set while the peer may send on a ring of ours
-    bool close_pending = false;  ///< the ring waits for room for its close; packets use the inbox meanwhile
+        region;      ///< the peer's region: doorbell, inbox, rings; null if the peer is on another host, and then the path is not used
+    RingWriter out;  ///< writer of our ring in the peer's region; set while this process may send on it
+    RingReader in;   ///< reader of the peer's ring in our region; set while the peer may send on it
+    bool close_pending = false;  ///< whether the ring waits for room for its close packet; packets use the inbox meanwhile
 
-    /// Returns whether packets go on a ring now; if so, the next two functions are its reserve() and commit().
+    /// Returns whether packets are sent on a ring now; if so, reserve_in_ring() and commit_in_ring() send a packet.
     bool has_ring() const { return out && !close_pending; }
     bool reserve_in_ring(uint32_t bytes, transport::PacketSlot& slot) {
         slot.payload = out.reserve_short(bytes);
@@ -57,7 +57,7 @@ class ShmPath final : public transport::Path {
     uint32_t payload_limit() const override;
     bool reserve(uint32_t bytes, transport::PacketSlot& slot) override;
     void commit(transport::PacketSlot& slot, uint32_t bytes) override;
-    // Nothing waits for an acknowledgement: packets are written into the peer's memory.
+    // Always true: packets are written into the peer's memory, so nothing waits for an acknowledgement.
     bool idle() const override { return true; }
     void close() override;
 
@@ -80,13 +80,13 @@ class ShmPath final : public transport::Path {
     bool reserve_long(uint32_t bytes, transport::PacketSlot& slot);
     bool take_close();
 
-    Pages exchanged_;  ///< the peer's shared heap, from the first use on
+    Pages exchanged_;  ///< mapping of the peer's shared heap, made at its first use
     bool exchanged_refused_ = false;
     uint32_t in_slot_ = 0;
-    bool ready_ = false;    ///< the peer has offered a ring since the connection began to open
-    bool leaving_ = false;  ///< our ring is closing: it keeps its slot, but does not count as open
+    bool ready_ = false;    ///< whether the peer has offered a ring since the connection began to open
+    bool leaving_ = false;  ///< whether our ring is closing: it keeps its slot, but does not count as open
     bool closed_ = false;
-    bool owned_ = false;  ///< by the transport, which made it
+    bool owned_ = false;  ///< whether the transport has allocated this path, and frees it
 };
 
 }  // namespace starling::shm

@@ -13,40 +13,40 @@
 
 namespace starling::shm {
 
-/// State by which peers choose the protocol for a message from or to this rank. Not in the doorbell's line: all senders read that one, and
-/// each wait writes here.
+/// State by which peers choose the protocol for a message from or to this rank. It is not in the doorbell's cache line, since all senders
+/// read that line, and each wait writes here.
 struct alignas(64) Presence {
-    std::atomic<uint32_t> waiting;  ///< threads inside a wait for something that has not happened yet
-    std::atomic<uint32_t> let_go;   ///< sends that MPI_Cancel has completed before they were received
+    std::atomic<uint32_t> waiting;  ///< number of threads inside a wait for an event that has not happened yet
+    std::atomic<uint32_t> let_go;   ///< number of sends that MPI_Cancel has completed before they were received
 };
 
-/// Where neighbors find a rank's symmetric memory (room shmem). All members but `ready` and `watching` are written once, before `ready` is
-/// set.
+/// Location of a rank's symmetric memory, for neighbors (room shmem). All members but `ready` and `watching` are written once, before
+/// `ready` is set.
 struct alignas(64) SymmetricMemory {
     static constexpr uint32_t kReady = 1, kGone = 2;
-    std::atomic<uint32_t> ready;  ///< 0: not yet; kReady; kGone: no longer
-    int32_t descriptor;           ///< of the heap's file, in the rank's process
-    uint64_t inode;               ///< of the heap's file
+    std::atomic<uint32_t> ready;  ///< 0: not ready yet; kReady; kGone: the memory no longer exists
+    int32_t descriptor;           ///< descriptor of the heap's file, in the rank's process
+    uint64_t inode;               ///< inode of the heap's file
     uint64_t limit;               ///< bytes to which the heap may grow
-    uint64_t data, data_bytes;    ///< the program's variables, in the rank's process
-    int32_t data_descriptor;      ///< of the variables' file; -1: neighbors cannot map them
-    uint64_t data_inode;          ///< of the variables' file
-    /// Threads of the rank that wait for a word of its memory to change; a process that changes it rings the doorbell.
+    uint64_t data, data_bytes;    ///< address and bytes of the program's variables, in the rank's process
+    int32_t data_descriptor;      ///< descriptor of the variables' file; -1: neighbors cannot map them
+    uint64_t data_inode;          ///< inode of the variables' file
+    /// Number of threads of the rank that wait for a word of its memory to change. A process that changes the word rings the doorbell.
     std::atomic<uint32_t> watching;
 };
 
-/// Where neighbors find a rank's shared heap (transport/shm/shared_heap.h). All members but `ready` are written once, before `ready` is
-/// set.
+/// Location of a rank's shared heap, for neighbors (transport/shm/shared_heap.h). All members but `ready` are written once, before `ready`
+/// is set.
 struct alignas(64) ExchangedMemory {
-    std::atomic<uint32_t> ready;  ///< 0: there is none yet
-    int32_t pid, descriptor;      ///< of its file, in the rank's process
-    uint64_t inode;               ///< of its file
-    uint64_t base, bytes;         ///< its address in the rank's process
+    std::atomic<uint32_t> ready;  ///< 0: there is no shared heap yet
+    int32_t pid, descriptor;      ///< pid of the rank; descriptor of the heap's file in its process
+    uint64_t inode;               ///< inode of the heap's file
+    uint64_t base, bytes;         ///< address of the heap in the rank's process, and its bytes
 };
 
 inline constexpr uint32_t kRingSlots = 24;
 inline constexpr uint64_t kRingStride = 80 * 1024;
-inline constexpr uint64_t kPresenceOffset = 256;  ///< away from the doorbell, as processors fetch lines in pairs
+inline constexpr uint64_t kPresenceOffset = 256;  ///< offset of Presence: away from the doorbell, as processors fetch cache lines in pairs
 inline constexpr uint64_t kSymmetricOffset = 512;
 inline constexpr uint64_t kExchangedOffset = 768;
 inline constexpr uint64_t kSplitOffset = 1024;

@@ -1,7 +1,7 @@
-// The direct ring: one sender writes straight into the receiver's memory, the receiver polls one cache line. Lines of 64 bytes hold a
-// header and up to 32 bytes of payload. A longer payload is in the ring's bulk area or in the sender's outbox, and the line says where. A
-// stamp in the header shows that a line is valid in this lap. Stamps are at fixed places that only headers use, so user data cannot be
-// mistaken for one and nothing needs to be cleared.
+// The direct ring: one sender writes straight into the receiver's memory, and the receiver polls one cache line. Lines of 64 bytes hold a
+// header and up to 32 bytes of payload. A longer payload is in the ring's bulk area or in the sender's outbox, and the line names the
+// location. A stamp in the header shows that a line is valid in this lap. Stamps are at fixed offsets that only headers use, so user data
+// cannot be mistaken for one and nothing needs to be cleared.
 #pragma once
 
 #include <atomic>
@@ -16,8 +16,8 @@ namespace starling::shm {
 inline constexpr uint32_t kRingLines = 128;
 inline constexpr uint32_t kInlineBytes = 32;
 inline constexpr uint32_t kBulkBytes = 64 * 1024;
-/// The longest payload. Credit is returned in quarters of the bulk area, and a payload may have to skip the rest of the area. So twice the
-/// payload and one quarter must fit for a drained ring always to have room.
+/// The longest payload of a ring, bytes. Credit is returned in quarters of the bulk area, and a payload may have to skip the rest of the
+/// area. So twice the payload and one quarter must fit for a drained ring always to have room.
 inline constexpr uint32_t kRingPayload = 16 * 1024;
 static_assert(2 * kRingPayload + kBulkBytes / 4 <= kBulkBytes);
 
@@ -27,8 +27,8 @@ struct alignas(64) RingLine {
 };
 static_assert(sizeof(RingLine) == 64);
 
-/// A ring in the receiver's region. Its owner resets it before it offers the slot. Line numbers continue from one user to the next, so that
-/// the last user's lines always count as consumed.
+/// A ring in the receiver's region. Its owner (the receiver) resets it before offering the slot to a sender. Line numbers continue from one
+/// sender to the next, so that the previous sender's lines always count as consumed.
 struct alignas(64) Ring {
     /// Written by the receiver, read by the sender when it runs out of credit.
     struct alignas(64) Consumed {
@@ -39,19 +39,20 @@ struct alignas(64) Ring {
     alignas(64) std::byte bulk[kBulkBytes];
 };
 
-/// The longest payload that uses the bulk area while there is room in the outbox.
+/// The longest payload (bytes) that uses the bulk area while there is room in the outbox.
 inline constexpr uint32_t kMostBulk = 1024;
 /// Bytes read from a sender's outbox after which the receiver updates the sender's credit.
 inline constexpr uint32_t kOutsideMost = 32 * 1024;
 
-/// Gap between payloads of a few lines and more. The processor that reads one payload prefetches some lines beyond it, which the sender of
-/// the next would have to take away again. One or two lines don't trigger the prefetch, and with many it does not matter.
+/// Gap between payloads longer than two lines, bytes. The processor that reads one payload prefetches some lines beyond it, which the
+/// sender of the next payload would have to fetch back. One or two lines don't trigger the prefetch, and with many lines it does not
+/// matter.
 inline constexpr uint32_t kApart = 512;
 inline bool stays_apart(uint32_t bytes) { return bytes > 128 && bytes <= 4096; }
 
-/// The bytes of bulk that a payload occupies: whole lines, never across the end of the area.
+/// The part of the bulk area that a payload occupies: whole lines, never across the end of the area.
 struct BulkSpan {
-    uint64_t start, end;  ///< running positions; the offset is start % kBulkBytes
+    uint64_t start, end;  ///< running positions in bytes; the offset in the area is position % kBulkBytes
 };
 inline BulkSpan bulk_span(uint64_t position, uint32_t bytes) {
     const uint64_t room_for = uint64_t{bytes} + (stays_apart(bytes) ? kApart : 0);
@@ -61,11 +62,11 @@ inline BulkSpan bulk_span(uint64_t position, uint32_t bytes) {
     return {start, start + rounded};
 }
 
-/// The current line of one end of the ring. Place and lap follow from the number, but are stored because every poll and every message needs
-/// them.
+/// The current line of one end of the ring. Address and lap follow from the line's number, but are stored because every poll and every
+/// message needs them.
 struct LinePosition {
     RingLine* place = nullptr;
-    uint32_t lap = 1;  ///< the line's stamp
+    uint32_t lap = 1;  ///< lap of the line, which its stamp must equal
     uint64_t number = 0;
     static LinePosition at(Ring& ring, uint64_t number) {
         return {ring.lines + number % kRingLines, static_cast<uint32_t>(number / kRingLines + 1), number};
@@ -79,11 +80,11 @@ struct LinePosition {
     }
 };
 
-/// The sender's end. Not thread-safe.
+/// The sender's end of a ring. Not thread-safe.
 class RingWriter {
   public:
     RingWriter() = default;
-    /// The ring must have been reset and not been written to since.
+    /// Starts to write to a ring, which must have been reset and not been written to since.
     explicit RingWriter(Ring& ring)
         : ring_(&ring),
           next_(LinePosition::at(ring, ring.consumed.lines.load(std::memory_order_acquire))),
@@ -96,7 +97,8 @@ class RingWriter {
         if (!has_line()) return nullptr;
         return bytes <= kInlineBytes ? next_.place->payload : reserve_bulk(bytes);
     }
-    /// Reserves for payloads up to kMostBulk; null for longer ones, which belong in an outbox.
+    /// Returns where to write a payload of at most kMostBulk bytes, null if there is no room. Always null for longer payloads, which belong
+    /// in an outbox.
     std::byte* reserve_short(uint32_t bytes) {
         if (!has_line()) return nullptr;
         if (bytes <= kInlineBytes) return next_.place->payload;
@@ -110,7 +112,7 @@ class RingWriter {
         return ring_->bulk + span.start % kBulkBytes;
     }
 
-    /// The header of the reserved line. Fill all members but stamp and bytes, then commit.
+    /// Returns the header of the reserved line. Fill all members but stamp and bytes, then commit.
     packet::Header& header() { return next_.place->header; }
 
     /// Makes the reserved packet visible.
@@ -142,17 +144,17 @@ class RingWriter {
 
     Ring* ring_ = nullptr;
     LinePosition next_;
-    uint64_t lines_limit_ = 0;  ///< consumed lines when last read
+    uint64_t lines_limit_ = 0;  ///< number of consumed lines when it was last read
     uint64_t bulk_ = 0, bulk_limit_ = 0;
 };
 
-/// The receiver's end. Not thread-safe.
+/// The receiver's end of a ring. Not thread-safe.
 class RingReader {
   public:
     RingReader() = default;
-    /// Resets the ring's memory: for a slot to which no process writes. `outbox` is the sender's.
+    /// Resets the ring's memory. Precondition: no process writes to the slot. `outbox` is that of the sender.
     void reset(Ring& ring, const std::byte* outbox = nullptr);
-    /// Called before the slot is released: publishes to the sender that everything up to here was read.
+    /// Called before the slot is released: publishes to the sender that all lines up to the current one were read.
     void retire() {
         if (ring_) tell_lines();
     }
@@ -184,7 +186,8 @@ class RingReader {
     }
 
   private:
-    // Unread payloads in an outbox take room from all its receivers, so their credit is returned sooner.
+    // Frees the line of front(), whose payload is in an outbox. Unread payloads take room there from all receivers, so credit for them is
+    // returned sooner.
     void pop_outside(uint32_t bytes) {
         next_.advance(*ring_);
         outside_ += bytes;
@@ -199,8 +202,8 @@ class RingReader {
     Ring* ring_ = nullptr;
     LinePosition next_;
     uint64_t bulk_ = 0, bulk_told_ = 0;
-    const std::byte* outbox_ = nullptr;  ///< the sender's
-    uint32_t outside_ = 0;               ///< bytes read from the outbox and not yet published to the sender
+    const std::byte* outbox_ = nullptr;  ///< outbox of the sender
+    uint32_t outside_ = 0;               ///< number of bytes read from the outbox and not yet published to the sender
 };
 
 }  // namespace starling::shm

@@ -18,12 +18,12 @@ struct Receipt {
     bool operator==(const Receipt&) const = default;
 };
 
-/// At most kMost parts of at least `kLeast` bytes each. Not thread-safe.
+/// The allocator, for at most kMost parts of at least `kLeast` bytes each. Not thread-safe.
 template <class Counter, uint32_t kMost, uint32_t kLeast = 1>
 class Rotation {
   public:
     static constexpr uint32_t kNone = ~0u;
-    /// Parts that one find() checks; a part that is still in use is passed over. The next find() continues after it.
+    /// Most parts that one find() checks. A part that is still in use is skipped, and the next find() continues after it.
     static constexpr int kLooks = 32;
 
     /// Returns where `bytes` of the area's first `window` bytes are free, or kNone if none were found. Nothing is allocated before keep().
@@ -47,7 +47,7 @@ class Rotation {
         cursor_ = start + bytes;
     }
 
-    /// Frees all parts of this reader: it is dead, or will never read again.
+    /// Frees all parts of this reader, because it is dead or will never read again.
     void forget(const void* reader) {
         seen_ = {};
         uint32_t left = 0;
@@ -81,7 +81,8 @@ class Rotation {
     };
     static_assert(std::is_trivially_copyable_v<AllocatedPart>);
 
-    // Parts in the order of their positions, a circle that begins at the cursor. A part that is passed over moves to its end.
+    // Returns the i-th part in the order of their positions, a circle that begins at the cursor. A part that is skipped moves to the end of
+    // the circle.
     AllocatedPart& part(uint32_t i) { return reinterpret_cast<AllocatedPart*>(parts_)[(first_ + i) % kMost]; }
     AllocatedPart& oldest() { return part(0); }
 
@@ -112,7 +113,7 @@ class Rotation {
         cursor_ = 0;
     }
 
-    // Not initialized, so these pages take no memory in a process that never allocates a part.
+    // Storage of the parts. Not initialized, so that its pages take no memory in a process that never allocates a part.
     alignas(AllocatedPart) std::byte parts_[kMost * sizeof(AllocatedPart)];
     uint32_t first_ = 0, count_ = 0;
     uint32_t cursor_ = 0;

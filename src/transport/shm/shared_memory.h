@@ -26,15 +26,15 @@ class SharedMemory final : public transport::Transport, public transport::Connec
   public:
     SharedMemory(const transport::ProcessAddress& self, transport::Sink& sink);
 
-    /// Holds payloads that are too long for a line or a cell.
+    /// Returns the outbox, which holds payloads that are too long for a ring's line or an inbox's cell.
     Lending& lending() { return lending_; }
 
     bool reaches(const transport::ProcessAddress& process) const override { return process.segment->is_local(process.rank); }
-    /// The caller may also construct a path in its own memory; then detach() does not free it.
+    /// Creates a path. Alternatively, the caller constructs a path in its own memory; then detach() does not free it.
     int attach(const transport::ProcessAddress& to, void* user, transport::Path*& out) override;
     void detach(transport::Path& path) override;
     void forget(job::JobId job) override;
-    /// Delivers packets from the inbox. Rings are polled by the owner of the paths: ShmPath::poll_ring().
+    /// Delivers packets from the inbox. The owner of the paths polls the rings by ShmPath::poll_ring().
     bool poll(PollUrgency look) override;
     bool recover() override { return inbox_.skip_dead(); }
     transport::Connector* connector() override { return this; }
@@ -57,14 +57,15 @@ class SharedMemory final : public transport::Transport, public transport::Connec
     const transport::ProcessAddress self_;
     transport::Sink& sink_;
     const uint32_t pid_;
-    const job::JobAddress address_;  ///< of our job
+    const job::JobAddress address_;  ///< address of this process's job
     const SegmentRegion region_;     ///< ours
     InboxReader inbox_;
     Lending lending_;
     ShmPath* last_sender_ = nullptr;  ///< the path of the last packet from the inbox
-    uint64_t ask_again_at_ = 0;       ///< ns, set while the sender of the packet at the front cannot be resolved yet
+    uint64_t ask_again_at_ = 0;       ///< time (ns) of the next attempt while the sender of the packet at the front is unknown; 0: it is
+                                      ///< known
 
-    uint64_t taken_ = 0;  ///< bit per ring slot of our region
+    uint64_t taken_ = 0;  ///< bits of the ring slots of our region that are in use
     ShmPath* users_[kRingSlots] = {};
     /// Processes that may still write to a slot although their job has failed; 0: none. The slot is not reused before the process has
     /// ended.
