@@ -72,7 +72,8 @@ void Loopback::deliver(LoopbackPacket& entry) {
     if (entry.target) --path->queued_;
 }
 
-// Registered memory. A region consists of a number that is never used again, and the length, so an invalid region is recognized.
+// Functions for registered memory. A region consists of a number that is never used again, and the length, so an invalid region is
+// recognized.
 
 int Loopback::expose(void* memory, uint64_t bytes, RemoteKey& out) {
     out = {{next_region_++, bytes}};
@@ -92,7 +93,7 @@ std::byte* Loopback::memory_at(const RemoteKey& region, uint64_t offset, uint64_
     return fits ? found->second.memory + offset : nullptr;
 }
 
-// The operation is carried out at once, and poll() reports it: no caller may depend on an immediate result.
+// Queues the completion of an operation that was carried out at once. poll() reports it: no caller may depend on an immediate result.
 int Loopback::complete(Completion& done) {
     done.next = completed_;
     completed_ = &done;
@@ -110,7 +111,7 @@ bool Loopback::tell_completed() {
     const bool any = first != nullptr;
     while (first) {
         Completion& one = *first;
-        first = one.next;  // its owner may reuse `one` from here on
+        first = one.next;  // read before `one` is completed: its owner may then reuse it
         one.done = true;
         if (one.then) one.then(one);
     }
@@ -148,7 +149,7 @@ int Loopback::update(transport::Path&, const RemoteKey& region, uint64_t offset,
     return complete(done);
 }
 
-// Groups. The next poll delivers a datagram to the members at that time.
+// Functions for groups. The next poll delivers a datagram to the members at that time.
 
 int Loopback::join(const transport::GroupName& name, transport::DatagramHandler& audience,
                    std::unique_ptr<transport::MulticastMembership>& out) {

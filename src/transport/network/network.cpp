@@ -14,16 +14,17 @@ namespace starling::network {
 
 namespace {
 
-/// Polls that may skip the sockets: kSkipBusy while other transports deliver packets, kSkipQuiet while nothing arrives and the last packet
-/// came from another transport.
+/// Numbers of consecutive polls that may skip the sockets: kSkipBusy while other transports deliver packets, kSkipQuiet while nothing
+/// arrives and the last packet arrived over another transport.
 constexpr uint32_t kSkipBusy = 16, kSkipQuiet = 4;
-/// Polls that may skip connections (or datagrams) while only the other of the two has delivered anything for the last kBusyNs.
+/// Number of consecutive polls that may skip connections (or datagrams) while only the other of the two has delivered anything for the last
+/// kBusyNs.
 constexpr uint32_t kSkipOther = 8;
 constexpr uint64_t kBusyNs = 1'000'000;
 constexpr uint64_t kDevicesInterval = 1'000'000'000;
 
-/// Limits on packets that wait because the send window is full: their number, and the age of the first. Beyond them reserve() refuses until
-/// the next poll. Below them packets may wait, so that several go out together.
+/// Limits on packets that wait because the send window is full: their number, and the age of the first. Beyond these limits reserve()
+/// refuses until the next poll. Below them packets may wait, so that several are sent together.
 constexpr uint32_t kMostHeldBack = 64;
 constexpr uint64_t kHoldBackNs = 1'000'000;
 
@@ -35,7 +36,7 @@ const job::HostEntry& host_of(const transport::ProcessAddress& process) {
     return process.segment->host(process.segment->host_of(process.rank));
 }
 
-/// Returns the number of addresses. The process that fills in a host's entry writes `addresses` last, hence the acquire.
+/// Returns the number of the host's addresses. The process that fills in a host's entry writes `addresses` last, hence the acquire.
 uint32_t addresses_of(const job::HostEntry& host) { return __atomic_load_n(&host.addresses, __ATOMIC_ACQUIRE); }
 
 bool is_known(const transport::ProcessAddress& process) {
@@ -56,7 +57,7 @@ bool Network::Bringer::looked(uint64_t now, bool any) {
     return any;
 }
 
-// Paths.
+// Functions of the paths.
 
 NetworkPath::NetworkPath(Network& by, const transport::ProcessAddress& to, void* user) : transport::Path(by, to, user) {}
 
@@ -65,7 +66,7 @@ Network& NetworkPath::network() const { return static_cast<Network&>(by); }
 bool NetworkPath::reserve(uint32_t bytes, transport::PacketSlot& slot) {
     if (!session_ || bytes > kTraits.payload) return false;
     Endpoint& endpoint = *network().endpoint_;
-    // A packet is accepted only when it can leave: a completed send must not wait here while the program computes or blocks elsewhere.
+    // Accept a packet only when it can be sent: a completed send must not wait here while the program computes or blocks elsewhere.
     if (port_ == 0 && !endpoint.reachable(*session_)) [[unlikely]]
         return false;
     // A program that only sends would never poll. It would then not process the acknowledgements that make room for the waiting packets.
@@ -125,7 +126,7 @@ void NetworkPath::confirm_alive(bool looks) {
     if (endpoint.stalled_since(*session_) != 0) endpoint.confirm_alive(*session_, looks);
 }
 
-// The network.
+// Functions of the network.
 
 int Network::open(const transport::ProcessAddress& self, transport::Sink& sink, Network*& out) {
     std::unique_ptr<Network> made(new Network(self, sink));
@@ -151,7 +152,7 @@ void Network::adopt(std::unique_ptr<verbs::Ports> ports) {
     endpoint_->adopt(std::move(ports));
 }
 
-// A host that has no verbs device now may get one later.
+// Checks for verbs devices: a host that has none now may get one later.
 void Network::look_for_devices(uint64_t now) {
     devices_at_ = now + kDevicesInterval;
     if (!verbs::has_device()) return;
@@ -231,7 +232,8 @@ bool Network::place_paths() {
     return std::erase_if(unplaced_, [this](NetworkPath* path) { return place(*path); }) > 0;
 }
 
-// Returns nullptr if the sender's job is not known yet. The endpoint then keeps the datagram and calls this again at every poll.
+// Returns the session for an unknown sender, nullptr if the sender's job is not known yet. The endpoint then keeps the datagram and calls
+// this again at every poll.
 Session* Network::meet(job::JobId job, uint32_t rank, uint64_t key) {
     bool later = false;
     transport::Path* const met = sink_.on_unknown_sender({{job, 0, 0, 0}, rank}, later);
@@ -279,8 +281,8 @@ int Network::join(const transport::GroupName& name, transport::DatagramHandler& 
     return groups_->join(name, audience, out);
 }
 
-// Most networks have Ethernet's MTU. A fixed limit spares members with different MTUs an agreement, and no datagram exceeds what a link
-// carries.
+// Returns a fixed limit: most networks have Ethernet's MTU. So members with different MTUs need no agreement, and no datagram exceeds what
+// a link carries.
 uint32_t Network::group_payload() const { return GroupSockets::kPayload; }
 
 bool Network::poll(PollUrgency look) {

@@ -1,5 +1,5 @@
 // The network's connections: carries out by RC or TCP what link/connection decides. A process without connections has no TCP socket. The
-// process that asks for the connection chooses the kind: RC where both processes are known to have verbs, and TCP for a while after RC has
+// process that requests a connection chooses the kind: RC where both processes are known to have verbs, and TCP for a while after RC has
 // failed.
 #include <ifaddrs.h>
 #include <netinet/in.h>
@@ -25,8 +25,9 @@ namespace {
 NetworkPath& path_of(Connection& connection) { return *static_cast<NetworkPath*>(connection.user); }
 NetworkPath& remote(transport::Path& path) { return static_cast<NetworkPath&>(path); }
 
-constexpr uint64_t kBetterInterval = 10'000'000;  ///< ns between checks, and first pause between replacements
-constexpr uint64_t kFirstPause = 1'000'000'000, kLongestPause = 60'000'000'000;  ///< ns without RC after a failure
+constexpr uint64_t kBetterInterval = 10'000'000;  ///< ns between checks whether RC can replace TCP, and first pause between replacements
+constexpr uint64_t kFirstPause = 1'000'000'000, kLongestPause = 60'000'000'000;  ///< shortest and longest pause (ns) without RC after a
+                                                                                 ///< failure
 }  // namespace
 
 void NetworkPath::tell(const char* what) const {
@@ -79,7 +80,7 @@ void NetworkPath::set_expected_traffic(uint32_t messages) {
     if (rc()) network().rc_->set_expected_traffic(*rc(), messages);
 }
 
-// Memory that the device of an RC connection accesses.
+// Functions for memory that the device of an RC connection accesses.
 
 void* NetworkPath::register_memory(const void* memory, uint64_t bytes, bool stays, transport::RemoteKey& region) {
     return rc() && rc()->serves() ? Rc::register_memory(*rc(), memory, bytes, stays, region) : nullptr;
@@ -116,7 +117,7 @@ int Network::write(transport::Path& to, const transport::RemoteKey& region, cons
     return rc_->write_expected(*remote(to).rc(), region, from, bytes, word, told, done);
 }
 
-// Events that connections report.
+// Functions for the events that connections report.
 
 void Network::note(NetworkPath& path, bool PathConnection::*what) {
     PathConnection& wire = *path.wire_;
@@ -165,8 +166,8 @@ ConnectionUpcalls Network::wire_upcalls() {
     return all;
 }
 
-// A peer does not notice that a cable is pulled at this host: it would send into the dead link until its timeout. The notice travels over
-// any path that is left, if need be as a datagram.
+// Notifies the peers of this host's interfaces that went down. A peer does not notice that a cable is pulled at this host: it would send
+// into the dead link until its timeout. The notice travels over any remaining path, if necessary as a datagram.
 void Network::tell_of_lost_rails(const uint32_t* now, size_t count) {
     for (const uint32_t address : rails_) {
         if (std::find(now, now + count, address) != now + count) continue;
@@ -176,7 +177,7 @@ void Network::tell_of_lost_rails(const uint32_t* now, size_t count) {
     rails_.assign(now, now + count);
 }
 
-// The endpoint knows which interfaces are in use; this adds the netmask of each.
+// Passes the interfaces in use to TCP. The endpoint knows them; this adds the netmask of each.
 void Network::follow_rails() {
     if (rails_seen_ == endpoint_->rails_version()) return;
     uint32_t addresses[16];
@@ -217,13 +218,13 @@ bool Network::ensure_tcp() {
     return true;
 }
 
-// The functions that link/connection calls.
+// Functions that link/connection calls.
 
 /// Returns whether RC may be used. With encryption it may not, because nothing seals the memory that a device reads and writes.
 bool Network::has_verbs() const { return endpoint_->ports() && !endpoint_->cipher() && endpoint_->ports()->count() > 0; }
 
-/// Returns the port by which both processes have announced they can be reached, or nullptr. Only an attempt to connect shows whether it
-/// works.
+/// Returns the port by which both processes have announced that they can be reached, or nullptr. Only an attempt to connect shows whether
+/// the port works.
 verbs::Port* NetworkPath::port(uint8_t& place) const {
     if (!session_ || !network().has_verbs()) return nullptr;
     const int known = network().endpoint_->likely_verbs_place(*session_);
@@ -236,7 +237,8 @@ bool Network::earned(uint32_t packets, uint64_t bytes) const {
     return packets >= static_cast<uint32_t>(live(config().connect_messages)) || bytes >= live(config().connect_bytes);
 }
 
-// A message that fits in one datagram costs one system call either way, and more work in the kernel over TCP.
+// Returns whether a connection is faster for these messages. A message that fits in one datagram costs one system call either way, and more
+// work in the kernel over TCP.
 bool Network::speeds_up(uint64_t messages, uint64_t bytes) const { return has_verbs() || bytes > messages * kOneDatagram; }
 
 bool Network::has_place() {
@@ -255,7 +257,7 @@ bool Network::connect_by(NetworkPath& path, bool rc) {
     if (rc) {
         uint8_t place = 0;
         verbs::Port* port = path.port(place);
-        // No common port is known here, but the peer has already found one: take any usable port.
+        // No common port is known here, but the peer has already found one: use any usable port.
         for (uint8_t i = 0; !port && has_verbs() && i < verbs::Ports::kMost; ++i)
             if (endpoint_->ports()->usable(i)) port = endpoint_->ports()->port(place = i);
         if (!port || port->counters().queues >= port->facts().most_queues)
@@ -285,7 +287,7 @@ void Network::drop_connection(NetworkPath& path) {
     wire.broken = false;
 }
 
-/// Makes the path use TCP for a while, which doubles each time, after RC did not open or broke.
+/// Makes the path use TCP for a while after RC did not open or broke. The time doubles with each failure.
 void Network::avoid_rc(NetworkPath& path) {
     path.rc_pause_ = std::clamp(2 * path.rc_pause_, kFirstPause, kLongestPause);
     path.rc_from_ = now_ns() + path.rc_pause_;
@@ -309,13 +311,14 @@ uint32_t Network::describe(transport::Path& path, packet::PacketKind kind, std::
     return bytes;
 }
 
-/// Reports that the connection can't be opened.
+/// Reports that the path's connection can't be opened.
 void Network::failed_to(NetworkPath& path, const char* what) {
     path.tell(what);
     note(path, &PathConnection::broken);
 }
 
-// If both sides have asked, each for another kind, the connection is TCP, since both support it.
+// Opens the connection by the peer's packet. If both sides have sent `open`, each for another kind, the connection is TCP, since both
+// support it.
 void Network::use(transport::Path& path, packet::PacketKind kind, const std::byte* payload) {
     NetworkPath& to = remote(path);
     PathConnection& wire = *to.wire_;
@@ -345,7 +348,7 @@ void Network::release_slot(transport::Path& path) {
     to.wire_.reset();
 }
 
-// Called if the peer could not open the connection, except for lack of a slot. Without a slot it could not use TCP either, and asks for a
+// Handles the peer's refusal for another reason than a lack of slots. Without a slot the peer could not use TCP either, and requests a
 // connection itself when it has one.
 void Network::failed_there(transport::Path& path) {
     NetworkPath& to = remote(path);
@@ -356,7 +359,7 @@ void Network::each_user(void (*visit)(void* user, void* argument), void* argumen
     for (const NetworkPath* path : wired_) visit(path->user, argument);
 }
 
-// Detaches a doubted connection, so that the frames it had are sent again as datagrams; reattaches one that is trusted again.
+// Detaches a doubted connection, so that its frames are sent again as datagrams; reattaches one that is trusted again.
 void Network::follow_doubt(NetworkPath& path) {
     PathConnection& wire = *path.wire_;
     wire.doubted = wire.trusted = false;
@@ -425,7 +428,7 @@ bool Network::poll_wires(uint64_t now) {
     return settle_wires(now) || any;
 }
 
-/// Replaces TCP connections by RC, where verbs became known or usable only after TCP was opened.
+/// Replaces TCP connections by RC, where verbs became known or usable only after the TCP connection was opened.
 void Network::look_for_better(uint64_t now) {
     if (now < better_at_) return;
     better_at_ = now + kBetterInterval;
@@ -442,7 +445,7 @@ void Network::look_for_better(uint64_t now) {
     for (NetworkPath* path : found) sink_.connection(path->user, transport::ConnectionEvent::surpassed);
 }
 
-/// Handles the events that connections reported, and the work that had to wait until no callback is running.
+/// Handles the events that connections have reported, and the work that had to wait until no callback is running.
 bool Network::settle_wires(uint64_t now) {
     if (tcp_ && has_verbs()) look_for_better(now);
     const bool any = rc_ && rc_->poll();
@@ -452,7 +455,7 @@ bool Network::settle_wires(uint64_t now) {
     return any;
 }
 
-// The endpoint polls the verbs ports too, and delivers the session frames of RC connections in between.
+// Polls the datagrams. The endpoint polls the verbs ports too, and delivers the session frames of RC connections in between.
 bool Network::poll_datagrams(uint64_t now) {
     if (devices_at_ <= now) [[unlikely]]
         look_for_devices(now);

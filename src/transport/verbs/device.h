@@ -22,7 +22,7 @@ struct VerbsAddress {
     uint8_t gid[16] = {};  ///< network byte order
     uint32_t queue = 0;    ///< queue number (QPN); 0: none
     uint32_t key = 0;      ///< the Q_Key that datagrams to the queue must carry
-    uint16_t lid = 0;      ///< 0 on RoCE
+    uint16_t lid = 0;      ///< port's LID, 0 on RoCE
     uint8_t mtu_log = 0;   ///< log2 of the MTU in bytes
     uint8_t flags = 0;
     uint32_t reserved = 0;
@@ -43,26 +43,26 @@ static_assert(sizeof(QueueAddress) == 28);
 
 /// Description of one port of a device, whether used or not.
 struct PortFacts {
-    char device[64] = {};     ///< for example mlx5_0, rxe0
-    char interface[16] = {};  ///< network device; RoCE only
-    char why_not[160] = {};   ///< why the port can't be used, with a remedy; empty: usable
-    uint8_t port = 0;         ///< counted from 1
-    uint8_t gid_index = 0;    ///< chosen GID; RoCE v2 with an IPv4 address is preferred
-    bool ethernet = false;    ///< RoCE, not InfiniBand
-    bool active = false;      ///< the link is up
+    char device[64] = {};     ///< name of the device, for example mlx5_0, rxe0
+    char interface[16] = {};  ///< name of the network device; RoCE only
+    char why_not[160] = {};   ///< reason why the port can't be used, with a remedy; empty: usable
+    uint8_t port = 0;         ///< number of the port, counted from 1
+    uint8_t gid_index = 0;    ///< index of the chosen GID; RoCE v2 with an IPv4 address is preferred
+    bool ethernet = false;    ///< whether the port is RoCE, not InfiniBand
+    bool active = false;      ///< whether the link is up
     uint16_t lid = 0;
     uint16_t pkey = 0xffff;
     uint8_t gid[16] = {};
-    uint32_t mtu = 0;           ///< bytes; the active MTU
-    uint32_t inline_bytes = 0;  ///< longest send that needs no buffer (max inline)
+    uint32_t mtu = 0;           ///< active MTU, bytes
+    uint32_t inline_bytes = 0;  ///< longest send that needs no buffer (max inline), bytes
     uint32_t most_queues = 0;
-    uint64_t most_registered = 0;  ///< bytes; limit of one registration
+    uint64_t most_registered = 0;  ///< limit of one registration, bytes
 };
 
 /// Memory that is registered with the device.
 struct Memory {
-    uint32_t local = 0, remote = 0;  ///< lkey and rkey
-    void* handle = nullptr;          ///< belongs to the plugin
+    uint32_t local = 0, remote = 0;  ///< lkey and rkey of the memory
+    void* handle = nullptr;          ///< registration, owned by the plugin
 };
 
 enum class WorkStatus : uint8_t {
@@ -70,14 +70,14 @@ enum class WorkStatus : uint8_t {
     busy,       ///< nothing was sent, the queue is full; a `room` event follows
     broken,     ///< the queue is in the error state or closed, and sends nothing any more
     too_long,   ///< nothing was sent
-    no_memory,  ///< of the device, or above RLIMIT_MEMLOCK; problem() explains it
+    no_memory,  ///< memory of the device, or locked memory (RLIMIT_MEMLOCK), is used up; problem() explains it
 };
 
 /// An event that poll() returns. `data` is aligned to 8.
 struct VerbsEvent {
     enum class VerbsEventKind : uint8_t {
-        datagram,  ///< received datagram: data, bytes, gid, source_queue (the sender's). Return it by give_back()
-        frame,     ///< frame received on an RC queue: data, bytes, user (the queue's). Return it by give_back()
+        datagram,  ///< received datagram: data, bytes, gid, source_queue (the sender's). Return the buffer by give_back()
+        frame,     ///< frame received on an RC queue: data, bytes, user (the queue's). Return the buffer by give_back()
         note,      ///< write with immediate received: `word`, user (the queue's)
         done,      ///< a write, read or atomic completed: `token`, status done or broken
         room,      ///< a send that was refused as busy may be retried; `user` is the queue's, null: datagram queue
@@ -94,14 +94,14 @@ struct VerbsEvent {
     uint32_t word = 0;
     uint32_t source_queue = 0;
     uint8_t gid[16] = {};
-    void* buffer = nullptr;  ///< belongs to the plugin, for give_back()
+    void* buffer = nullptr;  ///< buffer owned by the plugin, for give_back()
 };
 
 /// One end of a connection (RC queue pair). Created in the RESET state; connect() moves it to ready-to-receive and ready-to-send.
 class Queue {
   public:
     virtual QueueAddress address() const = 0;
-    /// Returns false if the device refuses; problem() has the reason.
+    /// Connects the queue to the peer's. Returns false if the device refuses; problem() has the reason.
     virtual bool connect(const QueueAddress& peer) = 0;
     /// Sends a frame of at most Port::frame_limit() bytes in at most 16 parts. It arrives whole and in order, or the queue breaks.
     virtual WorkStatus send(const iovec* parts, int count) = 0;
@@ -110,24 +110,24 @@ class Queue {
     // with a `done` event.
     struct Transfer {
         uint64_t token = 0;
-        void* memory = nullptr;  ///< local buffer
+        void* memory = nullptr;  ///< local memory of the operation
         uint32_t local = 0;      ///< lkey; not needed for a write of at most PortFacts::inline_bytes
         uint32_t bytes = 0;
-        uint64_t address = 0;  ///< remote address
+        uint64_t address = 0;  ///< address in the peer's memory
         uint32_t remote = 0;   ///< rkey
-        bool quiet = false;    ///< unsignaled: no event unless it fails; a later `done` of this queue covers it
-        bool more = false;     ///< another call follows at once: the doorbell may wait for it
+        bool quiet = false;    ///< whether it is unsignaled: no event unless it fails; a later `done` of this queue covers it
+        bool more = false;     ///< whether another call follows at once: the doorbell may wait for it
     };
     virtual WorkStatus write(const Transfer& what) = 0;
     /// RDMA write with immediate: the peer gets a `note` event when all data is there. It consumes one of the peer's receive buffers.
     virtual WorkStatus write_with_note(const Transfer& what, uint32_t word) = 0;
     virtual WorkStatus read(const Transfer& what) = 0;
-    /// Atomic on 8 aligned bytes; the previous value is stored in `memory`.
+    /// Issues an atomic on 8 aligned bytes of the peer; the previous value is stored in `memory`.
     virtual WorkStatus fetch_add(const Transfer& what, uint64_t operand) = 0;
     virtual WorkStatus compare_swap(const Transfer& what, uint64_t compare, uint64_t operand) = 0;
 
     /// Closes the queue. Transfers in flight end with status broken, and afterwards no event names this queue. The peer is not notified.
-    /// With `linger`, frames that send() accepted are still sent, and the queue ends by itself once they have arrived or failed.
+    /// With `linger`, frames that send() accepted are still sent, and the queue is destroyed once they have arrived or failed.
     virtual void close(bool linger) = 0;
 
   protected:
@@ -149,12 +149,12 @@ class PortMembership {
 
 struct PortCounters {
     uint64_t registered_bytes = 0;  ///< bytes of all registered memory
-    uint64_t queue_bytes = 0;       ///< registered bytes that are receive and send buffers
-    uint64_t queues = 0;            ///< RC queues that are open now
+    uint64_t queue_bytes = 0;       ///< bytes of registered memory that are receive and send buffers
+    uint64_t queues = 0;            ///< number of RC queues that are open now
     uint64_t datagrams_sent = 0, datagrams_received = 0, frames_sent = 0, frames_received = 0;
-    uint64_t transfers = 0;        ///< writes, reads and atomics
+    uint64_t transfers = 0;        ///< number of writes, reads and atomics
     uint64_t queue_memory = 0;     ///< bytes of the work and completion queues, here and (estimated) in the device
-    uint64_t address_handles = 0;  ///< remote ports that received datagrams; the device stores some 200 bytes for each
+    uint64_t address_handles = 0;  ///< number of remote ports that received datagrams; the device stores some 200 bytes for each
 };
 
 class Port {
@@ -167,7 +167,7 @@ class Port {
     virtual uint32_t frame_limit() const = 0;
 
     virtual WorkStatus send(const VerbsAddress& to, const iovec* parts, int count) = 0;
-    /// Returns null if there are no more queues or no memory; problem() has the reason.
+    /// Creates an RC queue. Returns null if there are no more queues or no memory; problem() has the reason.
     virtual Queue* make_queue(void* user) = 0;
     virtual PortMembership* join(const uint8_t* group_gid) = 0;
 
@@ -177,12 +177,11 @@ class Port {
 
     /// Returns at most `most` events. Makes few system calls, and none if nothing has happened.
     virtual int poll(VerbsEvent* events, int most) = 0;
-    /// Returns an event's buffer to the receive stock. Events may be returned in any order; do it soon, since their buffers receive the
-    /// next packets.
+    /// Returns an event's buffer to the receive stock. Buffers may be returned in any order, but soon, since they receive the next packets.
     virtual void give_back(const VerbsEvent& event) = 0;
 
-    /// Becomes readable after arm() when poll() would find something. Repeated calls of arm() have no further effect. arm() returns false
-    /// if there is an event already.
+    /// Returns the descriptor that becomes readable after arm() when poll() would find something. Repeated calls of arm() have no further
+    /// effect. arm() returns false if there is an event already.
     virtual int wait_fd() const = 0;
     virtual bool arm() = 0;
 
@@ -197,7 +196,7 @@ class Port {
 
 /// Settings of the library and mpiexec (base/variables.def) for open().
 struct DeviceOptions {
-    uint32_t receive_buffers = 0;  ///< 0: the plugin's default, for all fields
+    uint32_t receive_buffers = 0;  ///< number of receive buffers; in all fields, 0 means the plugin's default
     uint32_t send_buffers = 0;
     uint32_t frame_bytes = 0;
     int gid_index = -1;

@@ -1,5 +1,5 @@
-// Detects that memory which a device uses is no longer the memory that the program means by its address. The device keeps the pages that
-// were there at registration. A program that unmaps, moves or discards memory has other pages at that address afterwards.
+// Detects when an address no longer refers to the memory that a device has registered there. The device keeps the pages that were there at
+// registration. A program that unmaps, moves or discards memory has other pages at that address afterwards.
 //
 // The kernel reports such changes: memory is registered with a userfaultfd for its events only, so no access ever faults. A thread that
 // unmaps, moves or discards watched memory blocks in that call until a thread of this class has read the event. So no allocation function
@@ -23,11 +23,11 @@ struct PageRange {
     bool meets(const PageRange& other) const { return begin < other.end && other.begin < end; }
 };
 
-/// take() may be called from any thread, the other functions under the library's lock. Must not be destroyed while memory is watched and
-/// other threads run.
+/// The watch over memory of this process. take() may be called from any thread, the other functions under the library's lock. The object
+/// must not be destroyed while memory is watched and other threads run.
 class MemoryWatch {
   public:
-    /// Returns null with failure_text() if the kernel does not permit it.
+    /// Starts a watch. Returns null with failure_text() if the kernel does not permit it.
     static std::unique_ptr<MemoryWatch> start();
     MemoryWatch(const MemoryWatch&) = delete;
     MemoryWatch& operator=(const MemoryWatch&) = delete;
@@ -35,14 +35,14 @@ class MemoryWatch {
 
     /// Starts to watch the memory. Returns false if it can't be watched.
     bool watch(const PageRange& memory);
-    /// Returns whether events report all changes of the memory, that is, no page belongs to a file or is shared. Pages that are not present
-    /// count as no; those of registered memory are present.
+    /// Returns whether events report all changes of the memory: no page belongs to a file or is shared. The result is false if pages are
+    /// not present; those of registered memory are.
     bool is_own(const PageRange& memory) const;
-    /// Stops watching the memory, and nothing else.
+    /// Stops watching the memory. Does not affect other watched memory.
     void unwatch(const PageRange& memory);
 
-    /// Returns how many stretches have changed since the last call, at most kMost, or -1 if there were more: then any watched memory may
-    /// have changed. If `settled` is false, further changes may be in progress.
+    /// Returns the number of stretches that have changed since the last call, at most kMost, or -1 if there were more: then any watched
+    /// memory may have changed. If `settled` is false, further changes may be in progress.
     static constexpr int kMost = 64;
     int take(PageRange (&changed)[kMost], bool& settled);
 
@@ -55,7 +55,7 @@ class MemoryWatch {
     const int fd_;   ///< userfaultfd
     const int end_;  ///< eventfd that stops the thread
     unsigned long thread_ = 0;
-    std::mutex mutex_;  ///< held while an event is read and noted; no allocation under it, it could block on an unread event
+    std::mutex mutex_;  ///< held while an event is read and noted; allocating under it could block on an unread event
     PageRange changed_[kMost];
     int count_ = 0;
     bool too_many_ = false;

@@ -16,7 +16,7 @@ enum class Link : uint8_t { gone, down, active };
 /// Returns the kernel's state of a port.
 Link link_of(const char* device, uint8_t port);
 
-/// Replaces the plugin by a test's own, which counts as a device. Null: the plugin beside the library is used again.
+/// Replaces the plugin by one for tests, which counts as a device. Null: the plugin beside the library is used again.
 void use_plugin(const Plugin* plugin);
 bool plugin_is_a_tests();
 /// Loads the plugin, which is never unloaded. Returns null with failure_text() on failure.

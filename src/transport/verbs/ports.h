@@ -13,13 +13,13 @@
 
 namespace starling::verbs {
 
-/// The owner of RC queues and registered memory of the ports. Called from inside Ports::poll() and refresh().
+/// The owner of the ports' RC queues and registered memory. Its functions are called from inside Ports::poll() and refresh().
 class QueueListener {
   public:
     /// Handles events of the kinds frame, note, done, broken, room (of a queue), down and up. A receive buffer is valid only during the
     /// call.
     virtual void happened(uint16_t place, Port& port, const VerbsEvent& event) = 0;
-    /// Called before the port is closed: close its queues and deregister its memory now.
+    /// Closes the queues and deregisters the memory of a port, which will be closed next.
     virtual void closing(uint16_t place, Port& port) = 0;
 
   protected:
@@ -34,8 +34,8 @@ struct Came {
 
 class Ports {
   public:
-    static constexpr uint16_t kMost = 4;  ///< ports used at a time
-    static constexpr int kBatch = 16;     ///< events of a port in one poll
+    static constexpr uint16_t kMost = 4;  ///< most ports used at a time
+    static constexpr int kBatch = 16;     ///< most events of a port in one poll
 
     /// Opens the ports that the variables select. `out` is null if there are none. Returns an MPI error class with failure_text() if a port
     /// is required and none can be used, or if a variable is wrong. Costs one opendir() on a host without a device.
@@ -46,8 +46,8 @@ class Ports {
     Ports& operator=(const Ports&) = delete;
     ~Ports();
 
-    /// Returns the port at this index, or null. A port keeps its index while it is open, and gets it back when it reappears, unless all
-    /// indices were needed meanwhile.
+    /// Returns the port at this index, or null. A port keeps its index while it is open. When it reappears it gets the same index, unless
+    /// all indices were needed meanwhile.
     Port* port(uint16_t place) const { return places_[place].port; }
     /// Returns whether the port is open and its link is up.
     bool usable(uint16_t place) const { return places_[place].usable; }
@@ -61,7 +61,7 @@ class Ports {
     uint32_t version() const { return version_; }
     /// Sets the only listener, which must outlive the ports.
     void listen(QueueListener& listener) { listener_ = &listener; }
-    /// Called after the listener has closed the queue with this user: events already polled for it are dropped.
+    /// Drops events already polled for the queue with this user, which the listener has closed.
     void forget(const void* user);
 
     /// Adds the descriptors of all ports, also of later ones, to the epoll set, with `data` in their events.
@@ -71,7 +71,7 @@ class Ports {
     int poll();
     const Came& came(int i) const { return came_[i]; }
     void give_back(const Came& one) { places_[one.place].port->give_back(one.event); }
-    /// Returns, once, whether a datagram queue that was busy has room again.
+    /// Returns whether a datagram queue that was busy has room again, and resets this.
     bool take_room();
     /// Returns whether an event caused by a peer has arrived since the last call.
     bool take_brought() { return std::exchange(brought_, false); }
@@ -89,10 +89,10 @@ class Ports {
   private:
     struct PortSlot {
         Port* port = nullptr;
-        char device[64] = {};  ///< the device that this index is reserved for; empty: none yet
+        char device[64] = {};  ///< name of the device for which this index is reserved; empty: none yet
         uint8_t number = 0;
         bool usable = false;
-        uint64_t down_at = 0;  ///< ns; start of the current time of being unusable
+        uint64_t down_at = 0;  ///< time (ns) since which the port has been unusable
     };
 
     Ports(const Plugin& plugin, bool kernels) : plugin_(plugin), kernels_(kernels) {}
@@ -108,7 +108,7 @@ class Ports {
     void watch(PortSlot& place);
 
     const Plugin& plugin_;
-    const bool kernels_;  ///< the ports are real devices: the kernel's state applies to them
+    const bool kernels_;  ///< whether the ports are real devices, to which the kernel's state applies
     DeviceChoice choice_;
     PortSlot places_[kMost];
     uint32_t version_ = 1;
@@ -117,12 +117,12 @@ class Ports {
     bool brought_ = false;
     int epoll_ = -1;
     uint64_t epoll_data_ = 0;
-    uint64_t seen_ = 0;        ///< devices_seen() at the last refresh()
-    uint64_t refresh_at_ = 0;  ///< ns; earliest time of the next refresh()
+    uint64_t seen_ = 0;        ///< result of devices_seen() at the last refresh()
+    uint64_t refresh_at_ = 0;  ///< earliest time (ns) of the next refresh()
     Came came_[kMost * kBatch];
     int came_count_ = 0;
     uint16_t at_ = 0;            ///< index of the port being polled
-    VerbsEvent events_[kBatch];  ///< events of that port
+    VerbsEvent events_[kBatch];  ///< events of the port being polled
     int event_ = 0, events_count_ = 0;
     char why_not_[512] = {};
 };

@@ -1,6 +1,6 @@
-// Cache of memory registrations of one port. A registration costs a system call and time for each page, so it is kept after use while it is
-// known to be the same memory (memory_watch.h). Beyond STARLING_VERBS_REGISTERED bytes the least recently used one is evicted. Where
-// changes can't be detected, only registrations that their owner holds are kept.
+// Cache of memory registrations of one port. A registration costs a system call and time for each page. So it is kept after use while its
+// address is known to mean the same memory (memory_watch.h). Beyond STARLING_VERBS_REGISTERED bytes the least recently used one is evicted.
+// Where changes can't be detected, only registrations that their owner holds are kept.
 //
 // Why not otherwise: hooks in malloc and munmap miss custom allocators, static programs and direct system calls. Hooks by symbols or
 // patched code conflict with other libraries that hook the same functions. A cache that misses one call corrupts data. Addresses alone
@@ -20,11 +20,11 @@ namespace starling::verbs {
 struct Registration {
     PageRange pages;
     Memory memory;
-    uint32_t uses = 0;       ///< calls of use() and hold() without their done() yet
-    bool watched = false;    ///< changes are detected, so it is kept while unused
-    bool held = false;       ///< created by hold() and shared by all holders of this memory
-    bool dismissed = false;  ///< no longer registered with the device, see spoil()
-    bool valid = true;       ///< the address still means the same memory
+    uint32_t uses = 0;       ///< number of calls of use() and hold() without their done() yet
+    bool watched = false;    ///< whether changes are detected, so that it is kept while unused
+    bool held = false;       ///< whether hold() created it; all holders of this memory share it
+    bool dismissed = false;  ///< whether spoil() has deregistered it with the device
+    bool valid = true;       ///< whether the address still means the same memory
     uint64_t last_used = 0;
 };
 
@@ -35,7 +35,8 @@ struct RegistrationCounters {
 /// The registrations of one port, which must outlive this object. Not thread-safe: all calls under the library's lock.
 class Registrations {
   public:
-    /// `watch`: null if changes can't be detected, then nothing is kept. `most`: limit of kept registrations in bytes.
+    /// Creates an empty cache. `watch`: null if changes can't be detected, then nothing is kept. `most`: limit of kept registrations in
+    /// bytes.
     Registrations(Port& port, MemoryWatch* watch, uint64_t most);
     Registrations(const Registrations&) = delete;
     Registrations& operator=(const Registrations&) = delete;
@@ -46,8 +47,8 @@ class Registrations {
     /// Registers memory that its owner keeps mapped until done().
     Registration* hold(const void* memory, uint64_t bytes);
     void done(Registration& registration);
-    /// Deregisters the memory while it is in use, so that no peer can access it any more. An access by a peer breaks that peer's queue,
-    /// which then uses another path.
+    /// Deregisters the memory while it is in use, so that no peer can access it any more. An access by a peer breaks the connecting queue,
+    /// and that peer then uses another path.
     void spoil(Registration& registration);
 
     uint64_t bytes() const { return bytes_; }
@@ -71,7 +72,7 @@ class Registrations {
     const uint64_t most_;
     const uint64_t page_;
     uint64_t bytes_ = 0;    ///< bytes of all registrations
-    uint64_t longest_ = 0;  ///< bytes of the longest stretch so far
+    uint64_t longest_ = 0;  ///< length of the longest registered stretch so far, bytes
     uint64_t clock_ = 0;    ///< counter that orders uses
     RegistrationCounters counters_;
     RegistrationMap all_;

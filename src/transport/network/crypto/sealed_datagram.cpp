@@ -16,7 +16,7 @@ DatagramHeader header_of(const std::byte* datagram) {
     return header;
 }
 
-/// Writes fields of the header's unencrypted part.
+/// Writes the version, length and flags into the header's unencrypted part.
 void say(std::byte* datagram, uint8_t version, uint32_t bytes, uint8_t flags) {
     std::memcpy(datagram + offsetof(DatagramHeader, flags), &flags, sizeof flags);
     std::memcpy(datagram + offsetof(DatagramHeader, version), &version, sizeof version);
@@ -46,7 +46,8 @@ bool ReplayWindow::holds(uint64_t number) const {
 
 void ReplayWindow::add(uint64_t number) {
     if (number > last_) {
-        // Clear the bits of the numbers between, which have not arrived yet. The old numbers at these positions have left the window.
+        // Clear the bits of the numbers between the last one and this one, which have not arrived yet. The old numbers at these bits have
+        // left the window.
         if (number - last_ >= kNumbers) {
             std::fill(std::begin(bits_), std::end(bits_), 0);
         } else {
@@ -60,8 +61,8 @@ void ReplayWindow::add(uint64_t number) {
 DatagramLock::DatagramLock(const Cipher& cipher, const SealKey& pair, const PeerName& self, const PeerName& peer)
     : cipher_(cipher), pair_(pair), self_(self), peer_(peer), salt_(draw_random_number()), key_(key_of(suite_, self, salt_)) {}
 
-// The sender's name separates the directions. Each cipher has its own key, so the numbers continue when a sender changes to the other
-// cipher.
+// Derives the key of one direction: it depends on the sender's name. Each cipher has its own key, so the numbers continue when a sender
+// changes to the other cipher.
 ReadyKey DatagramLock::key_of(Suite suite, const PeerName& from, uint64_t salt) const {
     const Bytes texts[] = {bytes_of(from.job), bytes_of(from.rank), bytes_of(salt)};
     const char* const purpose = suite == Suite::aes ? "starling datagrams AES" : "starling datagrams";

@@ -9,10 +9,10 @@ namespace starling::network {
 
 namespace {
 constexpr uint32_t kHot = 64;    ///< recent datagrams to a peer that justify a lane
-constexpr uint32_t kHotter = 4;  ///< factor by which its datagrams must exceed the holder's to take over a lane
+constexpr uint32_t kHotter = 4;  ///< factor by which a peer's recent datagrams must exceed those of a lane's holder to take over the lane
 }  // namespace
 
-// Halves the count for each interval that has passed since.
+// Halves the peer's count for each interval that has passed since it was updated.
 uint32_t Endpoint::EndpointState::heat_of(const EndpointPeer& member) const {
     return member.heat >> std::min<uint64_t>(span - member.heated_at, 31);
 }

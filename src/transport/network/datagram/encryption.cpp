@@ -9,7 +9,7 @@ namespace starling::network {
 
 namespace {
 constexpr size_t kPlace = (kMostDatagram + 63) / 64 * 64;
-/// One more than the datagrams that may be queued, which stay in these buffers until they are sent.
+/// Number of buffers: one more than the datagrams that may be queued, which stay in these buffers until they are sent.
 constexpr uint32_t kPlaces = Udp::kBatch + 1;
 }  // namespace
 
@@ -24,7 +24,7 @@ int Endpoint::EndpointState::open_sealing() {
     return MPI_SUCCESS;
 }
 
-/// Returns a new lock for the peer; null if the secret of its job is not known (yet), or it has none.
+/// Returns a new lock for the peer; null if the secret of the peer's job is not known (yet), or the job has none.
 std::unique_ptr<DatagramLock> Endpoint::EndpointState::make_lock(const PeerName& peer) {
     const job::NetworkSecret* const theirs = upcalls.secret(upcalls.context, peer.job, peer.rank);
     if (!theirs || !*theirs) return nullptr;
@@ -59,7 +59,7 @@ void Endpoint::EndpointState::seal(const EndpointPeer& member, const iovec* part
     sealed[1] = {place + kClearHead, bytes + kSealBytes - kClearHead};
 }
 
-/// Turns a sealed datagram into a plain one. Returns false if it must not be processed now; `kept` then says that it must be stored,
+/// Decrypts a sealed datagram in place. Returns false if the datagram must not be processed now. `kept` is then set if it must be stored,
 /// because its sender's job is not known yet.
 bool Endpoint::EndpointState::unseal(ReceivedDatagram& arrival, bool& kept) {
     kept = false;

@@ -60,16 +60,16 @@ int Endpoint::EndpointState::open(const EndpointIdentity& who, const EndpointUpc
     return MPI_SUCCESS;
 }
 
-/// Returns the address to bind to. If STARLING_IP_INTERFACES is set this is the first usable rail's, so that datagrams from other networks
-/// are not accepted; otherwise 0, any address.
+/// Returns the address to bind to. If STARLING_IP_INTERFACES is set, the address is the first usable rail's, so that datagrams from other
+/// networks are not accepted. Otherwise it is 0, any address.
 uint32_t Endpoint::EndpointState::own_address() const {
     for (uint16_t i = 0; i < rails.count(); ++i)
         if (rails[i].usable) return rails[i].address;
     return 0;
 }
 
-// The rails are opened when the first peer is met, except if STARLING_IP_INTERFACES is set and may be wrong. The kernel lists its
-// interfaces under one lock for all processes and network namespaces, which takes a fifth of the startup time.
+// Reads the interfaces into `rails`. This is done when the first peer is added, or earlier if STARLING_IP_INTERFACES is set and may be
+// wrong. The kernel lists its interfaces under one lock for all processes and network namespaces, which takes a fifth of the startup time.
 int Endpoint::EndpointState::open_rails() {
     const int error = rails.open(rail_choice);
     watch_rails();
@@ -107,7 +107,7 @@ void Endpoint::EndpointState::need_rails() {
     if (!rails_open && open_rails() != MPI_SUCCESS) clear_failure();
 }
 
-// Uses the wall clock, so that a process that replaces an earlier one has later epochs.
+// Returns an epoch from the wall clock, so that a process that replaces an earlier one has later epochs.
 uint64_t Endpoint::EndpointState::new_epoch() {
     timespec t;
     clock_gettime(CLOCK_REALTIME, &t);
@@ -169,7 +169,7 @@ void Endpoint::EndpointState::find_paths(EndpointPeer& member) {
     for (int w = 0; w < count; ++w)
         datagrams[w] = std::max(wanted[w].rail == Rails::kRouted ? 1500 : rails[wanted[w].rail].mtu, 576u) - 28;
     if (member.ports) {
-        // Two UDP paths stay, if there are as many: they are the last resort.
+        // Two UDP paths, if there are as many, are kept beside the verbs paths: they are the last resort.
         Route by_verbs[kMaxAddresses];
         uint32_t longest[kMaxAddresses];
         const int kept = std::min(count, 2), more = verbs_routes(member, by_verbs, longest, kMaxAddresses - kept);
@@ -215,8 +215,9 @@ int Endpoint::EndpointState::path_of(const EndpointPeer& member, const ReceivedD
     return by_address;
 }
 
-// A datagram has arrived from an address that is not known to be the peer's. The seal does not cover the address. So the port of a known
-// peer changes only if the datagram is from a new incarnation, or an attacker who forwards a datagram could redirect our traffic.
+// Updates the peer's addresses after a datagram from one that is not known to be the peer's. The seal does not cover the address. So the
+// port of a known peer changes only if the datagram is from a new incarnation. Otherwise an attacker who forwards a datagram could redirect
+// our traffic.
 void Endpoint::EndpointState::learn(EndpointPeer& member, const ReceivedDatagram& arrival) {
     if (member.port != arrival.port) {
         if (sealing && member.port != 0 && !arrival.is_new) return;
@@ -228,7 +229,7 @@ void Endpoint::EndpointState::learn(EndpointPeer& member, const ReceivedDatagram
     find_paths(member);
 }
 
-/// Returns a free entry, otherwise that of an address that does not answer, otherwise the last.
+/// Returns the entry for a new address: a free one, otherwise that of an address that does not answer, otherwise the last.
 uint32_t& Endpoint::EndpointState::place_for_address(EndpointPeer& member) const {
     if (member.address_count < kMaxAddresses) return member.addresses[member.address_count++];
     const auto answers = [&member](uint32_t address) {
@@ -250,7 +251,7 @@ void Endpoint::EndpointState::watch(EndpointPeer& member) {
     earliest = std::min(earliest, at);
 }
 
-/// Returns false if there is no memory for the entry: then the session is served at once.
+/// Lists the peer as dirty. Returns false if there is no memory for the entry: then the session must send at once.
 bool Endpoint::EndpointState::mark_dirty(EndpointPeer& member) {
     if (member.dirty) return true;
     try {
@@ -284,7 +285,7 @@ Session* Endpoint::add(job::JobId job, uint32_t rank, uint64_t key, void* user) 
     EndpointPeer& member = *found->second;
     if (member.dead()) {
         member.revive(key, user);
-        // The port list of the previous incarnation is void.
+        // The port list of the peer's previous incarnation is invalid.
         member.told = 0;
         if (member.ports) {
             member.ports.reset();

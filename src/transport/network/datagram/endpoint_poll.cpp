@@ -9,7 +9,7 @@
 namespace starling::network {
 
 namespace {
-constexpr int kRounds = 1 + Udp::kLanes;  ///< batches of datagrams in one poll
+constexpr int kRounds = 1 + Udp::kLanes;  ///< most batches of datagrams in one poll
 constexpr uint64_t kRailsInterval = 100 * kMillisecond;
 constexpr size_t kMostHeld = 16;
 constexpr uint64_t kHoldTime = 1000 * kMillisecond;
@@ -58,8 +58,9 @@ bool Endpoint::EndpointState::poll(uint64_t time) {
     return room_made || counters.packets_received != before || (verbs && std::exchange(verbs->to_group, false));
 }
 
-// A process that was stopped or has computed has polled no socket meanwhile, so its peers' silence proves nothing. Only that time is
-// forgiven, not the silence before it, so a process that polls rarely also notices dead peers.
+// Excludes a pause of this process from the peers' silence. A process that was stopped or has computed has polled no socket meanwhile, so
+// its peers' silence proves nothing. The silence before the pause still counts, so that a process that polls rarely also notices dead
+// peers.
 void Endpoint::EndpointState::forgive(uint64_t time) {
     const uint64_t usual = timeout / 16;
     const uint64_t away = time > now ? time - now : 0;
@@ -68,7 +69,8 @@ void Endpoint::EndpointState::forgive(uint64_t time) {
     for (Session* session = active.front(); session; session = active.next(session)) session->forgive(away - usual, time);
 }
 
-// The sender may end before link has found out about it, and then nothing would retransmit the datagram.
+// Stores a datagram whose sender link does not know yet. The sender may end before link knows it, and then nothing would retransmit the
+// datagram.
 void Endpoint::EndpointState::hold(const ReceivedDatagram& arrival, uint64_t time) {
     ++totals.unknown;
     if (held.size() == kMostHeld) return;
@@ -115,8 +117,8 @@ bool Endpoint::EndpointState::take(ReceivedDatagram& arrival, uint64_t time) {
     return true;
 }
 
-// Returns the sender's session. For an unknown process, or the successor of one whose session was closed, link decides whether to create
-// one.
+// Returns the sender's session. For an unknown process, or the successor of one whose session was closed, link decides whether to create a
+// session.
 EndpointPeer* Endpoint::EndpointState::member_for(const Datagram& datagram) {
     const DatagramHeader& header = datagram.header;
     const PeerName name{header.job, header.rank};
@@ -152,7 +154,7 @@ void Endpoint::EndpointState::run_timers(uint64_t time) {
     }
 }
 
-// Tools that observe this process from outside see its counters with a delay of up to 0.1 s.
+// Copies the counters to those that tools observe from outside this process, with a delay of up to 0.1 s.
 void Endpoint::EndpointState::publish() {
     starling::Counters& shown = starling::counters;
     const EndpointCounters all = sum();
@@ -176,7 +178,8 @@ void Endpoint::EndpointState::follow_rails(uint64_t time) {
     open_doors();
     for (auto& [name, member] : members) {
         if (member->dead()) continue;
-        // A process that waits for a peer sends nothing, and the peer would continue to send to the old address.
+        // Announce the change even to idle peers. A process that waits for a peer sends nothing, and the peer would continue to send to the
+        // old address.
         find_paths(*member);
         member->announce(time);
         serve(*member, time);

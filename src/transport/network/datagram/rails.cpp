@@ -65,7 +65,7 @@ bool Rails::refresh() {
     for (;;) {
         const ssize_t n = recv(netlink_, messages, sizeof messages, MSG_DONTWAIT);
         if (n > 0 || (n < 0 && errno == ENOBUFS))
-            any = true;  // after an overrun (ENOBUFS) read() finds the changes all the same
+            any = true;  // an overrun (ENOBUFS) counts as a change: read() finds all changes
         else if (n >= 0 || errno != EINTR)
             break;
     }
@@ -133,7 +133,7 @@ bool Rails::note(const Rail& seen) {
         rail.usable = seen.usable;
         return !same;
     }
-    // An interface may have had many addresses: a rail that is no longer usable makes room.
+    // An interface may have had many addresses: the entry of a rail that is no longer usable is reused.
     Rail* const place = count_ < kMost ? &rails_[count_++]
                                        : std::find_if(rails_, rails_ + kMost, [](const Rail& rail) { return !rail.usable; });
     if (place == rails_ + kMost) return false;

@@ -1,4 +1,4 @@
-// Datagrams by InfiniBand and RoCE, sent by verbs ports. They are handled like those from sockets, and sessions prefer these paths. UDP
+// Datagrams over InfiniBand and RoCE, sent by verbs ports. They are handled like those from sockets, and sessions prefer verbs paths. UDP
 // stays for peers without ports, and for ports that fail.
 #include <algorithm>
 #include <cstring>
@@ -13,7 +13,7 @@ namespace {
 /// Polling idle sockets takes a system call, which costs several times the rest of a poll. So if the ports were the last to receive
 /// anything, the kernel is asked about all sockets only once per interval. Sockets that have received something are polled for a while.
 constexpr uint64_t kSocketsInterval = 50 * kMicrosecond, kSocketsBusy = 1 * kMillisecond;
-constexpr int kRounds = 4;  ///< batches of datagrams in one poll
+constexpr int kRounds = 4;  ///< most batches of datagrams in one poll
 }  // namespace
 
 void Endpoint::EndpointState::adopt(std::unique_ptr<verbs::Ports> ports) {
@@ -21,7 +21,7 @@ void Endpoint::EndpointState::adopt(std::unique_ptr<verbs::Ports> ports) {
     verbs->ports = std::move(ports);
     verbs->version = verbs->ports->version();
     verbs->ports->watch(epoll, kPorts);
-    // Known peers may have sent their port lists already.
+    // Known peers may have sent their port lists before this process had ports.
     if (!members.empty()) follow_ports(now_ns());
 }
 
@@ -95,7 +95,7 @@ bool Endpoint::EndpointState::take_what_came(uint64_t time) {
     return any;
 }
 
-// A port has appeared or disappeared, or has another address.
+// Adapts the paths after a port has appeared or disappeared, or has another address.
 void Endpoint::EndpointState::follow_ports(uint64_t time) {
     verbs->version = verbs->ports->version();
     for (auto& [name, member] : members) {
@@ -128,7 +128,7 @@ void Endpoint::EndpointState::tell_ports(EndpointPeer& member, uint64_t time) {
     }
     if (bytes > 0 || member.told != 0) {
         packet::Header* const header = member.reserve(bytes);
-        if (!header) return;  // no room: the list goes with the next packet to that peer
+        if (!header) return;  // no room: the list is sent before the next packet to that peer
         header->kind = packet::PacketKind::ports;
         header->operation = 0;
         header->access = {};

@@ -17,12 +17,12 @@ namespace starling::network {
 
 namespace {
 
-constexpr int kSocketBuffer = 4 << 20;  ///< bytes requested from the kernel, each way
+constexpr int kSocketBuffer = 4 << 20;  ///< size of each socket's send and receive buffer, requested from the kernel, bytes
 /// Limits of a run of datagrams that the kernel splits: bytes in all, and number of datagrams.
 constexpr uint32_t kRunBytes = 65000;
 constexpr int kRunMost = 32;
 
-/// Requests large buffers: with CAP_NET_ADMIN the full size, otherwise as much as the kernel allows.
+/// Requests large buffers for a socket: with CAP_NET_ADMIN the full size, otherwise as much as the kernel allows.
 void ask_for_buffers(int fd) {
     if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &kSocketBuffer, sizeof kSocketBuffer) != 0)
         (void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &kSocketBuffer, sizeof kSocketBuffer);
@@ -75,7 +75,7 @@ struct Udp::UdpSendBatch {
 };
 
 struct Udp::UdpReceiveBatch {
-    // Pages beyond the longest datagram received are never touched.
+    // Space for each received datagram, bytes. Pages beyond the longest datagram received are never touched.
     static constexpr size_t kStride = 12 * 1024;
     static_assert(kStride >= kMostDatagram && kStride % 4096 == 0);
     mmsghdr messages[kReceiveBatch];
@@ -113,7 +113,7 @@ int Udp::open(uint32_t address) {
     socklen_t size = sizeof segment;
     segmentation_ = getsockopt(fd, IPPROTO_UDP, UDP_SEGMENT, &segment, &size) == 0;
 
-    // Not cleared, since most processes never use more than the first few entries.
+    // Not initialized, since most processes never use more than the first few entries.
     out_ = std::make_unique_for_overwrite<UdpSendBatch[]>(kBatch);
     in_ = std::make_unique<UdpReceiveBatch>();
     void* const memory = mmap(nullptr, kReceiveBatch * UdpReceiveBatch::kStride, PROT_READ | PROT_WRITE,
@@ -154,7 +154,7 @@ bool Udp::open_door(uint32_t address, std::span<const uint32_t> kept, int epoll,
     if (place == end) {
         ++door_count_;
     } else {
-        epoll_ctl(epoll, EPOLL_CTL_DEL, place->fd, nullptr);  // a forked child of the program may also have the descriptor
+        epoll_ctl(epoll, EPOLL_CTL_DEL, place->fd, nullptr);  // explicit, since a forked child of the program may also have the descriptor
         close(place->fd);
     }
     *place = {};
@@ -289,7 +289,8 @@ int Udp::send_small(UdpSendBatch& out) {
     return errno;
 }
 
-// Sends one datagram or run; returns 0 or errno. An error that an earlier datagram caused is reported once, so try again.
+// Sends one datagram or run; returns 0 or errno. The kernel reports an error that an earlier datagram caused once, so a failed call is
+// repeated.
 int Udp::send_run(int first, int run) {
     const Destination& where = out_[first].where;
     if (run == 1 && out_[first].bytes <= kCopied && (where.interface == 0 || where.lane != Destination::kNoLane))
@@ -310,7 +311,7 @@ void Udp::flush_queued() {
         int run = run_of_equals(first);
         int error = send_run(first, run);
         if (error != 0 && run > 1 && error != EAGAIN) {
-            // Perhaps the device cannot send the run. Sent one by one, the datagrams show which one fails, and why.
+            // Perhaps the device cannot send the run. Sent one by one, the datagrams show which of them fails, and why.
             if (error == EIO || error == EINVAL || error == EOPNOTSUPP) segmentation_ = false;
             run = 1;
             error = send_run(first, run);
@@ -340,7 +341,7 @@ void Udp::adapt(Socket& socket, int received) {
     socket.filled = filled;
 }
 
-// Uses recvfrom(), the cheapest call, for ping-pong traffic.
+// Receives one datagram by recvfrom(), the cheapest call, for ping-pong traffic.
 bool Udp::receive_one(int fd) {
     socklen_t length = sizeof in_->from[0];
     const ssize_t n = recvfrom(fd, in_->buffers, UdpReceiveBatch::kStride, MSG_DONTWAIT | MSG_TRUNC,
@@ -352,7 +353,7 @@ bool Udp::receive_one(int fd) {
     return true;
 }
 
-// Three of four polls read the socket that last received something; the others take turns for the fourth.
+// Returns the socket to read. Three of four polls read the socket that last received something; the others take turns for the fourth.
 Udp::Socket& Udp::next_to_read() {
     if (expected_ != 0) {
         Socket& socket = sockets_[std::countr_zero(expected_)];

@@ -7,7 +7,7 @@
 
 namespace starling::network {
 
-// The group's IPv4 address as a GID.
+// Joins the group on all ports, with its IPv4 address as a GID.
 void GroupSockets::enter_ports(uint32_t address, JoinedAddress& by) {
     uint8_t gid[16] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
     std::memcpy(gid + 12, &address, sizeof address);
@@ -25,8 +25,8 @@ void GroupSockets::leave_ports(JoinedAddress& by) {
     }
 }
 
-// Follows a port that was added, removed or has another address. Failed memberships are tried again; those that were ready are renewed by
-// the port itself.
+// Updates the memberships after a port was added or removed, or has another address. Failed memberships are tried again; those that were
+// ready are renewed by the port itself.
 void GroupSockets::follow_ports() {
     ports_seen_ = ports_->version();
     for (auto& [address, by] : addresses_) {
@@ -59,7 +59,7 @@ uint32_t GroupSockets::ready_ports(const GroupMember& member) const {
     return count;
 }
 
-/// Returns null if a socket is to be used.
+/// Returns the port membership by which the member sends; null if a socket is to be used.
 verbs::PortMembership* GroupSockets::port_for(const GroupMember& member) const {
     const uint32_t count = ready_ports(member);
     if (count == 0) [[likely]]

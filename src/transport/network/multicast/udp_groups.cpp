@@ -119,11 +119,11 @@ int GroupSockets::open_socket(uint16_t rail) {
     const ip_mreqn by{{}, {}, static_cast<int>(rails_[rail].index)};
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
     setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &kReceiveBuffer, sizeof kReceiveBuffer);
-    setsockopt(fd, SOL_UDP, UDP_GRO, &one, sizeof one);  // an older kernel delivers datagrams one by one
+    setsockopt(fd, SOL_UDP, UDP_GRO, &one, sizeof one);  // not required: an older kernel delivers datagrams one by one
     sockaddr_in any{};
     any.sin_family = AF_INET;
     any.sin_port = htons(static_cast<uint16_t>(config().multicast_port));
-    // Leaders on one host are never members of the same group, so no loopback is needed. On the loopback device it is.
+    // Leaders on one host are never members of the same group, so no loopback is needed, except on the loopback device.
     const uint8_t back = rails_[rail].loopback;
     if (!set(fd, IP_MULTICAST_ALL, 0) || !set(fd, IP_MULTICAST_TTL, hops) || !set(fd, IP_MULTICAST_LOOP, back) ||
         !set(fd, IP_MULTICAST_IF, by) || bind(fd, reinterpret_cast<const sockaddr*>(&any), sizeof any) != 0) {
@@ -141,7 +141,7 @@ int GroupSockets::open_socket(uint16_t rail) {
     return MPI_SUCCESS;
 }
 
-/// Joins on one rail; returns 0 or errno.
+/// Joins an address on one rail; returns 0 or errno.
 int GroupSockets::enter(uint16_t rail, uint32_t address) {
     const ip_mreqn group{{address}, {}, static_cast<int>(rails_[rail].index)};
     return set(sockets_[rail], IP_ADD_MEMBERSHIP, group) || errno == EADDRINUSE ? 0 : errno;
@@ -188,7 +188,7 @@ void GroupSockets::leave(GroupMember& member) {
             set(sockets_[i], IP_DROP_MEMBERSHIP, ip_mreqn{{member.address_}, {}, static_cast<int>(rails_[i].index)});
 }
 
-// Joins on interfaces that are up again; sending skips those that are down.
+// Joins all addresses on interfaces that are up again; sending skips those that are down.
 void GroupSockets::follow_rails(uint64_t now) {
     rails_at_ = now + kRailsIntervalNs;
     if (!rails_.refresh()) return;
@@ -201,12 +201,13 @@ void GroupSockets::follow_rails(uint64_t now) {
     clear_failure();
 }
 
-/// Returns -1 if no rail is usable; the datagram is then lost, as on a broken link.
+/// Returns the socket by which the member sends. Returns -1 if no rail is usable; the datagram is then lost, as on a broken link.
 int GroupSockets::socket_for(const GroupMember& member) const {
     const uint16_t usable = rails_.usable();
     if (usable == 0) return -1;
     const uint32_t ports = ready_ports(member), place = member.tries_ % (ports + usable);
-    uint32_t skip = (place >= ports ? place - ports : place) % usable;  // in place of a port that has just refused
+    // If a port has just refused the datagram, the socket at the same index is used.
+    uint32_t skip = (place >= ports ? place - ports : place) % usable;
     uint16_t rail = 0;
     while (!rails_[rail].usable || skip-- > 0) ++rail;
     return sockets_[rail];

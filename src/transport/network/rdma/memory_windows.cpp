@@ -12,8 +12,8 @@ namespace starling::network {
 
 namespace {
 
-/// Returns the one watch for all ports, since they share the program's memory. Null if the kernel does not permit it; only the first call
-/// tries.
+/// Returns the one watch that all ports share, since they share the program's memory. Null if the kernel does not permit it; only the first
+/// call tries.
 verbs::MemoryWatch* memory_watch() {
     STARLING_STATE static verbs::MemoryWatch* watch = nullptr;
     STARLING_STATE static bool asked = false;

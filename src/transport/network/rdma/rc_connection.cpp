@@ -57,7 +57,7 @@ Rc::~Rc() {
     while (RcArrival* const one = lost_.front()) cancel_rdma_target(*one->told, false);
 }
 
-// The high bit distinguishes the kinds, also in later versions.
+// Returns whether the offer is for RC: the high bit of the version distinguishes RC from TCP, also in later versions.
 bool Rc::is_offer(const std::byte* offer) { return read_offer(offer).version & 0x80; }
 
 RcConnection& Rc::add(const ProcessId& peer, void* user, Session* session, uint8_t place, verbs::Port& port) {
@@ -168,7 +168,7 @@ void Rc::release(RcConnection& connection) {
 
 void Rc::broke(RcConnection& connection, const std::string& why) {
     if (connection.state_ == Connection::CarrierState::dropped) {
-        // Only its finish frame was still to be sent.
+        // The connection was dropped, and only its finish frame was still to be sent.
         release(connection);
         const auto place = std::find_if(leaving_.begin(), leaving_.end(), [&](auto& one) { return one.get() == &connection; });
         if (place == leaving_.end()) return;

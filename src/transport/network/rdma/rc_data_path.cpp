@@ -9,7 +9,7 @@
 namespace starling::network {
 
 namespace {
-constexpr uint64_t kPumpBytes = 1u << 20;  ///< in one call, then other connections are served
+constexpr uint64_t kPumpBytes = 1u << 20;  ///< most bytes sent in one call, before other connections are served
 constexpr PathId kPath = 1;                ///< any constant: a stream uses one connection at a time
 }  // namespace
 
@@ -90,11 +90,11 @@ void Rc::happened(const verbs::VerbsEvent& event) {
     }
 }
 
-// Frame data is lost after this call. So if there is no memory for it, the queue is closed, and the peer repeats on another path what was
-// not acknowledged.
+// Handles a frame of the queue. Its data is lost after this call. So if there is no memory for it, the queue is closed, and the peer
+// repeats on another path what was not acknowledged.
 void Rc::on_frame(RcConnection& connection, const std::byte* data, uint32_t bytes) {
     if (!connection.queue_ || connection.state_ == Connection::CarrierState::dropped) return;
-    // Frames written into the ring earlier are first.
+    // Frames that the peer wrote into the ring earlier precede this frame.
     (void)take_ring(connection);
     if (!connection.queue_ || connection.state_ == Connection::CarrierState::dropped) return;
     ++connection.frames_in_;
@@ -117,7 +117,7 @@ void Rc::refuse(RcConnection& connection) {
     broke(connection, "malformed data was received over the connection");
 }
 
-/// Returns false if the frame is malformed.
+/// Handles a frame in its order. Returns false if the frame is malformed.
 bool Rc::take_frame(RcConnection& connection, const std::byte* data, uint32_t bytes) {
     RcFrame frame;
     if (bytes < sizeof frame) return false;
@@ -193,7 +193,7 @@ void Rc::on_room(RcConnection& connection) {
     pump(connection);
 }
 
-/// Sends the session's frames before all else. Returns false if there is no more room.
+/// Lets the session send its frames before all else. Returns false if there is no more room.
 bool Rc::give_room(RcConnection& connection) {
     if (!connection.room_wanted_) return true;
     connection.room_wanted_ = false;
@@ -217,7 +217,7 @@ void Rc::pump(RcConnection& connection) {
     }
 }
 
-/// Returns false if there is no room; a `room` event follows.
+/// Sends the next fragment of a stream. Returns false if there is no room; a `room` event follows.
 bool Rc::send_piece(RcConnection& connection, OutStream& stream) {
     const OutStream::StreamSource& source = stream.source();
     const StreamRange range = stream.peek(connection.frame_limit_ - sizeof(RcPiece));
@@ -258,7 +258,7 @@ void Rc::add_stream(Connection& one, OutStream& stream) {
     pump(connection);
 }
 
-// The queue has copied what it accepted, so no fragment needs the stream's memory.
+// Removes a stream. The queue has copied the data that it accepted, so no fragment needs the stream's memory.
 void Rc::remove_stream(OutStream& stream, bool) {
     stream.hook.unlink();
     stream.connection = nullptr;

@@ -11,7 +11,7 @@ namespace starling::network {
 
 namespace {
 constexpr uint64_t kPart = 4u << 20;   ///< bytes of one part; frames of the same queue can go between two parts
-constexpr uint32_t kMostUnderWay = 4;  ///< parts of one operation
+constexpr uint32_t kMostUnderWay = 4;  ///< most parts of one operation in flight
 }  // namespace
 
 RcPort& Rc::memory_of(uint8_t place, verbs::Port& port) {
@@ -39,7 +39,7 @@ void Rc::deregister(RegisteredMemory& loan, bool at_once) {
     clear_failure();
 }
 
-/// Returns null with failure_text().
+/// Creates an operation. Returns null with failure_text() if it cannot begin.
 RcOperation* Rc::begin(RcConnection& connection, RcOperation::RcOperationKind kind, const transport::RemoteKey& region,
                        uint64_t offset, uint64_t bytes, transport::Completion& done) {
     if (!connection.reaches(region)) {
@@ -78,7 +78,7 @@ void Rc::give_operation(RcOperation& operation) {
     free_operations_.push_back(&operation);
 }
 
-/// Provides registered memory for the operation's local side. Returns false with failure_text().
+/// Provides registered memory for the operation's local side. Returns false with failure_text() on failure.
 bool Rc::place_data(RcOperation& operation, void* memory) {
     RcPort& port = operation.connection->memory();
     const bool writes = operation.kind == RcOperation::RcOperationKind::write;
@@ -110,7 +110,7 @@ int Rc::set_out(RcOperation* operation, void* memory) {
     RcConnection& connection = *operation->connection;
     connection.issuing_.push_back(operation);
     if (operation->bytes == 0) return end(*operation), MPI_SUCCESS;
-    // If other operations wait for room, the `room` event will issue this one, too.
+    // If other operations wait for room, the `room` event will issue this operation, too.
     if (connection.issuing_.front() == operation) issue_all(connection);
     return MPI_SUCCESS;
 }
@@ -151,8 +151,8 @@ int Rc::update(RcConnection& of, const transport::RemoteKey& region, uint64_t of
     return set_out(one, before);
 }
 
-/// Issues one part, or the notifying frame after the last. The device gets these two with one doorbell. Returns false if that is not
-/// possible now or never will be.
+/// Issues one part of an operation, or the notifying frame after the last part. The device gets the last part and the frame with one
+/// doorbell. Returns false if issuing is not possible now or never will be.
 bool Rc::issue(RcOperation& operation) {
     RcConnection& connection = *operation.connection;
     if (operation.issued == operation.bytes) {
@@ -222,7 +222,7 @@ void Rc::on_done(const verbs::VerbsEvent& event) {
     if (connection.owes_finish_) on_room(connection);
 }
 
-/// Ends an operation after the device's last access to its memory.
+/// Ends an operation after the device's last access to its memory, and queues its completion.
 void Rc::end(RcOperation& operation) {
     RcPort& port = operation.connection->memory();
     if (operation.copy_to && !operation.failed) std::memcpy(operation.copy_to, operation.slot, operation.bytes);
@@ -238,7 +238,7 @@ void Rc::end(RcOperation& operation) {
     last_ended_ = &done.next;
 }
 
-/// Fails all operations, since the queue is closed.
+/// Fails all operations of the connection, since its queue is closed.
 void Rc::end_all(RcConnection& connection) {
     for (auto* list : {&connection.issuing_, &connection.issued_})
         while (RcOperation* const one = list->front()) {
@@ -247,7 +247,7 @@ void Rc::end_all(RcConnection& connection) {
         }
 }
 
-/// Reports completions; a callback may begin other operations.
+/// Reports queued completions; a callback may begin other operations.
 bool Rc::tell_ended() {
     bool any = false;
     while (transport::Completion* const first = ended_) {

@@ -96,7 +96,7 @@ bool Rc::grant_ring(RcConnection& connection, RcRingOffer& offer) {
     return true;
 }
 
-// The frame being handled may be in the ring, so poll() frees it.
+// Withdraws the ring that the peer writes into. The frame being handled may be in the ring, so poll() frees it.
 void Rc::drop_ring_in(RcConnection& connection) {
     if (!connection.ring_in_) return;
     starling::counters.verbs_rings = --rings_;
@@ -116,14 +116,14 @@ bool Rc::on_ring_offer(RcConnection& connection, const std::byte* data, uint32_t
     return on_ring_back(connection);
 }
 
-/// Handles the owner's request for its ring, or refuses an offer. The reply follows all writes into the ring.
+/// Handles the owner's request to stop using its ring, or refuses an offer. The reply follows all writes into the ring.
 bool Rc::on_ring_back(RcConnection& connection) {
     if (connection.ring_out_) connection.ring_out_->left = true;
     connection.owes_left_ = send_frame(connection, RcFrame::RcFrameKind::ring_left) == verbs::WorkStatus::busy;
     return true;
 }
 
-/// Handles the writer's reply: everything it has written has arrived.
+/// Handles the writer's reply ring_left: all frames that it wrote into the ring have arrived.
 void Rc::on_ring_left(RcConnection& connection) {
     connection.no_ring_ = connection.ring_in_ && !connection.ring_in_->leaving;
     drop_ring_in(connection);
@@ -208,7 +208,8 @@ void Rc::ask_back(RcConnection& connection) {
     if (connection.ring_in_->leaving) ++starling::counters.verbs_rings_moved;
 }
 
-/// Counts a short frame that arrived by the queue. The connection may now earn a ring, if need be that of a connection with less traffic.
+/// Counts a short frame that arrived by the queue. The connection may now earn a ring, if necessary one withdrawn from a connection with
+/// less traffic.
 void Rc::earn_ring(RcConnection& connection) {
     ++connection.short_frames_;
     if (!may_have_ring(connection)) return;
@@ -230,8 +231,8 @@ void Rc::set_expected_traffic(RcConnection& connection, uint32_t messages) {
     seek_ring(connection);
 }
 
-/// Grants a ring to a connection in the plan, which need not earn it. If no ring is free, asks back that of the connection with the least
-/// expected traffic, provided it is less. Among equals it is the one with the fewest frames so far.
+/// Grants a ring to a connection in the plan, which need not earn it. If the quota is used up, withdraws the ring of the connection with
+/// the least expected traffic, provided that traffic is less. Among equals it is the one with the fewest frames so far.
 void Rc::seek_ring(RcConnection& connection) {
     if (connection.foreseen_ == 0 || !may_have_ring(connection)) return;
     if (rings_ < static_cast<uint32_t>(live(config().max_direct)))
@@ -243,8 +244,8 @@ void Rc::seek_ring(RcConnection& connection) {
     if (least && least->foreseen_ < connection.foreseen_) ask_back(*least);
 }
 
-/// Offers the place of a ring that was returned. The connection with the most expected traffic gets it; without a plan, the next to earn
-/// one.
+/// Grants another connection a ring after one was returned. The connection with the most expected traffic gets it; without a plan, the next
+/// to earn one.
 void Rc::pass_on_place() {
     RcConnection* most = nullptr;
     for (auto& one : connections_)

@@ -32,7 +32,7 @@ void Rc::cancel_rdma_target(transport::RdmaTarget& arrival, bool at_once) {
     if (at_once && connection) broke(*connection, "memory that the peer was to write was withdrawn");
 }
 
-/// Returns false if no target has this word.
+/// Completes the target with this word. Returns false if there is none.
 bool Rc::on_word(RcConnection& connection, uint32_t word) {
     RcArrival* one = connection.expected_.front();
     while (one && one->word != word) one = connection.expected_.next(one);
