@@ -26,8 +26,7 @@ NetworkPath& path_of(Connection& connection) { return *static_cast<NetworkPath*>
 NetworkPath& remote(transport::Path& path) { return static_cast<NetworkPath&>(path); }
 
 constexpr uint64_t kBetterInterval = 10'000'000;  ///< ns between checks whether RC can replace TCP, and first pause between replacements
-constexpr uint64_t kFirstPause = 1'000'000'000, kLongestPause = 60'000'000'000;  ///< shortest and longest pause (ns) without RC after a
-                                                                                 ///< failure
+constexpr uint64_t kFirstPause = 1'000'000'000, kLongestPause = 60'000'000'000;  ///< bounds (ns) of the pause without RC after a failure
 }  // namespace
 
 void NetworkPath::tell(const char* what) const {
@@ -302,12 +301,12 @@ uint32_t Network::describe(transport::Path& path, packet::PacketKind kind, std::
     uint8_t place = 0;
     if (wire.connection || (to.port(place) && to.rc_from_ <= now_ns() && connect_by(to, true))) {
         if (described()) return bytes;
-        if (!wire.rc) return failed_to(to, "not offered"), bytes;
+        if (!wire.rc) return failed_to(to, "cannot be offered"), bytes;
         avoid_rc(to);
         drop_connection(to);
     }
     clear_failure();
-    if (!connect_by(to, false) || !described()) failed_to(to, "not offered");
+    if (!connect_by(to, false) || !described()) failed_to(to, "cannot be offered");
     return bytes;
 }
 
@@ -326,10 +325,10 @@ void Network::use(transport::Path& path, packet::PacketKind kind, const std::byt
         const bool rc = Rc::is_offer(payload);
         if (wire.connection && rc && !wire.rc) return;
         if (wire.connection && wire.rc && !rc) drop_connection(to);
-        if (!wire.connection && !connect_by(to, rc)) return failed_to(to, "not opened");
+        if (!wire.connection && !connect_by(to, rc)) return failed_to(to, "cannot be opened");
     }
     if (!wire.connection || wire.connection->by.use(*wire.connection, kind, payload) == MPI_SUCCESS) return;
-    failed_to(to, "not opened");
+    failed_to(to, "cannot be opened");
 }
 
 void Network::finish(transport::Path& path) {

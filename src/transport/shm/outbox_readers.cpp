@@ -5,11 +5,11 @@
 namespace starling::shm {
 
 namespace {
-/// How long memory is kept after its last use: allocating pages again costs 0.3 ms per megabyte.
+/// Time (ns) for which memory is kept after its last use: allocating pages again costs 0.3 ms per megabyte.
 constexpr uint64_t kRestNs = 500'000'000;
 }  // namespace
 
-/// Updates the loans of borrowers, which do not report what they have read.
+/// Checks the borrowers' counts, since borrowers do not report what they have read.
 void Lending::look_at_borrowers() {
     for (Borrowers* each : borrowers_) each->look();
     std::erase_if(left_, [this](const std::unique_ptr<Borrowers>& each) {

@@ -24,8 +24,8 @@ constexpr uint64_t kPage = 4096;
 
 STARLING_STATE uint64_t most = 0;  ///< most bytes that can be allocated; 0: not determined yet
 
-/// Checked in advance, because exceeding the machine's memory would raise SIGBUS at some later access, and exceeding a control group's
-/// limit would kill the process.
+/// Returns whether the machine and its control group can provide `bytes`. Checked in advance, because exceeding the machine's memory would
+/// raise SIGBUS at some later access, and exceeding a control group's limit would kill the process.
 bool machine_has(uint64_t bytes) {
     if (most == 0) {
         struct sysinfo info;
@@ -35,7 +35,7 @@ bool machine_has(uint64_t bytes) {
     return bytes <= most;
 }
 
-/// Beyond the limit ftruncate does not only fail but raises SIGXFSZ.
+/// Returns whether the limit of file sizes permits `bytes`. Beyond the limit ftruncate does not only fail but raises SIGXFSZ.
 bool within_file_limit(uint64_t bytes) {
     rlimit limit;
     return getrlimit(RLIMIT_FSIZE, &limit) != 0 || bytes <= limit.rlim_cur;
@@ -43,7 +43,7 @@ bool within_file_limit(uint64_t bytes) {
 
 constexpr uint64_t kHuge = 2u << 20;
 
-/// Reserves address space at a multiple of `alignment`. Returns null if there is none.
+/// Reserves address space at a multiple of `alignment`. Returns null if there is not enough.
 std::byte* find_room(uint64_t bytes, uint64_t alignment) {
     void* all = mmap(nullptr, bytes + alignment, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (all == MAP_FAILED) return nullptr;
@@ -60,7 +60,7 @@ std::byte* find_room(uint64_t bytes, uint64_t alignment) {
 
 Pages::~Pages() {
     if (data_) munmap(data_, bytes_);
-    // The program may have closed descriptors that it does not know, and opened a file under the same number.
+    // The program may have closed the descriptor, and opened a file under the same number.
     if (kept_) job::take_back(name_.inode);
     struct stat status;
     if (owned_ && fstat(name_.descriptor, &status) == 0 && status.st_ino == name_.inode && status.st_dev == device_)
@@ -86,7 +86,7 @@ bool Pages::map(int descriptor, uint64_t bytes, uint64_t alignment) {
 }
 
 bool Pages::show_more(uint64_t bytes) {
-    // In whole steps, as each costs a call; a step that ends inside a huge page would split it.
+    // Show whole huge pages, as each call costs time; a range that ends inside a huge page would split it.
     const uint64_t last = std::min((bytes + kHuge - 1) / kHuge * kHuge, bytes_);
     if (bytes > last || mprotect(data_ + shown_, last - shown_, PROT_READ | PROT_WRITE) != 0) return false;
     if (owned_) madvise(data_ + shown_, last - shown_, MADV_DODUMP);

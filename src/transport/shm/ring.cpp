@@ -24,8 +24,8 @@ bool RingWriter::refresh_bulk(uint64_t end) {
 }
 
 void RingReader::reset(Ring& ring, const std::byte* outbox) {
-    // The last user has written less than a lap beyond the credit that it was given. So in the lap after the next, none of the stamps that
-    // it left is valid.
+    // The last sender has written less than a lap beyond the credit that it had. So in the lap after the next, none of the stamps that it
+    // left is valid.
     const uint64_t told = std::max(ring.consumed.lines.load(std::memory_order_relaxed), kFirstLine);
     const uint64_t begin = (told / kRingLines + 2) * kRingLines;
     ring.consumed.bulk.store(0, std::memory_order_relaxed);

@@ -31,7 +31,7 @@ uint64_t room() {
     uint64_t bytes = sysinfo(&info) == 0 ? uint64_t{info.totalram} * info.mem_unit : uint64_t{1} << 30;
     rlimit limit;
     if (getrlimit(RLIMIT_FSIZE, &limit) == 0) bytes = std::min<uint64_t>(bytes, limit.rlim_cur);
-    // Limited address space has to hold the neighbors' heaps, too.
+    // Limited address space must also hold the neighbors' heaps.
     if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
         bytes = std::min<uint64_t>(bytes, std::max<uint64_t>(limit.rlim_cur / 1024, kGiveBack));
     return bytes / kPage * kPage;
@@ -52,7 +52,7 @@ bool make() {
     uint64_t bytes = room();
     // There may be less address space than memory.
     while (bytes >= kGiveBack && !made.pages.make_hidden(bytes)) bytes = bytes / 4 / kPage * kPage;
-    // Not permanent: later there may be a free descriptor, or memory.
+    // The failure is not remembered: later there may be a free descriptor, or memory.
     if (bytes < kGiveBack) return false;
     made.heap = Heap(bytes);
     exchanged = new ExchangedHeap(std::move(made));
@@ -96,7 +96,7 @@ bool ShmPath::show_exchanged(uint64_t bytes) {
     if (exchanged_.data()) return exchanged_.show(bytes);
     if (exchanged_refused_) return false;
     if (exchanged_.open({shown.pid, shown.descriptor, shown.inode}, shown.bytes, shown.bytes)) return exchanged_.show(bytes);
-    // A lack of descriptors or memory may be temporary.
+    // A lack of descriptors or memory may be temporary, so another attempt is allowed.
     exchanged_refused_ = errno != EMFILE && errno != ENFILE && errno != ENOMEM;
     return false;
 }

@@ -15,7 +15,7 @@ namespace starling::shm {
 
 namespace {
 
-constexpr int kBatch = 16;  ///< packets of the inbox before other sources are polled
+constexpr int kBatch = 16;  ///< most packets delivered from the inbox before other sources are polled
 constexpr uint64_t kAskAgainNs = 1'000'000;
 
 uint32_t slot_limit() {
@@ -31,7 +31,7 @@ uint32_t slot_in(const std::byte* offer) {
 
 }  // namespace
 
-// Paths.
+// Functions of the paths.
 
 ShmPath::ShmPath(SharedMemory& by, const transport::ProcessAddress& to, void* user)
     : transport::Path(by, to, user), region(by.reaches(to) ? to.segment->region(to.rank) : nullptr) {}
@@ -46,7 +46,7 @@ bool ShmPath::reserve(uint32_t bytes, transport::PacketSlot& slot) {
     slot.path = this;
     if (has_ring()) return reserve_in_ring(bytes, slot);
     std::byte* outside = nullptr;
-    // No room in the outbox: the ring was closed since payload_limit().
+    // No room in the outbox: the ring was closed after the caller had read payload_limit().
     if (bytes > Cell::kPayload && !(outside = memory().lending_.reserve(bytes))) return false;
     Cell* const cell = claim(region.inbox(), memory().pid_);
     if (!cell) {
@@ -63,7 +63,7 @@ bool ShmPath::reserve(uint32_t bytes, transport::PacketSlot& slot) {
     return true;
 }
 
-// Reserves for payloads that are too long for a ring's line, or that found no room.
+// Reserves space for a payload that is too long for a ring's line, or found no room in the bulk area.
 bool ShmPath::reserve_long(uint32_t bytes, transport::PacketSlot& slot) {
     if (bytes <= kInlineBytes || !out.has_line()) return false;
     slot.payload = memory().lending_.reserve(bytes);
@@ -113,7 +113,7 @@ bool ShmPath::try_close() {
     return true;
 }
 
-// Handles close, the last packet; it is not popped, the ring ends there.
+// Handles close, the last packet on a ring. It is not popped, since the ring ends there.
 bool ShmPath::take_close() {
     // The close may have overtaken the accept that makes us ready.
     if (!ready_) return false;
@@ -121,7 +121,7 @@ bool ShmPath::take_close() {
     return true;
 }
 
-// The transport.
+// Functions of the transport.
 
 SharedMemory::SharedMemory(const transport::ProcessAddress& self, transport::Sink& sink)
     : Transport(kTraits),
@@ -153,8 +153,8 @@ void SharedMemory::forget(job::JobId job) {
     if (last_sender_ && last_sender_->to.job() == job) last_sender_ = nullptr;
 }
 
-/// Returns the sender's path. Null if its job has ended: it cannot be answered, so its packet is dropped. Null and `later` if its job
-/// cannot be mapped now.
+/// Returns the sender's path. Null if the sender's job has ended: the sender cannot be answered, so its packet is dropped. Null and `later`
+/// if the job cannot be mapped now.
 ShmPath* SharedMemory::sender_of(const Cell& cell, bool& later) {
     const CellSender& sender = cell.sender;
     if (last_sender_ && last_sender_->to.rank == sender.rank && last_sender_->to.job() == sender.job) return last_sender_;
@@ -188,9 +188,10 @@ bool SharedMemory::poll(PollUrgency) {
     return any;
 }
 
-// Rings.
+// Functions for rings.
 
-// A closing ring needs its slot until the peer has answered, which may take long; but it no longer counts against the limit.
+// Returns whether a ring may be opened. A closing ring needs its slot until the peer has answered, which may take long; but it no longer
+// counts against the limit.
 bool SharedMemory::has_place() {
     uint32_t open = 0;
     for (const ShmPath* user : users_) open += user && !user->leaving_;
@@ -237,7 +238,7 @@ void SharedMemory::use(transport::Path& path, packet::PacketKind, const std::byt
     sink_.connection(mine.user, transport::ConnectionEvent::ready);
 }
 
-// If there is no room for the close now, the path's owner tries again: try_close().
+// Sends the close packet on the ring. If there is no room for it now, the path's owner tries again: try_close().
 void SharedMemory::finish(transport::Path& path) {
     auto& mine = static_cast<ShmPath&>(path);
     mine.close_pending = mine.leaving_ = true;

@@ -62,8 +62,7 @@ class SharedMemory final : public transport::Transport, public transport::Connec
     InboxReader inbox_;
     Lending lending_;
     ShmPath* last_sender_ = nullptr;  ///< the path of the last packet from the inbox
-    uint64_t ask_again_at_ = 0;       ///< time (ns) of the next attempt while the sender of the packet at the front is unknown; 0: it is
-                                      ///< known
+    uint64_t ask_again_at_ = 0;       ///< time (ns) of the next attempt to find the front packet's sender; 0: it is known
 
     uint64_t taken_ = 0;  ///< bits of the ring slots of our region that are in use
     ShmPath* users_[kRingSlots] = {};

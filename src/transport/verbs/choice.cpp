@@ -14,7 +14,7 @@ constexpr size_t kLongestName = 63;
 
 struct PortEntry {
     std::string_view device;
-    unsigned port = 0;  ///< 0: all ports
+    unsigned port = 0;  ///< number of the port; 0: all ports
 };
 
 bool read(std::string_view text, PortEntry& out) {

@@ -42,7 +42,7 @@ std::unique_ptr<MemoryWatch> MemoryWatch::start() {
         return nullptr;
     }
     std::unique_ptr<MemoryWatch> made(new MemoryWatch(fd, end));
-    // The program's signals are for its own threads.
+    // Block all signals in the new thread: the program's signals are for its own threads.
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, &before);
@@ -87,7 +87,8 @@ void MemoryWatch::read_events() {
                 note(message.arg.remove.start, message.arg.remove.end);
                 break;
             case UFFD_EVENT_REMAP:
-                // The watch moves along with the mapping. Drop both ranges: the memory at the new address was never registered.
+                // The watch moves along with the mapping. Report both ranges as changed: the memory at the new address was never
+                // registered.
                 note(message.arg.remap.from, message.arg.remap.from + message.arg.remap.len);
                 note(message.arg.remap.to, message.arg.remap.to + message.arg.remap.len);
                 break;

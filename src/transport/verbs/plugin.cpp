@@ -22,7 +22,7 @@ namespace starling::verbs {
 
 namespace {
 
-/// The folder that libibverbs also searches.
+/// Returns the folder of the kernel's devices, the one that libibverbs also searches.
 std::string devices_folder() {
     const char* const root = std::getenv("SYSFS_PATH");
     return std::string(root && *root ? root : "/sys") + "/class/infiniband";
@@ -35,7 +35,7 @@ class Folder {
     ~Folder() {
         if (stream_) closedir(stream_);
     }
-    /// Returns null at the end.
+    /// Returns the name of the next entry, null at the end.
     const char* next() {
         while (const dirent* const entry = stream_ ? readdir(stream_) : nullptr)
             if (entry->d_name[0] != '.') return entry->d_name;
@@ -56,7 +56,8 @@ std::string state_of(const std::string& port) {
     return {text, bytes > 0 ? static_cast<size_t>(bytes) : 0};
 }
 
-// Searches beside the object that contains this code (the library, or a tool), then in the lib folders beside that object's folder.
+// Returns the path of the plugin. Searches beside the object that contains this code (the library, or a tool), then in the lib folders
+// beside that object's folder.
 std::string plugin_path() {
     Dl_info info;
     char self[PATH_MAX];
@@ -65,7 +66,7 @@ std::string plugin_path() {
     const std::string path(self), folder = path.substr(0, path.rfind('/') + 1);
     for (const char* const way : {"", "../lib/", "../lib64/"})
         if (access((folder + way + kPluginFile).c_str(), F_OK) == 0) return folder + way + kPluginFile;
-    return kPluginFile;  // found by the dynamic linker
+    return kPluginFile;  // no path: the dynamic linker finds it
 }
 
 STARLING_STATE const Plugin* instead = nullptr;
@@ -103,7 +104,7 @@ bool plugin_is_a_tests() { return instead != nullptr; }
 const Plugin* load_plugin() {
     if (instead) return instead;
     const std::string path = plugin_path();
-    // Never unloaded: other libraries may use the libraries that it has loaded.
+    // Never unloaded: other libraries may use the libraries that the plugin has loaded.
     void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (!library) {
         fail(MPI_ERR_OTHER, "%s (InfiniBand and RoCE need libibverbs.so.1 and librdmacm.so.1)", dlerror());

@@ -22,7 +22,7 @@ namespace {
 
 constexpr int kMostListed = 64;
 constexpr uint64_t kRefreshInterval = 1'000'000'000;
-/// A port that is up for the kernel, but has reported no `up` event for this long (ns), is reopened: its device was reset.
+/// Time (ns) after which a port is reopened because its device was reset: the port is up for the kernel, but has reported no `up` event.
 constexpr uint64_t kStuckAfter = 2'000'000'000;
 
 void tell(const PortFacts& facts, const char* what) {
@@ -109,7 +109,7 @@ void Ports::take_up() {
     }
 }
 
-/// Returns the place that the port has or had, else a free one. Null: all are taken.
+/// Returns the slot that the port has or had, else a free one. Null: all are in use.
 Ports::PortSlot* Ports::place_for(const PortFacts& facts) {
     PortSlot* free = nullptr;
     for (PortSlot& place : places_) {
@@ -210,7 +210,7 @@ void Ports::take(uint16_t index, const VerbsEvent& event) {
         case VerbsEvent::VerbsEventKind::done:
         case VerbsEvent::VerbsEventKind::broken:
             brought_ = true;
-            // Events without a user belong to a queue that was closed.
+            // Drop events without a user: they belong to a queue that was closed.
             if (event.user) tell_listener(index, event);
             if (event.buffer) place.port->give_back(event);
             return;

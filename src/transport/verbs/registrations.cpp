@@ -14,7 +14,7 @@ Registrations::~Registrations() {
     while (!all_.empty()) remove(all_.begin());
 }
 
-// Covers exactly the pages that contain the memory: the owner of neighboring pages may unmap them at any time.
+// Returns exactly the pages that contain the memory: the owner of neighboring pages may unmap them at any time.
 PageRange Registrations::pages_of(const void* memory, uint64_t bytes) const {
     const auto begin = reinterpret_cast<uint64_t>(memory);
     return {begin / page_ * page_, (begin + bytes + page_ - 1) / page_ * page_};
@@ -45,7 +45,7 @@ void Registrations::invalidate(const PageRange& changed) {
 }
 
 Registration* Registrations::find(const PageRange& pages) {
-    constexpr int kTries = 8;  // stretches rarely overlap, so few steps find the right one
+    constexpr int kTries = 8;  // most steps back from the address: stretches rarely overlap, so few steps find the right one
     auto place = all_.upper_bound(pages.begin);
     for (int i = 0; i < kTries && place != all_.begin(); ++i) {
         --place;
@@ -95,7 +95,7 @@ Registration* Registrations::make(const PageRange& pages) {
     const uint64_t bytes = pages.end - pages.begin;
     auto made = std::make_unique<Registration>();
     make_room(bytes);
-    // The kernel's limit may be lower than `most_`.
+    // Evict until it fits: the kernel's limit may be lower than `most_`.
     while (!port_.enroll(reinterpret_cast<void*>(pages.begin), bytes, true, made->memory))
         if (!evict_one()) return nullptr;
     made->pages = pages;

@@ -38,8 +38,7 @@ struct ReceivedDatagram {
     uint32_t address;       ///< address of the sender, network byte order
     uint16_t port;          ///< port of the sender, host byte order
     uint32_t interface;     ///< kernel's number of the interface on which it arrived; 0: unknown
-    bool by_verbs = false;  ///< whether a verbs port received it: `address` is then the sender's queue number, `interface` the index of our
-                            ///< port
+    bool by_verbs = false;  ///< whether a verbs port received it: `address` is the sender's queue number, `interface` our port's index
     bool opened = false;    ///< whether the datagram was sealed and has been decrypted
     bool is_new = false;    ///< whether the sender has replaced another process, or has lost its state about us
 };

@@ -113,7 +113,7 @@ int GroupSockets::open() {
 
 int GroupSockets::open_socket(uint16_t rail) {
     const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (fd < 0) return fail(MPI_ERR_OTHER, "no socket for multicast groups: %s", std::strerror(errno));
+    if (fd < 0) return fail(MPI_ERR_OTHER, "cannot open a socket for multicast groups: %s", std::strerror(errno));
     const int one = 1;
     const uint8_t hops = static_cast<uint8_t>(config().multicast_ttl);
     const ip_mreqn by{{}, {}, static_cast<int>(rails_[rail].index)};
@@ -129,7 +129,7 @@ int GroupSockets::open_socket(uint16_t rail) {
         !set(fd, IP_MULTICAST_IF, by) || bind(fd, reinterpret_cast<const sockaddr*>(&any), sizeof any) != 0) {
         const int error = errno;
         close(fd);
-        return fail(MPI_ERR_OTHER, "no multicast socket on interface %s, port %d (STARLING_MULTICAST_PORT): %s",
+        return fail(MPI_ERR_OTHER, "cannot open a multicast socket on interface %s, port %d (STARLING_MULTICAST_PORT): %s",
                     rails_[rail].name, static_cast<int>(config().multicast_port), std::strerror(error));
     }
     epoll_event event{};

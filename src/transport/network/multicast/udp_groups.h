@@ -131,8 +131,7 @@ class GroupSockets {
     uint32_t interfaces_[Rails::kMost] = {};  ///< interface of each socket; a rail's index may be reused for another interface
     uint64_t rails_at_ = 0;
     std::unique_ptr<Cipher> cipher_;
-    std::unordered_map<uint64_t, std::unique_ptr<GroupEncryption>> seals_;  ///< encryption states by group key; includes groups that were
-                                                                            ///< left
+    std::unordered_map<uint64_t, std::unique_ptr<GroupEncryption>> seals_;  ///< encryption states by group key, also of groups left
     std::unordered_map<uint64_t, GroupMember*> members_;                    ///< current members by group key
     std::unordered_map<uint32_t, JoinedAddress> addresses_;
     verbs::Ports* const ports_;

@@ -35,7 +35,7 @@ void Rc::deregister(RegisteredMemory& loan, bool at_once) {
     const auto reads = [&](const auto& one) { return one->user == to && one->port_ == port && one->queue_; };
     const auto found = std::find_if(connections_.begin(), connections_.end(), reads);
     if (found == connections_.end()) return;
-    broke(**found, "memory that was registered for the peer was withdrawn");
+    broke(**found, "memory that the peer may be reading was deregistered");
     clear_failure();
 }
 

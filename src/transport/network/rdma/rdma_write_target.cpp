@@ -29,7 +29,7 @@ void Rc::cancel_rdma_target(transport::RdmaTarget& arrival, bool at_once) {
     one->hook.unlink();
     arrival.place = nullptr;
     delete one;
-    if (at_once && connection) broke(*connection, "memory that the peer was to write was withdrawn");
+    if (at_once && connection) broke(*connection, "an RDMA target that the peer may be writing was canceled");
 }
 
 /// Completes the target with this word. Returns false if there is none.

@@ -21,7 +21,7 @@ Flown& Flight::append() {
 }
 
 Flown& Flight::add() {
-    if (next_ == 0) append();  // a record not in flight, which takes up the number 0
+    if (next_ == 0) append();  // skip the number 0 by a record that is not in flight
     return append();
 }
 

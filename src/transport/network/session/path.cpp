@@ -54,7 +54,7 @@ uint64_t SessionPath::timeout_at(uint64_t held) const {
 }
 
 uint32_t next_smaller_datagram(uint32_t bytes) {
-    // Ethernet with jumbo frames, Ethernet, common tunnels, the minima of IPv6 and of IPv4.
+    // The MTUs to try: Ethernet with jumbo frames, Ethernet, common tunnels, the minima of IPv6 and of IPv4.
     for (const uint32_t mtu : {9000u, 4000u, 1500u, 1400u, 1280u, 576u})
         if (mtu - 28 < bytes) return mtu - 28;
     return kLeastDatagram;

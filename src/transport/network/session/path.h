@@ -82,8 +82,7 @@ struct SessionPath {
     Route route;
     bool present = false;
     bool preferred = false;  ///< whether it is a verbs path: no other path is used while a preferred one answers
-    bool suspended = false;  ///< whether the path is only probed: it does not answer while others do, or is preferred and has never
-                             ///< answered
+    bool suspended = false;  ///< whether it is only probed: it is silent while others answer, or is preferred and never answered
     uint8_t probes = 0;      ///< number of probes sent since the path was made, if it has never answered
     /// Number and send time (ns, 0: it was answered) of the last probe of a suspended path. The probe is not counted as in flight, since
     /// one that stays unanswered would hold the records of all later datagrams.

@@ -13,7 +13,7 @@ size_t RangeSet::reaching(uint64_t offset) const {
 void RangeSet::add(SequenceRange range) {
     if (range.start >= range.end) return;
     const size_t first = reaching(range.start);
-    size_t last = first;  // one past the ranges that merge with the new one
+    size_t last = first;  // index past the last range that merges with the new one
     for (; last < ranges_.size() && ranges_[last].start <= range.end; ++last) {
         range.start = std::min(range.start, ranges_[last].start);
         range.end = std::max(range.end, ranges_[last].end);

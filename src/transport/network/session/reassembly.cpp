@@ -99,7 +99,7 @@ Reassembly::ReassemblyResult Reassembly::consume(const std::byte* bytes, uint32_
 }
 
 bool Reassembly::deliver_partial(PacketSink& sink) {
-    // The sink may begin a new stream, which must not free the packet.
+    // Take the packet out first: the sink may begin a new stream, which must not free it.
     std::unique_ptr<std::byte[]> packet = std::move(partial_);
     try {
         return sink.deliver(header_at(packet.get()), packet.get() + kHeader);
@@ -151,8 +151,8 @@ Reassembly::ReassemblyResult Reassembly::extract_packets(const std::byte* bytes,
     return ReassemblyResult::in_order;
 }
 
-// Stores the bytes that are not here yet. The overhead of each block is counted, so that a stream cut into tiny parts takes no more memory
-// than another.
+// Stores the bytes that are not stored yet. The overhead of each block is counted, so that a stream cut into tiny parts takes no more
+// memory than another.
 Reassembly::ReassemblyResult Reassembly::keep(uint64_t offset, const std::byte* bytes, uint32_t count) {
     ReassemblyResult result = ReassemblyResult::duplicate;
     OutOfOrderBytes** link = &early_;
@@ -184,7 +184,7 @@ int Reassembly::ranges(AckRange* out, int most, bool& more) const {
     more = false;
     uint64_t end = 0;
     for (const OutOfOrderBytes* piece = early_; piece; piece = piece->next) {
-        // These bytes are in order and about to be delivered; the cumulative acknowledgement will cover them.
+        // Skip a block that is in order and about to be delivered; the cumulative acknowledgement will cover it.
         if (piece->offset <= expected_) continue;
         if (count > 0 && piece->offset == end) {
             out[count - 1].length += piece->count;

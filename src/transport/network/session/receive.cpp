@@ -8,7 +8,7 @@ namespace starling::network {
 
 namespace {
 
-constexpr uint64_t kReorder = 3;            ///< later datagrams that may arrive before one counts as lost (RFC 5681's three)
+constexpr uint64_t kReorder = 3;            ///< later datagrams after which a missing one counts as lost (three in RFC 5681)
 constexpr uint32_t kOwedMost = 32;          ///< most datagrams without an acknowledgement
 constexpr uint64_t kOwedBytes = 64 * 1024;  ///< most bytes from carriers without an acknowledgement
 /// Losses of long datagrams in a row, while short ones arrive, after which the path counts as too narrow for them.
@@ -48,8 +48,9 @@ bool Session::receive(const Datagram& datagram, int path, Carrier* carrier, uint
     return taken;
 }
 
-// An acknowledgement echoes the number of one datagram only. A probe's number is kept even if other datagrams follow, because its path is
-// not probed again for a long time. If a second probe arrives, the first is acknowledged at once, so that both are answered.
+// Records the number of a datagram to echo in the next acknowledgement, which has room for one only. A probe's number is kept even if other
+// datagrams follow, because its path is not probed again for a long time. If a second probe arrives, the first is acknowledged at once, so
+// that both are answered.
 void Session::note_echo(uint32_t number, bool probe, uint64_t now) {
     const bool kept = owed_.echo != 0 && echo_probe_;
     if (kept && !probe) return;
@@ -81,7 +82,7 @@ bool Session::take_stream(const Datagram& datagram, Carrier* carrier, uint64_t n
             ++outside_.counters.duplicates;
             owed_.twice = true;
             want_ack(now);
-            // A duplicate shows that our acknowledgements do not arrive, a single one or all.
+            // A duplicate shows that some or all of our acknowledgements do not arrive.
             if (deaf_since_ == 0) deaf_since_ = now;
             return true;
         case Reassembly::ReassemblyResult::beyond:
@@ -97,8 +98,8 @@ bool Session::take_stream(const Datagram& datagram, Carrier* carrier, uint64_t n
     return true;
 }
 
-// An epoch identifies a stream, and a new stream takes a later one. So datagrams for or from a process that no longer exists are
-// recognized; docs/network.md lists the cases.
+// Checks that a datagram is from and for the current streams. An epoch identifies a stream, and a new stream takes a later one. So
+// datagrams for or from a process that no longer exists are recognized; docs/network.md lists the cases.
 bool Session::right_incarnation(const Datagram& datagram, uint64_t now) {
     const DatagramHeader& header = datagram.header;
     if (header.target_epoch != 0 && header.target_epoch != epoch_) {
@@ -110,7 +111,7 @@ bool Session::right_incarnation(const Datagram& datagram, uint64_t now) {
     if (header.epoch == peer_epoch_) return true;
     if (header.epoch <= std::max(peer_epoch_, past_epoch_)) return false;
     if (peer_epoch_ != 0) {
-        // The peer is not the process that we sent to: everything in flight to the old one is void.
+        // The peer is not the process that we sent to: data in flight to the earlier one is lost.
         fail(SessionFailure::successor);
         return false;
     }
@@ -148,7 +149,8 @@ bool Session::take_acks(const Datagram& datagram, uint64_t now) {
     if (header.flags & datagram_flag::kTwice) [[unlikely]]
         lost_at_ = lost_before_;
     limit_ = std::max(limit_, header.ack + uint64_t{header.window} * kWindowUnit);
-    // End of the part that this acknowledgement describes fully: a datagram beyond it may have arrived and been left out.
+    // Stream offset up to which this acknowledgement lists all ranges. A datagram beyond it may have arrived although its range was left
+    // out.
     told_end_ = header.flags & datagram_flag::kMoreRanges && header.ranges > 0
                     ? header.ack + datagram.ranges[header.ranges - 1].start + datagram.ranges[header.ranges - 1].length
                     : UINT64_MAX;
@@ -177,7 +179,7 @@ void Session::mark_arrived(bool everything) {
             arrived(flown);
         } else if (!everything) {
             if (flown.offset >= buffer_.begin()) break;
-            // A long stretch on a carrier, of which a part is acknowledged.
+            // The record is a long stretch on a carrier, and its beginning was acknowledged.
             if (flown.via >= kFirstCarrier) {
                 flown.length = static_cast<uint32_t>(flown.end() - buffer_.begin());
                 flown.offset = buffer_.begin();
@@ -207,7 +209,7 @@ void Session::arrived(Flown& flown) {
     if (path.in_flight < path.window.bytes() / 2) path.full = false;
 }
 
-// The echoed number of a datagram identifies its path and send time, whatever path the acknowledgement took.
+// Measures the round trip by the echoed number. It identifies a datagram's path and send time, whatever path the acknowledgement took.
 bool Session::take_echo(const DatagramHeader& header, uint64_t now) {
     if (header.echo == 0) return false;
     answered_at_ = now;
@@ -238,7 +240,7 @@ bool Session::take_probe_answer(const DatagramHeader& header, uint64_t now) {
     return false;
 }
 
-// `held`: ns for which the peer delayed its answer.
+// Updates a path after an answer to a datagram on it. `held`: ns for which the peer delayed its answer.
 void Session::answered(SessionPath& path, uint64_t sent_at, uint64_t held, uint64_t now) {
     // `now` is the time at the beginning of a poll, and the datagram may have been sent and answered since.
     const uint64_t passed = now > sent_at ? now - sent_at : 0;
@@ -247,7 +249,7 @@ void Session::answered(SessionPath& path, uint64_t sent_at, uint64_t held, uint6
     path.suspended = false;
 }
 
-// A datagram is lost when later ones on its path have arrived: three of them, or any after some time (RFC 8985).
+// Finds lost datagrams: later ones on the same path have arrived, either three of them, or any after some time (RFC 8985).
 void Session::find_losses(uint64_t now) {
     loss_check_at_ = 0;
     const bool one_path =
@@ -297,7 +299,7 @@ uint32_t Session::size_of_datagram(uint32_t length) const {
     return length + static_cast<uint32_t>(sizeof(DatagramHeader)) + outside_.seal_bytes;
 }
 
-// If the datagram is as long as the longest lost one, the path carries that size.
+// Records the arrival of a datagram. If it is as long as the longest lost one, the path carries that size.
 void Session::note_arrival_of_size(SessionPath& path, uint32_t length) {
     if (size_of_datagram(length) >= path.longest_lost)
         path.big_losses = 0;
@@ -305,7 +307,8 @@ void Session::note_arrival_of_size(SessionPath& path, uint32_t length) {
         path.small_arrived = true;
 }
 
-// Counts losses of all sizes above the least, as the path may not even carry the size below that of the longest lost datagram.
+// Records the loss of a datagram. Losses of all sizes above the least count, as the path may not even carry the size below that of the
+// longest lost datagram.
 void Session::note_loss_of_size(SessionPath& path, uint32_t length) {
     const uint32_t bytes = size_of_datagram(length);
     if (bytes <= kLeastDatagram || bytes > path.datagram) return;

@@ -20,7 +20,7 @@ struct Session::Head {
     uint32_t bytes;  ///< length of the header and the parts that follow it
 };
 
-// Returns lost bytes first, then new bytes within the peer's window.
+// Returns the next bytes to send: lost bytes first, then new bytes within the peer's window.
 SequenceRange Session::next_range() {
     while (!lost_.empty()) {
         SequenceRange range = lost_.front();
@@ -45,9 +45,9 @@ bool Session::carriers_serve() const {
                        [](const Attached& place) { return place.carrier && !place.gone; });
 }
 
-// A live connection carries everything, even while it is busy, with one exception. A small range is sent as a datagram if no other data is
-// in flight on the connection, because it arrives sooner, and is retransmitted as one. Beside a device's connection a datagram is not
-// faster.
+// Returns the path for a small range that is sent as a datagram although there is a connection. A live connection carries everything else,
+// even while it is busy. The datagram arrives sooner if no other data is in flight on the connection, and is retransmitted as a datagram.
+// Beside a device's connection a datagram is not faster.
 int Session::pick_path_beside(const SequenceRange& range) const {
     const bool repeat = range.start < next_;
     if (range.length() > kBesideMost || (!repeat && (carried_ > 0 || buffer_.kept() > kBesideAll))) return -1;
@@ -69,8 +69,8 @@ int Session::first_path(Fits fits) const {
     return -1;
 }
 
-// Returns the first path with room: later paths are used when earlier ones are full, so each carries what it can. If a preferred path
-// answers, only those are used: the other paths are slow in comparison, and may share the same cable.
+// Returns the first path with room. Later paths are used when earlier ones are full, so each carries as much as it can. If a preferred path
+// answers, only preferred paths are used: the other paths are slow in comparison, and may share the same cable.
 int Session::pick_path() {
     bool any = false, suspended = false;
     const bool preferred = prefers();
@@ -84,7 +84,7 @@ int Session::pick_path() {
         path.full = true;
     }
     if (any || !suspended) return -1;
-    // No path answers, so all are equally good.
+    // No path answers, so all count as equally good.
     for (int i = 0; i < kMaxAddresses; ++i) paths_[i].suspended = false;
     probe_at_ = 0;
     return pick_path();
@@ -92,7 +92,7 @@ int Session::pick_path() {
 
 void Session::transmit(uint64_t now) {
     if (dead_ || key_ == 0) return;
-    // A refused datagram is cut to another size, or takes another path.
+    // If a datagram is refused, its data is cut to another size, or takes another path.
     for (int attempt = 0; attempt < 4; ++attempt) {
         refused_ = false;
         try {
@@ -155,7 +155,7 @@ void Session::fill(Head& head, uint64_t offset, uint32_t stream_bytes, int most_
         head.bytes += static_cast<uint32_t>(header.ranges * sizeof(AckRange));
     }
     header.bytes = head.bytes + stream_bytes;
-    // This acknowledges everything delivered so far.
+    // This datagram acknowledges everything delivered so far.
     owed_ = {};
     owed_.told = in_.expected();
 }
@@ -201,7 +201,7 @@ bool Session::send_frame(int index, SequenceRange range, uint64_t now) {
     if (sent != SendResult::done) {
         owed_ = owed;
         (sent == SendResult::busy ? place.busy : place.gone) = true;
-        return true;  // another path may take it
+        return true;  // refused here, but another path may take the datagram
     }
     const bool repeat = range.start < next_;
     const uint8_t via = static_cast<uint8_t>(kFirstCarrier + index);
@@ -257,14 +257,14 @@ bool Session::send_datagram(int index, SequenceRange range, uint64_t now) {
 }
 
 int Session::reply_path() const {
-    // The path of the last datagram is known to work, at least from the peer to us.
+    // The path of the last datagram that arrived is known to work, at least from the peer to us.
     if (last_path_ >= 0 && paths_[last_path_].present) return last_path_;
     const int usable = first_path([](const SessionPath& path) { return path.usable(); });
     return usable >= 0 ? usable : first_path([](const SessionPath& path) { return path.present; });
 }
 
-// Prefers a device's connection: there the acknowledgement is not lost, and costs no system call. An acknowledgement that echoes a datagram
-// is itself a datagram.
+// Sends the delayed acknowledgement. Prefers a device's connection, where the acknowledgement is not lost and costs no system call. An
+// acknowledgement that echoes a datagram is itself sent as a datagram.
 void Session::flush_ack(uint64_t now) {
     if (owed_.ack_at == 0 || dead_ || key_ == 0) return;
     const int path = reply_path();
@@ -331,7 +331,8 @@ void Session::refused(uint32_t number, SendResult why, uint64_t now) {
     } else if (why == SendResult::busy) {
         blocked_until_ = now + kMillisecond;
     } else {
-        // Rails reports when the rail works again; until then it is probed. If there is no other path, wait before the next attempt.
+        // The path is suspended and probed until the kernel has a route again, which Rails reports. If there is no other path, wait before
+        // the next attempt.
         path.suspended = true;
         probe_at_ = now + kProbeInterval;
         if (std::none_of(std::begin(paths_), std::end(paths_), [](const SessionPath& other) { return other.usable(); }))

@@ -45,7 +45,7 @@ void SlabPool::give(Slab* slab) {
 packet::Header* SendBuffer::reserve(uint32_t payload) {
     const uint32_t bytes = packet_bytes(payload);
     if (!tail_ || tail_->capacity - tail_->used < bytes) {
-        // A last slab that is empty was reserved from but not committed to; it is too small now.
+        // The last slab may be empty, after a reservation without a commit. It is too small for this packet.
         Slab* const slab = pool_.take(bytes, kept() < SlabPool::kSmall);
         slab->start = end_;
         (tail_ ? tail_->next : head_) = slab;

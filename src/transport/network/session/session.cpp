@@ -30,7 +30,7 @@ void Session::set_path(int index, const Route& route, uint32_t datagram) {
     if (path.present && path.route == route && path.datagram_most == datagram) return;
     if (!path.present || !(path.route == route)) {
         if (path.present && path.preferred) --preferred_;
-        // The numbering continues, so that a record of the path that was here before is not taken for one of the new path.
+        // The numbering continues, so that a record of the previous path at this index is not taken for one of the new path.
         const uint64_t order = path.next_order;
         const uint64_t in_flight = path.in_flight;
         path = SessionPath{};

@@ -18,7 +18,8 @@ uint64_t earlier(uint64_t a, uint64_t b) { return b != 0 && b < a ? b : a; }
 /// Returns whether the path has a retransmission timer. Preferred paths that do not answer are only probed.
 bool is_timed(const SessionPath& path) { return path.present && path.in_flight > 0 && !(path.preferred && path.suspended); }
 
-/// A path that has never answered may never do so: its ends may be in two networks that are not connected.
+/// Returns the time between two probes, ns. It grows for a path that has never answered, which may never do so: its ends may be in two
+/// networks that are not connected.
 uint64_t probe_interval(const SessionPath& path) {
     return path.preferred && !path.proven() ? kProbeInterval << std::min<int>(path.probes, 7) : kProbeInterval;
 }
@@ -58,7 +59,8 @@ bool Session::is_given_up(uint64_t now) {
         return true;
     }
     if (deaf_since_ == 0 || deaf_since_ + outside_.timeout > now) return false;
-    // The peer has polled its socket or sent something in the second half of the interval; otherwise it may have been computing.
+    // Fail only if the peer has polled its socket or sent something in the second half of the interval; otherwise it may have been
+    // computing.
     if (std::max(heard_at_, looked_at_) >= deaf_since_ + outside_.timeout / 2) {
         fail(SessionFailure::deaf);
         return true;
@@ -67,8 +69,8 @@ bool Session::is_given_up(uint64_t now) {
     return false;
 }
 
-// No answer arrived in time. Only the oldest datagram is retransmitted, as its acknowledgement shows what else is missing. So a peer that
-// computes without polling costs one datagram now and then, and the others stay counted as in flight.
+// Handles a timeout of a path: no answer arrived in time. Only the oldest datagram is retransmitted, as its acknowledgement shows what else
+// is missing. So a peer that computes without polling costs one datagram now and then, and the others stay counted as in flight.
 void Session::on_path_timeout(int index, uint64_t now) {
     SessionPath& path = paths_[index];
     ++outside_.counters.timeouts;
@@ -96,8 +98,8 @@ void Session::on_path_timeout(int index, uint64_t now) {
     if (unanswered >= kLeaveAfter) consider_leaving(index, now);
 }
 
-// The path does not answer. If the peer is heard elsewhere the path is at fault. Otherwise it may be the peer, so the other paths are
-// probed.
+// Decides whether to suspend a path that does not answer. If the peer is heard on another path, this path is at fault. Otherwise the peer
+// may be at fault, so the other paths are probed.
 void Session::consider_leaving(int index, uint64_t now) {
     SessionPath& path = paths_[index];
     const bool heard = heard_at_ > path.unanswered_at;
@@ -114,8 +116,8 @@ void Session::consider_leaving(int index, uint64_t now) {
     probe_at_ = probe_at_ != 0 ? probe_at_ : now + kProbeInterval;
 }
 
-// Returns a path that has answered, otherwise any usable one. A path whose first datagrams were all lost has no round-trip time, since
-// retransmissions are not measured, yet it may be the only one left for a request.
+// Returns the path for a request: one that has answered, otherwise any usable one. A path whose first datagrams were all lost has no
+// round-trip time, since retransmissions are not measured, yet it may be the only one left.
 int Session::asking_path() const {
     int other = -1;
     for (int i = 0; i < kMaxAddresses; ++i) {
@@ -138,8 +140,8 @@ uint64_t Session::carriers_late_at() const {
     return carried_since_ + std::min(wait, kMostTimeout);
 }
 
-// Data on carriers is not acknowledged. Either the peer computes, or its acknowledgement was lost, or the connection stalls. A datagram
-// finds out which, since nothing queues in front of it.
+// Asks the peer by datagram about data on carriers that is not acknowledged. Either the peer computes, or its acknowledgement was lost, or
+// the connection stalls. A datagram finds out which, since nothing queues in front of it.
 void Session::on_carriers_late(uint64_t now) {
     if (carrier_backoff_ < UINT8_MAX) ++carrier_backoff_;
     carried_since_ = now;
@@ -147,7 +149,8 @@ void Session::on_carriers_late(uint64_t now) {
     carrier_question_ = flight_.next() - 1;
 }
 
-// The peer has answered the request, and its acknowledgement has been processed: data that is still in flight has not reached it.
+// Asks the carriers whether they stall, and resends the data of those that do. The peer has answered the request, and its acknowledgement
+// has been processed: data that is still in flight has not reached it.
 void Session::question_carriers(uint64_t now) {
     carrier_question_ = 0;
     carrier_backoff_ = 0;
@@ -186,7 +189,7 @@ void Session::probe_suspended(uint64_t now) {
     for (int i = 0; i < kMaxAddresses; ++i) {
         SessionPath& path = paths_[i];
         if (!path.present || !path.suspended) continue;
-        // Retransmit also what was in flight when the rail refused a datagram.
+        // Also retransmit the data that was in flight when the rail refused a datagram.
         give_up(static_cast<uint8_t>(i));
         send_bare(i, true, now);
         if (path.probes < UINT8_MAX) ++path.probes;

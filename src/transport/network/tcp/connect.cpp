@@ -23,10 +23,10 @@ namespace starling::network {
 
 namespace {
 
-constexpr int kMostCallers = 32;  ///< accepted sockets that have not sent their whole greeting
+constexpr int kMostCallers = 32;  ///< most accepted sockets that have not sent their whole greeting
 constexpr int kAcceptsAtOnce = 64;
 constexpr uint64_t kCallerLimitNs = 2'000'000'000;
-constexpr size_t kMostSockets = 16;  ///< of one connection
+constexpr size_t kMostSockets = 16;  ///< most sockets of one connection
 constexpr uint64_t kFirstPauseNs = 1'000'000'000, kLongestPauseNs = 30'000'000'000;
 
 std::string trouble(const TcpSocket& socket, uint16_t port, const char* what) {
@@ -42,7 +42,7 @@ uint32_t local_address(int fd, bool of_peer) {
 
 }  // namespace
 
-/// Returns false with errno.
+/// Opens a listener on a local address. Returns false with errno on failure.
 bool TcpEngine::listen_on(uint32_t address) {
     make_room(listeners);
     const int fd = open_listener(address, port);
@@ -58,7 +58,7 @@ bool TcpEngine::listen_on(uint32_t address) {
     return true;
 }
 
-// An address where another process uses the port is left out: callers try all addresses.
+// Opens the listeners if there are none. An address whose port another process uses is skipped: callers try all addresses.
 int TcpEngine::ensure_listeners() {
     if (!listeners.empty()) return MPI_SUCCESS;
     errno = EADDRNOTAVAIL;
@@ -67,7 +67,7 @@ int TcpEngine::ensure_listeners() {
     else
         for (const TcpRail& rail : rails) listen_on(rail.address);
     if (listeners.empty())
-        return fail(MPI_ERR_OTHER, "no socket to listen for connections of other hosts: %s", strerror(errno));
+        return fail(MPI_ERR_OTHER, "cannot open a socket to listen for connections from other hosts: %s", strerror(errno));
     spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
     return MPI_SUCCESS;
 }
@@ -101,7 +101,7 @@ int TcpEngine::dial(Connection& connection, const ConnectionOffer& theirs) {
         return fail(MPI_ERR_OTHER, "the peer offers version %u of the connection protocol and this process has version %u",
                     theirs.version, version());
     if (theirs.addresses == 0 || theirs.addresses > kOfferedAddresses || theirs.port == 0)
-        return fail(MPI_ERR_OTHER, "the peer's offer of a connection names no address");
+        return fail(MPI_ERR_OTHER, "the peer's offer of a connection contains no valid address");
     connection.state_ = Connection::CarrierState::dialling;
     of.theirs = theirs;
     of.dialler = true;
@@ -114,7 +114,7 @@ void TcpEngine::dial_missing(Connection& connection) {
     if (connection.finished_) return;
     bool routed = false;
     std::vector<RailPair> ways = pair_rails(rails, {of.theirs.address, of.theirs.addresses}, routed);
-    // If addresses are reached through routers, one is enough: all are tried, and the first that answers is used.
+    // Addresses that are reached through routers need only one socket: all are tried, and the first that answers is used.
     if (routed && of.primary) ways = {{0, of.primary->rail.remote}};
     const uint32_t each = routed && !of.primary ? 1 : options.sockets_per_rail;
     for (const RailPair way : ways) {
@@ -158,7 +158,7 @@ void TcpEngine::attempt_failed(Connection& connection) {
     of.dialler = false;
     of.token = 0;
     ++counters.failed;
-    fail(MPI_ERR_OTHER, "no connection: %s", of.last_failure.c_str());
+    fail(MPI_ERR_OTHER, "cannot connect: %s", of.last_failure.c_str());
     upcalls.failed(connection);
 }
 
@@ -169,7 +169,7 @@ void TcpEngine::too_late(TcpSocket& socket) {
     }
     const uint16_t to = parts(*socket.connection).theirs.port;
     const std::string limit = std::to_string(options.connect_limit_ns / 1'000'000) + " ms";
-    doom(socket, trouble(socket, to, ("no answer within " + limit + "; does a firewall drop what is sent there?").c_str()));
+    doom(socket, trouble(socket, to, ("no answer within " + limit + "; does a firewall drop TCP packets to it?").c_str()));
 }
 
 void TcpEngine::on_connected(TcpSocket& socket) {
@@ -248,7 +248,8 @@ void TcpEngine::on_hello(TcpSocket& socket) {
     std::memcpy(&socket.said, socket.words, bytes);
     Connection* called = nullptr;
     const HandshakeAnswer answered = find_called(socket.said.hello, called);
-    // A stranger gets no reply. A caller of another version gets one, so that it can report the reason to its user.
+    // A caller that does not belong to the universe gets no reply. A caller of another version gets one, so that it can report the reason
+    // to its user.
     const bool stranger = judge(socket.said.hello, options.self, options.key, version()) == Greeting::stranger;
     const bool said = !stranger && answer(socket, answered, called);
     if (answered == HandshakeAnswer::welcome && said) return options.cipher ? on_proof(socket) : admit(socket, *called);
@@ -256,8 +257,8 @@ void TcpEngine::on_hello(TcpSocket& socket) {
     if (answered != HandshakeAnswer::welcome) close_socket(socket);
 }
 
-// Admits the caller if its proof is correct. The TcpHello alone proves nothing, since it could be a replay. The connection is searched again
-// because it may have been dropped meanwhile.
+// Admits the caller if its proof is correct. The TcpHello alone proves nothing, since it could be a replay. The connection is searched
+// again because it may have been dropped meanwhile.
 void TcpEngine::on_proof(TcpSocket& socket) {
     if (!read_words(socket, sizeof(SealedHello) + sizeof(GreetingProof))) return;
     Connection* called = nullptr;
@@ -357,7 +358,7 @@ bool TcpEngine::hang_up_for_want_of_descriptors(const Listener& listener) {
     if (errno != EMFILE && errno != ENFILE) return false;
     if (!told_descriptors)
         std::fprintf(stderr,
-                     "starling: no descriptor is left for connections of other hosts; messages use UDP instead (raise "
+                     "starling: no descriptor is left for connections from other hosts; messages use UDP instead (raise "
                      "the limit of open files, ulimit -n)\n");
     told_descriptors = true;
     if (spare < 0) return false;

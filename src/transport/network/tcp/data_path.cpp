@@ -18,7 +18,7 @@ namespace {
 /// read are copied, so reads are no longer than necessary.
 constexpr size_t kFirstRead = 16 * 1024, kLongestRead = 128 * 1024;
 constexpr int kReadsAtOnce = 16;
-constexpr uint64_t kPumpBytes = 8u << 20;       ///< in one call, then other connections are served
+constexpr uint64_t kPumpBytes = 8u << 20;       ///< most bytes sent in one call, before other connections are served
 constexpr uint64_t kPackedBytes = 128 * 1024;   ///< longest fragment of data that must be packed first
 constexpr uint64_t kShortestShare = 64 * 1024;  ///< shortest fragment into which a message is split for several sockets
 
@@ -101,7 +101,7 @@ void TcpEngine::receive(TcpSocket& socket) {
                                     (socket.seal ? " closed: received data is malformed, or was changed on the way"
                                                  : " closed: received data is malformed"));
         }
-        if (!filled) return;  // epoll reports more, or the next read finds it
+        if (!filled) return;  // the rest is read later: epoll reports it, or the next read finds it
     }
     if (socket.state == TcpSocket::TcpState::open && !socket.ended && !socket.doomed) socket.unread = true;
 }
@@ -179,7 +179,7 @@ SendResult TcpEngine::write_frame(TcpSocket& socket, TcpFrameKind kind, const io
     try {
         socket.writer.keep_tail(list, all, written);
     } catch (const std::bad_alloc&) {
-        doom(socket, "out of memory");  // half of the frame is already sent
+        doom(socket, "out of memory");  // the frame cannot be completed, and half of it is already sent
     }
     return SendResult::done;
 }
@@ -196,7 +196,7 @@ SendResult TcpEngine::send(Connection& connection, const iovec* contents, int co
     return sent;
 }
 
-/// Continues writing the data that was begun. Returns true if nothing of it is left.
+/// Continues writing the frame that was begun. Returns true if it was written completely.
 bool TcpEngine::write_begun(TcpSocket& socket) {
     while (socket.writer.busy()) {
         if (socket.blocked || socket.doomed) return false;
@@ -219,7 +219,8 @@ void TcpEngine::on_writable(TcpSocket& socket) {
     pump(*socket.connection);
 }
 
-/// Sends the session's frames and new addresses before fragments. Returns whether the socket that carries them can take more.
+/// Lets the session send its frames, and sends new addresses, before fragments. Returns whether the socket that carries the frames can take
+/// more.
 bool TcpEngine::give_room(Connection& connection) {
     ConnectionParts& of = parts(connection);
     const auto can = [&] {
@@ -262,7 +263,7 @@ void TcpEngine::pump(Connection& connection) {
     }
 }
 
-/// Returns false if no stream has data to send.
+/// Begins the next fragment on the socket. Returns false if no stream has data to send.
 bool TcpEngine::begin_next_piece(Connection& connection, TcpSocket& socket) {
     ConnectionParts& of = parts(connection);
     OutStream* stream = of.working.front();

@@ -9,8 +9,8 @@ namespace {
 
 constexpr std::byte kZeros[4096]{};
 static_assert(sizeof kZeros >= kFrameAlignment);
-/// Buffer space prepared after a fragment: enough for the head of the next frame and for small frames. A larger one would receive, and so
-/// copy, data of the next fragment.
+/// Buffer space prepared after a fragment, bytes: enough for the head of the next frame and for small frames. A larger buffer would
+/// receive, and so copy, data of the next fragment.
 constexpr size_t kBehindPiece = 4096;
 
 bool plausible(const FramePrefix& prefix) {
@@ -56,7 +56,7 @@ int FrameReader::prepare(FrameSink& sink, std::byte* buffer, size_t bytes, iovec
         return 2;
     }
     if (padding_ > 0) buffer_ += kFrameAlignment - padding_;
-    // Move the beginning of the head, a few bytes, to where the rest of it goes.
+    // Move the beginning of the head, a few bytes, to the buffer into which the rest is read.
     std::memcpy(buffer_, start_, kept_bytes_);
     parts[0] = {buffer_ + kept_bytes_, bytes - static_cast<size_t>(buffer_ - buffer) - kept_bytes_};
     return 1;
@@ -218,7 +218,7 @@ void FrameWriter::wrote(size_t bytes) {
         tail_at_ += bytes;
         if (tail_at_ < tail_.size()) return;
         tail_at_ = 0;
-        tail_ = {};  // an idle socket uses no memory
+        tail_ = {};  // freed, so that an idle socket uses no memory
         return;
     }
     piece_done_ += bytes;

@@ -34,13 +34,13 @@ Greeting judge(const TcpHello& hello, const ProcessId& self, uint64_t key, uint1
 }
 
 const char* refusal(const TcpWelcome& welcome, uint64_t own_key, uint16_t version) {
-    if (welcome.magic != TcpWelcome::kMagic) return "something other than Starling answered";
+    if (welcome.magic != TcpWelcome::kMagic) return "a program other than Starling answered";
     switch (welcome.answer) {
         case HandshakeAnswer::welcome:
             break;
         case HandshakeAnswer::wrong_version: {
             STARLING_STATE static char text[96];
-            std::snprintf(text, sizeof text, "it speaks version %u of the connection protocol and this process version %u",
+            std::snprintf(text, sizeof text, "it has version %u of the connection protocol, this process has version %u",
                           welcome.version, version);
             return text;
         }

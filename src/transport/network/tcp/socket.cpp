@@ -15,10 +15,10 @@ namespace starling::network {
 
 namespace {
 
-/// Limit of unsent data in the kernel. It is large enough to keep a fast network busy between two polls. It is small enough that a packet
-/// does not wait long behind it, and that each socket takes only as much as its network really carries.
+/// Limit of unsent data in the kernel, bytes. It is large enough to keep a fast network busy between two polls. It is small enough that a
+/// packet does not wait long behind that data, and that each socket takes only as much as its network really carries.
 constexpr int kUnsent = 512 * 1024;
-/// Unanswered attempts after which silence counts as failure.
+/// Number of unanswered attempts after which silence counts as failure.
 constexpr unsigned kUnanswered = 3;
 
 sockaddr_in make_address(uint32_t address, uint16_t port) {

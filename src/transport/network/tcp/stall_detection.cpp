@@ -12,11 +12,11 @@ namespace starling::network {
 namespace {
 
 constexpr uint64_t kHealthNs = 250'000'000;
-constexpr uint64_t kStreamLookNs = 2'000'000;  ///< while streams wait for data that sockets have taken
-constexpr uint64_t kDoubtLookNs = 50'000'000;  ///< interval of checks whether a doubted connection has delivered
+constexpr uint64_t kStreamLookNs = 2'000'000;  ///< ns between health checks while streams wait for data that sockets have taken
+constexpr uint64_t kDoubtLookNs = 50'000'000;  ///< ns between checks whether a doubted connection has delivered
 constexpr uint64_t kLongestDoubt = 16;         ///< longest doubt, as a multiple of the first
 constexpr uint64_t kForgiven = 8;  ///< after this multiple of the last doubt without another, doubts start short again
-/// Patience while the kernel repairs a loss: it detects the loss of a retransmission only by its slow timer.
+/// Patience (ns) while the kernel repairs a loss: it detects the loss of a retransmission only by its slow timer.
 constexpr uint64_t kRepairPatienceNs = 6'000'000;
 /// Share of retransmitted segments (1/kRepeatedShare, at least kRepeatedMost) above which datagrams do better. An exception is a link that
 /// is merely full, where the round trip is over kFullWay times the minimum.
@@ -59,8 +59,8 @@ void TcpEngine::look_at_health(TcpSocket& socket) {
                                 " to the data sent: its host, or the network to it, is down");
     if (connection.doubted_ || connection.finished_ || !carries_streams(parts(connection))) return;
     if (loses_much(socket, health) || is_stuck(socket, health)) return doubt(connection);
-    // A peer that does not answer may be computing, so check less often. The interval stays below kAwayNs, else a process that sleeps
-    // between two checks would look as if it had been stopped.
+    // A peer that does not answer may be computing, so check less often. The interval stays below kAwayNs: otherwise a process that sleeps
+    // between two checks would seem to have been stopped.
     const uint64_t asked_for = socket.asked_at != 0 ? now - socket.asked_at : 0;
     socket.deadline = now + std::clamp(asked_for, kStreamLookNs, kAwayNs / 2);
 }
@@ -89,7 +89,7 @@ bool TcpEngine::is_stuck(TcpSocket& socket, const Health& health) {
         socket.asked_at = 0;
         return false;
     }
-    // Use the session's round trip: the kernel's includes acknowledgements that the peer delayed.
+    // Use the session's round-trip time: the kernel's includes the time for which the peer delayed acknowledgements.
     const Session* const session = socket.connection->session;
     const uint64_t patience = (health.repairs ? std::min(options.patience_ns, kRepairPatienceNs) : options.patience_ns) +
                               (session ? 2 * session->round_trip() : 0);
@@ -106,7 +106,8 @@ bool TcpEngine::is_stuck(TcpSocket& socket, const Health& health) {
     return silent >= patience && now - socket.answered_at >= patience / 2;
 }
 
-/// Returns whether the connection stalls. The session calls it when the peer has answered a question, but has not got the frames.
+/// Returns whether the connection stalls. The session calls this function when the peer has answered a question, but has not received the
+/// frames.
 bool TcpEngine::stalls(Connection& connection) {
     if (back_at != 0 && now - back_at < kAwayNs) return false;  // the answer may be older than this process's pause
     ConnectionParts& of = parts(connection);
@@ -123,8 +124,8 @@ bool TcpEngine::stalls(Connection& connection) {
     return true;
 }
 
-/// Stops using the connection and takes back the stream data its sockets have, which may be delayed for long. The session repeats the
-/// frames itself.
+/// Stops using the connection, and withdraws from its sockets the stream data that they have, which may be delayed for long. The session
+/// repeats the frames itself.
 void TcpEngine::doubt(Connection& connection) {
     ConnectionParts& of = parts(connection);
     if (connection.doubted_ || connection.state_ != Connection::CarrierState::open) return;

@@ -20,8 +20,8 @@ namespace starling::network {
 namespace {
 
 constexpr size_t kHotSockets = 4;
-constexpr uint64_t kHotPolls = 2000;    ///< polls without data after which only epoll watches the socket
-constexpr uint64_t kAskEpollEvery = 4;  ///< polls, while there are hot sockets
+constexpr uint64_t kHotPolls = 2000;    ///< number of polls without data after which only epoll watches a socket
+constexpr uint64_t kAskEpollEvery = 4;  ///< polls from one query of epoll to the next, while there are hot sockets
 
 }  // namespace
 
@@ -43,7 +43,8 @@ int Tcp::create(const TcpOptions& options, const TcpUpcalls& upcalls, std::uniqu
     engine->options = options;
     engine->upcalls = upcalls;
     engine->epoll = epoll_create1(EPOLL_CLOEXEC);
-    if (engine->epoll < 0) return fail(MPI_ERR_OTHER, "no descriptor for connections to other hosts: %s", strerror(errno));
+    if (engine->epoll < 0)
+        return fail(MPI_ERR_OTHER, "cannot create an epoll descriptor for connections to other hosts: %s", strerror(errno));
     out.reset(new Tcp(std::move(engine)));
     return MPI_SUCCESS;
 }
@@ -119,7 +120,8 @@ TcpSocket& TcpEngine::adopt(int fd, TcpSocket::TcpState state, Connection* conne
     return socket;
 }
 
-// Marks a socket for closing. It may fail anywhere in the code, and the upcalls about it may call any function, so poll() does the rest.
+// Marks a socket for closing. A socket may fail anywhere in the code, and the upcalls about it may call any function, so poll() does the
+// rest.
 void TcpEngine::doom(TcpSocket& socket, std::string why) {
     if (socket.doomed || socket.state == TcpSocket::TcpState::dead) return;
     socket.doomed = true;
@@ -228,7 +230,7 @@ void TcpEngine::drop(Connection& connection) {
     next_event = 0;
 }
 
-// Hot sockets, which had traffic recently, are read directly without epoll: one system call for each message.
+// Marks a socket as hot. Hot sockets, which had traffic recently, are read directly without epoll: one system call for each message.
 void TcpEngine::heat(TcpSocket& socket) {
     socket.last_active = polls;
     if (socket.hot) return;
@@ -265,12 +267,12 @@ void TcpEngine::handle(TcpSocket& socket, uint32_t events) {
             if ((events & ~EPOLLOUT) && socket.state == TcpSocket::TcpState::open) receive(socket);
             return;
         case TcpSocket::TcpState::dead:
-            return;  // closed by an earlier event of the same batch
+            return;  // the socket was closed by an earlier event of the same batch
     }
 }
 
-// Data is lost once it is read. So if there is no memory for it, the socket is closed. The peer then repeats on another path what was not
-// acknowledged.
+// Handles events of a socket. Data is lost once it is read. So if there is no memory for it, the socket is closed. The peer then repeats on
+// another path what was not acknowledged.
 void TcpEngine::serve(TcpSocket& socket, uint32_t events) {
     try {
         handle(socket, events);
@@ -329,7 +331,7 @@ bool TcpEngine::poll(uint64_t time) {
     for (size_t i = 0; i < hot.size();) {
         TcpSocket& socket = *hot[i];
         serve(socket, EPOLLIN);
-        if (i >= hot.size() || hot[i] != &socket) continue;  // it was closed, or another took its place
+        if (i >= hot.size() || hot[i] != &socket) continue;  // the socket was closed, or another is at its index
         if (!socket.unread && polls - socket.last_active > kHotPolls)
             cool(i);
         else

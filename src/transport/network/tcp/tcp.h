@@ -66,8 +66,7 @@ struct TcpCounters {
     uint64_t opened = 0, failed = 0, broken = 0;
     uint64_t doubted = 0;    ///< times that a connection was found to stall or to lose packets
     uint64_t strangers = 0;  ///< callers rejected: no TcpHello, a wrong one, or garbage
-    uint64_t frames_sent = 0, frames_received = 0, bytes_sent = 0, bytes_received = 0;  ///< numbers of session frames; of all bytes,
-                                                                                        ///< including fragments
+    uint64_t frames_sent = 0, frames_received = 0, bytes_sent = 0, bytes_received = 0;  ///< session frames; bytes of all frames
     uint64_t pieces_sent = 0, piece_bytes_sent = 0, pieces_received = 0, piece_bytes_received = 0;
     uint64_t writes = 0, reads = 0;  ///< numbers of system calls that transferred data
 };
