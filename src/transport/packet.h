@@ -21,17 +21,18 @@ enum class PacketKind : uint8_t {
     accept,           ///< accepts a connection; payload: the sender's end, as in `open`
     refuse,           ///< refuses a connection: the sender is at its limit
     close,            ///< last packet on a ring: its sender has stopped writing to it
-    access,       ///< put, get or update of exposed memory, or the reply to one; AccessHeader, payload: AccessPacket (rma/packets.h)
-    knock,        ///< connect, accept and disconnect between jobs; payload: ConnectRequest (dynamic/port.cpp)
+    access,  ///< put, get or update of exposed memory, or the reply to one; AccessHeader, payload: AccessPacket (rma/packets.h)
+    knock,   ///< connect, accept and disconnect between jobs; payload: ConnectRequest (dynamic/port.cpp)
     farewell,     ///< between hosts: the sender's last packet, since it has called MPI_Finalize
     window_lock,  ///< requests, grants or releases a window's lock; payload: LockMessage (window/lock.cpp)
     rail_gone,    ///< between hosts: an interface of the sender is down; payload: its IPv4 address, network byte order
     multicast,    ///< between members of a group; payload: Note (multicast/datagram.h), optionally followed by a datagram
     wire_gone,  ///< between hosts: an RC queue of the sender has failed; payload: QueuePair (transport/network/rdma/rc_connection.h)
-    ports,   ///< between hosts: the sender's verbs ports; payload: addresses (transport/network/datagram/gid_pairs.h)
+    ports,  ///< between hosts: the sender's verbs ports; payload: addresses (transport/network/datagram/gid_pairs.h)
     cancel,  ///< requests the cancellation of a sent message, or replies to the request; payload: Cancel (message/remote_cancel.cpp)
 };
-inline constexpr size_t kKinds = static_cast<size_t>(PacketKind::cancel) + 1;  ///< number of kinds, including the unused value 0
+/// Number of kinds, including the unused value 0.
+inline constexpr size_t kKinds = static_cast<size_t>(PacketKind::cancel) + 1;
 constexpr bool is_for_messages(PacketKind kind) { return kind <= PacketKind::piece; }
 
 /// Location of a packet's payload in shared memory, if the payload does not fit into the ring's line. In an inbox, location of any payload.

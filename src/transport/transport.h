@@ -23,7 +23,8 @@ namespace starling::transport {
 
 /// A process, identified by this host's segment of its job and its rank.
 struct ProcessAddress {
-    const job::JobSegment* segment = nullptr;  ///< the job's segment on this host, valid as long as any path to a process of the job
+    /// The job's segment on this host, valid as long as any path to a process of the job.
+    const job::JobSegment* segment = nullptr;
     uint32_t rank = 0;
     job::JobId job() const { return segment->header().id; }
     bool operator==(const ProcessAddress& other) const { return rank == other.rank && job() == other.job(); }
@@ -86,9 +87,11 @@ struct RemoteKey {
 struct PacketSlot {
     std::byte* payload = nullptr;
     packet::Header* header = nullptr;
-    Path* path = nullptr;   ///< the path that commits it
-    bool rotates = false;   ///< whether the payload lies in memory that is used in rotation: CopyPath::CopyDestination (base/copy.h)
-    bool quiet = false;     ///< whether the receiver need not wake for this packet: a transport may delay it until other packets follow
+    Path* path = nullptr;  ///< the path that commits it
+    /// Whether the payload lies in memory that is used in rotation: CopyPath::CopyDestination (base/copy.h).
+    bool rotates = false;
+    /// Whether the receiver need not wake for this packet: a transport may delay it until other packets follow.
+    bool quiet = false;
     void* place = nullptr;  ///< state owned by the path
 };
 

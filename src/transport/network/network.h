@@ -78,10 +78,10 @@ class NetworkPath final : public transport::Path {
     uint16_t port_ = 0;                     ///< UDP port that the session sends to; 0: not known yet
     std::unique_ptr<PathConnection> wire_;  ///< null unless the path has a connection slot
     uint32_t foreseen_ = 0;                 ///< number of messages that a plan expects; 0: the path is not in the plan
-    uint64_t rc_from_ = 0;                  ///< time (ns) before which RC is not tried again, after an attempt failed or a connection broke
-    uint64_t rc_pause_ = 0;                 ///< pause (ns) between RC attempts, doubled each time
-    uint64_t better_from_ = 0;              ///< time (ns) before which TCP is not replaced by RC
-    uint64_t better_pause_ = 0;             ///< pause (ns) between replacements of TCP by RC
+    uint64_t rc_from_ = 0;      ///< time (ns) before which RC is not tried again, after an attempt failed or a connection broke
+    uint64_t rc_pause_ = 0;     ///< pause (ns) between RC attempts, doubled each time
+    uint64_t better_from_ = 0;  ///< time (ns) before which TCP is not replaced by RC
+    uint64_t better_pause_ = 0;  ///< pause (ns) between replacements of TCP by RC
 };
 
 class Network final : public transport::Transport, public transport::Connector, private verbs::QueueListener {

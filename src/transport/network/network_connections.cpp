@@ -25,8 +25,10 @@ namespace {
 NetworkPath& path_of(Connection& connection) { return *static_cast<NetworkPath*>(connection.user); }
 NetworkPath& remote(transport::Path& path) { return static_cast<NetworkPath&>(path); }
 
-constexpr uint64_t kBetterInterval = 10'000'000;  ///< ns between checks whether RC can replace TCP, and first pause between replacements
-constexpr uint64_t kFirstPause = 1'000'000'000, kLongestPause = 60'000'000'000;  ///< bounds (ns) of the pause without RC after a failure
+/// Time (ns) between checks whether RC can replace TCP, and first pause between replacements.
+constexpr uint64_t kBetterInterval = 10'000'000;
+/// Bounds (ns) of the pause without RC after a failure.
+constexpr uint64_t kFirstPause = 1'000'000'000, kLongestPause = 60'000'000'000;
 }  // namespace
 
 void NetworkPath::tell(const char* what) const {

@@ -152,9 +152,10 @@ struct PortCounters {
     uint64_t queue_bytes = 0;       ///< bytes of registered memory that are receive and send buffers
     uint64_t queues = 0;            ///< number of RC queues that are open now
     uint64_t datagrams_sent = 0, datagrams_received = 0, frames_sent = 0, frames_received = 0;
-    uint64_t transfers = 0;        ///< number of writes, reads and atomics
-    uint64_t queue_memory = 0;     ///< bytes of the work and completion queues, here and (estimated) in the device
-    uint64_t address_handles = 0;  ///< number of remote ports that received datagrams; the device stores some 200 bytes for each
+    uint64_t transfers = 0;     ///< number of writes, reads and atomics
+    uint64_t queue_memory = 0;  ///< bytes of the work and completion queues, here and (estimated) in the device
+    /// Number of remote ports that received datagrams; the device stores some 200 bytes for each.
+    uint64_t address_handles = 0;
 };
 
 class Port {

@@ -34,7 +34,8 @@ class GroupEncryption {
     SealKey secret_;
     uint64_t salt_, number_ = 0;  ///< this process's salt and the number of the last datagram that it sealed
     ReadyKey key_;
-    std::unordered_map<uint64_t, SenderState> senders_;  ///< state of each sender, by salt; only holders of the secret are added
+    /// State of each sender, by salt; only holders of the secret are added.
+    std::unordered_map<uint64_t, SenderState> senders_;
 };
 
 }  // namespace starling::network

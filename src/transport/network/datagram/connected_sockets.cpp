@@ -8,8 +8,9 @@
 namespace starling::network {
 
 namespace {
-constexpr uint32_t kHot = 64;    ///< recent datagrams to a peer that justify a lane
-constexpr uint32_t kHotter = 4;  ///< factor by which a peer's recent datagrams must exceed those of a lane's holder to take over the lane
+constexpr uint32_t kHot = 64;  ///< recent datagrams to a peer that justify a lane
+/// Factor by which a peer's recent datagrams must exceed those of a lane's holder to take over the lane.
+constexpr uint32_t kHotter = 4;
 }  // namespace
 
 // Halves the peer's count for each interval that has passed since it was updated.

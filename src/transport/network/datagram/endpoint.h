@@ -134,8 +134,9 @@ class Endpoint {
     bool poll(uint64_t now);
     /// Asks the kernel which sockets are readable, and returns their bits. The next poll() then reads each of those and no other.
     uint32_t what_came();
-    static constexpr uint32_t kGroups = 1u << 31, kWires = 1u << 30;  ///< bits in what_came() of the group sockets and of the connections
-    static constexpr uint32_t kOwn = kWires - 1;                      ///< bits in what_came() of poll()'s own sockets
+    /// Bits in what_came() of the group sockets and of the connections.
+    static constexpr uint32_t kGroups = 1u << 31, kWires = 1u << 30;
+    static constexpr uint32_t kOwn = kWires - 1;  ///< bits in what_came() of poll()'s own sockets
     /// Returns when poll() must be called even if wait_fd() stays silent; ns, UINT64_MAX: never. The time may be in the past.
     uint64_t next_deadline() const;
     /// Sends all delayed acknowledgements. Call before a sleep without a deadline, before the process computes for long, and before it

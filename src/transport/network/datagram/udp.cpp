@@ -154,7 +154,8 @@ bool Udp::open_door(uint32_t address, std::span<const uint32_t> kept, int epoll,
     if (place == end) {
         ++door_count_;
     } else {
-        epoll_ctl(epoll, EPOLL_CTL_DEL, place->fd, nullptr);  // explicit, since a forked child of the program may also have the descriptor
+        // Explicit, since a forked child of the program may also have the descriptor.
+        epoll_ctl(epoll, EPOLL_CTL_DEL, place->fd, nullptr);
         close(place->fd);
     }
     *place = {};

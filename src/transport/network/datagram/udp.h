@@ -35,12 +35,13 @@ struct Destination {
 struct ReceivedDatagram {
     std::byte* data;  ///< contents of the datagram, aligned to 64 bytes
     uint32_t bytes;
-    uint32_t address;       ///< address of the sender, network byte order
-    uint16_t port;          ///< port of the sender, host byte order
-    uint32_t interface;     ///< kernel's number of the interface on which it arrived; 0: unknown
-    bool by_verbs = false;  ///< whether a verbs port received it: `address` is the sender's queue number, `interface` our port's index
-    bool opened = false;    ///< whether the datagram was sealed and has been decrypted
-    bool is_new = false;    ///< whether the sender has replaced another process, or has lost its state about us
+    uint32_t address;    ///< address of the sender, network byte order
+    uint16_t port;       ///< port of the sender, host byte order
+    uint32_t interface;  ///< kernel's number of the interface on which it arrived; 0: unknown
+    /// Whether a verbs port received the datagram: `address` is the sender's queue number, `interface` our port's index.
+    bool by_verbs = false;
+    bool opened = false;  ///< whether the datagram was sealed and has been decrypted
+    bool is_new = false;  ///< whether the sender has replaced another process, or has lost its state about us
 };
 
 /// The UDP sockets of a process. Not thread-safe.

@@ -81,9 +81,11 @@ class GroupSockets {
 
   private:
     friend class GroupMember;
-    static constexpr int kBatch = 8;            ///< datagrams received per system call
-    static constexpr size_t kRoom = 64 * 1024;  ///< bytes of the buffer for one datagram, or for a run that the kernel has merged
-    static constexpr size_t kMostSeals = 1024;  ///< most encryption states; beyond this those of groups without a member are freed
+    static constexpr int kBatch = 8;  ///< datagrams received per system call
+    /// Bytes of the buffer for one datagram, or for a run that the kernel has merged.
+    static constexpr size_t kRoom = 64 * 1024;
+    /// Most encryption states; beyond this those of groups without a member are freed.
+    static constexpr size_t kMostSeals = 1024;
     static constexpr size_t kDatagram = 1500 - 28;
     static constexpr size_t kMostRun = 32;  ///< most datagrams that one system call sends
     struct GroupReceiveBatch;
@@ -131,8 +133,9 @@ class GroupSockets {
     uint32_t interfaces_[Rails::kMost] = {};  ///< interface of each socket; a rail's index may be reused for another interface
     uint64_t rails_at_ = 0;
     std::unique_ptr<Cipher> cipher_;
-    std::unordered_map<uint64_t, std::unique_ptr<GroupEncryption>> seals_;  ///< encryption states by group key, also of groups left
-    std::unordered_map<uint64_t, GroupMember*> members_;                    ///< current members by group key
+    /// Encryption states by group key, also of groups left.
+    std::unordered_map<uint64_t, std::unique_ptr<GroupEncryption>> seals_;
+    std::unordered_map<uint64_t, GroupMember*> members_;  ///< current members by group key
     std::unordered_map<uint32_t, JoinedAddress> addresses_;
     verbs::Ports* const ports_;
     uint32_t ports_seen_ = 0;  ///< version of the ports at the last check

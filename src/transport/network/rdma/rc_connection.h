@@ -55,7 +55,7 @@ struct RcFrame {
         piece,      ///< fragment of a stream: an RcPiece, then the bytes
         finish,     ///< last frame on a queue
         written,    ///< an RDMA target was written; `bytes` is the target's word
-        ring,       ///< RcRingOffer: the sender's ring, into which the peer may write frames. A hello may also contain an RcRingOffer
+        ring,  ///< RcRingOffer: the sender's ring, into which the peer may write frames. A hello may also contain an RcRingOffer
         consumed,   ///< `bytes` is the number of slots that the sender has taken from its ring; sent if no trailer reports it
         ring_back,  ///< request for the ring: the peer must stop writing into it
         ring_left,  ///< reply to ring_back: nothing more will be written into the ring
@@ -78,7 +78,8 @@ class RcConnection;
 /// A posted RDMA target: memory that the peer writes once, over one connection.
 struct RcArrival {
     transport::RdmaTarget* told = nullptr;
-    RcConnection* connection = nullptr;  ///< connection of the writer; null: it is closed, and poll() reports the target as lost
+    /// Connection of the writer; null: it is closed, and poll() reports the target as lost.
+    RcConnection* connection = nullptr;
     RegisteredMemory* loan = nullptr;
     uint32_t word = 0;
     ListHook hook;
@@ -309,16 +310,18 @@ class Rc final : public Connections {
     std::vector<RcOperation*> free_operations_;
     transport::Completion* ended_ = nullptr;  ///< completions that poll() will report
     transport::Completion** last_ended_ = &ended_;
-    uint32_t rings_ = 0;                              ///< number of rings that are granted now
-    uint32_t in_line_ = 0;                            ///< number of short frames of connections without a ring, since the last comparison
-    std::vector<std::unique_ptr<RcRing>> old_rings_;  ///< rings to be freed by poll(), since a frame being handled may be in one
-    List<RcArrival, &RcArrival::hook> lost_;          ///< RDMA targets that poll() reports as lost
+    uint32_t rings_ = 0;    ///< number of rings that are granted now
+    uint32_t in_line_ = 0;  ///< number of short frames of connections without a ring, since the last comparison
+    /// Rings to be freed by poll(), since a frame being handled may be in one.
+    std::vector<std::unique_ptr<RcRing>> old_rings_;
+    List<RcArrival, &RcArrival::hook> lost_;  ///< RDMA targets that poll() reports as lost
     RcCounters counters_;
     std::vector<std::unique_ptr<RcConnection>> connections_;
-    std::vector<std::unique_ptr<RcConnection>> leaving_;    ///< dropped connections whose last frame is still to be sent
-    std::vector<std::unique_ptr<RcConnection>> forgotten_;  ///< connections to be freed by poll(); events of this batch may name them
-    std::vector<RcConnection*> to_pump_;                    ///< connections with more data than one call may send
-    std::unique_ptr<std::byte[]> packed_;                   ///< buffer for a fragment that is not contiguous in memory
+    std::vector<std::unique_ptr<RcConnection>> leaving_;  ///< dropped connections whose last frame is still to be sent
+    /// Connections to be freed by poll(); events of this batch may name them.
+    std::vector<std::unique_ptr<RcConnection>> forgotten_;
+    std::vector<RcConnection*> to_pump_;   ///< connections with more data than one call may send
+    std::unique_ptr<std::byte[]> packed_;  ///< buffer for a fragment that is not contiguous in memory
     uint32_t packed_bytes_ = 0;
 };
 

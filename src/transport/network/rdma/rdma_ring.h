@@ -42,8 +42,9 @@ static_assert(sizeof(RcRingOffer) == 16 && sizeof(RcSlotEnd) == 16);
 /// when a slot may be reused, the device has finished reading it.
 class RcRing {
   public:
-    static constexpr uint32_t kSlots = 32, kSlot = 1280;  ///< number and bytes of slots: a message of 1 KB with its headers, and some more
-    static constexpr uint32_t kBytes = kSlots * kSlot;    ///< bytes of a ring: 40 KB, for each direction at each end
+    /// Number and bytes of slots: a message of 1 KB with its headers, and some more.
+    static constexpr uint32_t kSlots = 32, kSlot = 1280;
+    static constexpr uint32_t kBytes = kSlots * kSlot;  ///< bytes of a ring: 40 KB, for each direction at each end
     static constexpr uint32_t kMost = kSlot - sizeof(RcSlotEnd);
     /// Immediate of a write into a ring; no RDMA target has this word.
     static constexpr uint32_t kWord = ~0u;

@@ -43,7 +43,8 @@ class RoundTrip {
 class CongestionWindow {
   public:
     static constexpr uint32_t kFirst = 16;  ///< datagrams
-    static constexpr uint32_t kLeast = 4;   ///< least window, in datagrams, also after losses, so that acknowledgements keep arriving
+    /// Least window, in datagrams, also after losses, so that acknowledgements keep arriving.
+    static constexpr uint32_t kLeast = 4;
 
     void set_datagram(uint32_t bytes);
     /// Sets the upper limit of the window.
@@ -82,8 +83,9 @@ struct SessionPath {
     Route route;
     bool present = false;
     bool preferred = false;  ///< whether it is a verbs path: no other path is used while a preferred one answers
-    bool suspended = false;  ///< whether it is only probed: it is silent while others answer, or is preferred and never answered
-    uint8_t probes = 0;      ///< number of probes sent since the path was made, if it has never answered
+    /// Whether the path is only probed: it is silent while others answer, or is preferred and never answered.
+    bool suspended = false;
+    uint8_t probes = 0;  ///< number of probes sent since the path was made, if it has never answered
     /// Number and send time (ns, 0: it was answered) of the last probe of a suspended path. The probe is not counted as in flight, since
     /// one that stays unanswered would hold the records of all later datagrams.
     uint32_t probe = 0;
@@ -105,7 +107,8 @@ struct SessionPath {
     uint64_t last_sent = 0;      ///< time (ns) when the last datagram that requires an answer was sent
     uint64_t since_ask = 0;      ///< number of bytes sent since an acknowledgement was requested
     uint64_t unanswered_at = 0;  ///< time (ns) of the first of the consecutive timeouts
-    bool quiet = false;  ///< whether it was unanswered for so long that no new data is sent, only the timer's retransmissions and probes
+    /// Whether the path was unanswered for so long that no new data is sent, only the timer's retransmissions and probes.
+    bool quiet = false;
     RoundTrip round_trip;
     CongestionWindow window;
 

@@ -32,8 +32,9 @@ class SlabPool {
     SlabPool& operator=(const SlabPool&) = delete;
     ~SlabPool();
 
-    static constexpr uint32_t kSmall = 4096 - sizeof(Slab);       ///< bytes of a small slab, for a session with little traffic
-    static constexpr uint32_t kLarge = 72 * 1024 - sizeof(Slab);  ///< bytes of a large slab, for streams, and for the longest packet
+    static constexpr uint32_t kSmall = 4096 - sizeof(Slab);  ///< bytes of a small slab, for a session with little traffic
+    /// Bytes of a large slab, for streams, and for the longest packet.
+    static constexpr uint32_t kLarge = 72 * 1024 - sizeof(Slab);
     /// Returns an empty slab that holds `bytes` (at most kLarge): a small slab if `small` is set and its size suffices.
     Slab* take(uint32_t bytes, bool small);
     void give(Slab* slab);

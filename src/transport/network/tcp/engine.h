@@ -52,9 +52,10 @@ struct TcpSocket {
     uint64_t acked_at = 0;     ///< time (ns) when `acked` last grew or nothing was outstanding
     uint64_t asked_at = 0;     ///< time (ns) when a datagram asked the peer because `acked` did not grow; 0: it was not asked
     uint64_t answered_at = 0;  ///< time (ns) when the peer's answer was noticed; earlier than asked_at: no answer yet
-    uint64_t sent_before = 0, repeated_before = 0;  ///< numbers of segments sent and repeated when the connection was last trusted
-    uint64_t last_active = 0;                       ///< number of the poll that last moved data
-    size_t read_bytes = 0;                          ///< number of bytes that the next read asks for
+    /// Numbers of segments sent and repeated when the connection was last trusted.
+    uint64_t sent_before = 0, repeated_before = 0;
+    uint64_t last_active = 0;  ///< number of the poll that last moved data
+    size_t read_bytes = 0;     ///< number of bytes that the next read asks for
     FrameReader reader;
     FrameWriter writer;
     std::unique_ptr<SocketSeal> seal;     ///< keys of the records; null before the greeting, or if connections are not sealed
@@ -112,8 +113,9 @@ struct TcpEngine {
     std::vector<std::unique_ptr<Connection>> connections;
     std::vector<std::unique_ptr<TcpSocket>> sockets;
     std::vector<TcpSocket*> hot, doomed;
-    std::vector<Connection*> to_pump;                    ///< connections with more data than one poll may send
-    std::vector<std::unique_ptr<TcpSocket>> buried;      ///< closed sockets, freed at the end of poll(), when no call can be using them
+    std::vector<Connection*> to_pump;  ///< connections with more data than one poll may send
+    /// Closed sockets, freed at the end of poll(), when no call can be using them.
+    std::vector<std::unique_ptr<TcpSocket>> buried;
     std::vector<std::unique_ptr<Connection>> forgotten;  ///< dropped connections, freed at the end of poll()
     std::unique_ptr<std::byte[]> buffer;                 ///< receive buffer
 

@@ -25,7 +25,8 @@ void abandon(int fd);
 /// The kernel's state of sent data (TCP_INFO).
 struct Health {
     bool outstanding = false;  ///< whether data or probes are unanswered
-    bool silent = false;       ///< whether data was repeated several times, and the peer's host has not answered for the silence limit
+    /// Whether data was repeated several times, and the peer's host has not answered for the silence limit.
+    bool silent = false;
     bool unacknowledged = false;                    ///< whether sent segments are not acknowledged
     bool unsent = false;                            ///< whether data waits for the send window
     bool timed_out = false;                         ///< whether the retransmission timeout has expired without an answer since
