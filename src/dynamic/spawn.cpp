@@ -87,7 +87,7 @@ int wait_for_children(job::JobSegment& segment) {
         return arrival != ChildrenState::waiting;
     });
     if (arrival == ChildrenState::complete) return MPI_SUCCESS;
-    return fail(MPI_ERR_SPAWN, "a process of %s ended before it called MPI_Init", segment.header().command);
+    return fail(MPI_ERR_SPAWN, "a spawned process of %s ended before it called MPI_Init", segment.header().command);
 }
 
 bool all_on_this_host(const comm::Group& group) {

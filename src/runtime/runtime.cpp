@@ -172,7 +172,7 @@ void read_settings() {
 
 int acquire(int required) {
     const MutexGuard guard(life);
-    if (phase == LibraryPhase::finalized) return fail(MPI_ERR_OTHER, "MPI has ended and can't be started again");
+    if (phase == LibraryPhase::finalized) return fail(MPI_ERR_OTHER, "MPI is finalized and cannot be initialized again");
     if (phase == LibraryPhase::before) {
         if (const int error = start(required)) return error;
     } else {

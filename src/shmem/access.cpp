@@ -146,7 +146,7 @@ void update(const ShmemContext& context, RemotePe& remote, const Spot& spot, con
 /// Returns the number of bytes from the first block to the end of the last.
 uint64_t reach_of(const starling_shmem_strides& strides, ptrdiff_t stride) {
     if (stride < static_cast<ptrdiff_t>(strides.block) && strides.blocks > 1)
-        complain("the stride of %td bytes is less than the block size of %zu", stride, strides.block);
+        complain("the stride of %td bytes is less than the block size of %zu bytes", stride, strides.block);
     return (strides.blocks - 1) * static_cast<uint64_t>(stride) + strides.block;
 }
 

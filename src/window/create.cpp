@@ -56,7 +56,7 @@ int check(const std::vector<WindowInfo>& claims, int flavor) {
     for (size_t rank = 0; rank < claims.size(); ++rank) {
         const int error = claims[rank].error;
         if (error == MPI_ERR_NO_MEM) return fail(error, "rank %zu has no memory for its part of the window", rank);
-        if (error) return fail(error, "rank %zu has passed invalid arguments; the error that it got names them", rank);
+        if (error) return fail(error, "rank %zu has passed invalid arguments; that process's error text names them", rank);
         if (claims[rank].flavor != flavor)
             return fail(MPI_ERR_RMA_FLAVOR, "rank %zu has called a different function to create the window", rank);
     }

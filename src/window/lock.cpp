@@ -198,7 +198,9 @@ void on_lock_packet(link::Peer& peer, const link::Packet& packet) {
 
 int gone(const WindowTarget& remote) {
     if (remote.refused)
-        return fail(MPI_ERR_PROC_ABORTED, "rank %d has no such window: its creation failed there when a process died",
+        return fail(MPI_ERR_PROC_ABORTED,
+                    "rank %d does not have this window: the creation failed on that rank because a "
+                    "process died",
                     remote.rank);
     return fail(MPI_ERR_PROC_ABORTED, "rank %d of the window has ended", remote.rank);
 }

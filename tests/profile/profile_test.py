@@ -359,7 +359,7 @@ class Files(ProfileCase):
     def test_a_full_disk(self):
         code, out, err = self.mpiexec("--profile=/dev/full", "-n", 2, PATTERN, "ring")
         self.assertEqual((code, out), (0, ""))
-        self.assertEqual(err, "mpiexec: the profile '/dev/full' ends here: No space left on device\n")
+        self.assertEqual(err, "mpiexec: the profile '/dev/full' is incomplete, because writing to it failed: No space left on device\n")
 
     def test_a_file_that_can_t_be_written(self):
         for name, why in (("/no/such/folder/p", "No such file or directory"), (self.directory, "Is a directory")):

@@ -48,8 +48,7 @@ Task talk_to_leader(LeaderLink link, const comm::Group& local, int error_here, L
     if (v.error) co_return v.error;
     if (theirs.error)
         co_return fail(theirs.error,
-                       "a process of the other group passed invalid arguments; the error that it "
-                       "got names them");
+                       "a process of the other group passed invalid arguments; that process's error text names them");
     if (error_here) co_return error_here;
     bytes.resize(theirs.bytes);
     co_await v.send_receive(mine.data(), static_cast<int64_t>(mine.size()), byte_type(), 1, bytes.data(),

@@ -88,7 +88,8 @@ void ProfileFile::flush() {
     }
     waiting_.clear();
     if (written) return;
-    std::fprintf(stderr, "mpiexec: the profile '%s' ends here: %s\n", name_.c_str(), std::strerror(errno));
+    std::fprintf(stderr, "mpiexec: the profile '%s' is incomplete, because writing to it failed: %s\n", name_.c_str(),
+                 std::strerror(errno));
     ::close(fd_);
     fd_ = -1;
 }

@@ -94,7 +94,7 @@ bool Universe::place_job(const JobSpec& spec, bool spawned, std::vector<uint32_t
         }
         host_of_rank.insert(host_of_rank.end(), placed.begin(), placed.end());
     }
-    if (host_of_rank.empty()) problem = "a job of no processes can't be started";
+    if (host_of_rank.empty()) problem = "a job must have at least one process";
     return !host_of_rank.empty();
 }
 

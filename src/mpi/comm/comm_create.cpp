@@ -348,7 +348,7 @@ int Comm_create_from_group(MPI_Group group, const char* stringtag, MPI_Info info
     if (!g)
         call.error = not_a_group("group");
     else if (g->size() > 0 && !member)
-        call.error = fail(MPI_ERR_GROUP, "this process is not in the group");
+        call.error = fail(MPI_ERR_GROUP, "this process is not in the group; only its members may call this function");
     if (!member) return call.finish();
     const comm::ReferenceGuard kept(g);
     call.error = collective::run(collective::create_from_group(*g, stringtag, call.handler, call.made, call.error));

@@ -37,7 +37,7 @@ int describe(MPI_Datatype handle, bool may_be_large, Description& out) {
     return MPI_SUCCESS;
 }
 
-int no_contents() { return fail(MPI_ERR_TYPE, "a named predefined datatype has no contents"); }
+int no_contents() { return fail(MPI_ERR_TYPE, "a predefined datatype has no contents; only derived datatypes do"); }
 
 int too_short(const char* what, int64_t have, size_t need) {
     return fail(MPI_ERR_ARG, "the array of %s has room for %lld entries, but the datatype has %zu", what,

@@ -74,7 +74,8 @@ class RmaCall {
         if (!ok()) return nullptr;
         const Datatype* type = datatype::from_handle(handle);
         if (!type || !type->committed) [[unlikely]]
-            return fail_with(MPI_ERR_TYPE, "the datatype is null, not valid or not committed"), nullptr;
+            return fail_with(MPI_ERR_TYPE, "the datatype is a null handle, freed or not committed; use a committed datatype"),
+                   nullptr;
         if (count < 0 || !datatype::packed_size_fits(*type, count)) [[unlikely]]
             return fail_with(MPI_ERR_COUNT, "the count is negative or too large"), nullptr;
         return type;

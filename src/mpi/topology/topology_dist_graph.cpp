@@ -89,7 +89,8 @@ int make(Comm& base, const std::shared_ptr<DistGraphTopology>& graph, int error,
     const int lost = collective::run(ask_everyone(base, *graph, error, worst));
     if (error) return raise(&base, fail(error, "%s", why.c_str()));
     if (lost) return raise(&base, lost);
-    if (worst) return raise(&base, fail(worst, "another process passed invalid arguments; the error that it got names them"));
+    if (worst)
+        return raise(&base, fail(worst, "another process passed invalid arguments; that process's error text names them"));
     return make_with_topology(base, base.size, graph, made);
 }
 

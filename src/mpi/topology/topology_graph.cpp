@@ -19,7 +19,11 @@ int check_graph(int nodes, const int index[], const int edges[], int size) {
     if (nodes > 0 && !index) return fail(MPI_ERR_ARG, "argument index is a null pointer");
     int end = 0;
     for (int i = 0; i < nodes; ++i) {
-        if (index[i] < end) return fail(MPI_ERR_ARG, "index[%d] is less than the one before it", i);
+        if (index[i] < end)
+            return fail(MPI_ERR_ARG,
+                        "index[%d] is less than the element before it; the elements must not "
+                        "decrease",
+                        i);
         end = index[i];
     }
     if (end > 0 && !edges) return fail(MPI_ERR_ARG, "argument edges is a null pointer");

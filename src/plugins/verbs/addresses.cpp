@@ -18,7 +18,7 @@ ibv_ah* Addresses::find(const uint8_t* gid, uint16_t lid, uint32_t work) {
         try {
             last_ = &handles_[key];
         } catch (const std::bad_alloc&) {
-            core_.problem.say("no memory for an address");
+            core_.problem.say("no memory for the address of another port");
             return nullptr;
         }
         last_key_ = key;

@@ -37,7 +37,10 @@ bool Lines::fill() {
         begin_ = 0;
     }
     if (end_ == buffer_.size()) {
-        if (buffer_.size() >= kLongest) throw Refusal(path_ + " is not a profile: one of its lines does not end");
+        if (buffer_.size() >= kLongest)
+            throw Refusal(path_ +
+                          " is not a profile: it has a line that is longer than a "
+                          "profile's lines can be");
         buffer_.resize(buffer_.size() * 2);
     }
     const int got = gzread(file_, buffer_.data() + end_, static_cast<unsigned>(std::min(buffer_.size() - end_, kPiece)));
