@@ -37,8 +37,8 @@ constexpr bool is_for_messages(PacketKind kind) { return kind <= PacketKind::pie
 
 /// Location of a packet's payload in shared memory, if the payload does not fit into the ring's line. In an inbox, location of any payload.
 enum class PayloadLocation : uint16_t {
-    here,    ///< in the ring's bulk area or the inbox's cell
-    outbox,  ///< in the sender's outbox (transport/shm/outbox.h); an OutboxPlace replaces the payload
+    here,    ///< the payload is in the ring's bulk area or the inbox's cell
+    outbox,  ///< it is in the sender's outbox (transport/shm/outbox.h); an OutboxPlace replaces it
 };
 
 /// The middle of the header of kinds eager and rendezvous: the envelope of a message.

@@ -141,8 +141,8 @@ class Path {
 
     // Memory that the peer accesses by RDMA, if a connection is capable of it (independent of traits.can).
     /// Lets the peer access the memory by Transport::put, get and update, once the region was sent to it. `stays`: the memory stays mapped
-    /// where it is until deregister(). Otherwise it may be unmapped, and registering it again is cheap. Returns null if registration is not
-    /// possible now.
+    /// where it is until deregister(). Otherwise the registration is cached, so that repeating it is cheap. Returns null if registration is
+    /// not possible now.
     virtual void* register_memory(const void* memory, uint64_t bytes, bool stays, RemoteKey& region) {
         return (void)memory, (void)bytes, (void)stays, (void)region, nullptr;
     }

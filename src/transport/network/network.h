@@ -74,9 +74,9 @@ class NetworkPath final : public transport::Path {
     void detach_wire();
     void tell(const char* what) const;
 
-    Session* session_ = nullptr;            ///< null after close()
+    Session* session_ = nullptr;            ///< session with the peer; null after close()
     uint16_t port_ = 0;                     ///< UDP port that the session sends to; 0: not known yet
-    std::unique_ptr<PathConnection> wire_;  ///< null unless the path has a connection slot
+    std::unique_ptr<PathConnection> wire_;  ///< connection; null unless the path has a slot for one
     uint32_t foreseen_ = 0;                 ///< number of messages that a plan expects; 0: the path is not in the plan
     uint64_t rc_from_ = 0;      ///< time (ns) before which RC is not tried again, after an attempt failed or a connection broke
     uint64_t rc_pause_ = 0;     ///< pause (ns) between RC attempts, doubled each time
@@ -193,10 +193,10 @@ class Network final : public transport::Transport, public transport::Connector, 
     bool woken_ = false;
     int asleep_ = 0;  ///< number of threads that sleep on wait_fd()
     Bringer by_wire_, by_datagram_, by_group_;
-    std::unique_ptr<GroupSockets> groups_;  ///< null until the first join()
+    std::unique_ptr<GroupSockets> groups_;  ///< multicast groups; null until the first join()
 
-    std::unique_ptr<Tcp> tcp_;         ///< null until the first TCP connection
-    std::unique_ptr<Rc> rc_;           ///< null until the first RC connection
+    std::unique_ptr<Tcp> tcp_;         ///< all TCP connections; null until the first one
+    std::unique_ptr<Rc> rc_;           ///< all RC connections; null until the first one
     bool rc_came_ = false;             ///< whether this poll has handled an event of a verbs port
     std::vector<NetworkPath*> wired_;  ///< paths that have a PathConnection
     std::vector<NetworkPath*> told_;   ///< paths in wired_ with unhandled events

@@ -9,7 +9,7 @@ namespace {
 constexpr uint64_t kRestNs = 500'000'000;
 }  // namespace
 
-/// Checks the borrowers' counts, since borrowers do not report what they have read.
+/// Checks how far the Borrowers have read, since they do not report it.
 void Lending::look_at_borrowers() {
     for (Borrowers* each : borrowers_) each->look();
     std::erase_if(left_, [this](const std::unique_ptr<Borrowers>& each) {

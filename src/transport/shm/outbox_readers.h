@@ -10,16 +10,16 @@
 
 namespace starling::shm {
 
-/// A set of processes that read payloads in this outbox (loans) without receiving packets. They count in their own memory how far they have
+/// Several processes that read numbered payloads in this outbox without receiving packets. Each counts in its own memory how far it has
 /// read, so the owner must check there.
 class Borrowers {
   public:
     Borrowers() = default;
     Borrowers(const Borrowers&) = delete;
     virtual ~Borrowers() = default;
-    /// Updates back() from the borrowers' counts.
+    /// Updates back() from the counts of these processes.
     virtual void look() = 0;
-    /// Sets the number up to which all borrowers have read all loans. The number only grows.
+    /// Sets back(): all processes have read all payloads up to this number. It only grows.
     void set_back(uint64_t count) {
         if (count > back_.load(std::memory_order_relaxed)) back_.store(count, std::memory_order_relaxed);
     }
@@ -31,7 +31,7 @@ class Borrowers {
     bool known_ = false;
 };
 
-/// The owner's side of one outbox. Never destroyed: borrowers may read the last loans after this process has ended.
+/// The owner's side of one outbox. Never destroyed: other processes may read the last payloads after this process has ended.
 class Lending {
   public:
     /// Creates the owner's side. `memory`: kOutboxBytes of shared memory, page-aligned, that only this process writes.
@@ -46,10 +46,10 @@ class Lending {
     /// Frees everything allocated to a reader that is dead.
     void forget(const void* reader) { outbox_.forget(reader); }
 
-    /// Allocates `bytes` for a payload that borrowers will read. Returns where to write it, and sets `place`, by which they find it
-    /// (payload_in() of outbox.h). The payload stays allocated until back() has reached `until`. Null if there is no room.
+    /// Allocates `bytes` for a payload that all processes of `borrowers` will read. Returns where to write it, and sets `place`, by which
+    /// they find it (payload_in() of outbox.h). The payload stays allocated until back() has reached `until`. Null if there is no room.
     std::byte* lend(Borrowers& borrowers, uint32_t bytes, uint64_t until, uint32_t& place);
-    /// Takes ownership of borrowers that get no further loans. They are checked until all loans are read, and then deleted.
+    /// Takes ownership of `borrowers`, which get no further payloads. They are checked until all payloads are read, and then deleted.
     void end_loans(std::unique_ptr<Borrowers> borrowers);
 
     /// Called periodically while the process waits: returns the memory of an unused outbox to the system.
@@ -60,8 +60,8 @@ class Lending {
 
     Outbox outbox_;
     uint64_t next_rest_ = 0;
-    std::vector<Borrowers*> borrowers_;             ///< all borrowers that have loans
-    std::vector<std::unique_ptr<Borrowers>> left_;  ///< borrowers in borrowers_ that get no further loans
+    std::vector<Borrowers*> borrowers_;             ///< all objects that were passed to lend()
+    std::vector<std::unique_ptr<Borrowers>> left_;  ///< objects in borrowers_ that end_loans() received
 };
 
 }  // namespace starling::shm

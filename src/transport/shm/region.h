@@ -24,7 +24,7 @@ struct alignas(64) Presence {
 /// `ready` is set.
 struct alignas(64) SymmetricMemory {
     static constexpr uint32_t kReady = 1, kGone = 2;
-    std::atomic<uint32_t> ready;  ///< 0: not ready yet; kReady; kGone: the memory no longer exists
+    std::atomic<uint32_t> ready;  ///< state of the memory. 0: not ready yet; kReady; kGone: it no longer exists
     int32_t descriptor;           ///< descriptor of the heap's file, in the rank's process
     uint64_t inode;               ///< inode of the heap's file
     uint64_t limit;               ///< bytes to which the heap may grow
@@ -38,7 +38,7 @@ struct alignas(64) SymmetricMemory {
 /// Location of a rank's shared heap, for neighbors (transport/shm/shared_heap.h). All members but `ready` are written once, before `ready`
 /// is set.
 struct alignas(64) ExchangedMemory {
-    std::atomic<uint32_t> ready;  ///< 0: there is no shared heap yet
+    std::atomic<uint32_t> ready;  ///< whether the heap exists; 0: not yet
     int32_t pid, descriptor;      ///< pid of the rank; descriptor of the heap's file in its process
     uint64_t inode;               ///< inode of the heap's file
     uint64_t base, bytes;         ///< address of the heap in the rank's process, and its bytes

@@ -1,7 +1,7 @@
 #include "transport/network/crypto/cipher.h"
 
 #include <dlfcn.h>
-#include <sodium.h>  // declarations only; load() looks up the functions in the library
+#include <sodium.h>  // only for declarations; load() looks up the functions in the library
 
 #include <cstring>
 

@@ -158,8 +158,8 @@ struct Endpoint::EndpointState final : SessionEnvironment {
     InterfaceFilter rail_choice;
     Rails rails;
     bool rails_open = false;
-    std::unique_ptr<Sealing> sealing;   ///< null: nothing is sealed
-    std::unique_ptr<VerbsState> verbs;  ///< null: there are no verbs ports
+    std::unique_ptr<Sealing> sealing;   ///< state of encryption; null: nothing is sealed
+    std::unique_ptr<VerbsState> verbs;  ///< state of the verbs ports; null: there are none
     struct ConnectedSocket {
         EndpointPeer* user = nullptr;
         Destination where;

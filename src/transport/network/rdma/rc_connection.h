@@ -37,7 +37,7 @@ struct RcOffer {
     uint32_t place : 8 = 0;  ///< index of the port at the sender
     uint32_t first : 24 = 0;
     uint32_t reads : 8 = 0;
-    uint32_t answers = 0;  ///< in an accept: queue number of the requester, which the accept answers
+    uint32_t answers = 0;  ///< queue number of the requester; set in an accept
 };
 static_assert(sizeof(RcOffer) == 32);
 inline constexpr uint8_t kRcVersion = 0x82;  ///< differs from all TCP versions; 0x81 had rings with shorter slots

@@ -86,7 +86,7 @@ class Session : private PacketSink {
 
     const PeerName peer;
     void* user;
-    ListHook active_hook;  ///< for the owner: membership in the list of sessions with a deadline
+    ListHook active_hook;  ///< membership in the owner's list of sessions with a deadline
 
     // Functions for the peer's addresses.
 
