@@ -144,7 +144,7 @@ void PlanManager::leave() {
     if (config().verbose > 0)
         std::fprintf(
             stderr,
-            "starling: rank %u: dropped the plan in phase %llu: it sent fewer messages on connections than without plan\n",
+            "starling: rank %u: dropped the plan in phase %llu: it sent fewer messages on connections than on demand\n",
             link::self().rank, static_cast<unsigned long long>(phases_));
     adopt(nullptr);
     next_.clear();

@@ -63,7 +63,7 @@ class Plans(unittest.TestCase):
         result, _ = self.run_cycle(plan(wrong), environment={"STARLING_DIRECT_THRESHOLD": "4", "STARLING_REPLACE_MESSAGES": "4", "STARLING_VERBOSE": "1"}, cycles=10,
                                    messages=200)
         self.sent(result)
-        self.assertIn("the plan is left", result.stderr)
+        self.assertIn("dropped the plan in phase", result.stderr)
 
     def test_malformed_plans_are_refused_in_one_line(self):
         right = plan()

@@ -241,7 +241,7 @@ class Parser {
         else if (given.value == "none")
             out_.binding = Binding::none;
         else
-            error_ = "'--bind-to " + given.value + "': the values are auto, core and none";
+            error_ = "'--bind-to " + given.value + "' is not valid; use auto, core or none";
     }
 
     void read_mapping(const Given& given) {
@@ -254,7 +254,7 @@ class Parser {
         } else if (unit.starts_with("ppr")) {
             error_ = "'--map-by " + given.value + "': use -ppn N for N processes per host";
         } else if (unit != "slot" && unit != "socket" && unit != "numa" && unit != "hwthread" && !unit.empty()) {
-            error_ = "'--map-by " + given.value + "': the values are slot, node and core";
+            error_ = "'--map-by " + given.value + "' is not valid; use slot, node or core";
         }
         // Modifiers (PE=2, oversubscribe, ...) limit the processes of a host; here a host has no limit.
         if (colon != std::string::npos && error_.empty())
@@ -274,7 +274,7 @@ class Parser {
         } else if (given.value == "daemons") {
             out_.way = LaunchMethod::standing;
         } else if (given.value != "auto") {
-            error_ = "'--via " + given.value + "': the values are auto, direct, agent and daemons";
+            error_ = "'--via " + given.value + "' is not valid; use auto, direct, agent or daemons";
         }
     }
 
