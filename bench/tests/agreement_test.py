@@ -33,7 +33,7 @@ class Agreement(unittest.TestCase):
         self.assertEqual(self.shares([("a", 10), ("b", 20), ("a", 10)], [("1", 40)]), ["50", "50", "0", "- of 0"])
 
     def test_a_phase_that_is_split(self):
-        # The larger part of the marked "b" is assigned to it; the begin at 20 is not at a mark.
+        # The marked phase "b" is found as "2" and "3". Only "3", the larger part, is assigned to it, and the begin of "3" is not at a mark.
         self.assertEqual(self.shares([("a", 10), ("b", 30)], [("1", 10), ("2", 10), ("3", 20)]), ["75", "75", "100", "50"])
 
 

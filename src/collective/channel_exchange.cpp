@@ -216,7 +216,8 @@ void TaggedExchange::start_receive(message::ReceiveRequest& request, void* buffe
 // Returns at once: a TaggedExchange has no multicast. With `of_all`, a death abandons sends as well as receives, and arriving messages are
 // dropped with the channel.
 void TaggedExchange::throw_away(uint64_t, int, int) {
-    if (!of_all_) panic("a message was to be discarded on a channel without multicast, where all members wait for it");
+    if (!of_all_)
+        panic("only an operation that ends when any member fails may discard a message: report this as a bug of Starling");
 }
 
 bool TaggedExchange::withdraw(message::ReceiveRequest& request) { return message::cancel_receive(request); }

@@ -137,7 +137,7 @@ const Algorithm& select(const CallParameters& call) {
         if (has_room(algorithm.windows[0], call) || has_room(algorithm.windows[1], call)) return algorithm;
         if (!otherwise) otherwise = &algorithm;
     }
-    if (!otherwise) panic("no algorithm for %s", name(call.kind).data());
+    if (!otherwise) panic("no algorithm of Starling can run this %s among %d ranks", name(call.kind).data(), call.n);
     return *otherwise;
 }
 

@@ -46,7 +46,7 @@ class ArrayBuilder {
         return MPI_SUCCESS;
     }
 
-    /// Sets the extent to that of the whole array, wherever its data is.
+    /// Completes the type. Its extent becomes that of the whole array, even if the selected elements span only a part of the array.
     int finish(Recipe& recipe) {
         Datatype* whole = nullptr;
         if (const int error = make(MPI_COMBINER_RESIZED, true, {0, stride_}, {made_.get()}, &whole)) return error;

@@ -16,7 +16,7 @@ inline void tell_receive(const void* request, progress::WaitReporter& teller) {
 inline void tell_send(const void* request, progress::WaitReporter& teller) {
     tell_send(*static_cast<const SendRequest*>(static_cast<const Request*>(request)), teller);
 }
-/// Reports a request that is an MPI handle, through its RequestClass.
+/// Describes an incomplete request of any kind to the wait report, by the function in its RequestClass. A completed one is not reported.
 void tell_request(const void* request, progress::WaitReporter& teller);
 
 /// Reports a probe, a wait for a message that stays in its queue.

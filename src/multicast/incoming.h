@@ -101,7 +101,8 @@ class Incoming {
     uint64_t duplicates_ = 0;
 };
 
-/// Requests everything that is missing from `from` on.
+/// Requests the missing fragments of a message from fragment number `from` on, by at most kMostNotes requests. If no fragment has arrived
+/// yet, requests the first 64.
 template <class F>
 void Incoming::ask_for(IncomingMessage& message, uint32_t serial, uint64_t from, uint64_t now, F&& visit) {
     const bool urgent = message.asked > 1;

@@ -24,7 +24,7 @@ class LoopDetector {
     struct Recurring {
         uint64_t site, communicator;
         uint64_t last = 0;     ///< value of calls_ at the last occurrence of this call
-        uint64_t period = 0;   ///< average number of calls from one occurrence to the next
+        uint64_t period = 0;   ///< average distance between consecutive occurrences of this call, in calls of any kind
         uint64_t between = 0;  ///< hash of the set of other calls between the last two occurrences
         uint32_t beats = 0;    ///< regular intervals in a row
         bool missed = false;   ///< whether the last interval was irregular

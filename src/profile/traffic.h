@@ -69,13 +69,14 @@ inline void count(Traffic& traffic, Size size, PathKind way, uint64_t bytes) {
     tally.bytes += bytes;
 }
 
-/// Count one access, by packets or (count_in_memory) without a path.
+/// Counts one access that the owner of the memory carries out, requested by packets. `way` is their path.
 inline void count(Traffic& traffic, AccessKind access, PathKind way, uint64_t bytes) {
     if (!traffic.hook.linked()) list(traffic);
     Tally& tally = traffic.by_packets[static_cast<size_t>(access)][static_cast<size_t>(way)];
     ++tally.messages;
     tally.bytes += bytes;
 }
+/// Counts one access through a mapping or by the kernel, without packets.
 inline void count_in_memory(Traffic& traffic, AccessKind access, uint64_t bytes) {
     if (!traffic.hook.linked()) list(traffic);
     Tally& tally = traffic.in_memory[static_cast<size_t>(access)];

@@ -100,7 +100,7 @@ static int launcher_pid(void) {
     return job ? atoi(job) : 0;
 }
 
-static int looks;            ///< whether this cycle measures
+static int looks;            ///< whether this cycle measures mappings, descriptors and memory
 static struct Held farther;  ///< held by the child's launcher: another host's daemon, or this process's own launcher
 
 static void spawn_one(char* program, char* port, MPI_Info info) {

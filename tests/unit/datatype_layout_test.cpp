@@ -46,7 +46,7 @@ std::vector<uint8_t> gather_blocks(const Datatype& type, int64_t count, const vo
         if (n == 0) break;
         for (int i = 0; i < n; ++i) {
             const auto* from = static_cast<const uint8_t*>(list[i].iov_base);
-            // Now and then continue from the middle of a block.
+            // Take only half of the last block, so that the next call of blocks() begins in the middle of a block.
             const size_t length = i == n - 1 && list[i].iov_len > 1 ? list[i].iov_len / 2 : list[i].iov_len;
             out.insert(out.end(), from, from + length);
         }

@@ -96,7 +96,7 @@ class Versions(unittest.TestCase):
         self.assertEqual((code, out), (0, "ring of 2\n"), err)
         code, out, err = self.start(self.this, self.this, "--host", "a,b", "-n", 2, self.ring, STARLING_LAUNCHER_AGENT=str(self.agent(self.alien)))
         self.assertNotEqual(code, 0)
-        self.assertIn(f"is of Starling {self.alien_text}, but this is Starling {self.own}", err)
+        self.assertIn(f"belongs to Starling {self.alien_text}, but this is Starling {self.own}", err)
         self.assertIn("they work together if", err)
 
     def test_standing_daemons(self):

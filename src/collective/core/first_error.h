@@ -22,7 +22,8 @@ class FirstError {
             tell();
         return error_;
     }
-    /// Compares the class, without changing the thread's failure text.
+    /// Returns whether the first error is of class `error` (MPI_SUCCESS: whether there was none). Unlike the conversion to int, it leaves
+    /// the thread's failure text unchanged.
     friend bool operator==(const FirstError& first, int error) { return first.error_ == error; }
 
   private:

@@ -45,7 +45,8 @@ struct Neighbors {
     const std::vector<NeighborEdge>& writes_for() const { return call.near.sends; }
     const std::vector<NeighborEdge>& reads_from() const { return call.near.receives; }
     uint32_t kind() const { return static_cast<uint32_t>(kKinds + 1) << 16 | static_cast<uint32_t>(form); }
-    /// Returns the bytes of one block if all have the same size, otherwise those of the table.
+    /// Returns the size of one block in bytes if all blocks have the same size, otherwise the size of the table of the blocks' ends. 0
+    /// without neighbors to send to.
     uint32_t bytes() const {
         if (form == BlockArrangement::table || out() == 0) return table_bytes();
         return bytes_of(call.send.type(0), call.send.count(block_to(0)));

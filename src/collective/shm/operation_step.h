@@ -1,4 +1,5 @@
-// The base of a stage's protocols: one operation's words and buffers in shared memory, either in the area or in a lane.
+// NodeStep, the base class of the shared-memory stage's protocols: it accesses the words and buffers of one operation, which are in the
+// stage's area or in one of its lanes.
 #pragma once
 
 #include <cstdint>

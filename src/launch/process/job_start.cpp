@@ -24,7 +24,9 @@ namespace starling::launch {
 
 namespace {
 
-constexpr std::chrono::milliseconds kFirstLook{400}, kLastLook{20000};  // first and last delay; delays grow by a factor of 4
+// Delays between the checks whether a process has loaded another MPI library. Each delay is 4 times the one before it, and none follows a
+// delay of kLastLook or more.
+constexpr std::chrono::milliseconds kFirstLook{400}, kLastLook{20000};
 
 bool allows_singletons(const ProcessEnvironment& environment) {
     return config().singleton == Singleton::allow || environment.value("STARLING_SINGLETON") == "allow";

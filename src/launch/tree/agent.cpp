@@ -216,7 +216,7 @@ void AgentStart::look_at_output() {
         if (!version_seen_ && parse_greeting(line, version)) {
             version_seen_ = true;
             if (understand_each_other(version, orders_.settings.version)) continue;
-            return fail(orders_.settings.program + " is of Starling " + version + ", but this is Starling " +
+            return fail(orders_.settings.program + " belongs to Starling " + version + ", but this is Starling " +
                         orders_.settings.version +
                         "; install the same version on all hosts, or name it with --prefix: " + kVersionRemedy);
         }

@@ -19,7 +19,7 @@ namespace starling::launch {
 struct OutgoingFrame {
     TreeFrameKind kind = TreeFrameKind::heartbeat;
     std::string head;
-    std::shared_ptr<const Content> content;  ///< payload of the body; may be null
+    std::shared_ptr<const Content> content;  ///< message whose payload is the middle part of the body; null: no middle part
     std::string tail;
 };
 

@@ -67,7 +67,7 @@ std::string read_orders(Orders& orders) {
                "agent that must pass standard input on";
     if (!understand_each_other(version, version_text())) {
         // The other side has our greeting and prints a more detailed message.
-        return "the daemon that started this one is of Starling " + version + ", this one of " + version_text() + "; " +
+        return "the daemon that started this one belongs to Starling " + version + ", this one to " + version_text() + "; " +
                kVersionRemedy;
     }
     const bool complete = read_more(length, 4);

@@ -1,4 +1,4 @@
-// Loads the plugin for InfiniBand and RoCE, and reads without it what the kernel reports about devices.
+// Loads the plugin for InfiniBand and RoCE. Also reads the devices and link states that the kernel reports, for which no plugin is needed.
 #pragma once
 
 #include <cstdint>
