@@ -23,9 +23,7 @@ using comm::Comm;
 
 namespace {
 
-int check_place(const MPI_Comm* newcomm) {
-    return newcomm ? MPI_SUCCESS : fail(MPI_ERR_ARG, "argument newcomm is a null pointer");
-}
+int check_place(const MPI_Comm* newcomm) { return newcomm ? MPI_SUCCESS : null_pointer("newcomm"); }
 
 int not_a_group(const char* which) { return fail(MPI_ERR_GROUP, "the %s is null or not valid; was it freed?", which); }
 
@@ -178,12 +176,12 @@ class FromGroup {
         if (!handler)
             error = MPI_ERR_ERRHANDLER;
         else if (!newcomm)
-            error = fail(MPI_ERR_ARG, "argument newcomm is a null pointer");
+            error = null_pointer("newcomm");
         else
             error = take_info(info, object);
         if (!error) read_hints(object, hints_);
         if (!stringtag)
-            lacks_name = error = fail(MPI_ERR_ARG, "argument stringtag is a null pointer");
+            lacks_name = error = null_pointer("stringtag");
         else if (strnlen(stringtag, MPI_MAX_STRINGTAG_LEN) >= MPI_MAX_STRINGTAG_LEN)
             lacks_name = error = fail(MPI_ERR_ARG, "the string tag is longer than %d characters", MPI_MAX_STRINGTAG_LEN - 1);
     }
@@ -305,7 +303,7 @@ int Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm peer_comm, 
         wrong = fail(MPI_ERR_RANK, "local leader %d is not a rank of the local communicator, which has %d processes",
                      local_leader, local->size);
     else if (!newintercomm)
-        wrong = fail(MPI_ERR_ARG, "argument newintercomm is a null pointer");
+        wrong = null_pointer("newintercomm");
     collective::LeaderLink link{.remote_leader = remote_leader, .tag = tag};
     Comm* peer = local->rank == local_leader ? comm::from_handle(peer_comm) : nullptr;
     if (local->rank == local_leader) {
@@ -331,7 +329,7 @@ int Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm* newintracomm) {
     Comm* c = comm::from_handle(intercomm);
     if (!c) return bad_comm(intercomm);
     if (!c->is_inter) return wrong_kind_of_comm(c);
-    const int wrong = newintracomm ? MPI_SUCCESS : fail(MPI_ERR_ARG, "argument newintracomm is a null pointer");
+    const int wrong = newintracomm ? MPI_SUCCESS : null_pointer("newintracomm");
     const comm::ReferenceGuard kept(c);
     Comm* made = nullptr;
     const int error = collective::run(collective::merge(*c, high != 0, made, wrong));

@@ -50,7 +50,7 @@ int mark(std::vector<bool>& marked, int rank) {
 
 int mark_ranks(std::vector<bool>& marked, int n, const int ranks[]) {
     if (n < 0) return fail(MPI_ERR_ARG, "the number of ranks, %d, is negative", n);
-    if (n > 0 && !ranks) return fail(MPI_ERR_ARG, "argument ranks is a null pointer");
+    if (n > 0 && !ranks) return null_pointer("ranks");
     for (int i = 0; i < n; ++i)
         if (const int error = mark(marked, ranks[i])) return error;
     return MPI_SUCCESS;
@@ -58,7 +58,7 @@ int mark_ranks(std::vector<bool>& marked, int n, const int ranks[]) {
 
 int mark_ranges(std::vector<bool>& marked, int n, int ranges[][3], std::vector<Slice>& slices) {
     if (n < 0) return fail(MPI_ERR_ARG, "the number of ranges, %d, is negative", n);
-    if (n > 0 && !ranges) return fail(MPI_ERR_ARG, "argument ranges is a null pointer");
+    if (n > 0 && !ranges) return null_pointer("ranges");
     for (int i = 0; i < n; ++i) {
         Slice slice;
         if (const int error = read_range(ranges[i], static_cast<int>(marked.size()), slice)) return error;

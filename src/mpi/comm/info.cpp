@@ -30,8 +30,6 @@ int with_info(comm::Info* (*find)(MPI_Info), MPI_Info handle, Work work) {
     return error ? raise(nullptr, error) : MPI_SUCCESS;
 }
 
-int null_pointer(const char* name) { return fail(MPI_ERR_ARG, "argument %s is a null pointer", name); }
-
 int check_key(const char* key) {
     if (!key) return fail(MPI_ERR_INFO_KEY, "the key is a null pointer");
     const size_t length = strnlen(key, MPI_MAX_INFO_KEY);

@@ -173,9 +173,9 @@ int bad_buffer(comm::Comm* comm) {
     return raise(comm, fail(MPI_ERR_BUFFER, "the buffer is a null pointer, but the count and the datatype specify data"));
 }
 
-int null_argument(comm::Comm* comm, const char* name) {
-    return raise(comm, fail(MPI_ERR_ARG, "argument %s is a null pointer", name));
-}
+int null_pointer(const char* name) { return fail(MPI_ERR_ARG, "argument %s is a null pointer", name); }
+
+int null_argument(comm::Comm* comm, const char* name) { return raise(comm, null_pointer(name)); }
 
 int wrong_kind_of_comm(comm::Comm* comm) {
     const char* what =

@@ -62,7 +62,9 @@ T unsupported(const char* name) {
 [[gnu::cold]] int bad_count(comm::Comm* comm, MPI_Count count);
 [[gnu::cold]] int bad_type(comm::Comm* comm, MPI_Datatype type);
 [[gnu::cold]] int bad_buffer(comm::Comm* comm);
-/// Reports a null pointer in place of a result or an array.
+/// Returns the failure of a null pointer in place of a result or an array. For a member that must still take part in its call.
+[[gnu::cold]] int null_pointer(const char* name);
+/// Raises that failure.
 [[gnu::cold]] int null_argument(comm::Comm* comm, const char* name);
 /// Reports an inter-communicator where the function requires an intra-communicator, or the reverse.
 [[gnu::cold]] int wrong_kind_of_comm(comm::Comm* comm);

@@ -52,7 +52,7 @@ int make_intercomm(MPI_Comm handle, int root, MPI_Comm* out, const char* name, W
     if (!valid_root(*comm, root))
         wrong = fail(MPI_ERR_ROOT, "root %d is not a rank of the communicator, which has %d processes", root, comm->size);
     else if (!out)
-        wrong = fail(MPI_ERR_ARG, "argument %s is a null pointer", name);
+        wrong = null_pointer(name);
     if (out) *out = MPI_COMM_NULL;
     const comm::ReferenceGuard kept(comm);
     // Members must agree before the root sends: a member with a wrong root argument may not know which process the root is.

@@ -24,9 +24,7 @@ int raise(Session* session, int error) {
 
 int bad_session() { return bad_handle(nullptr, MPI_ERR_SESSION, "session"); }
 
-int null_argument(Session* session, const char* name) {
-    return raise(session, fail(MPI_ERR_ARG, "argument %s is a null pointer", name));
-}
+int null_argument(Session* session, const char* name) { return raise(session, null_pointer(name)); }
 
 struct LevelName {
     const char* name;
@@ -73,8 +71,7 @@ int Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session* session)
     comm::Errhandler* handler = usable_errhandler(errhandler, HandlerKind::session);
     if (!handler) return raise(static_cast<comm::Comm*>(nullptr), MPI_ERR_ERRHANDLER);
     const ErrorSubject subject{.session = MPI_SESSION_NULL};
-    if (!session)
-        return raise_through(handler, HandlerKind::session, subject, fail(MPI_ERR_ARG, "argument session is a null pointer"));
+    if (!session) return raise_through(handler, HandlerKind::session, subject, null_pointer("session"));
     int level;
     int error = asked_level(object, level);
     if (!error) error = runtime::acquire(level);

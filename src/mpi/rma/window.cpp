@@ -39,7 +39,7 @@ void take_hints(Window& window, const comm::Info& info) {
 
 /// Checks the arguments of this process.
 int check(const window::CreateParams& wanted, bool info_is_valid, const MPI_Win* win) {
-    if (!win) return fail(MPI_ERR_ARG, "argument win is a null pointer");
+    if (!win) return null_pointer("win");
     if (!info_is_valid) return fail(MPI_ERR_INFO, "the info object is not valid; was it freed?");
     if (wanted.bytes < 0) return fail(MPI_ERR_SIZE, "the size %lld is negative", static_cast<long long>(wanted.bytes));
     if (wanted.flavor == MPI_WIN_FLAVOR_CREATE && !wanted.base && wanted.bytes > 0)
@@ -76,7 +76,7 @@ int make(window::CreateParams wanted, MPI_Info info, MPI_Comm comm, MPI_Win* win
 }
 
 int make_with_memory(int flavor, MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, void* baseptr, MPI_Win* win) {
-    const int wrong = baseptr ? MPI_SUCCESS : fail(MPI_ERR_ARG, "argument baseptr is a null pointer");
+    const int wrong = baseptr ? MPI_SUCCESS : null_pointer("baseptr");
     const window::CreateParams wanted{.flavor = flavor, .bytes = size, .disp_unit = disp_unit, .error = wrong};
     return make(wanted, info, comm, win, baseptr);
 }
@@ -114,9 +114,7 @@ int bad_win(MPI_Win handle) {
     return raise(static_cast<comm::Comm*>(nullptr), fail(MPI_ERR_WIN, "%s", what));
 }
 
-int null_argument(Window& window, const char* name) {
-    return raise(window, fail(MPI_ERR_ARG, "argument %s is a null pointer", name));
-}
+int null_argument(Window& window, const char* name) { return raise(window, null_pointer(name)); }
 
 int bad_rank(const Window& window, int rank) {
     return fail(MPI_ERR_RANK, "there is no rank %d in a window of %d processes", rank, window.size());

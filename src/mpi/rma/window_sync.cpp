@@ -95,7 +95,7 @@ int Win_wait(MPI_Win win) {
 
 int Win_test(MPI_Win win, int* flag) {
     return synchronise(win, 0, 0, [=](Window& w) {
-        if (!flag) return fail(MPI_ERR_ARG, "argument flag is a null pointer");
+        if (!flag) return null_pointer("flag");
         bool over = false;
         const int error = window::wait(w, &over);
         *flag = over;

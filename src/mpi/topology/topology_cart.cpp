@@ -20,7 +20,7 @@ namespace {
 // Counts the grid points into `nodes`; returns MPI_SUCCESS or an error class.
 int count_nodes(int ndims, const int dims[], int size, int& nodes) {
     if (ndims < 0) return fail(MPI_ERR_DIMS, "the number of dimensions, %d, is negative", ndims);
-    if (ndims > 0 && !dims) return fail(MPI_ERR_ARG, "argument dims is a null pointer");
+    if (ndims > 0 && !dims) return null_pointer("dims");
     int64_t product = 1;
     for (int i = 0; i < ndims; ++i) {
         if (dims[i] <= 0) return fail(MPI_ERR_DIMS, "dimension %d has size %d, which is not positive", i, dims[i]);
@@ -100,7 +100,7 @@ int Cart_create(MPI_Comm comm_old, int ndims, const int dims[], const int period
     Comm* base = topology_base(comm_old, error);
     if (!base) return error;
     if (!comm_cart || (ndims > 0 && !periods))
-        error = fail(MPI_ERR_ARG, "argument %s is a null pointer", comm_cart ? "periods" : "comm_cart");
+        error = null_pointer(comm_cart ? "periods" : "comm_cart");
     else
         error = count_nodes(ndims, dims, base->size, nodes);
     auto cart = std::make_shared<CartTopology>();
@@ -183,8 +183,7 @@ int Cart_sub(MPI_Comm comm, const int remain_dims[], MPI_Comm* newcomm) {
     int error = MPI_SUCCESS;
     const auto* cart = find_topology<CartTopology>(comm, c, error);
     if (!cart) return error;
-    if (!newcomm || (cart->dimensions() > 0 && !remain_dims))
-        error = fail(MPI_ERR_ARG, "argument %s is a null pointer", newcomm ? "remain_dims" : "newcomm");
+    if (!newcomm || (cart->dimensions() > 0 && !remain_dims)) error = null_pointer(newcomm ? "remain_dims" : "newcomm");
     std::vector<int> coords(cart->dims.size());
     cart->coordinates(c->rank, coords.data());
     // The coordinates in removed dimensions form the color of the subgrid; those in the remaining ones form the rank in it.

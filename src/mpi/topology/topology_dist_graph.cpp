@@ -96,7 +96,7 @@ int make(Comm& base, const std::shared_ptr<DistGraphTopology>& graph, int error,
 
 int check_ranks(int64_t count, const int ranks[], int size, const char* name) {
     if (count < 0) return fail(MPI_ERR_ARG, "the number of %s, %lld, is negative", name, static_cast<long long>(count));
-    if (count > 0 && !ranks) return fail(MPI_ERR_ARG, "argument %s is a null pointer", name);
+    if (count > 0 && !ranks) return null_pointer(name);
     for (int64_t i = 0; i < count; ++i)
         if (ranks[i] < 0 || ranks[i] >= size)
             return fail(MPI_ERR_RANK, "%s names rank %d, which is not valid in a communicator of %d processes", name, ranks[i],
@@ -120,12 +120,10 @@ GraphEdges read_edges(int count, const int ranks[], const int weights[]) {
     return edges;
 }
 
-int check_made(const MPI_Comm* made) {
-    return made ? MPI_SUCCESS : fail(MPI_ERR_ARG, "argument comm_dist_graph is a null pointer");
-}
+int check_made(const MPI_Comm* made) { return made ? MPI_SUCCESS : null_pointer("comm_dist_graph"); }
 
 int add_degrees(int n, const int degrees[], int64_t& total) {
-    if (n > 0 && !degrees) return fail(MPI_ERR_ARG, "argument degrees is a null pointer");
+    if (n > 0 && !degrees) return null_pointer("degrees");
     for (int i = 0; i < n; ++i) {
         if (degrees[i] < 0) return fail(MPI_ERR_ARG, "degree %d is negative", degrees[i]);
         total += degrees[i];

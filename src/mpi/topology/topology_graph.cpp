@@ -16,7 +16,7 @@ int check_graph(int nodes, const int index[], const int edges[], int size) {
     if (nodes < 0) return fail(MPI_ERR_ARG, "the number of nodes, %d, is negative", nodes);
     if (nodes > size)
         return fail(MPI_ERR_TOPOLOGY, "a graph of %d nodes needs as many processes, but the communicator has %d", nodes, size);
-    if (nodes > 0 && !index) return fail(MPI_ERR_ARG, "argument index is a null pointer");
+    if (nodes > 0 && !index) return null_pointer("index");
     int end = 0;
     for (int i = 0; i < nodes; ++i) {
         if (index[i] < end)
@@ -26,7 +26,7 @@ int check_graph(int nodes, const int index[], const int edges[], int size) {
                         i);
         end = index[i];
     }
-    if (end > 0 && !edges) return fail(MPI_ERR_ARG, "argument edges is a null pointer");
+    if (end > 0 && !edges) return null_pointer("edges");
     for (int i = 0; i < end; ++i)
         if (edges[i] < 0 || edges[i] >= nodes)
             return fail(MPI_ERR_ARG, "edge %d leads to node %d, but the graph has %d nodes", i, edges[i], nodes);
@@ -45,8 +45,7 @@ int Graph_create(MPI_Comm comm_old, int nnodes, const int indx[], const int edge
     int error = MPI_SUCCESS;
     Comm* base = topology_base(comm_old, error);
     if (!base) return error;
-    error =
-        comm_graph ? check_graph(nnodes, indx, edges, base->size) : fail(MPI_ERR_ARG, "argument comm_graph is a null pointer");
+    error = comm_graph ? check_graph(nnodes, indx, edges, base->size) : null_pointer("comm_graph");
     auto graph = std::make_shared<GraphTopology>();
     if (!error) {
         graph->index.assign(indx, indx + nnodes);
